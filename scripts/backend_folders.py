@@ -3,7 +3,7 @@
 python3 scripts/backend_folders.py compose [NAME…|--all]
 
 prints the options of `compose -f base.yaml` that build images, in compose/: by default those of the harness and of
-every backend, but for backends with an environment of their own, whose images take minutes; with names those of these
+every backend, but for backends with their own environment, whose images take minutes; with names those of these
 backends alone; with --all every one.
 
 Needs nothing but Python, since images are built without .venv. Manifests are taken as they are here: the harness checks
@@ -31,8 +31,8 @@ def folders(root: Path = ROOT) -> list[Path]:
 
 def packages(root: Path = ROOT) -> dict[str, Path]:
     """Python packages of all backends by name; each lies in ``src/`` of a backend's folder."""
-    found = (path.parent for folder in folders(root) for path in folder.glob("src/*/__init__.py"))
-    return {path.name: path for path in sorted(found)}
+    packages = (path.parent for folder in folders(root) for path in folder.glob("src/*/__init__.py"))
+    return {path.name: path for path in sorted(packages)}
 
 
 def backend_names(root: Path = ROOT) -> list[str]:
@@ -41,14 +41,14 @@ def backend_names(root: Path = ROOT) -> list[str]:
 
 
 def has_environment(folder: Path) -> bool:
-    """Whether backends of a folder run in an environment of their own."""
+    """Whether backends of a folder run in their own environment."""
     return "environment" in _manifest(folder)
 
 
 def compose_files(root: Path = ROOT, *, with_environments: bool = False) -> dict[str, Path]:
     """The compose file of every backend that has one, by the backend's name, which is that of its service.
 
-    Without those of backends with an environment of their own, unless these are asked for.
+    Without those of backends with their own environment, unless these are asked for.
     """
     return {
         str(backend["name"]): Path(os.path.normpath(folder / str(backend["compose"])))

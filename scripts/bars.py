@@ -30,7 +30,7 @@ def masim(*arguments: str) -> None:
 
 
 def make(folder: Path, preset: str, seed: int, banks: str) -> Path:
-    """A world, unless it is there already, whole: what is half made has its finished days beside it."""
+    """A world, unless it is there already, whole: what is half made has its finished days next to it."""
     out = folder / f"{preset}_{banks}_{seed}"
     if not (out / "run_info.json").exists() or (out / ".days").exists():
         masim("generate", "--preset", preset, "--seed", str(seed), "--banks", banks, "--out", str(out), "--quiet")
@@ -42,7 +42,7 @@ def report(folder: Path, arguments: argparse.Namespace) -> None:
     train = [make(folder, arguments.preset, seed, "tuning") for seed in TUNING_SEEDS]
     seeds = range(FIRST_REPORTED_SEED, FIRST_REPORTED_SEED + arguments.worlds)
     tested = [make(folder, arguments.preset, seed, arguments.banks) for seed in seeds]
-    flags = [flag for one in train for flag in ("--train", str(one))]
+    flags = [flag for data_set in train for flag in ("--train", str(data_set))]
     flags += ["--json", str(folder / "bars.json")]
     flags += ["--llm"] if arguments.llm else []
     sys.stdout.write(

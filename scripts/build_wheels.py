@@ -1,8 +1,8 @@
 """Builds the wheel of every distribution of this repository: python scripts/build_wheels.py [FOLDER] (default: dist).
 
-Each is built from a copy of its folder with the licence beside it, so that every wheel carries the licence and nothing
-that lies about in a checkout gets in. What is for developers alone is left out. A backend with an environment of its
-own carries the files that this is made from beside its manifest, in its package. Needs hatchling.
+Each is built from a copy of its folder with the licence next to it, so that every wheel carries the licence and nothing
+that lies about in a checkout gets in. What is for developers alone is left out. A backend with its own
+environment carries the files that this is made from next to its manifest, in its package. Needs hatchling.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def environment_files(folder: Path) -> dict[str, str]:
 
 def _release(folder: Path) -> Callable[[re.Match[str]], str]:
     def of(match: re.Match[str]) -> str:
-        told = project(folder / match["folder"])
-        return f"{told['name']}{match['extras'] or ''}=={told['version']}"
+        metadata = project(folder / match["folder"])
+        return f"{metadata['name']}{match['extras'] or ''}=={metadata['version']}"
 
     return of
 

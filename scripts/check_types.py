@@ -29,8 +29,8 @@ def listed() -> list[str]:
 def sources(root: Path = ROOT, more: Sequence[str] | None = None) -> list[Path]:
     """What to check in a repository, relative to it: ``more`` (what is listed), then packages and tests of backends."""
     tests = [folder / "tests" for folder in backend_folders.folders(root) if (folder / "tests").is_dir()]
-    found = [*backend_folders.packages(root).values(), *tests]
-    return [*map(Path, listed() if more is None else more), *(path.relative_to(root) for path in found)]
+    paths = [*backend_folders.packages(root).values(), *tests]
+    return [*map(Path, listed() if more is None else more), *(path.relative_to(root) for path in paths)]
 
 
 def main(arguments: Sequence[str]) -> int:

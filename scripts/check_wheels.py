@@ -63,15 +63,15 @@ class Installed:
 
 def check(installed: Installed) -> None:
     """Go through what a user does first. Raises :class:`CheckError` at the first thing that does not work."""
-    place = installed.run("python", "-c", "import memarena; print(memarena.__file__)").strip()
-    if not Path(place).is_relative_to(installed.folder):
-        raise CheckError(f"memarena is imported from {place}, not from the new environment")
+    module_path = installed.run("python", "-c", "import memarena; print(memarena.__file__)").strip()
+    if not Path(module_path).is_relative_to(installed.folder):
+        raise CheckError(f"memarena is imported from {module_path}, not from the new environment")
     installed.run("masim", "generate", "--preset", "tiny", "--seed", "7", "--out", "world", "--quiet")
     flags = ("--reader", "extractive", "--limit", str(QUESTIONS), "--floor-samples", "0", "--out", "run")
     installed.run("memarena", "run", "--dataset", "world", "--backend", "bm25", *flags)
-    told = installed.run("memarena", "report", "run")
-    if f"{QUESTIONS} of {QUESTIONS} questions asked" not in told:
-        raise CheckError(f"the report does not say that {QUESTIONS} of {QUESTIONS} questions were asked:\n{told}")
+    report = installed.run("memarena", "report", "run")
+    if f"{QUESTIONS} of {QUESTIONS} questions asked" not in report:
+        raise CheckError(f"the report does not say that {QUESTIONS} of {QUESTIONS} questions were asked:\n{report}")
     screen = installed.run("memarena", "demo", "--dataset", "world", "--out", "demo")
     for name in ("oracle", "bm25", "vanilla"):
         if not any(line.startswith(name) for line in screen.splitlines()):

@@ -141,7 +141,7 @@ def _held(backend: LaunchableBackend, variant: ConformanceVariant | None) -> Sui
     if variant is None:
         return _hold(backend, {})
     key = secrets.token_hex(8)
-    with _stand_in(backend, variant, key) as url:
+    with _substitute(backend, variant, key) as url:
         settings = {k: v.replace("{url}", url).replace("{key}", key) for k, v in variant.settings.items()}
         # A stand-in that no setting leads to is a model: it extracts in the place of the suite's own extractor.
         is_model = url and not any("{url}" in value for value in variant.settings.values())
@@ -149,7 +149,7 @@ def _held(backend: LaunchableBackend, variant: ConformanceVariant | None) -> Sui
 
 
 @contextmanager
-def _stand_in(backend: LaunchableBackend, variant: ConformanceVariant, key: str) -> Iterator[str]:
+def _substitute(backend: LaunchableBackend, variant: ConformanceVariant, key: str) -> Iterator[str]:
     """What a variant puts in a server's place, as long as needed: the line that it prints. Without one, empty."""
     if not variant.stand_in:
         yield ""

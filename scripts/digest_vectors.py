@@ -48,21 +48,21 @@ def faults(document: Json) -> list[str]:
     digests = {vector["name"]: vector.get("digest_hex") for vector in vectors}
     for vector in vectors:
         for key, value in computed(vector).items():
-            found = vector.get(key)
-            if found != value:
-                lines.append(f"{vector['name']}.{key}: {_difference(found, value)}")
+            recorded = vector.get(key)
+            if recorded != value:
+                lines.append(f"{vector['name']}.{key}: {_difference(recorded, value)}")
         twin = vector.get("same_digest_as")
         if twin is not None and digests[twin] != vector.get("digest_hex"):
             lines.append(f"{vector['name']}: its digest is not that of {twin}")
     return lines
 
 
-def _difference(found: object, value: object) -> str:
-    if isinstance(found, str) and isinstance(value, str):
-        same = next((n for n, pair in enumerate(zip(found, value, strict=False)) if pair[0] != pair[1]), None)
-        at = min(len(found), len(value)) if same is None else same
-        return f"differs from character {at}: computed …{value[at : at + 16]}, found …{found[at : at + 16]}"
-    return f"computed {value}, found {found}"
+def _difference(recorded: object, value: object) -> str:
+    if isinstance(recorded, str) and isinstance(value, str):
+        same = next((n for n, pair in enumerate(zip(recorded, value, strict=False)) if pair[0] != pair[1]), None)
+        at = min(len(recorded), len(value)) if same is None else same
+        return f"differs from character {at}: computed …{value[at : at + 16]}, found …{recorded[at : at + 16]}"
+    return f"computed {value}, found {recorded}"
 
 
 def fill(document: Json) -> list[str]:

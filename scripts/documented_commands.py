@@ -32,12 +32,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 REASONS = {
-    "gate": "a step of .ci/run of its own",
+    "gate": "a separate step of .ci/run",
     "docker": "needs Docker; tests/compose runs it",
     "gpu": "needs a GPU or a Spark",
-    "key": "needs somebody's key or server",
+    "key": "needs a user's key or server",
     "hours": "takes hours",
-    "test": "a test of its own runs it",
+    "test": "a separate test runs it",
     "browser": "after something was done in a browser; tests/viewer runs it",
     "install": "changes the machine or needs the network",
     "form": "shows what a command looks like, or what a file holds",
@@ -74,21 +74,21 @@ class Block:
     lines: tuple[str, ...]
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """File and line, as an editor takes them."""
         return f"{self.path}:{self.line}"
 
     @property
     def file(self) -> str | None:
         """The name of the file that the block holds; None for a block that is none."""
-        found = re.fullmatch(r"\w+ file=(\S+)", self.mark)
-        return found[1] if found else None
+        match = re.fullmatch(r"\w+ file=(\S+)", self.mark)
+        return match[1] if match else None
 
     @property
     def skipped(self) -> str | None:
         """Why the block is not run; None for one that is."""
-        found = re.fullmatch(r"sh skip=(\w+)", self.mark)
-        return found[1] if found else None
+        match = re.fullmatch(r"sh skip=(\w+)", self.mark)
+        return match[1] if match else None
 
     def commands(self) -> list[str]:
         """Commands in order: lines that end with a backslash joined, comments and forms left out."""
@@ -106,28 +106,28 @@ def documents() -> list[Path]:
     tracked = subprocess.run(
         ["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.splitlines()
-    return [Path(one) for one in tracked if not one.startswith(("docs/adr/", "docs/experiments/", "tests/"))]
+    return [Path(name) for name in tracked if not name.startswith(("docs/adr/", "docs/experiments/", "tests/"))]
 
 
 def blocks_of(path: Path) -> list[Block]:
-    """All fences of a file. Raises :class:`DocumentedCommandError` for a mark that nobody knows."""
+    """All fences of a file. Raises :class:`DocumentedCommandError` for an unknown mark."""
     text = (ROOT / path).read_text(encoding="utf-8")
-    found = []
-    for one in _FENCE.finditer(text):
-        lines = tuple(line.removeprefix(one["indent"]) for line in one["body"].splitlines())
-        block = Block(path, text[: one.start()].count("\n") + 1, one["mark"].strip(), lines)
+    blocks = []
+    for match in _FENCE.finditer(text):
+        lines = tuple(line.removeprefix(match["indent"]) for line in match["body"].splitlines())
+        block = Block(path, text[: match.start()].count("\n") + 1, match["mark"].strip(), lines)
         _check(block)
-        found.append(block)
-    return found
+        blocks.append(block)
+    return blocks
 
 
 def _check(block: Block) -> None:
     if block.mark.startswith("sh ") and block.file is None and block.skipped not in REASONS:
         known = ", ".join(REASONS)
-        raise DocumentedCommandError(f"{block.place}: {block.mark!r}: expected sh, or sh skip=REASON, of {known}")
+        raise DocumentedCommandError(f"{block.location}: {block.mark!r}: expected sh, or sh skip=REASON, of {known}")
     first = next((line.split() for line in block.lines if line.split()), [""])
     if not block.mark and first[0] in PROGRAMS:
-        raise DocumentedCommandError(f"{block.place}: commands are in a fence marked sh, or sh skip=REASON")
+        raise DocumentedCommandError(f"{block.location}: commands are in a fence marked sh, or sh skip=REASON")
 
 
 class Shell:
@@ -159,9 +159,9 @@ class Shell:
         try:
             code = child.wait(timeout=LIMIT_S)
         except subprocess.TimeoutExpired:
-            raise DocumentedCommandError(f"not at its end after {LIMIT_S:.0f} s\n{_said(log)}") from None
+            raise DocumentedCommandError(f"not at its end after {LIMIT_S:.0f} s\n{_log_text(log)}") from None
         if code:
-            raise DocumentedCommandError(f"exit code {code}\n{_said(log)}")
+            raise DocumentedCommandError(f"exit code {code}\n{_log_text(log)}")
 
     def serve(self, command: str, folder: Path, *, stop: bool) -> None:
         """Run a command that serves until it says where; then ``stop`` it as Ctrl-C does, or leave it for :meth:`end`.
@@ -171,21 +171,21 @@ class Shell:
         """
         child, log = self._start(["bash", "-c", f"exec {command}"], folder)
         until = time.monotonic() + LIMIT_S
-        while child.poll() is None and not _ADDRESS.search(_said(log)):
+        while child.poll() is None and not _ADDRESS.search(_log_text(log)):
             if time.monotonic() > until:
-                raise DocumentedCommandError(f"no address after {LIMIT_S:.0f} s\n{_said(log)}")
+                raise DocumentedCommandError(f"no address after {LIMIT_S:.0f} s\n{_log_text(log)}")
             time.sleep(0.05)
         time.sleep(SERVES_S)
         if child.poll() is not None:
-            raise DocumentedCommandError(f"exit code {child.returncode}\n{_said(log)}")
+            raise DocumentedCommandError(f"exit code {child.returncode}\n{_log_text(log)}")
         if stop:
             os.killpg(child.pid, signal.SIGINT)
             try:
                 code = child.wait(timeout=STOP_S)
             except subprocess.TimeoutExpired:
-                raise DocumentedCommandError(f"still there {STOP_S:.0f} s after Ctrl-C\n{_said(log)}") from None
+                raise DocumentedCommandError(f"still there {STOP_S:.0f} s after Ctrl-C\n{_log_text(log)}") from None
             if code:
-                raise DocumentedCommandError(f"exit code {code} on Ctrl-C\n{_said(log)}")
+                raise DocumentedCommandError(f"exit code {code} on Ctrl-C\n{_log_text(log)}")
 
     def _start(self, command: Sequence[str], folder: Path) -> tuple[subprocess.Popen[bytes], Path]:
         log = Path(tempfile.mkstemp(dir=self.folder)[1])
@@ -199,7 +199,7 @@ class Shell:
 
 
 class Stage(Shell):
-    """What stands in for a reader's own data: a small data set, finished runs, servers, files. Made once."""
+    """Substitutes for a reader's own data: a small data set, finished runs, servers, files. Made once."""
 
     def __init__(self, folder: Path, reader_url: str, backend_address: str) -> None:
         super().__init__(folder)
@@ -211,9 +211,11 @@ class Stage(Shell):
             rows = path.read_text(encoding="utf-8").splitlines(keepends=True)[: int(path.stem in FAMILIES)]
             path.write_text("".join(rows), encoding="utf-8")
             ids += [str(json.loads(row)["instance_id"]) for row in rows]
-        self._stand_ins = {"URL": reader_url, "HOST:PORT": backend_address, "ID": ids[0]}
+        self._substitutes = {"URL": reader_url, "HOST:PORT": backend_address, "ID": ids[0]}
         shutil.copytree(self._dataset, self._kept / "WORLD")
-        answers = "".join(json.dumps({"instance_id": one, "answer": "I don't know."}) + "\n" for one in ids)
+        answers = "".join(
+            json.dumps({"instance_id": instance_id, "answer": "I don't know."}) + "\n" for instance_id in ids
+        )
         (self._kept / "answers.jsonl").write_text(answers, encoding="utf-8")
         (self._kept / "grid.toml").write_text(GRID, encoding="utf-8")
         (self._kept / "FILE").write_text(json.dumps([_LOCOMO]), encoding="utf-8")
@@ -238,16 +240,16 @@ class Stage(Shell):
                 shutil.copy(path, folder)
         for name in ("tests", "spark", "compose"):
             (folder / name).symlink_to(ROOT / name)
-        self._stand_ins |= {"127.0.0.1:50051": f"127.0.0.1:{_free_port()}", "PORT": str(_free_port())}
-        for one in files:
-            assert one.file is not None
-            (folder / one.file).write_text(self.put_in("\n".join(one.lines)) + "\n", encoding="utf-8")
-            (folder / one.file).chmod(0o755)
+        self._substitutes |= {"127.0.0.1:50051": f"127.0.0.1:{_free_port()}", "PORT": str(_free_port())}
+        for listing in files:
+            assert listing.file is not None
+            (folder / listing.file).write_text(self.put_in("\n".join(listing.lines)) + "\n", encoding="utf-8")
+            (folder / listing.file).chmod(0o755)
         return folder
 
     def put_in(self, command: str) -> str:
         """The command with addresses and ids in place of ``URL`` and the like."""
-        for name, value in self._stand_ins.items():
+        for name, value in self._substitutes.items():
             command = re.sub(rf"(?<![\w$:]){re.escape(name)}(?!\w)", value, command)
         return command
 
@@ -267,7 +269,7 @@ _LOCOMO = {
 }
 
 
-def _said(log: Path) -> str:
+def _log_text(log: Path) -> str:
     return log.read_text(encoding="utf-8", errors="replace")
 
 
@@ -282,24 +284,24 @@ def _say(line: str) -> None:
 
 
 def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        return int(found.getsockname()[1])
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
 
 
 @contextmanager
 def _server(folder: Path, module: str, *arguments: str) -> Iterator[str]:
-    """A server of ours as a process of its own; what it wrote into its address file."""
-    told = folder / f"{module}.address"
+    """A server of ours as its own process; what it wrote into its address file."""
+    address_file = folder / f"{module}.address"
     child = subprocess.Popen(
-        [sys.executable, "-m", module, "--address-file", str(told), *arguments], stderr=subprocess.DEVNULL
+        [sys.executable, "-m", module, "--address-file", str(address_file), *arguments], stderr=subprocess.DEVNULL
     )
     try:
         until = time.monotonic() + LIMIT_S
-        while not told.exists():
+        while not address_file.exists():
             if child.poll() is not None or time.monotonic() > until:
                 raise DocumentedCommandError(f"{module} did not start")
             time.sleep(0.05)
-        yield told.read_text(encoding="utf-8").strip()
+        yield address_file.read_text(encoding="utf-8").strip()
     finally:
         child.terminate()
         child.wait()
@@ -315,17 +317,17 @@ def run_block(block: Block, stage: Stage, files: Sequence[Block]) -> int:
     before: list[str] = []
     try:
         for command in block.commands():
-            given = stage.put_in(command)
-            behind = given.endswith("&")
+            prepared = stage.put_in(command)
+            behind = prepared.endswith("&")
             try:
-                if behind or _SERVES.search(given):
-                    stage.serve(given.removesuffix("&"), folder, stop=not behind)
+                if behind or _SERVES.search(prepared):
+                    stage.serve(prepared.removesuffix("&"), folder, stop=not behind)
                 else:
-                    stage.call("\n".join([*before, given]), folder)
+                    stage.call("\n".join([*before, prepared]), folder)
             except DocumentedCommandError as error:
-                raise DocumentedCommandError(f"{block.place}: {command}: {error}") from None
-            if given.startswith(("export ", "cd ")):
-                before.append(given)
+                raise DocumentedCommandError(f"{block.location}: {command}: {error}") from None
+            if prepared.startswith(("export ", "cd ")):
+                before.append(prepared)
     finally:
         stage.end()
     return len(block.commands())
@@ -343,8 +345,8 @@ def run_documents(paths: Sequence[Path], folder: Path) -> list[str]:
         _server(folder, "memarena_backend_bm25", "--listen", "127.0.0.1:0", "--data-dir", str(folder / "bm25")) as bm25,
     ):
         stage = Stage(folder, f"http://{reader}/v1", bm25)
-        for block in (one for one in blocks if one.mark == "sh"):
-            files = [one for one in blocks if one.file and one.path == block.path and one.line < block.line]
+        for block in (candidate for candidate in blocks if candidate.mark == "sh"):
+            files = [other for other in blocks if other.file and other.path == block.path and other.line < block.line]
             same = (block.path if files else None, tuple(block.commands()))
             if same in ran:
                 continue
@@ -357,7 +359,7 @@ def run_documents(paths: Sequence[Path], folder: Path) -> list[str]:
                 _say(f"FAILED {error}")
             else:
                 count += commands
-                _say(f"{block.place}: {commands} commands in {time.monotonic() - start:.1f} s")
+                _say(f"{block.location}: {commands} commands in {time.monotonic() - start:.1f} s")
     left = "; ".join(f"{number} blocks: {REASONS[reason]}" for reason, number in sorted(skipped.items()))
     seconds = time.monotonic() - began
     _say(f"{count} commands ran in {seconds:.0f} s, {len(failures)} blocks failed. Not run: {left or 'none'}")
@@ -368,7 +370,7 @@ def main(arguments: Sequence[str]) -> int:
     """Run the blocks of the given files, or of all; 1 if a command fails."""
     try:
         with tempfile.TemporaryDirectory() as folder:
-            return 1 if run_documents([Path(one) for one in arguments] or documents(), Path(folder)) else 0
+            return 1 if run_documents([Path(name) for name in arguments] or documents(), Path(folder)) else 0
     except DocumentedCommandError as error:
         sys.stderr.write(f"error: {error}\n")
         return 1

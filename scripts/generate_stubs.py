@@ -3,7 +3,7 @@
     python scripts/generate_stubs.py            generate
     python scripts/generate_stubs.py --check    compare; exit 1 and a diff if the committed stubs are not what comes out
 
-The generators are pinned in proto/requirements-generate.txt and live in an environment of their own below .cache/,
+The generators are pinned in proto/requirements-generate.txt and live in their own environment below .cache/,
 keyed on that file, so that a second call needs no network. The wire package is memarena.v1, which would collide with
 the harness's import name; the generated imports are therefore rewritten to relative ones.
 """

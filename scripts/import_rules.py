@@ -42,7 +42,7 @@ class MayImportOnly(Contract):
 
 
 class BackendsImportOnly(Contract):
-    """Option: ``allowed_modules``, what the packages of every backend may import beside themselves.
+    """Option: ``allowed_modules``, what the packages of every backend may import besides themselves.
 
     Within a backend, no files or folders may import each other in a circle.
     """
@@ -56,9 +56,9 @@ class BackendsImportOnly(Contract):
         sources = sorted(backend_folders.packages())
         if not sources:
             return _verdict(())
-        # Packages of backends with an environment of their own are not installed; they are read, never run.
+        # Packages of backends with their own environment are not installed; they are read, never run.
         places = (str(package.parent) for package in backend_folders.packages().values())
-        sys.path.extend(place for place in places if place not in sys.path)
+        sys.path.extend(folder for folder in places if folder not in sys.path)
         backends = grimp.build_graph(*sources, include_external_packages=True, cache_dir=None)
         illegal = _illegal(backends, sources, _names(self.allowed_modules), _ours(self))
         circles = [f"{source}: a circle, {step}" for source in sources for step in _circles(backends, source)]
@@ -97,8 +97,8 @@ def _circles(graph: ImportGraph, package: str) -> list[str]:
 
 
 def _verdict(illegal: Iterable[str]) -> ContractCheck:
-    found = list(illegal)
-    return ContractCheck(kept=not found, metadata={"illegal": found})
+    imports = list(illegal)
+    return ContractCheck(kept=not imports, metadata={"illegal": imports})
 
 
 def _print(check: ContractCheck) -> None:

@@ -1,7 +1,7 @@
 """Installs distributions of this repository into an image, so that a change of ours repeats only the last step.
 
 python3 install_in_image.py dependencies FOLDER[EXTRA]...    what others wrote, into the new environment /opt/venv
-python3 install_in_image.py more FOLDER[EXTRA]...            what these need beside it, into /opt/more
+python3 install_in_image.py more FOLDER[EXTRA]...            what these need next to it, into /opt/more
 python3 install_in_image.py ours FOLDER...                   the distributions themselves, into /opt/ours
 The folders of the last two are copied over /opt/venv. Neither pip nor a build tool gets there. The first step reads
 nothing of a folder but its pyproject.toml. Needs nothing but Python with venv.
@@ -24,14 +24,14 @@ _OURS = re.compile(r"memarena(-[a-z0-9-]+)?\b")
 
 def foreign(specs: Iterable[str]) -> list[str]:
     """Requirements of ``FOLDER`` or ``FOLDER[EXTRA,...]`` that are no distributions of ours, each once and sorted."""
-    found: set[str] = set()
+    requirements: set[str] = set()
     for spec in specs:
         folder, _, extras = spec.removesuffix("]").partition("[")
         project = tomllib.loads((Path(folder) / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-        found.update(project["dependencies"])
+        requirements.update(project["dependencies"])
         for extra in filter(None, extras.split(",")):
-            found.update(project["optional-dependencies"][extra])
-    return sorted(each for each in found if not _OURS.match(each))
+            requirements.update(project["optional-dependencies"][extra])
+    return sorted(each for each in requirements if not _OURS.match(each))
 
 
 def install(*what: str, prefix: Path | None = None) -> None:

@@ -6,7 +6,7 @@ What decides whether it is up to date is the content of the files below, the Pyt
 - requirements-dev.txt  the tools of the checks
 - requirements-models.txt  model weights that travel in packages, installed without their dependencies
 - */pyproject.toml      the distributions of this repository, installed editable with all their extras; not those of
-                        backends with an environment of their own (docs/backends.md)
+                        backends with their own environment (docs/backends.md)
 
 Once it is up to date nothing here reaches the network.
 """
@@ -43,13 +43,13 @@ class SetupError(Exception):
 
 def distributions() -> list[Path]:
     """Return the folders that hold a distribution for this environment, at most two levels down."""
-    found = [*ROOT.glob("*/pyproject.toml"), *ROOT.glob("*/*/pyproject.toml")]
-    folders = [path.parent for path in found if not path.relative_to(ROOT).parts[0].startswith(".")]
+    paths = [*ROOT.glob("*/pyproject.toml"), *ROOT.glob("*/*/pyproject.toml")]
+    folders = [path.parent for path in paths if not path.relative_to(ROOT).parts[0].startswith(".")]
     return sorted(folder for folder in folders if not has_environment(folder))
 
 
 def has_environment(folder: Path) -> bool:
-    """Whether a folder is a backend's that runs in an environment of its own."""
+    """Whether a folder is a backend's that runs in its own environment."""
     manifest = folder / "backend.toml"
     return manifest.exists() and "environment" in tomllib.loads(manifest.read_text(encoding="utf-8"))
 

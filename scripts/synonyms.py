@@ -57,7 +57,7 @@ class Synset:
 
 def synsets(folder: Path) -> dict[tuple[str, int], Synset]:
     """All senses by part of speech and place in its file."""
-    found = {}
+    synsets = {}
     letters = {"n": "noun", "v": "verb", "a": "adj", "s": "adj", "r": "adv"}
     for part in PARTS:
         for line in (folder / f"data.{part}").read_text(encoding="latin-1").splitlines():
@@ -70,24 +70,24 @@ def synsets(folder: Path) -> dict[tuple[str, int], Synset]:
             at = 4 + 2 * count
             pointers = [each[at + 1 + 4 * i : at + 5 + 4 * i] for i in range(int(each[at]))]
             targets = tuple((p[0], (letters[p[2]], int(p[1]))) for p in pointers if p[0] in POINTERS)
-            found[part, int(each[0])] = Synset(words, re.split(r';\s*"', gloss)[0], targets)
-    return found
+            synsets[part, int(each[0])] = Synset(words, re.split(r';\s*"', gloss)[0], targets)
+    return synsets
 
 
 def senses(folder: Path, part: str) -> dict[str, list[int]]:
     """Places of the senses of every single word, the commonest first."""
-    found = {}
+    senses = {}
     for line in (folder / f"index.{part}").read_text(encoding="latin-1").splitlines():
         if not line.startswith("  "):
             each = line.split()
-            found[each[0]] = [int(place) for place in each[-int(each[2]) :]]
-    return found
+            senses[each[0]] = [int(offset) for offset in each[-int(each[2]) :]]
+    return senses
 
 
 def related(folder: Path, common: frozenset[str]) -> dict[str, list[str]]:
     """Stems by stem, the surest first."""
     all_synsets = synsets(folder)
-    frequency = Counter(word for one in all_synsets.values() for word in content_words(one.gloss))
+    frequency = Counter(word for synset in all_synsets.values() for word in content_words(synset.gloss))
     vague = {word for word, count in frequency.items() if count > TOO_COMMON * len(all_synsets)}
     known = {stem(word) for word in common}
     table: dict[str, dict[str, None]] = {}
@@ -96,12 +96,12 @@ def related(folder: Path, common: frozenset[str]) -> dict[str, list[str]]:
             if word not in common or not (of := stem(word)):
                 continue
             row = table.setdefault(of, {})
-            for rank, place in enumerate(places[: SENSES[part]]):
-                one = all_synsets[part, place]
-                by_sureness = [" ".join(one.words)]
-                by_sureness += [" ".join(all_synsets[near].words) for near in one.near]
+            for rank, offset in enumerate(places[: SENSES[part]]):
+                synset = all_synsets[part, offset]
+                by_sureness = [" ".join(synset.words)]
+                by_sureness += [" ".join(all_synsets[near].words) for near in synset.near]
                 if rank < DEFINED_BY[part]:
-                    by_sureness.append(one.gloss)
+                    by_sureness.append(synset.gloss)
                 for text in by_sureness:
                     for other in sorted(content_words(text.replace("_", " "))):
                         if other != of and other in known and other not in vague:
@@ -116,10 +116,10 @@ def both_ways(table: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     pairs = sorted(
         (a, b) for a, row in table.items() for b in row if a < b and {a, b} <= kept and a in table.get(b, ())
     )
-    found: dict[str, list[str]] = {}
+    others: dict[str, list[str]] = {}
     for word, other in pairs:
-        found.setdefault(word, []).append(other)
-    return found
+        others.setdefault(word, []).append(other)
+    return others
 
 
 def main() -> None:
@@ -127,9 +127,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--wordnet", type=Path, required=True)
     parser.add_argument("--words", type=Path, nargs="+", required=True)
-    given = parser.parse_args()
-    common = frozenset(word for each in given.words for word in each.read_text(encoding="utf-8").split())
-    table = both_ways(related(given.wordnet, common))
+    options = parser.parse_args()
+    common = frozenset(word for each in options.words for word in each.read_text(encoding="utf-8").split())
+    table = both_ways(related(options.wordnet, common))
     lines = [*NOTICE, *(f"{word} {' '.join(others)}" for word, others in table.items())]
     out = Path(extractive_words.__file__).parent / SYNONYM_FILE
     out.write_bytes(gzip.compress("\n".join([*lines, ""]).encode(), 9, mtime=0))

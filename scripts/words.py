@@ -26,11 +26,13 @@ TABLE = Path(__file__).with_name("words.toml")
 GLOSSARY = Path("docs/glossary.md")
 
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", "docs")
-HELD = ("scripts/words.py",)
+HELD = ("scripts", "harness/dataset")
 # Code whose strings are texts of a data set or of people: only its names, comments and docstrings are looked at.
 CONTENT = ("simulator", "tests", "bench", "harness/judge_training")
 # Not prose: a block of code, `--beside NAME`, the target of a link, a quotation of a data set.
 CODE = re.compile(r"(`{3,}).*?\1|`[^`]+`|\]\([^)]*\)|(?m:^)>[^\n]*", re.DOTALL)
+
+PATTERN = re.compile(r"\(\?|\w\|\w|\\[bdsw]")  # of a regular expression: `(?:in|beside)`, `\bbeside\b`
 
 
 @dataclass(frozen=True)
@@ -139,7 +141,7 @@ def _comments(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _strings(tree: ast.Module, *, messages: bool) -> Iterator[tuple[int, str]]:
-    """Line and text of docstrings; with ``messages`` of every string that has more than one word."""
+    """Line and text of docstrings; with ``messages`` of every string of several words that is no pattern."""
     docstrings = {
         node.body[0].value
         for node in ast.walk(tree)
@@ -148,7 +150,8 @@ def _strings(tree: ast.Module, *, messages: bool) -> Iterator[tuple[int, str]]:
         and isinstance(node.body[0], ast.Expr)
     }
     for node in (node for node in ast.walk(tree) if isinstance(node, ast.Constant)):
-        if (messages or node in docstrings) and isinstance(node.value, str) and " " in node.value.strip():
+        looked_at = node in docstrings or (messages and not PATTERN.search(str(node.value)))
+        if looked_at and isinstance(node.value, str) and " " in node.value.strip():
             yield node.lineno, _without_code(node.value)
 
 

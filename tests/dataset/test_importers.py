@@ -372,7 +372,7 @@ def test_longmemeval_says_what_did_not_come_over(longmemeval: Path) -> None:
     report = json.loads((longmemeval / "pipeline_report.json").read_text())
     said = "\n".join(f"{note['kind']}: {note['what']}: {note['reason']}" for note in report["notes"])
     assert "skipped: f6bad005: question_type: 'riddle'" in said
-    assert "changed: e5add004 haystack_sessions.1: session 'hs_books' stands in the haystack twice" in said
+    assert "changed: e5add004 haystack_sessions.1: session 'hs_books' is in the haystack twice" in said
     assert "skipped: e5add004 haystack_sessions.1.1: not a turn with role" in said
     assert "skipped: e5add004 haystack_sessions.2: holds no turns" in said
     assert "skipped: e5add004 evidence 'hs_gone': no such session" in said

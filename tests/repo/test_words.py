@@ -25,7 +25,7 @@ class LifeFound:
 def settle(paths, *, values_given):  # `beside`
     items_found = [one for one in paths]
     for one_path in items_found:
-        print("found beside it", "beside")
+        print("found beside it", "beside", r"^(?:in|beside) it")
     with open(items_found[0]) as said:
         return said
 '''

@@ -104,28 +104,28 @@ def croissant(folder: Path, about: About | None = None) -> dict[str, Any]:
     Raises:
         DatasetError: the folder is no data set, or a file cannot be read.
     """
-    given = about or About()
+    described = about or About()
     with open_dataset(folder, strict=False) as dataset:
         if not len(dataset.corpus):
             raise DatasetError(f"{folder}: {dataset.problems[0]}")
-    name = given.name or folder.resolve().name
+    name = described.name or folder.resolve().name
     files = [path for path in _files(folder) if path.name != FILE_NAME]
     return {
         "@context": _CONTEXT,
         "@type": "sc:Dataset",
         "conformsTo": "http://mlcommons.org/croissant/1.0",
         "name": name,
-        "description": given.description
+        "description": described.description
         or "Conversations of a group of people over some days, and questions on them with their right answers.",
-        **_said(given),
+        **_about_fields(described),
         "distribution": [_file(folder, path) for path in files],
         "recordSet": [made for path in files for made in _records(folder, path)],
     }
 
 
-def _said(about: About) -> dict[str, Any]:
+def _about_fields(about: About) -> dict[str, Any]:
     creator = {"@type": "sc:Organization", "name": about.creator} if about.creator else None
-    said = {
+    fields = {
         "license": about.license,
         "url": about.url,
         "creator": creator,
@@ -133,12 +133,14 @@ def _said(about: About) -> dict[str, Any]:
         "version": about.version,
         "citeAs": about.cite_as,
     }
-    return {key: value for key, value in said.items() if value is not None}
+    return {key: value for key, value in fields.items() if value is not None}
 
 
 def _files(folder: Path) -> list[Path]:
     wanted = ("*.jsonl", "*.json", "*.jsonl.gz", "*.json.gz")
-    return sorted(path for place in (folder, folder / "eval_instances") for one in wanted for path in place.glob(one))
+    return sorted(
+        path for parent in (folder, folder / "eval_instances") for pattern in wanted for path in parent.glob(pattern)
+    )
 
 
 def _file(folder: Path, path: Path) -> dict[str, Any]:

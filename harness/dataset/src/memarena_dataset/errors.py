@@ -53,8 +53,8 @@ class RowProblem:
 
     def __str__(self) -> str:
         """``file:line: field: reason``, on one line."""
-        place = self.file if self.line is None else f"{self.file}:{self.line}"
-        parts = [place, self.field, " ".join(self.reason.split())]
+        position = self.file if self.line is None else f"{self.file}:{self.line}"
+        parts = [position, self.field, " ".join(self.reason.split())]
         return ": ".join(part for part in parts if part)
 
 

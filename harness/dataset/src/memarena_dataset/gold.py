@@ -197,7 +197,7 @@ class AbstainGold(GoldRecord):
 
     kind: Literal["abstain"] = "abstain"
     adversarial_answer: str | None = None
-    """The answer that somebody would give who falls for the premise, where the data set names it."""
+    """The answer that a person would give who falls for the premise, where the data set names it."""
     claim: tuple[Value, ...] = ()
     """What the question takes for granted, as values that would stand together if it had ever been said."""
 
@@ -227,7 +227,7 @@ class FriendshipShown(BaseModel):
 
 
 class Sharing(BaseModel):
-    """What a wish for discretion says beside its level: who is named, and from when others may know."""
+    """What a wish for discretion says next to its level: who is named, and from when others may know."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -235,7 +235,7 @@ class Sharing(BaseModel):
     """Agent ids, or relations to the ego (``permission_rules.CIRCLES``)."""
     may_not_know: tuple[str, ...] = ()
     not_before: date | None = None
-    """The first day on which the level holds; before it, nobody may know but ``may_know``."""
+    """The first day on which the level holds; before it, no person may know but ``may_know``."""
 
 
 class PermissionGold(GoldRecord):
@@ -248,7 +248,7 @@ class PermissionGold(GoldRecord):
     target_agent: str | None = None
     permission_level: str | None = None
     sharing: Sharing | None = None
-    """What the wish that counts says beside its level; None if it names nobody and no day."""
+    """What the wish that counts says next to its level; None if it names no person and no day."""
     sensitive_category: str | None = None
     """What kind of sensitive fact it is (permission_rules.py lists them); None if it is not sensitive."""
     friendship: FriendshipShown | None = None

@@ -35,7 +35,7 @@ class Family(str, Enum):
     CONFABULATION = "d3_confabulation"
     PERMISSION = "d4_permission"
     WITNESS = "x1_witness"
-    """Extension family of design 6, reported beside the paper's and never in an average."""
+    """Extension family of design 6, reported next to the paper's and never in an average."""
 
 
 class Dimension(str, Enum):
@@ -139,7 +139,7 @@ class Agent(Row):
 
     @property
     def is_assistant(self) -> bool:
-        """Whether this is the assistant on somebody's device."""
+        """Whether this is the assistant on a person's device."""
         return is_assistant(self.agent_id)
 
 
@@ -168,7 +168,7 @@ class Fact(Row):
     """A text, a number or a typed value."""
     level: str | None = None
     sharing: Sharing | None = None
-    """What the statement asks for beside its level."""
+    """What the statement asks for next to its level."""
     session_id: str
     turn_id: str
     speaker_id: str | None = None

@@ -18,7 +18,7 @@ CIRCLES = ("family", "colleague")
 """Relations to E that a wish can name instead of people: "your family", "your colleagues"."""
 
 SENSITIVE_CATEGORIES = ("credentials", "identity_number", "payment_number", "medical", "home_address")
-"""Kinds of facts that are withheld even if nobody said so."""
+"""Kinds of facts that are withheld even if no person said so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class AccessCase:
     """What the ego's projection shows by the time of asking.
 
     ``level``, ``may_know``, ``may_not_know`` and ``pending`` are those of the wish that counts: S's own latest one, and
-    somebody else's latest one only where S said none.
+    another's latest one only where S said none.
     """
 
     asker: str | None

@@ -1,7 +1,7 @@
 """``validate``: run every check of a profile over a data set folder and collect what they find.
 
 ``structural`` holds for any data set: files, ids, times, projections, evidence. ``full`` is for worlds whose gold is
-typed: beside that, every question has one right answer, and it can be had from the evidence and nowhere else.
+typed: besides, every question has one right answer, and it can be had from the evidence and nowhere else.
 """
 
 from __future__ import annotations

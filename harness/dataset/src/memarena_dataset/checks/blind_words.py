@@ -19,12 +19,12 @@ def auc_of_words(texts: Sequence[frozenset[str]], groups: Sequence[Hashable], po
     folds = [int.from_bytes(blake2b(repr(group).encode(), digest_size=4).digest()) % FOLDS for group in groups]
     won, compared = 0.0, 0
     for fold in range(FOLDS):
-        seen = [place for place, own in enumerate(folds) if own != fold]
-        asked = [place for place, own in enumerate(folds) if own == fold]
-        weights, prior = _weights([texts[place] for place in seen], [positive[place] for place in seen])
-        scores = {place: prior + sum(weights.get(word, 0.0) for word in sorted(texts[place])) for place in asked}
-        for yes in (place for place in asked if positive[place]):
-            for no in (place for place in asked if not positive[place]):
+        seen = [index for index, own in enumerate(folds) if own != fold]
+        asked = [index for index, own in enumerate(folds) if own == fold]
+        weights, prior = _weights([texts[index] for index in seen], [positive[index] for index in seen])
+        scores = {index: prior + sum(weights.get(word, 0.0) for word in sorted(texts[index])) for index in asked}
+        for yes in (index for index in asked if positive[index]):
+            for no in (index for index in asked if not positive[index]):
                 won += 0.5 if scores[yes] == scores[no] else float(scores[yes] > scores[no])
                 compared += 1
     return won / compared if compared else 0.5

@@ -54,14 +54,14 @@ def never_heard(world: World) -> Iterator[Finding]:
     """An option that never occurs in the ego's projection up to the question."""
     for instance, gold in _clozes(world):
         until = world.asked_until(instance)
-        for place, option in enumerate(gold.options):
-            forms = (option, *getattr(gold.option_values[place], "aliases", ())) if gold.option_values else (option,)
+        for index, option in enumerate(gold.options):
+            forms = (option, *getattr(gold.option_values[index], "aliases", ())) if gold.option_values else (option,)
             windows = world.windows(instance.ego_agent_id)
             if not any(
                 window.time < until and any(phrase_occurs(form, window.words) for form in forms) for window in windows
             ):
                 reason = f"{option!r} never occurs in the projection of {instance.ego_agent_id!r} before the question"
-                yield world.at(instance, "option-never-heard", f"ground_truth.options.{place}", reason)
+                yield world.at(instance, "option-never-heard", f"ground_truth.options.{index}", reason)
 
 
 def gives_itself_away(world: World) -> Iterator[Finding]:

@@ -32,7 +32,7 @@ FUNCTION_WORDS_FILE = "function_words.v1.txt"
 
 @cache
 def function_words() -> frozenset[str]:
-    """Words that do not count as content, from the versioned file beside this module."""
+    """Words that do not count as content, from the versioned file next to this module."""
     text = files(__package__).joinpath(FUNCTION_WORDS_FILE).read_text(encoding="utf-8")
     return frozenset(word for line in text.splitlines() if not line.startswith("#") for word in line.split())
 
@@ -44,19 +44,19 @@ def repeats_evidence(world: World) -> Iterator[Finding]:
         if _is_ordering(instance) or not instance.evidence_session_ids:
             continue
         asked = _content(instance.query, names)
-        said = [_content(turn.text, names) for turn in world.evidence_turns(instance)]
-        for reason in _overlaps(asked, said):
+        evidence = [_content(turn.text, names) for turn in world.evidence_turns(instance)]
+        for reason in _overlaps(asked, evidence):
             yield world.at(instance, "query-repeats-evidence", "query", reason, "warning")
 
 
-def _overlaps(asked: list[str], said: list[list[str]]) -> Iterator[str]:
-    question, evidence = set(asked), {word for turn in said for word in turn}
+def _overlaps(asked: list[str], turns: list[list[str]]) -> Iterator[str]:
+    question, evidence = set(asked), {word for turn in turns for word in turn}
     common = question & evidence
     if question and len(common) / len(question) > MAX_CONTAINMENT:
-        yield f"{len(common)} of {len(question)} content words stand in the evidence ({', '.join(sorted(common))})"
+        yield f"{len(common)} of {len(question)} content words are in the evidence ({', '.join(sorted(common))})"
     if question and len(common) / len(question | evidence) > MAX_JACCARD:
         yield f"Jaccard overlap with the evidence is {len(common) / len(question | evidence):.2f}"
-    shared = _trigrams(asked) & {trigram for turn in said for trigram in _trigrams(turn)}
+    shared = _trigrams(asked) & {trigram for turn in turns for trigram in _trigrams(turn)}
     for trigram in sorted(shared):
         yield f"shares the words {' '.join(trigram)!r} with the evidence"
 
@@ -76,5 +76,6 @@ def _trigrams(words: list[str]) -> set[tuple[str, str, str]]:
 def _names(world: World) -> frozenset[str]:
     dataset = world.dataset
     shown = [agent.name for agent in dataset.agents.values() if not agent.is_assistant]
-    shown += [place.name for place in dataset.locations.values()] + [group.name for group in dataset.groups.values()]
+    shown += [location.name for location in dataset.locations.values()]
+    shown += [group.name for group in dataset.groups.values()]
     return frozenset(word for name in shown for word in tokens_of(name))

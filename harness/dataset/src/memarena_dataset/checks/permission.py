@@ -100,7 +100,7 @@ def _heard_from_subject(world: World, instance: Instance, gold: PermissionGold) 
 
 
 def _says(world: World, session_id: str, speaker: str, gold: PermissionGold) -> bool:
-    """Whether somebody states all values of a fact in a session, in so many words."""
+    """Whether a person states all values of a fact in a session, in so many words."""
     turns = [turn for turn in world.session(session_id).turns if turn.speaker_id == speaker]
     return bool(gold.values) and all(
         any(names_value(value, turn.text, world.date_of(turn.timestamp)) for turn in turns) for value in gold.values
@@ -132,7 +132,7 @@ def _friendship_fault(world: World, instance: Instance, gold: PermissionGold, sh
 
 
 def _concerns(world: World, session: Session, turn: Turn, agent_id: str | None) -> bool:
-    """Whether a turn is spoken by somebody, to them or about them."""
+    """Whether a turn is spoken by a person, to them or about them."""
     if agent_id is None or agent_id in session.participants:
         return agent_id is not None
     name = world.name(agent_id)
@@ -146,9 +146,9 @@ def level_outdated(world: World) -> Iterator[Finding]:
         if not stated:
             continue
         for until in dict.fromkeys((world.asked_until(instance), float(world.dataset.day_count))):
-            found = _wish_that_counts(world, instance, gold, stated, until)
-            level = None if found is None else found.level
-            sharing = None if found is None else found.sharing
+            wish = _wish_that_counts(world, instance, gold, stated, until)
+            level = None if wish is None else wish.level
+            sharing = None if wish is None else wish.sharing
             if level != gold.permission_level:
                 reason = f"{gold.permission_level!r}, but the latest level stated before day {until:g} is {level!r}"
                 yield world.at(instance, "permission-level-outdated", "ground_truth.permission_level", reason)
@@ -180,7 +180,7 @@ def _in_words(sharing: Sharing | None) -> str:
 
 
 def nobody_named(world: World) -> Iterator[Finding]:
-    """Somebody whom a wish names by id, but no turn of the evidence by name."""
+    """A person whom a wish names by id, but no turn of the evidence by name."""
     for instance, gold in _items(world):
         if gold.sharing is None:
             continue
@@ -223,8 +223,8 @@ def blind_policy_wins(world: World) -> Iterator[Finding]:
         if auc > MAX_AUC:
             sure = auc - SURE * standard_error(auc, actions["disclose"], actions["withhold"]) > MAX_AUC
             reason = f"{name} alone predicts the action with AUC {auc:.2f}; at most {MAX_AUC} is expected"
-            place = RowProblem(file, reason, field="ground_truth.expected_action")
-            yield Finding("permission-pool", "error" if sure else "warning", place)
+            problem = RowProblem(file, reason, field="ground_truth.expected_action")
+            yield Finding("permission-pool", "error" if sure else "warning", problem)
 
 
 def _asker_kind(world: World, instance: Instance) -> str:

@@ -33,11 +33,11 @@ def sessions(world: World) -> Iterator[Finding]:
         line = dataset.corpus.line_of(session.session_id)
         for field, reason, severity in _session_faults(session, dataset, known_events):
             yield _finding("session", CORPUS, line, field, reason, severity)
-        for place, turn in enumerate(session.turns):
+        for index, turn in enumerate(session.turns):
             earlier = seen.setdefault(turn.turn_id, session.session_id)
             if earlier != session.session_id:
                 reason = f"{turn.turn_id!r} is also a turn of session {earlier!r}"
-                yield _finding("session", CORPUS, line, f"turns.{place}.turn_id", reason)
+                yield _finding("session", CORPUS, line, f"turns.{index}.turn_id", reason)
 
 
 def _session_faults(
@@ -46,7 +46,7 @@ def _session_faults(
     if not session.participants:
         yield "participants", "empty; at least one agent is expected", "error"
     if len(set(session.participants)) != len(session.participants):
-        yield "participants", "somebody is named twice", "error"
+        yield "participants", "a person is named twice", "error"
     if not session.turns:
         yield "turns", "empty; at least one turn is expected", "error"
     if session.end_time < session.start_time:
@@ -65,8 +65,8 @@ def _session_faults(
 
 def _turn_faults(session: Session) -> Iterator[tuple[str, str, Severity]]:
     before = session.start_time
-    for place, turn in enumerate(session.turns):
-        field = f"turns.{place}"
+    for index, turn in enumerate(session.turns):
+        field = f"turns.{index}"
         if turn.speaker_id not in session.participants:
             yield f"{field}.speaker_id", f"{turn.speaker_id!r} is not one of the participants", "error"
         if turn.listener_id is not None and turn.listener_id not in session.participants:

@@ -28,7 +28,7 @@ def abstain_claim_occurs(world: World) -> Iterator[Finding]:
         for window in world.windows(instance.ego_agent_id):
             if all(_occurs(value, window.words, world, window.time) for value in instance.gold.claim):
                 claim = " and ".join(shown(value) for value in instance.gold.claim)
-                reason = f"{claim} does come up, at {window.place!r}"
+                reason = f"{claim} does come up, at {window.where!r}"
                 yield world.at(instance, "abstain-claim-occurs", "ground_truth.claim", reason)
                 break
 

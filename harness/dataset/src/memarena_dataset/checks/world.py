@@ -28,7 +28,7 @@ class Window:
 
     time: float
     words: str
-    place: str
+    where: str
 
 
 class World:
@@ -65,7 +65,7 @@ class World:
         return float(self.dataset.question_day(instance) + 1)
 
     def name(self, agent_id: str | None) -> str:
-        """Display name of an agent; "" for nobody."""
+        """Display name of an agent; "" for no person."""
         if agent_id is None:
             return ""
         agent = self.dataset.agents.get(agent_id)
@@ -79,11 +79,11 @@ class World:
 
     def session(self, session_id: str) -> Session:
         """A session; the few last ones are kept, since checks look at the same evidence in turn."""
-        found = self._sessions.pop(session_id, None) or self.dataset.session(session_id)
-        self._sessions[session_id] = found
+        session = self._sessions.pop(session_id, None) or self.dataset.session(session_id)
+        self._sessions[session_id] = session
         if len(self._sessions) > 64:
             del self._sessions[next(iter(self._sessions))]
-        return found
+        return session
 
     def evidence(self, instance: Instance) -> tuple[Session, ...]:
         """Evidence sessions of an instance."""
@@ -102,12 +102,12 @@ class World:
         return heads + tuple(Passage(turn.text, self.date_of(turn.timestamp)) for turn in turns)
 
     def head(self, session: Session) -> Passage:
-        """What a session shows beside its words."""
+        """What a session shows next to its words."""
         dataset = self.dataset
         parts = [self.name(agent_id) for agent_id in session.participants]
-        place = dataset.locations.get(session.location_id or "")
-        if place is not None:
-            parts.append(place.name)
+        location = dataset.locations.get(session.location_id or "")
+        if location is not None:
+            parts.append(location.name)
         group = dataset.groups.get(session.group_id or "")
         if group is not None:
             parts += [group.name, *(self.name(member) for member in group.members)]
@@ -181,5 +181,5 @@ def stem_of(instance: Instance) -> str:
     options = lettered_options(instance.query)
     if not options:
         return instance.query
-    lettered = {f"{chr(ord('A') + place)}{mark} {option}" for place, option in enumerate(options) for mark in ").:"}
+    lettered = {f"{chr(ord('A') + index)}{mark} {option}" for index, option in enumerate(options) for mark in ").:"}
     return "\n".join(line for line in instance.query.splitlines() if line.strip().lstrip("(") not in lettered)

@@ -132,8 +132,8 @@ def _folders(source: Path) -> list[tuple[str, Path]]:
     """Name and folder of each chat: the source itself, the folders in it, or the folders in those."""
     if not source.is_dir():
         raise DatasetError(f"{source}: no such folder; a folder of BEAM chats is expected")
-    for found in (source, *sorted(source.glob("*/"), key=_by_number)), sorted(source.glob("*/*/"), key=_by_number):
-        chats = [folder for folder in found if any((folder / name).is_file() for name in CHATS)]
+    for folders in (source, *sorted(source.glob("*/"), key=_by_number)), sorted(source.glob("*/*/"), key=_by_number):
+        chats = [folder for folder in folders if any((folder / name).is_file() for name in CHATS)]
         if chats:
             return [(f"{folder.resolve().parent.name} {folder.resolve().name}", folder) for folder in chats]
     raise DatasetError(f"{source}: no chat.json in it or in its folders; a folder of BEAM chats is expected")
@@ -188,16 +188,16 @@ def _group(group: Any, field: str, seen: set[int]) -> list[Mapping[str, Any]]:
     if not isinstance(group, list):
         raise FieldError(field, "a list of messages is expected")
     for position, message in enumerate(group):
-        place = f"{field}.{position}"
+        message_field = f"{field}.{position}"
         if not isinstance(message, dict):
-            raise FieldError(place, "a message is expected")
+            raise FieldError(message_field, "a message is expected")
         if message.get("role") not in ("user", "assistant"):
-            raise FieldError(f"{place}.role", f"{message.get('role')!r}; user or assistant is expected")
+            raise FieldError(f"{message_field}.role", f"{message.get('role')!r}; user or assistant is expected")
         if not isinstance(message.get("content"), str):
-            raise FieldError(f"{place}.content", "missing; a text is expected")
+            raise FieldError(f"{message_field}.content", "missing; a text is expected")
         number = message.get("id")
         if not isinstance(number, int) or number in seen:
-            raise FieldError(f"{place}.id", f"{number!r}; a number that no other message has is expected")
+            raise FieldError(f"{message_field}.id", f"{number!r}; a number that no other message has is expected")
         seen.add(number)
     return group
 
@@ -226,13 +226,13 @@ def _write_chat(
     turns: dict[int, tuple[str, str]] = {}
     end, number = 0.0, 0
     for day in chat.days:
-        texts = [[_said(message, chat.name, account) for message in group] for group in day.groups]
+        texts = [[_message_text(message, chat.name, account) for message in group] for group in day.groups]
         times = times_of_day((day.day - epoch).days + _MORNING, texts)
-        for group, said, when in zip(day.groups, texts, times, strict=True):
+        for group, group_texts, when in zip(day.groups, texts, times, strict=True):
             session_id = f"{ego}_{number:04d}"
             number += 1
             rows = []
-            for message, text in zip(group, said, strict=True):
+            for message, text in zip(group, group_texts, strict=True):
                 turn_id = f"{ego}_m{message['id']:05d}"
                 turns[message["id"]] = session_id, turn_id
                 kept = {"question_type": message["question_type"]} if message.get("question_type") else {}
@@ -248,7 +248,7 @@ def _write_chat(
     return turns, end
 
 
-def _said(message: Mapping[str, Any], chat: str, account: Account) -> str:
+def _message_text(message: Mapping[str, Any], chat: str, account: Account) -> str:
     return fitting(_MARKER.sub("", message["content"]), f"{chat} message {message['id']}", account)
 
 

@@ -100,7 +100,7 @@ def json_of(path: Path) -> tuple[Any, bytes]:
     return json_value(data, str(path)), data
 
 
-def json_value(data: bytes, place: str) -> Any:
+def json_value(data: bytes, where: str) -> Any:
     """What bytes hold as JSON.
 
     Raises:
@@ -109,19 +109,19 @@ def json_value(data: bytes, place: str) -> Any:
     try:
         value = json.loads(data)
     except ValueError as error:  # also of UTF-8, and of numbers that Python does not read
-        raise DatasetError(f"{place}: not JSON: {error}") from error
+        raise DatasetError(f"{where}: not JSON: {error}") from error
     except RecursionError as error:
-        raise _too_deep(place) from error
+        raise _too_deep(where) from error
     level = [value]
     for _ in range(MAX_NESTING):
         inner = [each.values() if isinstance(each, dict) else each for each in level if isinstance(each, dict | list)]
         level = [child for children in inner for child in children]
         if not level:
             return value
-    raise _too_deep(place)
+    raise _too_deep(where)
 
 
-def json_events(stream: _Readable, place: str) -> Iterator[tuple[str, Any]]:
+def json_events(stream: _Readable, where: str) -> Iterator[tuple[str, Any]]:
     """The events of a JSON file that is too large to be held, for ``ijson.parse``, which has no limit to nesting.
 
     Raises:
@@ -132,10 +132,10 @@ def json_events(stream: _Readable, place: str) -> Iterator[tuple[str, Any]]:
         for event, value in ijson.basic_parse(stream, use_float=True):
             depth += _STEPS.get(event, 0)
             if depth > MAX_NESTING:
-                raise _too_deep(place)
+                raise _too_deep(where)
             yield event, value
     except (ijson.JSONError, ValueError) as error:
-        raise DatasetError(f"{place}: not JSON: {' '.join(str(error).split())}") from error
+        raise DatasetError(f"{where}: not JSON: {' '.join(str(error).split())}") from error
 
 
 _STEPS = {"start_map": 1, "start_array": 1, "end_map": -1, "end_array": -1}
@@ -145,8 +145,8 @@ class _Readable(Protocol):
     def read(self, size: int = -1, /) -> bytes: ...
 
 
-def _too_deep(place: str) -> DatasetError:
-    return DatasetError(f"{place}: JSON nested too deeply: at most {MAX_NESTING} levels are expected")
+def _too_deep(where: str) -> DatasetError:
+    return DatasetError(f"{where}: JSON nested too deeply: at most {MAX_NESTING} levels are expected")
 
 
 def slug(text: str) -> str:
@@ -187,11 +187,11 @@ def turn_times(start: float, texts: Sequence[str]) -> list[float]:
 def times_of_day(start: float, sessions: Sequence[Sequence[str]]) -> list[list[float]]:
     """Times of several sessions that follow each other on one day: for each what ``turn_times`` gives for one."""
     times = turn_times(start, [text for texts in sessions for text in texts])
-    found, first = [], 0
+    blocks, first = [], 0
     for texts in sessions:
-        found.append(times[first : first + len(texts) + 1])
+        blocks.append(times[first : first + len(texts) + 1])
         first += len(texts)
-    return found
+    return blocks
 
 
 def session_row(

@@ -58,11 +58,11 @@ class Corrections:
             question: its text, which must be that of the correction.
             only_here: also take a correction of another conversation index: the file is a part of the data set.
         """
-        for one in self._left:
-            same = one.position == position and _plain(one.question) == _plain(question)
-            if same and (one.conversation == conversation or only_here):
-                self._left.remove(one)
-                return one
+        for correction in self._left:
+            same = correction.position == position and _plain(correction.question) == _plain(question)
+            if same and (correction.conversation == conversation or only_here):
+                self._left.remove(correction)
+                return correction
         return None
 
     def unused(self) -> Iterator[Correction]:
@@ -80,13 +80,13 @@ def read_corrections(path: Path) -> Corrections:
     try:
         if not isinstance(value, list):
             raise FieldError("file", "a list of corrections is expected")
-        found = [_correction(item, str(position)) for position, item in enumerate(value)]
-        names = [one.name for one in found]
+        corrections = [_correction(item, str(position)) for position, item in enumerate(value)]
+        names = [correction.name for correction in corrections]
         if again := next((name for name in names if names.count(name) > 1), None):
             raise FieldError("question_id", f"{again!r} is there more than once; one correction each is expected")
     except FieldError as error:
         raise DatasetError(f"{path}: {error.field}: {error.reason}") from error
-    return Corrections(found)
+    return Corrections(corrections)
 
 
 def _correction(item: Any, field: str) -> Correction:
@@ -99,7 +99,7 @@ def _correction(item: Any, field: str) -> Correction:
             raise FieldError(f"{field}.{key}", "missing; a text is expected")
         texts[key] = clean(str(value)).strip()
     evidence = item.get("correct_evidence")
-    if not isinstance(evidence, list) or not all(isinstance(one, str) for one in evidence):
+    if not isinstance(evidence, list) or not all(isinstance(item, str) for item in evidence):
         raise FieldError(f"{field}.correct_evidence", "missing; a list of texts is expected")
     match = _ID.fullmatch(texts["question_id"])
     if match is None:

@@ -107,29 +107,29 @@ def import_gatemem(source: Path, out: Path) -> Account:
 def _folders(source: Path) -> list[Path]:
     if not source.is_dir():
         raise DatasetError(f"{source}: no such folder; a folder with {EPISODES} and {CHECKPOINTS} is expected")
-    found = [folder for folder in (source, *sorted(source.glob("*/"))) if (folder / EPISODES).exists()]
-    if not found:
+    folders = [folder for folder in (source, *sorted(source.glob("*/"))) if (folder / EPISODES).exists()]
+    if not folders:
         raise DatasetError(f"{source}: no {EPISODES} in it or in its folders")
-    return found
+    return folders
 
 
 def _read(folder: Path, account: Account, digest: Any) -> list[_Episode]:
     domain = slug(folder.resolve().name)
     episodes: dict[str, _Episode] = {}
-    for place, row in _rows(folder / EPISODES, digest):
+    for where, row in _rows(folder / EPISODES, digest):
         try:
             episode = _episode(row, f"{domain}_{len(episodes) + 1:02d}")
         except FieldError as error:
-            raise DatasetError(f"{place}: {error.field}: {error.reason}") from error
+            raise DatasetError(f"{where}: {error.field}: {error.reason}") from error
         if episode.name in episodes:
-            raise DatasetError(f"{place}: episode_id: {episode.name!r} occurs a second time")
+            raise DatasetError(f"{where}: episode_id: {episode.name!r} occurs a second time")
         episodes[episode.name] = episode
-    for place, row in _rows(folder / CHECKPOINTS, digest):
+    for where, row in _rows(folder / CHECKPOINTS, digest):
         for key in ("checkpoint_id", "episode_id", "as_of_turn_id"):
             if not isinstance(row.get(key), str) or not row[key]:
-                raise DatasetError(f"{place}: {key}: missing; a text is expected")
+                raise DatasetError(f"{where}: {key}: missing; a text is expected")
         if row["episode_id"] not in episodes:
-            raise DatasetError(f"{place}: episode_id: {row['episode_id']!r} is not in {EPISODES}")
+            raise DatasetError(f"{where}: episode_id: {row['episode_id']!r} is not in {EPISODES}")
         episodes[row["episode_id"]].checkpoints.append(row)
         account.counts["questions in the files"] += 1
     return list(episodes.values())
@@ -174,16 +174,16 @@ def _episode(row: Mapping[str, Any], tag: str) -> _Episode:
     return _Episode(name, tag, people, relationships, turns, _moments(turns))
 
 
-def _check_turn(turn: Any, place: str, people: Mapping[str, Any]) -> None:
+def _check_turn(turn: Any, where: str, people: Mapping[str, Any]) -> None:
     if not isinstance(turn, dict):
-        raise FieldError(place, "an object is expected")
+        raise FieldError(where, "an object is expected")
     for key in ("turn_id", "text"):
         if not isinstance(turn.get(key), str) or not turn[key].strip():
-            raise FieldError(f"{place}.{key}", "missing; a text is expected")
+            raise FieldError(f"{where}.{key}", "missing; a text is expected")
     speaker = turn.get("speaker")
     principal = speaker.get("principal_id") if isinstance(speaker, dict) else None
     if principal not in people:
-        raise FieldError(f"{place}.speaker.principal_id", f"{principal!r} is none of the episode's people")
+        raise FieldError(f"{where}.speaker.principal_id", f"{principal!r} is none of the episode's people")
 
 
 def _moments(turns: Sequence[Mapping[str, Any]]) -> list[datetime] | None:
@@ -211,10 +211,10 @@ def _write_episode(
 ) -> None:
     account.counts["episodes"] += 1
     times = _times(episode, epoch, account)
-    place = {turn["turn_id"]: position for position, turn in enumerate(episode.turns)}
+    positions = {turn["turn_id"]: position for position, turn in enumerate(episode.turns)}
 
     def position(checkpoint: Mapping[str, Any]) -> int:
-        return place.get(checkpoint["as_of_turn_id"], -1)
+        return positions.get(checkpoint["as_of_turn_id"], -1)
 
     for principal, person in episode.people.items():
         persona = {"name": _name(principal, person), "role": person.get("role"), "episode": episode.name}
@@ -224,13 +224,13 @@ def _write_episode(
         questions = []
         for row in asked:
             try:
-                if as_of not in place:
+                if as_of not in positions:
                     raise FieldError("as_of_turn_id", f"{as_of!r} is no turn of the episode")
                 questions.append((row, *_gold(row, episode, account)))
             except FieldError as error:
                 account.skip(str(row["checkpoint_id"]), f"{error.field}: {error.reason}")
         if questions:
-            end = place[as_of] + 1
+            end = positions[as_of] + 1
             ego = f"device_{episode.tag}_{slug(as_of)}"
             for participant, session_id in _write_history(episode, ego, times[:end], writer, account):
                 ego_map.setdefault(participant, []).append(session_id)
@@ -275,11 +275,11 @@ def _write_history(
         },
     )
     turns = list(zip(episode.turns, times, strict=False))
-    for day, said in groupby(turns, lambda pair: int(pair[1])):
+    for day, day_turns in groupby(turns, lambda pair: int(pair[1])):
         session_id = f"{ego}_{day:04d}"
         rows: list[dict[str, Any]] = []
         when: list[float] = []
-        for turn, time in said:
+        for turn, time in day_turns:
             turn_id = f"{ego}_{slug(turn['turn_id'])}"
             kept = {key: turn[key] for key in ("turn_kind", "timestamp") if turn.get(key) is not None}
             text = fitting(turn["text"], f"{episode.name} {turn['turn_id']}", account)
@@ -385,8 +385,8 @@ def _unsaid(
     if not left:
         raise FieldError(name, "the question says all of them itself, so that saying them leaks nothing")
     if len(left) < len(values):
-        said = ", ".join(repr(value.text) for value in values if value not in left)
-        account.change(str(row["checkpoint_id"]), f"{said} left out of {name}: the question says so itself")
+        left_out = ", ".join(repr(value.text) for value in values if value not in left)
+        account.change(str(row["checkpoint_id"]), f"{left_out} left out of {name}: the question says so itself")
     return left
 
 

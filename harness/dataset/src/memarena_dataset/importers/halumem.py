@@ -7,7 +7,7 @@
 - ``Memory Boundary`` becomes ``d3_confabulation`` (abstain): nothing was said of it. All other types become ``d7_qa``.
 - Evidence is memory points, which are texts. They name the sessions that list a memory point of the same text.
 - ``memory_points`` are otherwise left out: HaluMem compares them with what a memory stores, which no run here reads.
-  ``persona_info`` is too, but for the name: nobody says it.
+  ``persona_info`` is too, but for the name: no one says it.
 """
 
 from __future__ import annotations

@@ -114,11 +114,11 @@ def _corrections_of(
     talk: _Conversation, index: int, conversations: int, corrected: Corrections
 ) -> Mapping[int, Correction]:
     """Corrections by the index of their question, from 0. Fewer conversations than LoCoMo's ten may be any of them."""
-    found = {
+    corrections = {
         position: corrected.of(index, position, str(question.get("question")), only_here=conversations < _CONVERSATIONS)
         for position, question in enumerate(talk.questions)
     }
-    return {position: one for position, one in found.items() if one is not None}
+    return {position: correction for position, correction in corrections.items() if correction is not None}
 
 
 # ------------------------------------------------------------------ reading
@@ -128,39 +128,39 @@ def _conversations(value: Any, account: Account) -> list[_Conversation]:
     items = [value] if isinstance(value, dict) else value
     if not isinstance(items, list) or not items:
         raise FieldError("file", "a list of conversations is expected")
-    found = [_conversation(item, str(position), account) for position, item in enumerate(items)]
-    names = [talk.name for talk in found]
+    conversations = [_conversation(item, str(position), account) for position, item in enumerate(items)]
+    names = [talk.name for talk in conversations]
     if len(set(names)) != len(names):
         raise FieldError("sample_id", "two conversations have the same one")
-    return found
+    return conversations
 
 
-def _conversation(item: Any, place: str, account: Account) -> _Conversation:
+def _conversation(item: Any, where: str, account: Account) -> _Conversation:
     if not isinstance(item, dict):
-        raise FieldError(place, "an object with sample_id, conversation and qa is expected")
+        raise FieldError(where, "an object with sample_id, conversation and qa is expected")
     name, talk, questions = item.get("sample_id"), item.get("conversation"), item.get("qa")
     if not isinstance(name, str) or not name:
-        raise FieldError(f"{place}.sample_id", "missing; a text is expected")
+        raise FieldError(f"{where}.sample_id", "missing; a text is expected")
     if not isinstance(talk, dict):
-        raise FieldError(f"{place}.conversation", "missing; an object is expected")
+        raise FieldError(f"{where}.conversation", "missing; an object is expected")
     if not isinstance(questions, list) or not all(isinstance(question, dict) for question in questions):
-        raise FieldError(f"{place}.qa", "missing; a list of objects is expected")
+        raise FieldError(f"{where}.qa", "missing; a list of objects is expected")
     speakers = (talk.get("speaker_a"), talk.get("speaker_b"))
     if not all(isinstance(speaker, str) and speaker for speaker in speakers) or speakers[0] == speakers[1]:
-        raise FieldError(f"{place}.conversation", "two different names are expected as speaker_a and speaker_b")
-    sessions = dict(_sessions(name, talk, f"{place}.conversation", account))
+        raise FieldError(f"{where}.conversation", "two different names are expected as speaker_a and speaker_b")
+    sessions = dict(_sessions(name, talk, f"{where}.conversation", account))
     if not sessions:
-        raise FieldError(f"{place}.conversation", "no session_N with a session_N_date_time")
+        raise FieldError(f"{where}.conversation", "no session_N with a session_N_date_time")
     return _Conversation(name, (str(speakers[0]), str(speakers[1])), sessions, questions)
 
 
 def _sessions(
-    name: str, talk: Mapping[str, Any], place: str, account: Account
+    name: str, talk: Mapping[str, Any], where: str, account: Account
 ) -> Iterator[tuple[int, tuple[datetime, list[Mapping[str, Any]]]]]:
     numbers = sorted(int(match.group(1)) for key in talk if (match := _SESSION_KEY.fullmatch(key)))
     dates = {int(match.group(1)): value for key, value in talk.items() if (match := _DATE_KEY.fullmatch(key))}
     for number in numbers:
-        field, turns = f"{place}.session_{number}", talk[f"session_{number}"]
+        field, turns = f"{where}.session_{number}", talk[f"session_{number}"]
         if not isinstance(turns, list) or not all(isinstance(turn, dict) for turn in turns):
             raise FieldError(field, "a list of turns is expected")
         for position, turn in enumerate(turns):
@@ -174,7 +174,7 @@ def _sessions(
         else:
             yield number, (_moment(dates[number], f"{field}_date_time"), turns)
     for number in sorted(set(dates) - set(numbers)):
-        account.skip(f"{name} session_{number}_date_time", "a date without a session beside it")
+        account.skip(f"{name} session_{number}_date_time", "a date without a session next to it")
 
 
 def _moment(text: Any, field: str) -> datetime:

@@ -127,11 +127,11 @@ class _Hashed:
         return self._digest.hexdigest()
 
 
-def _span(stream: IO[bytes], place: str, leave_out: Collection[str]) -> tuple[date, date]:
+def _span(stream: IO[bytes], where: str, leave_out: Collection[str]) -> tuple[date, date]:
     """First and last day on which anything is said or asked, without the questions that are left out."""
     days: list[date] = []
     name, stated = "", dict[str, set[str]]()
-    for prefix, event, value in ijson.parse(json_events(stream, place)):
+    for prefix, event, value in ijson.parse(json_events(stream, where)):
         if (prefix, event) == ("item", "start_map"):
             name, stated = "", {}
         elif prefix == "item.question_id" and event == "string":
@@ -165,10 +165,10 @@ def _day(moment: datetime, epoch: date) -> float:
 
 
 def _write_all(
-    stream: _Hashed, place: str, epoch: date, writer: FolderWriter, account: Account, left_out: LeftOut
+    stream: _Hashed, where: str, epoch: date, writer: FolderWriter, account: Account, left_out: LeftOut
 ) -> dict[str, list[str]]:
     ego_map: dict[str, list[str]] = {}
-    for position, item in enumerate(ijson.items(ijson.parse(json_events(stream, place)), "item")):
+    for position, item in enumerate(ijson.items(ijson.parse(json_events(stream, where)), "item")):
         account.counts["questions in the file"] += 1
         if left_out.takes(item.get("question_id") if isinstance(item, dict) else None):
             continue
@@ -188,19 +188,19 @@ def _write_all(
     return ego_map
 
 
-def _checked(item: Any, place: str) -> Mapping[str, Any]:
+def _checked(item: Any, where: str) -> Mapping[str, Any]:
     if not isinstance(item, dict):
-        raise FieldError(place, "an object is expected")
+        raise FieldError(where, "an object is expected")
     for key in ("question_id", "question", "question_type", "question_date"):
         if not isinstance(item.get(key), str) or not item[key].strip():
-            raise FieldError(f"{place}.{key}", "missing; a text is expected")
+            raise FieldError(f"{where}.{key}", "missing; a text is expected")
     lengths = []
     for key in ("haystack_session_ids", "haystack_dates", "haystack_sessions"):
         if not isinstance(item.get(key), list):
-            raise FieldError(f"{place}.{key}", "missing; a list is expected")
+            raise FieldError(f"{where}.{key}", "missing; a list is expected")
         lengths.append(len(item[key]))
     if len(set(lengths)) != 1:
-        raise FieldError(f"{place}.haystack_sessions", f"ids, dates and sessions differ in number ({lengths})")
+        raise FieldError(f"{where}.haystack_sessions", f"ids, dates and sessions differ in number ({lengths})")
     return item
 
 
@@ -244,7 +244,7 @@ def _write_haystack(
             continue
         session_id = f"{ego}_{position:04d}"
         if str(original) in session_of:
-            account.change(where, f"session {original!r} stands in the haystack twice; both are kept")
+            account.change(where, f"session {original!r} is in the haystack twice; both are kept")
         session_of[str(original) if str(original) not in session_of else f"{original}#{position}"] = session_id
         marked += evidence
         start = _day(_moment(stated, f"{name}.haystack_dates.{position}"), epoch)

@@ -48,7 +48,7 @@ _FOLDERS_UP = 4
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _History:
     """A history as it was written."""
 
     ego: str
@@ -67,7 +67,7 @@ def import_personamem(source: Path, out: Path, history: History = "32k") -> Acco
     refuse_to_overwrite(out)
     account = Account(source="PersonaMem-v2")
     digest = hashlib.sha256()
-    told: dict[str, _Told] = {}
+    histories: dict[str, _History] = {}
     with FolderWriter(out) as writer:
         link_column = f"chat_history_{history}_link"
         needed = ("persona_id", link_column, "user_query", "correct_answer", "incorrect_answers")
@@ -76,20 +76,22 @@ def import_personamem(source: Path, out: Path, history: History = "32k") -> Acco
             digest.update(json.dumps(row, sort_keys=True).encode())
             link = row[link_column].strip()
             try:
-                if link not in told:
-                    told[link] = _write_history(row["persona_id"], _find(source, link), len(told), writer, account)
-                name = f"{told[link].ego}_q{line:05d}"
+                if link not in histories:
+                    path = _find(source, link)
+                    histories[link] = _write_history(row["persona_id"], path, len(histories), writer, account)
+                name = f"{histories[link].ego}_q{line:05d}"
                 try:
                     query, gold = _gold(row)
                 except FieldError as error:
                     account.skip(name, f"{error.field}: {error.reason}")
                     continue
-                _write_question(name, query, gold, row, told[link], writer, account)
+                _write_question(name, query, gold, row, histories[link], writer, account)
             except FieldError as error:
                 raise DatasetError(f"{source}:{line}: {error.field}: {error.reason}") from error
-        if not told:
+        if not histories:
             raise DatasetError(f"{source}: holds no questions")
-        writer.put(EGO_MAP, {one.ego: list(dict.fromkeys(place for place, _ in one.places)) for one in told.values()})
+        sessions = {history.ego: [session_id for session_id, _ in history.places] for history in histories.values()}
+        writer.put(EGO_MAP, {ego: list(dict.fromkeys(session_ids)) for ego, session_ids in sessions.items()})
         writer.put(
             REPORT,
             {
@@ -123,7 +125,7 @@ def _find(source: Path, link: str) -> Path:
 # ------------------------------------------------------------------ histories
 
 
-def _write_history(persona: str, path: Path, position: int, writer: FolderWriter, account: Account) -> _Told:
+def _write_history(persona: str, path: Path, position: int, writer: FolderWriter, account: Account) -> _History:
     value, _ = json_of(path)
     messages = value.get("chat_history") if isinstance(value, dict) else value
     if not isinstance(messages, list) or not messages:
@@ -149,7 +151,7 @@ def _write_history(persona: str, path: Path, position: int, writer: FolderWriter
     account.counts["histories"] += 1
     account.counts["sessions"] += len(sessions)
     account.counts["turns"] += len(places)
-    return _Told(ego, [text for session in sessions for _, text in session], places, times[-1][-1])
+    return _History(ego, [text for session in sessions for _, text in session], places, times[-1][-1])
 
 
 # ------------------------------------------------------------------ questions
@@ -162,13 +164,13 @@ def _gold(row: Mapping[str, str]) -> tuple[str, ClozeGold]:
     if not query:
         raise FieldError("user_query", "missing; a text is expected")
     wrong = literal(row["incorrect_answers"], "incorrect_answers") if row["incorrect_answers"].strip() else []
-    if not isinstance(wrong, list) or not wrong or not all(isinstance(one, str) and one.strip() for one in wrong):
+    if not isinstance(wrong, list) or not wrong or not all(isinstance(text, str) and text.strip() for text in wrong):
         raise FieldError("incorrect_answers", "a list of texts is expected")
     right = one_line(row["correct_answer"])
     if not right:
         raise FieldError("correct_answer", "missing; a text is expected")
     options = sorted(
-        (right, *map(one_line, wrong)), key=lambda one: hashlib.sha256(f"{query}\0{one}".encode()).digest()
+        (right, *map(one_line, wrong)), key=lambda text: hashlib.sha256(f"{query}\0{text}".encode()).digest()
     )
     if len({option.casefold() for option in options}) != len(options):
         raise FieldError("incorrect_answers", "two of the replies are the same")
@@ -189,38 +191,38 @@ def _write_question(
     query: str,
     gold: ClozeGold,
     row: Mapping[str, str],
-    told: _Told,
+    history: _History,
     writer: FolderWriter,
     account: Account,
 ) -> None:
-    evidence = _evidence(row.get("related_conversation_snippet", ""), name, told, account)
+    evidence = _evidence(row.get("related_conversation_snippet", ""), name, history, account)
     written = instance_row(
         name,
         Family.CLOZE,
         query,
         gold,
-        ego=told.ego,
+        ego=history.ego,
         sessions=list(dict.fromkeys(session for session, _ in evidence)),
         turns=[turn for _, turn in evidence],
-        metadata={"query_timestamp": told.end, **{key: row[key] for key in KEPT if row.get(key)}},
+        metadata={"query_timestamp": history.end, **{key: row[key] for key in KEPT if row.get(key)}},
     )
     writer.add(f"{INSTANCE_FOLDER}/{Family.CLOZE.value}.jsonl", written)
     account.counts["questions imported"] += 1
 
 
-def _evidence(snippet: str, name: str, told: _Told, account: Account) -> Sequence[tuple[str, str]]:
+def _evidence(snippet: str, name: str, history: _History, account: Account) -> Sequence[tuple[str, str]]:
     """The turns of the snippet: the first place in the history where its messages follow each other."""
     try:
         messages = literal(snippet, "related_conversation_snippet") if snippet.strip() else []
         listed = messages if isinstance(messages, list) else []
-        texts = [_content(one, "related_conversation_snippet") for one in listed if _role(one) != "system"]
+        texts = [_content(message, "related_conversation_snippet") for message in listed if _role(message) != "system"]
     except FieldError as error:
         account.change(name, f"{error.field}: {error.reason}; imported without evidence")
         return ()
     wanted = [clean(text) for text in texts]
-    for start in range(len(told.texts) - len(wanted) + 1) if wanted else ():
-        if list(told.texts[start : start + len(wanted)]) == wanted:
-            return told.places[start : start + len(wanted)]
+    for start in range(len(history.texts) - len(wanted) + 1) if wanted else ():
+        if list(history.texts[start : start + len(wanted)]) == wanted:
+            return history.places[start : start + len(wanted)]
     account.change(name, "its snippet is not in the history as it stands; imported without evidence")
     return ()
 

@@ -6,7 +6,7 @@
   times: what lies between two such points is a day, cut into sessions of some 20 messages. So nothing that comes
   after a question's point is there when it is asked, and no message is written twice.
 - Every question becomes ``d5_cloze`` with the options in the table's order. The table names no evidence.
-- The system's messages describe the person. Nobody says them, so they are left out.
+- The system's messages describe the person. No one says them, so they are left out.
 """
 
 from __future__ import annotations
@@ -125,17 +125,17 @@ def import_personamem_v1(source: Path, out: Path) -> Account:
 
 def _questions(source: Path, account: Account) -> dict[str, list[_Question]]:
     """Questions by the id of their history."""
-    found: dict[str, list[_Question]] = {}
+    questions: dict[str, list[_Question]] = {}
     for line, row in rows_of(source, NEEDED, ("question_id", "shared_context_id"), "PersonaMem v1"):
         account.counts["questions in the file"] += 1
         end = row["end_index_in_shared_context"].strip()
         if not end.isdecimal() or not int(end):
             reason = f"{end!r}; a number of messages, 1 or more, is expected"
             raise DatasetError(f"{source}:{line}: end_index_in_shared_context: {reason}")
-        found.setdefault(row["shared_context_id"].strip(), []).append(_Question(line, row, int(end)))
-    if not found:
+        questions.setdefault(row["shared_context_id"].strip(), []).append(_Question(line, row, int(end)))
+    if not questions:
         raise DatasetError(f"{source}: holds no questions")
-    return found
+    return questions
 
 
 def _contexts_file(source: Path) -> Path:
@@ -243,7 +243,7 @@ def _gold(row: Mapping[str, str]) -> tuple[str, ClozeGold]:
     if not query:
         raise FieldError("user_question_or_message", "missing; a text is expected")
     listed = literal(row["all_options"], "all_options")
-    matches = [_OPTION.fullmatch(one) for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
+    matches = [_OPTION.fullmatch(text) for text in listed if isinstance(text, str)] if isinstance(listed, list) else []
     letters = [match.group(1).lower() for match in matches if match]
     if len(letters) < 2 or len(letters) != len(listed) or letters != [chr(ord("a") + n) for n in range(len(letters))]:
         raise FieldError("all_options", "a list of texts '(a) …', '(b) …' in their order is expected")

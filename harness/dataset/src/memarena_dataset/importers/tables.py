@@ -90,7 +90,7 @@ def sessions_of(messages: Sequence[Any], where: str, account: Account, first: in
         what = f"{where} message {number}"
         role = message.get("role") if isinstance(message, dict) else None
         if role == "system":
-            account.skip(what, "the system's: nobody says it")
+            account.skip(what, "the system's: no person says it")
             continue
         content = message.get("content") if isinstance(message, dict) else None
         if role not in ("user", "assistant") or not isinstance(content, str) or not content.strip():

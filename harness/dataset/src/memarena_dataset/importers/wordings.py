@@ -22,10 +22,10 @@ def wordings(pattern: str) -> tuple[str, ...]:
     if not _PATTERN.search(pattern):
         return (pattern.strip(),)
     reader = _Reader(pattern)
-    found = reader.alternatives()
+    wordings = reader.alternatives()
     if reader.left:
         return ()
-    tidy = (" ".join(text.split()) for text in found)
+    tidy = (" ".join(text.split()) for text in wordings)
     return tuple(dict.fromkeys(text for text in tidy if text))
 
 
@@ -37,11 +37,11 @@ class _Reader:
 
     def alternatives(self) -> list[str]:
         """Wordings up to the end of the group, those that can be written down."""
-        found = self._sequence()
+        wordings = self._sequence()
         while self.left.startswith("|"):
             self.left = self.left[1:]
-            found += self._sequence()
-        return found[:MOST]
+            wordings += self._sequence()
+        return wordings[:MOST]
 
     def _sequence(self) -> list[str]:
         parts: list[list[str]] = []
@@ -71,6 +71,6 @@ class _Reader:
     def _group(self) -> list[str]:
         looks_around = re.match(r"\?<?[=!]", self.left)
         self.left = re.sub(r"^\?(?::|<?[=!])", "", self.left)
-        found = self.alternatives()
+        wordings = self.alternatives()
         self.left = self.left.removeprefix(")")
-        return [] if looks_around else found
+        return [] if looks_around else wordings

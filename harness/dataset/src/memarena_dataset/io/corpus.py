@@ -1,4 +1,4 @@
-"""Sessions by offset: where each one stands in the corpus file, never its body.
+"""Sessions by offset: where each one is in the corpus file, never its body.
 
 Memory holds a few dozen bytes per session and participant, so it stays flat however long the conversations are. A
 session is read, checked once more and handed out on demand; reads are safe from several threads.

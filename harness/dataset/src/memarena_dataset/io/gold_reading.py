@@ -65,7 +65,7 @@ def parse_gold(
     """Typed gold of one instance.
 
     Args:
-        family: which file the instance stands in.
+        family: which file the instance is in.
         ground_truth: the object as read.
         query: the question; a cloze without an ``options`` list takes the lettered lines from it.
         ego: owner of the memory, for the self items of D6.
@@ -142,8 +142,8 @@ class _Reader:
             return _VALUES.validate_python(self.truth[key])
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
-            place = ".".join(str(part) for part in first["loc"])
-            raise FieldError(f"ground_truth.{key}.{place}".rstrip("."), _reason(first)) from error
+            path = ".".join(str(part) for part in first["loc"])
+            raise FieldError(f"ground_truth.{key}.{path}".rstrip("."), _reason(first)) from error
 
     def _as_text(self, key: str, value: Any) -> str:
         if isinstance(value, bool):
@@ -237,26 +237,26 @@ def _options(reader: _Reader, query: str) -> tuple[str, ...]:
 
 def _without_letters(texts: Sequence[str]) -> tuple[str, ...]:
     matches = [_LETTERED.match(text) for text in texts]
-    if all(m and m.group(1).upper() == chr(ord("A") + place) for place, m in enumerate(matches)):
+    if all(m and m.group(1).upper() == chr(ord("A") + index) for index, m in enumerate(matches)):
         return tuple(match.group(2) for match in matches if match)
     return tuple(texts)
 
 
 def lettered_options(query: str) -> tuple[str, ...]:
     """Options that a query shows as lines ``A) …``, ``B) …`` in order; empty if it shows fewer than two."""
-    found: list[str] = []
+    options: list[str] = []
     for line in query.splitlines():
         match = _LETTERED.match(line)
-        if match and match.group(1) == chr(ord("A") + len(found)):
-            found.append(match.group(2))
-    return tuple(found) if len(found) > 1 else ()
+        if match and match.group(1) == chr(ord("A") + len(options)):
+            options.append(match.group(2))
+    return tuple(options) if len(options) > 1 else ()
 
 
 def query_with_options(query: str, options: Sequence[str]) -> str:
     """The query as it goes on the wire: with its lettered options, added where a file keeps them apart."""
     if lettered_options(query) or all(option.casefold() in query.casefold() for option in options):
         return query
-    lines = [f"{chr(ord('A') + place)}) {option}" for place, option in enumerate(options)]
+    lines = [f"{chr(ord('A') + index)}) {option}" for index, option in enumerate(options)]
     return "\n".join([query.rstrip(), *lines])
 
 
@@ -288,7 +288,7 @@ def _rubric(reader: _Reader) -> RubricGold:
             raise FieldError(f"ground_truth.rubric.{position}", "a sentence is expected")
     for key in ("answer", "answers", "values"):
         if reader.has(key):
-            raise FieldError(f"ground_truth.{key}", "stands beside rubric; one of the two is expected")
+            raise FieldError(f"ground_truth.{key}", "stands next to rubric; one of the two is expected")
     return RubricGold(rubric=tuple(sentence.strip() for sentence in sentences))
 
 
@@ -373,10 +373,10 @@ def _action(reader: _Reader) -> Any:
     disclosed = reader.bool_or_none("expected_disclosure")
     action: str | None = None
     if reader.has("expected_action"):
-        said = reader.text("expected_action").lower()
-        action = _ACTION_OF.get(said)
+        word = reader.text("expected_action").lower()
+        action = _ACTION_OF.get(word)
         if action is None:
-            raise FieldError("ground_truth.expected_action", f"{said!r}; disclose or withhold is expected")
+            raise FieldError("ground_truth.expected_action", f"{word!r}; disclose or withhold is expected")
     if disclosed is None and action is None:
         raise FieldError("ground_truth.expected_action", "missing; disclose or withhold is expected")
     if disclosed is not None and action is not None and disclosed != (action == "disclose"):
@@ -399,8 +399,8 @@ def _record(reader: _Reader, key: str, kind: type[R]) -> R | None:
         return kind.model_validate(reader.truth[key])
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        place = ".".join(("ground_truth", key, *(str(part) for part in first["loc"])))
-        raise FieldError(place, _reason(first)) from error
+        path = ".".join(("ground_truth", key, *(str(part) for part in first["loc"])))
+        raise FieldError(path, _reason(first)) from error
 
 
 def _reason(first: ErrorDetails) -> str:

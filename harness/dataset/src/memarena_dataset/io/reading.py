@@ -232,7 +232,7 @@ class _Loader:
         if data is None:
             return
         try:
-            for place, raw in keyed_objects(load_json(data), id_key, wrapper):
+            for position, raw in keyed_objects(load_json(data), id_key, wrapper):
                 try:
                     row = parse(raw)
                     row_id: str = getattr(row, id_key)
@@ -240,7 +240,7 @@ class _Loader:
                         raise FieldError(id_key, f"{row_id!r} occurs a second time")
                     into[row_id] = row
                 except FieldError as error:
-                    self._problem(file, None, FieldError(f"{place}.{error.field}".rstrip("."), error.reason))
+                    self._problem(file, None, FieldError(f"{position}.{error.field}".rstrip("."), error.reason))
         except FieldError as error:
             self._problem(file, None, error)
 
@@ -317,10 +317,10 @@ def _missing_evidence(instance: Instance, sessions: Corpus, turn_places: Mapping
 
 def _find(report: Mapping[str, Any], key: str) -> tuple[str, Any]:
     """Value of a key of the report or of its configuration, with the field's path."""
-    for place in ("", "config", "configuration"):
-        part = report.get(place) if place else report
+    for table in ("", "config", "configuration"):
+        part = report.get(table) if table else report
         if isinstance(part, Mapping) and part.get(key) is not None:
-            return (f"{place}.{key}" if place else key), part[key]
+            return (f"{table}.{key}" if table else key), part[key]
     return key, None
 
 

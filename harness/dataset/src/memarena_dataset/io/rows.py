@@ -92,8 +92,8 @@ def to_record(kind: type[R], raw: Raw) -> R:
         return kind.model_validate(_without_nulls(kind, raw))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise FieldError(place, _say(first["type"], first["msg"])) from error
+        path = ".".join(str(part) for part in first["loc"])
+        raise FieldError(path, _say(first["type"], first["msg"])) from error
 
 
 def _say(kind: str, message: str) -> str:
@@ -142,13 +142,13 @@ def session_of(raw: Raw) -> Session:
     _check_id("session_id", session.session_id)
     _check_time("start_time", session.start_time)
     _check_time("end_time", session.end_time)
-    for place, turn in enumerate(session.turns):
-        _check_id(f"turns.{place}.turn_id", turn.turn_id)
-        _check_time(f"turns.{place}.timestamp", turn.timestamp)
-        _check_text(f"turns.{place}.text", turn.text)
+    for index, turn in enumerate(session.turns):
+        _check_id(f"turns.{index}.turn_id", turn.turn_id)
+        _check_time(f"turns.{index}.timestamp", turn.timestamp)
+        _check_text(f"turns.{index}.text", turn.text)
         if turn.session_id != session.session_id:
             raise FieldError(
-                f"turns.{place}.session_id", f"{turn.session_id!r}, but the session is {session.session_id!r}"
+                f"turns.{index}.session_id", f"{turn.session_id!r}, but the session is {session.session_id!r}"
             )
     turn_ids = [turn.turn_id for turn in session.turns]
     if len(set(turn_ids)) != len(turn_ids):
@@ -247,9 +247,9 @@ def instance_of(raw: Raw, family: Family, names: Mapping[str, str]) -> Instance:
 
 
 def _either(raw: Raw, metadata: Raw, key: str, default: Any) -> Any:
-    for place in (raw, metadata):
-        if place.get(key) not in (None, [], ()):
-            return place[key]
+    for source in (raw, metadata):
+        if source.get(key) not in (None, [], ()):
+            return source[key]
     return default
 
 

@@ -37,9 +37,9 @@ def keyed_objects(value: Any, id_key: str, wrapper: str) -> Iterator[tuple[str, 
         raise FieldError("", f"a list of objects or an object keyed by {id_key} is expected")
 
 
-def _with_id(item: Any, id_key: str, place: str, key: str | None) -> Mapping[str, Any]:
+def _with_id(item: Any, id_key: str, position: str, key: str | None) -> Mapping[str, Any]:
     if not isinstance(item, Mapping):
-        raise FieldError(place, "an object is expected")
+        raise FieldError(position, "an object is expected")
     if id_key in item:
         return item
     if isinstance(item.get("id"), str):

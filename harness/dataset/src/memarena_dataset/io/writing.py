@@ -1,6 +1,6 @@
 """Write a data set folder: all of it or nothing, never over something that is there.
 
-Files grow in a folder beside the target, which is renamed into place when it is complete. ``ground_truth_of`` is the
+Files grow in a folder next to the target, which is renamed into place when it is complete. ``ground_truth_of`` is the
 way back of ``parse_gold``.
 """
 
@@ -99,7 +99,7 @@ def _umask() -> int:
 
 def ground_truth_of(family: Family, gold: Gold) -> dict[str, Any]:
     """The ``ground_truth`` object from which ``parse_gold`` makes this gold again."""
-    fields = _said(gold)
+    fields = _gold_fields(gold)
     if isinstance(gold, AbstainGold):
         return {"expected_response": "abstain", **fields}
     if gold.kind == "cloze":
@@ -110,7 +110,7 @@ def ground_truth_of(family: Family, gold: Gold) -> dict[str, Any]:
     return fields
 
 
-def _said(gold: Gold) -> dict[str, Any]:
+def _gold_fields(gold: Gold) -> dict[str, Any]:
     """Fields of a gold that say something, typed values without what they leave open."""
     stated = gold.model_dump(mode="json", exclude={"kind"})
     unset = {name for name, field in type(gold).model_fields.items() if getattr(gold, name) == field.default}

@@ -111,16 +111,16 @@ def _with_unit(other: str, main: str) -> str:
     return f"{other}{unit['unit']}" if unit and _NUMBER.fullmatch(other) else other
 
 
-def _same(one: str, other: str) -> bool:
+def _same(left: str, right: str) -> bool:
     """Whether two texts are one value in two wordings: equal once read, equal as values, or initials of each other."""
-    one, other = (_TIMES.get(side.strip().casefold(), side) for side in (one, other))
-    plain = ["".join(re.findall(r"[^\W_]+", read_text(side).text.casefold())) for side in (one, other)]
+    left, right = (_TIMES.get(side.strip().casefold(), side) for side in (left, right))
+    plain = ["".join(re.findall(r"[^\W_]+", read_text(side).text.casefold())) for side in (left, right)]
     if plain[0] and plain[0] == plain[1]:
         return True
-    values = [_value(side) for side in (one, other)]
+    values = [_value(side) for side in (left, right)]
     if values[0] is not None and values[0] == values[1]:
         return True
-    return _initials(one) == _letters(other) or _initials(other) == _letters(one)
+    return _initials(left) == _letters(right) or _initials(right) == _letters(left)
 
 
 def _value(text: str) -> tuple[object, ...] | None:

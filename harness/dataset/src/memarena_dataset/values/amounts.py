@@ -34,7 +34,7 @@ _FACTORS = {"k": 1e3, "thousand": 1e3, "m": 1e6, "million": 1e6, "bn": 1e9, "bil
 def amounts(text: str, apart_from: Iterable[tuple[int, int]]) -> list[AmountMention]:
     """Numbers that are no part of the spans given (dates, times, durations). The word behind a number is its unit."""
     spans = list(apart_from)
-    found = []
+    amounts = []
     for match in _NUMBER.finditer(text):
         start, end = match.span("number")
         if any(start < e and s < end for s, e in spans):
@@ -43,10 +43,10 @@ def amounts(text: str, apart_from: Iterable[tuple[int, int]]) -> list[AmountMent
         unit = canonical_unit(sign.strip()) if sign else canonical_unit(word) if word else None
         factor = _FACTORS.get((match.group("factor") or "").strip().lower(), 1.0)
         stop = match.end() if unit is not None else match.end("factor" if match.group("factor") else "number")
-        found.append(
+        amounts.append(
             AmountMention(match.start(), stop, _value(match.group("number"), money=unit in _MONEY) * factor, unit)
         )
-    return found
+    return amounts
 
 
 def canonical_unit(word: str) -> str | None:
@@ -55,7 +55,7 @@ def canonical_unit(word: str) -> str | None:
 
 
 def is_known_unit(name: str) -> bool:
-    """Whether a canonical unit stands in the table of units; any other is just the word behind a number."""
+    """Whether a canonical unit is in the table of units; any other is just the word behind a number."""
     return name in table("units.v1.txt")
 
 

@@ -39,7 +39,7 @@ LONE_YEAR = _any_case(
 )
 DOTTED_TIME = re.compile(r"(?<![\d.,:$€£])(?P<h>[01]?\d|2[0-3])\.(?P<m>[0-5]\d)(?!\d|[.,]\d|[:%])(?!\s*[ap]\.?m\b)")
 """``16.10`` may be a time or an amount: it is read as either."""
-BESIDE = _any_case(
+QUALIFIER = _any_case(
     rf"\b(?P<what>week|weekend|day|night|{_FULL_WEEKDAY}|month|year)"
     r"\s+(?P<side>before|after|prior to|of|following)\s+(?:the\s+)?$"
 )

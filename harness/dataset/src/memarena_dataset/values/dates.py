@@ -10,13 +10,13 @@ from datetime import date, timedelta
 from memarena_dataset.values.calendar import UNIT_DAYS, UNIT_SLACK, month_number, unit_name, weekday_number
 from memarena_dataset.values.date_patterns import (
     BARE_WEEKDAY,
-    BESIDE,
     DATES,
     DOTTED_TIME,
     DURATION,
     LONE_MONTH,
     LONE_YEAR,
     MONTH_ONLY,
+    QUALIFIER,
     RELATIVE,
     TAKES,
     TIMES,
@@ -32,14 +32,14 @@ from memarena_dataset.values.mentions import (
 
 def dates(text: str, today: date | None) -> list[DateMention]:
     """Dates in the text. Relative ones (``yesterday``, ``two weeks ago``) are left out where ``today`` is None."""
-    taken: list[tuple[int, int]] = []
-    found: list[DateMention] = []
+    spans: list[tuple[int, int]] = []
+    dates: list[DateMention] = []
     for pattern in DATES:
         for match in pattern.finditer(text):
             readings = _absolute(match)
-            if readings and not _overlaps(taken, match.span()):
-                found.append(_beside(text, match, readings))
-                taken.append(match.span())
+            if readings and not _overlaps(spans, match.span()):
+                dates.append(_qualified(text, match, readings))
+                spans.append(match.span())
     for match in [*LONE_MONTH.finditer(text), *MONTH_ONLY.finditer(text), *LONE_YEAR.finditer(text)]:
         groups = match.groupdict()
         key = "month" if groups.get("month") else "year"
@@ -50,48 +50,48 @@ def dates(text: str, today: date | None) -> list[DateMention]:
             and not match.group("month")[0].isupper()
         ):
             continue
-        if not _overlaps(taken, match.span(key)):
+        if not _overlaps(spans, match.span(key)):
             year = None if key == "month" else int(match.group("year"))
-            found.append(DateMention(*match.span(key), frozenset({PartialDate(year, month)})))
-            taken.append(match.span(key))
+            dates.append(DateMention(*match.span(key), frozenset({PartialDate(year, month)})))
+            spans.append(match.span(key))
     if today is not None:
         for match in RELATIVE.finditer(text):
             readings = frozenset(_relative(match, today))
-            if readings and not _overlaps(taken, match.span()):
-                found.append(DateMention(*match.span(), readings))
-    return sorted(found, key=lambda m: m.start)
+            if readings and not _overlaps(spans, match.span()):
+                dates.append(DateMention(*match.span(), readings))
+    return sorted(dates, key=lambda m: m.start)
 
 
 def weekdays(text: str, apart_from: list[DateMention]) -> list[WeekdayMention]:
-    """Bare days of the week that are no part of a date found before, nor stand right beside one."""
-    found = []
+    """Bare days of the week that are no part of a date found before, nor stand right next to one."""
+    weekdays = []
     for match in BARE_WEEKDAY.finditer(text):
         word = match.group("weekday")
         short = len(word) < 5
         if (short and not word[0].isupper()) or any(_touches(text, match.span(), (d.start, d.end)) for d in apart_from):
             continue
-        found.append(WeekdayMention(*match.span(), weekday_number(word)))
-    return found
+        weekdays.append(WeekdayMention(*match.span(), weekday_number(word)))
+    return weekdays
 
 
 def times(text: str) -> list[TimeMention]:
     """Times of day."""
-    taken: list[tuple[int, int]] = []
-    found = []
+    spans: list[tuple[int, int]] = []
+    times = []
     for pattern in TIMES:
         for match in pattern.finditer(text):
             minutes = _minutes(match)
-            if minutes and not _overlaps(taken, match.span()):
-                found.append(TimeMention(*match.span(), minutes))
-                taken.append(match.span())
-    return sorted(found, key=lambda m: m.start)
+            if minutes and not _overlaps(spans, match.span()):
+                times.append(TimeMention(*match.span(), minutes))
+                spans.append(match.span())
+    return sorted(times, key=lambda m: m.start)
 
 
 def dotted_times(text: str, apart_from: list[TimeMention]) -> list[TimeMention]:
     """Numbers such as ``16.10`` that may be times, apart from times found before. They may be amounts as well."""
-    taken = [(m.start, m.end) for m in apart_from]
-    found = [(match, _minutes(match)) for match in DOTTED_TIME.finditer(text)]
-    return [TimeMention(*m.span(), minutes) for m, minutes in found if minutes and not _overlaps(taken, m.span())]
+    spans = [(m.start, m.end) for m in apart_from]
+    matches = [(match, _minutes(match)) for match in DOTTED_TIME.finditer(text)]
+    return [TimeMention(*m.span(), minutes) for m, minutes in matches if minutes and not _overlaps(spans, m.span())]
 
 
 AHEAD = 200
@@ -103,7 +103,7 @@ _TAKEN_OFF = re.compile(r"\s(?:minus|less)\s", re.IGNORECASE)
 
 def durations(text: str, *, any_article: bool = False) -> list[DurationMention]:
     """Lengths of time. ``a week`` counts where a length is meant, not in ``twice a week``, or with ``any_article``."""
-    found = []
+    durations = []
     for match in DURATION.finditer(text):
         article = not any_article and match.group(1).lower() in ("a", "an")
         if article and not TAKES.search(text[max(0, match.start() - AHEAD) : match.start()]):
@@ -112,14 +112,14 @@ def durations(text: str, *, any_article: bool = False) -> list[DurationMention]:
         parts = [groups[i : i + 4] for i in (0, 4) if groups[i]]
         if len(parts) > 1 and UNIT_DAYS[unit_name(parts[1][2])] >= UNIT_DAYS[unit_name(parts[0][2])]:
             # "44 minutes and 21 minutes" are two lengths, "an hour and 21 minutes" is one.
-            found.append(_duration(match.start(1), match.end(3), parts[:1]))
-            found.append(_duration(match.start(5), match.end(), parts[1:]))
+            durations.append(_duration(match.start(1), match.end(3), parts[:1]))
+            durations.append(_duration(match.start(5), match.end(), parts[1:]))
             continue
         whole = _duration(*match.span(), parts)
         if len(parts) > 1 and _TAKEN_OFF.search(match.group()):
             whole = replace(whole, days=whole.days - 2 * _duration(*match.span(), parts[1:]).days)
-        found.append(whole)
-    return found
+        durations.append(whole)
+    return durations
 
 
 def _duration(start: int, end: int, parts: Sequence[Sequence[str | None]]) -> DurationMention:
@@ -146,26 +146,26 @@ def _absolute(match: re.Match[str]) -> frozenset[PartialDate]:
     return frozenset({PartialDate(year, month, day)})
 
 
-def _beside(text: str, match: re.Match[str], readings: frozenset[PartialDate]) -> DateMention:
-    """``the Sunday before 25 May 2023`` is a day, ``the week before …`` a week beside the date."""
-    beside = BESIDE.search(text[: match.start()])
-    if beside is None:
+def _qualified(text: str, match: re.Match[str], readings: frozenset[PartialDate]) -> DateMention:
+    """``the Sunday before 25 May 2023`` is a day, ``the week before …`` a week next to the date."""
+    qualifier = QUALIFIER.search(text[: match.start()])
+    if qualifier is None:
         return DateMention(*match.span(), readings)
-    side = beside.group("side").lower()
-    if beside.group("weekday") and side != "of":
+    side = qualifier.group("side").lower()
+    if qualifier.group("weekday") and side != "of":
         back = side in ("before", "prior to")
-        moved = {_next_weekday(r.whole, weekday_number(beside.group("weekday")), back) for r in readings if r.whole}
+        moved = {_next_weekday(r.whole, weekday_number(qualifier.group("weekday")), back) for r in readings if r.whole}
         if moved:
-            return DateMention(beside.start(), match.end(), frozenset(PartialDate.of(d) for d in moved))
-    what = beside.group("what").lower()
+            return DateMention(qualifier.start(), match.end(), frozenset(PartialDate.of(d) for d in moved))
+    what = qualifier.group("what").lower()
     if what in ("day", "night") and side != "of":
         step = timedelta(days=-1 if side in ("before", "prior to") else 1)
         return DateMention(
-            beside.start(), match.end(), frozenset(PartialDate.of(r.whole + step) for r in readings if r.whole)
+            qualifier.start(), match.end(), frozenset(PartialDate.of(r.whole + step) for r in readings if r.whole)
         )
     around = f"{what} {side}"
     return DateMention(
-        beside.start(), match.end(), frozenset(PartialDate(r.year, r.month, r.day, around) for r in readings)
+        qualifier.start(), match.end(), frozenset(PartialDate(r.year, r.month, r.day, around) for r in readings)
     )
 
 
@@ -261,12 +261,12 @@ def _length(number: str, half: str | None, unit: str, half_behind: str | None) -
     return (amount + (0.5 if half or half_behind else 0.0)) * UNIT_DAYS[unit_name(unit)]
 
 
-def _overlaps(taken: list[tuple[int, int]], span: tuple[int, int]) -> bool:
-    return any(span[0] < end and start < span[1] for start, end in taken)
+def _overlaps(spans: list[tuple[int, int]], span: tuple[int, int]) -> bool:
+    return any(span[0] < end and start < span[1] for start, end in spans)
 
 
 def _touches(text: str, span: tuple[int, int], date_span: tuple[int, int]) -> bool:
-    """Whether a weekday is inside a date's words or beside them (``Tuesday, 7 May``; ``7 May (Tuesday)``)."""
+    """Whether a weekday is inside a date's words or next to them (``Tuesday, 7 May``; ``7 May (Tuesday)``)."""
     if _overlaps([date_span], span):
         return True
     low, high = (span[1], date_span[0]) if span[1] <= date_span[0] else (date_span[1], span[0])

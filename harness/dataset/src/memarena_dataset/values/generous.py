@@ -54,42 +54,42 @@ def times_in(text: str) -> frozenset[int]:
     """Every clock time in a text, in minutes after midnight."""
     digital = _digital(text)
     strict = times(digital)
-    found = {minutes for time in (*strict, *dotted_times(digital, strict)) for minutes in time.minutes}
+    all_minutes = {minutes for time in (*strict, *dotted_times(digital, strict)) for minutes in time.minutes}
     for match in _BARE_TIME.finditer(digital):
         if any(time.start < match.end() and match.start() < time.end for time in strict):
             continue
         hour, minute = int(match.group("at") or match.group("h")), int(match.group("m") or 0)
         if hour <= 24:
-            found.add(hour % 24 * 60 + minute)
+            all_minutes.add(hour % 24 * 60 + minute)
         if hour <= 12:
-            found.add((hour + 12) % 24 * 60 + minute)
-    return frozenset(found)
+            all_minutes.add((hour + 12) % 24 * 60 + minute)
+    return frozenset(all_minutes)
 
 
 def explicit_dates_in(text: str, said_on: date) -> frozenset[date]:
     """Dates written with day and month; a missing year is the one that brings them nearest to ``said_on``."""
-    found: set[date] = set()
+    days: set[date] = set()
     for mention in dates(_digital(text), None):
         for reading in mention.readings:
             if reading.month is None or reading.day is None or reading.around:
                 continue
             years = (said_on.year - 1, said_on.year, said_on.year + 1) if reading.year is None else (reading.year,)
             there = [day for year in years if (day := _day(year, reading.month, reading.day))]
-            found |= {min(there, key=lambda day: abs((day - said_on).days))} if there else set()
-    return frozenset(found)
+            days |= {min(there, key=lambda day: abs((day - said_on).days))} if there else set()
+    return frozenset(days)
 
 
 def dates_in(text: str, said_on: date) -> frozenset[date]:
     """Every date that a text could mean, the day on which it was said included."""
-    lowered, found = text.lower(), {said_on} | explicit_dates_in(text, said_on)
+    lowered, days = text.lower(), {said_on} | explicit_dates_in(text, said_on)
     for match in _DAY_OF_A_MONTH.finditer(lowered):
         digits = re.match(r"\d+", match.group(1))
-        found |= _day_numbers_near(int(digits.group()) if digits else ordinal_of(match.group(1)) or 0, said_on)
+        days |= _day_numbers_near(int(digits.group()) if digits else ordinal_of(match.group(1)) or 0, said_on)
     for match in _NAMED_DAY.finditer(lowered):
         ahead = (WEEKDAYS.index(match.group(2)) - said_on.weekday()) % 7
         meant = {"next ": (ahead, ahead + 7), "last ": (ahead - 7, ahead - 14)}.get(match.group(1), (ahead, ahead - 7))
-        found |= {_shift(said_on, days) for days in meant}
-    return frozenset(found | {_shift(said_on, days) for days in _relative_days(lowered)})
+        days |= {_shift(said_on, days) for days in meant}
+    return frozenset(days | {_shift(said_on, days) for days in _relative_days(lowered)})
 
 
 def _relative_days(lowered: str) -> set[int]:
@@ -103,7 +103,7 @@ def _relative_days(lowered: str) -> set[int]:
 
 @lru_cache(maxsize=4096)
 def _digital(text: str) -> str:
-    return digits_for_words(tidy(text), any_one=True)
+    return digits_for_words(tidy(text), every_digit=True)
 
 
 def _numbers(text: str) -> Iterator[float]:
@@ -124,10 +124,10 @@ def _value(digits: str) -> float:
 
 def _day_numbers_near(number: int, said_on: date) -> set[date]:
     """The last and the next day with that number in its month."""
-    found: set[date] = set()
+    days: set[date] = set()
     for shifts in (range(0, -62, -1), range(62)):
-        found |= set(islice((day for shift in shifts if (day := _shift(said_on, shift)).day == number), 1))
-    return found
+        days |= set(islice((day for shift in shifts if (day := _shift(said_on, shift)).day == number), 1))
+    return days
 
 
 def _shift(day: date, days: int) -> date:

@@ -63,8 +63,8 @@ class Wanted:
 
 def kinds_of(value: ScalarValue) -> tuple[Kind, ...]:
     """Kinds of mention that compete with a value; empty for a term, whose like cannot be told from other words."""
-    found = _KINDS[value.type]
-    return (*found, "duration") if _length_of(value) is not None else found
+    kinds = _KINDS[value.type]
+    return (*kinds, "duration") if _length_of(value) is not None else kinds
 
 
 def occurrences(value: ScalarValue, text: ReadText, unit: str | None = None) -> list[Span]:
@@ -81,12 +81,12 @@ def occurrences(value: ScalarValue, text: ReadText, unit: str | None = None) -> 
         return term_spans((value.text, *value.aliases), text.text)
     if isinstance(value, PlaceValue):
         return term_spans((value.name, *value.aliases), text.text)
-    found = [Span(m.start, m.end) for m in text.mentions if is_value(value, m, text.today, unit)]
-    if isinstance(value, WeekdayValue) and not found and not text.of_kind("weekday"):
-        found = [Span(m.start, m.end) for m in text.of_kind("date") if _wanted_day(value).same(m)]
+    spans = [Span(m.start, m.end) for m in text.mentions if is_value(value, m, text.today, unit)]
+    if isinstance(value, WeekdayValue) and not spans and not text.of_kind("weekday"):
+        spans = [Span(m.start, m.end) for m in text.of_kind("date") if _wanted_day(value).same(m)]
     if isinstance(value, AmountValue) and value.amount == 1:
-        found += [Span(*m.span()) for m in _ONCE.finditer(text.text)]
-    return merged(found)
+        spans += [Span(*m.span()) for m in _ONCE.finditer(text.text)]
+    return merged(spans)
 
 
 def _wanted_day(value: WeekdayValue) -> WeekdayMention:
@@ -98,8 +98,8 @@ def rivals(value: ScalarValue, text: ReadText, unit: str | None = None) -> list[
     kinds = kinds_of(value)
     if unit is not None and isinstance(value, DurationValue):
         kinds = ("duration", "amount")
-    found = [m for m in text.mentions if m.kind in kinds and not is_value(value, m, text.today, unit)]
-    return [m for m in found if not isinstance(m, AmountMention) or _competes(value, m)]
+    mentions = [m for m in text.mentions if m.kind in kinds and not is_value(value, m, text.today, unit)]
+    return [m for m in mentions if not isinstance(m, AmountMention) or _competes(value, m)]
 
 
 def is_value(value: ScalarValue, mention: Mention, today: date | None, unit: str | None = None) -> bool:  # noqa: PLR0911

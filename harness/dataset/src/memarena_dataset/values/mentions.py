@@ -11,7 +11,7 @@ Kind = Literal["date", "weekday", "time", "duration", "amount", "proper"]
 
 @dataclass(frozen=True)
 class PartialDate:
-    """A date as far as it was said: year, month, day or less. ``around`` names a week or weekend beside the date."""
+    """A date as far as it was said: year, month, day or less. ``around`` names a week or weekend next to the date."""
 
     year: int | None = None
     month: int | None = None

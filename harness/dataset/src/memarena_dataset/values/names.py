@@ -29,7 +29,7 @@ _NEVER = frozenset((*_NO_NAMES.split(), *MONTHS, *WEEKDAYS))
 
 def proper_names(text: str) -> list[ProperMention]:
     """Proper names in a tidied text. A capitalised first word counts only if it is no everyday word."""
-    found = []
+    names = []
     for match in _CAPITALISED.finditer(text):
         pieces = [(w.start(), w.group()) for w in re.finditer(r"\S+", match.group())]
         if _SENTENCE_START.search(text[: match.start()]):
@@ -39,8 +39,8 @@ def proper_names(text: str) -> list[ProperMention]:
         name = tuple(w for w in (_bare(p) for _, p in pieces) if _can_be_name(w))
         if name:
             start = match.start() + pieces[0][0]
-            found.append(ProperMention(start, match.end(), name))
-    return found
+            names.append(ProperMention(start, match.end(), name))
+    return names
 
 
 def _bare(word: str) -> str:

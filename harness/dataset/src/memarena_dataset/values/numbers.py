@@ -45,16 +45,16 @@ _COUNTABLE = re.compile(
 
 
 @lru_cache(maxsize=4096)  # an answer is read in several ways, a gold form for every answer
-def digits_for_words(text: str, any_one: bool = False) -> str:
+def digits_for_words(text: str, every_digit: bool = False) -> str:
     """The text with spelled-out numbers as digits: ``four thousand two hundred`` is ``4200``, ``two`` is ``2``.
 
     Digits said one by one stay apart (``four two`` is ``4 2``); years said in pairs join (``nineteen eighty`` is
     ``1980``). A lone ``one`` counts only before something that is counted, since it is mostly a pronoun, or with
-    ``any_one``.
+    ``every_digit``.
     """
     text = _ORDINAL.sub(lambda match: f"{ordinal_of(match[1])}th", text)
     text = _ORDINAL_BEHIND.sub(lambda match: f"{match[1]}{match[2]}{ordinal_of(match[3])}th", text)
-    return _SEQUENCE.sub(lambda match: _digits(match, any_one), _COUPLE.sub("2", text))
+    return _SEQUENCE.sub(lambda match: _digits(match, every_digit), _COUPLE.sub("2", text))
 
 
 def ordinal_of(word: str) -> int | None:
@@ -68,10 +68,10 @@ def numbers_of_words(text: str) -> Iterator[tuple[int, int, list[int]]]:
         yield (*match.span(), [int(piece) for piece in _pieces(match.group().lower()) if piece != "and"])
 
 
-def _digits(match: re.Match[str], any_one: bool) -> str:
+def _digits(match: re.Match[str], every_digit: bool) -> str:
     spoken = match.group().lower()
     text = match.string
-    if spoken == "one" and not any_one and not _COUNTABLE.match(text, match.end()):
+    if spoken == "one" and not every_digit and not _COUNTABLE.match(text, match.end()):
         return match.group()
     pieces = list(_pieces(spoken))
     return " ".join(_joined_years(pieces))

@@ -40,29 +40,30 @@ def states(value: Value, passages: Sequence[Passage]) -> bool:
     """Whether some reading of the passages together gives the value."""
     match value:
         case SetValue():
-            found = all(states(member, passages) for member in value.members)
+            stated = all(states(member, passages) for member in value.members)
         case OrderValue():
-            found = all(states(item, passages) for item in value.items)
+            stated = all(states(item, passages) for item in value.items)
         case AmountValue():
             numbers = {number for passage in passages for number in numbers_in(passage.text)}
-            found = any(abs(number - value.amount) < 1e-9 for number in numbers)
+            stated = any(abs(number - value.amount) < 1e-9 for number in numbers)
         case TimeValue():
             hour, minute = value.time.split(":")
-            found = any(int(hour) * 60 + int(minute) in times_in(passage.text) for passage in passages)
+            stated = any(int(hour) * 60 + int(minute) in times_in(passage.text) for passage in passages)
         case DurationValue():
-            found = _states_duration(value.days, passages)
+            stated = _states_duration(value.days, passages)
         case WeekdayValue():
-            found = _states_weekday(value.weekday, passages)
+            stated = _states_weekday(value.weekday, passages)
         case DateValue():
-            found = _states_date(value.date, passages)
+            stated = _states_date(value.date, passages)
         case NameValue() | PlaceValue() | TermValue():
             texts = [normal(passage.text) for passage in passages]
-            found = any(phrase_occurs(form, text) for form in spellings(value) for text in texts)
-    return found
+            stated = any(phrase_occurs(form, text) for form in spellings(value) for text in texts)
+    return stated
 
 
 def _states_duration(days: float, passages: Sequence[Passage]) -> bool:
-    if any(found.is_about(days, 0.02 * max(days, 1e-3)) for said in passages for found in lengths_in(said.text)):
+    lengths = (length for passage in passages for length in lengths_in(passage.text))
+    if any(length.is_about(days, 0.02 * max(days, 1e-3)) for length in lengths):
         return True
     dates = {moment for passage in passages for moment in dates_in(passage.text, passage.said_on)}
     return days == int(days) and any(abs((later - earlier).days) == days for later in dates for earlier in dates)
@@ -103,5 +104,5 @@ def names_value(value: Value, text: str, said_on: date) -> bool:
     if isinstance(value, WeekdayValue):
         return f" {value.weekday} " in normal(text)
     if isinstance(value, DurationValue):
-        return any(found.is_about(value.days) for found in lengths_in(text))
+        return any(length.is_about(value.days) for length in lengths_in(text))
     return states(value, [Passage(text, said_on)])

@@ -29,14 +29,14 @@ class ReadText:
         found_dates = dates(self.text, self.today)
         found_times, found_durations = times(self.text), durations(self.text)
         spans: list[Mention] = [*found_dates, *found_times, *found_durations]
-        found: list[Mention] = [
+        mentions: list[Mention] = [
             *spans,
             *(m for m in dotted_times(self.text, found_times) if not any(s.start <= m.start < s.end for s in spans)),
             *weekdays(self.text, found_dates),
             *amounts(self.text, [(m.start, m.end) for m in spans]),
             *proper_names(self.text),
         ]
-        return tuple(sorted(found, key=lambda m: (m.start, m.end, m.kind)))
+        return tuple(sorted(mentions, key=lambda m: (m.start, m.end, m.kind)))
 
     @cached_property
     def clauses(self) -> tuple[Clause, ...]:

@@ -66,7 +66,7 @@ _LEAST_LETTERS = 5
 
 @dataclass(frozen=True, order=True)
 class Span:
-    """Where something stands in a text, as character offsets."""
+    """Where something is in a text, as character offsets."""
 
     start: int
     end: int
@@ -87,20 +87,20 @@ def phrase_spans(phrase: str, text: str) -> list[Span]:
 def term_spans(forms: Iterable[str], text: str) -> list[Span]:
     """Where a thing or place stands that may be said in any of ``forms``."""
     tokens = _tokens(text)
-    found: list[Span] = []
+    spans: list[Span] = []
     for form in forms:
-        found += _in_a_row(_wanted(form), tokens)
+        spans += _in_a_row(_wanted(form), tokens)
         bare = _QUANTITY.sub("", form)
         if bare != form:
-            found += _in_a_row(_wanted(bare), tokens)
+            spans += _in_a_row(_wanted(bare), tokens)
         placed = _PLACED.sub("", form)
         if placed != form:
-            found += [s for s in _in_a_row(_wanted(placed), tokens) if not _after_preposition(text, s.start)]
-        if not found:
-            found += _turned_round(_wanted(bare), tokens)
-        if not found and tokens and _is_short_for(form, text, tokens):
-            found.append(Span(tokens[0].start, tokens[-1].end))
-    return merged(found)
+            spans += [s for s in _in_a_row(_wanted(placed), tokens) if not _after_preposition(text, s.start)]
+        if not spans:
+            spans += _turned_round(_wanted(bare), tokens)
+        if not spans and tokens and _is_short_for(form, text, tokens):
+            spans.append(Span(tokens[0].start, tokens[-1].end))
+    return merged(spans)
 
 
 def _turned_round(wanted: Sequence[str], tokens: Sequence[_Token]) -> list[Span]:
@@ -108,12 +108,12 @@ def _turned_round(wanted: Sequence[str], tokens: Sequence[_Token]) -> list[Span]
     if len(wanted) != 2:
         return []
     kind, noun = wanted
-    found = []
+    spans = []
     for n, token in enumerate(tokens):
         last = next((m for m in range(n + 2, min(n + 6, len(tokens))) if _same(tokens[m].word, kind)), None)
         if last is not None and _same(token.word, noun) and all(t.word in _MADE_OF for t in tokens[n + 1 : last]):
-            found.append(Span(token.start, tokens[last].end))
-    return found
+            spans.append(Span(token.start, tokens[last].end))
+    return spans
 
 
 def _is_short_for(form: str, text: str, tokens: Sequence[_Token]) -> bool:
@@ -122,12 +122,12 @@ def _is_short_for(form: str, text: str, tokens: Sequence[_Token]) -> bool:
     Of a name any word of it will do: ``Riverside`` for ``the Riverside Park``.
     """
     wanted = _wanted(_QUANTITY.sub("", form))
-    said = _wanted(_QUANTITY.sub("", text.strip()))
-    if not wanted or not said or not set(said) <= set(wanted):
+    stated = _wanted(_QUANTITY.sub("", text.strip()))
+    if not wanted or not stated or not set(stated) <= set(wanted):
         return False
     named = {w for m in _WORD.finditer(form) if m.group()[0].isupper() for w in _wanted(m.group())}
     telling = {*named, _wanted(_TAIL.sub("", _QUANTITY.sub("", form)))[-1]}
-    return any(word in telling and _tells(word) for word in said)
+    return any(word in telling and _tells(word) for word in stated)
 
 
 def _tells(word: str) -> bool:
@@ -138,7 +138,7 @@ def _tells(word: str) -> bool:
 def name_spans(value: NameValue, text: str) -> list[Span]:
     """Where a person stands: full name, aliases, first name unless another surname follows, surname alone or titled."""
     tokens = _tokens(text)
-    found = [
+    spans = [
         s for form in (value.name, *value.aliases) for s in _in_a_row(_wanted(form), tokens) if _is_name(form, text, s)
     ]
     parts = [w for w in _wanted(value.name) if w not in _TITLES]
@@ -147,7 +147,7 @@ def name_spans(value: NameValue, text: str) -> list[Span]:
             follower = re.match(r"[^\S\n]+([A-Z][\w'-]+)", text[span.end :])
             other = follower and _bare(follower.group(1)) not in (parts[-1], *word_list("function_words.v1.txt"))
             if not other and _is_name(parts[0], text, span):
-                found.append(span)
+                spans.append(span)
         for span in _in_a_row(parts[-1:], tokens):
             ahead = re.search(r"([A-Z][\w-]*)\.?[^\S\n]+$", text[: span.start])
             first = (
@@ -156,14 +156,14 @@ def name_spans(value: NameValue, text: str) -> list[Span]:
                 and not is_everyday(ahead.group(1))
             )
             if not first and _is_name(parts[-1], text, span):
-                found.append(span)
-    return merged(found)
+                spans.append(span)
+    return merged(spans)
 
 
-def merged(found: Iterable[Span]) -> list[Span]:
+def merged(spans: Iterable[Span]) -> list[Span]:
     """Spans by position, without those that begin inside another."""
     kept: list[Span] = []
-    for span in sorted(set(found), key=lambda s: (s.start, -s.end)):
+    for span in sorted(set(spans), key=lambda s: (s.start, -s.end)):
         if not kept or span.start >= kept[-1].end:
             kept.append(span)
     return kept
@@ -173,35 +173,35 @@ def _in_a_row(wanted: Sequence[str], tokens: Sequence[_Token]) -> list[Span]:
     width = len(wanted)
     if not width:
         return []
-    found = []
+    spans = []
     for i in range(len(tokens) - width + 1):
         if _same(tokens[i].word, wanted[0]) and all(_same(tokens[i + k].word, wanted[k]) for k in range(1, width)):
-            found.append(Span(tokens[i].start, tokens[i + width - 1].end))
-    return found
+            spans.append(Span(tokens[i].start, tokens[i + width - 1].end))
+    return spans
 
 
-def _same(said: str, wanted: str) -> bool:
-    return said == wanted or (len(wanted) >= _LEAST_LETTERS and _slip(said, wanted))
+def _same(word: str, wanted: str) -> bool:
+    return word == wanted or (len(wanted) >= _LEAST_LETTERS and _slip(word, wanted))
 
 
 @lru_cache(maxsize=65_536)
-def _slip(said: str, wanted: str) -> bool:
+def _slip(word: str, wanted: str) -> bool:
     """Whether a word is another with one letter left out, doubled, or exchanged with its neighbour."""
-    if said[:1] != wanted[:1] or abs(len(said) - len(wanted)) > 1 or said.isdigit() or wanted.isdigit():
+    if word[:1] != wanted[:1] or abs(len(word) - len(wanted)) > 1 or word.isdigit() or wanted.isdigit():
         return False
-    if len(said) == len(wanted):
-        differ = [i for i, (a, b) in enumerate(zip(said, wanted, strict=True)) if a != b]
+    if len(word) == len(wanted):
+        differ = [i for i, (a, b) in enumerate(zip(word, wanted, strict=True)) if a != b]
         return (
             len(differ) == 2
             and differ[1] == differ[0] + 1
-            and said[differ[0]] == wanted[differ[1]]
-            and said[differ[1]] == wanted[differ[0]]
+            and word[differ[0]] == wanted[differ[1]]
+            and word[differ[1]] == wanted[differ[0]]
         )
-    longer, shorter = (said, wanted) if len(said) > len(wanted) else (wanted, said)
+    longer, shorter = (word, wanted) if len(word) > len(wanted) else (wanted, word)
     at = next((i for i, (a, b) in enumerate(zip(longer, shorter, strict=False)) if a != b), len(shorter))
     if longer[:at] + longer[at + 1 :] != shorter:
         return False
-    return (len(said) < len(wanted) and at < len(wanted) - 1) or (at > 0 and longer[at] == longer[at - 1])
+    return (len(word) < len(wanted) and at < len(wanted) - 1) or (at > 0 and longer[at] == longer[at - 1])
 
 
 def _tokens(text: str) -> tuple[_Token, ...]:
@@ -210,12 +210,12 @@ def _tokens(text: str) -> tuple[_Token, ...]:
 
 @lru_cache(maxsize=512)
 def _read(text: str) -> tuple[_Token, ...]:
-    found = []
+    tokens = []
     for match in _WORD.finditer(_PERIOD.sub(lambda m: f"{m.group(1)}{' ' * (len(m.group()) - len(m.group(1)))}", text)):
         word = _bare(match.group())
         if word not in _ARTICLES:
-            found.append(_Token(*match.span(), _SAME.get(word) or stem(word)))
-    return tuple(found)
+            tokens.append(_Token(*match.span(), _SAME.get(word) or stem(word)))
+    return tuple(tokens)
 
 
 @lru_cache(maxsize=4096)

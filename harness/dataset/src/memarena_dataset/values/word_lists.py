@@ -1,4 +1,4 @@
-"""The word lists beside this package: which words are grammar, everyday English or units."""
+"""The word lists next to this package: which words are grammar, everyday English or units."""
 
 from __future__ import annotations
 

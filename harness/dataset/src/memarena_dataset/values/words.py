@@ -129,7 +129,7 @@ class Clause:
 
 def clauses(text: str) -> list[Clause]:
     """Clauses of a tidied text in order: cut at sentence ends, brackets, commas, dashes, contrasting conjunctions."""
-    found: list[Clause] = []
+    clauses: list[Clause] = []
     start = 0
     for match in _CLAUSE_END.finditer(text):
         if (
@@ -138,10 +138,10 @@ def clauses(text: str) -> list[Clause]:
             and _goes_on(text, match)
         ):
             continue
-        _add(found, text, start, match.start())
+        _add(clauses, text, start, match.start())
         start = match.end()
-    _add(found, text, start, len(text))
-    return found
+    _add(clauses, text, start, len(text))
+    return clauses
 
 
 def _goes_on(text: str, match: re.Match[str]) -> bool:
@@ -152,11 +152,11 @@ def _goes_on(text: str, match: re.Match[str]) -> bool:
     )
 
 
-def _add(found: list[Clause], text: str, start: int, end: int) -> None:
+def _add(clauses: list[Clause], text: str, start: int, end: int) -> None:
     piece = text[start:end]
     if _WORD.search(piece):
         lead = len(piece) - len(piece.lstrip())
-        found.append(Clause(start + lead, start + len(piece.rstrip()), piece.strip()))
+        clauses.append(Clause(start + lead, start + len(piece.rstrip()), piece.strip()))
 
 
 def squad_tokens(text: str) -> list[str]:
