@@ -110,11 +110,11 @@ def sized(config: WorldConfig, **sizes: int | float | str | None) -> WorldConfig
 
     MasimError names the flag that is out of range.
     """
-    given = {name: value for name, value in sizes.items() if value is not None}
-    if not given:
+    settings = {name: value for name, value in sizes.items() if value is not None}
+    if not settings:
         return config
-    name = config.name if set(given) == {"banks"} else "custom"
-    return _checked(**{**config.model_dump(), **given, "name": name})
+    name = config.name if set(settings) == {"banks"} else "custom"
+    return _checked(**{**config.model_dump(), **settings, "name": name})
 
 
 def _checked(**values: object) -> WorldConfig:

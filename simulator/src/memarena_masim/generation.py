@@ -38,8 +38,8 @@ class WorldFlags:
 
     def config(self, world: int) -> WorldConfig:
         """The configuration of world number ``world``. MasimError names the flag that is wrong."""
-        found = preset(self.preset, self.seed, world)
-        return sized(found, agents=self.agents, days=self.days, density=self.density, banks=self.banks)
+        config = preset(self.preset, self.seed, world)
+        return sized(config, agents=self.agents, days=self.days, density=self.density, banks=self.banks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +79,10 @@ def generate_worlds(
             counts = counts_of_complete(config, writer.identity, folder) if skip else None
             if counts is None:
                 counts = generate(config, folder, engine=writer, progress=say)
-        _told(folder, config, counts)
+        _print_counts(folder, config, counts)
 
 
-def _told(folder: Path, config: WorldConfig, counts: dict[str, int]) -> None:
+def _print_counts(folder: Path, config: WorldConfig, counts: dict[str, int]) -> None:
     sys.stdout.write(f"{folder}: {summary(counts)}\n")
     sys.stdout.flush()
     short = shortage(config, counts)
@@ -110,7 +110,7 @@ def _on_ray(
         config, folder = flags.config(world), world_folder(out, world, worlds)
         counts = counts_of_complete(config, OfflineEngine(1).identity, folder)
         if counts is not None:
-            _told(folder, config, counts)
+            _print_counts(folder, config, counts)
         elif folder.exists() and any(folder.iterdir()):
             raise MasimError(f"--out {folder}: not empty; the command without --executor finishes what it began")
         else:
@@ -121,7 +121,7 @@ def _on_ray(
             if job.folder.exists():
                 job.folder.rmdir()
         if jobs:
-            make_on_ray(jobs, address, lambda job, counts: _told(job.folder, job.config, counts), _say)
+            make_on_ray(jobs, address, lambda job, counts: _print_counts(job.folder, job.config, counts), _say)
 
 
 def usual_workers(config: WorldConfig) -> int:

@@ -42,9 +42,9 @@ def json_value(folder: Path, name: str) -> dict[str, Any]:
 
 def _object(text: str, where: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise MasimError(f"{where}: no JSON: {error}") from error
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise MasimError(f"{where}: a JSON object is expected")
-    return found
+    return value

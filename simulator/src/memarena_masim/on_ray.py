@@ -1,7 +1,7 @@
 """Worlds on a Ray cluster: each is made by an actor on some node, and its files are brought here piece by piece.
 
 A world that is lost with its node is made again elsewhere; Ray itself repeats nothing. What a node made of a world
-whose driver was killed stays in a folder of its own there, and the next call goes on with it.
+whose driver was killed stays in its own folder there, and the next call goes on with it.
 """
 
 from __future__ import annotations
@@ -59,15 +59,15 @@ class WorldJob:
 
 def versions() -> dict[str, str]:
     """Versions of this machine that decide a world's bytes."""
-    found = {"Python": platform.python_version()}
+    versions = {"Python": platform.python_version()}
     for name in PACKAGES:
         with suppress(importlib.metadata.PackageNotFoundError):
-            found[name] = importlib.metadata.version(name)
-    return found
+            versions[name] = importlib.metadata.version(name)
+    return versions
 
 
 class WorldActor:
-    """One world, in a process of its own on some node."""
+    """One world, in its own process on some node."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         self._config = WorldConfig.model_validate(config)
@@ -258,10 +258,10 @@ def _check_token(address: str, token: str) -> None:
             call(b"", timeout=_CONNECT_S, metadata=(("authorization", f"Bearer {token}"),) if token else ())
         except grpc.RpcError as error:
             if error.code() is grpc.StatusCode.UNAUTHENTICATED:
-                told = "the cluster does not take the token of RAY_AUTH_TOKEN or its file"
+                reason = "the cluster does not take the token of RAY_AUTH_TOKEN or its file"
             else:
-                told = f"what answers there is no head of a Ray cluster ({error.code().name})"
-            raise MasimError(f"--address {address}: {told}") from error
+                reason = f"what answers there is no head of a Ray cluster ({error.code().name})"
+            raise MasimError(f"--address {address}: {reason}") from error
 
 
 def _line(error: BaseException) -> str:

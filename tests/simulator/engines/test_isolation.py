@@ -15,7 +15,7 @@ from memarena_masim.engines.llm import LlmEngine
 from memarena_masim.engines.model import Engine, Setting
 from memarena_masim.engines.offline import OfflineEngine
 from memarena_masim.facts.catalogue import catalogue
-from memarena_masim.facts.values import Said
+from memarena_masim.facts.values import SpokenValue
 from memarena_masim.plan.day import DayPlan, Planner
 from memarena_masim.plan.state import Fact, FactKind, Role
 from memarena_masim.plan.statements import Choice
@@ -77,7 +77,7 @@ class Trial:
             subject=world.people[0].agent_id,
             attribute=attribute.key,
             item=attribute.items[0],
-            value=Said(NameValue(name=MARKER), MARKER),
+            value=SpokenValue(NameValue(name=MARKER), MARKER),
             category="planted",
         )
         self.setting = Setting(CONFIG, world)

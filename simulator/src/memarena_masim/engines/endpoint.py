@@ -74,7 +74,7 @@ class Endpoint:
 
         Raises:
             NoReplyError: this request got none: refused, or its tries are used up.
-            MasimError: the endpoint is of no use at all: wrong key, unknown model, or nobody answers any more.
+            MasimError: the endpoint is of no use at all: wrong key, unknown model, or no person answers any more.
         """
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(_TransientError),
@@ -161,18 +161,20 @@ class Endpoint:
 
     def _failure(self, status: int, headers: Mapping[str, str], words: str) -> Exception:
         self._count(f"status_{status}")
-        said = f"{status} {words[:200]}".strip()
+        reported = f"{status} {words[:200]}".strip()
         if status in (401, 403):
-            return MasimError(f"--endpoint {self.config.url}: {said}; a key is taken from the variable --api-key-env")
+            return MasimError(
+                f"--endpoint {self.config.url}: {reported}; a key is taken from the variable --api-key-env"
+            )
         if status == 404:
-            return MasimError(f"--endpoint {self.config.url}, --model {self.config.model}: {said}")
+            return MasimError(f"--endpoint {self.config.url}, --model {self.config.model}: {reported}")
         if status in (408, 429) or status >= 500:
             wait_s = retry_after_s(headers)
             if wait_s is not None:
                 wait_s = min(wait_s, self.config.longest_wait_s)
                 self._open_from_s = max(self._open_from_s, time.monotonic() + wait_s)
-            return _TransientError(said, wait_s)
-        return NoReplyError(said)
+            return _TransientError(reported, wait_s)
+        return NoReplyError(reported)
 
     def _read(self, data: bytes) -> Reply:
         """The text of a completion. Raises UpstreamError for what is none."""
@@ -188,6 +190,6 @@ class Endpoint:
 
     def take_counts(self) -> dict[str, JsonValue]:
         """Calls and tokens since this was last asked for."""
-        found: dict[str, JsonValue] = {"calls": dict(sorted(self.counts.items())), "tokens": dict(self.tokens)}
+        figures: dict[str, JsonValue] = {"calls": dict(sorted(self.counts.items())), "tokens": dict(self.tokens)}
         self.counts, self.tokens = {}, {"prompt": 0, "completion": 0}
-        return found
+        reported = f"{status} {words[:200]}".strip()

@@ -44,7 +44,7 @@ _OPENS = "\"“‘'(—-:…"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class HardFact:
     """A hard fact in a text. ``kind`` is number, time, date, name or value."""
 
     kind: str
@@ -52,7 +52,7 @@ class Found:
 
 
 class Allowed:
-    """What a turn may hold: everything that stands in ``texts``. Read only as far as it is asked for."""
+    """What a turn may hold: everything that is in ``texts``. Read only as far as it is asked for."""
 
     def __init__(self, texts: Iterable[str], said_on: date) -> None:
         self._joined = " . ".join(texts)
@@ -95,18 +95,18 @@ class Detector:
         }
         self._phrases = _phrases(banks)
 
-    def find(self, sentence: str, allowed: Allowed) -> tuple[Found, ...]:
+    def find(self, sentence: str, allowed: Allowed) -> tuple[HardFact, ...]:
         """Every hard fact of a sentence that is not allowed."""
         tokens = tokens_of(sentence)
-        found = [*self._named(sentence, allowed), *self._values(tokens, allowed)]
+        facts = [*self._named(sentence, allowed), *self._values(tokens, allowed)]
         counts = _DIGIT.search(sentence) is not None
         if counts or not _COUNTING.isdisjoint(tokens):
-            found += _numbers(sentence, allowed)
+            facts += _numbers(sentence, allowed)
         if counts or not _DATING.isdisjoint(tokens):
-            found += _dates(sentence, tokens, allowed)
-        return tuple(found)
+            facts += _dates(sentence, tokens, allowed)
+        return tuple(facts)
 
-    def _named(self, sentence: str, allowed: Allowed) -> Iterable[Found]:
+    def _named(self, sentence: str, allowed: Allowed) -> Iterable[HardFact]:
         """Capitals inside a sentence, and known names anywhere."""
         for match in _CAPITAL.finditer(sentence):
             word = re.sub(r"['’]s?$", "", match.group())
@@ -115,15 +115,15 @@ class Detector:
             before = sentence[: match.start()].rstrip()
             opens = not before or before[-1] in ".!?" or before[-1] in _OPENS
             if word in self._names or not (opens or word in _harmless() or word.lower() in _CALENDAR):
-                yield Found("name", word)
+                yield HardFact("name", word)
 
-    def _values(self, tokens: Sequence[str], allowed: Allowed) -> Iterable[Found]:
+    def _values(self, tokens: Sequence[str], allowed: Allowed) -> Iterable[HardFact]:
         """What facts of the world are about: items, values, finds."""
         words = f" {' '.join(tokens)} "
         for token in dict.fromkeys(tokens):
             for needle in self._phrases.get(token, ()):
                 if needle in words and needle not in allowed.normal:
-                    yield Found("value", needle.strip())
+                    yield HardFact("value", needle.strip())
 
 
 def data_files() -> dict[str, str]:
@@ -134,23 +134,23 @@ def data_files() -> dict[str, str]:
 _CALENDAR = frozenset((*MONTHS, *WEEKDAYS))
 
 
-def _numbers(sentence: str, allowed: Allowed) -> Iterable[Found]:
+def _numbers(sentence: str, allowed: Allowed) -> Iterable[HardFact]:
     times = times_in(sentence) - allowed.times
     extra = {number for number in numbers_in(sentence) if number not in allowed.numbers}
     if times and (extra or ":" in sentence or re.search(r"\b(noon|midday|midnight|o'clock)\b", sentence.lower())):
-        yield Found("time", ", ".join(f"{time // 60:02d}:{time % 60:02d}" for time in sorted(times)))
+        yield HardFact("time", ", ".join(f"{time // 60:02d}:{time % 60:02d}" for time in sorted(times)))
     if extra:
-        yield Found("number", ", ".join(f"{number:g}" for number in sorted(extra)))
+        yield HardFact("number", ", ".join(f"{number:g}" for number in sorted(extra)))
 
 
-def _dates(sentence: str, tokens: Sequence[str], allowed: Allowed) -> Iterable[Found]:
+def _dates(sentence: str, tokens: Sequence[str], allowed: Allowed) -> Iterable[HardFact]:
     for moment in sorted(explicit_dates_in(sentence, allowed.said_on) - allowed.dates):
-        yield Found("date", moment.isoformat())
+        yield HardFact("date", moment.isoformat())
     for token in tokens:
         if token in _PLAIN_MONTHS or token in WEEKDAYS or token.removesuffix("s") in WEEKDAYS:
             day = token if token in WEEKDAYS or token in _PLAIN_MONTHS else token[:-1]
             if day not in allowed.words:
-                yield Found("date", token)
+                yield HardFact("date", token)
 
 
 @cache
@@ -166,13 +166,13 @@ def _harmless() -> frozenset[str]:
 @cache
 def _phrases(banks: Half) -> dict[str, tuple[str, ...]]:
     """Normal forms of items and values that no talk brings up by chance, by their first word."""
-    found = catalogue(banks)
-    needles = {_needle(text) for text in (*found.finds, *found.sources)}
-    happenings = {_needle(base(one).split(" ", 1)[-1]) for one in found.happenings}
-    needles |= {one for one in happenings if " " in one}
-    for attribute in found.attributes.values():
+    listed = catalogue(banks)
+    needles = {_needle(text) for text in (*listed.finds, *listed.sources)}
+    happenings = {_needle(base(happening).split(" ", 1)[-1]) for happening in listed.happenings}
+    needles |= {happening for happening in happenings if " " in happening}
+    for attribute in listed.attributes.values():
         values = [text for text in attribute.kind.choices if not any(letter.isdigit() for letter in text)]
-        needles |= {one for one in map(_needle, (*attribute.items, *values)) if found.distinctive(one)}
+        needles |= {needle for needle in map(_needle, (*attribute.items, *values)) if listed.distinctive(needle)}
     by_word: dict[str, set[str]] = {}
     for needle in needles - _CALENDAR - {""}:
         by_word.setdefault(needle.split(" ", 1)[0], set()).add(f" {needle} ")

@@ -50,7 +50,7 @@ class _Day:
 
 
 class LlmEngine:
-    """Words plans with a model. Use it as a context manager: it keeps an event loop in a thread of its own."""
+    """Words plans with a model. Use it as a context manager: it keeps an event loop in its own thread."""
 
     def __init__(self, config: EndpointConfig, *, progress: Callable[[Status], None] = lambda _: None) -> None:
         self._config, self._progress = config, progress
@@ -128,14 +128,14 @@ class LlmEngine:
     def _begun(self, plan: DayPlan, queue: asyncio.Queue[tuple[_Day, int]]) -> _Day:
         """Queue a day's sessions, long ones first, so that its end is not one long straggler."""
         stated: dict[str, dict[str, StatedFact]] = {}
-        for one in (*plan.stated, *plan.mentioned):
-            stated.setdefault(one.session_id, {})[one.statement_id] = one
+        for statement in (*plan.stated, *plan.mentioned):
+            stated.setdefault(statement.session_id, {})[statement.statement_id] = statement
         day = _Day(plan, stated, [""] * len(plan.sessions), len(plan.sessions))
         if not plan.sessions:
             day.done.set_result(None)
-        order = sorted(range(len(plan.sessions)), key=lambda place: -plan.sessions[place].turn_count)
-        for place in order:
-            self._loop.call_soon_threadsafe(queue.put_nowait, (day, place))
+        order = sorted(range(len(plan.sessions)), key=lambda index: -plan.sessions[index].turn_count)
+        for index in order:
+            self._loop.call_soon_threadsafe(queue.put_nowait, (day, index))
         return day
 
     async def _crew(self, shared: Shared, queue: asyncio.Queue[tuple[_Day, int]]) -> None:
@@ -146,10 +146,10 @@ class LlmEngine:
 
     async def _worker(self, shared: Shared, queue: asyncio.Queue[tuple[_Day, int]]) -> None:
         while True:
-            day, place = await queue.get()
-            plan: SessionPlan = day.plan.sessions[place]
+            day, index = await queue.get()
+            plan: SessionPlan = day.plan.sessions[index]
             writer = SessionWriter(shared, plan, day.stated.get(plan.session_id, {}), day.tally)
-            day.lines[place] = line_of(plan, await writer.write())
+            day.lines[index] = line_of(plan, await writer.write())
             day.log.extend(writer.log)
             day.left -= 1
             self._done += 1

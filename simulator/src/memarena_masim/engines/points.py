@@ -119,9 +119,9 @@ def points_of(config: WorldConfig, plan: SessionPlan, stated: dict[str, StatedFa
 def asks_of(config: WorldConfig, plan: SessionPlan) -> tuple[Ask, ...]:
     """Questions that lead to a statement."""
     return tuple(
-        Ask(one.turn - 1, _worded(config, plan, one, one.prompt), one.slots)
-        for one in plan.statements
-        if one.prompt and one.turn
+        Ask(statement.turn - 1, _worded(config, plan, statement, statement.prompt), statement.slots)
+        for statement in plan.statements
+        if statement.prompt and statement.turn
     )
 
 
@@ -137,14 +137,14 @@ def _worded(config: WorldConfig, plan: SessionPlan, statement: Statement, rule: 
 
 def _taken_over(slots: tuple[tuple[str, str], ...], sentence: str) -> tuple[str, ...]:
     """Phrases that the banks' sentence took over from the plan, apart from the value: another wording keeps them."""
-    words, found = normal(sentence), []
+    words, points = normal(sentence), []
     for name, text in slots:
         if not text or name in (*_VALUE_SLOTS, *_CLAUSE_SLOTS):
             continue
         kept = _without_verb(text) if name in _VERB_SLOTS else text.split()[0] if name == "subject" else text
         if phrase_occurs(kept, words):
-            found.append(kept)
-    return tuple(dict.fromkeys(found))
+            points.append(kept)
+    return tuple(dict.fromkeys(points))
 
 
 def _without_verb(text: str) -> str:

@@ -30,29 +30,29 @@ def read_session(text: str, cut: bool, speakers: Sequence[str]) -> ReadSession:
     """The turns of a reply, each under the speaker that the plan names. ``cut``: it ran into its length limit."""
     faults: list[Fault] = ["endless"] if cut else []
     nothing: tuple[str | None, ...] = (None,) * len(speakers)
-    found = _json(text)
-    rows = found.get("turns") if isinstance(found, dict) else found
-    if found is None or not isinstance(rows, list):
-        return ReadSession(nothing, (*faults, "not_json" if found is None else "no_turns"))
+    reply = _json(text)
+    rows = reply.get("turns") if isinstance(reply, dict) else reply
+    if reply is None or not isinstance(rows, list):
+        return ReadSession(nothing, (*faults, "not_json" if reply is None else "no_turns"))
     if len(rows) != len(speakers):
         faults.append("too_few_turns" if len(rows) < len(speakers) else "too_many_turns")
     turns: list[str | None] = list(nothing)
-    for place, (row, speaker) in enumerate(zip(rows, speakers, strict=False)):
+    for index, (row, speaker) in enumerate(zip(rows, speakers, strict=False)):
         if not isinstance(row, dict) or not isinstance(row.get("text"), str):
             faults.append("empty")
         elif not _same_person(row.get("speaker"), speaker):
             faults.append("wrong_speaker")
         else:
-            turns[place] = tidy(row["text"], speaker) or None
-            if turns[place] is None:
+            turns[index] = tidy(row["text"], speaker) or None
+            if turns[index] is None:
                 faults.append("empty")
     return ReadSession(tuple(turns), tuple(dict.fromkeys(faults)))
 
 
 def read_text(text: str, key: str, speaker: str = "") -> str | None:
     """The one text of a reply, under ``key``; None if it is no such JSON or the text is empty."""
-    found = _json(text)
-    value = found.get(key) if isinstance(found, dict) else None
+    reply = _json(text)
+    value = reply.get(key) if isinstance(reply, dict) else None
     return (tidy(value, speaker) or None) if isinstance(value, str) else None
 
 
@@ -64,15 +64,15 @@ def tidy(text: str, speaker: str = "") -> str:
     return text.strip()
 
 
-def _same_person(given: object, speaker: str) -> bool:
-    if not isinstance(given, str):
+def _same_person(reported: object, speaker: str) -> bool:
+    if not isinstance(reported, str):
         return False
-    name, wanted = given.strip().casefold(), speaker.casefold()
+    name, wanted = reported.strip().casefold(), speaker.casefold()
     return wanted in (name, name.split(" ")[0])
 
 
 def _json(text: str) -> object | None:
-    """The JSON value of a reply, also if it stands in a fence or among other words; None if there is none."""
+    """The JSON value of a reply, also if it is in a fence or among other words; None if there is none."""
     for candidate in (text, *_embedded(text)):
         try:
             value: object = json.loads(candidate)
@@ -84,9 +84,9 @@ def _json(text: str) -> object | None:
 
 
 def _embedded(text: str) -> list[str]:
-    found = []
+    candidates = []
     for opening, closing in (("{", "}"), ("[", "]")):
         start, end = text.find(opening), text.rfind(closing)
         if 0 <= start < end:
-            found.append(text[start : end + 1])
-    return found
+            candidates.append(text[start : end + 1])
+    return candidates

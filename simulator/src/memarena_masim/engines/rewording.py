@@ -56,7 +56,7 @@ async def reword_all(endpoint: Endpoint, questions: Sequence[Question]) -> Rewor
     """Every question that the model words so that it holds, with counts of the others by reason."""
     tally, texts = Tally(), dict[str, str]()
 
-    async def one(question: Question) -> None:
+    async def reword(question: Question) -> None:
         tally.add("questions", "asked")
         text = await _reworded(endpoint, question)
         fault = "no_reply" if text is None else "unchanged" if text == question.text else fault_of(question, text)
@@ -68,7 +68,7 @@ async def reword_all(endpoint: Endpoint, questions: Sequence[Question]) -> Rewor
 
     async with asyncio.TaskGroup() as group:
         for question in questions:
-            group.create_task(one(question))
+            group.create_task(reword(question))
     return Rewordings(texts, {**tally.as_json(), **endpoint.take_counts()})
 
 

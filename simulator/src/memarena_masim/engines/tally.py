@@ -24,27 +24,27 @@ class Tally:
 
     def as_json(self) -> dict[str, JsonValue]:
         """The counts, groups as nested objects, in a fixed order."""
-        found: dict[str, JsonValue] = {}
+        nested: dict[str, JsonValue] = {}
         for (group, what), count in sorted(self._counts.items()):
-            place = found
+            level = nested
             for part in group.split("/"):
-                inner = place.setdefault(part, {})
+                inner = level.setdefault(part, {})
                 assert isinstance(inner, dict)
-                place = inner
-            place[what] = count
-        return found
+                level = inner
+            level[what] = count
+        return nested
 
 
 def summed(counts: Iterable[Mapping[str, JsonValue]]) -> dict[str, JsonValue]:
     """Counts of several days as one."""
     total: dict[str, JsonValue] = {}
-    for one in counts:
-        _add(total, one)
+    for counted in counts:
+        _add(total, counted)
     return total
 
 
-def _add(total: dict[str, JsonValue], one: Mapping[str, JsonValue]) -> None:
-    for key, value in one.items():
+def _add(total: dict[str, JsonValue], counted: Mapping[str, JsonValue]) -> None:
+    for key, value in counted.items():
         if isinstance(value, Mapping):
             inner = total.setdefault(key, {})
             assert isinstance(inner, dict)

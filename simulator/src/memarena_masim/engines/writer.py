@@ -13,7 +13,7 @@ from pydantic import JsonValue
 
 from memarena_masim.engines import sentences
 from memarena_masim.engines.endpoint import Endpoint, NoReplyError
-from memarena_masim.engines.hard_facts import Allowed, Detector, Found
+from memarena_masim.engines.hard_facts import Allowed, Detector, HardFact
 from memarena_masim.engines.model import Setting
 from memarena_masim.engines.offline import words_of
 from memarena_masim.engines.points import asks_of, points_of
@@ -52,7 +52,7 @@ class _Checked:
 
     text: str
     missing: list[str]
-    found: list[Found]
+    found: list[HardFact]
     problem: str
 
 
@@ -122,7 +122,7 @@ class SessionWriter:
         return self._settled(turn, checked)
 
     async def _asked_again(self, turn: int, before: list[str], problem: str) -> str | None:
-        spoken = [f"{self._names[place]}: {text}" for place, text in enumerate(before)]
+        spoken = [f"{self._names[index]}: {text}" for index, text in enumerate(before)]
         messages = turn_prompt(self._brief, self._shared.setting, turn, spoken, problem)
         try:
             reply = await self._shared.endpoint.complete(messages, self._room(self._words_in(turn)), TURN_SCHEMA)
@@ -146,7 +146,7 @@ class SessionWriter:
         if len(text.split()) > LONGEST * self._words_in(turn):
             self._tally.add("replies", "overlong_turn")
             return _Checked("", everything, [], "Keep it short.")
-        kept, found = self._cleaned(turn, text)
+        kept, hard_facts = self._cleaned(turn, text)
         missing = [point.kind for point in points if not point.said_in(kept)]
         unasked = [ask for ask in asks if not ask.said_in(kept)]
         problem = ""
@@ -156,23 +156,23 @@ class SessionWriter:
             problem = "A first version had nothing left that it may say."
         elif kept in self._shared.spoken:
             kept, problem = "", "Say something that has not been said before."
-        return _Checked(kept, missing, found, problem)
+        return _Checked(kept, missing, hard_facts, problem)
 
-    def _cleaned(self, turn: int, text: str) -> tuple[str, list[Found]]:
+    def _cleaned(self, turn: int, text: str) -> tuple[str, list[HardFact]]:
         """``text`` without the sentences that hold what the plan does not."""
         allowed = self._allowed(turn)
         kept: list[str] = []
-        found: list[Found] = []
+        hard_facts: list[HardFact] = []
         others = [point.stated.value.text for point in self._brief.points if point.turn != turn]
         elsewhere = [value for value in others if not phrase_occurs(value, allowed.normal)]
         for sentence in sentences.split(text):
             extra = list(self._shared.detector.find(sentence, allowed))
             words = normal(sentence) if elsewhere else ""
-            extra += [Found("value", value) for value in elsewhere if phrase_occurs(value, words)]
-            found += extra
+            extra += [HardFact("value", value) for value in elsewhere if phrase_occurs(value, words)]
+            hard_facts += extra
             if not extra:
                 kept.append(sentence)
-        return " ".join(kept), found
+        return " ".join(kept), hard_facts
 
     def _allowed(self, turn: int) -> Allowed:
         """What a turn may name: its own statements, the things that the session is about, who and when it is."""
@@ -204,7 +204,9 @@ class SessionWriter:
         lost = [point for point in points if not point.said_in(text)]
         for point in lost:
             if point.kind == "fate":  # nothing else of the turn may name what it leaves unnamed
-                text = " ".join(one for one in sentences.split(text) if point.said_in(f"{one} {point.sentence}"))
+                text = " ".join(
+                    sentence for sentence in sentences.split(text) if point.said_in(f"{sentence} {point.sentence}")
+                )
             text = sentences.insert(text, point.sentences)
         for ask in asks:
             if not ask.said_in(text):
@@ -222,7 +224,7 @@ class SessionWriter:
         return text
 
     def _count(self, turn: int, first: _Checked, last: _Checked) -> None:
-        """Statements as they ended up, and what was found that nobody planned."""
+        """Statements as they ended up, and what was found that no person planned."""
         lacking = list(last.missing)
         repaired = [kind for kind in first.missing if kind not in lacking]
         for point in self._brief.points_in(turn):
@@ -235,9 +237,9 @@ class SessionWriter:
                 self._tally.add(f"statements/{point.kind}", "repaired")
             else:
                 self._tally.add(f"statements/{point.kind}", "at_once")
-        for found in (*first.found, *(last.found if last is not first else ())):
-            self._tally.add("unplanned", found.kind)
-            self._note(f"unplanned {found.kind}", found.words, turn)
+        for fact in (*first.found, *(last.found if last is not first else ())):
+            self._tally.add("unplanned", fact.kind)
+            self._note(f"unplanned {fact.kind}", fact.words, turn)
 
     def _all_offline(self) -> tuple[SpokenTurn, ...]:
         self._tally.add("sessions", "offline")

@@ -31,7 +31,7 @@ _WORDS: dict[PersonForm, dict[str, str]] = {
     "told": {"I": "$subject", "my": "$subject's", "me": "$subject", "their": "their"},
 }
 _NAMED_HOURS = ("00:00", "12:00")
-"""Hours that have a word of their own: noon may come up in any talk."""
+"""Hours that have their own word: noon may come up in any talk."""
 _FEWEST_ITEMS = 2
 """Of a detail: one that questions may be about, one that is only mentioned."""
 SENSITIVE_CLASSES = ("credentials", "identity_number", "payment_number", "medical", "home_address")
@@ -39,8 +39,8 @@ SENSITIVE_CLASSES = ("credentials", "identity_number", "payment_number", "medica
 
 def in_person(line: str, form: PersonForm) -> str:
     """A line of a data file in the given person: pronouns put in, verbs agreed."""
-    place = 2 if form == "told" else 1
-    line = _AGREEING.sub(lambda match: match.group(place), line)
+    group = 2 if form == "told" else 1
+    line = _AGREEING.sub(lambda match: match.group(group), line)
     return _PRONOUN.sub(lambda match: _WORDS[form][match.group(1)], line)
 
 
@@ -195,7 +195,7 @@ def catalogue(banks: Half = "all") -> Catalogue:
         tuple(item for row in happenings.values() for item in row["items"]),
         {base(item): mood for mood, row in happenings.items() for item in row["items"]},
         tuple(finds["things"]),
-        tuple(f"the {place} {kind}" for place in finds["source_places"] for kind in finds["source_kinds"]),
+        tuple(f"the {location} {kind}" for location in finds["source_places"] for kind in finds["source_kinds"]),
         tuple(finds["fates"]),
         bank,
         common,
@@ -248,7 +248,7 @@ def _rules(bank: Bank, key: str, lines: list[str], where: str) -> None:
 
 
 def _invites(bank: Bank, key: str, lines: list[str]) -> None:
-    """Questions after a detail of the one who is asked, and of somebody who is not there."""
+    """Questions after a detail of the one who is asked, and of a person who is not there."""
     for line in lines:
         bank.add(f"invite.{key}.own", f"{in_person(line, 'you')}?", f"facts/invites.toml: {key}")
         bank.add(f"invite.{key}.told", f"{in_person(line, 'told')}?", f"facts/invites.toml: {key}")

@@ -19,30 +19,30 @@ _FEWEST_VALUES = 10
 T = TypeVar("T")
 
 
-def parted(found: Catalogue, key: str) -> tuple[Catalogue, Catalogue]:
+def parted(catalogue: Catalogue, key: str) -> tuple[Catalogue, Catalogue]:
     """The catalogue of what a world's questions may be about, and that of what is only mentioned.
 
-    No item, happening, find or source is in both, nor a value that has words of its own; they are drawn anew for each
+    No item, happening, find or source is in both, nor a value that has words of its own; they are drawn again for each
     world (``key``): no word tells which of the two it belongs to. Homes, jobs, groups and ties are not mentioned.
     """
     stream = Stream(key, "parting")
     asked: dict[str, Attribute] = {}
     mentioned: dict[str, Attribute] = {}
-    for name, attribute in found.attributes.items():
+    for name, attribute in catalogue.attributes.items():
         kinds = _kinds(stream, attribute.kind)
         asked[name], mentioned[name] = (
             replace(attribute, items=items, kind=kind)
             for items, kind in zip(_cut(stream, attribute.items), kinds, strict=True)
         )
     happenings: tuple[list[str], list[str]] = ([], [])
-    for mood in dict.fromkeys(found.moods.values()):
-        of_mood = [one for one in found.happenings if found.moods[base(one)] == mood]
+    for mood in dict.fromkeys(catalogue.moods.values()):
+        of_mood = [happening for happening in catalogue.happenings if catalogue.moods[base(happening)] == mood]
         for part, some in zip(happenings, _cut(stream, of_mood), strict=True):
             part.extend(some)
-    finds, sources = _cut(stream, found.finds), _cut(stream, found.sources)
+    finds, sources = _cut(stream, catalogue.finds), _cut(stream, catalogue.sources)
     return (
-        replace(found, attributes=asked, happenings=tuple(happenings[0]), finds=finds[0], sources=sources[0]),
-        replace(found, attributes=mentioned, happenings=tuple(happenings[1]), finds=finds[1], sources=sources[1]),
+        replace(catalogue, attributes=asked, happenings=tuple(happenings[0]), finds=finds[0], sources=sources[0]),
+        replace(catalogue, attributes=mentioned, happenings=tuple(happenings[1]), finds=finds[1], sources=sources[1]),
     )
 
 
@@ -58,6 +58,6 @@ def _cut(stream: Stream, ones: Sequence[T]) -> tuple[tuple[T, ...], tuple[T, ...
     """``ones`` in two parts, each in the order given."""
     chosen = set(stream.sample(range(len(ones)), max(1, round(MENTIONED_SHARE * len(ones)))))
     return (
-        tuple(one for place, one in enumerate(ones) if place not in chosen),
-        tuple(one for place, one in enumerate(ones) if place in chosen),
+        tuple(item for index, item in enumerate(ones) if index not in chosen),
+        tuple(item for index, item in enumerate(ones) if index in chosen),
     )

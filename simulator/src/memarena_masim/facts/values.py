@@ -40,7 +40,7 @@ _TITLES = ("Dr", "Mr", "Ms")
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class SpokenValue:
     """A value and the words in which it is said."""
 
     value: Value
@@ -83,7 +83,7 @@ class ValueKind:
             f"{where}.values: a list of five or more texts, 'low..high step n', 'digits n' or 'dates' expected"
         )
 
-    def draw(self, stream: Stream, epoch: date) -> Said:
+    def draw(self, stream: Stream, epoch: date) -> SpokenValue:
         """One value."""
         if self.digits:
             return self.said("".join(str(stream.below(10)) for _ in range(self.digits)), epoch)
@@ -92,14 +92,14 @@ class ValueKind:
         number = self.low + self.step * stream.below((self.high - self.low) // self.step + 1)
         return self.said(f"{number // 60:02d}:{number % 60:02d}" if self.type == "time" else str(number), epoch)
 
-    def other(self, stream: Stream, epoch: date, than: Said) -> Said:
+    def other(self, stream: Stream, epoch: date, than: SpokenValue) -> SpokenValue:
         """A value that differs from ``than``."""
         while True:
             drawn = self.draw(stream, epoch)
             if drawn.text != than.text:
                 return drawn
 
-    def said(self, raw: str, epoch: date) -> Said:
+    def said(self, raw: str, epoch: date) -> SpokenValue:
         """The typed value for a drawn text, and how it is said."""
         value: Value
         text = raw
@@ -121,7 +121,7 @@ class ValueKind:
                 value = PlaceValue(name=raw)
             case _:
                 value = TermValue(text=raw)
-        return Said(value, text)
+        return SpokenValue(value, text)
 
 
 def _minutes(time: str) -> int:
@@ -146,7 +146,7 @@ _AGO |= {7 * weeks: f"{words} ago to the day" for weeks, words in enumerate(("a 
 
 
 def day_words(said_on: date, day: date) -> str:
-    """How somebody speaks of one earlier day: ``yesterday``, ``on Tuesday``, ``ten days ago``, ``on March 14``."""
+    """How a person speaks of one earlier day: ``yesterday``, ``on Tuesday``, ``ten days ago``, ``on March 14``."""
     back = (said_on - day).days
     if back in _AGO:
         return _AGO[back]

@@ -66,8 +66,8 @@ def overview_lines(data: Inspected) -> list[str]:
         lines.append(f"questions by near-duplicates that their ego hears, about {', '.join(aims)}:")
         lines += [f"  {family}: {', '.join(map(str, counts.values()))}" for family, counts in spread.items()]
         lines.append(f"  all: {', '.join(str(sum(counts[aim] for counts in spread.values())) for aim in aims)}")
-    told = Counter(row["fact_id"] for row in json_rows(data.folder, "facts.jsonl"))
-    lines.append("told most often: " + ", ".join(f"{fact} ({count})" for fact, count in told.most_common(_SHOWN)))
+    tellings = Counter(row["fact_id"] for row in json_rows(data.folder, "facts.jsonl"))
+    lines.append("told most often: " + ", ".join(f"{fact} ({count})" for fact, count in tellings.most_common(_SHOWN)))
     lines.append(f"people: {', '.join(sorted(data.names)[:_SHOWN])}{', …' if len(data.names) > _SHOWN else ''}")
     return lines
 
@@ -117,10 +117,10 @@ def _matrix(data: Inspected) -> list[str]:
     graph, width = data.graph, max(len(name) for name in data.names.values())
     legend = ", ".join(f"{_SHADES[layer]} {name}" for layer, name in enumerate(LAYER_NAMES))
     lines = [f"  {legend}", f"  {'':<{width}}    " + " ".join(f"{n:>2}" for n in range(1, len(graph.people) + 1))]
-    for number, one in enumerate(graph.people, 1):
-        cells = ["  " if one == other else _SHADES[graph.layer(one, other)] * 2 for other in graph.people]
+    for number, person in enumerate(graph.people, 1):
+        cells = ["  " if person == other else _SHADES[graph.layer(person, other)] * 2 for other in graph.people]
         cells[number - 1] = "\\ "
-        lines.append(f"  {data.names[one]:<{width}} {number:>2} {' '.join(cells)}".rstrip())
+        lines.append(f"  {data.names[person]:<{width}} {number:>2} {' '.join(cells)}".rstrip())
     return lines
 
 
@@ -141,7 +141,7 @@ def day_lines(data: Inspected, agent: str, day: int) -> list[str]:
     for row in json_rows(data.folder, "facts.jsonl"):
         stated[row["session_id"]].append(row)
     with _opened(data) as dataset:
-        places = {place.location_id: place.name for place in dataset.locations.values()}
+        places = {location.location_id: location.name for location in dataset.locations.values()}
         sessions = sorted(dataset.day_sessions(agent, day), key=lambda session: session.start_time)
         events = dataset.day_events(agent, day)
     lines = [f"{data.names[agent]}, day {day}, {schedule['day_type']}: {', '.join(schedule['active_roles'])}"]
@@ -153,7 +153,11 @@ def day_lines(data: Inspected, agent: str, day: int) -> list[str]:
         lines.append(f"{_clock(start / 24)} to {_clock(end / 24)}  {block['activity']:<8} {here}")
         for session in sessions:
             if start <= round((session.start_time - day) * 24, 4) < end:
-                others = ", ".join(data.names.get(one, "assistant") for one in session.participants if one != agent)
+                others = ", ".join(
+                    data.names.get(participant, "assistant")
+                    for participant in session.participants
+                    if participant != agent
+                )
                 lines.append(
                     f"  {_clock(session.start_time - day)}  {session.session_type}, {session.modality}, with {others}, "
                     f"on {session.interest_domain}: {len(session.turns)} turns ({session.session_id})"
@@ -169,28 +173,32 @@ def fact_lines(data: Inspected, fact_id: str) -> list[str]:
 
     MasimError if there is no such fact.
     """
-    said = [row for row in json_rows(data.folder, "facts.jsonl") if row["fact_id"] in (fact_id, f"{fact_id}_v")]
-    if not said:
+    rows = [row for row in json_rows(data.folder, "facts.jsonl") if row["fact_id"] in (fact_id, f"{fact_id}_v")]
+    if not rows:
         raise MasimError(f"--fact {fact_id}: not in facts.jsonl; `masim inspect {data.folder}` names some")
-    subject = data.names.get(said[0]["subject"], said[0]["subject"])
-    lines, knows = [f"{fact_id}: {subject}, {said[0]['attribute']}"], dict[str, str]()
+    subject = data.names.get(rows[0]["subject"], rows[0]["subject"])
+    lines, knows = [f"{fact_id}: {subject}, {rows[0]['attribute']}"], dict[str, str]()
     with _opened(data) as dataset:
-        sessions = {row["session_id"]: dataset.session(row["session_id"]) for row in said}
-        for row in sorted(said, key=lambda row: sessions[row["session_id"]].start_time):
+        sessions = {row["session_id"]: dataset.session(row["session_id"]) for row in rows}
+        for row in sorted(rows, key=lambda row: sessions[row["session_id"]].start_time):
             session = sessions[row["session_id"]]
             turn = next(turn for turn in session.turns if turn.turn_id == row["turn_id"])
             day = int(session.start_time)
             speaker = data.names.get(row["speaker_id"], row["speaker_id"])
-            heard = [data.names.get(one, "the assistant") for one in session.participants if one != row["speaker_id"]]
+            heard = [
+                data.names.get(participant, "the assistant")
+                for participant in session.participants
+                if participant != row["speaker_id"]
+            ]
             version = " (changed version)" if row["fact_id"] != fact_id else ""
             level = f", asks for {row['level']}" if row["level"] else ""
             lines.append(f"  day {day}, {_clock(turn.timestamp - day)}: {speaker} to {', '.join(heard)}")
             lines.append(f"    {row['role']}{version}{level}: {_shown(row['value'])} ({row['turn_id']})")
             lines.append(f"    “{turn.text}”")
-            for one in heard:
-                knows.setdefault(one, f"{one} from {speaker}, known from day {day + 1}")
+            for hearer in heard:
+                knows.setdefault(hearer, f"{hearer} from {speaker}, known from day {day + 1}")
         lines.append("  learned: " + "; ".join(knows.values()))
-        asked = [one for one in dataset.instances if (one.metadata or {}).get("fact_id") == fact_id]
+        asked = [instance for instance in dataset.instances if (instance.metadata or {}).get("fact_id") == fact_id]
         for instance in asked:
             day = dataset.question_day(instance)
             ego = data.names[instance.ego_agent_id]

@@ -50,9 +50,9 @@ class SocialGraph:
         )
         return cls(tuple(sorted(people)), edges)
 
-    def layer(self, one: str, other: str) -> int:
+    def layer(self, person: str, other: str) -> int:
         """Layer of a pair, -1 for none."""
-        return self._layers.get((min(one, other), max(one, other)), -1)
+        return self._layers.get((min(person, other), max(person, other)), -1)
 
     @cached_property
     def _layers(self) -> dict[tuple[str, str], int]:
@@ -60,12 +60,12 @@ class SocialGraph:
 
     def near(self, person: str, layer: int) -> list[tuple[float, str]]:
         """Weights and ids of a person's people in a layer, the closest first."""
-        found = [
+        pairs = [
             (edge.weight, edge.other if edge.one == person else edge.one)
             for edge in self.edges
             if edge.layer == layer and person in (edge.one, edge.other)
         ]
-        return sorted(found, key=lambda pair: (-pair[0], pair[1]))
+        return sorted(pairs, key=lambda pair: (-pair[0], pair[1]))
 
 
 def _layer(weight: float) -> int:
@@ -118,14 +118,14 @@ def layout(graph: SocialGraph) -> npt.NDArray[np.float64]:
     The method of Fruchterman and Reingold (1991), begun on a circle, so that the same graph always looks the same.
     """
     count = len(graph.people)
-    index = {person: place for place, person in enumerate(graph.people)}
+    index = {person: index for index, person in enumerate(graph.people)}
     angle = 2 * np.pi * np.arange(count) / max(1, count)
     places = np.stack((np.cos(angle), np.sin(angle)), axis=1)
     pull = np.zeros((count, count))
     for edge in graph.edges:
         if edge.layer >= 0:
-            one, other = index[edge.one], index[edge.other]
-            pull[one, other] = pull[other, one] = _PULL[edge.layer]
+            left, right = index[edge.one], index[edge.other]
+            pull[left, right] = pull[right, left] = _PULL[edge.layer]
     ideal = 1.6 / math.sqrt(max(1, count))
     for step in range(min(_ROUNDS, 2_000_000 // max(1, count * count) + 30)):
         apart = places[:, None, :] - places[None, :, :]

@@ -44,10 +44,10 @@ class Chronicle:
         for session in plan.sessions:
             self._add(session, plan.day)
         self.mentioned += len(plan.mentioned)
-        for one in plan.mentioned:
-            others = {one.fact.subject, *one.wish.named}.difference(one.people)
+        for mention in plan.mentioned:
+            others = {mention.fact.subject, *mention.wish.named}.difference(mention.people)
             if others:
-                self.named.setdefault(one.session_id, set()).update(others)
+                self.named.setdefault(mention.session_id, set()).update(others)
 
     def _add(self, session: SessionPlan, day: int) -> None:
         self.kinds[session.kind.value] += 1
@@ -55,10 +55,10 @@ class Chronicle:
         for speaker in session.speakers:
             self.sessions_of.setdefault(speaker.agent_id, []).append(session.session_id)
         people = [speaker.agent_id for speaker in session.speakers if not speaker.assistant]
-        for one in people:
+        for agent in people:
             for other in people:
-                if one != other:
-                    self.met.setdefault(one, {}).setdefault(other, day)
+                if agent != other:
+                    self.met.setdefault(agent, {}).setdefault(other, day)
         name = session.looks_back[0]
         for person in self.world.people if name else ():
             if name in (person.name, person.first_name):

@@ -74,18 +74,18 @@ def generate(
         parts = Parts.open(config, engine.identity, out)
         world = build_world(config)
         planner = Planner(config, world, catalogue(config.banks))
-        told, said = Chronicle(world), dict[int, str]()
-        for words in engine.words(Setting(config, world), _unwritten(planner, told, said, parts, progress)):
+        chronicle, day_lines = Chronicle(world), dict[int, str]()
+        for words in engine.words(Setting(config, world), _unwritten(planner, chronicle, day_lines, parts, progress)):
             parts.write(words)
-            progress(said.pop(words.day))
-        counts = _finish(config, world, planner, told, out, parts, engine)
+            progress(day_lines.pop(words.day))
+        counts = _finish(config, world, planner, chronicle, out, parts, engine)
         _write_run_info(out, time.monotonic() - began, engine)
         parts.remove()  # last: until then the same command finishes what is not there yet
     return counts
 
 
 def _unwritten(
-    planner: Planner, told: Chronicle, said: dict[int, str], parts: Parts, progress: Progress
+    planner: Planner, chronicle: Chronicle, day_lines: dict[int, str], parts: Parts, progress: Progress
 ) -> Iterator[DayPlan]:
     """All days, planned and committed one after the other; those that have no words yet are handed out.
 
@@ -94,12 +94,12 @@ def _unwritten(
     for day in range(planner.config.days):
         plan = planner.plan(day)
         planner.commit(plan)
-        told.add(plan)
+        chronicle.add(plan)
         line = f"day {day + 1} of {planner.config.days}: {len(plan.sessions)} sessions"
         if parts.has(day):
             progress(line)
         else:
-            said[day] = line
+            day_lines[day] = line
             yield plan
 
 
@@ -107,33 +107,35 @@ def _finish(
     config: WorldConfig,
     world: World,
     planner: Planner,
-    told: Chronicle,
+    chronicle: Chronicle,
     out: Path,
     parts: Parts,
     engine: Engine,
 ) -> dict[str, int]:
-    book = Book(config, world, planner.catalogue, planner.knowledge.said, told.named)
-    book.met.update(told.met)
+    book = Book(config, world, planner.catalogue, planner.knowledge.said, chronicle.named)
+    book.met.update(chronicle.met)
     asked = Deriver(book, FactSource(config, planner.catalogue)).derive()
     if not asked:
         parts.remove()
-        raise MasimError(_too_little(config, told.sessions))
-    wanted = {one.draft.truth["antecedent_turn"] for one in asked if "antecedent_turn" in one.draft.truth}
-    wanted |= {stated.turn_id for one in asked for stated in one.draft.evidence}
+        raise MasimError(_too_little(config, chronicle.sessions))
+    wanted = {
+        question.draft.truth["antecedent_turn"] for question in asked if "antecedent_turn" in question.draft.truth
+    }
+    wanted |= {stated.turn_id for question in asked for stated in question.draft.evidence}
     texts = _write_corpus(out, parts, config.days, wanted)
-    write_world(config, world, told.sessions_of, planner.impressions, out)
-    plain = {one.instance_id: one.draft.query for one in asked}
+    write_world(config, world, chronicle.sessions_of, planner.impressions, out)
+    plain = {question.instance_id: question.draft.query for question in asked}
     work = [*parts.counts(config.days), _reword(asked, book, texts, config, engine)]
-    done = frozenset(one.instance_id for one in asked if one.draft.query != plain[one.instance_id])
+    done = frozenset(question.instance_id for question in asked if question.draft.query != plain[question.instance_id])
     hardened = harden(asked, book, texts, done)
     counts = _write_questions(asked, out, texts)
-    evidence = {one.statement_id for question in asked for one in question.draft.evidence}
+    evidence = {stated.statement_id for question in asked for stated in question.draft.evidence}
     rows = (fact_row(stated, stated.statement_id in evidence) for stated in planner.knowledge.said)
     write_lines(out / "facts.jsonl", rows)
     log = list(parts.log(config.days))
     if log:
         write_lines(out / ENGINE_LOG, log)
-    report = _counts(config, told, counts, len(planner.knowledge.said), {**engine.identity, **summed(work)})
+    report = _counts(config, chronicle, counts, len(planner.knowledge.said), {**engine.identity, **summed(work)})
     more = {"interference": spread_of_interference(asked), "hardening": hardened}
     (out / REPORT).write_text(dump({**report, **more}) + "\n", encoding="utf-8")
     return counts
@@ -151,8 +153,8 @@ def _reword(
     if not engine.rewords:
         return {}
     done = engine.reword(rewordable(asked, book.names, texts, config.calendar_epoch))
-    for one in asked:
-        one.draft.query = done.texts.get(one.instance_id, one.draft.query)
+    for question in asked:
+        question.draft.query = done.texts.get(question.instance_id, question.draft.query)
     return done.counts
 
 
@@ -175,7 +177,7 @@ def _write_questions(asked: list[Asked], out: Path, texts: dict[str, str]) -> di
     folder.mkdir(exist_ok=True)
     counts: dict[str, int] = {}
     for family in Family:
-        rows = [one.row(texts) for one in asked if one.draft.family is family]
+        rows = [question.row(texts) for question in asked if question.draft.family is family]
         counts[family.value] = len(rows)
         write_lines(folder / f"{family.value}.jsonl", rows)
     return counts
@@ -183,7 +185,7 @@ def _write_questions(asked: list[Asked], out: Path, texts: dict[str, str]) -> di
 
 def _counts(
     config: WorldConfig,
-    told: Chronicle,
+    chronicle: Chronicle,
     questions: dict[str, int],
     stated: int,
     engine: Mapping[str, JsonValue],
@@ -191,11 +193,11 @@ def _counts(
     counts = {
         "agents": config.agents,
         "days": config.days,
-        "sessions": told.sessions,
-        "turns": told.turns,
-        "events": told.events,
+        "sessions": chronicle.sessions,
+        "turns": chronicle.turns,
+        "events": chronicle.events,
         "statements": stated,
-        "mentioned": told.mentioned,
+        "mentioned": chronicle.mentioned,
         "instances": sum(questions.values()),
     }
     short = {
@@ -203,13 +205,13 @@ def _counts(
         for family in Family
         if questions[family.value] < config.questions(family)
     }
-    found = {
+    figures = {
         "counts": counts,
-        "session_kinds": dict(sorted(told.kinds.items())),
+        "session_kinds": dict(sorted(chronicle.kinds.items())),
         "instances": questions,
         "short": short,
     }
-    return report_row(config, {**found, "engine": dict(engine), "banks": data_files()})
+    return report_row(config, {**figures, "engine": dict(engine), "banks": data_files()})
 
 
 def _write_run_info(out: Path, wall_s: float, engine: Engine) -> None:

@@ -139,9 +139,9 @@ def _difference(written: object, wanted: object, name: str = "") -> str | None:
         return None
     if isinstance(written, dict) and isinstance(wanted, dict):
         for key in (*wanted, *written):
-            found = _difference(written.get(key), wanted.get(key), f"{name} {key}".strip())
-            if found is not None:
-                return found
+            difference = _difference(written.get(key), wanted.get(key), f"{name} {key}".strip())
+            if difference is not None:
+                return difference
     if isinstance(written, str | int | float) and isinstance(wanted, str | int | float):
         return f"{name}: {written}, now {wanted}"
     return f"{name} differs"

@@ -32,7 +32,7 @@ def write_world(
     )
     write_lines(
         out / "agent_schedules.jsonl",
-        (schedule_row(one, day) for day in days for one in plan_schedules(config, world, day).values()),
+        (schedule_row(schedule, day) for day in days for schedule in plan_schedules(config, world, day).values()),
     )
     write_lines(out / "events.jsonl", (event_row(event) for day in days for event in plan_events(config, world, day)))
     groups = [
@@ -49,14 +49,14 @@ def write_world(
     ]
     places = [
         {
-            "location_id": place.location_id,
-            "name": place.name,
-            "kind": place.kind,
-            "opens": place.opens,
-            "closes": place.closes,
-            "privacy": place.privacy,
+            "location_id": location.location_id,
+            "name": location.name,
+            "kind": location.kind,
+            "opens": location.opens,
+            "closes": location.closes,
+            "privacy": location.privacy,
         }
-        for place in world.places.values()
+        for location in world.places.values()
     ]
     (out / "groups.json").write_text(dump(groups) + "\n", encoding="utf-8")
     (out / "locations.json").write_text(dump(places) + "\n", encoding="utf-8")

@@ -37,12 +37,12 @@ def counts_of_complete(config: WorldConfig, engine: Mapping[str, JsonValue], fol
 
 
 def summary(counts: Mapping[str, int]) -> str:
-    """How many questions there are, those of witness pairs apart, which stand beside the nine families."""
+    """How many questions there are, those of witness pairs apart, which stand next to the nine families."""
     witness = counts.get(Family.WITNESS.value, 0)
     return f"{sum(counts.values()) - witness:,} questions, and {witness:,} in witness pairs"
 
 
 def shortage(config: WorldConfig, counts: Mapping[str, int]) -> str:
     """Families with fewer questions than are aimed at, found of wanted; empty if there is none."""
-    found = ((family, counts[family.value], config.questions(family)) for family in Family)
-    return ", ".join(f"{family.value} {count} of {wanted}" for family, count, wanted in found if count < wanted)
+    counted = ((family, counts[family.value], config.questions(family)) for family in Family)
+    return ", ".join(f"{family.value} {count} of {wanted}" for family, count, wanted in counted if count < wanted)

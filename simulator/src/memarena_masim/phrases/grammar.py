@@ -55,7 +55,9 @@ class Rule:
         """An alternative, drawn by weight: what can be said in more ways is said more often."""
         sums = self._sums
         if not sums:
-            sums = self._sums = list(accumulate(math.sqrt(min(400, 3 + ways(one))) for one in self.alternatives))
+            sums = self._sums = list(
+                accumulate(math.sqrt(min(400, 3 + ways(alternative))) for alternative in self.alternatives)
+            )
         return self.alternatives[bisect(sums, stream.unit() * sums[-1])]
 
 
@@ -209,8 +211,8 @@ class Bank:
 
 def _names(sequence: Sequence_, kind: int) -> set[str]:
     """What the nodes of a kind name, in all branches."""
-    found = {node.text for node in sequence if node.kind == kind}
-    return found.union(*(_names(branch, kind) for node in sequence for branch in node.branches))
+    names = {node.text for node in sequence if node.kind == kind}
+    return names.union(*(_names(branch, kind) for node in sequence for branch in node.branches))
 
 
 @dataclass(slots=True)

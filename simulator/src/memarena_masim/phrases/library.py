@@ -37,7 +37,7 @@ class Library:
         """By scene, those relatives and friends who may come up in it: none of whom it has one of its own."""
         anybody = self.frame.rules["kin"].alternatives
         return {
-            key: [one for one in anybody if not stems(wordings(one)[0].split()[-1]) & told_in(scene)] or anybody
+            key: [rule for rule in anybody if not stems(wordings(rule)[0].split()[-1]) & told_in(scene)] or anybody
             for key, scene in self.scenes.items()
         }
 
@@ -57,10 +57,10 @@ def library(banks: Half = "all") -> Library:
     frame = Bank()
     frame.read(SCENES / "frame.bank")
     frame.link(banks)
-    found = [read_topic(path) for path in sorted(SCENES.glob("*.toml"))]
-    if not found:
+    topics = [read_topic(path) for path in sorted(SCENES.glob("*.toml"))]
+    if not topics:
         raise MasimError("scenes: at least one topic is expected")
-    return Library(banks, frame, {topic.key: topic for topic in found if banks in ("all", topic.half)})
+    return Library(banks, frame, {topic.key: topic for topic in topics if banks in ("all", topic.half)})
 
 
 def scene_files() -> list[Path]:

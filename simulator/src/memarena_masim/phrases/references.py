@@ -13,9 +13,9 @@ _WORD = re.compile(r"[a-z]{3,}")
 _POINTED_AT = re.compile(r"\b(?:the|that|this|those|these|his|her|their) ([a-z]{3,})")
 _STEM_LETTERS = 5
 _COMMON_FROM = 0.3
-"""Words that stand in this share of the scenes refer to something only where they are pointed at ("that letter")."""
+"""Words that are in this share of the scenes refer to something only where they are pointed at ("that letter")."""
 _NEVER_FROM = 0.5
-"""Words that stand in this share of the scenes refer to nothing in particular."""
+"""Words that are in this share of the scenes refer to nothing in particular."""
 
 
 def stems(text: str) -> set[str]:
@@ -33,15 +33,15 @@ class References:
         self._never = {word for word, count in spread.items() if count > _NEVER_FROM * len(scenes)}
         self._told: dict[tuple[str, int], set[str]] = {}
         for scene in scenes:
-            told: set[str] = set()
+            words_so_far: set[str] = set()
             for number, beat in enumerate(scene.beats):
-                told = self._told[scene.key, number] = (told | _told_in(beat)) - self._never
+                words_so_far = self._told[scene.key, number] = (words_so_far | _told_in(beat)) - self._never
 
     def unsaid(self, text: str, scene: str, beat: int, heard: Heard) -> set[str]:
         """What ``text`` takes up of the scene up to ``beat`` that was not heard."""
-        taken = (stems(text) - self._common) | {word[:_STEM_LETTERS] for word in _POINTED_AT.findall(text.lower())}
+        taken_up = (stems(text) - self._common) | {word[:_STEM_LETTERS] for word in _POINTED_AT.findall(text.lower())}
         missing = {value for value in heard.missing if _holds(text, value)}
-        return (taken & self._told[scene, beat]) - heard.said | missing
+        return (taken_up & self._told[scene, beat]) - heard.said | missing
 
 
 class Heard:
@@ -69,18 +69,18 @@ def told_in(scene: Scene) -> set[str]:
 
 
 def _told_in(beat: Beat) -> set[str]:
-    return {word for one in beat.tell for word in _within(one.words)}
+    return {word for sentence in beat.tell for word in _within(sentence.words)}
 
 
 def _words_of(beat: Beat) -> set[str]:
-    return {word for one in (*beat.tell, *beat.friend, *beat.assistant) for word in _within(one.words)}
+    return {word for sentence in (*beat.tell, *beat.friend, *beat.assistant) for word in _within(sentence.words)}
 
 
 def _within(words: Sequence_) -> set[str]:
-    found: set[str] = set()
+    result: set[str] = set()
     for node in words:
         if node.kind == CHOICE:
-            found = found.union(*(_within(branch) for branch in node.branches))
+            result = result.union(*(_within(branch) for branch in node.branches))
         elif node.kind != SLOT:
-            found |= stems(node.text)
-    return found
+            result |= stems(node.text)
+    return result

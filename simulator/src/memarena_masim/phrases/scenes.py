@@ -25,13 +25,13 @@ BEATS: Final = 2 * TALK_BEATS
 WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _RANGE = re.compile(r"(euros|count) (\d+)\.\.(\d+)(?: step (\d+))?")
 _TIMES = re.compile(r"time (\d+):(\d\d)\.\.(\d+):(\d\d)(?: step (\d+))?")
-_GIVEN = frozenset(("kin", "you"))
+_PREDEFINED = frozenset(("kin", "you"))
 
 Draw = Callable[[Stream], str]
 """Draws a value."""
 
 SEXES: Final = ("man", "woman")
-"""Values that are the first name of somebody who is only spoken of."""
+"""Values that are the first name of a person who is only spoken of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,27 +103,29 @@ def _scene(topic: str, key: str, row: Mapping[str, Any], bank: Bank, where: str)
     if not str(row.get("thing", "")).startswith(("my ", "our ", "the ")):
         raise MasimError(f"{where}.thing: a noun phrase with my, our or the is expected")
     specifics = row.get("values", {})
-    people = {name: given for name, given in specifics.items() if given in SEXES}
-    values = {name: _draw(given, f"{where}.values.{name}") for name, given in specifics.items() if name not in people}
-    known = _GIVEN | set(specifics)
+    people = {name: sex for name, sex in specifics.items() if sex in SEXES}
+    values = {
+        name: _draw(choices, f"{where}.values.{name}") for name, choices in specifics.items() if name not in people
+    }
+    known = _PREDEFINED | set(specifics)
 
-    def compiled(line: str, place: str) -> Sequence_:
-        words = bank.compile(line, f"{place}: {line!r}")
+    def compiled(line: str, position: str) -> Sequence_:
+        words = bank.compile(line, f"{position}: {line!r}")
         missing = bank.slots_of(words) - known
         if missing:
-            raise MasimError(f"{place}: ${min(missing)} is no value of this scene: {line!r}")
+            raise MasimError(f"{position}: ${min(missing)} is no value of this scene: {line!r}")
         return words
 
-    def sentences(given: Any, place: str) -> tuple[Sentence, ...]:
-        if not isinstance(given, list) or not given or given[0].startswith("+"):
-            raise MasimError(f"{place}: sentences are expected, of which the first is not optional")
+    def sentences(lines: Any, position: str) -> tuple[Sentence, ...]:
+        if not isinstance(lines, list) or not lines or lines[0].startswith("+"):
+            raise MasimError(f"{position}: sentences are expected, of which the first is not optional")
         made = []
-        for line in given:
+        for line in lines:
             text = line.removeprefix("+")
             if text.rstrip("}")[-1] not in ".?!":
-                raise MasimError(f"{place}: a sentence ends with a full stop or a question mark: {line!r}")
-            last = line is given[-1]
-            made.append(Sentence(compiled(text, place), line.startswith("+"), last and text.rstrip("}")[-1] == "?"))
+                raise MasimError(f"{position}: a sentence ends with a full stop or a question mark: {line!r}")
+            last = line is lines[-1]
+            made.append(Sentence(compiled(text, position), line.startswith("+"), last and text.rstrip("}")[-1] == "?"))
         return tuple(made)
 
     lines = {}
@@ -134,28 +136,28 @@ def _scene(topic: str, key: str, row: Mapping[str, Any], bank: Bank, where: str)
     beats = row.get("beats", [])
     if len(beats) != BEATS:
         raise MasimError(f"{where}.beats: {BEATS} beats are expected")
-    told = []
+    read = []
     for number, beat in enumerate(beats, 1):
-        place = f"{where}.beats, number {number}"
+        position = f"{where}.beats, number {number}"
         if set(beat) != set(TURNS):
-            raise MasimError(f"{place}: exactly {', '.join(TURNS)} are expected")
-        tell, friend, assistant = (sentences(beat[name], f"{place}, {name}") for name in TURNS)
-        told.append(Beat(tell, friend, assistant))
-    return Scene(f"{topic}.{key}", row["tone"], row["thing"], lines, values, people, tuple(told))
+            raise MasimError(f"{position}: exactly {', '.join(TURNS)} are expected")
+        tell, friend, assistant = (sentences(beat[name], f"{position}, {name}") for name in TURNS)
+        read.append(Beat(tell, friend, assistant))
+    return Scene(f"{topic}.{key}", row["tone"], row["thing"], lines, values, people, tuple(read))
 
 
-def _draw(given: Any, where: str) -> Draw:
+def _draw(choices: Any, where: str) -> Draw:
     """What draws a value. MasimError says what is expected."""
-    if isinstance(given, list) and given and all(isinstance(one, str) for one in given):
-        return lambda stream: stream.pick(given)
-    if given in ("weekday", "workday"):
-        return lambda stream: stream.pick(WEEKDAYS[: 7 if given == "weekday" else 5])
-    match = _RANGE.fullmatch(str(given))
+    if isinstance(choices, list) and choices and all(isinstance(choice, str) for choice in choices):
+        return lambda stream: stream.pick(choices)
+    if choices in ("weekday", "workday"):
+        return lambda stream: stream.pick(WEEKDAYS[: 7 if choices == "weekday" else 5])
+    match = _RANGE.fullmatch(str(choices))
     if match is not None:
         unit, low, high, step = match.group(1), int(match.group(2)), int(match.group(3)), int(match.group(4) or 1)
         ending = " euros" if unit == "euros" else ""
         return lambda stream: f"{low + step * stream.below((high - low) // step + 1)}{ending}"
-    match = _TIMES.fullmatch(str(given))
+    match = _TIMES.fullmatch(str(choices))
     if match is not None:
         first, last = (int(match.group(n)) * 60 + int(match.group(n + 1)) for n in (1, 3))
         each = int(match.group(5) or 15)

@@ -14,7 +14,7 @@ GOES_ON = 0.35
 """Share of the threads that go on with a scene of an earlier day, where there is one."""
 
 Names = Mapping[str, Sequence[str]]
-"""First names that nobody in the world has, of a ``man`` and of a ``woman``."""
+"""First names that no person in the world has, of a ``man`` and of a ``woman``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class _Mind:
     whose: dict[str, set[str]] = field(default_factory=dict)
     """Who told each scene, as something of their own; the person too."""
     names: dict[str, set[tuple[str, str]]] = field(default_factory=dict)
-    """Each name of somebody only spoken of, and the tellers and scenes it came up in."""
+    """Each name of a person only spoken of, and the tellers and scenes it came up in."""
 
 
 @dataclass(slots=True)
@@ -61,15 +61,15 @@ class Courses:
 
     def commit(self, tellings: Sequence[Telling]) -> None:
         """Midnight: what was told on the day is known."""
-        for one in tellings:
-            told = self._told.setdefault((one.narrator, one.listener), {})
-            told[one.scene] = max(told.get(one.scene, 0), one.beats)
-            self._names[one.narrator, one.scene] = one.names
-            for person in (one.narrator, one.listener):
+        for telling in tellings:
+            beats = self._told.setdefault((telling.narrator, telling.listener), {})
+            beats[telling.scene] = max(beats.get(telling.scene, 0), telling.beats)
+            self._names[telling.narrator, telling.scene] = telling.names
+            for person in (telling.narrator, telling.listener):
                 mind = self._minds.setdefault(person, _Mind())
-                mind.whose.setdefault(one.scene, set()).add(one.narrator)
-                for _, name in one.names:
-                    mind.names.setdefault(name, set()).add((one.narrator, one.scene))
+                mind.whose.setdefault(telling.scene, set()).add(telling.narrator)
+                for _, name in telling.names:
+                    mind.names.setdefault(name, set()).add((telling.narrator, telling.scene))
 
     def assign(self, stream: Stream, thread: Thread, narrator: str, listeners: Sequence[str]) -> Thread:
         """``thread`` with a scene."""
@@ -81,7 +81,9 @@ class Courses:
         if begun and (not fresh or stream.chance(GOES_ON)):
             scene = self.library.scenes[stream.pick(begun)]
             return self.telling(thread, narrator, listeners, scene, TALK_BEATS)
-        scene = stream.pick(fresh or [one for one in scenes if self._new(one.key, narrator, listeners)] or scenes)
+        scene = stream.pick(
+            fresh or [candidate for candidate in scenes if self._new(candidate.key, narrator, listeners)] or scenes
+        )
         return self.telling(thread, narrator, listeners, scene, 0)
 
     def telling(self, thread: Thread, narrator: str, listeners: Sequence[str], scene: Scene, first_beat: int) -> Thread:
@@ -102,9 +104,9 @@ class Courses:
         stream = Stream(self.key, "names", narrator, scene.key)
         own = {name for (who, _), names in self._names_today.items() if who == narrator for _, name in names}
         people = (narrator, *listeners)
-        known = [set(self._mind(one).names) | self._heard_today.get(one, set()) for one in people]
+        known = [set(self._mind(person).names) | self._heard_today.get(person, set()) for person in people]
         used: set[str] = set()
-        found = []
+        names = []
         for slot, sex in sorted(scene.people.items()):
             for avoided in (used.union(own, *known), used | own | self._own_names(narrator), used):
                 free = [name for name in self.pool[sex] if name not in avoided]
@@ -112,8 +114,8 @@ class Courses:
                     break
             name = stream.pick(free)
             used.add(name)
-            found.append((slot, name))
-        return tuple(found)
+            names.append((slot, name))
+        return tuple(names)
 
     def _own_names(self, narrator: str) -> set[str]:
         names = self._mind(narrator).names
@@ -123,15 +125,15 @@ class Courses:
         return self._minds.get(person, _Mind())
 
     def _fitting(self, scenes: Sequence[Scene], narrator: str, listeners: Sequence[str]) -> list[Scene]:
-        """Scenes that are news to the listeners, are nobody else's story among them, and name nobody's namesake."""
+        """Scenes that are news to the listeners, are no other's story among them, and name no namesake."""
         return [
             scene
             for scene in scenes
             if self._new(scene.key, narrator, listeners)
-            and all(self._mind(one).whose.get(scene.key, set()) <= {narrator} for one in (narrator, *listeners))
+            and all(self._mind(person).whose.get(scene.key, set()) <= {narrator} for person in (narrator, *listeners))
             and not any(
-                self._mind(one).names.get(name, set()) - {(narrator, scene.key)}
-                for one in listeners
+                self._mind(listener).names.get(name, set()) - {(narrator, scene.key)}
+                for listener in listeners
                 for _, name in self._given(narrator, scene.key) or ()
             )
         ]
@@ -144,11 +146,11 @@ class Courses:
 
     def _begun(self, narrator: str, listeners: Sequence[str]) -> list[str]:
         """Scenes that all listeners heard the first half of alone."""
-        told = [self._told.get((narrator, listener), {}) for listener in listeners]
+        beats_told_to = [self._told.get((narrator, listener), {}) for listener in listeners]
         return [
             key
-            for key in told[0]
-            if all(each.get(key) == TALK_BEATS for each in told)
+            for key in beats_told_to[0]
+            if all(each.get(key) == TALK_BEATS for each in beats_told_to)
             and not any((narrator, listener, key) in self._today for listener in listeners)
         ]
 
@@ -159,6 +161,6 @@ def tellings(threads: Sequence[Thread], people: Sequence[str]) -> list[Telling]:
         Telling(people[thread.narrator], listener, thread.scene, thread.first_beat + TALK_BEATS, thread.names)
         for thread in threads
         if thread.scene
-        for place, listener in enumerate(people)
-        if place != thread.narrator
+        for index, listener in enumerate(people)
+        if index != thread.narrator
     ]

@@ -36,13 +36,13 @@ from memarena_masim.world.model import Person, World, WorldEvent
 _STATED_BETWEEN_PEOPLE = (2, 2, 3, 3, 3)
 _STATED_TO_ASSISTANT = (0, 1, 1, 2)
 _LIKE = 0.9
-"""How often what is mentioned is of the kind of the statement beside it."""
+"""How often what is mentioned is of the kind of the statement next to it."""
 PROBES = (("fact_recall", 0.5), ("conflict_probe", 0.2), ("temporal_probe", 0.3))
 """What a memory probe is after, by share."""
 _TURNS_BETWEEN_PEOPLE = (10, 11, 11, 12, 12, 13, 13, 14, 15)
 _TURNS_WITH_ASSISTANT = (11, 13, 13)  # odd, so that the assistant has the last word
 _LOOKS_BACK_DAYS = 6
-"""How long ago a talk may be that somebody looks back at with their assistant."""
+"""How long ago a talk may be that a person looks back at with their assistant."""
 _WORDS = {"face_to_face": 84.0, "voice_message": 85.0, "text_message": 75.0}
 """Aimed words per turn; an assistant says a little over half as many."""
 
@@ -58,7 +58,7 @@ class DayPlan:
     schedules: dict[str, DaySchedule]
     feelings: tuple[Feeling, ...] = ()
     mentioned: tuple[StatedFact, ...] = ()
-    """What is said in passing, which nobody comes to know and no question is about."""
+    """What is said in passing, which no person comes to know and no question is about."""
     talks: tuple[tuple[str, str, str, str, int], ...] = ()
     """Who talked with whom of which topic, by which scene, and its next beat: what a later day may look back at."""
     tellings: tuple[Telling, ...] = ()
@@ -111,7 +111,7 @@ class Planner:
         mentioned: list[StatedFact] = []
         feelings: list[Feeling] = []
         seen: list[tuple[str, str, str, str, int]] = []
-        told: list[Telling] = []
+        day_tellings: list[Telling] = []
         for number, meeting in enumerate(meetings):
             plan, planned, theme = self._session(day, number, meeting, weather)
             plan, facts = self._with_small_talk(plan, theme)
@@ -119,8 +119,8 @@ class Planner:
             stated.extend(planned)
             mentioned.extend(facts)
             feelings.extend(self._felt(plan, meeting))
-            now = tellings(plan.threads, [one.agent_id for one in plan.speakers])
-            told.extend(now)
+            now = tellings(plan.threads, [speaker.agent_id for speaker in plan.speakers])
+            day_tellings.extend(now)
             if len(meeting.people) == 2:
                 seen.extend(_to_look_back_at(now))
         return DayPlan(
@@ -132,7 +132,7 @@ class Planner:
             feelings=tuple(feelings),
             mentioned=tuple(mentioned),
             talks=tuple(seen),
-            tellings=tuple(told),
+            tellings=tuple(day_tellings),
             noted=self._chooser.noted,
         )
 
@@ -142,7 +142,9 @@ class Planner:
         self.impressions.commit(list(plan.feelings))
         self._chooser.commit(plan.noted)
         self._courses.commit(plan.tellings)
-        self._taken_up.update(_taking_up(session, one) for session in plan.sessions for one in session.statements)
+        self._taken_up.update(
+            _taking_up(session, statement) for session in plan.sessions for statement in session.statements
+        )
         recent = plan.day - _LOOKS_BACK_DAYS
         self._looked = {who: [talk for talk in talks if talk[0] > recent] for who, talks in self._looked.items()}
         for person, other, topic, scene, beat in plan.talks:
@@ -180,7 +182,7 @@ class Planner:
         threads = threads_of(stream, topic, turns, len(people), assistant, looks_back=looked is not None)
         ids = [speaker.agent_id for speaker in speakers]
         threads = tuple(self._with_scene(stream, thread, ids, looked) for thread in threads)
-        place = self.world.places[meeting.place_id] if meeting.place_id else None
+        location = self.world.places[meeting.place_id] if meeting.place_id else None
         hour = meeting.slot / 4
         plan = SessionPlan(
             session_id=session_id,
@@ -195,8 +197,8 @@ class Planner:
             daypart="morning" if hour < 12 else "afternoon" if hour < 18 else "evening",
             weather=weather,
             place_id=meeting.place_id,
-            place_name=place.name if place and place.privacy == "public" else "",
-            names_place=bool(place and place.privacy == "public" and stream.chance(0.6)),
+            place_name=location.name if location and location.privacy == "public" else "",
+            names_place=bool(location and location.privacy == "public" and stream.chance(0.6)),
             group_id=meeting.group_id,
             event=talk_of(meeting.event, meeting.people, self._names) if meeting.event else None,
             relation=_relation(self.world, meeting.people),
@@ -214,8 +216,8 @@ class Planner:
         count = stream.pick(_STATED_TO_ASSISTANT if assistant else _STATED_BETWEEN_PEOPLE)
         news = news_turns(plan)
         free = {
-            person.agent_id: [turn for turn in news if speaker_index(plan, turn) == place]
-            for place, person in enumerate(people)
+            person.agent_id: [turn for turn in news if speaker_index(plan, turn) == index]
+            for index, person in enumerate(people)
         }
         statements: list[Statement] = []
         stated: list[StatedFact] = []
@@ -235,8 +237,10 @@ class Planner:
             if choice is None:
                 continue
             theme = theme or self._theme(stream, choice.fact)
-            beside = {one.turn + step for one in statements for step in (-1, 1)}
-            turn = stream.pick([one for one in free[speaker] if one not in beside] or free[speaker])
+            adjacent = {statement.turn + step for statement in statements for step in (-1, 1)}
+            turn = stream.pick(
+                [turn_index for turn_index in free[speaker] if turn_index not in adjacent] or free[speaker]
+            )
             free[speaker].remove(turn)
             key = opaque("stmt", plan.session_id, number)
             statements.append(self._statement(key, choice, plan, turn))
@@ -247,58 +251,67 @@ class Planner:
         """The theme of a talk in which a fact is stated first; None where talks keep to none."""
         if not self._chooser.themed:
             return None
-        return stream.pick([one for one in self.catalogue.themes if fact is None or fact.theme_kind in one])
+        return stream.pick([theme for theme in self.catalogue.themes if fact is None or fact.theme_kind in theme])
 
     def _with_small_talk(self, plan: SessionPlan, theme: Theme) -> tuple[SessionPlan, list[StatedFact]]:
         """The plan with something mentioned in the turns for news that state nothing planned."""
         stream = Stream(self.config.key, "small talk", plan.day, plan.session_id)
         people = tuple(speaker.agent_id for speaker in plan.speakers if not speaker.assistant)
-        taken = {statement.turn: statement for statement in plan.statements}
+        by_turn = {statement.turn: statement for statement in plan.statements}
         answering: set[int] = set()
         mentioned: list[StatedFact] = []
-        said = {text for one in plan.statements for name, text in one.slots if name in ("item", "source", "do", "v")}
+        stated_texts = {
+            text
+            for statement in plan.statements
+            for name, text in statement.slots
+            if name in ("item", "source", "do", "v")
+        }
         for turn in news_turns(plan):
-            if turn in taken:
+            if turn in by_turn:
                 continue
-            mention = self._like(stream, taken, turn, answering) or self._small_talk.draw(
+            mention = self._like(stream, by_turn, turn, answering) or self._small_talk.draw(
                 stream, plan.kind.with_assistant, theme
             )
             speaker, following = (plan.speakers[speaker_index(plan, turn + step)].agent_id for step in (0, 1))
             taking = (speaker, following, mention.kind)
-            before = [one for one in taken.values() if _taking_up(plan, one) == taking]
+            before = [statement for statement in by_turn.values() if _taking_up(plan, statement) == taking]
             earlier = self._taken_up[taking] + self._taken_up_today[taking] + len(before)
-            others = [one for one in people if one not in (speaker, following)]
-            choice = self._small_talk.choose(stream, plan.day, mention, (speaker, following, *others), earlier, said)
+            others = [person for person in people if person not in (speaker, following)]
+            choice = self._small_talk.choose(
+                stream, plan.day, mention, (speaker, following, *others), earlier, stated_texts
+            )
             if choice is None:
                 continue
-            said |= {choice.fact.item, choice.value.text}
+            stated_texts |= {choice.fact.item, choice.value.text}
             key = opaque("said", plan.session_id, turn)
-            taken[turn] = self._statement(key, choice, plan, turn)
+            by_turn[turn] = self._statement(key, choice, plan, turn)
             mentioned.append(_stated(key, choice, plan, turn, people))
-        return replace(plan, statements=self._counted(plan, list(taken.values()))), mentioned
+        return replace(plan, statements=self._counted(plan, list(by_turn.values()))), mentioned
 
-    def _like(self, stream: Stream, taken: Mapping[int, Statement], turn: int, answering: set[int]) -> Mention | None:
+    def _like(self, stream: Stream, by_turn: Mapping[int, Statement], turn: int, answering: set[int]) -> Mention | None:
         """Something of the kind of the statement before ``turn``, or after it, where ``turn`` is to go with that."""
         for other, answer in ((turn - 1, turn), (turn + 1, turn + 1)):
-            beside = taken.get(other)
-            if beside is None or other in answering or beside.level or beside.prompt:
+            neighbour = by_turn.get(other)
+            if neighbour is None or other in answering or neighbour.level or neighbour.prompt:
                 continue
-            form, attribute, person = beside.frame.split(".")
+            form, attribute, person = neighbour.frame.split(".")
             answers = other < turn or (form == "say" and person == "own")
             kind = FIND if attribute == "fate" and other < turn else attribute
             if answers and self._small_talk.has(kind) and stream.chance(_LIKE):
                 answering.add(answer)
-                return Mention(kind, mood=self.catalogue.moods[dict(beside.slots)["do"]] if kind == HAPPENING else "")
+                return Mention(
+                    kind, mood=self.catalogue.moods[dict(neighbour.slots)["do"]] if kind == HAPPENING else ""
+                )
         return None
 
     def _counted(self, plan: SessionPlan, statements: list[Statement]) -> tuple[Statement, ...]:
         """The statements, each with how many of its kind the next speaker took up before of the same person's."""
         earlier = {}
-        for one in sorted(statements, key=lambda statement: statement.turn):
-            taking = _taking_up(plan, one)
-            earlier[one.statement_id] = self._taken_up[taking] + self._taken_up_today[taking]
+        for statement in sorted(statements, key=lambda statement: statement.turn):
+            taking = _taking_up(plan, statement)
+            earlier[statement.statement_id] = self._taken_up[taking] + self._taken_up_today[taking]
             self._taken_up_today[taking] += 1
-        return tuple(replace(one, earlier=earlier[one.statement_id]) for one in statements)
+        return tuple(replace(statement, earlier=earlier[statement.statement_id]) for statement in statements)
 
     def _probed(self, sub_kind: str, stream: Stream, owner: str) -> Choice | None:
         match sub_kind:
@@ -330,7 +343,7 @@ class Planner:
         if thread.topic == NEWS:
             return thread
         narrator = ids[thread.narrator]
-        others = [one for one in ids if one != narrator]
+        others = [agent for agent in ids if agent != narrator]
         if looked is None:
             return self._courses.assign(stream, thread, narrator, others)
         return self._courses.telling(thread, narrator, others, library(self.config.banks).scenes[looked[1]], looked[2])
@@ -363,12 +376,12 @@ def speaker_index(plan: SessionPlan, turn: int) -> int:
 
 def news_turns(plan: SessionPlan) -> list[int]:
     """Turns that may state a fact: those of the thread for news, but for the first and the last, and an assistant's."""
-    first, found = 0, list[int]()
+    first, turn_indices = 0, list[int]()
     for thread in plan.threads:
         if thread.topic == NEWS:
-            found += range(max(first, 1), min(first + thread.turns, plan.turn_count - 1))
+            turn_indices += range(max(first, 1), min(first + thread.turns, plan.turn_count - 1))
         first += thread.turns
-    return [turn for turn in found if not plan.speakers[speaker_index(plan, turn)].assistant]
+    return [turn for turn in turn_indices if not plan.speakers[speaker_index(plan, turn)].assistant]
 
 
 def _taking_up(plan: SessionPlan, statement: Statement) -> tuple[str, str, str]:
@@ -377,16 +390,18 @@ def _taking_up(plan: SessionPlan, statement: Statement) -> tuple[str, str, str]:
     return speaker.agent_id, following.agent_id, statement.frame.split(".")[1]
 
 
-def _to_look_back_at(told: list[Telling]) -> list[tuple[str, str, str, str, int]]:
+def _to_look_back_at(tellings_so_far: list[Telling]) -> list[tuple[str, str, str, str, int]]:
     """What of a talk between two people its tellers may go back to: scenes that have something left to tell."""
     return [
-        (one.narrator, one.listener, one.scene.split(".")[0], one.scene, one.beats) for one in told if one.beats < BEATS
+        (telling.narrator, telling.listener, telling.scene.split(".")[0], telling.scene, telling.beats)
+        for telling in tellings_so_far
+        if telling.beats < BEATS
     ]
 
 
 def _relation(world: World, people: tuple[str, ...]) -> str:
     """What people are to each other, where that is the same for all of them."""
-    kinds = {RELATION_KINDS[relation(world, one, other)] for one, other in combinations(people, 2)}
+    kinds = {RELATION_KINDS[relation(world, person, other)] for person, other in combinations(people, 2)}
     return kinds.pop() if len(kinds) == 1 else ""
 
 

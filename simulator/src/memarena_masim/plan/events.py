@@ -68,12 +68,12 @@ def plan_events(config: WorldConfig, world: World, day: int) -> list[WorldEvent]
     """The events of a day, by time. The first one is seen by several people, so that there is something to talk of."""
     stream = Stream(config.key, "events", day)
     count = max(2, round(config.agents * EVENTS_PER_AGENT_DAY))
-    found = []
+    events = []
     for number in range(count):
         drawn = CATEGORIES[:2] if number == 0 else CATEGORIES
         category = stream.weighted([name for name, _ in drawn], [share for _, share in drawn])
-        found.append(_event(config, world, day, number, category, stream))
-    return sorted(found, key=lambda event: (event.time, event.event_id))
+        events.append(_event(config, world, day, number, category, stream))
+    return sorted(events, key=lambda event: (event.time, event.event_id))
 
 
 def _event(config: WorldConfig, world: World, day: int, number: int, category: str, stream: Stream) -> WorldEvent:
@@ -83,21 +83,21 @@ def _event(config: WorldConfig, world: World, day: int, number: int, category: s
         group = stream.pick(world.groups)
         mask = group.members
     elif category == "dyadic":
-        one = stream.pick(ids)
-        near = [other for other in ids if other != one and world.edge(one, other).layer >= 0] or ids
-        mask = (one, stream.pick([other for other in near if other != one]))
+        agent = stream.pick(ids)
+        near = [other for other in ids if other != agent and world.edge(agent, other).layer >= 0] or ids
+        mask = (agent, stream.pick([other for other in near if other != agent]))
     elif category == "private":
         mask = (stream.pick(ids),)
     else:
         category, mask = "global", tuple(ids)
     kinds = [kind for kind in event_kinds()[category] if group is None or not kind.groups or group.kind in kind.groups]
     kind = stream.weighted(kinds, [kind.weight for kind in kinds])
-    said = content = stream.pick(kind.lines)
+    spoken = content = stream.pick(kind.lines)
     cast: tuple[str, ...] = ()
     if group is not None:
-        place = world.places[group.place_id].name
-        content = content.replace("$group", group.name).replace("$place", place)
-        said = _without_names(said, group)
+        location = world.places[group.place_id].name
+        content = content.replace("$group", group.name).replace("$place", location)
+        spoken = _without_names(spoken, group)
     elif category != "global":
         cast = mask
         content = _filled(content, {slot: world.person(agent).name for slot, agent in zip(_CAST, cast, strict=False)})
@@ -110,7 +110,7 @@ def _event(config: WorldConfig, world: World, day: int, number: int, category: s
         location_id=group.place_id if group else None,
         event_type=kind.name,
         group_id=group.group_id if group else None,
-        said=said,
+        said=spoken,
         cast=cast,
     )
 
@@ -120,27 +120,27 @@ def talk_of(event: WorldEvent, speakers: Sequence[str], names: Mapping[str, str]
 
     What everybody knows is news; what a group or two people went through is theirs.
     """
-    told = _filled(event.said, {slot: names[agent] for slot, agent in zip(_CAST, event.cast, strict=False)})
+    clause = _filled(event.said, {slot: names[agent] for slot, agent in zip(_CAST, event.cast, strict=False)})
     clauses = tuple(_in_the_mouth_of(event, speaker) for speaker in speakers)
-    return EventTalk(event.event_id, told.replace("*", ""), clauses, ours=event.category != "global")
+    return EventTalk(event.event_id, clause.replace("*", ""), clauses, ours=event.category != "global")
 
 
 def _in_the_mouth_of(event: WorldEvent, speaker: str) -> str:
-    said = event.said
+    spoken = event.said
     if not event.cast:
-        return said[0].lower() + said[1:] if said[0] != "*" else said[:1] + said[1].lower() + said[2:]
+        return spoken[0].lower() + spoken[1:] if spoken[0] != "*" else spoken[:1] + spoken[1].lower() + spoken[2:]
     acts = event.cast[0] == speaker
     own, others = ("I", "me", "my"), ("you", "you", "your")
     subject, other = (own, others) if acts else (others, own)
-    said = said.replace("$a and $b", "we").replace("$b's", other[2])
-    return _filled(said, {"$a": subject[0], "$b": other[1]})
+    spoken = spoken.replace("$a and $b", "we").replace("$b's", other[2])
+    return _filled(spoken, {"$a": subject[0], "$b": other[1]})
 
 
-def _without_names(said: str, group: Group) -> str:
+def _without_names(spoken: str, group: Group) -> str:
     """A line about a group without names of people and places: what those are is what facts are about."""
     own = {"family": "our household", "team": "our team"}.get(group.kind)
-    said = said.replace("The $group", own or f"the {group.name}").replace(" at $place", "")
-    return said.replace("$place", "the usual room")
+    spoken = spoken.replace("The $group", own or f"the {group.name}").replace(" at $place", "")
+    return spoken.replace("$place", "the usual room")
 
 
 def _filled(text: str, slots: Mapping[str, str]) -> str:

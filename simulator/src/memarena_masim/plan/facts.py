@@ -10,7 +10,7 @@ from memarena_dataset.values import DateValue, NameValue, PlaceValue, SetValue, 
 
 from memarena_masim.config import WorldConfig
 from memarena_masim.facts.catalogue import Attribute, Catalogue, base, did
-from memarena_masim.facts.values import Said, date_words
+from memarena_masim.facts.values import SpokenValue, date_words
 from memarena_masim.plan.state import Fact, FactKind
 from memarena_masim.rng import Stream
 from memarena_masim.world.model import Group, World
@@ -53,7 +53,7 @@ class FactSource:
             )
         return self._details[key]
 
-    def changed(self, fact: Fact, day: int) -> Said:
+    def changed(self, fact: Fact, day: int) -> SpokenValue:
         """Another person's version of a detail, told on ``day``."""
         kind = self._catalogue.attributes[fact.attribute].kind
         stream = Stream(self._config.key, "version", fact.fact_id)
@@ -73,34 +73,38 @@ class FactSource:
     def home(self, world: World, subject: str) -> Fact:
         """The part of town that a person lives in."""
         district = world.places[world.person(subject).home_id].name.removeprefix("a home in ")
-        return self._community(subject, "home_location", "", Said(PlaceValue(name=district), district))
+        return self._community(subject, "home_location", "", SpokenValue(PlaceValue(name=district), district))
 
     def work(self, world: World, subject: str) -> Fact:
         """The place that a person works at."""
-        place = world.places[world.person(subject).work_id].name
-        return self._community(subject, "work_location", "", Said(PlaceValue(name=place), place))
+        workplace = world.places[world.person(subject).work_id].name
+        return self._community(subject, "work_location", "", SpokenValue(PlaceValue(name=workplace), workplace))
 
     def membership(self, group: Group, member: str) -> Fact:
-        """That somebody belongs to a group. The group is the value."""
-        return self._community(member, "group_membership", group.name, Said(TermValue(text=group.name), group.name))
+        """That a person belongs to a group. The group is the value."""
+        return self._community(
+            member, "group_membership", group.name, SpokenValue(TermValue(text=group.name), group.name)
+        )
 
     def role(self, group: Group, member: str) -> Fact:
-        """What somebody is in a group."""
+        """What a person is in a group."""
         title = dict(group.roles)[member]
-        return self._community(member, "group_role", group.name, Said(TermValue(text=title), title))
+        return self._community(member, "group_role", group.name, SpokenValue(TermValue(text=title), title))
 
     def group_place(self, world: World, group: Group) -> Fact:
         """Where a group meets. The group is the subject."""
-        place = world.places[group.place_id].name
-        return self._community(group.group_id, "group_place", group.name, Said(PlaceValue(name=place), place))
+        location = world.places[group.place_id].name
+        return self._community(
+            group.group_id, "group_place", group.name, SpokenValue(PlaceValue(name=location), location)
+        )
 
     def group_members(self, world: World, group: Group) -> Fact:
         """Everybody in a group. The group is the subject."""
         names = [world.person(member).name for member in group.members]
         value = SetValue(members=tuple(NameValue(name=name) for name in names))
-        return self._community(group.group_id, "group_members", group.name, Said(value, " and ".join(names)))
+        return self._community(group.group_id, "group_members", group.name, SpokenValue(value, " and ".join(names)))
 
-    def _community(self, subject: str, attribute: str, item: str, value: Said) -> Fact:
+    def _community(self, subject: str, attribute: str, item: str, value: SpokenValue) -> Fact:
         return Fact(
             fact_id=opaque("fact", self._config.key, subject, attribute, item),
             kind=FactKind.COMMUNITY,
@@ -120,7 +124,7 @@ class FactSource:
             subject=subject,
             attribute="date",
             item=base(phrase),
-            value=Said(DateValue(date=moment.isoformat()), date_words(moment)),
+            value=SpokenValue(DateValue(date=moment.isoformat()), date_words(moment)),
             category="happening",
             happened=moment,
             fate=did(phrase),
@@ -136,7 +140,7 @@ class FactSource:
             subject=subject,
             attribute="find",
             item=source,
-            value=Said(TermValue(text=thing), thing),
+            value=SpokenValue(TermValue(text=thing), thing),
             category="possession",
             fate=did(fate),
         )
@@ -150,6 +154,6 @@ class FactSource:
             subject=subject,
             attribute="tie",
             item=other,
-            value=Said(TermValue(text=words), words),
+            value=SpokenValue(TermValue(text=words), words),
             category="tie",
         )

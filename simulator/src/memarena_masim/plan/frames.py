@@ -52,6 +52,6 @@ def _community_slots(choice: Choice, names: dict[str, str]) -> dict[str, str]:
     others = ""
     if isinstance(value, SetValue):
         ids = {member.name.lower().replace(" ", "_"): member.name for member in value.members if member.type == "name"}
-        rest = [names.get(one, ids[one]) for one in ids if one != choice.speaker]
+        rest = [names.get(agent, ids[agent]) for agent in ids if agent != choice.speaker]
         others = f"{', '.join(rest[:-1])} and {rest[-1]}" if len(rest) > 1 else "".join(rest)
     return {"group": choice.fact.item, "others": others}

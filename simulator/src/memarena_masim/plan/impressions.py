@@ -19,7 +19,7 @@ _PROVENANCE = 5
 
 @dataclass(frozen=True, slots=True)
 class Feeling:
-    """How a session left somebody: an index into FEELINGS, and where it comes from."""
+    """How a session left a person: an index into FEELINGS, and where it comes from."""
 
     person: str
     other: str
@@ -75,8 +75,8 @@ class Impressions:
 
     def warmth(self, person: str, other: str) -> float:
         """How warmly a person thinks of another, 0 if they have not met."""
-        found = self.of.get(person, {}).get(other)
-        return 0.0 if found is None else found.warmth
+        impression = self.of.get(person, {}).get(other)
+        return 0.0 if impression is None else impression.warmth
 
 
 def felt(
@@ -89,7 +89,7 @@ def felt(
     day: int,
 ) -> list[Feeling]:
     """How a session between people leaves each of them, from their closeness, their mood and chance."""
-    found = []
+    feelings = []
     for person in people:
         for other in people:
             if other == person:
@@ -97,8 +97,8 @@ def felt(
             layer = world.edge(person, other).layer
             base = {0: 0.8, 1: 0.5, 2: 0.2}.get(layer, 0.0) + 0.3 * state.mood.get(person, 0.0)
             score = round(2 + base + 0.25 * state.warmth(person, other) + 0.9 * stream.bell())
-            found.append(Feeling(person, other, min(4, max(0, score)), session_id, last_turn_id, day))
-    return found
+            feelings.append(Feeling(person, other, min(4, max(0, score)), session_id, last_turn_id, day))
+    return feelings
 
 
 def impressions_row(known: Mapping[str, Impression]) -> dict[str, dict[str, object]]:

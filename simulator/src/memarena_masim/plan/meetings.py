@@ -39,7 +39,7 @@ class Meeting:
 
 
 class DayMeetings:
-    """Draws the meetings of one day. Nobody is in two sessions at once, and nobody is spoken to while asleep."""
+    """Draws the meetings of one day. No person is in two sessions at once, and no person is spoken to while asleep."""
 
     def __init__(
         self,
@@ -57,19 +57,19 @@ class DayMeetings:
         self._stream = Stream(config.key, "meetings", day)
         self._busy = {person.agent_id: bytearray(SLOTS) for person in world.people}
         self._ids = [person.agent_id for person in world.people]
-        self._partners = {one: self._partner_sums(one) for one in self._ids}
+        self._partners = {person: self._partner_sums(person) for person in self._ids}
         self._group_of = {
-            (one, other): group.group_id
+            (member, other): group.group_id
             for group in world.groups
-            for one in group.members
+            for member in group.members
             for other in group.members
-            if one != other
+            if member != other
         }
 
-    def _partner_sums(self, one: str) -> tuple[list[str], list[float]]:
-        others = [other for other in self._ids if other != one]
+    def _partner_sums(self, person: str) -> tuple[list[str], list[float]]:
+        others = [other for other in self._ids if other != person]
         weights = (
-            self._world.edge(one, other).weight * (1 + WARMTH * self._impressions.warmth(one, other))
+            self._world.edge(person, other).weight * (1 + WARMTH * self._impressions.warmth(person, other))
             for other in others
         )
         return others, list(accumulate(weights))
@@ -79,17 +79,17 @@ class DayMeetings:
         count = len(self._ids)
         wanted = round(count * PP_SESSIONS_PER_AGENT_DAY * self._config.density)
         with_assistant = round(count * PA_SESSIONS_PER_AGENT_DAY * self._config.density)
-        found: list[Meeting] = []
+        meetings: list[Meeting] = []
         for number in range(wanted):
             meeting = self._between_people(self._kind(KIND_SHARES), self._ids[(number * 7 + self._day) % count])
             if meeting is not None:
-                found.append(meeting)
+                meetings.append(meeting)
         for number in range(with_assistant):
             kind = self._kind(ASSISTANT_SHARES) if self._day else Kind.NARRATION
             meeting = self._with_assistant(kind, self._ids[number % count])
             if meeting is not None:
-                found.append(meeting)
-        return sorted(found, key=lambda meeting: (meeting.slot, meeting.people, meeting.kind.value))
+                meetings.append(meeting)
+        return sorted(meetings, key=lambda meeting: (meeting.slot, meeting.people, meeting.kind.value))
 
     def _kind(self, shares: tuple[tuple[Kind, float], ...]) -> Kind:
         return self._stream.weighted([kind for kind, _ in shares], [share for _, share in shares])
@@ -103,54 +103,54 @@ class DayMeetings:
                 return Meeting(kind, modality, slot, (owner,))
         return None
 
-    def _between_people(self, kind: Kind, one: str) -> Meeting | None:
+    def _between_people(self, kind: Kind, person: str) -> Meeting | None:
         event: WorldEvent | None = None
         if kind is Kind.EVENT:
             if not self._events:
                 return None
-            event = self._shared_event(one) or self._stream.pick(self._events)
+            event = self._shared_event(person) or self._stream.pick(self._events)
         for _ in range(TRIES):
-            if event is not None and one not in event.mask:
-                one = self._stream.pick(event.mask)
-            other = self._partner(one, event)
+            if event is not None and person not in event.mask:
+                person = self._stream.pick(event.mask)
+            other = self._partner(person, event)
             slot = self._stream.below(SLOTS)
-            if other is None or not (self._free(one, slot) and self._free(other, slot)):
+            if other is None or not (self._free(person, slot) and self._free(other, slot)):
                 continue
             if event is not None and self._day + slot / SLOTS < event.time:
                 continue  # it has not happened yet
-            place = None if kind is Kind.REMOTE else self._place(one, other, slot)
-            if place is None and kind is Kind.ENCOUNTER:
+            location = None if kind is Kind.REMOTE else self._place(person, other, slot)
+            if location is None and kind is Kind.ENCOUNTER:
                 continue
-            return self._meeting(kind, slot, one, other, place, event)
+            return self._meeting(kind, slot, person, other, location, event)
         return None
 
     def _meeting(
-        self, kind: Kind, slot: int, one: str, other: str, place: str | None, event: WorldEvent | None
+        self, kind: Kind, slot: int, first: str, second: str, location: str | None, event: WorldEvent | None
     ) -> Meeting:
-        people = [one, other]
-        if place is not None and self._stream.chance(min(0.6, THIRD_PERSON / self._config.density)):
+        people = [first, second]
+        if location is not None and self._stream.chance(min(0.6, THIRD_PERSON / self._config.density)):
             third = self._stream.pick(self._ids)
             in_the_know = event is None or third in event.mask
-            if in_the_know and third not in people and self._free(third, slot) and self._reaches(third, place, slot):
+            if in_the_know and third not in people and self._free(third, slot) and self._reaches(third, location, slot):
                 people.append(third)
         for person in people:
             self._busy[person][slot] = 1
-        if place is not None:
+        if location is not None:
             modality = "face_to_face"
         else:
             modality = "text_message" if self._stream.chance(0.55) else "voice_message"
-        group = self._group_of.get((one, other)) if self._stream.chance(0.5) else None
-        return Meeting(kind, modality, slot, tuple(people), place, group, event)
+        group = self._group_of.get((first, second)) if self._stream.chance(0.5) else None
+        return Meeting(kind, modality, slot, tuple(people), location, group, event)
 
-    def _shared_event(self, one: str) -> WorldEvent | None:
-        seen = [event for event in self._events if one in event.mask]
+    def _shared_event(self, person: str) -> WorldEvent | None:
+        seen = [event for event in self._events if person in event.mask]
         return self._stream.pick(seen) if seen else None
 
-    def _partner(self, one: str, event: WorldEvent | None) -> str | None:
+    def _partner(self, person: str, event: WorldEvent | None) -> str | None:
         if event is not None:
-            others = [other for other in event.mask if other != one]
+            others = [other for other in event.mask if other != person]
             return self._stream.pick(others) if others else None
-        others_sums = self._partners[one]
+        others_sums = self._partners[person]
         left = self._stream.unit() * others_sums[1][-1]
         low, high = 0, len(others_sums[1]) - 1
         while low < high:
@@ -161,25 +161,25 @@ class DayMeetings:
                 low = middle + 1
         return others_sums[0][low]
 
-    def _free(self, one: str, slot: int) -> bool:
-        return self._schedules[one].awake(slot) and not self._busy[one][slot]
+    def _free(self, person: str, slot: int) -> bool:
+        return self._schedules[person].awake(slot) and not self._busy[person][slot]
 
-    def _reaches(self, one: str, place_id: str, slot: int) -> bool:
-        schedule = self._schedules[one]
-        place = self._world.places[place_id]
-        if not place.opens <= slot / 4 < place.closes:
+    def _reaches(self, person: str, place_id: str, slot: int) -> bool:
+        schedule = self._schedules[person]
+        location = self._world.places[place_id]
+        if not location.opens <= slot / 4 < location.closes:
             return False
-        return schedule.places[slot] == place_id or (schedule.doing[slot] == "free" and place.privacy == "public")
+        return schedule.places[slot] == place_id or (schedule.doing[slot] == "free" and location.privacy == "public")
 
-    def _place(self, one: str, other: str, slot: int) -> str | None:
+    def _place(self, person: str, other: str, slot: int) -> str | None:
         """Where two people can meet in a quarter hour, or None."""
-        here, there = self._schedules[one].places[slot], self._schedules[other].places[slot]
-        for place in (here, there):
-            if self._reaches(one, place, slot) and self._reaches(other, place, slot):
-                return place
-        free = self._schedules[one].doing[slot] == "free" == self._schedules[other].doing[slot]
+        here, there = self._schedules[person].places[slot], self._schedules[other].places[slot]
+        for location in (here, there):
+            if self._reaches(person, location, slot) and self._reaches(other, location, slot):
+                return location
+        free = self._schedules[person].doing[slot] == "free" == self._schedules[other].doing[slot]
         if free and here.startswith("home") and there.startswith("home"):
             third = [key for key in self._world.places if key.startswith("third")]
-            place = self._stream.pick(third)
-            return place if self._reaches(one, place, slot) and self._reaches(other, place, slot) else None
+            location = self._stream.pick(third)
+            return location if self._reaches(person, location, slot) and self._reaches(other, location, slot) else None
         return None

@@ -17,12 +17,12 @@ class Noted(Generic[T]):
         self._lasting: set[T] = set()
         self._today: set[T] = set()
 
-    def __contains__(self, one: T) -> bool:
-        return one in self._lasting or one in self._today
+    def __contains__(self, item: T) -> bool:
+        return item in self._lasting or item in self._today
 
-    def add(self, one: T) -> None:
+    def add(self, item: T) -> None:
         """Note something for the day that is being planned."""
-        self._today.add(one)
+        self._today.add(item)
 
     def begin_day(self) -> None:
         """Forget what was noted and not committed: a day that is planned twice is the same both times."""

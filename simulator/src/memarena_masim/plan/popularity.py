@@ -2,7 +2,7 @@
 
 A near-duplicate is a statement of the same attribute and item about another person or of another time. Items fall into
 four classes of popularity; each class gets a fixed share of what is said, and as many items as make the mean number of
-near-duplicates that one person hears of them the class's aim (design 6, interference). Nobody is told a detail twice,
+near-duplicates that one person hears of them the class's aim (design 6, interference). No one is told a detail twice,
 so that among ten people hardly anybody hears sixteen of one item.
 """
 
@@ -66,12 +66,12 @@ class Popularity:
             self._by_theme[theme] = [
                 [pair for pair in pairs if theme is None or pair[0].key in theme] for pairs in self._classes
             ]
-        found = self._by_theme[theme]
+        shares = self._by_theme[theme]
         weights = [
             share * len(some) / max(1, len(pairs))
-            for share, some, pairs in zip(_CLASS_SHARES, found, self._classes, strict=True)
+            for share, some, pairs in zip(_CLASS_SHARES, shares, self._classes, strict=True)
         ]
-        return stream.pick(stream.weighted(found, weights)) if any(weights) else None
+        return stream.pick(stream.weighted(shares, weights)) if any(weights) else None
 
 
 def _heard_per_day() -> float:

@@ -45,12 +45,14 @@ class DaySchedule:
 def plan_schedules(config: WorldConfig, world: World, day: int) -> dict[str, DaySchedule]:
     """Everybody's day."""
     weekday = (config.calendar_epoch + timedelta(days=day)).weekday()
-    third = [place for place in world.places.values() if place.privacy == "public"]
-    found: dict[str, DaySchedule] = {}
+    third = [location for location in world.places.values() if location.privacy == "public"]
+    schedules: dict[str, DaySchedule] = {}
     for person in world.people:
         stream = Stream(config.key, "schedule", day, person.agent_id)
-        found[person.agent_id] = _schedule(person, world, weekday, stream, [place.location_id for place in third])
-    return found
+        schedules[person.agent_id] = _schedule(
+            person, world, weekday, stream, [location.location_id for location in third]
+        )
+    return schedules
 
 
 def _schedule(person: Person, world: World, weekday: int, stream: Stream, third: list[str]) -> DaySchedule:
@@ -80,8 +82,8 @@ def _visits(
 ) -> None:
     """Put one to three visits to third places into the free time, within opening hours."""
     for _ in range(stream.between(1, 3)):
-        place = world.places[stream.pick(third)]
+        location = world.places[stream.pick(third)]
         start = stream.between(28, 84)
         for slot in range(start, min(SLOTS, start + stream.between(4, 9))):
-            if doing[slot] == "free" and place.opens <= slot / 4 < place.closes:
-                places[slot] = place.location_id
+            if doing[slot] == "free" and location.opens <= slot / 4 < location.closes:
+                places[slot] = location.location_id

@@ -18,7 +18,7 @@ from memarena_masim.world.model import World
 HAPPENING, FIND = "happening", "find"
 _SHARES = (("detail", 0.5), (HAPPENING, 0.16), (FIND, 0.12), ("guarded", 0.22))
 _OF_OTHERS = 0.2
-"""Share of the details that are about somebody who is not there."""
+"""Share of the details that are about a person who is not there."""
 _MONTH_DAYS = NEAREST_DATE_DAYS
 """Days after which a person's happenings, and the dates that lie ahead, are those of the next month."""
 
@@ -31,7 +31,7 @@ class Mention:
     mood: str = ""
     """Of a happening; "" for any."""
     of_another: bool = False
-    """Whether it is about somebody who is not there."""
+    """Whether it is about a person who is not there."""
     guarded: bool = False
     """Whether it is told with a wish for discretion."""
 
@@ -44,7 +44,7 @@ class SmallTalk:
     ) -> None:
         self._config, self._world, self._catalogue, self._wishes = config, world, mentioned, wishes
         self._month, self._source = 0, FactSource(config, mentioned)
-        self._confidential = [key for key, one in mentioned.attributes.items() if one.confidential]
+        self._confidential = [key for key, attribute in mentioned.attributes.items() if attribute.confidential]
         self._attributes = sorted(set(attributes) & set(mentioned.attributes))
 
     def draw(self, stream: Stream, assistant: bool, theme: Theme) -> Mention:
@@ -73,7 +73,13 @@ class SmallTalk:
         return kind in (HAPPENING, FIND) or kind in self._attributes
 
     def choose(
-        self, stream: Stream, day: int, mention: Mention, people: Sequence[str], earlier: int, said: Collection[str]
+        self,
+        stream: Stream,
+        day: int,
+        mention: Mention,
+        people: Sequence[str],
+        earlier: int,
+        stated_texts: Collection[str],
     ) -> Choice | None:
         """What the first of ``people`` says to the others; the second is who answers. None if nothing is left.
 
@@ -84,17 +90,17 @@ class SmallTalk:
         subject = speaker
         if mention.of_another:
             absent = [
-                one.agent_id
-                for one in self._world.people
-                if one.agent_id not in people and self._world.edge(speaker, one.agent_id).layer >= 0
+                person.agent_id
+                for person in self._world.people
+                if person.agent_id not in people and self._world.edge(speaker, person.agent_id).layer >= 0
             ]
-            if not absent or day == 0:  # on the first day nobody knows news of another
+            if not absent or day == 0:  # on the first day no person knows news of another
                 return None
             subject = stream.pick(absent)
         order = Stream(self._config.key, "small talk", mention.kind, speaker, listener).shuffled(self._ones(mention))
         for step in range(len(order)):
             fact = self._fact(mention.kind, subject, order[(earlier + step) % len(order)], day)
-            if not {fact.item, fact.value.text}.isdisjoint(said):
+            if not {fact.item, fact.value.text}.isdisjoint(stated_texts):
                 continue
             if mention.of_another and fact.guarded:
                 continue
@@ -107,17 +113,19 @@ class SmallTalk:
     def _ones(self, mention: Mention) -> tuple[str, ...]:
         if mention.kind == HAPPENING:
             moods = self._catalogue.moods
-            return tuple(one for one in self._catalogue.happenings if mention.mood in ("", moods[base(one)]))
+            return tuple(
+                happening for happening in self._catalogue.happenings if mention.mood in ("", moods[base(happening)])
+            )
         return self._catalogue.sources if mention.kind == FIND else self._catalogue.attributes[mention.kind].items
 
-    def _fact(self, kind: str, subject: str, one: str, day: int) -> Fact:
+    def _fact(self, kind: str, subject: str, item: str, day: int) -> Fact:
         """What a person has to say of an item, a happening or a source."""
         month = day // _MONTH_DAYS
         if month != self._month:  # dates are ahead of the month; every other value stays what it is
             self._month, self._source = month, FactSource(self._config, self._catalogue)
         if kind == FIND:
-            return self._source.find(subject, one)
+            return self._source.find(subject, item)
         if kind == HAPPENING:
-            stream = Stream(self._config.key, "mentioned day", subject, base(one), month)
-            return self._source.happening(subject, one, month * _MONTH_DAYS - stream.below(_MONTH_DAYS))
-        return self._source.detail(subject, self._catalogue.attributes[kind], one, day)
+            stream = Stream(self._config.key, "mentioned day", subject, base(item), month)
+            return self._source.happening(subject, item, month * _MONTH_DAYS - stream.below(_MONTH_DAYS))
+        return self._source.detail(subject, self._catalogue.attributes[kind], item, day)

@@ -8,7 +8,7 @@ from enum import Enum
 
 from memarena_dataset.values import DateValue
 
-from memarena_masim.facts.values import Said
+from memarena_masim.facts.values import SpokenValue
 from memarena_masim.plan.wishes import Wish
 
 
@@ -20,7 +20,7 @@ class FactKind(str, Enum):
     FIND = "find"
     TIE = "tie"
     COMMUNITY = "community"
-    """What the world itself holds: where somebody lives or works, what a group is."""
+    """What the world itself holds: where a person lives or works, what a group is."""
 
 
 class Role(str, Enum):
@@ -34,7 +34,7 @@ class Role(str, Enum):
     VERSION = "version"
     """A second person's version of a detail, changed: the conflict injection."""
     CHANGE = "change"
-    """The subject's own new value, told to somebody who knows the one that it replaces."""
+    """The subject's own new value, told to a person who knows the one that it replaces."""
     FATE = "fate"
     """A later word on a find that does not name it: the cross-session reference."""
 
@@ -48,7 +48,7 @@ class Fact:
     subject: str
     attribute: str
     item: str
-    value: Said
+    value: SpokenValue
     category: str
     sensitive: str = ""
     guarded: bool = False
@@ -64,7 +64,7 @@ class Fact:
         return self.attribute if self.kind in (FactKind.DETAIL, FactKind.COMMUNITY) else self.kind.value
 
     def is_over(self, today: date) -> bool:
-        """Whether it is a detail whose date has passed: nobody says of it any more that it is to come."""
+        """Whether it is a detail whose date has passed: no person says of it any more that it is to come."""
         value = self.value.value
         return isinstance(value, DateValue) and self.kind is FactKind.DETAIL and value.date < today.isoformat()
 
@@ -76,7 +76,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class StatedFact:
-    """A fact in somebody's mouth: the unit of provenance."""
+    """A fact in a person's mouth: the unit of provenance."""
 
     statement_id: str
     fact: Fact
@@ -88,7 +88,7 @@ class StatedFact:
     turn: int
     turns: int
     day: int
-    value: Said
+    value: SpokenValue
     wish: Wish
     place_id: str | None
     modality: str

@@ -11,7 +11,7 @@ from memarena_dataset.model import Family
 
 from memarena_masim.config import PP_SESSIONS_PER_AGENT_DAY, WorldConfig
 from memarena_masim.facts.catalogue import Catalogue
-from memarena_masim.facts.values import Said
+from memarena_masim.facts.values import SpokenValue
 from memarena_masim.plan.community import CommunityTalk
 from memarena_masim.plan.facts import FactSource
 from memarena_masim.plan.noted import Noted
@@ -42,15 +42,15 @@ _NEEDED = {
 }
 """What a family is made of: statements per question, and the largest share that this may come to."""
 AGAIN = 0.4
-"""Share of the details that the speaker has told somebody else before; in a small world all that can be."""
+"""Share of the details that the speaker has told another person before; in a small world all that can be."""
 AGAIN_WITHIN = 2.0
-"""How much more often that is so in a talk of one theme, of which the speaker may have told nobody anything."""
+"""How much more often that is so in a talk of one theme, of which the speaker may have told no person anything."""
 SENSITIVE_PASSED_OVER = 0.6
 """Share of the sensitive details drawn that something else is told in confidence for, which a wish may open to all."""
 SECOND_WISHES = 0.35
 """Share of what is told in confidence that is a second wish about something told before, where there can be one."""
 TOLD_TWICE = 0.5
-"""Share of the secrets drawn again that are told to somebody else, too."""
+"""Share of the secrets drawn again that are told to another person, too."""
 _DAYS_BACK = 35
 """How long ago what people tell of may have happened: over few days its date would be guessed."""
 _TOLD_FOR_DAYS = 150
@@ -84,7 +84,7 @@ class Choice:
     fact: Fact
     speaker: str
     role: Role
-    value: Said
+    value: SpokenValue
     wish: Wish = SAYS_NOTHING
 
 
@@ -121,7 +121,7 @@ class Chooser:
         self.themed = not self._small and config.days > _FEW_DAYS
         """Whether talks keep to a theme: a small or short world needs all that can be stated."""
         self._again = 0.85 if self._small else AGAIN
-        self._confidential = [one for one in catalogue.attributes.values() if one.confidential]
+        self._confidential = [attribute for attribute in catalogue.attributes.values() if attribute.confidential]
 
     @property
     def attributes(self) -> frozenset[str]:
@@ -131,18 +131,18 @@ class Chooser:
     def begin_day(self, day: int) -> None:
         """Start from what is committed."""
         self._day, self._today = day, self._config.calendar_epoch + timedelta(days=day)
-        for one in self._memory:
-            one.begin_day()
+        for noted in self._memory:
+            noted.begin_day()
 
     @property
     def noted(self) -> tuple[frozenset[Any], ...]:
         """What was noted since the day began, for ``commit``."""
-        return tuple(one.today for one in self._memory)
+        return tuple(noted.today for noted in self._memory)
 
     def commit(self, noted: tuple[frozenset[Any], ...]) -> None:
         """Midnight: what was noted on a day lasts."""
-        for memory, one in zip(self._memory, noted, strict=True):
-            memory.commit(one)
+        for memory, today in zip(self._memory, noted, strict=True):
+            memory.commit(today)
 
     def choose(
         self, stream: Stream, day: int, speaker: str, listeners: tuple[str, ...], assistant: bool, theme: Theme
@@ -187,7 +187,7 @@ class Chooser:
         return self._version(stream, speaker, listeners, None) or self._fate(stream, speaker, listeners[0])
 
     def recall(self, stream: Stream, owner: str) -> Choice | None:
-        """A fact that the assistant asks its owner about: one heard on an earlier day that nobody contradicts."""
+        """A fact that the assistant asks its owner about: one heard on an earlier day that no person contradicts."""
         heard = self._knowledge.facts_heard(owner)
         for _ in range(6):
             if not heard:
@@ -207,7 +207,7 @@ class Chooser:
             for key, statements in heard.items()
             if key in self._versioned
             and not statements[0].fact.is_over(self._today)
-            and any(one.role is Role.VERSION for one in statements)
+            and any(stated.role is Role.VERSION for stated in statements)
         ]
         told_twice = [statements for statements in open_ones if statements[0].role is not Role.VERSION]
         if not told_twice:
@@ -218,8 +218,8 @@ class Chooser:
     def temporal_probe(self, stream: Stream, owner: str) -> Choice | None:
         """Something that happened, heard or told on an earlier day; the owner says when it was."""
         own = list(self._knowledge.told.get(owner, {}).values())
-        told = [statements[0].fact for statements in self._knowledge.facts_heard(owner).values()]
-        happened = [fact for fact in (*own, *told) if self._recent(fact)]
+        heard = [statements[0].fact for statements in self._knowledge.facts_heard(owner).values()]
+        happened = [fact for fact in (*own, *heard) if self._recent(fact)]
         if not happened:
             return None
         fact = stream.pick(happened)
@@ -272,16 +272,16 @@ class Chooser:
     def _detail(
         self, stream: Stream, speaker: str, listeners: tuple[str, ...], theme: Theme, guarded: bool
     ) -> Choice | None:
-        told = self._knowledge.told.get(speaker, {})
+        heard = self._knowledge.told.get(speaker, {})
         to = listeners or (f"assistant_{speaker}",)
-        keys = [key for key, fact in told.items() if _of(fact, theme)]
+        keys = [key for key, fact in heard.items() if _of(fact, theme)]
         again = self._again if theme is None else min(1.0, AGAIN_WITHIN * self._again)
         if keys and not guarded and stream.chance(again):
             for _ in range(6):
-                fact = told[stream.pick(keys)]
+                fact = heard[stream.pick(keys)]
                 if self._plain(fact) and self._new_to(fact, to):
                     return Choice(fact, speaker, Role.TELL, fact.value)
-        confidential = [one for one in self._confidential if theme is None or one.key in theme]
+        confidential = [attribute for attribute in self._confidential if theme is None or attribute.key in theme]
         if guarded and not confidential:
             return None
         for _ in range(16):
@@ -296,9 +296,9 @@ class Chooser:
                     return None
                 attribute, item = drawn
             fact = self._source.detail(speaker, attribute, item, self._day)
-            settled = fact.fact_id not in self._versioned and fact.fact_id not in self._outdated
-            settled = settled and not fact.is_over(self._today)
-            if fact.guarded == guarded and settled and self._new_to(fact, to):
+            unchanged = fact.fact_id not in self._versioned and fact.fact_id not in self._outdated
+            unchanged = unchanged and not fact.is_over(self._today)
+            if fact.guarded == guarded and unchanged and self._new_to(fact, to):
                 if guarded and (speaker, fact.fact_id) in self._used and not stream.chance(TOLD_TWICE):
                     continue
                 self._used.add((speaker, fact.fact_id))
@@ -308,7 +308,7 @@ class Chooser:
     def _second_wish(
         self, stream: Stream, day: int, speaker: str, listeners: tuple[str, ...], theme: Theme
     ) -> Choice | None:
-        """A guarded fact once more to somebody who knows it, with another wish: the subject's own, or somebody else's.
+        """A guarded fact once more to a person who knows it, with another wish: the subject's own, or another's.
 
         Once per fact and listener, so that what counts is the subject's latest word, or their only one.
         """
@@ -321,7 +321,7 @@ class Chooser:
         # By how many of either there are, whichever is nearer at hand: there are few people who both heard a secret.
         for lead, statements in stream.shuffled([("changed", own), ("relayed", passed_on)]):
             within = [some for some in statements if _of(some[0].fact, theme)]
-            open_ones = [one for one in within if self._open_to_second_wish(one, speaker, listener)]
+            open_ones = [candidate for candidate in within if self._open_to_second_wish(candidate, speaker, listener)]
             if not open_ones:
                 continue
             first = stream.pick(open_ones)[0]
@@ -345,7 +345,7 @@ class Chooser:
         )
 
     def _change(self, stream: Stream, speaker: str, listeners: tuple[str, ...], theme: Theme) -> Choice | None:
-        """A new value for something that the speaker told these listeners, once per detail and known to nobody else.
+        """A new value for something that the speaker told these listeners, once per detail and known to no other.
 
         Details that others passed on are left alone: they would go on saying what no longer holds.
         """
@@ -374,9 +374,9 @@ class Chooser:
 
     def _happening(self, stream: Stream, day: int, speaker: str, listeners: tuple[str, ...]) -> Choice | None:
         to = listeners or (f"assistant_{speaker}",)
-        told = [fact for fact in self._knowledge.told.get(speaker, {}).values() if self._recent(fact)]
-        if told and stream.chance(self._again):
-            fact = stream.pick(told)
+        heard = [fact for fact in self._knowledge.told.get(speaker, {}).values() if self._recent(fact)]
+        if heard and stream.chance(self._again):
+            fact = stream.pick(heard)
             if self._new_to(fact, to):
                 return Choice(fact, speaker, Role.TELL, fact.value)
         for _ in range(8):

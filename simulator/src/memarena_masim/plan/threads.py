@@ -25,8 +25,8 @@ def threads_of(
     left is for news. A talk that looks back at another one (``looks_back``) begins with its scene.
     """
     speakers = people + assistant
-    told = TALK_BEATS * speakers + assistant
-    news = max(turns - told, _FEWEST_NEWS)
+    scene_turns = TALK_BEATS * speakers + assistant
+    news = max(turns - scene_turns, _FEWEST_NEWS)
     first = 0 if assistant else stream.below(people)
     if looks_back or not stream.chance(_NEWS_FIRST):
         return Thread(topic, first, turns - news), Thread(NEWS, first, news)

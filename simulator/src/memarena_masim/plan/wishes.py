@@ -33,7 +33,7 @@ _WEIGHTS = {
 }
 """How often each form is drawn, in proportion, where it fits."""
 _OPEN = frozenset({"public", "except", "circle_except", "early", "later"})
-"""Forms that let people know whom nobody named. Never said of what is sensitive: a locker code is not for everybody."""
+"""Forms that let others know than those named. Never said of what is sensitive: a locker code is not for everybody."""
 _NAMING = ("only", "except", "either")
 """Forms of a second word on something, which takes back or contradicts the first."""
 _CIRCLE_WORDS = {"family": "family", "colleague": "colleagues"}
@@ -59,19 +59,19 @@ class Wish:
     @property
     def named(self) -> tuple[str, ...]:
         """People whom the wish names, by id."""
-        return tuple(one for one in (*self.may_know, *self.may_not_know) if one not in CIRCLES)
+        return tuple(name for name in (*self.may_know, *self.may_not_know) if name not in CIRCLES)
 
     @property
     def sharing(self) -> dict[str, JsonValue]:
-        """What it says beside its level, as the files have it; empty where that is nothing."""
-        found: dict[str, JsonValue] = {}
+        """What it says next to its level, as the files have it; empty where that is nothing."""
+        fields: dict[str, JsonValue] = {}
         if self.may_know:
-            found["may_know"] = list(self.may_know)
+            fields["may_know"] = list(self.may_know)
         if self.may_not_know:
-            found["may_not_know"] = list(self.may_not_know)
+            fields["may_not_know"] = list(self.may_not_know)
         if self.not_before is not None:
-            found["not_before"] = self.not_before.isoformat()
-        return found
+            fields["not_before"] = self.not_before.isoformat()
+        return fields
 
 
 SAYS_NOTHING = Wish()
@@ -99,13 +99,13 @@ class Wishes:
         forms = [form for form in _WEIGHTS if not (sensitive and form in _OPEN)]
         people = self._people(stream, speaker, listeners)
         for _ in range(4):
-            form = stream.weighted(forms, [_WEIGHTS[one] for one in forms])
+            form = stream.weighted(forms, [_WEIGHTS[form_key] for form_key in forms])
             if form.startswith("circle"):
-                found = self._circle(stream, form, listeners)
+                wish = self._circle(stream, form, listeners)
             else:
-                found = self._forms[form](stream, day, people)
-            if found is not None:
-                return found
+                wish = self._forms[form](stream, day, people)
+            if wish is not None:
+                return wish
         return SAYS_NOTHING
 
     def second(
@@ -121,7 +121,7 @@ class Wishes:
         """Another wish about the same people as ``first``, led in by ``lead`` (a rule); None if nobody was named."""
         if not first.named:
             return None
-        others = [one for one in self._people(stream, speaker, listeners) if one not in first.named]
+        others = [person for person in self._people(stream, speaker, listeners) if person not in first.named]
         people = [*stream.shuffled(first.named), *others]
         forms = [form for form in _NAMING if not (sensitive and form in _OPEN)]
         for form in stream.shuffled(forms):
@@ -138,10 +138,10 @@ class Wishes:
             person.agent_id
             for person in self._world.people
             if person.agent_id not in (speaker, *listeners)
-            and all(self._world.edge(person.agent_id, one).layer >= 0 for one in listeners)
+            and all(self._world.edge(person.agent_id, listener).layer >= 0 for listener in listeners)
         ]
         shuffled = stream.shuffled(known)
-        return sorted(shuffled, key=lambda one: self._world.edge(one, speaker).layer < 0)
+        return sorted(shuffled, key=lambda other: self._world.edge(other, speaker).layer < 0)
 
     def _only(self, stream: Stream, day: int, people: Sequence[str]) -> Wish | None:
         if not people:
@@ -156,9 +156,9 @@ class Wishes:
     def _either(self, stream: Stream, day: int, people: Sequence[str]) -> Wish | None:
         if len(people) < 2:
             return None
-        one, other = people[:2]
-        slots = (("may", self._names[one]), ("maynot", self._names[other]))
-        return Wish("either", None, (one,), (other,), slots=slots)
+        allowed, denied = people[:2]
+        slots = (("may", self._names[allowed]), ("maynot", self._names[denied]))
+        return Wish("either", None, (allowed,), (denied,), slots=slots)
 
     def _early(self, stream: Stream, day: int, people: Sequence[str]) -> Wish | None:
         """One may know at once; the others only after the last day of the world."""
@@ -182,8 +182,10 @@ class Wishes:
         if len(listeners) != 1:
             return None
         ego = listeners[0]
-        found = {relation(self._world, ego, one.agent_id) for one in self._world.people if one.agent_id != ego}
-        circles = [circle for circle in CIRCLES if circle in found]
+        relations = {
+            relation(self._world, ego, person.agent_id) for person in self._world.people if person.agent_id != ego
+        }
+        circles = [circle for circle in CIRCLES if circle in relations]
         if not circles:
             return None
         circle = stream.pick(circles)

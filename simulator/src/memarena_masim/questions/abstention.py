@@ -50,8 +50,8 @@ def never_came_up(book: Book, ego: str, fact: Fact) -> bool:
 
 
 def _unanswered(book: Book, ego: str, fact: Fact, day: int) -> Draft:
-    rumours = [one.value.text for one in book.by_attribute[ego, fact.attribute] if one.fact.item == fact.item]
-    others = [one.value.text for one in book.by_attribute[ego, fact.attribute]]
+    rumours = [stated.value.text for stated in book.by_attribute[ego, fact.attribute] if stated.fact.item == fact.item]
+    others = [stated.value.text for stated in book.by_attribute[ego, fact.attribute]]
     truth = {
         "expected_response": "abstain",
         "adversarial_answer": next(iter(rumours or others), None),

@@ -49,11 +49,11 @@ class Book:
         config: WorldConfig,
         world: World,
         catalogue: Catalogue,
-        said: Sequence[StatedFact],
+        statements: Sequence[StatedFact],
         named: Mapping[str, Collection[str]],
     ) -> None:
         self.config, self.world, self.catalogue = config, world, catalogue
-        self.said = said
+        self.said = statements
         self.names = {person.agent_id: person.name for person in world.people}
         self.by_fact: dict[str, dict[str, list[StatedFact]]] = {agent: {} for agent in self.names}
         self.by_attribute: dict[tuple[str, str], list[StatedFact]] = defaultdict(list)
@@ -65,12 +65,14 @@ class Book:
         self._items: dict[tuple[str, str], set[str]] = defaultdict(set)
         self._mentions: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
         self.met: dict[str, dict[str, int]] = {agent: {} for agent in self.names}
-        self.outdated: frozenset[str] = frozenset(stated.fact.supersedes for stated in said if stated.fact.supersedes)
+        self.outdated: frozenset[str] = frozenset(
+            stated.fact.supersedes for stated in statements if stated.fact.supersedes
+        )
         """Facts that a later one replaced: what the world holds of them is no longer what some heard."""
-        for place, stated in enumerate(said):
+        for index, stated in enumerate(statements):
             self._add(stated)
             for ego in stated.people:
-                self._mentions[ego, stated.value.text].append((place, stated.day))
+                self._mentions[ego, stated.value.text].append((index, stated.day))
         for session_id, others in named.items():
             self._around[session_id].update(others)
 
@@ -113,8 +115,8 @@ class Book:
     def heard_of_another(self, ego: str, fact: Fact) -> bool:
         """Whether the ego's sessions hold another fact with the same attribute and value, told of another thing."""
         return any(
-            one.fact.fact_id != fact.fact_id and one.value.text == fact.value.text
-            for one in self.by_attribute[ego, fact.attribute]
+            other.fact.fact_id != fact.fact_id and other.value.text == fact.value.text
+            for other in self.by_attribute[ego, fact.attribute]
         )
 
     def interference(self, ego: str, fact: Fact) -> int:
@@ -126,7 +128,7 @@ class Book:
         return all(subject not in self._around[session_id] for session_id in self._items.get((ego, item), ()))
 
     def said_to(self, listener: str, speaker: str) -> list[StatedFact]:
-        """What somebody said in a listener's presence."""
+        """What a person said in a listener's presence."""
         return self._said_to[listener, speaker]
 
     def said_of(self, fact_id: str) -> list[StatedFact]:
@@ -172,7 +174,7 @@ class Book:
 
 
 def typed(*values: Value) -> list[dict[str, Any]]:
-    """Values as they stand in a file."""
+    """Values as they are in a file."""
     return [value.model_dump(exclude_none=True) for value in values]
 
 

@@ -1,6 +1,6 @@
 """D1: a value left out of a sentence, with four wrong options that the ego's history does not give away.
 
-Somebody who remembers only which option came up last, or most often, must not be right more often than by chance. So
+A person who remembers only which option came up last, or most often, must not be right more often than by chance. So
 the options are chosen by when and how often the ego's sessions name them, up to the day of the question: over all
 questions the right one is the latest, the second latest and so on equally often, and so it is with how often.
 """
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from memarena_dataset.model import Family
 
-from memarena_masim.facts.values import Said
+from memarena_masim.facts.values import SpokenValue
 from memarena_masim.plan.state import Fact, StatedFact
 from memarena_masim.questions.book import Book, Draft, typed
 from memarena_masim.questions.details import detail_draft, plain_detail
@@ -30,7 +30,7 @@ _SETS_TRIED = 40
 class Mentioned:
     """A value with its mentions in an ego's history: how many there are, and the position of the last one."""
 
-    value: Said
+    value: SpokenValue
     count: int
     last: int
 
@@ -44,33 +44,33 @@ class ClozeQuestions:
         """Questions by how many wrong options are mentioned later than the right one."""
         self._asked = 0
         self._most_often = 0.0
-        """Expected hits of somebody who takes the option mentioned most often, one of several at random."""
+        """Expected hits of a person who takes the option mentioned most often, one of several at random."""
 
     def build(self, ego: str, stated: StatedFact, stream: Stream) -> Draft | None:
         """A question about the detail that ``stated`` states; None if no balanced set of options can be found."""
         fact = stated.fact
         if not plain_detail(self._book, ego, stated):
             return None
-        last_said = max(one.day for one in self._book.statements(ego, fact.fact_id))
-        day = self._lags.propose(stream, Family.CLOZE, last_said, last_said)
+        last_stated_day = max(stated.day for stated in self._book.statements(ego, fact.fact_id))
+        day = self._lags.propose(stream, Family.CLOZE, last_stated_day, last_stated_day)
         others = self._options(ego, fact, day, stream)
         if others is None:  # in a long life few days pass before another value comes up: any later day may do
-            day = stream.between(last_said, self._book.config.days - 1)
+            day = stream.between(last_stated_day, self._book.config.days - 1)
             others = self._options(ego, fact, day, stream)
         if others is None:
             return None
-        self._lags.count(Family.CLOZE, day - last_said)
+        self._lags.count(Family.CLOZE, day - last_stated_day)
         draft = self._draft(ego, stated, stream.shuffled([fact.value, *others]))
         draft.day = day
         return draft
 
-    def _options(self, ego: str, fact: Fact, day: int, stream: Stream) -> list[Said] | None:
+    def _options(self, ego: str, fact: Fact, day: int, stream: Stream) -> list[SpokenValue] | None:
         """Four wrong options that balance what was asked before; notes the choice."""
         mentions = _mentions(self._book, ego, fact.attribute, day)
         right = mentions.pop(fact.value.text)
-        pool = [one for one in mentions.values() if _alike(one.value.text, fact.value.text)]
-        later = [one for one in pool if one.last > right.last]
-        earlier = [one for one in pool if one.last < right.last]
+        pool = [mentioned for mentioned in mentions.values() if _alike(mentioned.value.text, fact.value.text)]
+        later = [mentioned for mentioned in pool if mentioned.last > right.last]
+        earlier = [mentioned for mentioned in pool if mentioned.last < right.last]
         wrong = OPTIONS - 1
         feasible = range(max(0, wrong - len(earlier)), min(wrong, len(later)) + 1)
         if not feasible:
@@ -78,23 +78,23 @@ class ClozeQuestions:
         least = min(self._by_recency[rank] for rank in feasible)
         if least > min(self._by_recency[rank] for rank in range(OPTIONS)) + 1:
             return None
-        rank = stream.pick([one for one in feasible if self._by_recency[one] == least])
+        rank = stream.pick([position for position in feasible if self._by_recency[position] == least])
         sets = [
             (*stream.sample(later, rank), *stream.sample(earlier, wrong - rank)) for _ in range(_SETS_TRIED)
         ]  # fmt: skip
         due = (self._asked + 1) / OPTIONS - self._most_often
-        chosen = min(sets, key=lambda one: abs(_most_often(right, one) - due))
+        chosen = min(sets, key=lambda options_set: abs(_most_often(right, options_set) - due))
         hit = _most_often(right, chosen)
         if self._most_often + hit > (self._asked + 1) / OPTIONS + 1:
             return None
         self._by_recency[rank] += 1
         self._asked += 1
         self._most_often += hit
-        return [one.value for one in chosen]
+        return [mentioned.value for mentioned in chosen]
 
-    def _draft(self, ego: str, stated: StatedFact, options: list[Said]) -> Draft:
+    def _draft(self, ego: str, stated: StatedFact, options: list[SpokenValue]) -> Draft:
         book, fact = self._book, stated.fact
-        lines = [f"{'ABCDE'[place]}) {option.text}" for place, option in enumerate(options)]
+        lines = [f"{'ABCDE'[index]}) {option.text}" for index, option in enumerate(options)]
         gap = book.plain(ego, fact, "____", "____")
         query = "\n".join([f"Which option fills the gap? {gap[0].upper()}{gap[1:]}.", *lines])
         truth = {
@@ -112,26 +112,26 @@ class ClozeQuestions:
 
 def _mentions(book: Book, ego: str, attribute: str, day: int) -> dict[str, Mentioned]:
     """Values that the ego's sessions state of an attribute up to a day, by text, with all mentions of that text."""
-    found: dict[str, Mentioned] = {}
-    for one in book.by_attribute[ego, attribute]:
-        text = one.value.text
-        if one.day <= day and text not in found:
-            places = [place for place, said in book.mentions(ego, text) if said <= day]
-            found[text] = Mentioned(one.value, len(places), places[-1])
-    return found
+    by_text: dict[str, Mentioned] = {}
+    for stated in book.by_attribute[ego, attribute]:
+        text = stated.value.text
+        if stated.day <= day and text not in by_text:
+            places = [index for index, stated_day in book.mentions(ego, text) if stated_day <= day]
+            by_text[text] = Mentioned(stated.value, len(places), places[-1])
+    return by_text
 
 
 def _most_often(right: Mentioned, wrong: tuple[Mentioned, ...]) -> float:
-    """How likely the right option is taken by somebody who takes the one mentioned most often."""
-    most = max(one.count for one in wrong)
+    """How likely the right option is taken by a person who takes the one mentioned most often."""
+    most = max(mentioned.count for mentioned in wrong)
     if right.count != most:
         return float(right.count > most)
-    return 1 / (1 + sum(one.count == most for one in wrong))
+    return 1 / (1 + sum(mentioned.count == most for mentioned in wrong))
 
 
-def _alike(one: str, other: str) -> bool:
-    short, long = sorted((len(one), len(other)))
-    same_form = one[:1].isupper() == other[:1].isupper() and _digits(one) == _digits(other)
+def _alike(left: str, right: str) -> bool:
+    short, long = sorted((len(left), len(right)))
+    same_form = left[:1].isupper() == right[:1].isupper() and _digits(left) == _digits(right)
     return long <= _LENGTH_RATIO * short and same_form
 
 

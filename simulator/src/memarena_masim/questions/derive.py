@@ -1,4 +1,4 @@
-"""Derives all questions of a world: each fact is asked about once per ego, with a lag of its own."""
+"""Derives all questions of a world: each fact is asked about once per ego, with its own lag."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Asked:
         truth = dict(draft.truth)
         if "antecedent_turn" in truth:
             truth["antecedent_text"] = antecedents[truth["antecedent_turn"]]
-        sessions = list(dict.fromkeys(one.session_id for one in draft.evidence))
+        sessions = list(dict.fromkeys(stated.session_id for stated in draft.evidence))
         tier = "full_ego" if not sessions else "single_session" if len(sessions) == 1 else "cross_session"
         return {
             "instance_id": self.instance_id,
@@ -57,7 +57,7 @@ class Asked:
             "context_tier": tier,
             "metadata": {
                 "query_timestamp": self.query_time,
-                "evidence_turn_ids": list(dict.fromkeys(one.turn_id for one in draft.evidence)),
+                "evidence_turn_ids": list(dict.fromkeys(stated.turn_id for stated in draft.evidence)),
                 "fact_id": draft.fact_id,
                 "lag_days": self.lag,
                 **draft.extra,
@@ -67,13 +67,13 @@ class Asked:
 
 def spread_of_interference(asked: Iterable[Asked]) -> dict[str, dict[str, int]]:
     """Questions by family and by how many near-duplicates their ego hears, in the classes that are aimed at."""
-    found: dict[str, Counter[int]] = {}
-    for one in asked:
-        if "interference" in one.draft.extra:
-            found.setdefault(one.draft.family.value, Counter())[
-                interference_class(one.draft.extra["interference"])
+    by_family: dict[str, Counter[int]] = {}
+    for question in asked:
+        if "interference" in question.draft.extra:
+            by_family.setdefault(question.draft.family.value, Counter())[
+                interference_class(question.draft.extra["interference"])
             ] += 1
-    return {family: {str(aim): counts[aim] for aim in AIMS} for family, counts in sorted(found.items())}
+    return {family: {str(aim): counts[aim] for aim in AIMS} for family, counts in sorted(by_family.items())}
 
 
 @dataclass(slots=True)
@@ -142,20 +142,20 @@ class Deriver:
 
     def _candidates(self, stream: Stream) -> _Candidates:
         """Statements by how many near-duplicates the ego heard, so that these are asked after evenly."""
-        found = _Candidates()
+        candidates = _Candidates()
         for stated in stream.shuffled(list(self._book.said)):
             ego = stream.pick(stated.people)
             key = interference_class(self._book.interference(ego, stated.fact))
-            found.queues.setdefault(key, []).append((ego, stated))
-        return found
+            candidates.queues.setdefault(key, []).append((ego, stated))
+        return candidates
 
     def _fill(self, family: Family, builder: Builder, wanted: int) -> int:
         """Ask up to ``wanted`` questions; a second round lifts the bound per ego. Returns how many were found."""
-        found = 0
+        made = 0
         for bounded in (True, False):
             stream = Stream(self._book.config.key, "ask", family.value, len(self._drafts), int(bounded))
             candidates = self._candidates(stream)
-            for key, ego, stated in candidates if found < wanted else ():
+            for key, ego, stated in candidates if made < wanted else ():
                 if (ego, stated.fact.fact_id) in self._taken or (bounded and not self._room(family, ego, wanted)):
                     continue
                 draft = builder(ego, stated, stream)
@@ -163,10 +163,10 @@ class Deriver:
                     continue
                 self._keep(draft)
                 candidates.kept[key] += 1
-                found += 1
-                if found == wanted:
+                made += 1
+                if made == wanted:
                     break
-        return found
+        return made
 
     def _in_turn(self, family: Family, kinds: tuple[str, ...], build: Callable[[str], Builder], wanted: int) -> int:
         """Ask after ``kinds`` in turn, for as long as each finds something. Returns how many questions were found."""
@@ -175,9 +175,9 @@ class Deriver:
         while left > 0 and open_kinds:
             for kind in list(open_kinds):
                 share = min(left, shares[kind] or -(-left // len(open_kinds)))
-                found = self._fill(family, build(kind), share)
-                left -= found
-                if found < share:
+                made = self._fill(family, build(kind), share)
+                left -= made
+                if made < share:
                     open_kinds.remove(kind)
                 shares[kind] = 0
                 if left == 0:
@@ -186,35 +186,35 @@ class Deriver:
 
     def _temporal(self, wanted: int) -> None:
         def build(kind: str) -> Builder:
-            def one(ego: str, stated: StatedFact, stream: Stream) -> Draft | None:
-                taken = frozenset(fact for who, fact in self._taken if who == ego)
-                return temporal(self._book, ego, stated, stream, taken, kind)
+            def draft_of(ego: str, stated: StatedFact, stream: Stream) -> Draft | None:
+                used = frozenset(fact for who, fact in self._taken if who == ego)
+                return temporal(self._book, ego, stated, stream, used, kind)
 
-            return one
+            return draft_of
 
         self._in_turn(Family.TEMPORAL, KINDS, build, wanted)
 
     def _metadata(self, wanted: int) -> None:
         def build(attribute: str) -> Builder:
-            def one(ego: str, stated: StatedFact, stream: Stream) -> Draft | None:
+            def draft_of(ego: str, stated: StatedFact, stream: Stream) -> Draft | None:
                 fits = attribute in attribute_of(stated)
                 return metadata(self._book, ego, stated, stream, attribute) if fits else None
 
-            return one
+            return draft_of
 
         stream = Stream(self._book.config.key, "metadata", "few values")
         few = {kind: int(wanted * FEW_SHARE + stream.unit()) for kind in FEW_VALUES}
-        many = tuple(one for one in ATTRIBUTES if one not in few)
-        found = self._in_turn(Family.METADATA, many, build, wanted - sum(few.values()))
+        many = tuple(attribute for attribute in ATTRIBUTES if attribute not in few)
+        made = self._in_turn(Family.METADATA, many, build, wanted - sum(few.values()))
         for kind, share in few.items():
-            found += self._fill(Family.METADATA, build(kind), share)
-        self._in_turn(Family.METADATA, ATTRIBUTES, build, wanted - found)
+            made += self._fill(Family.METADATA, build(kind), share)
+        self._in_turn(Family.METADATA, ATTRIBUTES, build, wanted - made)
 
     def _pairs(self, family: Family, wanted: int) -> None:
         """Pairs of a question that has an answer and one of the same form that has none."""
         stream = Stream(self._book.config.key, "pairs", family.value)
         candidates = self._candidates(stream)
-        found, paired = 0, set[str]()
+        made, paired = 0, set[str]()
         for key, ego, stated in candidates if wanted else ():
             fact_id = stated.fact.fact_id
             if (ego, fact_id) in self._taken or fact_id in paired or not self._room(family, ego, 2 * wanted):
@@ -226,8 +226,8 @@ class Deriver:
                 self._keep(draft)
             candidates.kept[key] += 1
             paired.add(fact_id)
-            found += 1
-            if found == wanted:
+            made += 1
+            if made == wanted:
                 return
 
     def _pair(
@@ -248,12 +248,12 @@ class Deriver:
         latest: dict[tuple[str, str], int] = {}
         for draft in self._drafts:
             if draft.family is Family.PERMISSION:
-                about, own = (draft.ego, draft.fact_id), max(draft.last_day, *(one.day for one in draft.evidence))
+                about, own = (draft.ego, draft.fact_id), max(draft.last_day, *(stated.day for stated in draft.evidence))
                 latest[about] = max(latest.get(about, 0), own)
         asked = []
         for number, draft in enumerate(self._drafts):
             stream = Stream(key, "lag", number)
-            last = max((one.day for one in draft.evidence), default=draft.last_day)
+            last = max((stated.day for stated in draft.evidence), default=draft.last_day)
             about = (draft.ego, draft.fact_id)
             day = witness_days.get(draft.fact_id) if draft.no_evidence else draft.day
             if draft.family is Family.PERMISSION:

@@ -57,7 +57,7 @@ def changed(book: Book, ego: str, stated: StatedFact, stream: Stream) -> Draft |
     if stated.role is not Role.CHANGE:
         return None
     fact = stated.fact
-    before = [one for one in book.statements(ego, fact.supersedes) if one.value.text != fact.value.text]
+    before = [stated for stated in book.statements(ego, fact.supersedes) if stated.value.text != fact.value.text]
     if not before:
         return None
     now = stream.chance(0.5)

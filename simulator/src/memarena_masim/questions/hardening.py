@@ -52,7 +52,7 @@ def harden(
 
     ``texts`` gives evidence turns by turn id; ``done`` are ids of questions that an engine has worded already.
     """
-    return _Hardener(book, texts).run([one for one in asked if one.instance_id not in done])
+    return _Hardener(book, texts).run([question for question in asked if question.instance_id not in done])
 
 
 class _Hardener:
@@ -61,14 +61,14 @@ class _Hardener:
         self._bank: QuestionBank = question_bank(book.config.banks)
         self._counts: Counter[str] = Counter()
         world = book.world
-        shown = [person.name for person in world.people] + [place.name for place in world.places.values()]
+        shown = [person.name for person in world.people] + [location.name for location in world.places.values()]
         shown += [group.name for group in world.groups]
         self._names = frozenset(word for name in shown for word in tokens_of(name))
 
     def run(self, asked: Sequence[Asked]) -> dict[str, int]:
         pairs: dict[Hashable, str] = {}
-        for one in sorted(asked, key=lambda one: one.draft.no_evidence):
-            draft = one.draft
+        for question in sorted(asked, key=lambda question: question.draft.no_evidence):
+            draft = question.draft
             if draft.wanted is None:
                 self._counts["left_plain"] += 1
                 continue
@@ -76,7 +76,7 @@ class _Hardener:
             again = draft.no_evidence or draft.family is Family.PERMISSION
             worded = pairs.get(key) if again else None
             if worded is None:  # else: one more of those who are asked the same
-                worded = self._worded(one.instance_id, draft, draft.wanted)
+                worded = self._worded(question.instance_id, draft, draft.wanted)
                 if key is not None:
                     pairs[key] = worded
             draft.query = worded
@@ -152,13 +152,13 @@ class _Hardener:
         """The verb phrase of a happening in its base form and in the past."""
         if literal:
             return wanted.item, dict(wanted.slots)["did"]
-        line = next(other for one, other in self._bank.happenings.items() if base(one) == wanted.item)
+        line = next(other for name, other in self._bank.happenings.items() if base(name) == wanted.item)
         return base(line), did(line)
 
     def _fate(self, words: str, literal: bool) -> str:
         if literal:
             return words
-        return did(next(other for one, other in self._bank.fates.items() if did(one) == words))
+        return did(next(other for fate, other in self._bank.fates.items() if did(fate) == words))
 
 
 def _asked_alike(draft: Draft) -> Hashable:

@@ -21,7 +21,7 @@ def conflict(book: Book, ego: str, stated: StatedFact, stream: Stream) -> Draft 
         return None
     fact = stated.fact
     evidence = tuple(book.statements(ego, fact.fact_id))
-    first = next((one for one in evidence if one.role is not Role.VERSION and one.speaker != ego), None)
+    first = next((stated for stated in evidence if stated.role is not Role.VERSION and stated.speaker != ego), None)
     if first is None or first.speaker == stated.speaker:
         return None
     truth = {
@@ -38,7 +38,7 @@ def conflict(book: Book, ego: str, stated: StatedFact, stream: Stream) -> Draft 
     draft = Draft(Family.CONFLICT, ego, query, truth, evidence, fact.fact_id, asker=ego)
     draft.wanted = book.wanted("conflict", ego, fact, ego)
     draft.uses, draft.last_day = (fact.fact_id,), evidence[-1].day
-    draft.difficulty = span_difficulty(evidence[0], evidence[-1], len({one.session_id for one in evidence}))
+    draft.difficulty = span_difficulty(evidence[0], evidence[-1], len({stated.session_id for stated in evidence}))
     draft.extra["interference"] = book.interference(ego, fact)
     return draft
 
@@ -49,7 +49,7 @@ def anaphora(book: Book, ego: str, stated: StatedFact, stream: Stream) -> Draft 
         return None
     fact = stated.fact
     evidence = tuple(book.statements(ego, fact.fact_id))
-    first = next((one for one in evidence if one.role is Role.TELL), None)
+    first = next((stated for stated in evidence if stated.role is Role.TELL), None)
     if first is None or book.heard_of_another(ego, fact):
         return None
     if fact.subject == ego:
@@ -66,6 +66,6 @@ def anaphora(book: Book, ego: str, stated: StatedFact, stream: Stream) -> Draft 
     draft = Draft(Family.ANAPHORA, ego, query, truth, evidence, fact.fact_id, asker=ego)
     draft.wanted = book.wanted("find", ego, fact, ego, did=fact.fate)
     draft.uses, draft.last_day = (fact.fact_id,), evidence[-1].day
-    draft.difficulty = span_difficulty(first, evidence[-1], len({one.session_id for one in evidence}))
+    draft.difficulty = span_difficulty(first, evidence[-1], len({stated.session_id for stated in evidence}))
     draft.extra["interference"] = book.interference(ego, fact)
     return draft

@@ -44,7 +44,7 @@ FEW_VALUES = ("session", "context")
 FEW_SHARE = 0.02
 """Share of the questions that is after each of them; more only where the others do not suffice."""
 _NO_POST = "member"
-"""What somebody is in a group who holds no post in it."""
+"""What a person is in a group who holds no post in it."""
 _MODALITIES = {
     "face_to_face": TermValue(text="face to face", aliases=("in person", "face-to-face")),
     "voice_message": TermValue(text="voice message", aliases=("voice note", "by voice")),
@@ -57,12 +57,12 @@ def metadata(book: Book, ego: str, stated: StatedFact, stream: Stream, attribute
     if attribute in OF_STATEMENTS:
         if not plain_detail(book, ego, stated):
             return None
-        found = _BUILDERS[attribute](book, ego, tuple(book.statements(ego, stated.fact.fact_id)))
+        answer = _BUILDERS[attribute](book, ego, tuple(book.statements(ego, stated.fact.fact_id)))
     else:
         if stated.fact.kind is not FactKind.COMMUNITY or OF_COMMUNITY[stated.fact.attribute] != attribute:
             return None
-        found = _of_community(book, ego, stated, stream)
-    return None if found is None else _draft(book, ego, stated, attribute, found)
+        answer = _of_community(book, ego, stated, stream)
+    return None if answer is None else _draft(book, ego, stated, attribute, answer)
 
 
 def attribute_of(stated: StatedFact) -> tuple[str, ...]:
@@ -72,18 +72,18 @@ def attribute_of(stated: StatedFact) -> tuple[str, ...]:
     return OF_STATEMENTS if stated.fact.kind is FactKind.DETAIL else ()
 
 
-def _draft(book: Book, ego: str, stated: StatedFact, attribute: str, found: Answer) -> Draft:
-    evidence, fact = found.evidence, stated.fact
+def _draft(book: Book, ego: str, stated: StatedFact, attribute: str, answer: Answer) -> Draft:
+    evidence, fact = answer.evidence, stated.fact
     truth = {
         "entity": fact.about,
         "attribute": attribute,
-        "value": found.value,
-        "values": found.values,
+        "value": answer.value,
+        "values": answer.values,
         "source_session": evidence[0].session_id,
         "source_turn": evidence[0].turn_id,
     }
-    draft = Draft(Family.METADATA, ego, found.query, truth, evidence, fact.fact_id, asker=ego)
-    draft.uses = tuple(dict.fromkeys(one.fact.fact_id for one in evidence))
+    draft = Draft(Family.METADATA, ego, answer.query, truth, evidence, fact.fact_id, asker=ego)
+    draft.uses = tuple(dict.fromkeys(stated_fact.fact.fact_id for stated_fact in evidence))
     draft.last_day = evidence[-1].day
     draft.difficulty = appearance_difficulty(len(evidence))
     draft.extra["interference"] = book.interference(ego, fact)
@@ -101,7 +101,7 @@ def _draft(book: Book, ego: str, stated: StatedFact, attribute: str, found: Answ
 
 def _speaker(book: Book, ego: str, evidence: tuple[StatedFact, ...]) -> Answer | None:
     fact = evidence[0].fact
-    speakers = sorted({one.speaker for one in evidence})
+    speakers = sorted({stated.speaker for stated in evidence})
     if ego in speakers or fact.subject in speakers:
         return None
     shown, values = _names(book, speakers)
@@ -111,47 +111,47 @@ def _speaker(book: Book, ego: str, evidence: tuple[StatedFact, ...]) -> Answer |
 def _date(book: Book, ego: str, evidence: tuple[StatedFact, ...]) -> Answer | None:
     if len(evidence) != 1:
         return None
-    one, fact = evidence[0], evidence[0].fact
-    moment = book.config.calendar_epoch + timedelta(days=one.day)
-    teller = "did I mention" if one.speaker == ego else f"did {book.names[one.speaker]} tell me"
+    stated, fact = evidence[0], evidence[0].fact
+    moment = book.config.calendar_epoch + timedelta(days=stated.day)
+    teller = "did I mention" if stated.speaker == ego else f"did {book.names[stated.speaker]} tell me"
     values = typed(DateValue(date=moment.isoformat()))
     query = f"On which date {teller} {book.about(ego, fact, ego)}?"
     return Answer(query, f"{date_words(moment)}, {moment.year}", values, evidence)
 
 
-def _place(book: Book, ego: str, evidence: tuple[StatedFact, ...]) -> Answer | None:
-    one = evidence[0]
-    if len(evidence) != 1 or one.place_id is None or len(one.people) < 2:
+def _location(book: Book, ego: str, evidence: tuple[StatedFact, ...]) -> Answer | None:
+    stated = evidence[0]
+    if len(evidence) != 1 or stated.place_id is None or len(stated.people) < 2:
         return None
-    place = book.world.places[one.place_id]
-    if place.privacy == "private":
+    location = book.world.places[stated.place_id]
+    if location.privacy == "private":
         return None
-    query = f"Where were we when {_told(book, ego, one)} {book.about(ego, one.fact, ego)}?"
-    return Answer(query, place.name, typed(PlaceValue(name=place.name)), evidence)
+    query = f"Where were we when {_teller(book, ego, stated)} {book.about(ego, stated.fact, ego)}?"
+    return Answer(query, location.name, typed(PlaceValue(name=location.name)), evidence)
 
 
 def _company(book: Book, ego: str, evidence: tuple[StatedFact, ...]) -> Answer | None:
-    one = evidence[0]
-    others = [person for person in one.people if person not in (ego, one.speaker)]
-    if len(evidence) != 1 or not others or one.fact.subject in others:
+    stated = evidence[0]
+    others = [person for person in stated.people if person not in (ego, stated.speaker)]
+    if len(evidence) != 1 or not others or stated.fact.subject in others:
         return None
-    who = "Who was there" if one.speaker == ego else "Who else was there"
+    who = "Who was there" if stated.speaker == ego else "Who else was there"
     shown, values = _names(book, others)
-    query = f"{who} when {_told(book, ego, one)} {book.about(ego, one.fact, ego)}?"
+    query = f"{who} when {_teller(book, ego, stated)} {book.about(ego, stated.fact, ego)}?"
     return Answer(query, shown, values, evidence)
 
 
 def _context(book: Book, ego: str, evidence: tuple[StatedFact, ...]) -> Answer | None:
-    one = evidence[0]
-    if len(evidence) != 1 or len(one.people) < 2:
+    stated = evidence[0]
+    if len(evidence) != 1 or len(stated.people) < 2:
         return None
-    value = _MODALITIES[one.modality]
-    query = f"By what means was it that {_told(book, ego, one)} {book.about(ego, one.fact, ego)}?"
+    value = _MODALITIES[stated.modality]
+    query = f"By what means was it that {_teller(book, ego, stated)} {book.about(ego, stated.fact, ego)}?"
     return Answer(query, value.text, typed(value), evidence)
 
 
-def _told(book: Book, ego: str, one: StatedFact) -> str:
-    return "I mentioned" if one.speaker == ego else f"{book.names[one.speaker]} told me"
+def _teller(book: Book, ego: str, stated: StatedFact) -> str:
+    return "I mentioned" if stated.speaker == ego else f"{book.names[stated.speaker]} told me"
 
 
 def _names(book: Book, people: Sequence[str]) -> tuple[object, Rows]:
@@ -166,7 +166,7 @@ _BUILDERS: dict[str, Callable[[Book, str, tuple[StatedFact, ...]], Answer | None
     "participants": _company,
     "session": _date,
     "context": _context,
-    "conversation_location": _place,
+    "conversation_location": _location,
 }
 
 
@@ -194,7 +194,7 @@ def _memberships(book: Book, ego: str, subject: str, query: str) -> Answer | Non
     """All clubs of a person, if the ego heard of every one: else another right answer would be missing."""
     clubs = [group.name for group in book.world.groups if group.kind == "club" and subject in group.members]
     evidence = tuple(_membership_statements(book, ego, subject))
-    if {one.fact.item for one in evidence} != set(clubs):
+    if {stated.fact.item for stated in evidence} != set(clubs):
         return None
     values = [TermValue(text=club) for club in clubs]
     if len(values) == 1:
@@ -203,9 +203,9 @@ def _memberships(book: Book, ego: str, subject: str, query: str) -> Answer | Non
 
 
 def _membership_statements(book: Book, ego: str, subject: str) -> Iterator[StatedFact]:
-    for one in book.by_attribute[ego, "group_membership"]:
-        if one.fact.subject == subject:
-            yield one
+    for stated in book.by_attribute[ego, "group_membership"]:
+        if stated.fact.subject == subject:
+            yield stated
 
 
 def _members(book: Book, name: str) -> tuple[str, ...]:

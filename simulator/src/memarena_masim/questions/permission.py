@@ -1,6 +1,6 @@
 """D6: who may be told what. Chosen so that nothing but the asker tells the action.
 
-Each fact that counts for F1_PU is asked about equally often by somebody who may know and by somebody who may not, in
+Each fact that counts for F1_PU is asked about equally often by a person who may know and by a person who may not, in
 the same words and on the same day, so that whoever looks at the fact alone tells as much of one as of the other. Askers
 are drawn so that neither what they are to the ego nor whether the wish names them gives the action away.
 
@@ -17,7 +17,7 @@ from itertools import zip_longest
 from memarena_dataset.model import Family
 
 from memarena_masim.questions.book import Book, Draft, typed
-from memarena_masim.questions.permission_cases import Case, Cases, Told, halves, self_case, told_facts
+from memarena_masim.questions.permission_cases import Case, Cases, SharedFact, halves, self_case, told_facts
 from memarena_masim.rng import Stream
 
 DENY_SHARE = 0.4
@@ -32,19 +32,19 @@ PAIRS_PER_FACT = 2
 Pair = tuple[Case, Case]
 
 
-def permission(book: Book, wanted: int, taken: set[tuple[str, str]]) -> list[Draft]:
+def permission(book: Book, wanted: int, used_pairs: set[tuple[str, str]]) -> list[Draft]:
     """Drafts of permission questions, ``wanted`` of them if the world has them; marks what they use in ``taken``."""
     stream = Stream(book.config.key, "permission")
     cases = Cases(book, stream)
-    facts = list(told_facts(book, stream, taken, wanted))
+    facts = list(told_facts(book, stream, used_pairs, wanted))
     own, deny = round(wanted * SELF_SHARE), round(wanted * DENY_SHARE)
     pairs = _Pairs(cases, facts, stream).choose(round(wanted * PAIR_SHARE))
     used = {pair[0].told.about for pair in pairs}
-    kept, free = len(pairs), [told for told in facts if told.about not in used]
+    kept, free = len(pairs), [shared for shared in facts if shared.about not in used]
     controls = _controls(cases, free, wanted - deny - own - kept, deny - kept)
     used |= {case.told.about for case in controls}
-    selves = [self_case(book, stream, told) for told in free if told.about not in used][:own]
-    taken.update(used, (case.told.about for case in selves))
+    selves = [self_case(book, stream, shared) for shared in free if shared.about not in used][:own]
+    used_pairs.update(used, (case.told.about for case in selves))
     return [
         *(_draft(book, case) for pair in pairs for case in pair),
         *(_draft(book, case, control=True) for case in controls),
@@ -55,10 +55,10 @@ def permission(book: Book, wanted: int, taken: set[tuple[str, str]]) -> list[Dra
 class _Pairs:
     """Chooses an ALLOW and a DENY of one fact, again and again, keeping count of what must not tell the action."""
 
-    def __init__(self, cases: Cases, facts: Sequence[Told], stream: Stream) -> None:
+    def __init__(self, cases: Cases, facts: Sequence[SharedFact], stream: Stream) -> None:
         self._open: list[tuple[list[Case], list[Case]]] = []
-        for told in facts:
-            allowed, denied = halves(cases.by_acquaintances(told)) if told.wish.form else ([], [])
+        for shared in facts:
+            allowed, denied = halves(cases.by_acquaintances(shared)) if shared.wish.form else ([], [])
             if allowed and denied:
                 self._open.append((stream.shuffled(allowed), stream.shuffled(denied)))
         self._relations: Counter[str] = Counter()
@@ -92,7 +92,7 @@ class _Pairs:
         queues: dict[Hashable, list[Pair]] = {}
         for row in self._open:
             sides = [
-                {_asker_kind(one): one for one in side if (one.told.about, one.asker) not in self._asked}
+                {_asker_kind(case): case for case in side if (case.told.about, case.asker) not in self._asked}
                 for side in row
             ]
             for allowed in sides[0].values():
@@ -122,8 +122,8 @@ class _Pairs:
         self._asked |= {(case.told.about, case.asker) for case in pair}
 
 
-def _kind(told: Told) -> str:
-    return told.turn or told.form
+def _kind(shared: SharedFact) -> str:
+    return shared.turn or shared.form
 
 
 def _asker_kind(case: Case) -> tuple[str, bool]:
@@ -134,32 +134,34 @@ def _is_named(case: Case) -> bool:
     return case.asker in case.told.wish.named
 
 
-def _controls(cases: Cases, facts: Sequence[Told], allow: int, deny: int) -> list[Case]:
+def _controls(cases: Cases, facts: Sequence[SharedFact], allow: int, deny: int) -> list[Case]:
     """Cases that stand outside of F1_PU, one per fact, of as many scenarios as there are."""
     left = {"disclose": allow, "withhold": deny}
     counts: Counter[tuple[str, str]] = Counter()
-    found: list[Case] = []
+    chosen: list[Case] = []
     for ranked in _offers(cases, facts):
         open_ones = [case for case in ranked if left[case.action] > 0]
         if open_ones:
             case = min(open_ones, key=lambda case: counts[case.action, _scenario(case)])
-            found.append(case)
+            chosen.append(case)
             left[case.action] -= 1
             counts[case.action, _scenario(case)] += 1
-    return found
+    return chosen
 
 
-def _offers(cases: Cases, facts: Sequence[Told]) -> Iterator[list[Case]]:
+def _offers(cases: Cases, facts: Sequence[SharedFact]) -> Iterator[list[Case]]:
     """For each fact what can be asked outside of F1_PU; facts with and without a wish by turns."""
-    wished, plain = ([told for told in facts if bool(told.wish.form) is some] for some in (True, False))
-    for told in (one for both in zip_longest(wished, plain) for one in both if one is not None):
-        known = cases.by_acquaintances(told) if told.form in ("", "public", "private") else []
-        yield [*cases.by_strangers(told), *known[:1]]
+    wished, plain = ([shared for shared in facts if bool(shared.wish.form) is some] for some in (True, False))
+    for shared in (
+        shared_fact for both in zip_longest(wished, plain) for shared_fact in both if shared_fact is not None
+    ):
+        known = cases.by_acquaintances(shared) if shared.form in ("", "public", "private") else []
+        yield [*cases.by_strangers(shared), *known[:1]]
 
 
 def _draft(book: Book, case: Case, control: bool = False) -> Draft:
-    told, fact, wish = case.told, case.told.fact, case.told.wish
-    evidence = told.statements if case.tie is None else (*told.statements, case.tie)
+    shared, fact, wish = case.told, case.told.fact, case.told.wish
+    evidence = shared.statements if case.tie is None else (*shared.statements, case.tie)
     truth: dict[str, object] = {
         "query_agent": case.asker,
         "target_agent": fact.subject,
@@ -184,16 +186,16 @@ def _draft(book: Book, case: Case, control: bool = False) -> Draft:
             "session_id": case.tie.session_id,
             "turn_id": case.tie.turn_id,
         }
-    query = book.ask(told.ego, fact, case.asker)
-    draft = Draft(Family.PERMISSION, told.ego, query, truth, evidence, fact.fact_id, asker=case.asker)
+    query = book.ask(shared.ego, fact, case.asker)
+    draft = Draft(Family.PERMISSION, shared.ego, query, truth, evidence, fact.fact_id, asker=case.asker)
     draft.uses, draft.last_day = (fact.fact_id,), case.earliest
-    draft.wanted = book.wanted("detail", told.ego, fact, case.asker)
-    draft.difficulty = "hard" if told.turn or case.rule in (4, 6) else "medium" if case.rule == 3 else "easy"
+    draft.wanted = book.wanted("detail", shared.ego, fact, case.asker)
+    draft.difficulty = "hard" if shared.turn or case.rule in (4, 6) else "medium" if case.rule == 3 else "easy"
     draft.extra |= {
         "rule": case.rule,
         "scenario": _scenario(case),
         "wish": wish.form or "none",
-        "interference": book.interference(told.ego, fact),
+        "interference": book.interference(shared.ego, fact),
     }
     if case.relation:
         draft.extra["relationship"] = case.relation

@@ -42,10 +42,10 @@ class QuestionBank:
 
     def source(self, source: str, kind_named: bool = False) -> str:
         """Other words for where a find came from (``the harbour flea market``); its kind may keep its own words."""
-        for place, other_place in self.places.items():
+        for name, other_name in self.places.items():
             for kind, other_kind in self.sources.items():
-                if source == f"the {place} {kind}":
-                    return f"the {kind} {other_place}" if kind_named else f"{other_kind} {other_place}"
+                if source == f"the {name} {kind}":
+                    return f"the {kind} {other_name}" if kind_named else f"{other_kind} {other_name}"
         raise MasimError(f"questions/finds.toml: no words for {source!r}")
 
 

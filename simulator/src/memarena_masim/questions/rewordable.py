@@ -28,24 +28,24 @@ def rewordable(
 ) -> list[Question]:
     """The questions that may be reworded. ``names`` are people by agent id, ``texts`` evidence turns by turn id."""
     golds: defaultdict[tuple[str, str], list[Value]] = defaultdict(list)
-    for one in asked:
-        golds[one.draft.ego, one.draft.fact_id] += _gold(one.draft.truth)
+    for question in asked:
+        golds[question.draft.ego, question.draft.fact_id] += _gold(question.draft.truth)
     return [
-        _question(one, names, texts, tuple(golds[one.draft.ego, one.draft.fact_id]), epoch)
-        for one in asked
-        if one.draft.family in REWORDED and one.draft.truth.get("temporal_type") != "ordering"
+        _question(question, names, texts, tuple(golds[question.draft.ego, question.draft.fact_id]), epoch)
+        for question in asked
+        if question.draft.family in REWORDED and question.draft.truth.get("temporal_type") != "ordering"
     ]
 
 
 def _question(
-    one: Asked, names: Mapping[str, str], texts: Mapping[str, str], golds: tuple[Value, ...], epoch: date
+    question: Asked, names: Mapping[str, str], texts: Mapping[str, str], golds: tuple[Value, ...], epoch: date
 ) -> Question:
-    draft = one.draft
+    draft = question.draft
     words = normal(draft.query)
     facts = {stated.fact.fact_id: stated.fact for stated in draft.evidence if stated.fact.fact_id in draft.uses}
     items = dict.fromkeys(fact.item for fact in facts.values() if fact.item not in names)
     return Question(
-        question_id=one.instance_id,
+        question_id=question.instance_id,
         text=draft.query,
         names=tuple(name for name in names.values() if phrase_occurs(name, words)),
         anchors=tuple(items),

@@ -21,9 +21,7 @@ ORDERED = 5
 KINDS = ("anchoring", "interval", "ordering")
 
 
-def temporal(
-    book: Book, ego: str, stated: StatedFact, stream: Stream, taken: frozenset[str], kind: str
-) -> Draft | None:
+def temporal(book: Book, ego: str, stated: StatedFact, stream: Stream, used: frozenset[str], kind: str) -> Draft | None:
     """D3 temporal of one of KINDS about what ``stated`` says happened. ``taken``: facts that others ask after."""
     if stated.fact.kind is not FactKind.HAPPENING:
         return None
@@ -32,7 +30,7 @@ def temporal(
     others = [
         statements[0].fact
         for key, statements in book.by_fact[ego].items()
-        if statements[0].fact.kind is FactKind.HAPPENING and key not in taken and key != stated.fact.fact_id
+        if statements[0].fact.kind is FactKind.HAPPENING and key not in used and key != stated.fact.fact_id
     ]
     if kind == "interval":
         return _interval(book, ego, stated.fact, others, stream)
@@ -85,9 +83,9 @@ def _ordering(book: Book, ego: str, fact: Fact, others: list[Fact], stream: Stre
         return None
     rest = stream.sample([other for moment, other in sorted(chosen.items()) if other is not fact], ORDERED - 1)
     ordered = sorted([fact, *rest], key=_moment)
-    phrases = [f"{_who(book, ego, one)} {one.fate}" for one in ordered]
+    phrases = [f"{_who(book, ego, fact)} {fact.fate}" for fact in ordered]
     items = tuple(
-        TermValue(text=phrase, aliases=(one.fate, one.item)) for phrase, one in zip(phrases, ordered, strict=True)
+        TermValue(text=phrase, aliases=(fact.fate, fact.item)) for phrase, fact in zip(phrases, ordered, strict=True)
     )
     truth = {"answer": "; ".join(phrases), "temporal_type": "ordering", "values": typed(OrderValue(items=items))}
     listed = "; ".join(stream.shuffled(phrases))
@@ -102,8 +100,8 @@ def _moment(fact: Fact) -> date:
 def _draft(book: Book, ego: str, query: str, truth: Mapping[str, object], facts: list[Fact]) -> Draft:
     evidence = tuple(
         sorted(
-            (one for fact in facts for one in book.statements(ego, fact.fact_id)),
-            key=lambda one: (one.day, one.turn_id),
+            (stated for fact in facts for stated in book.statements(ego, fact.fact_id)),
+            key=lambda stated: (stated.day, stated.turn_id),
         )
     )
     draft = Draft(Family.TEMPORAL, ego, query, dict(truth), evidence, facts[0].fact_id, asker=ego, difficulty="hard")

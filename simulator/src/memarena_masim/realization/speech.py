@@ -12,7 +12,7 @@ from memarena_masim.phrases.library import Library
 from memarena_masim.phrases.scenes import Beat
 from memarena_masim.plan.model import SessionPlan, Statement, Thread
 from memarena_masim.realization.spoken import SpokenTurn
-from memarena_masim.realization.talk import Talk, Told
+from memarena_masim.realization.talk import SceneTelling, Talk
 from memarena_masim.realization.turn import Turn, alike
 from memarena_masim.rng import Stream
 
@@ -22,42 +22,42 @@ def speak(config: WorldConfig, plan: SessionPlan, stream: Stream, library: Libra
     talk = Talk(config, plan, stream, library)
     assistant = plan.kind.with_assistant
     speaker = len(plan.speakers) - 1 if assistant else plan.threads[0].narrator
-    before: Told | None = None
+    before: SceneTelling | None = None
     for number, thread in enumerate(plan.threads):
         if thread.scene:
-            before = _told(talk, thread, 0 if assistant else thread.narrator)
+            before = _scene_so_far(talk, thread, 0 if assistant else thread.narrator)
             speaker = _scene(talk, before, speaker, last=number + 1 == len(plan.threads))
         else:
             speaker = _news(talk, thread, before, speaker)
     return tuple(talk.turns)
 
 
-def _told(talk: Talk, thread: Thread, narrator: int) -> Told:
+def _scene_so_far(talk: Talk, thread: Thread, narrator: int) -> SceneTelling:
     scene = talk.library.scenes[thread.scene]
     who = talk.plan.speakers[narrator]
     stream = Stream(talk.config.key, "scene", who.agent_id, scene.key)
     values = {name: draw(stream) for name, draw in sorted(scene.values.items())}
     anybody = phrase(stream.pick(talk.library.kin[scene.key]), Scope(stream, Voice(), {}))
     kin = values.pop("kin", anybody)
-    return Told(scene, thread, {**values, **dict(thread.names)}, kin)
+    return SceneTelling(scene, thread, {**values, **dict(thread.names)}, kin)
 
 
-def _scene(talk: Talk, told: Told, speaker: int, last: bool) -> int:
+def _scene(talk: Talk, scene: SceneTelling, speaker: int, last: bool) -> int:
     """Say the turns of a thread that tells a scene; returns who speaks next."""
-    plan, thread = talk.plan, told.thread
+    plan, thread = talk.plan, scene.thread
     people = len(plan.speakers)
     narrator = 0 if plan.kind.with_assistant else thread.narrator
     beat, opened = thread.first_beat, False
     answer: Beat | None = None
-    for place in range(thread.turns):
+    for position in range(thread.turns):
         index = len(talk.turns)
-        turn = Turn(talk, told, speaker, _listener(talk, speaker))
-        shifts = place == 0 and index > 0
-        ends = place == thread.turns - 1
+        turn = Turn(talk, scene, speaker, _listener(talk, speaker))
+        shifts = position == 0 and index > 0
+        ends = position == thread.turns - 1
         turn.begin(index, None)
         following = _statement(talk, index + 1)
         if speaker == narrator:
-            answer = told.scene.beats[beat]
+            answer = scene.scene.beats[beat]
             if shifts:
                 turn.frame("shift")
             if not opened and thread.first_beat:
@@ -68,10 +68,10 @@ def _scene(talk: Talk, told: Told, speaker: int, last: bool) -> int:
         elif not opened:
             turn.ask(shifts)
             opened = True
-        elif answer is None:  # somebody else asked, and the teller has not spoken yet
+        elif answer is None:  # another person asked, and the teller has not spoken yet
             turn.frame("ask.too")
         elif (speaker - narrator) % people == 1:
-            answered = place + (narrator - speaker) % people < thread.turns
+            answered = position + (narrator - speaker) % people < thread.turns
             goes_on = answered and following is None and talk.stream.chance(turn.who.asking)
             turn.body(turn.answer(beat - 1), question=goes_on)
         else:
@@ -81,13 +81,13 @@ def _scene(talk: Talk, told: Told, speaker: int, last: bool) -> int:
     return speaker
 
 
-def _news(talk: Talk, thread: Thread, before: Told | None, speaker: int) -> int:
+def _news(talk: Talk, thread: Thread, before: SceneTelling | None, speaker: int) -> int:
     """Say the turns of a thread in which each has something to tell; returns who speaks next."""
     plan = talk.plan
-    for place in range(thread.turns):
+    for position in range(thread.turns):
         index = len(talk.turns)
         turn = Turn(talk, None, speaker, _listener(talk, speaker))
-        turn.begin(index, before if place == 0 else None)
+        turn.begin(index, before if position == 0 else None)
         statement = _statement(talk, index)
         if statement is not None:
             turn.news(statement)
@@ -121,7 +121,7 @@ def _invites(talk: Talk, following: Statement) -> bool:
 
 def _statement(talk: Talk, index: int) -> Statement | None:
     """What a turn states: one thing at most."""
-    return next((one for one in talk.plan.statements if one.turn == index), None)
+    return next((statement for statement in talk.plan.statements if statement.turn == index), None)
 
 
 def _listener(talk: Talk, speaker: int) -> int:

@@ -18,7 +18,7 @@ _FIRST_PERSON = re.compile(r"\b(?:I'm|I was|I|we|me|my|our)\b")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class SceneTelling:
     """A thread's scene in this session: who tells it, its values, and the text of its slots by speaker."""
 
     scene: Scene

@@ -14,7 +14,7 @@ from memarena_masim.phrases.grammar import Bank, Rule, Scope, Sequence_, Voice, 
 from memarena_masim.phrases.references import Heard
 from memarena_masim.phrases.scenes import Sentence
 from memarena_masim.plan.model import Kind, Statement
-from memarena_masim.realization.talk import Talk, Told
+from memarena_masim.realization.talk import SceneTelling, Talk
 from memarena_masim.rng import Stream
 
 TIE_SHOWS = 0.4
@@ -49,11 +49,11 @@ class Part:
 class Turn:
     """Sentences of one turn."""
 
-    def __init__(self, talk: Talk, told: Told | None, speaker: int, listener: int) -> None:
-        self._talk, self._scene, self.speaker, self.listener = talk, told, speaker, listener
+    def __init__(self, talk: Talk, scene: SceneTelling | None, speaker: int, listener: int) -> None:
+        self._talk, self._scene, self.speaker, self.listener = talk, scene, speaker, listener
         plan = talk.plan
         self.who = plan.speakers[speaker]
-        self._teller = told is not None and speaker == (0 if plan.kind.with_assistant else told.thread.narrator)
+        self._teller = scene is not None and speaker == (0 if plan.kind.with_assistant else scene.thread.narrator)
         self._slots = {
             "you": plan.speakers[listener].first_name,
             "weekday": plan.weekday,
@@ -63,7 +63,7 @@ class Turn:
             "other": plan.looks_back[0],
             "lastday": plan.looks_back[1],
             "owner": plan.speakers[0].first_name,
-            "thing": told.thing(self._teller) if told is not None else "",
+            "thing": scene.thing(self._teller) if scene is not None else "",
         }
         self._sentences: list[str] = []
         self._words = 0
@@ -73,7 +73,7 @@ class Turn:
         """Whether a line leads up to the sentences of the scene."""
 
     @property
-    def _told(self) -> Told:
+    def _told(self) -> SceneTelling:
         """The scene of a turn that tells one."""
         assert self._scene is not None
         return self._scene
@@ -108,7 +108,7 @@ class Turn:
         """Ask after the scene."""
         first = not self._talk.turns
         if self.who.assistant and not self._told.thread.first_beat:
-            self.frame("pa.ask.first" if first else "pa.ask")  # a scene's own questions are those of somebody with eyes
+            self.frame("pa.ask.first" if first else "pa.ask")  # a scene's own questions are those of a person with eyes
             return
         if shifts:
             self.frame("pa.shift.ask" if self.who.assistant else "shift.ask")
@@ -140,7 +140,7 @@ class Turn:
 
     # ------------------------------------------------------------ course
 
-    def begin(self, index: int, before: Told | None) -> None:
+    def begin(self, index: int, before: SceneTelling | None) -> None:
         """Greet, answer the greeting, or take up what was said last."""
         plan = self._talk.plan
         if index == 0:
@@ -180,7 +180,7 @@ class Turn:
             rule = "ours" if plan.event.ours else "event"
             self.frame(rule, e=plan.event.clauses[self.speaker].replace("*", ""))
 
-    def _answer_last(self, before: Told) -> None:
+    def _answer_last(self, before: SceneTelling) -> None:
         """At a change of subject: the answer to the last beat of the scene before, if its teller spoke last."""
         plan = self._talk.plan
         people = len(plan.speakers)
@@ -197,24 +197,26 @@ class Turn:
 
     def parts(self, sentences: Sequence[Sentence]) -> tuple[Part, ...]:
         """Sentences in words."""
-        return tuple(Part(self._of_scene(one.words), one.optional, one.question) for one in sentences)
+        return tuple(
+            Part(self._of_scene(sentence.words), sentence.optional, sentence.question) for sentence in sentences
+        )
 
     def answer(self, beat: int) -> tuple[Part, ...]:
         """The answer to a beat of the scene, without what takes up words that the teller did not say in this talk."""
-        told, references = self._told, self._talk.library.references
-        given = told.scene.beats[beat]
-        heard = Heard(f"{self._talk.heard} {told.scene.thing}", (*told.values.values(), told.kin.split()[-1]))
-        found = []
-        for one in given.assistant if self.who.assistant else given.friend:
+        scene, references = self._told, self._talk.library.references
+        beat_lines = scene.scene.beats[beat]
+        heard = Heard(f"{self._talk.heard} {scene.scene.thing}", (*scene.values.values(), scene.kin.split()[-1]))
+        parts = []
+        for sentence in beat_lines.assistant if self.who.assistant else beat_lines.friend:
             for _ in range(_DRAWS):
-                text = self._of_scene(one.words)
-                if not references.unsaid(text, told.scene.key, beat, heard):
-                    found.append(Part(text, one.optional, one.question))
+                text = self._of_scene(sentence.words)
+                if not references.unsaid(text, scene.scene.key, beat, heard):
+                    parts.append(Part(text, sentence.optional, sentence.question))
                     break
-        if all(one.question for one in found):
+        if all(part.question for part in parts):
             plain = self._framed("pa.answer.plain" if self.who.assistant else "answer.plain")
-            found.insert(0, Part(plain, optional=False, question=False))
-        return tuple(found)
+            parts.insert(0, Part(plain, optional=False, question=False))
+        return tuple(parts)
 
     def body(self, sentences: Sequence[Part], question: bool) -> None:
         """The sentences of a beat. Optional sentences come in as the turn's length allows."""
@@ -222,11 +224,11 @@ class Turn:
         if sentences and not self._marked and not self.who.assistant and talk.stream.chance(PAUSES * self.who.fillers):
             self.frame("pause" if self._teller else "pause.answer")
         aim = self._aim()
-        texts = [one.text for one in sentences]
-        said = [n for n, one in enumerate(sentences) if question or not one.question]
-        kept = {n for n in said if not sentences[n].optional} or set(said[:1])
+        texts = [sentence.text for sentence in sentences]
+        candidates = [n for n, sentence in enumerate(sentences) if question or not sentence.question]
+        kept = {n for n in candidates if not sentences[n].optional} or set(candidates[:1])
         words = self._words + sum(texts[n].count(" ") + 1 for n in kept)
-        for n in talk.stream.shuffled([n for n in said if n not in kept]):
+        for n in talk.stream.shuffled([n for n in candidates if n not in kept]):
             length = texts[n].count(" ") + 1
             if words + length / 2 <= aim:
                 kept.add(n)
@@ -299,23 +301,23 @@ class Turn:
         order = Stream(self._talk.config.key, "more", rule, self.who.agent_id, to).shuffled(range(len(lines)))
         aim = self._aim() * _NEWS_LENGTH
         places = [order[(2 * statement.earlier + step) % len(order)] for step in range(len(order))]
-        places = [place for place in places if (rule, place) not in self._talk.added]
-        for number, place in enumerate(places[:_MOST_MORE]):
-            text = self._phrase(lines[place], {**self._slots, **dict(statement.slots)})
+        places = [index for index in places if (rule, index) not in self._talk.added]
+        for number, index in enumerate(places[:_MOST_MORE]):
+            text = self._phrase(lines[index], {**self._slots, **dict(statement.slots)})
             if number and self._words + text.count(" ") / 2 > aim:
                 break
             self.say(text)
-            self._talk.added.add((rule, place))
+            self._talk.added.add((rule, index))
 
     def _react_to(self, statement: Statement) -> None:
         """Take up a fact without giving its value, and the wish that went with it."""
-        found, frame = catalogue(self._talk.library.banks), self._talk.library.frame
+        listed, frame = catalogue(self._talk.library.banks), self._talk.library.frame
         form, attribute, _ = statement.frame.split(".")
         slots = dict(statement.slots)
         restricted = bool(statement.level) and statement.level != "public"
         if self.who.assistant:
-            if attribute in found.community:
-                kind = found.community[attribute]
+            if attribute in listed.community:
+                kind = listed.community[attribute]
                 slots["about"] = kind.fill(kind.about, "you", "", slots["group"])
             special = attribute in ("find", "fate", "happening")
             rule = "pa.react" if "about" in slots else f"pa.react.{attribute}" if special else "pa.react.other"
@@ -332,7 +334,7 @@ class Turn:
         elif attribute in ("friends", "not_friends"):
             self._take_up(frame, "react.tie", statement, slots)
         else:
-            self._take_up(found.bank, f"react.{self._kind_of(statement)}", statement, slots)
+            self._take_up(listed.bank, f"react.{self._kind_of(statement)}", statement, slots)
         if restricted:
             self._take_up(frame, "react.level", statement, slots)
 
@@ -343,12 +345,12 @@ class Turn:
         """Say a line of ``rule``: to the same person each of its wordings before one comes again."""
         teller = self._talk.plan.speakers[self._talk.turns[-1].speaker]
         stream = Stream(self._talk.config.key, "taken up", rule, teller.agent_id, self.who.agent_id)
-        texts, said = stream.shuffled(wordings_of(bank.rules[rule])), self._talk.said
+        texts, used = stream.shuffled(wordings_of(bank.rules[rule])), self._talk.said
         first, half = statement.earlier % len(texts), len(texts) // 2
         order = texts[first:] + texts[:first]
         order = [order[0], *order[half:], *order[1:half]]  # instead of one that was said, one that is not soon due
-        text = next((one for one in order if said.isdisjoint(sentences_of(one))), order[0])
-        said.update(sentences_of(text))
+        text = next((wording for wording in order if used.isdisjoint(sentences_of(wording))), order[0])
+        used.update(sentences_of(text))
         self.say(tidy(Template(text).substitute({**self._slots, **slots})))
 
     def _fact(self, rule: str, statement: Statement) -> str:
@@ -365,13 +367,13 @@ def kind_of(talk: Talk, statement: Statement) -> str:
     return catalogue(talk.library.banks).moods[dict(statement.slots)["do"]]
 
 
-def alike(talk: Talk, one: Statement | None, other: Statement) -> bool:
-    """Whether somebody answers a statement with one of its kind about themselves, so that nothing need ask for it."""
-    if one is None or one.level or one.prompt or other.prompt:
+def alike(talk: Talk, first: Statement | None, second: Statement) -> bool:
+    """Whether a person answers a statement with one of its kind about themselves, so that nothing need ask for it."""
+    if first is None or first.level or first.prompt or second.prompt:
         return False
-    form, _, person = other.frame.split(".")
-    before = kind_of(talk, one)
-    return form == "say" and person == "own" and kind_of(talk, other) == ("find" if before == "fate" else before)
+    form, _, person = second.frame.split(".")
+    before = kind_of(talk, first)
+    return form == "say" and person == "own" and kind_of(talk, second) == ("find" if before == "fate" else before)
 
 
 @cache
@@ -382,7 +384,7 @@ def wordings_of(rule: Rule) -> tuple[str, ...]:
 
 def sentences_of(text: str) -> list[str]:
     """The sentences of a text; a few words ("I see.") may come again."""
-    return [one for one in _SENTENCE_END.split(text) if one.count(" ") >= _LEAST_SPACES]
+    return [sentence for sentence in _SENTENCE_END.split(text) if sentence.count(" ") >= _LEAST_SPACES]
 
 
 def _taken_up(clause: str) -> str:

@@ -46,18 +46,18 @@ def build_world(config: WorldConfig) -> World:
 
 
 def strangers(config: WorldConfig, world: World) -> list[str]:
-    """Agent ids of people with names of their own who are no part of the world: nobody has ever met them."""
+    """Agent ids of people with names of their own who are no part of the world: no person has ever met them."""
     pool = pools()
     stream = Stream(config.key, "strangers")
     firsts = {person.first_name for person in world.people}
     ids = {person.agent_id for person in world.people}
     free = [name for name in pool["first_names"] if name not in firsts] or pool["first_names"]
-    found: dict[str, None] = {}
-    while len(found) < max(4, config.agents // 5):
+    names: dict[str, None] = {}
+    while len(names) < max(4, config.agents // 5):
         agent_id = f"{stream.pick(free)}_{stream.pick(pool['last_names'])}".lower()
         if agent_id not in ids:
-            found[agent_id] = None
-    return list(found)
+            names[agent_id] = None
+    return list(names)
 
 
 def relation(world: World, ego: str, other: str) -> str:
@@ -79,7 +79,7 @@ def _places(config: WorldConfig) -> dict[str, Place]:
         Place(f"home_{n}", f"a home in {stream.pick(pool['districts'])}", "home", 0, 24, "private")
         for n in range(config.agents)
     ]
-    return {place.location_id: place for place in (*third, *work, *homes)}
+    return {location.location_id: location for location in (*third, *work, *homes)}
 
 
 def _people(config: WorldConfig, places: dict[str, Place]) -> tuple[Person, ...]:
@@ -139,7 +139,7 @@ def _person(name: str, home_id: str, stream: Stream, banks: Half) -> Person:
 
 
 def _manner(stream: Stream, style: str, traits: tuple[str, ...]) -> tuple[float, float, float]:
-    """Pace, fillers and asking of somebody of a style and traits, and a little of their own."""
+    """Pace, fillers and asking of a person of a style and traits, and their own little."""
     pool = pools()
     rows = [pool["styles"][style], *(pool["traits"][trait] for trait in traits)]
     pace, fillers, asking = (sum(column) for column in zip(*rows, strict=True))
@@ -195,6 +195,6 @@ def _group(
 ) -> Group:
     titles = _titles(kind, stream)
     shuffled = stream.shuffled([person.agent_id for person in members])
-    roles = tuple((agent, titles[min(place, len(titles) - 1)]) for place, agent in enumerate(shuffled))
+    roles = tuple((agent, titles[min(index, len(titles) - 1)]) for index, agent in enumerate(shuffled))
     ids = tuple(sorted(person.agent_id for person in members))
     return Group(group_id, name, kind, ids, roles, place_id, meets)

@@ -27,11 +27,11 @@ def build_graph(ids: tuple[str, ...], stream: Stream) -> dict[tuple[str, str], E
                 layer_of.setdefault(pair, layer)
     edges: dict[tuple[str, str], Edge] = {}
     ordered = sorted(ids)
-    for place, one in enumerate(ordered):
-        for other in ordered[place + 1 :]:
-            layer = layer_of.get((one, other), -1)
+    for index, agent in enumerate(ordered):
+        for other in ordered[index + 1 :]:
+            layer = layer_of.get((agent, other), -1)
             base = LAYER_WEIGHTS[layer] if layer >= 0 else FLOOR
-            edges[one, other] = Edge(one, other, round(base * (0.8 + 0.4 * stream.unit()), 4), layer)
+            edges[agent, other] = Edge(agent, other, round(base * (0.8 + 0.4 * stream.unit()), 4), layer)
     return edges
 
 
@@ -40,16 +40,16 @@ def watts_strogatz(ring: list[str], neighbours: int, rewiring: float, stream: St
     count = len(ring)
     reach = min(neighbours // 2, (count - 1) // 2) or (1 if count > 1 else 0)
     edges: dict[tuple[str, str], None] = {}
-    for place in range(count):
+    for index in range(count):
         for step in range(1, reach + 1):
-            other = (place + step) % count
+            other = (index + step) % count
             if stream.chance(rewiring) and count > 2 * reach + 1:
-                strangers = [n for n in range(count) if n != place and _pair(ring[place], ring[n]) not in edges]
+                strangers = [n for n in range(count) if n != index and _pair(ring[index], ring[n]) not in edges]
                 other = stream.pick(strangers) if strangers else other  # whoever knows everybody keeps the neighbour
-            if other != place:
-                edges.setdefault(_pair(ring[place], ring[other]), None)
+            if other != index:
+                edges.setdefault(_pair(ring[index], ring[other]), None)
     return list(edges)
 
 
-def _pair(one: str, other: str) -> tuple[str, str]:
-    return (one, other) if one < other else (other, one)
+def _pair(left: str, right: str) -> tuple[str, str]:
+    return (left, right) if left < right else (right, left)

@@ -126,6 +126,6 @@ class World:
         """A person by id. KeyError if there is none."""
         return self._by_id[agent_id]
 
-    def edge(self, one: str, other: str) -> Edge:
+    def edge(self, agent: str, other: str) -> Edge:
         """The edge of a pair."""
-        return self.edges[(one, other) if one < other else (other, one)]
+        return self.edges[(agent, other) if agent < other else (other, agent)]
