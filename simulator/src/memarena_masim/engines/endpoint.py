@@ -74,7 +74,7 @@ class Endpoint:
 
         Raises:
             NoReplyError: this request got none: refused, or its tries are used up.
-            MasimError: the endpoint is of no use at all: wrong key, unknown model, or no person answers any more.
+            MasimError: the endpoint is of no use at all: wrong key, unknown model, or it does not answer any more.
         """
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(_TransientError),
@@ -192,4 +192,4 @@ class Endpoint:
         """Calls and tokens since this was last asked for."""
         figures: dict[str, JsonValue] = {"calls": dict(sorted(self.counts.items())), "tokens": dict(self.tokens)}
         self.counts, self.tokens = {}, {"prompt": 0, "completion": 0}
-        reported = f"{status} {words[:200]}".strip()
+        return figures
