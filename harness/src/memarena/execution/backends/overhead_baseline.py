@@ -82,6 +82,7 @@ def measure_gateway_floor(samples: int) -> tuple[int, ...]:
             if len(done) != 1:
                 raise RuntimeError("the null reader did not complete")
             gateway.revoke(token)
+        client.close()
     spans = [call.first_content_ns for call in calls[_WARM_UP:]]
     return tuple(sorted(span for span in spans if span is not None))
 
