@@ -217,15 +217,8 @@ class LifeWriter:
                   ("what a namesake says", 3), ("what a namesake says", 4))  # fmt: skip
         parts += [partial(self._talk_of, "plain")] * 24
         parts += [partial(self._talk_of, group, speaker=who) for group, who in (*spoken, *spoken)]
-        parts += [
-            self._together,
-            self._long,
-            self._at_the_limit,
-            self._one_word,
-            self._odd,
-            self._near_ids,
-            self._crowd,
-        ]
+        parts += [self._together, self._long, self._at_the_limit, self._one_word, self._near_ids, self._crowd]
+        parts += [self._odd] * ((self._size.per_group + 1) // 2)
         parts += [
             partial(self.talk, drafts=()),
             partial(self.happens, group="an event", count=5),
@@ -253,8 +246,10 @@ class LifeWriter:
         count = min(self._size.long_turns, most // 400) if most else self._size.long_turns
         groups = dict.fromkeys(self._random.sample(range(101, max(count, 104)), 3), "a turn behind a hundred others")
         groups |= dict.fromkeys(range(count // 2 - 1, count // 2 + 2), "the middle of a long session")
-        groups |= {0: "the first turn of a long session", count - 1: "the last turn of a long session"}
-        return self.talk(day, [(groups.get(n, "long"), self.fact()) for n in range(count)], step_s=2)
+        groups |= dict.fromkeys((0, 1, count - 2, count - 1), "first and last turns of a long session")
+        # Every other turn has a word of some script: what changes text may do so in later frames alone.
+        own = [[self._words.of_script(self._random.choice(SCRIPTS))] if n % 2 else [] for n in range(count)]
+        return self.talk(day, [(groups.get(n, "long"), self.fact(*own[n])) for n in range(count)], step_s=2)
 
     def _at_the_limit(self, day: int) -> pb.Session:
         """Two turns of the longest text, with a word of its own at each end."""
@@ -276,7 +271,7 @@ class LifeWriter:
         for form in _ODD:
             word = self._words.next()
             text = form.format(word=word, emoji=self._words.emoji())
-            drafts.append((f"text like {text.replace(word, '…')!r}", Fact(text, f"{word}?", word)))
+            drafts.append((f"text like {form!r}", Fact(text, f"{word}?", word)))
         return self.talk(day, drafts)
 
     def _near_ids(self, day: int) -> tuple[pb.Session, ...]:

@@ -16,8 +16,9 @@ class LifeSize:
     long_turns: int = 2_000
     many: int = 64
     """Sessions of one day, and events of another."""
-    per_group: int = 2
+    per_group: int = 6
+    """Things of a kind: the first are asked for, and the others where these are missed."""
     text_bytes: int = TURN_TEXT_BYTES
 
 
-THOROUGH = LifeSize(days=400, long_turns=8_000, many=400, per_group=6)
+THOROUGH = LifeSize(days=400, long_turns=8_000, many=400, per_group=12)

@@ -28,6 +28,7 @@ _WHOLE = 200
 _NEIGHBOURS = ("N1", "n10", "n_1", "n-1", "n.1", "n%", "n")
 _NEIGHBOUR_DAYS = 3
 _PULSE_S = 0.05
+_ASKED_CHARS = 1_000
 _WINDOW_TOKENS = 4_000_000
 
 Items = Sequence[pb.MemoryItem]
@@ -150,6 +151,14 @@ class Lived:
         request = self.question(told, text)
         return self.ns.expect_ok(partial(self.backend.search, request), "a question of a life").items
 
+    def ask_again(self, told: Told) -> Items:
+        """What is found for its whole text and that of the turns about it, which a memory may keep as one."""
+        texts = [told.fact.statement]
+        if told.session is not None and told.turn is not None:
+            at = list(told.session.turns).index(told.turn)
+            texts = [turn.text for turn in told.session.turns[max(at - 1, 0) : at + 2]]
+        return self.ask(told, "\n".join(text[:_ASKED_CHARS] for text in texts))
+
     def hit(self, told: Told, items: Items) -> bool:
         """Whether it is among the items, in its own words; of a text at the limit, its end."""
         if told.group.startswith("the end of"):
@@ -161,13 +170,16 @@ class Lived:
         return shows(items, told.fact, verbatim=True)
 
     def ask_all(self, seconds: float) -> dict[int, Items]:
-        """What is found for each thing that was told, a group after the other, until ``seconds`` have passed."""
-        end, found = time.monotonic() + seconds, dict[int, Items]()
+        """What is found for each thing that was told, a group after the other: of each the first whatever it takes, and
+        more until ``seconds`` have passed.
+        """
+        end, found, groups = time.monotonic() + seconds, dict[int, Items](), set[str]()
         whole: Items = ()
         for place in self.order():
-            if time.monotonic() > end:
-                break
             told = self.life.told[place]
+            if told.group in groups and time.monotonic() > end:
+                break
+            groups.add(told.group)
             if len(found) == 3 and len(whole) >= _WHOLE and all(len(items) == len(whole) for items in found.values()):
                 found.update((each, whole) for each in self.order() if each not in found)
                 break

@@ -13,6 +13,7 @@ import math
 import re
 import secrets
 import socket
+import struct
 import sys
 import threading
 import time
@@ -21,6 +22,7 @@ import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
 
@@ -29,7 +31,8 @@ from memarena_proto import memory_backend_pb2 as pb
 from memarena.conformance.errors import ConformanceError
 
 READER, EXTRACTOR, EMBEDDER = "suite-reader", "suite-extractor", "suite-embedder"
-EMBEDDING_DIMENSIONS = 256
+EMBEDDING_DIMENSIONS = 1024
+_SIGNS_PER_WORD = 8
 HOLD_TIMEOUT_S = 5.0
 _FORWARD_TIMEOUT_S = 120.0
 _BEYOND_ASCII = 0x80
@@ -247,13 +250,22 @@ def count_tokens(text: str) -> int:
 
 
 def embed(text: str) -> list[float]:
-    """A bag of hashed words, of length 1: texts that share rare words are near each other."""
-    vector = [0.0] * EMBEDDING_DIMENSIONS
+    """A bag of hashed words, of length 1: texts that share rare words are near each other. A word is several signed
+    dimensions, so that words which share one of them are not near.
+    """
+    vector = [0] * EMBEDDING_DIMENSIONS
     for word in _WORD.findall(text.lower()):
-        place = int.from_bytes(hashlib.blake2b(word.encode(), digest_size=4).digest(), "big")
-        vector[place % EMBEDDING_DIMENSIONS] += 1.0
+        for dimension, sign in _signs_of(word):
+            vector[dimension] += sign
     norm = math.sqrt(sum(value * value for value in vector))
-    return [value / norm for value in vector] if norm else [1.0, *vector[1:]]
+    return [round(value / norm, 5) if value else 0.0 for value in vector] if norm else [1.0, *map(float, vector[1:])]
+
+
+@lru_cache(maxsize=20_000)
+def _signs_of(word: str) -> tuple[tuple[int, int], ...]:
+    hashed = hashlib.blake2b(word.encode(), digest_size=2 * _SIGNS_PER_WORD).digest()
+    numbers = struct.unpack(f">{_SIGNS_PER_WORD}H", hashed)
+    return tuple((number % EMBEDDING_DIMENSIONS, 1 if number < 1 << 15 else -1) for number in numbers)
 
 
 class RealModel:
