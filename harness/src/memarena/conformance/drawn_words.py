@@ -57,8 +57,9 @@ def _signs(script: str) -> tuple[list[str], list[str]]:
     """Letters and marks of a script."""
     first, last = _BLOCKS[script]
     signs = [chr(code) for code in range(first, last + 1)]
-    # Those alone whose letter case can be changed and changed back.
+    # Those alone whose letter case can be changed and changed back, and that are one letter in either.
     letters = [sign for sign in signs if unicodedata.category(sign)[0] == "L" and sign.upper().lower() == sign.lower()]
+    letters = [sign for sign in letters if len(sign.lower()) == 1]
     marks = [sign for sign in signs if unicodedata.category(sign) in ("Mn", "Mc")]
     return letters, _COMBINING if script == SCRIPTS[0] else marks
 

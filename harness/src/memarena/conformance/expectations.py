@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from memarena_proto import memory_backend_pb2 as pb
 
@@ -94,20 +94,6 @@ def by_itself(items: Sequence[pb.MemoryItem], ask: Callable[[], Sequence[pb.Memo
     if differs(items, again) or scores_differ(items, again):
         return "with nothing ingested in between, a clock or chance changes"
     return ""
-
-
-def changed(
-    frames: Sequence[pb.IngestRequest], edit: Mapping[int, Callable[[pb.IngestRequest], object]]
-) -> list[pb.IngestRequest]:
-    """A copy of frames, some of them edited by their place."""
-    copies = []
-    for place, frame in enumerate(frames):
-        copy = pb.IngestRequest()
-        copy.CopyFrom(frame)
-        if place in edit:
-            edit[place](copy)
-        copies.append(copy)
-    return copies
 
 
 def quoted(fact: Fact) -> str:

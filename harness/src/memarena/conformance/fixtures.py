@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
 
+from google.protobuf.message import Message
 from memarena_proto import memory_backend_pb2 as pb
 from memarena_proto.digest import DayDigest, FrameError
 
@@ -16,6 +18,9 @@ AIDE = pb.Participant(participant_id="p2", display_name="Aide", role=pb.PARTICIP
 _BEGIN = datetime(2025, 1, 1, 9, tzinfo=UTC)
 _LAST_DATED_DAY = 100_000
 """Days above it share one date: the calendar ends before the day indices do."""
+
+
+M = TypeVar("M", bound=Message)
 
 
 @dataclass(frozen=True)
@@ -100,3 +105,35 @@ def sealed(day: Iterable[pb.IngestRequest]) -> list[pb.IngestRequest]:
     """The frames with the trailer that belongs to them."""
     whole = list(day)
     return [*whole, trailer(whole)]
+
+
+def edited(message: M, path: str, value: object = None) -> M:
+    """A copy with another value in the field at ``path`` (names of the proto file), which is cleared without one.
+    Of a repeated message the last one is meant. A function is applied to the value that is there.
+    """
+    copy = type(message)()
+    copy.CopyFrom(message)
+    *parents, name = path.split(".")
+    part: Any = copy
+    for parent in parents:
+        inner = getattr(part, parent)
+        part = inner if isinstance(inner, Message) else inner[-1]
+    if callable(value):
+        value = value(getattr(part, name))
+    if value is None or isinstance(value, (Message, list)):
+        part.ClearField(name)
+        part.MergeFrom(type(part)(**{name: value}))
+    else:
+        setattr(part, name, value)
+    return copy
+
+
+def edited_day(
+    day: Sequence[pb.IngestRequest], path: str, value: object = None, *, seal: bool = True
+) -> list[pb.IngestRequest]:
+    """A whole day with one field of its frames edited (``session.turns.text``), under the trailer that belongs to it or
+    the one that it had.
+    """
+    kind = path.partition(".")[0]
+    whole = [edited(frame, path, value) if frame.HasField(kind) else frame for frame in day]  # type: ignore[arg-type]
+    return sealed(whole[:-1]) if seal else whole

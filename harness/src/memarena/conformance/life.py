@@ -187,6 +187,7 @@ class LifeWriter:
             shares[busy[number % len(busy)]].append(part)
         shares[indices[0]] = [lambda day: self.talk(day, self.facts("what is told on the first day"), speaker=1)]
         shares[busy[-1]].append(lambda day: self.talk(day, self.facts("what is told on the last day"), speaker=1))
+        shares[busy[-1]].append(partial(self.happens, group="an event", count=5))  # beside sessions; the others alone
         earlier, half = self._people[1].display_name, indices[len(indices) // 2]
         life.renamed = (earlier, self._name())
         for day in indices:
@@ -221,7 +222,6 @@ class LifeWriter:
         parts += [self._odd] * ((self._size.per_group + 1) // 2)
         parts += [
             partial(self.talk, drafts=()),
-            partial(self.happens, group="an event", count=5),
             partial(self.happens, group="events that happen at one time", count=4, hour=7),
             self._crowd_of_events,
         ]

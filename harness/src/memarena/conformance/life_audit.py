@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
@@ -25,7 +26,7 @@ class Audit:
         self._by_word: dict[str, list[Told]] = {}
         for told in life.told:
             self._by_word.setdefault(told.fact.value.lower(), []).append(told)
-        self._others = [told for told in life.told if not _WORD.fullmatch(told.fact.value)]
+        self._others = [told for told in life.told if not _WORD.fullmatch(told.fact.value.lower())]
         self._sessions = {told.session.session_id: told.session for told in life.told if told.session is not None}
         self._turns = {told.turn.turn_id for told in life.told if told.turn is not None}
         self._events = {told.event.event_id for told in life.told if told.event is not None}
@@ -40,6 +41,8 @@ class Audit:
     def check(self, items: Iterable[pb.MemoryItem]) -> None:
         """Raises BrokenError for an item that names what it cannot come from, or not what it comes from."""
         for item in items:
+            if not item.text or not math.isfinite(item.score):
+                raise BrokenError(f"an item has the text {item.text[:60]!r} and the score {item.score}")
             if (key := item.SerializeToString(deterministic=True)) not in self._sound:
                 self._sources(item)
                 self._time(item)

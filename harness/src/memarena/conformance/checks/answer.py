@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 
 from memarena_proto import memory_backend_pb2 as pb
 
@@ -15,7 +14,7 @@ from memarena.conformance.checks.search import with_models
 from memarena.conformance.checks.text import dates_of_the_clock
 from memarena.conformance.errors import BrokenError
 from memarena.conformance.expectations import differs, expect_refused, mentions, quoted, shows
-from memarena.conformance.fixtures import Fact
+from memarena.conformance.fixtures import Fact, edited
 from memarena.conformance.scripted_models import (
     DIALECTS,
     EXTRACTOR,
@@ -32,19 +31,12 @@ _FULL_LIFE_FACTS = 40
 _FILLER_REPEATS = 30
 _LONG_QUESTION_BYTES = 16_000
 
-REQUIRED: dict[str, Callable[[pb.AnswerRequest], object]] = {
-    "search": lambda r: r.ClearField("search"),
-    "search.namespace": lambda r: r.search.ClearField("namespace"),
-    "search.query_id": lambda r: r.search.ClearField("query_id"),
-    "search.text": lambda r: r.search.ClearField("text"),
-    "search.asked_at": lambda r: r.search.ClearField("asked_at"),
-    "search.requester": lambda r: r.search.ClearField("requester"),
-    "search.model_access": lambda r: r.search.ClearField("model_access"),
-    "reading": lambda r: r.ClearField("reading"),
-    "reading.model": lambda r: r.reading.ClearField("model"),
-    "reading.max_tokens": lambda r: r.reading.ClearField("max_tokens"),
-}
-"""REQUIRED fields of a request for an answer by path, and what empties them."""
+REQUIRED = (
+    "search",
+    *(f"search.{name}" for name in ("namespace", "query_id", "text", "asked_at", "requester", "model_access")),
+    *("reading", "reading.model", "reading.max_tokens"),
+)
+"""Paths of the REQUIRED fields of a request for an answer."""
 
 
 def told_life(backend: BackendUnderTest) -> tuple[NamespaceFixture, Fact]:
@@ -86,28 +78,18 @@ def required(backend: BackendUnderTest) -> None:
     ns, fact = told_life(backend)
     sound = ns.answer_request(fact.question)
     sound.search.CopyFrom(with_models(backend, sound.search))
-    for path, edit in REQUIRED.items():
-        _refused(ns, sound, path, edit, f"a request without {path}")
-    _refused(ns, sound, "reading.model", lambda r: setattr(r.reading, "model", EXTRACTOR), "a model that is no reader")
-    _refused(
-        ns, sound, "reading.model", lambda r: setattr(r.reading, "model", "another"), "a model that is not offered"
-    )
+    faults: list[tuple[str, str | None, str]] = [(path, None, f"a request without {path}") for path in REQUIRED]
+    faults += [("reading.model", EXTRACTOR, "a model that is no reader")]
+    faults += [("reading.model", "another", "a model that is not offered")]
+    for path, value, what in faults:
+        request = edited(sound, path, value)
+
+        def call(request: pb.AnswerRequest = request) -> None:
+            if (refused := backend.wire.answer(request).refused) is not None:
+                raise refused
+
+        expect_refused(call, "INVALID_ARGUMENT", f"Answer: {what}", field=path)
     completion(ns.answer(ns.answer_request(fact.question)))
-
-
-def _refused(
-    ns: NamespaceFixture, sound: pb.AnswerRequest, path: str, edit: Callable[[pb.AnswerRequest], object], what: str
-) -> None:
-    request = pb.AnswerRequest()
-    request.CopyFrom(sound)
-    edit(request)
-
-    def call() -> None:
-        received = ns.backend.wire.answer(request)
-        if received.refused is not None:
-            raise received.refused
-
-    expect_refused(call, "INVALID_ARGUMENT", f"Answer: {what}", field=path)
 
 
 @check("ans.events", "ANS-1", "ANS-2", "ANS-8", "TXT-3", applies=requirements.answer)

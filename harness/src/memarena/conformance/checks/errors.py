@@ -10,7 +10,8 @@ from memarena_proto import memory_backend_pb2 as pb
 from memarena.conformance.backend_under_test import BackendUnderTest
 from memarena.conformance.check import check
 from memarena.conformance.errors import BrokenError
-from memarena.conformance.expectations import changed, expect_refused
+from memarena.conformance.expectations import expect_refused
+from memarena.conformance.fixtures import edited_day
 from memarena.conformance.wire import RefusedError
 
 
@@ -20,15 +21,11 @@ def unknown_namespace(backend: BackendUnderTest) -> None:
     ns = backend.namespace()
     question = ns.question("What?")
     expect_refused(partial(backend.search, question), "NOT_FOUND", "Search of a namespace that never was")
-    spoilt = changed(ns.frames(ns.session("Good morning.")), {1: _spoil})
+    spoilt = edited_day(ns.frames(ns.session("Good morning.")), "session.session_id")
     expect_refused(partial(backend.ingest, spoilt), "INVALID_ARGUMENT", "a session without an id")
     expect_refused(partial(backend.search, question), "NOT_FOUND", "Search of a namespace of which only failures exist")
     ns.tell(backend.fact())
     ns.search("What?")
-
-
-def _spoil(frame: pb.IngestRequest) -> None:
-    frame.session.ClearField("session_id")
 
 
 @check("err.unknown-rpc", "ERR-4")
@@ -47,9 +44,8 @@ def works_on(backend: BackendUnderTest) -> None:
     bad_question = ns.question("What?")
     bad_question.ClearField("text")
     for _ in range(3):
-        expect_refused(
-            partial(backend.ingest, changed(whole, {1: _spoil})), "INVALID_ARGUMENT", "a session without an id"
-        )
+        nameless = partial(backend.ingest, edited_day(whole, "session.session_id"))
+        expect_refused(nameless, "INVALID_ARGUMENT", "a session without an id")
         expect_refused(partial(backend.ingest, []), "INVALID_ARGUMENT", "a stream without frames")
         expect_refused(partial(backend.search, bad_question), "INVALID_ARGUMENT", "a question without text")
         ns.expect_visible(fact)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Mapping
 from functools import partial
-from typing import Literal
 
 from memarena_proto import memory_backend_pb2 as pb
 
@@ -14,7 +13,6 @@ from memarena.conformance.backend_under_test import BackendUnderTest, NamespaceF
 from memarena.conformance.check import check
 from memarena.conformance.errors import BrokenError
 from memarena.conformance.expectations import (
-    changed,
     differs,
     expect_refused,
     mentions,
@@ -22,16 +20,13 @@ from memarena.conformance.expectations import (
     shows,
     with_access,
 )
-from memarena.conformance.fixtures import Fact
+from memarena.conformance.fixtures import Fact, edited, edited_day
 from memarena.conformance.wire import RefusedError
 
 _REPLAYS = 10
 _READY_DAYS = 5
 _UNDERWAY_S = (0.0, 0.1, 0.3)
 """How long streams are left open before they are cancelled: some before their frames have arrived, some after."""
-
-Edit = tuple[str, int, Callable[[pb.IngestRequest], object]]
-"""Path of a field, place of its frame in :func:`_full_day`, and what empties it."""
 
 
 def _full_day(ns: NamespaceFixture, text: str) -> list[pb.IngestRequest]:
@@ -41,36 +36,17 @@ def _full_day(ns: NamespaceFixture, text: str) -> list[pb.IngestRequest]:
         return with_access(ns.frames(ns.session(text), events=[event]), access)
 
 
-REQUIRED: tuple[Edit, ...] = (
-    ("header.namespace", 0, lambda f: f.header.ClearField("namespace")),
-    ("header.date", 0, lambda f: f.header.ClearField("date")),
-    ("header.batch_id", 0, lambda f: f.header.ClearField("batch_id")),
-    ("header.owner", 0, lambda f: f.header.ClearField("owner")),
-    ("header.owner.participant_id", 0, lambda f: f.header.owner.ClearField("participant_id")),
-    ("header.owner.display_name", 0, lambda f: f.header.owner.ClearField("display_name")),
-    ("header.owner.role", 0, lambda f: f.header.owner.ClearField("role")),
-    ("header.model_access.base_url", 0, lambda f: f.header.model_access.ClearField("base_url")),
-    ("header.model_access.token", 0, lambda f: f.header.model_access.ClearField("token")),
-    ("header.model_access.models.name", 0, lambda f: f.header.model_access.models[0].ClearField("name")),
-    ("header.model_access.models.role", 0, lambda f: f.header.model_access.models[0].ClearField("role")),
-    ("session.session_id", 1, lambda f: f.session.ClearField("session_id")),
-    ("session.participants", 1, lambda f: f.session.ClearField("participants")),
-    ("session.participants.participant_id", 1, lambda f: f.session.participants[1].ClearField("participant_id")),
-    ("session.participants.display_name", 1, lambda f: f.session.participants[1].ClearField("display_name")),
-    ("session.participants.role", 1, lambda f: f.session.participants[1].ClearField("role")),
-    ("session.started_at", 1, lambda f: f.session.ClearField("started_at")),
-    ("session.ended_at", 1, lambda f: f.session.ClearField("ended_at")),
-    ("session.turns.turn_id", 1, lambda f: f.session.turns[0].ClearField("turn_id")),
-    ("session.turns.speaker_id", 1, lambda f: f.session.turns[0].ClearField("speaker_id")),
-    ("session.turns.said_at", 1, lambda f: f.session.turns[0].ClearField("said_at")),
-    ("event.event_id", 2, lambda f: f.event.ClearField("event_id")),
-    ("event.happened_at", 2, lambda f: f.event.ClearField("happened_at")),
-    ("event.text", 2, lambda f: f.event.ClearField("text")),
+REQUIRED = (
+    *(f"header.{name}" for name in ("namespace", "date", "batch_id", "owner")),
+    *(f"header.owner.{name}" for name in ("participant_id", "display_name", "role")),
+    *(f"header.model_access.{name}" for name in ("base_url", "token", "models.name", "models.role")),
+    *(f"session.{name}" for name in ("session_id", "participants", "started_at", "ended_at")),
+    *(f"session.participants.{name}" for name in ("participant_id", "display_name", "role")),
+    *(f"session.turns.{name}" for name in ("turn_id", "speaker_id", "said_at")),
+    *(f"event.{name}" for name in ("event_id", "happened_at", "text")),
+    *(f"trailer.{name}" for name in ("digest_version", "digest")),
 )
-
-
-def _without_trailer_field(name: Literal["digest_version", "digest"], frame: pb.IngestRequest) -> None:
-    frame.trailer.ClearField(name)
+"""Paths of the REQUIRED fields of a day."""
 
 
 @check("ing.required", "GEN-3", "ERR-2")
@@ -78,18 +54,9 @@ def required(backend: BackendUnderTest) -> None:
     """Each REQUIRED field of a day that is missing is refused by its name."""
     ns, fact = backend.namespace(), backend.fact()
     sound = _full_day(ns, fact.statement)
-    for path, place, edit in REQUIRED:
-        frames = fixtures.sealed(changed(sound[:-1], {place: edit}))
+    for path in REQUIRED:
+        frames = edited_day(sound, path, seal=not path.startswith("trailer"))
         expect_refused(partial(backend.wire.ingest, frames), "INVALID_ARGUMENT", f"a day without {path}", field=path)
-    names: tuple[Literal["digest_version", "digest"], ...] = ("digest_version", "digest")
-    for name in names:
-        frames = changed(sound, {3: partial(_without_trailer_field, name)})
-        expect_refused(
-            partial(backend.wire.ingest, frames),
-            "INVALID_ARGUMENT",
-            f"a trailer without {name}",
-            field=f"trailer.{name}",
-        )
     ns.commit(ns.frames(ns.session(fact.statement)))
 
 
@@ -138,24 +105,18 @@ def bad_continuation(backend: BackendUnderTest) -> None:
     """Frames that do not continue the session before them are refused."""
     ns = backend.namespace()
     one, other = ns.session("Good morning."), ns.session("Good evening.")
-    more = pb.Session(session_id=one.session_id, continuation=True)
-    more.turns.add(
-        turn_id=backend.new_id(), speaker_id=fixtures.OWNER.participant_id, text="More.", said_at=fixtures.moment(0)
-    )
-    with_place, stranger, again = pb.Session(), pb.Session(), pb.Session()
-    with_place.CopyFrom(more)
-    with_place.place = "Harbour"
-    stranger.CopyFrom(more)
-    stranger.turns[0].speaker_id = "nobody"
-    again.CopyFrom(one)
-    again.turns[0].turn_id = backend.new_id()
+    more = pb.Session(session_id=one.session_id, continuation=True, turns=one.turns)
+    more.turns[0].turn_id = backend.new_id()
     faults: dict[str, list[pb.Session]] = {
         "a continuation of no session": [more, one],
         "a continuation of another session than the one before": [one, other, more],
-        "a continuation that sets place": [one, with_place],
-        "a continuation in which somebody speaks who takes no part": [one, stranger],
-        "a session that is opened twice in a day": [one, other, again],
+        "a continuation with a speaker who takes no part": [one, edited(more, "turns.speaker_id", "nobody")],
+        "a session that is opened twice in a day": [one, other, edited(one, "turns.turn_id", backend.new_id())],
     }
+    for name in ("participants", "started_at", "ended_at", "modality", "place", "group"):
+        value = getattr(one, name) or "Harbour"
+        more_than_turns = edited(more, name, list(value) if name == "participants" else value)
+        faults[f"a continuation that sets {name}"] = [one, more_than_turns]
     for what, sessions in faults.items():
         expect_refused(partial(backend.ingest, ns.frames(*sessions)), "INVALID_ARGUMENT", what)
     ns.commit(ns.frames(one, more, other))
@@ -166,26 +127,25 @@ def session_rules(backend: BackendUnderTest) -> None:
     """Who takes part, who speaks and when it ends must be sound; little is needed."""
     ns = backend.namespace()
 
-    def session_with(edit: Callable[[pb.Session], object]) -> pb.Session:
-        session = ns.session("Good morning.")
-        edit(session)
-        return session
-
-    faults: dict[str, Callable[[pb.Session], object]] = {
-        "a session without participants": lambda s: s.ClearField("participants"),
-        "a participant who is there twice": lambda s: s.participants.append(fixtures.FRIEND),
-        "a speaker who is not among the participants": lambda s: setattr(s.turns[0], "speaker_id", "nobody"),
-        "a session that ends before it starts": lambda s: setattr(s, "ended_at", fixtures.moment(0, -5)),
-    }
-    for what, edit in faults.items():
-        expect_refused(partial(backend.ingest, ns.frames(session_with(edit))), "INVALID_ARGUMENT", what)
-    sound: tuple[Callable[[pb.Session], object], ...] = (
-        lambda s: s.ClearField("turns"),
-        lambda s: s.turns[0].ClearField("text"),
-        lambda s: setattr(s, "ended_at", s.started_at),
-        _among_others,
+    friend = fixtures.FRIEND
+    for what, path, value in (
+        ("a session without participants", "participants", None),
+        ("a participant who is there twice", "participants", [fixtures.OWNER, friend, friend]),
+        ("a speaker who is not among the participants", "turns.speaker_id", "nobody"),
+        ("a session that ends before it starts", "ended_at", fixtures.moment(0, -5)),
+    ):
+        frames = ns.frames(edited(ns.session("Good morning."), path, value))
+        expect_refused(partial(backend.ingest, frames), "INVALID_ARGUMENT", what)
+    # The owner need not be among the participants; an assistant may be.
+    among_others = edited(ns.session("Good morning."), "participants", [friend, fixtures.AIDE])
+    ns.commit(
+        ns.frames(
+            edited(ns.session("Good morning."), "turns"),
+            edited(ns.session("Good morning."), "turns.text"),
+            edited(ns.session("Good morning."), "ended_at", fixtures.moment(0)),
+            edited(among_others, "turns.speaker_id", fixtures.AIDE.participant_id),
+        )
     )
-    ns.commit(ns.frames(*(session_with(edit) for edit in sound)))
     # Names change, two people share one, and a night is longer than its date.
     fact = backend.fact()
     late = ns.session("Good evening.", fact.statement)
@@ -219,13 +179,6 @@ def offsets(backend: BackendUnderTest) -> None:
         whole = ns.frames(lasting(started_at, ended_at))
         ns.expect_ok(partial(backend.ingest, whole), f"a session from {started_at} to {ended_at}, which is later,")
         ns.note(whole)
-
-
-def _among_others(session: pb.Session) -> None:
-    """The owner is not among the participants; an assistant is."""
-    del session.participants[:]
-    session.participants.extend([fixtures.FRIEND, fixtures.AIDE])
-    session.turns[0].speaker_id = fixtures.AIDE.participant_id
 
 
 @check("ing.cancelled", "ING-5", "ING-11")
@@ -275,53 +228,41 @@ def no_trailer(backend: BackendUnderTest) -> None:
     ns.expect_visible(fact)
 
 
-def _refused_trailer(backend: BackendUnderTest, code: str, edits: dict[str, Callable[[pb.DayTrailer], object]]) -> None:
-    """Each altered trailer is refused, nothing of the day shows, and the day is taken with its own trailer."""
+def _refused_trailer(backend: BackendUnderTest, edits: Mapping[str, tuple[str, object]]) -> None:
+    """Each altered trailer is DATA_LOSS, nothing of the day shows, and the day is taken with its own trailer."""
     ns, kept, fact = backend.namespace(), backend.fact(), backend.fact()
     ns.tell(kept)
     whole = ns.frames(ns.session(fact.statement), events=[fixtures.event(backend.new_id(), "It rained.", 1)])
-    for what, edit in edits.items():
-        frames = changed(whole, {3: partial(_edit_trailer, edit)})
-        expect_refused(partial(backend.ingest, frames), code, what)
+    for what, (name, value) in edits.items():
+        frames = edited_day(whole, f"trailer.{name}", value, seal=False)
+        expect_refused(partial(backend.ingest, frames), "DATA_LOSS", what)
     ns.expect_visible(kept)
     ns.expect_hidden(fact, "every day that it was part of was refused")
     ns.commit(whole)
     ns.expect_visible(fact)
 
 
-def _edit_trailer(edit: Callable[[pb.DayTrailer], object], frame: pb.IngestRequest) -> None:
-    edit(frame.trailer)
-
-
 @check("ing.digest-checked", "ING-6")
 def digest_checked(backend: BackendUnderTest) -> None:
     """A digest that does not match is DATA_LOSS and leaves nothing."""
-    _refused_trailer(
-        backend,
-        "DATA_LOSS",
-        {
-            "a digest with one bit changed": lambda t: setattr(t, "digest", bytes([t.digest[0] ^ 1]) + t.digest[1:]),
-            "a digest with its last bit changed": lambda t: setattr(
-                t, "digest", t.digest[:-1] + bytes([t.digest[-1] ^ 1])
-            ),
-            "a digest of zeros": lambda t: setattr(t, "digest", bytes(32)),
-        },
-    )
+    edits: dict[str, tuple[str, object]] = {
+        "a digest with one bit changed": ("digest", lambda digest: bytes([digest[0] ^ 1]) + digest[1:]),
+        "a digest with its last bit changed": ("digest", lambda digest: digest[:-1] + bytes([digest[-1] ^ 1])),
+        "a digest of zeros": ("digest", bytes(32)),
+    }
+    _refused_trailer(backend, edits)
 
 
 @check("ing.counts-checked", "ING-6", "DIG-8")
 def counts_checked(backend: BackendUnderTest) -> None:
     """Counts that do not match are DATA_LOSS and leave nothing."""
-    _refused_trailer(
-        backend,
-        "DATA_LOSS",
-        {
-            "one session too many": lambda t: setattr(t, "session_count", t.session_count + 1),
-            "one turn too many": lambda t: setattr(t, "turn_count", t.turn_count + 1),
-            "one turn too few": lambda t: setattr(t, "turn_count", t.turn_count - 1),
-            "no event": lambda t: t.ClearField("event_count"),
-        },
-    )
+    edits: dict[str, tuple[str, object]] = {
+        "one session too many": ("session_count", 2),
+        "one turn too many": ("turn_count", 2),
+        "one turn too few": ("turn_count", 0),
+        "no event": ("event_count", 0),
+    }
+    _refused_trailer(backend, edits)
 
 
 @check("ing.digest-version", "ING-6")
@@ -330,13 +271,12 @@ def digest_version(backend: BackendUnderTest) -> None:
     unknown = max(backend.described.digest_versions, default=1) + 1
     ns = backend.namespace()
     whole = ns.frames(ns.session("Good morning."))
-    edits: dict[str, Callable[[pb.DayTrailer], object]] = {
-        f"digest_version {unknown}": lambda t: setattr(t, "digest_version", unknown),
-        "a digest of 31 bytes": lambda t: setattr(t, "digest", t.digest[:31]),
-        "a digest of 33 bytes": lambda t: setattr(t, "digest", t.digest + b"\0"),
-    }
-    for what, edit in edits.items():
-        frames = changed(whole, {2: partial(_edit_trailer, edit)})
+    for what, name, value in (
+        (f"digest_version {unknown}", "digest_version", unknown),
+        ("a digest of 31 bytes", "digest", bytes(31)),
+        ("a digest of 33 bytes", "digest", whole[-1].trailer.digest + b"\0"),
+    ):
+        frames = edited_day(whole, f"trailer.{name}", value, seal=False)
         expect_refused(partial(backend.ingest, frames), "INVALID_ARGUMENT", what)
     ns.commit(whole)
 

@@ -18,8 +18,8 @@ from memarena.conformance.contract_limits import (
     TURN_TEXT_BYTES,
 )
 from memarena.conformance.errors import BrokenError
-from memarena.conformance.expectations import changed, expect_refused
-from memarena.conformance.fixtures import Fact
+from memarena.conformance.expectations import expect_refused
+from memarena.conformance.fixtures import Fact, edited_day
 from memarena.conformance.spelled_limits import names_field, sizes_in
 
 _BIG_SESSIONS, _BIG_TURNS, _BIG_TURN_BYTES = 6, 4, 250_000
@@ -58,17 +58,14 @@ def turn_text(backend: BackendUnderTest) -> None:
     """The text of a turn or event at its limit is taken, one byte more is not."""
     ns, fact = backend.namespace(), backend.fact()
     limit = backend.described.limits.max_turn_text_bytes or TURN_TEXT_BYTES
-    head, session, event, _ = ns.frames(
+    whole = ns.frames(
         ns.session(_padded(f"{fact.statement} ", limit)),
         events=[fixtures.event(backend.new_id(), _padded("It rained ", limit))],
     )
-    for what, place, edit in (
-        ("a turn", 1, lambda f: setattr(f.session.turns[0], "text", f"{f.session.turns[0].text}.")),
-        ("an event", 2, lambda f: setattr(f.event, "text", f"{f.event.text}.")),
-    ):
-        frames = fixtures.sealed(changed([head, session, event], {place: edit}))
+    for what, path in (("a turn", "session.turns.text"), ("an event", "event.text")):
+        frames = edited_day(whole, path, lambda text: f"{text}.")
         _exhausted(partial(backend.ingest, frames), f"{what} of {limit + 1} bytes", "text", limit)
-    ns.commit(fixtures.sealed([head, session, event]))
+    ns.commit(whole)
     after = backend.fact()
     ns.tell(after)
     ns.expect_visible(after)
@@ -101,19 +98,10 @@ def ids(backend: BackendUnderTest) -> None:
     sound = ns.frames(session, events=[event], batch_id=long("b"))
     sound[0].header.owner.participant_id = long("o")
     sound = fixtures.sealed(sound[:-1])
-    edits: dict[str, tuple[int, Callable[[pb.IngestRequest], object]]] = {
-        "namespace": (0, lambda f: setattr(f.header, "namespace", f"{f.header.namespace}x")),
-        "batch_id": (0, lambda f: setattr(f.header, "batch_id", f"{f.header.batch_id}x")),
-        "session_id": (1, lambda f: setattr(f.session, "session_id", f"{f.session.session_id}x")),
-        "participant_id": (
-            1,
-            lambda f: setattr(f.session.participants[1], "participant_id", f"{long('p')}x"),
-        ),
-        "turn_id": (1, lambda f: setattr(f.session.turns[0], "turn_id", f"{f.session.turns[0].turn_id}x")),
-        "event_id": (2, lambda f: setattr(f.event, "event_id", f"{f.event.event_id}x")),
-    }
-    for name, (place, edit) in edits.items():
-        frames = fixtures.sealed(changed(sound[:-1], {place: edit}))
+    for path in ("header.namespace", "header.batch_id", "session.session_id", "session.participants.participant_id",
+                 "session.turns.turn_id", "event.event_id"):  # fmt: skip
+        name = path.rpartition(".")[2]
+        frames = edited_day(sound, path, lambda value: f"{value}x")
         _exhausted(partial(backend.ingest, frames), f"a {name} of {ID_BYTES + 1} bytes", name, ID_BYTES)
     ns.commit(sound)
     question = ns.question("What?")
@@ -136,9 +124,7 @@ def frame(backend: BackendUnderTest) -> None:
     if at_limit[1].ByteSize() != FRAME_BYTES:
         session.turns[-1].text += "x" * (FRAME_BYTES - at_limit[1].ByteSize())
         at_limit = ns.frames(session)
-    above = fixtures.sealed(
-        changed(at_limit[:-1], {1: lambda f: setattr(f.session.turns[0], "text", f"{f.session.turns[0].text}x")})
-    )
+    above = edited_day(at_limit, "session.turns.text", lambda text: f"{text}x")
     what = f"a frame of {above[1].ByteSize()} bytes"
     expect_refused(partial(backend.ingest, above), "RESOURCE_EXHAUSTED", what)
     ns.commit(at_limit)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from memarena_proto import memory_backend_pb2 as pb
@@ -13,6 +13,7 @@ from memarena.conformance.backend_under_test import BackendUnderTest, NamespaceF
 from memarena.conformance.check import check
 from memarena.conformance.errors import BrokenError
 from memarena.conformance.expectations import differs, expect_refused, mentions, quoted, score_change, shows
+from memarena.conformance.fixtures import edited
 from memarena.conformance.scripted_models import count_tokens
 
 _REPEATS = 4
@@ -22,21 +23,11 @@ _SMALL_BOUNDS = 24
 _HIGH_DAYS = (65_537, 2**31 + 1, 2**32 - 1)
 """Days that look early to whoever keeps 16, 31 or 32 bits with a sign."""
 
-Edit = Callable[[pb.SearchRequest], object]
-
-REQUIRED: dict[str, Edit] = {
-    "namespace": lambda q: q.ClearField("namespace"),
-    "query_id": lambda q: q.ClearField("query_id"),
-    "text": lambda q: q.ClearField("text"),
-    "asked_at": lambda q: q.ClearField("asked_at"),
-    "requester": lambda q: q.ClearField("requester"),
-    "requester.kind": lambda q: q.requester.CopyFrom(pb.Requester()),
-    "model_access.base_url": lambda q: q.model_access.ClearField("base_url"),
-    "model_access.token": lambda q: q.model_access.ClearField("token"),
-    "model_access.models.name": lambda q: q.model_access.models[0].ClearField("name"),
-    "model_access.models.role": lambda q: q.model_access.models[0].ClearField("role"),
-}
-"""REQUIRED fields of a question by path, and what empties them."""
+REQUIRED = (
+    *("namespace", "query_id", "text", "asked_at", "requester", "requester.kind"),
+    *(f"model_access.{name}" for name in ("base_url", "token", "models.name", "models.role")),
+)
+"""Paths of the REQUIRED fields of a question."""
 
 OUT_OF_PLACE: dict[str, tuple[str, pb.Requester]] = {
     "a known person without an id": (
@@ -107,10 +98,8 @@ def required(backend: BackendUnderTest) -> None:
     ns = backend.namespace()
     ns.tell(backend.fact())
     sound = with_models(backend, ns.question("What?"))
-    for path, edit in REQUIRED.items():
-        question = pb.SearchRequest()
-        question.CopyFrom(sound)
-        edit(question)
+    for path in REQUIRED:
+        question = edited(sound, path)
         expect_refused(
             partial(backend.wire.search, question), "INVALID_ARGUMENT", f"a question without {path}", field=path
         )

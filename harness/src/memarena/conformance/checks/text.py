@@ -12,7 +12,8 @@ from memarena.conformance import fixtures, requirements
 from memarena.conformance.backend_under_test import BackendUnderTest, NamespaceFixture
 from memarena.conformance.check import check
 from memarena.conformance.errors import BrokenError
-from memarena.conformance.expectations import changed, expect_refused, with_access
+from memarena.conformance.expectations import expect_refused, with_access
+from memarena.conformance.fixtures import edited_day
 from memarena.conformance.wire import RefusedError
 
 _TURNS_A_DAY = 8
@@ -28,18 +29,12 @@ def nul(backend: BackendUnderTest) -> None:
     ns, kept, fact = backend.namespace(), backend.fact(), backend.fact()
     ns.tell(kept)
     sound = ns.frames(ns.session(fact.statement), events=[fixtures.event(backend.new_id(), "It rained.", 1)])
-    edits: dict[str, tuple[int, Callable[[pb.IngestRequest], None]]] = {
-        "header.owner.display_name": (0, lambda f: _set(f.header.owner, "display_name")),
-        "session.modality": (1, lambda f: _set(f.session, "modality")),
-        "session.place": (1, lambda f: _set(f.session, "place")),
-        "session.group": (1, lambda f: _set(f.session, "group")),
-        "session.turns.text": (1, lambda f: _set(f.session.turns[0], "text")),
-        "session.participants.display_name": (1, lambda f: _set(f.session.participants[0], "display_name")),
-        "event.text": (2, lambda f: _set(f.event, "text")),
-        "event.category": (2, lambda f: _set(f.event, "category")),
-    }
-    for path, (place, edit) in edits.items():
-        frames = fixtures.sealed(changed(sound[:-1], {place: edit}))
+    for path in (
+        "header.owner.display_name",
+        *(f"session.{name}" for name in ("modality", "place", "group", "turns.text", "participants.display_name")),
+        *(f"event.{name}" for name in ("text", "category")),
+    ):
+        frames = edited_day(sound, path, "a\0b")
         expect_refused(partial(backend.ingest, frames), "INVALID_ARGUMENT", f"U+0000 in {path}")
     question = ns.question("What\0?")
     expect_refused(lambda: backend.search(question), "INVALID_ARGUMENT", "U+0000 in the text of a question")
@@ -52,10 +47,6 @@ def nul(backend: BackendUnderTest) -> None:
     ns.expect_hidden(fact, "every day that it was part of was refused")
     ns.commit(sound)
     ns.expect_visible(fact)
-
-
-def _set(message: pb.Participant | pb.Session | pb.Turn | pb.Event, name: str) -> None:
-    setattr(message, name, f"{getattr(message, name)}a\0b")
 
 
 @check("txt.invalid-utf8", "TXT-1")
@@ -127,12 +118,8 @@ def times(backend: BackendUnderTest) -> None:
         _refused_times(ns, time)
     sound = ns.frames(ns.session("Good morning."))
     for date in ("2025-02-30", "04.01.2025", "2025-1-4", "2025-01-04T09:00:00Z"):
-        frames = changed(sound[:-1], {0: partial(_set_date, date)})
-        expect_refused(
-            partial(backend.ingest, fixtures.sealed(frames)),
-            "INVALID_ARGUMENT",
-            f"the date {date!r}",
-        )
+        frames = edited_day(sound, "header.date", date)
+        expect_refused(partial(backend.ingest, frames), "INVALID_ARGUMENT", f"the date {date!r}")
     ns.commit(sound)
 
 
@@ -144,7 +131,7 @@ def any_year(backend: BackendUnderTest) -> None:
         session = ns.session(fact.statement)
         session.started_at = session.turns[0].said_at = f"{year}-05-04T09:00:00+02:00"
         session.ended_at = f"{year}-05-04T09:10:00+02:00"
-        frames = fixtures.sealed(changed(ns.frames(session)[:-1], {0: partial(_set_date, f"{year}-05-04")}))
+        frames = edited_day(ns.frames(session), "header.date", f"{year}-05-04")
         ns.expect_ok(partial(backend.ingest, frames), f"a day of {year}")
         ns.note(frames)
         # The last one is the same day: an hour later, though as text it is before nine o'clock.
@@ -166,7 +153,7 @@ def eras(backend: BackendUnderTest) -> None:
             for session in sessions:
                 session.started_at = session.turns[0].said_at = f"{date}T09:00:00Z"
                 session.ended_at = f"{date}T09:10:00Z"
-            ns.commit(fixtures.sealed(changed(ns.frames(*sessions)[:-1], {0: partial(_set_date, date)})))
+            ns.commit(edited_day(ns.frames(*sessions), "header.date", date))
         ns.asked_at = f"{year}-11-21T08:00:00Z"
         newest_first[year] = [_comes_before(ns, later, earlier, f"{shared}?") for shared, earlier, later in own]
     # One pair may come out otherwise by chance, or since a model has read the dates.
@@ -192,22 +179,11 @@ def dates_of_the_clock() -> set[str]:
     return {(now + timedelta(days=days)).date().isoformat() for days in (-1, 0, 1)}
 
 
-def _set_date(date: str, frame: pb.IngestRequest) -> None:
-    frame.header.date = date
-
-
 def _refused_times(ns: NamespaceFixture, time: str) -> None:
     backend = ns.backend
     sound = ns.frames(ns.session("Good morning."), events=[fixtures.event(backend.new_id(), "Rain.", ns.last_day + 1)])
-    edits: dict[str, tuple[int, Callable[[pb.IngestRequest], None]]] = {
-        "session.started_at": (1, lambda f: setattr(f.session, "started_at", time)),
-        "session.ended_at": (1, lambda f: setattr(f.session, "ended_at", time)),
-        "session.turns.said_at": (1, lambda f: setattr(f.session.turns[0], "said_at", time)),
-        "event.happened_at": (2, lambda f: setattr(f.event, "happened_at", time)),
-    }
-    for path, (place, edit) in edits.items():
-        frames = fixtures.sealed(changed(sound[:-1], {place: edit}))
-        expect_refused(partial(backend.ingest, frames), "INVALID_ARGUMENT", f"{path} {time!r}")
+    for path in ("session.started_at", "session.ended_at", "session.turns.said_at", "event.happened_at"):
+        expect_refused(partial(backend.ingest, edited_day(sound, path, time)), "INVALID_ARGUMENT", f"{path} {time!r}")
     question = ns.question("What?")
     question.asked_at = time
     expect_refused(lambda: backend.search(question), "INVALID_ARGUMENT", f"asked_at {time!r}")

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
 from google.protobuf.message import Message
 from memarena_proto import memory_backend_pb2 as pb
 
-from memarena.conformance import fixtures
 from memarena.conformance.backend_under_test import BackendUnderTest
 from memarena.conformance.check import check
 from memarena.conformance.errors import BrokenError
-from memarena.conformance.expectations import changed, expect_refused
+from memarena.conformance.expectations import expect_refused
+from memarena.conformance.fixtures import edited_day
 
 _UNKNOWN_FIELD = b"\x82\xf7\x02\x05later"
 """Field 6000 with five bytes: a number that no message of the contract has."""
@@ -47,12 +46,8 @@ def unknown_enums(backend: BackendUnderTest) -> None:
     """An unknown value in a REQUIRED enum is refused, in an OPTIONAL one it means its zero value."""
     ns = backend.namespace()
     sound = ns.frames(ns.session("Good morning."))
-    edits: dict[str, tuple[int, Callable[[pb.IngestRequest], object]]] = {
-        "header.owner.role": (0, lambda f: setattr(f.header.owner, "role", _UNKNOWN_VALUE)),
-        "session.participants.role": (1, lambda f: setattr(f.session.participants[1], "role", _UNKNOWN_VALUE)),
-    }
-    for path, (place, edit) in edits.items():
-        frames = fixtures.sealed(changed(sound[:-1], {place: edit}))
+    for path in ("header.owner.role", "session.participants.role"):
+        frames = edited_day(sound, path, _UNKNOWN_VALUE)
         expect_refused(partial(backend.ingest, frames), "INVALID_ARGUMENT", f"{path} {_UNKNOWN_VALUE}")
     ns.commit(sound)
     question = ns.question("What?")
