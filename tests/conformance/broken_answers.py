@@ -49,15 +49,15 @@ class _SearchesOtherwise(Servicer):
 
 class AnswerOfAllNamespaces(_SearchesOtherwise):
     def _looked_up(self, request: pb.SearchRequest, call: Call) -> tuple[Query, Found]:
-        query, found = Servicer._find(self, request, call)
+        query, returned = Servicer._find(self, request, call)
         memory = self._engine.memory
         others = [ns for ns in memory.days if ns != request.namespace]  # type: ignore[attr-defined]
-        more = [item for ns in others for item in memory.found(ns, query)]  # type: ignore[attr-defined]
-        return query, replace(found, result=replace(found.result, items=[*found.result.items, *more]))
+        more = [item for ns in others for item in memory.matches(ns, query)]  # type: ignore[attr-defined]
+        return query, replace(returned, result=replace(returned.result, items=[*returned.result.items, *more]))
 
 
 class AnswerRemembersItsSearch(_SearchesOtherwise):
-    """What was found for the same words as of the same bounds is taken for what is found now."""
+    """What was returned for the same words as of the same bounds is treated as what is returned now."""
 
     def __init__(self, engine: Engine) -> None:
         super().__init__(engine)
@@ -65,9 +65,9 @@ class AnswerRemembersItsSearch(_SearchesOtherwise):
 
     def _looked_up(self, request: pb.SearchRequest, call: Call) -> tuple[Query, Found]:
         key = (request.namespace, request.text, request.max_items, request.max_context_tokens)
-        query, found = Servicer._find(self, request, call)
-        first = self._before.setdefault(key, (query, found))[1]
-        return query, replace(found, result=first.result)
+        query, returned = Servicer._find(self, request, call)
+        first = self._before.setdefault(key, (query, returned))[1]
+        return query, replace(returned, result=first.result)
 
 
 class AnswerReadsNothing(Servicer):

@@ -49,7 +49,7 @@ class AnswerKeepsTheChat(Servicer):
 
 
 class AnswerSharesItsBuffer(Servicer):
-    """The reply is put together in one place for all calls."""
+    """The reply is put together in one variable for all calls."""
 
     def __init__(self, engine: Engine) -> None:
         super().__init__(engine)
@@ -89,16 +89,16 @@ class AnswerEndsWhatBrokeOff(Servicer):
     """A reply that breaks off is completed as far as it came."""
 
     def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Events:
-        said: list[str] = []
+        reported: list[str] = []
         try:
             for event in super().answer(request, context):
                 if event.HasField("text_delta"):
-                    said.append(event.text_delta.text)
+                    reported.append(event.text_delta.text)
                 yield event
         except CallError:
-            if not said:
+            if not reported:
                 raise
-            yield pb.AnswerEvent(completed=pb.Completed(text="".join(said), finish_reason=pb.FINISH_REASON_STOP))
+            yield pb.AnswerEvent(completed=pb.Completed(text="".join(reported), finish_reason=pb.FINISH_REASON_STOP))
 
 
 class AnswerIsNeverGreedy(Servicer):
@@ -180,14 +180,14 @@ class ReadsNamesAsPaths(SanitisesNames):
 
 
 class NamesTheLastSession(SoundMemory):
-    """Every turn is said to be of the last session of its day."""
+    """Every turn names the last session of its day."""
 
-    def found(self, namespace: str, query: Query) -> list[Item]:
+    def matches(self, namespace: str, query: Query) -> list[Item]:
         last = {
             s.session_id: day.sessions[-1].session_id for day in self.searched(namespace, query) for s in day.sessions
         }
-        found = super().found(namespace, query)
-        return [replace(item, session_ids=tuple(last[each] for each in item.session_ids)) for item in found]
+        returned = super().matches(namespace, query)
+        return [replace(item, session_ids=tuple(last[each] for each in item.session_ids)) for item in returned]
 
 
 class KnowsPeopleById(SoundMemory):
@@ -201,7 +201,7 @@ class KnowsPeopleById(SoundMemory):
         self._names.setdefault(day.owner.participant_id, day.owner.display_name)
         return super().commit_day(namespace, day, call)
 
-    def found(self, namespace: str, query: Query) -> list[Item]:
+    def matches(self, namespace: str, query: Query) -> list[Item]:
         speakers = {
             turn.turn_id: turn.speaker.participant_id
             for day in self.searched(namespace, query)
@@ -212,7 +212,7 @@ class KnowsPeopleById(SoundMemory):
             replace(item, text=f"{item.text} ({self._names.get(speakers[item.turn_ids[0]], '')})")
             if item.turn_ids
             else item
-            for item in super().found(namespace, query)
+            for item in super().matches(namespace, query)
         ]
 
 
@@ -234,8 +234,8 @@ class ErrorsListNamespaces(Servicer):
 
 
 class EscapesText(SoundMemory):
-    def found(self, namespace: str, query: Query) -> list[Item]:
-        return [replace(item, text=html.escape(item.text)) for item in super().found(namespace, query)]
+    def matches(self, namespace: str, query: Query) -> list[Item]:
+        return [replace(item, text=html.escape(item.text)) for item in super().matches(namespace, query)]
 
 
 class AsksAQueryLanguage(SoundMemory):
@@ -248,17 +248,17 @@ class AsksAQueryLanguage(SoundMemory):
 class LivesByTheClock(SoundMemory):
     """What lies after the time of its own clock has not happened yet."""
 
-    def found(self, namespace: str, query: Query) -> list[Item]:
+    def matches(self, namespace: str, query: Query) -> list[Item]:
         return [
             item
-            for item in super().found(namespace, query)
+            for item in super().matches(namespace, query)
             if item.time is None or item.time[:4] <= str(datetime.now().year)
         ]
 
 
 class NamesNoTurns(SoundMemory):
-    def found(self, namespace: str, query: Query) -> list[Item]:
-        return [replace(item, turn_ids=()) for item in super().found(namespace, query)]
+    def matches(self, namespace: str, query: Query) -> list[Item]:
+        return [replace(item, turn_ids=()) for item in super().matches(namespace, query)]
 
 
 # ------------------------------------------------------------------ days
@@ -283,7 +283,7 @@ class OneDayAtATime(Engine):
 
     def ingest(self, header: pb.DayHeader, rest: Frames, call: Call) -> Ingested:
         if not self._busy.acquire(blocking=False):
-            raise CallError(grpc.StatusCode.ABORTED, "another day is being taken in")
+            raise CallError(grpc.StatusCode.ABORTED, "another day is being ingested")
         try:
             return super().ingest(header, rest, call)
         finally:
@@ -321,17 +321,17 @@ class ComparesHalfTheDigest(EditedIngest):
 
 
 class AnybodySpeaksLater(EditedIngest):
-    """Whoever speaks in a continuation is taken for a participant."""
+    """Whoever speaks in a continuation is treated as a participant."""
 
     def edited(self, header: pb.DayHeader, rest: Frames, call: Call) -> Frames:
-        sent, taken = DayDigest(), DayDigest()
-        for digest in (sent, taken):
+        sent, accepted = DayDigest(), DayDigest()
+        for digest in (sent, accepted):
             digest.add(pb.IngestRequest(header=header))
         known: set[str] = set()
         for frame in rest:
             if frame.HasField("trailer"):
                 if frame.trailer.digest == sent.trailer().digest:
-                    frame.trailer.digest = taken.trailer().digest
+                    frame.trailer.digest = accepted.trailer().digest
                 yield frame
                 continue
             try:
@@ -339,7 +339,7 @@ class AnybodySpeaksLater(EditedIngest):
                 known |= {each.participant_id for each in frame.session.participants}
                 for turn in frame.session.turns if frame.session.continuation else ():
                     turn.speaker_id = turn.speaker_id if turn.speaker_id in known else min(known)
-                taken.add(frame)
+                accepted.add(frame)
             except ValueError:
                 pass  # refused by the engine itself
             yield frame
@@ -417,7 +417,7 @@ class ForgetForGood(Engine):
         return super().forget(namespace, target, call)
 
     def search(self, namespace: str, query: Query, call: Call) -> Found:
-        found = super().search(namespace, query, call)
+        returned = super().search(namespace, query, call)
         never = self._never.get(namespace, ())
-        left = [item for item in found.result.items if not any(target.says(item.text) for target in never)]
-        return replace(found, result=replace(found.result, items=left))
+        left = [item for item in returned.result.items if not any(target.says(item.text) for target in never)]
+        return replace(returned, result=replace(returned.result, items=left))

@@ -35,7 +35,7 @@ def memory_of(engine: Engine) -> SoundMemory:
     return memory
 
 
-# ------------------------------------------------------------------ what is taken in
+# ------------------------------------------------------------------ what is ingested
 
 
 class EditedIngest(Engine, abc.ABC):
@@ -241,11 +241,11 @@ class ResetForgetsEveryLedger(Engine):
         find, self._lost = self._store.find_batch, set[tuple[str, str]]()
         self._known = set[tuple[str, str]]()
 
-        def found(namespace: str, batch_id: str) -> Committed | None:
+        def unless_lost(namespace: str, batch_id: str) -> Committed | None:
             self._known.add((namespace, batch_id))
             return None if (namespace, batch_id) in self._lost else find(namespace, batch_id)
 
-        self._store.find_batch = found  # type: ignore[method-assign]
+        self._store.find_batch = unless_lost  # type: ignore[method-assign]
 
     def reset(self, namespace: str, call: Call) -> None:
         super().reset(namespace, call)
@@ -375,7 +375,7 @@ class IgnoresDeadlines(Engine):
 
 
 class _Stubborn(Call):
-    """A call that believes that somebody still waits for it."""
+    """A call that believes that a person still waits for it."""
 
     def __init__(self, call: Call) -> None:
         super().__init__(None, call.models)
@@ -393,13 +393,13 @@ class KnowsFewBatches(DayStore):
     """Remembers the batch ids of the last sixteen days."""
 
     def find_batch(self, namespace: str, batch_id: str) -> Committed | None:
-        found = super().find_batch(namespace, batch_id)
-        if found is None:
+        returned = super().find_batch(namespace, batch_id)
+        if returned is None:
             return None
         query = "SELECT count(*) FROM days WHERE namespace = ? AND day_index > ?"
         with self._guarded() as db:
-            (later,) = db.execute(query, (namespace, found.day_index)).fetchone()
-        return found if later < 16 else None
+            (later,) = db.execute(query, (namespace, returned.day_index)).fetchone()
+        return returned if later < 16 else None
 
 
 class KnowsBatchesForAMoment(DayStore):
@@ -422,8 +422,8 @@ class BatchIdsOfAll(DayStore):
 
     def find_batch(self, namespace: str, batch_id: str) -> Committed | None:
         self._namespaces.add(namespace)
-        found = (DayStore.find_batch(self, each, batch_id) for each in (namespace, *sorted(self._namespaces)))
-        return next((each for each in found if each is not None), None)
+        returned = (DayStore.find_batch(self, each, batch_id) for each in (namespace, *sorted(self._namespaces)))
+        return next((each for each in returned if each is not None), None)
 
 
 class DaysGoBack(DayStore):
@@ -432,9 +432,9 @@ class DaysGoBack(DayStore):
     _asked = threading.local()
 
     def find_batch(self, namespace: str, batch_id: str) -> Committed | None:
-        found = super().find_batch(namespace, batch_id)
-        self._asked.new = found is None
-        return found
+        returned = super().find_batch(namespace, batch_id)
+        self._asked.new = returned is None
+        return returned
 
     def last_day(self, namespace: str) -> int | None:
         new, self._asked.new = getattr(self._asked, "new", False), False
@@ -481,7 +481,7 @@ class ForgetTakesWholeTurns(Engine):
 
 
 class ForgetTakesSingleWords(Engine):
-    """Looks for a name in the words of its index, where a name of two is not found."""
+    """Looks for a name in the words of its index, where a name of two is not returned."""
 
     def forget(self, namespace: str, target: Target, call: Call) -> int:
         def says(text: str) -> bool:
@@ -497,7 +497,7 @@ def _by_name(target: Target, text: str) -> bool:
 
 
 class ForgetForgetsTheBatch(Engine):
-    """The day is taken out of the ledger, so that a replay brings it back."""
+    """The day is removed from the ledger, so that a replay brings it back."""
 
     def forget(self, namespace: str, target: Target, call: Call) -> int:
         before = dict(self._store._db.execute("SELECT day_index, frames FROM days WHERE namespace = ?", (namespace,)))

@@ -65,7 +65,7 @@ class NearNamesInOneFile(SoundMemory):
 
 
 class LosesOnRestart(DayStore):
-    """Keeps a part of what it took in until its process ends."""
+    """Keeps a part of what it ingested until its process ends."""
 
     def __init__(self, data_dir: Path) -> None:
         super().__init__(data_dir)
@@ -99,7 +99,7 @@ def with_turns(day: Day, turns: Any) -> Day:
 
 
 class Takes(SoundMemory):
-    """Takes in an edited day."""
+    """Ingests an edited day."""
 
     def commit_day(self, namespace: str, day: Day, call: Call) -> Sequence[Notice]:
         return super().commit_day(namespace, self.edit(day), call)
@@ -149,9 +149,9 @@ class FirstContinuationOnly(EditedIngest):
 
 
 class AsciiIndex(SoundMemory):
-    def found(self, namespace: str, query: Query) -> list[Item]:
+    def matches(self, namespace: str, query: Query) -> list[Item]:
         wanted = {*re.findall(r"[a-z0-9_]+", query.text.lower())}
-        return [i for i in super().found(namespace, query) if wanted & {*re.findall(r"[a-z0-9_]+", i.text.lower())}]
+        return [i for i in super().matches(namespace, query) if wanted & {*re.findall(r"[a-z0-9_]+", i.text.lower())}]
 
 
 class EventsLater(CatchesUp):
@@ -169,15 +169,15 @@ class EventsLater(CatchesUp):
 class Labels(SoundMemory):
     """Edits an item of each turn."""
 
-    def found(self, namespace: str, query: Query) -> list[Item]:
-        places = {
+    def matches(self, namespace: str, query: Query) -> list[Item]:
+        positions = {
             turn.turn_id: (day, session, turn)
             for day in self.searched(namespace, query)
             for session in day.sessions
             for turn in session.turns
         }
-        found = super().found(namespace, query)
-        return [self.label(i, namespace, *places[i.turn_ids[0]]) if i.turn_ids else i for i in found]
+        returned = super().matches(namespace, query)
+        return [self.label(i, namespace, *positions[i.turn_ids[0]]) if i.turn_ids else i for i in returned]
 
     def label(self, item: Item, namespace: str, day: Day, session: Session, turn: Turn) -> Item:
         return item
@@ -199,14 +199,14 @@ class NeighboursWords(Labels):
     """Shows the turn before, and does not name it."""
 
     def label(self, item: Item, namespace: str, day: Day, session: Session, turn: Turn) -> Item:
-        place = session.turns.index(turn)
-        return replace(item, text=f"{session.turns[place - 1].text}\n{item.text}") if place else item
+        index = session.turns.index(turn)
+        return replace(item, text=f"{session.turns[index - 1].text}\n{item.text}") if index else item
 
 
 class NeighbourSessionsWords(Labels):
     def label(self, item: Item, namespace: str, day: Day, session: Session, turn: Turn) -> Item:
-        place = day.sessions.index(session)
-        before = day.sessions[place - 1].turns if place else ()
+        index = day.sessions.index(session)
+        before = day.sessions[index - 1].turns if index else ()
         return replace(item, text=f"{before[-1].text}\n{item.text}", turn_ids=()) if before else item
 
 
@@ -263,7 +263,7 @@ class ResetsTheLastDay(DayStore):
 
 
 class Forgets(Engine):
-    """Reads a subject in a way of its own; what is meant by words is told by what it does not fold."""
+    """Reads a subject in a way of its own; by what it does not fold it knows words from a subject."""
 
     def forget(self, namespace: str, target: Target, call: Call) -> int:
         closure = target.says.__closure__
@@ -299,8 +299,8 @@ class ForgetsButCounts(RankedMemory):
         self._counted: dict[str, list[frozenset[str]]] = {}
 
     def commit_day(self, namespace: str, day: Day, call: Call) -> Sequence[Notice]:
-        said = [words_of(turn.text) for session in day.sessions for turn in session.turns]
-        self._counted.setdefault(namespace, []).extend(said)
+        reported = [words_of(turn.text) for session in day.sessions for turn in session.turns]
+        self._counted.setdefault(namespace, []).extend(reported)
         return super().commit_day(namespace, day, call)
 
     def corpus(self, namespace: str, query: Query) -> list[frozenset[str]]:
@@ -311,7 +311,7 @@ class ForgetsButCounts(RankedMemory):
 
 
 class Prompts(Servicer):
-    """Asks the reader about something else than was found or asked."""
+    """Asks the reader about something else than was returned or asked."""
 
     def __init__(self, engine: Engine) -> None:
         super().__init__(engine)
@@ -464,9 +464,9 @@ class LogsTokens(Servicer):
 
 
 class PrefersEvidence(SoundMemory):
-    def found(self, namespace: str, query: Query) -> list[Item]:
+    def matches(self, namespace: str, query: Query) -> list[Item]:
         named = query.evidence.session_ids if query.evidence is not None else ()
-        return sorted(super().found(namespace, query), key=lambda item: not set(item.session_ids) & set(named))
+        return sorted(super().matches(namespace, query), key=lambda item: not set(item.session_ids) & set(named))
 
 
 class AnswersByEvidence(LetsEvidenceIn):
@@ -476,8 +476,8 @@ class AnswersByEvidence(LetsEvidenceIn):
 
 
 class ScoresByTheClock(RankedMemory):
-    def found(self, namespace: str, query: Query) -> list[Item]:
-        return [replace(i, score=i.score + time.monotonic() % 1 * 10) for i in super().found(namespace, query)]
+    def matches(self, namespace: str, query: Query) -> list[Item]:
+        return [replace(i, score=i.score + time.monotonic() % 1 * 10) for i in super().matches(namespace, query)]
 
 
 class Flaps(health.HealthServicer):  # type: ignore[misc]  # grpc_health comes without types
@@ -500,29 +500,29 @@ class Breach:
 
 
 BREACHES: dict[str, Breach] = {
-    "restart: mojibake": Breach(Parts(memory=Mojibake), "life.again", "other items are found"),
-    "restart: items doubled": Breach(Parts(memory=DoubledByRestart), "life.again", "other items are found"),
+    "restart: mojibake": Breach(Parts(memory=Mojibake), "life.again", "other items are returned"),
+    "restart: items doubled": Breach(Parts(memory=DoubledByRestart), "life.again", "other items are returned"),
     "restart: empty days lost": Breach(Parts(store=LosesOnRestart), "life.again", "after SIGKILL"),
-    "restart: day 10 before day 2": Breach(Parts(memory=DaysByName), "life.again", "other items are found"),
+    "restart: day 10 before day 2": Breach(Parts(memory=DaysByName), "life.again", "other items are returned"),
     "restart: near names in one file": Breach(Parts(memory=NearNamesInOneFile), "life.again", "after SIGKILL"),
     "restart: first day in memory": Breach(Parts(store=FirstDayInMemoryOnly), "life.again", "after SIGKILL"),
-    "an index of ASCII": Breach(Parts(memory=AsciiIndex), "life.told", "what is said in"),
-    "text above 64 KiB": Breach(Parts(memory=CutsAt64KiB), "life.told", "the end of a text of"),
-    "turns of one time": Breach(Parts(memory=OneTurnATime), "life.told", "turns that are said at one time"),
-    "more than 100 turns": Breach(Parts(memory=FirstHundredTurns), "life.told", "a turn behind a hundred others"),
-    "more than 50 events": Breach(Parts(memory=FirstFiftyEvents), "life.told", "an event behind many"),
-    "later frames": Breach(Parts(engine=FirstContinuationOnly), "life.told", "a turn behind a hundred others"),
-    "late events": Breach(Parts(memory=EventsLater), "life.told", "left for later"),
+    "an index of ASCII": Breach(Parts(memory=AsciiIndex), "life.ingested", "turns in"),
+    "text above 64 KiB": Breach(Parts(memory=CutsAt64KiB), "life.ingested", "the end of a text of"),
+    "turns of one time": Breach(Parts(memory=OneTurnATime), "life.ingested", "turns of one time"),
+    "more than 100 turns": Breach(Parts(memory=FirstHundredTurns), "life.ingested", "a turn behind a hundred others"),
+    "more than 50 events": Breach(Parts(memory=FirstFiftyEvents), "life.ingested", "an event behind many"),
+    "later frames": Breach(Parts(engine=FirstContinuationOnly), "life.ingested", "a turn behind a hundred others"),
+    "late events": Breach(Parts(memory=EventsLater), "life.ingested", "left for later"),
     "wrong hour": Breach(Parts(memory=HourOfItsOwn), "life.sources", "has the time"),
     "wrong day": Breach(Parts(memory=NextDay), "life.sources", "has the time"),
     "neighbour's words": Breach(Parts(memory=NeighboursWords), "life.sources", "holds the turn"),
     "words of a neighbour session": Breach(Parts(memory=NeighbourSessionsWords), "life.sources", "of the session"),
     "every session is a source": Breach(Parts(memory=EverySession), "life.sources", "holds no word of"),
     "a later name": Breach(Parts(memory=LaterName), "life.sources", "took no part under that name"),
-    "wrong speaker": Breach(Parts(memory=WrongSpeaker), "life.sources", "said it"),
+    "wrong speaker": Breach(Parts(memory=WrongSpeaker), "life.sources", "the speaker is"),
     "turn ids without case": Breach(Parts(memory=TurnIdsFolded), "life.sources", "of which it holds no word"),
     "session ids without case": Breach(Parts(memory=SessionIdsFolded), "life.sources", "holds no word of"),
-    "batch ids without case": Breach(Parts(store=BatchIdsFolded), "life.told", "batch"),
+    "batch ids without case": Breach(Parts(store=BatchIdsFolded), "life.ingested", "batch"),
     "Reset of the last day": Breach(Parts(store=ResetsTheLastDay), "life.again", "that was reset"),
     "Forget by a wild card": Breach(Parts(engine=ForgetsByPattern), "life.forget", "only resembles"),
     "Forget by an expression": Breach(Parts(engine=ForgetsByRegularExpression), "life.forget", "belongs to"),
@@ -544,4 +544,4 @@ BREACHES: dict[str, Breach] = {
     "a clock in the scores": Breach(Parts(memory=ScoresByTheClock), "idn.scores", "a clock or chance"),
     "two calls of the reader": Breach(Parts(servicer=AsksTwice), "ans.streams", "asked 2 times"),
 }
-"""By kind. A clock and a second call were found before, and told as something else."""
+"""By kind. A clock and a second call failed before, with another message."""

@@ -34,14 +34,14 @@ class FoldsNames(SoundMemory):
 
 
 class NormalisesText(SoundMemory):
-    def found(self, namespace: str, query: Query) -> list[Item]:
-        items = super().found(namespace, query)
+    def matches(self, namespace: str, query: Query) -> list[Item]:
+        items = super().matches(namespace, query)
         return [replace(item, text=unicodedata.normalize("NFC", item.text).strip()) for item in items]
 
 
 class DropsEmoji(SoundMemory):
-    def found(self, namespace: str, query: Query) -> list[Item]:
-        items = super().found(namespace, query)
+    def matches(self, namespace: str, query: Query) -> list[Item]:
+        items = super().matches(namespace, query)
         return [replace(item, text="".join(c for c in item.text if ord(c) < 0x10000)) for item in items]
 
 
@@ -52,8 +52,8 @@ class CatchesUp(SoundMemory):
         super().__init__()
         self.left: list[Callable[[], object]] = []
 
-    def found(self, namespace: str, query: Query) -> list[Item]:
-        items = super().found(namespace, query)
+    def matches(self, namespace: str, query: Query) -> list[Item]:
+        items = super().matches(namespace, query)
         while self.left:
             self.left.pop(0)()
         return items
@@ -81,7 +81,7 @@ class LastSessionLater(CatchesUp):
 
 
 class EmptySearch(SoundMemory):
-    def found(self, namespace: str, query: Query) -> list[Item]:
+    def matches(self, namespace: str, query: Query) -> list[Item]:
         return []
 
 
@@ -93,8 +93,8 @@ class TimeTravelSeesAll(SoundMemory):
 class MutableSearch(SoundMemory):
     searches = 0
 
-    def found(self, namespace: str, query: Query) -> list[Item]:
-        items = super().found(namespace, query)
+    def matches(self, namespace: str, query: Query) -> list[Item]:
+        items = super().matches(namespace, query)
         self.searches += 1
         cut = self.searches % len(items) if items else 0
         return items[cut:] + items[:cut]
@@ -102,23 +102,23 @@ class MutableSearch(SoundMemory):
 
 class IgnoresMaxItems(SoundMemory):
     def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
-        return fit_ranked(self.found(namespace, query), None, query.max_context_tokens)
+        return fit_ranked(self.matches(namespace, query), None, query.max_context_tokens)
 
 
 class IgnoresBudget(SoundMemory):
     def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
-        return fit_ranked(self.found(namespace, query), query.max_items, None)
+        return fit_ranked(self.matches(namespace, query), query.max_items, None)
 
 
 class NoSources(SoundMemory):
-    def found(self, namespace: str, query: Query) -> list[Item]:
-        return [replace(item, session_ids=(), turn_ids=()) for item in super().found(namespace, query)]
+    def matches(self, namespace: str, query: Query) -> list[Item]:
+        return [replace(item, session_ids=(), turn_ids=()) for item in super().matches(namespace, query)]
 
 
 class CountsLetters(SoundMemory):
     def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
         kept: list[Item] = []
-        for item in self.found(namespace, query)[: query.max_items]:
+        for item in self.matches(namespace, query)[: query.max_items]:
             if (
                 query.max_context_tokens
                 and sum(len(each.text) for each in (*kept, item)) > 4 * query.max_context_tokens
@@ -131,7 +131,7 @@ class CountsLetters(SoundMemory):
 class RoundsTokensDown(SoundMemory):
     def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
         kept: list[Item] = []
-        for item in self.found(namespace, query)[: query.max_items or None]:
+        for item in self.matches(namespace, query)[: query.max_items or None]:
             used = sum(len(each.text.encode()) // 4 for each in (*kept, item))
             if query.max_context_tokens and used > query.max_context_tokens:
                 break
@@ -140,15 +140,15 @@ class RoundsTokensDown(SoundMemory):
 
 
 class NamesNeighbours(SoundMemory):
-    def found(self, namespace: str, query: Query) -> list[Item]:
+    def matches(self, namespace: str, query: Query) -> list[Item]:
         before = {
-            turn.turn_id: session.turns[place - 1].turn_id
+            turn.turn_id: session.turns[index - 1].turn_id
             for day in self.searched(namespace, query)
             for session in day.sessions
-            for place, turn in enumerate(session.turns)
+            for index, turn in enumerate(session.turns)
         }
-        found = super().found(namespace, query)
-        return [replace(item, turn_ids=tuple(before[turn] for turn in item.turn_ids)) for item in found]
+        returned = super().matches(namespace, query)
+        return [replace(item, turn_ids=tuple(before[turn] for turn in item.turn_ids)) for item in returned]
 
 
 class HangsOnStrangers(SoundMemory):
@@ -160,10 +160,10 @@ class HangsOnStrangers(SoundMemory):
 
 
 class UsesEvidence(SoundMemory):
-    def found(self, namespace: str, query: Query) -> list[Item]:
-        items = super().found(namespace, replace(query, text=f"{query.text} canoe"))
+    def matches(self, namespace: str, query: Query) -> list[Item]:
+        items = super().matches(namespace, replace(query, text=f"{query.text} canoe"))
         if query.evidence is None:
-            return super().found(namespace, query)
+            return super().matches(namespace, query)
         return [item for item in items if set(item.session_ids) & set(query.evidence.session_ids)]
 
 

@@ -45,14 +45,14 @@ def hide_removed_namespaces(*, but_the_last_day: bool = False) -> None:
                 db.execute("DELETE FROM days WHERE namespace = ? AND day_index = ?", (namespace, last))
         removed.add(namespace)
 
-    def anew(self: DayStore, received: ReceivedDay) -> None:
+    def again(self: DayStore, received: ReceivedDay) -> None:
         if received.namespace in removed:
             remove(self, received.namespace)
             removed.discard(received.namespace)
         commit(self, received)
 
     DayStore.last_day = hidden  # type: ignore[method-assign]
-    DayStore.commit = anew  # type: ignore[method-assign]
+    DayStore.commit = again  # type: ignore[method-assign]
     DayStore.remove = remembered  # type: ignore[method-assign]
 
 

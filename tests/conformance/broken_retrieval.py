@@ -33,10 +33,10 @@ class RankedMemory(SoundMemory):
         return [Passage(item, words_of(item.text)) for day in self.searched(namespace, query) for item in items_of(day)]
 
     def corpus(self, namespace: str, query: Query) -> list[frozenset[str]]:
-        """What the frequency of words is taken from."""
+        """What the frequency of words is computed from."""
         return [passage.words for passage in self.passages(namespace, query)]
 
-    def found(self, namespace: str, query: Query) -> list[Item]:
+    def matches(self, namespace: str, query: Query) -> list[Item]:
         wanted = words_of(query.text)
         corpus = self.corpus(namespace, query)
         seen = Counter(word for words in corpus for word in words & wanted)
@@ -52,21 +52,21 @@ class RankedMemory(SoundMemory):
 
 
 class WorstFirst(RankedMemory):
-    def found(self, namespace: str, query: Query) -> list[Item]:
-        return super().found(namespace, query)[::-1]
+    def matches(self, namespace: str, query: Query) -> list[Item]:
+        return super().matches(namespace, query)[::-1]
 
 
 class ScoresAreDistances(RankedMemory):
-    def found(self, namespace: str, query: Query) -> list[Item]:
-        return [replace(item, score=1 / (1 + item.score)) for item in super().found(namespace, query)]
+    def matches(self, namespace: str, query: Query) -> list[Item]:
+        return [replace(item, score=1 / (1 + item.score)) for item in super().matches(namespace, query)]
 
 
 class KeepsTheWorst(RankedMemory):
     """Shown best first, but what a bound leaves is the end of the list."""
 
     def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
-        found = self.found(namespace, query)
-        return fit_ranked(found[-query.max_items :] if query.max_items else found, None, query.max_context_tokens)
+        returned = self.matches(namespace, query)
+        return fit_ranked(returned[-query.max_items :] if query.max_items else returned, None, query.max_context_tokens)
 
 
 class RoundsKDown(RankedMemory):
@@ -74,13 +74,13 @@ class RoundsKDown(RankedMemory):
 
     def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
         bound = query.max_items if query.max_items is None or query.max_items < 2 else query.max_items // 2 * 2
-        return fit_ranked(self.found(namespace, query), bound, query.max_context_tokens)
+        return fit_ranked(self.matches(namespace, query), bound, query.max_context_tokens)
 
 
 class BudgetIsOneTooSmall(RankedMemory):
     def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
         bound = None if query.max_context_tokens is None else max(1, query.max_context_tokens - 1)
-        return fit_ranked(self.found(namespace, query), query.max_items, bound)
+        return fit_ranked(self.matches(namespace, query), query.max_items, bound)
 
 
 # ------------------------------------------------------------------ what is lost
@@ -89,7 +89,7 @@ class BudgetIsOneTooSmall(RankedMemory):
 class Loses(RankedMemory):
     """Keeps a part of each day."""
 
-    def keeps(self, place: int, turns: int, text: str) -> bool:
+    def keeps(self, index: int, turns: int, text: str) -> bool:
         return True
 
     def searched(self, namespace: str, query: Query) -> list[Day]:
@@ -104,22 +104,22 @@ class Loses(RankedMemory):
 
 
 class LosesTheFirstTurn(Loses):
-    def keeps(self, place: int, turns: int, text: str) -> bool:
-        return turns < 8 or place > 0
+    def keeps(self, index: int, turns: int, text: str) -> bool:
+        return turns < 8 or index > 0
 
 
 class LosesTheLastTurn(Loses):
-    def keeps(self, place: int, turns: int, text: str) -> bool:
-        return turns < 8 or place < turns - 1
+    def keeps(self, index: int, turns: int, text: str) -> bool:
+        return turns < 8 or index < turns - 1
 
 
 class LosesTheMiddle(Loses):
-    def keeps(self, place: int, turns: int, text: str) -> bool:
-        return turns < 20 or place < 8 or place >= turns - 8
+    def keeps(self, index: int, turns: int, text: str) -> bool:
+        return turns < 20 or index < 8 or index >= turns - 8
 
 
 class LosesShortTurns(Loses):
-    def keeps(self, place: int, turns: int, text: str) -> bool:
+    def keeps(self, index: int, turns: int, text: str) -> bool:
         return len(text) >= 12
 
 
@@ -151,11 +151,11 @@ class KeepsTheOwnerOnly(RankedMemory):
 
 
 class LosesRepetitions(RankedMemory):
-    """Text that was said before is taken for a duplicate."""
+    """Text that came before is treated as a duplicate."""
 
-    def found(self, namespace: str, query: Query) -> list[Item]:
+    def matches(self, namespace: str, query: Query) -> list[Item]:
         first: dict[str, Item] = {}
-        for item in sorted(super().found(namespace, query), key=lambda item: item.time):
+        for item in sorted(super().matches(namespace, query), key=lambda item: item.time):
             first.setdefault(item.text, item)
         return sorted(first.values(), key=lambda item: -item.score)
 
@@ -218,14 +218,14 @@ class ForgetsOldNamespaces(RankedMemory):
 
 
 class SharedScratch(RankedMemory):
-    """The result stands in a place that all searches share for a moment."""
+    """The result is in a variable that all searches share for a moment."""
 
     def __init__(self) -> None:
         super().__init__()
         self._result: list[Item] = []
 
     def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
-        self._result = self.found(namespace, query)
+        self._result = self.matches(namespace, query)
         time.sleep(0.0005)
         return fit_ranked(self._result, query.max_items, query.max_context_tokens)
 
@@ -234,18 +234,18 @@ class SharedScratch(RankedMemory):
 
 
 class TimesOfItsOwn(RankedMemory):
-    def found(self, namespace: str, query: Query) -> list[Item]:
-        return [replace(item, time=item.time.replace("T", " ")[:19]) for item in super().found(namespace, query)]
+    def matches(self, namespace: str, query: Query) -> list[Item]:
+        return [replace(item, time=item.time.replace("T", " ")[:19]) for item in super().matches(namespace, query)]
 
 
 class TimesWithoutOffset(RankedMemory):
-    def found(self, namespace: str, query: Query) -> list[Item]:
-        return [replace(item, time=item.time[:19]) for item in super().found(namespace, query)]
+    def matches(self, namespace: str, query: Query) -> list[Item]:
+        return [replace(item, time=item.time[:19]) for item in super().matches(namespace, query)]
 
 
 class ValidBackwards(RankedMemory):
-    def found(self, namespace: str, query: Query) -> list[Item]:
+    def matches(self, namespace: str, query: Query) -> list[Item]:
         return [
             replace(item, valid_from="2025-01-02", valid_until="2025-01-01T23:00:00+00:00")
-            for item in super().found(namespace, query)
+            for item in super().matches(namespace, query)
         ]

@@ -80,11 +80,11 @@ class AcceptsAboveTheLimit(Servicer):
 
 class ResponseTooLarge(Servicer):
     def search(self, request: pb.SearchRequest, context: grpc.ServicerContext) -> pb.SearchResponse:
-        _, found = self._find(request, Call(context, _models(request, "model_access", context)))
+        _, returned = self._find(request, Call(context, _models(request, "model_access", context)))
         response = pb.SearchResponse(
-            visible_through_day=found.visible_through_day, notices=wire_notices(found.result.notices)
+            visible_through_day=returned.visible_through_day, notices=wire_notices(returned.result.notices)
         )
-        for item in found.result.items:
+        for item in returned.result.items:
             put_item(response, item)
         return response
 
@@ -195,7 +195,7 @@ class AnswerIgnoresBounds(Servicer):
 
 
 class PromptIgnoresBounds(Servicer):
-    """Retrieved is what was asked for; the prompt is made from everything that was found."""
+    """Retrieved is what was asked for; the prompt is made from everything that was returned."""
 
     def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Iterator[pb.AnswerEvent]:
         bounded = pb.SearchRequest()
@@ -203,9 +203,9 @@ class PromptIgnoresBounds(Servicer):
         request.search.max_items = request.search.max_context_tokens = 0
         for event in super().answer(request, context):
             if event.HasField("retrieved"):
-                _, found = self._find(bounded, Call(context, _models(bounded, "model_access", context)))
-                event.retrieved.CopyFrom(pb.Retrieved(visible_through_day=found.visible_through_day))
-                put_items(event.retrieved, found.result.items)
+                _, returned = self._find(bounded, Call(context, _models(bounded, "model_access", context)))
+                event.retrieved.CopyFrom(pb.Retrieved(visible_through_day=returned.visible_through_day))
+                put_items(event.retrieved, returned.result.items)
             yield event
 
 

@@ -33,7 +33,7 @@ WORD = re.compile(r"\w+")
 
 
 class SoundMemory(Memory):
-    """Returns every turn that shares a word with the question, as it was said, latest day last."""
+    """Returns every turn that shares a word with the question, unchanged, latest day last."""
 
     def __init__(self) -> None:
         self.days: dict[str, list[Day]] = {}
@@ -60,7 +60,7 @@ class SoundMemory(Memory):
         """The days that a question may see."""
         return [day for day in self.days.get(namespace, []) if day.index <= query.as_of_day]
 
-    def found(self, namespace: str, query: Query) -> list[Item]:
+    def matches(self, namespace: str, query: Query) -> list[Item]:
         """The turns and events that share a word with the question."""
         wanted = set(WORD.findall(query.text.lower()))
         return [
@@ -71,21 +71,21 @@ class SoundMemory(Memory):
         ]
 
     def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
-        return fit_ranked(self.found(namespace, query), query.max_items, query.max_context_tokens)
+        return fit_ranked(self.matches(namespace, query), query.max_items, query.max_context_tokens)
 
     def forget(self, namespace: str) -> None:
         self.days.pop(namespace, None)
 
 
 def items_of(day: Day) -> list[Item]:
-    """What was said and what happened, as items."""
-    said = [
+    """Turns and events, as items."""
+    reported = [
         Item(turn.text, 1.0, (session.session_id,), (turn.turn_id,), turn.said_at.isoformat())
         for session in day.sessions
         for turn in session.turns
         if turn.text
     ]
-    return [*said, *(Item(event.text, 1.0, (), (), event.happened_at.isoformat()) for event in day.events)]
+    return [*reported, *(Item(event.text, 1.0, (), (), event.happened_at.isoformat()) for event in day.events)]
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ def restartable(argv: Sequence[str], folder: Path) -> Iterator[Restartable]:
     command = [*argv, "--listen", address, "--data-dir", str(data)]
     state.write_text(json.dumps({"argv": command, "log": str(folder / "log")}), encoding="utf-8")
     backend = Restartable(address, state)
-    # In a process of its own, so that the backend is nobody's child and is not waited for here.
+    # In a process of its own, so that the backend is no child of a test and is not waited for here.
     subprocess.run(shlex.split(backend.restart_command), check=True, timeout=30)
     try:
         give_up_at = time.monotonic() + START_TIMEOUT_S

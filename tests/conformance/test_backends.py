@@ -1,4 +1,4 @@
-"""Our own backends pass the suite by their address alone, through the command, and a killed one is found out or not."""
+"""Our own backends pass the suite by their address alone, through the command, and a killed one is detected or not."""
 
 from __future__ import annotations
 

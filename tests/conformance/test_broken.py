@@ -35,7 +35,7 @@ def hold_to_spec(parts: Parts, data_dir: Path, row: dict[str, Any]) -> SuiteResu
     """A run of the suite with the waits of a near and fast backend."""
     served = Served(parts, data_dir)
     patience = Patience(
-        settle_s=row.get("settle_s", 0.1),
+        retry_s=row.get("retry_s", 0.1),
         linger_s=0.2,
         hold_s=row.get("hold_s", 5.0),
         deadline_s=row.get("deadline_s", 0.2),

@@ -97,7 +97,7 @@ def test_a_token_is_sent_and_its_absence_is_tested(
 
 def test_junit_of_a_failure_says_what_was_seen(tmp_path: Path) -> None:
     class Silent(SoundMemory):
-        def found(self, namespace: str, query: object) -> list[object]:  # type: ignore[override]
+        def matches(self, namespace: str, query: object) -> list[object]:  # type: ignore[override]
             return []
 
     served = Served(Parts(memory=Silent), tmp_path / "data")
@@ -106,10 +106,10 @@ def test_junit_of_a_failure_says_what_was_seen(tmp_path: Path) -> None:
     finally:
         served.stop()
     write_junit(result, tmp_path / "report.xml")
-    found, skipped = ElementTree.parse(tmp_path / "report.xml").getroot().findall("testcase")
-    failure = found.find("failure")
+    returned, skipped = ElementTree.parse(tmp_path / "report.xml").getroot().findall("testcase")
+    failure = returned.find("failure")
     assert failure is not None
-    assert "is not found" in failure.attrib["message"]
+    assert "is not returned" in failure.attrib["message"]
     assert skipped.find("skipped") is not None
 
 
@@ -158,7 +158,7 @@ def test_a_response_that_the_suite_cannot_read_is_a_failed_check_that_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def unread(_: BackendUnderTest) -> None:
-        raise ValueError("nobody thought of that")
+        raise ValueError("not foreseen")
 
     odd = Check("src.odd", ("SRC-1",), "odd", unread)
     unsure = Check("src.unsure", ("SRC-1",), "unsure", lambda _: None, applies=lambda _: os.environ["NO_SUCH_THING_1"])
@@ -170,8 +170,8 @@ def test_a_response_that_the_suite_cannot_read_is_a_failed_check_that_says_why(
     finally:
         served.stop()
     assert [each.status for each in result.results] == ["failed", "failed", "passed"]
-    said = result.results[0].message
-    assert said.startswith("the suite could not read the response: ValueError: nobody thought of that (test_command.")
+    reported = result.results[0].message
+    assert reported.startswith("the suite could not read the response: ValueError: not foreseen (test_command.")
     assert "KeyError: 'NO_SUCH_THING_1'" in result.results[1].message
 
 

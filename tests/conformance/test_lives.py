@@ -25,7 +25,7 @@ def lived(parts: Parts, folder: Path, *only: str, size: LifeSize = SMALL) -> Sui
     """A run of a small life, with a restart."""
     log = folder / "log"
     log.write_text("listening\n", encoding="utf-8")
-    patience = Patience(settle_s=0.2, hold_s=0.5)
+    patience = Patience(retry_s=0.2, hold_s=0.5)
     settings = Settings(timeout_s=10.0, start_s=0.5, patience=patience, log=log, life_size=size)
     served = Served(parts, folder)
     try:
@@ -46,5 +46,5 @@ def test_a_breach_fails_its_check_by_name(kind: str, tmp_path: Path) -> None:
     breach = BREACHES[kind]
     only = ("ans.streams", breach.check) if breach.check == "sec.log" else (breach.check,)
     result = lived(breach.parts, tmp_path, *only, size=NEEDS.get(kind, SMALL))
-    told = {each.check.check_id: each.message for each in result.results if each.status == "failed"}
-    assert breach.says in told.get(breach.check, ""), told
+    ingested = {each.check.check_id: each.message for each in result.results if each.status == "failed"}
+    assert breach.says in ingested.get(breach.check, ""), ingested

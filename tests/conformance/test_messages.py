@@ -1,4 +1,4 @@
-"""What a vendor is told leads to the fault: the mistake in a digest, what is not there yet, a limit however spelled."""
+"""Messages lead a vendor to the fault: the mistake in a digest, what is not there yet, a limit however spelled."""
 
 from __future__ import annotations
 
@@ -75,18 +75,18 @@ def test_the_table_is_that_of_the_contract() -> None:
 def test_a_known_mistake_of_the_digest_is_named_once(mistake: str, tmp_path: Path) -> None:
     parts = Parts(engine=engine_that_hashes(FAULTS[mistake]))
     days = ("ing.replay", "ing.offsets", "src.finds", "txt.any-year", "mod.without-access")
-    told = failures(held(parts, tmp_path, *days))
-    assert set(told) == {"dig.gate"}
+    ingested = failures(held(parts, tmp_path, *days))
+    assert set(ingested) == {"dig.gate"}
     # Some mistakes make the same bytes of the smallest day that shows them.
-    assert mistake in told["dig.gate"] or "absent" in mistake or "sorted" in mistake or "normalised" in mistake
-    assert "the first byte that differs is" in told["dig.gate"]
-    assert "of digest.v1.json; expected encoding: 0000" in told["dig.gate"]
+    assert mistake in ingested["dig.gate"] or "absent" in mistake or "sorted" in mistake or "normalised" in mistake
+    assert "the first byte that differs is" in ingested["dig.gate"]
+    assert "of digest.v1.json; expected encoding: 0000" in ingested["dig.gate"]
 
 
 def test_a_mistake_made_elsewhere_is_named_too(tmp_path: Path) -> None:
-    told = failures(held(Parts(engine=SortsSessions), tmp_path, "dig.gate"))
-    assert "sorted by id, not in the order of the wire" in told["dig.gate"]
-    assert "the vector order_of_the_wire" in told["dig.gate"]
+    ingested = failures(held(Parts(engine=SortsSessions), tmp_path, "dig.gate"))
+    assert "sorted by id, not in the order of the wire" in ingested["dig.gate"]
+    assert "the vector order_of_the_wire" in ingested["dig.gate"]
 
 
 class NothingButIngest(Servicer):
@@ -113,8 +113,8 @@ def test_of_a_long_stack_the_line_that_says_what_happened_is_told(tmp_path: Path
     stack = [f"\t/src/server/handler_{number}.go:{number} +0x98" for number in range(40)]
     log = tmp_path / "log"
     log.write_text("\n".join(["listening", "panic: index out of range [3] with length 3", "", *stack]))
-    told = _last_words(log)
-    assert told == f"; last in its log: panic: index out of range [3] with length 3 | … | {stack[-1].strip()}"
+    ingested = _last_words(log)
+    assert ingested == f"; last in its log: panic: index out of range [3] with length 3 | … | {stack[-1].strip()}"
     log.write_text("\n".join(["an error of yesterday", *["taking in a day"] * 400]))
     assert "yesterday" not in _last_words(log)
 
@@ -167,12 +167,12 @@ def test_a_backend_of_one_zero_passes(tmp_path: Path) -> None:
 
 def test_failures_of_one_cause_are_told_together(tmp_path: Path) -> None:
     class Finds(SoundMemory):
-        def found(self, namespace: str, query: object) -> list[Item]:
+        def matches(self, namespace: str, query: object) -> list[Item]:
             return []
 
     result = held(Parts(memory=Finds), tmp_path / "data", "ing.empty-day", "ing.replay", "ing.day-order", "ing.retry")
     assert len(failures(result)) == 4
     assert shared_causes(result) == [
-        "4 failures say the same, the first ing.empty-day: … was committed, but is not found (no items)"
+        "4 failures say the same, the first ing.empty-day: … was committed, but is not returned (no items)"
     ]
     assert shared_causes(held(Parts(), tmp_path / "sound", "ing.empty-day")) == []

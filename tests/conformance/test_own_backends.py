@@ -44,19 +44,19 @@ def test_a_backend_that_is_added_is_held_in_the_ways_that_its_manifest_names(tmp
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "ingested"),
     [
         ("memobase+nothing", "memobase+nothing: expected one of memobase+double"),
         ("bm25+double", "bm25+double: expected one of bm25"),
-        ("nobody", "--backend nobody: no backend of this name"),
+        ("stranger", "--backend stranger: no backend of this name"),
         ("127.0.0.1:1", "127.0.0.1:1: expected a backend that can be started"),
     ],
 )
-def test_a_name_that_means_nothing_is_one_line(capsys: pytest.CaptureFixture[str], name: str, told: str) -> None:
+def test_a_name_that_means_nothing_is_one_line(capsys: pytest.CaptureFixture[str], name: str, ingested: str) -> None:
     assert script.main([name]) == 2
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
-    assert err.startswith(f"error: {told}")
+    assert err.startswith(f"error: {ingested}")
 
 
 def test_without_names_a_backend_without_its_environment_is_left_out_and_by_name_it_is_made(
@@ -81,9 +81,9 @@ def test_without_names_a_backend_without_its_environment_is_left_out_and_by_name
 
 
 def test_the_time_of_each_is_told_and_too_long_a_one_is_a_warning() -> None:
-    told = script.times({"bm25": 6.04, "memobase+double": 120.0, "slow": 120.1})
-    assert told[-1] == "warning: slow took 120.1 s, above 120 s"
-    assert [line.split() for line in told[-4:-1]] == [
+    ingested = script.times({"bm25": 6.04, "memobase+double": 120.0, "slow": 120.1})
+    assert ingested[-1] == "warning: slow took 120.1 s, above 120 s"
+    assert [line.split() for line in ingested[-4:-1]] == [
         ["bm25", "6.0", "s", "below", "120", "s"],
         ["memobase+double", "120.0", "s", "below", "120", "s"],
         ["slow", "120.1", "s", "above", "120", "s"],
@@ -126,11 +126,11 @@ COMPOSE_FILES = backend_folders.compose_files(with_environments=True)
 
 @pytest.mark.parametrize("name", COMPOSE_FILES)
 def test_a_compose_file_runs_the_backend_under_its_name(name: str) -> None:
-    """The harness is told of it by a variable of its own, and of a diagnostic, that it is one."""
+    """The harness learns of it by a variable of its own, and of a diagnostic, that it is one."""
     services = yaml.safe_load(COMPOSE_FILES[name].read_text(encoding="utf-8"))["services"]
     assert "build" in services[name]
-    told = services["harness"]["environment"]
-    assert told[f"MEMARENA_BACKEND_{name.upper()}"] == f"{name}={name}:50051"
+    ingested = services["harness"]["environment"]
+    assert ingested[f"MEMARENA_BACKEND_{name.upper()}"] == f"{name}={name}:50051"
     backend = choose_backend(name)
     assert isinstance(backend, LaunchableBackend)
-    assert told.get(f"MEMARENA_DIAGNOSTIC_{name.upper()}") == (name if backend.diagnostic else None)
+    assert ingested.get(f"MEMARENA_DIAGNOSTIC_{name.upper()}") == (name if backend.diagnostic else None)

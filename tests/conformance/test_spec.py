@@ -57,7 +57,7 @@ def test_every_required_field_of_the_contract_is_taken_away_once() -> None:
 def required_below(fields: Mapping[str, FieldDescriptor], prefix: str = "", depth: int = 0) -> set[str]:
     """Paths of REQUIRED strings, enums and messages, by the comments of the proto file."""
     source = (ROOT / "proto" / "memarena" / "v1" / "memory_backend.proto").read_text(encoding="utf-8")
-    found: set[str] = set()
+    returned: set[str] = set()
     for field in fields.values():
         assert field.containing_type is not None
         body = re.search(rf"\nmessage {field.containing_type.name} \{{(.*?)\n\}}", source, re.DOTALL)
@@ -66,7 +66,7 @@ def required_below(fields: Mapping[str, FieldDescriptor], prefix: str = "", dept
         path = f"{prefix}{field.name}"
         numeric = field.cpp_type not in (field.CPPTYPE_STRING, field.CPPTYPE_ENUM, field.CPPTYPE_MESSAGE)
         if comment is not None and "REQUIRED" in comment[1] and not numeric:
-            found.add(path)
+            returned.add(path)
         if field.message_type is not None and depth < 4:
-            found |= required_below(field.message_type.fields_by_name, f"{path}.", depth + 1)
-    return found
+            returned |= required_below(field.message_type.fields_by_name, f"{path}.", depth + 1)
+    return returned

@@ -47,8 +47,8 @@ main()
 
 def blocks(kind: str = "sh") -> list[str]:
     """Fenced blocks of the guide, without the blanks that they are indented by."""
-    found = re.findall(r"^( *)```(\w*)[^\n]*\n(.*?)^ *```$", GUIDE, re.MULTILINE | re.DOTALL)
-    return [re.sub(rf"^{indent}", "", body, flags=re.MULTILINE) for indent, of, body in found if of == kind]
+    returned = re.findall(r"^( *)```(\w*)[^\n]*\n(.*?)^ *```$", GUIDE, re.MULTILINE | re.DOTALL)
+    return [re.sub(rf"^{indent}", "", body, flags=re.MULTILINE) for indent, of, body in returned if of == kind]
 
 
 def step(number: int) -> str:
@@ -122,8 +122,8 @@ def walk(tmp_path: Path) -> Iterator[Walk]:
 
 
 def test_each_step_ends_with_a_command_that_passes(walk: Walk) -> None:
-    said = {number: re.findall(r"--only ([a-z.]+)", step(number)) for number in (2, 3, 4, 5)}
-    assert said == {
+    reported = {number: re.findall(r"--only ([a-z.]+)", step(number)) for number in (2, 3, 4, 5)}
+    assert reported == {
         2: ["dsc", "hlt"],
         3: ["dig.gate"],
         4: ["ing", "dig", "rst"],
@@ -132,10 +132,10 @@ def test_each_step_ends_with_a_command_that_passes(walk: Walk) -> None:
     whole = next(line for line in step(2).splitlines() if "memarena conformance" in line).strip().strip("`")
     for number in (2, 3, 4):
         walk.begin(4 if number == 3 else number)
-        flags = " ".join(f"--only {each}" for each in said[number])
-        told = walk.run(f"{whole.split(' --only')[0]} {flags}")
-        assert "FAIL" not in told
-        assert " 0 failed" in told and " passed" in told
+        flags = " ".join(f"--only {each}" for each in reported[number])
+        ingested = walk.run(f"{whole.split(' --only')[0]} {flags}")
+        assert "FAIL" not in ingested
+        assert " 0 failed" in ingested and " passed" in ingested
 
 
 def test_it_is_found_by_its_manifest_and_measured(walk: Walk, tmp_path: Path) -> None:
@@ -149,11 +149,11 @@ def test_it_is_found_by_its_manifest_and_measured(walk: Walk, tmp_path: Path) ->
         (vendor / name).chmod(0o755)
     named = re.search(r'MEMARENA_BACKENDS="\$PWD/(\w+)"', manifest)
     assert named is not None
-    found = {"MEMARENA_BACKENDS": str(tmp_path / named[1])}
-    assert "backend mine" in walk.run("memarena doctor", **found)
+    returned = {"MEMARENA_BACKENDS": str(tmp_path / named[1])}
+    assert "backend mine" in walk.run("memarena doctor", **returned)
     start, measure, report = blocks()[-1].splitlines()
     assert start.startswith("./my-backend --listen 127.0.0.1:50051")
     assert measure.startswith("memarena run --dataset tests/data/example --backend mine=")
     first = measure.replace("tests/data/example", str(EXAMPLE)).replace("mine=127.0.0.1:50051", "mine")
-    walk.run(f"{first} --limit 2 --floor-samples 0", **found)
+    walk.run(f"{first} --limit 2 --floor-samples 0", **returned)
     assert "mine" in walk.run(report)

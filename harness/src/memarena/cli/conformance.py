@@ -55,7 +55,7 @@ def conformance(
         ),
     ] = None,
     log: Annotated[
-        Path | None, typer.Option(help="File that the backend logs to: its last lines are told if it dies.")
+        Path | None, typer.Option(help="File that the backend logs to: its last lines are shown if it dies.")
     ] = None,
     tls_ca: Annotated[Path | None, typer.Option(help="PEM file: connect by TLS with these roots.")] = None,
     token_env: Annotated[

@@ -32,7 +32,7 @@ T = TypeVar("T")
 class Patience:
     """Seconds that a check waits for what may take a moment."""
 
-    settle_s: float = 5.0
+    retry_s: float = 5.0
     """For what must come to rest: a cancelled call, a namespace that was busy."""
     linger_s: float = 1.0
     """For what must not come: a model call after the return of the call that it belongs to."""
@@ -46,7 +46,7 @@ class Patience:
 
 @dataclass(frozen=True)
 class FirstLife:
-    """The life that the first Ingest of a run began; it outlives the check that told it."""
+    """The life that the first Ingest of a run began; it outlives the check that ingested it."""
 
     ns: NamespaceFixture
     frames: list[pb.IngestRequest]
@@ -66,7 +66,7 @@ class BackendUnderTest:
     cell_access: Access | None = None
     """The one access of a backend that cannot pass on a token per call (MOD-8)."""
     digest_is_wrong: bool = False
-    """Found by dig.gate: a sound day that is DATA_LOSS is then its fault, and not told again."""
+    """Found by dig.gate: a sound day that is DATA_LOSS is then its fault, and not reported again."""
     missing_rpcs: frozenset[str] = frozenset()
     """RPCs that are not there yet: what needs them is skipped."""
     seed: int = 0
@@ -102,7 +102,7 @@ class BackendUnderTest:
 
     @property
     def keeps_words(self) -> bool:
-        """Whether words can be found again as they were sent."""
+        """Whether words can be returned again as they were sent."""
         return self.described.retention != pb.RETENTION_EXTRACTED
 
     # ---------------------------------------------------------------- making things
@@ -175,9 +175,9 @@ class BackendUnderTest:
         if rpc in self.missing_rpcs:
             raise SkippedError(f"{rpc} is UNIMPLEMENTED so far")
 
-    def settled(self, call: Callable[[], T]) -> T:
+    def retried(self, call: Callable[[], T]) -> T:
         """The call's result; ABORTED and UNAVAILABLE are tried again for a while, as a caller does (ERR-3)."""
-        deadline = time.monotonic() + self.patience.settle_s
+        deadline = time.monotonic() + self.patience.retry_s
         while True:
             try:
                 return call()
@@ -218,9 +218,9 @@ class NamespaceFixture:
         return fixtures.session(self.backend.new_id(), texts, day=self.last_day + 1 if day is None else day)
 
     def commit(self, frames: Sequence[pb.IngestRequest], deadline_s: float | None = None) -> pb.IngestResponse:
-        """Send a sound day, which must be taken."""
+        """Send a sound day, which must be accepted."""
         try:
-            response = self.backend.settled(lambda: self.backend.ingest(frames, deadline_s))
+            response = self.backend.retried(lambda: self.backend.ingest(frames, deadline_s))
         except RefusedError as error:
             self.skip_for_the_digest(error)
             raise BrokenError(f"a sound day was refused: {error}") from error
@@ -237,7 +237,7 @@ class NamespaceFixture:
             elif frame.HasField("session") and not frame.session.continuation:
                 self.sessions.append(frame.session)
 
-    def tell(self, *facts: Fact, day: int | None = None) -> pb.IngestResponse:
+    def add(self, *facts: Fact, day: int | None = None) -> pb.IngestResponse:
         """Commit a day with a session for each fact."""
         index = self.last_day + 1 if day is None else day
         sessions = [
@@ -260,7 +260,7 @@ class NamespaceFixture:
             requester=pb.Requester(kind=pb.REQUESTER_KIND_OWNER),
         )
         if self.backend.diagnostic:
-            # Newest first, so that a bound on items or tokens leaves the session that was just told.
+            # Newest first, so that a bound on items or tokens leaves the session that was just ingested.
             newest = [session.session_id for session in reversed(self.sessions)]
             request.privileged_evidence.CopyFrom(pb.PrivilegedEvidence(session_ids=newest))
         return request
@@ -273,41 +273,41 @@ class NamespaceFixture:
     def items(
         self, fact: Fact, as_of_day: int | None = None, *, verbatim: bool | None = None
     ) -> Sequence[pb.MemoryItem]:
-        """What is found for a fact's question, which must be something that holds it; by default in its own words
+        """What is returned for a fact's question, which must be something that holds it; by default in its own words
         where words are kept.
         """
         in_words = self.backend.keeps_words if verbatim is None else verbatim
-        deadline = time.monotonic() + self.backend.patience.settle_s
+        deadline = time.monotonic() + self.backend.patience.retry_s
         while True:
             response = self.search(fact.question, as_of_day)
             if shows(response.items, fact, verbatim=in_words):
                 return response.items
             # Whether it was there at once is for one check alone (ing.ready).
             if time.monotonic() > deadline:
-                raise BrokenError(f"{quoted(fact)} was committed, but is not found ({seen(response.items)})")
+                raise BrokenError(f"{quoted(fact)} was committed, but is not returned ({seen(response.items)})")
             time.sleep(_POLL_S)
 
-    def settled_items(self, text: str) -> Sequence[pb.MemoryItem]:
+    def stable_items(self, text: str) -> Sequence[pb.MemoryItem]:
         """What a question finds, once it finds something. Raises SkippedError if the same Search differs by itself."""
-        deadline = time.monotonic() + self.backend.patience.settle_s
+        deadline = time.monotonic() + self.backend.patience.retry_s
         while not (items := self.search(text).items):
             if time.monotonic() > deadline:
-                raise BrokenError("nothing is found")
+                raise BrokenError("nothing is returned")
             time.sleep(_POLL_S)
         if differs(items, self.search(text).items):
-            raise SkippedError("the same Search returns other items by itself: that is told by src.repeatable")
+            raise SkippedError("the same Search returns other items by itself: that is reported by src.repeatable")
         return items
 
     def expect_visible(self, *facts: Fact, as_of_day: int | None = None) -> None:
-        """Each fact is found."""
+        """Each fact is returned."""
         for fact in facts:
             self.items(fact, as_of_day)
 
     def expect_hidden(self, fact: Fact, why: str, as_of_day: int | None = None) -> None:
-        """A fact is not found, whether the question names it or not. Put :meth:`expect_visible` beside it."""
+        """A fact is not returned, whether the question names it or not. Call :meth:`expect_visible` too."""
         response = self.search(fact.question, as_of_day)
         if mentions(response.items, fact):
-            raise BrokenError(f"{quoted(fact)} is found, but {why}")
+            raise BrokenError(f"{quoted(fact)} is returned, but {why}")
 
     # ---------------------------------------------------------------- answers
 
@@ -337,7 +337,7 @@ class NamespaceFixture:
     def expect_ok(self, call: Callable[[], T], what: str) -> T:
         """The call must work, after a wait if the backend asks for one."""
         try:
-            return self.backend.settled(call)
+            return self.backend.retried(call)
         except RefusedError as error:
             self.skip_for_the_digest(error)
             raise BrokenError(f"{what} was refused: {error}") from error
@@ -345,4 +345,4 @@ class NamespaceFixture:
     def skip_for_the_digest(self, error: RefusedError) -> None:
         """Raise SkippedError for a sound day that is refused because the backend computes another digest."""
         if error.code == "DATA_LOSS" and self.backend.digest_is_wrong:
-            raise SkippedError("a sound day is DATA_LOSS: the mistake is told by dig.gate") from error
+            raise SkippedError("a sound day is DATA_LOSS: the mistake is reported by dig.gate") from error

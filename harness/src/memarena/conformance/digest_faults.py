@@ -63,17 +63,17 @@ class Encoding:
         return hashlib.sha256(self.day(frames)).digest()
 
     def _sessions(self, frames: Iterable[pb.IngestRequest]) -> list[pb.Session]:
-        found: list[pb.Session] = []
+        returned: list[pb.Session] = []
         for frame in frames:
             if not frame.HasField("session"):
                 continue
             if self.merged and frame.session.continuation:
-                found[-1].turns.extend(frame.session.turns)
+                returned[-1].turns.extend(frame.session.turns)
             else:
                 copy = pb.Session()
                 copy.CopyFrom(frame.session)
-                found.append(copy)
-        return found
+                returned.append(copy)
+        return returned
 
     def _session(self, session: pb.Session) -> bytes:
         turns = _ordered(list(session.turns), self.turns_by)
@@ -147,9 +147,9 @@ FAULTS: dict[str, Encoding] = {
         TABLE_1, sessions_by="session_id", turns_by="turn_id", events_by="event_id"
     ),
 }
-"""Known mistakes by what is to be told of them."""
+"""Known mistakes by what is to be reported of them."""
 
 
 def first_difference(one: bytes, other: bytes) -> int:
-    """Place of the first byte that differs; the length of the shorter one if it begins the longer one."""
+    """Index of the first byte that differs; the length of the shorter one if it begins the longer one."""
     return next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))

@@ -18,7 +18,7 @@ _CLOCK_S = 0.3
 def expect_refused(
     call: Callable[[], object], code: str | Sequence[str], what: str, *, field: str | None = None
 ) -> RefusedError:
-    """The call must fail with this code, and name this field (or one within it) in its BadRequest if one is given."""
+    """The call must fail with this code, and name this field (or one within it) in its BadRequest if one is named."""
     codes = (code,) if isinstance(code, str) else tuple(code)
     try:
         call()
@@ -81,10 +81,10 @@ def scores_differ(first: Sequence[pb.MemoryItem], second: Sequence[pb.MemoryItem
 def score_change(first: Sequence[pb.MemoryItem], second: Sequence[pb.MemoryItem]) -> str:
     """How a message tells of items before and after."""
 
-    def told(items: Sequence[pb.MemoryItem]) -> str:
+    def listed(items: Sequence[pb.MemoryItem]) -> str:
         return ", ".join(f"{item.text[:24]!r} {item.score:.5g}" for item in items[:4]) or "no items"
 
-    return f"{told(first)} before, {told(second)} after"
+    return f"{listed(first)} before, {listed(second)} after"
 
 
 def by_itself(items: Sequence[pb.MemoryItem], ask: Callable[[], Sequence[pb.MemoryItem]]) -> str:
@@ -102,5 +102,5 @@ def quoted(fact: Fact) -> str:
 
 
 def seen(items: Sequence[pb.MemoryItem]) -> str:
-    """How a message names what was found."""
+    """How a message names what was returned."""
     return "no items" if not items else f"{len(items)} items, the first {items[0].text[:80]!r}"

@@ -25,7 +25,7 @@ M = TypeVar("M", bound=Message)
 
 @dataclass(frozen=True)
 class Fact:
-    """Something that is said once and can be asked for. ``value`` is a made-up word that occurs nowhere else."""
+    """Something that is ingested once and can be asked for. ``value`` is a made-up word that occurs nowhere else."""
 
     statement: str
     question: str

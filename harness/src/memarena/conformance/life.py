@@ -19,6 +19,7 @@ from memarena.conformance.life_size import LifeSize
 
 _MODALITIES = ("face_to_face", "voice_message", "text_message", "")
 _CATEGORIES = ("global", "community", "dyadic", "private", "")
+_FIRST, _LAST = "the first turn of a long session", "the last turn of a long session"
 _ODD = (
     "  {word} {emoji}{emoji}  ",
     "\t{word}\nand\r\n{word}\rof \n\n",
@@ -31,8 +32,8 @@ _ODD = (
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
-    """Something that was said or that happened, and can be asked for. ``group``: what it could be lost with."""
+class Entry:
+    """A turn or an event that can be asked for. ``group``: what it could be lost with."""
 
     group: str
     fact: Fact
@@ -47,7 +48,7 @@ class Life:
     """What was drawn: days to send, oldest first, and what can be asked afterwards."""
 
     days: list[list[pb.IngestRequest]] = field(default_factory=list)
-    told: list[Told] = field(default_factory=list)
+    entries: list[Entry] = field(default_factory=list)
     renamed: tuple[str, str] = ("", "")
     """The earlier and the later name of a person."""
     common: str = ""
@@ -58,9 +59,9 @@ class Life:
     people: list[pb.Participant] = field(default_factory=list)
     """The owner first."""
 
-    def on(self, day: int) -> list[Told]:
-        """What was told on a day."""
-        return [told for told in self.told if told.day == day]
+    def on(self, day: int) -> list[Entry]:
+        """What was ingested on a day."""
+        return [entry for entry in self.entries if entry.day == day]
 
 
 Draft = tuple[str, Fact]
@@ -113,7 +114,7 @@ class LifeWriter:
         drafts = []
         for _ in range(self._size.per_group):
             words = [self._words.of_script(script) for _ in range(4)]
-            drafts.append((f"what is said in {script}", Fact(" ".join(words), " ".join(words[1:3]), words[1])))
+            drafts.append((f"turns in {script}", Fact(" ".join(words), " ".join(words[1:3]), words[1])))
         return drafts
 
     # ---------------------------------------------------------------- a day
@@ -130,11 +131,11 @@ class LifeWriter:
     def talk(
         self, day: int, drafts: Sequence[Draft], *, speaker: int | None = None, step_s: int = 20, session_id: str = ""
     ) -> pb.Session:
-        """A session in which each draft is a turn. ``step_s`` 0: all of it is said at one time."""
+        """A session in which each draft is a turn. ``step_s`` 0: all turns have one time."""
         at = self.moment(day).replace(microsecond=0)
-        others = [place for place in range(1, len(self._people)) if place != speaker]
+        others = [index for index in range(1, len(self._people)) if index != speaker]
         present = self._random.sample(others, 2) + ([0] if speaker != 0 and self._random.random() < 0.7 else [])
-        people = [self._people[place] for place in (present if speaker is None else [speaker, *present])]
+        people = [self._people[index] for index in (present if speaker is None else [speaker, *present])]
         session = pb.Session(session_id=session_id or self.id(), participants=people, started_at=at.isoformat())
         session.modality = self._random.choice(_MODALITIES)
         session.place, session.group = self._random.choice((("", ""), (self._name(), ""), ("", self._name())))
@@ -143,13 +144,13 @@ class LifeWriter:
             turn = session.turns.add(turn_id=self.id(), speaker_id=who.participant_id, text=fact.statement)
             turn.said_at = at.isoformat()
             at += timedelta(seconds=step_s)
-            self._life.told.append(Told(group, fact, day, session, turn))
+            self._life.entries.append(Entry(group, fact, day, session, turn))
         session.ended_at = at.isoformat()
         self._life.session_ids.append(session.session_id)
         return session
 
     def happens(self, day: int, group: str, count: int, hour: float | None = None) -> list[pb.Event]:
-        """Events of a day, at one time if an hour is given."""
+        """Events of a day, at one time if an hour is passed."""
         events, together = [], self.moment(day, hour)
         for number in range(count):
             fact, at = self.fact(), together if hour is not None else self.moment(day)
@@ -157,7 +158,7 @@ class LifeWriter:
             event.category = _CATEGORIES[number % len(_CATEGORIES)]
             events.append(event)
             kind = f"{group} of category {event.category!r}" if group == "an event" else group
-            self._life.told.append(Told(kind, fact, day, event=event))
+            self._life.entries.append(Entry(kind, fact, day, event=event))
         return events
 
     def day(self, index: int, sessions: Sequence[pb.Session] = (), events: Sequence[pb.Event] = ()) -> None:
@@ -185,9 +186,9 @@ class LifeWriter:
         shares: dict[int, list[Callable[[int], object]]] = {day: [] for day in busy}
         for number, part in enumerate(parts):
             shares[busy[number % len(busy)]].append(part)
-        shares[indices[0]] = [lambda day: self.talk(day, self.facts("what is told on the first day"), speaker=1)]
-        shares[busy[-1]].append(lambda day: self.talk(day, self.facts("what is told on the last day"), speaker=1))
-        shares[busy[-1]].append(partial(self.happens, group="an event", count=5))  # beside sessions; the others alone
+        shares[indices[0]] = [lambda day: self.talk(day, self.facts("a turn of the first day"), speaker=1)]
+        shares[busy[-1]].append(lambda day: self.talk(day, self.facts("a turn of the last day"), speaker=1))
+        shares[busy[-1]].append(partial(self.happens, group="an event", count=5))  # with sessions; the others alone
         earlier, half = self._people[1].display_name, indices[len(indices) // 2]
         life.renamed = (earlier, self._name())
         for day in indices:
@@ -219,20 +220,20 @@ class LifeWriter:
         parts += [partial(self._talk_of, "plain")] * 24
         parts += [partial(self._talk_of, group, speaker=who) for group, who in (*spoken, *spoken)]
         parts += [self._together, self._long, self._at_the_limit, self._one_word, self._near_ids, self._crowd]
-        parts += [self._odd] * ((self._size.per_group + 1) // 2)
+        parts += [self._odd, self._ends] * ((self._size.per_group + 1) // 2)
         parts += [
             partial(self.talk, drafts=()),
             partial(self.happens, group="events that happen at one time", count=4, hour=7),
             self._crowd_of_events,
         ]
         repeated = self.fact()
-        return [*parts, *[partial(self.talk, drafts=[("what is said again", repeated)])] * 2]
+        return [*parts, *[partial(self.talk, drafts=[("a turn that comes twice", repeated)])] * 2]
 
     def _talk_of(self, group: str, day: int, *, speaker: int | None = None) -> pb.Session:
         return self.talk(day, self.facts(group, 1), speaker=speaker)
 
     def _together(self, day: int) -> pb.Session:
-        return self.talk(day, self.facts("turns that are said at one time", 4), step_s=0)
+        return self.talk(day, self.facts("turns of one time", 4), step_s=0)
 
     def _crowd(self, day: int) -> tuple[pb.Session, ...]:
         return tuple(self.talk(day, self.facts("one of many sessions of a day", 1)) for _ in range(self._size.many))
@@ -246,10 +247,15 @@ class LifeWriter:
         count = min(self._size.long_turns, most // 400) if most else self._size.long_turns
         groups = dict.fromkeys(self._random.sample(range(101, max(count, 104)), 3), "a turn behind a hundred others")
         groups |= dict.fromkeys(range(count // 2 - 1, count // 2 + 2), "the middle of a long session")
-        groups |= dict.fromkeys((0, 1, count - 2, count - 1), "first and last turns of a long session")
+        groups |= {0: _FIRST, count - 1: _LAST}
         # Every other turn has a word of some script: what changes text may do so in later frames alone.
         own = [[self._words.of_script(self._random.choice(SCRIPTS))] if n % 2 else [] for n in range(count)]
         return self.talk(day, [(groups.get(n, "long"), self.fact(*own[n])) for n in range(count)], step_s=2)
+
+    def _ends(self, day: int) -> pb.Session:
+        last = self._random.randint(20, 40)
+        groups = {0: _FIRST, last: _LAST}
+        return self.talk(day, [(groups.get(n, "long"), self.fact()) for n in range(last + 1)])
 
     def _at_the_limit(self, day: int) -> pb.Session:
         """Two turns of the longest text, with a word of its own at each end."""

@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime, timedelta
 from memarena_proto import memory_backend_pb2 as pb
 
 from memarena.conformance.errors import BrokenError
-from memarena.conformance.life import Life, Told
+from memarena.conformance.life import Entry, Life
 
 _WORD = re.compile(r"\w+")
 _DATE_CHARS = 10
@@ -23,13 +23,15 @@ class Audit:
 
     def __init__(self, life: Life, *, provenance: bool) -> None:
         self._life, self._provenance = life, provenance
-        self._by_word: dict[str, list[Told]] = {}
-        for told in life.told:
-            self._by_word.setdefault(told.fact.value.lower(), []).append(told)
-        self._others = [told for told in life.told if not _WORD.fullmatch(told.fact.value.lower())]
-        self._sessions = {told.session.session_id: told.session for told in life.told if told.session is not None}
-        self._turns = {told.turn.turn_id for told in life.told if told.turn is not None}
-        self._events = {told.event.event_id for told in life.told if told.event is not None}
+        self._by_word: dict[str, list[Entry]] = {}
+        for entry in life.entries:
+            self._by_word.setdefault(entry.fact.value.lower(), []).append(entry)
+        self._others = [entry for entry in life.entries if not _WORD.fullmatch(entry.fact.value.lower())]
+        self._sessions = {
+            entry.session.session_id: entry.session for entry in life.entries if entry.session is not None
+        }
+        self._turns = {entry.turn.turn_id for entry in life.entries if entry.turn is not None}
+        self._events = {entry.event.event_id for entry in life.entries if entry.event is not None}
         people = {p.display_name for session in self._sessions.values() for p in session.participants}
         self._people = people | set(life.renamed)
         self._sound: set[bytes] = set()
@@ -48,10 +50,10 @@ class Audit:
                 self._time(item)
                 self._sound.add(key)
 
-    def _held(self, item: pb.MemoryItem) -> list[Told]:
+    def _held(self, item: pb.MemoryItem) -> list[Entry]:
         """What an item holds a word of."""
-        held = [told for word in self.words_in(item.text) for told in self._by_word[word]]
-        return held + [told for told in self._others if told.fact.statement in item.text]
+        held = [entry for word in self.words_in(item.text) for entry in self._by_word[word]]
+        return held + [entry for entry in self._others if entry.fact.statement in item.text]
 
     def _sources(self, item: pb.MemoryItem) -> None:
         what = f"the item {item.text[:60]!r}"
@@ -65,8 +67,8 @@ class Audit:
         held = self._held(item)
         if not held or item.derived:
             return
-        partly = {told.turn.turn_id for told in held if told.turn is not None}
-        of_sessions = {told.session.session_id for told in held if told.session is not None}
+        partly = {entry.turn.turn_id for entry in held if entry.turn is not None}
+        of_sessions = {entry.session.session_id for entry in held if entry.session is not None}
         if more := set(item.source_session_ids) - of_sessions:
             raise BrokenError(
                 f"{what} names {len(item.source_session_ids)} sessions and holds no word of {len(more)} of them, "
@@ -74,38 +76,38 @@ class Audit:
             )
         if more := set(item.source_turn_ids) - partly:
             raise BrokenError(f"{what} names the turn {min(more)!r}, of which it holds no word")
-        whole = [told for told in held if told.fact.statement in item.text]
+        whole = [entry for entry in held if entry.fact.statement in item.text]
         self._names(item, whole)
         if self._provenance:
             self._named(item, whole)
 
-    def _named(self, item: pb.MemoryItem, whole: list[Told]) -> None:
-        """Each turn that an item holds as it was said is among its sources; of one said twice, one of the two."""
-        twice = {told.fact for told in whole if sum(each.fact is told.fact for each in whole) > 1}
-        for told in whole:
-            if told.turn is None or told.session is None or told.fact in twice:
+    def _named(self, item: pb.MemoryItem, whole: list[Entry]) -> None:
+        """Each turn that an item holds unchanged is among its sources; of one that comes twice, one of the two."""
+        twice = {entry.fact for entry in whole if sum(each.fact is entry.fact for each in whole) > 1}
+        for entry in whole:
+            if entry.turn is None or entry.session is None or entry.fact in twice:
                 continue
-            if told.session.session_id not in item.source_session_ids:
+            if entry.session.session_id not in item.source_session_ids:
                 raise BrokenError(
-                    f"the item {item.text[:60]!r} holds “{told.fact.statement[:60]}” of the session "
-                    f"{told.session.session_id!r} and names {', '.join(item.source_session_ids) or 'no session'}"
+                    f"the item {item.text[:60]!r} holds “{entry.fact.statement[:60]}” of the session "
+                    f"{entry.session.session_id!r} and names {', '.join(item.source_session_ids) or 'no session'}"
                 )
-            alone = item.text == told.fact.statement
-            if (item.source_turn_ids or alone) and told.turn.turn_id not in item.source_turn_ids:
+            alone = item.text == entry.fact.statement
+            if (item.source_turn_ids or alone) and entry.turn.turn_id not in item.source_turn_ids:
                 raise BrokenError(
-                    f"the item {item.text[:60]!r} holds the turn {told.turn.turn_id!r} and names "
+                    f"the item {item.text[:60]!r} holds the turn {entry.turn.turn_id!r} and names "
                     f"{', '.join(item.source_turn_ids) or 'no turn'}"
                 )
 
-    def _names(self, item: pb.MemoryItem, whole: list[Told]) -> None:
-        """Who is named took part, by the name of that session; of a single turn, whoever said it."""
-        sessions = [told.session for told in whole if told.session is not None]
+    def _names(self, item: pb.MemoryItem, whole: list[Entry]) -> None:
+        """Who is named took part, by the name of that session; of a single turn, the speaker."""
+        sessions = [entry.session for entry in whole if entry.session is not None]
         if not sessions or len(sessions) != len(whole):
             return
         shown = {name for name in self._people if name in item.text}
         present = {p.display_name for session in sessions for p in session.participants}
-        told_names = {*present, *(name for name in shown if any(name in t.fact.statement for t in whole))}
-        if strange := shown - told_names:
+        known_names = {*present, *(name for name in shown if any(name in t.fact.statement for t in whole))}
+        if strange := shown - known_names:
             raise BrokenError(
                 f"the item {item.text[:60]!r} names {min(strange)}, who took no part under that name in the session "
                 "that it comes from"
@@ -115,18 +117,18 @@ class Audit:
             return
         speaker = next(p.display_name for p in first.session.participants if p.participant_id == turn.speaker_id)
         if speaker not in shown:
-            raise BrokenError(f"the item {item.text[:60]!r} names {min(shown)}, and {speaker} said it")
+            raise BrokenError(f"the item {item.text[:60]!r} names {min(shown)}, and the speaker is {speaker}")
 
     def _time(self, item: pb.MemoryItem) -> None:
         what = f"the item {item.text[:60]!r}"
         for name in ("time", "valid_from", "valid_until"):
-            said = getattr(item, name)
-            if said and _TIME.fullmatch(said) is None:
-                raise BrokenError(f"{what}: {name} is {said!r}, expected an RFC 3339 time with offset or a date")
+            reported = getattr(item, name)
+            if reported and _TIME.fullmatch(reported) is None:
+                raise BrokenError(f"{what}: {name} is {reported!r}, expected an RFC 3339 time with offset or a date")
         if item.valid_from and item.valid_until and _day_of(item.valid_until) < _day_of(item.valid_from):
             raise BrokenError(f"{what}: valid_until ({item.valid_until}) is before valid_from ({item.valid_from})")
         held = self._held(item)
-        if not item.time or item.derived or not held or len({_source(told) for told in held}) > 1:
+        if not item.time or item.derived or not held or len({_source(entry) for entry in held}) > 1:
             return
         first, last = _span(held[0])
         if len(item.time) == _DATE_CHARS:
@@ -139,7 +141,7 @@ class Audit:
         else:
             right = first - _ROUNDING <= datetime.fromisoformat(item.time.upper()) <= last + _ROUNDING
         if not right:
-            raise BrokenError(f"{what} has the time {item.time}; it was said between {first.isoformat()} and "
+            raise BrokenError(f"{what} has the time {item.time}; its source lies between {first.isoformat()} and "
                               f"{last.isoformat()}")  # fmt: skip
 
 
@@ -147,15 +149,15 @@ def _day_of(text: str) -> date:
     return datetime.fromisoformat(text.upper()).astimezone(UTC).date()
 
 
-def _source(told: Told) -> str:
-    if told.session is not None:
-        return told.session.session_id
-    return told.event.event_id if told.event is not None else ""
+def _source(entry: Entry) -> str:
+    if entry.session is not None:
+        return entry.session.session_id
+    return entry.event.event_id if entry.event is not None else ""
 
 
-def _span(told: Told) -> tuple[datetime, datetime]:
+def _span(entry: Entry) -> tuple[datetime, datetime]:
     """First and last moment that an item of it may carry."""
-    if told.session is None:
-        assert told.event is not None
-        return (at := datetime.fromisoformat(told.event.happened_at)), at
-    return datetime.fromisoformat(told.session.started_at), datetime.fromisoformat(told.session.ended_at)
+    if entry.session is None:
+        assert entry.event is not None
+        return (at := datetime.fromisoformat(entry.event.happened_at)), at
+    return datetime.fromisoformat(entry.session.started_at), datetime.fromisoformat(entry.session.ended_at)

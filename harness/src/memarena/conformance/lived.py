@@ -1,4 +1,4 @@
-"""A life as a backend has it: fed day by day, asked, and what was found and prompted for each question."""
+"""A life as a backend has it: fed day by day, asked, and what was returned and prompted for each question."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memarena.conformance.backend_under_test import BackendUnderTest, NamespaceF
 from memarena.conformance.errors import BrokenError
 from memarena.conformance.expectations import mentions, shows
 from memarena.conformance.fixtures import Fact
-from memarena.conformance.life import Life, LifeWriter, Told
+from memarena.conformance.life import Entry, Life, LifeWriter
 from memarena.conformance.life_audit import Audit
 from memarena.conformance.scripted_models import ReaderScript, default_models
 from memarena.conformance.wire import SERVICE, RefusedError
@@ -75,7 +75,7 @@ class Pulse(threading.Thread):
 
 @dataclass
 class Lived:
-    """One life in the backend, its neighbours, and what was found for it."""
+    """One life in the backend, its neighbours, and what was returned for it."""
 
     backend: BackendUnderTest
     ns: NamespaceFixture
@@ -84,11 +84,11 @@ class Lived:
     pulse: Pulse
     neighbours: list[Neighbour] = field(default_factory=list)
     at_once: dict[int, bool] = field(default_factory=dict)
-    """For what was asked by the call after its day, by its place among what was told: whether it was found."""
-    found: dict[int, Items] = field(default_factory=dict)
-    """What was found for it at the end of the feeding."""
+    """For what was asked by the call after its day, by its index among the entries: whether it was returned."""
+    returned: dict[int, Items] = field(default_factory=dict)
+    """What was returned for it at the end of the feeding."""
     forgotten: list[tuple[NamespaceFixture, list[Fact]]] = field(default_factory=list)
-    """What Forget took from namespaces that live on."""
+    """What Forget deleted from namespaces that live on."""
     lost: str = ""
     """Why it is not there any more."""
 
@@ -105,11 +105,11 @@ class Lived:
                     f"day {day} of a life, batch {frames[0].header.batch_id!r}, counts as replayed; the one before "
                     f"was {self.life.days[number - 1][0].header.batch_id!r}"
                 )
-            told = [each for each in self.life.on(day) if each.group != "long" and self.can_ask(each)]
-            if told:
+            entries = [each for each in self.life.on(day) if each.group != "long" and self.can_ask(each)]
+            if entries:
                 # Of a day of events and sessions, the last that came.
-                place = self.life.told.index(told[-1])
-                self.at_once[place] = self.hit(told[-1], self.ask(told[-1]))
+                index = self.life.entries.index(entries[-1])
+                self.at_once[index] = self.hit(entries[-1], self.ask(entries[-1]))
 
     def near(self) -> None:
         """Fill the neighbours, with ids of batches, sessions and people that the life has."""
@@ -129,72 +129,78 @@ class Lived:
                 frames = ns.frames(session, day=day, batch_id=self.life.days[day][0].header.batch_id)
                 frames[0].header.owner.participant_id = person
                 if ns.commit(fixtures.sealed(frames[:-1])).replayed:
-                    raise BrokenError("a batch id that only another namespace has committed is taken for a replay")
+                    raise BrokenError("a batch id that only another namespace has committed is treated as a replay")
             self.neighbours.append(Neighbour(ns, facts, common))
 
     # ---------------------------------------------------------------- asking
 
-    def can_ask(self, told: Told) -> bool:
+    def can_ask(self, entry: Entry) -> bool:
         """What a diagnostic is to find is named by its session."""
-        return not self.backend.diagnostic or told.session is not None
+        return not self.backend.diagnostic or entry.session is not None
 
-    def question(self, told: Told, text: str = "") -> pb.SearchRequest:
-        """The question for something that was told, with the evidence of it for a diagnostic."""
-        request = self.ns.question(text or told.fact.question)
-        if self.backend.diagnostic and told.session is not None:
-            evidence = pb.PrivilegedEvidence(session_ids=[told.session.session_id])
+    def question(self, entry: Entry, text: str = "") -> pb.SearchRequest:
+        """The question for something that was ingested, with the evidence of it for a diagnostic."""
+        request = self.ns.question(text or entry.fact.question)
+        if self.backend.diagnostic and entry.session is not None:
+            evidence = pb.PrivilegedEvidence(session_ids=[entry.session.session_id])
             request.privileged_evidence.CopyFrom(evidence)
         return request
 
-    def ask(self, told: Told, text: str = "") -> Items:
-        """What is found for it."""
-        request = self.question(told, text)
+    def ask(self, entry: Entry, text: str = "") -> Items:
+        """What is returned for it."""
+        request = self.question(entry, text)
         return self.ns.expect_ok(partial(self.backend.search, request), "a question of a life").items
 
-    def ask_again(self, told: Told) -> Items:
-        """What is found for its whole text and that of the turns about it, which a memory may keep as one."""
-        texts = [told.fact.statement]
-        if told.session is not None and told.turn is not None:
-            at = list(told.session.turns).index(told.turn)
-            texts = [turn.text for turn in told.session.turns[max(at - 1, 0) : at + 2]]
-        return self.ask(told, "\n".join(text[:_ASKED_CHARS] for text in texts))
+    def ask_again(self, entry: Entry) -> Items:
+        """What is returned for its whole text and that of the turns about it, which a memory may keep as one."""
+        texts = [entry.fact.statement]
+        if entry.session is not None and entry.turn is not None:
+            at = list(entry.session.turns).index(entry.turn)
+            texts = [turn.text for turn in entry.session.turns[max(at - 1, 0) : at + 2]]
+        return self.ask(entry, "\n".join(text[:_ASKED_CHARS] for text in texts))
 
-    def hit(self, told: Told, items: Items) -> bool:
+    def hit(self, entry: Entry, items: Items) -> bool:
         """Whether it is among the items, in its own words; of a text at the limit, its end."""
-        if told.group.startswith("the end of"):
-            return mentions(items, Fact("", "", told.fact.question.rstrip("?")))
+        if entry.group.startswith("the end of"):
+            return mentions(items, Fact("", "", entry.fact.question.rstrip("?")))
         named = self.backend.has(pb.CAPABILITY_PROVENANCE) and not self.backend.diagnostic
-        if told.group == "what is said again" and named:
-            said = {e.session.session_id for e in self.life.told if e.fact is told.fact and e.session is not None}
-            return said <= {session for item in items for session in item.source_session_ids}
-        return shows(items, told.fact, verbatim=True)
+        if entry.group == "a turn that comes twice" and named:
+            sources = {
+                e.session.session_id for e in self.life.entries if e.fact is entry.fact and e.session is not None
+            }
+            return sources <= {session for item in items for session in item.source_session_ids}
+        return shows(items, entry.fact, verbatim=True)
 
     def ask_all(self, seconds: float) -> dict[int, Items]:
-        """What is found for each thing that was told, a group after the other: of each the first whatever it takes, and
+        """What is returned for each entry, a group after the other: of each group the first entry in any case, and
         more until ``seconds`` have passed.
         """
-        end, found, groups = time.monotonic() + seconds, dict[int, Items](), set[str]()
+        end, returned, groups = time.monotonic() + seconds, dict[int, Items](), set[str]()
         whole: Items = ()
-        for place in self.order():
-            told = self.life.told[place]
-            if told.group in groups and time.monotonic() > end:
+        for index in self.order():
+            entry = self.life.entries[index]
+            if entry.group in groups and time.monotonic() > end:
                 break
-            groups.add(told.group)
-            if len(found) == 3 and len(whole) >= _WHOLE and all(len(items) == len(whole) for items in found.values()):
-                found.update((each, whole) for each in self.order() if each not in found)
+            groups.add(entry.group)
+            if (
+                len(returned) == 3
+                and len(whole) >= _WHOLE
+                and all(len(items) == len(whole) for items in returned.values())
+            ):
+                returned.update((each, whole) for each in self.order() if each not in returned)
                 break
-            whole = found[place] = self.ask(told)
-        return found
+            whole = returned[index] = self.ask(entry)
+        return returned
 
     def order(self) -> list[int]:
         """What can be asked, the first of every group before the second of any."""
         seen: dict[str, int] = {}
         ranked = []
-        for place, told in enumerate(self.life.told):
-            if told.group != "long" and self.can_ask(told):
-                ranked.append((seen.setdefault(told.group, 0), place))
-                seen[told.group] += 1
-        return [place for _, place in sorted(ranked)]
+        for index, entry in enumerate(self.life.entries):
+            if entry.group != "long" and self.can_ask(entry):
+                ranked.append((seen.setdefault(entry.group, 0), index))
+                seen[entry.group] += 1
+        return [index for _, index in sorted(ranked)]
 
     def answer(self, ns: NamespaceFixture, request: pb.SearchRequest) -> tuple[Items, str]:
         """What Answer retrieved, and the prompts of the call in lower case. The reply must be its own."""
@@ -206,9 +212,9 @@ class Lived:
             raise BrokenError(f"Answer to a question of a life ended with {received.refused or 'no Completed'}")
         if self.backend.has(pb.CAPABILITY_OWN_MODEL):
             return received.events[0].retrieved.items, ""
-        if received.completed.text != (said := "".join(script.pieces)):
+        if received.completed.text != (reported := "".join(script.pieces)):
             raise BrokenError(
-                f"the reader said {said[:60]!r} to {ns.namespace}, Answer says {received.completed.text[:60]!r}"
+                f"the reader sent {reported[:60]!r} to {ns.namespace}, Answer says {received.completed.text[:60]!r}"
             )
         text = "\n".join(text for call in script.calls for _, text in call.messages())
         return received.events[0].retrieved.items, text.lower()
@@ -227,7 +233,7 @@ def lived(backend: BackendUnderTest) -> Lived:
     backend.at_end.append(made.pulse.stop)
     made.feed()
     made.near()
-    made.found = made.ask_all(backend.life_s)
+    made.returned = made.ask_all(backend.life_s)
     return made
 
 

@@ -1,4 +1,4 @@
-"""The memory of a backend that runs on this machine, found by the port that it listens on."""
+"""The memory of a backend that runs on this machine, known by the port that it listens on."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LOCAL = {"127.0.0.1", "localhost", "[::1]", "::1"}
 def memory_reader(target: str) -> Callable[[], int | None]:
     """A function that reads the resident bytes of the process behind ``target`` (``HOST:PORT``) and its children.
 
-    It gives None where that process runs elsewhere, belongs to somebody else, is this one, or has ended.
+    It gives None where that process runs elsewhere, belongs to another user, is this one, or has ended.
     """
     process = _listener(target)
 

@@ -12,9 +12,9 @@ from memarena.conformance.suite import SuiteResult
 
 _MARKS = {"passed": "ok  ", "failed": "FAIL", "skipped": "skip", "advice": "note"}
 _SHARED_BY = 4
-"""Failures of the same words that are told together."""
+"""Failures of the same words that are reported together."""
 _VARYING = re.compile(r"“.*?”|'.*?'|\d+")
-"""What differs between two failures of one cause: what was told, ids, numbers."""
+"""What differs between two failures of one cause: what was ingested, ids, numbers."""
 
 
 def check_line(check: Check) -> str:
@@ -42,11 +42,11 @@ def summary_line(result: SuiteResult) -> str:
 
 def shared_causes(result: SuiteResult) -> list[str]:
     """What several failures have in common, the most frequent first: mend that first, the others may go with it."""
-    told: dict[str, list[str]] = {}
+    by_message: dict[str, list[str]] = {}
     for each in result.results:
         if each.status == "failed":
-            told.setdefault(_VARYING.sub("…", one_line(each.message)), []).append(each.check.check_id)
-    shared = sorted((item for item in told.items() if len(item[1]) >= _SHARED_BY), key=lambda item: -len(item[1]))
+            by_message.setdefault(_VARYING.sub("…", one_line(each.message)), []).append(each.check.check_id)
+    shared = sorted((item for item in by_message.items() if len(item[1]) >= _SHARED_BY), key=lambda item: -len(item[1]))
     return [f"{len(ids)} failures say the same, the first {ids[0]}: {message}" for message, ids in shared]
 
 

@@ -39,7 +39,7 @@ def words(backend: BackendUnderTest) -> str | None:
 
 
 def recall(backend: BackendUnderTest) -> str | None:
-    """The backend keeps words and is sent no evidence, so that what is found is for it to say."""
+    """The backend keeps words and is sent no evidence, so that what is returned is for it to say."""
     return words(backend) or competitor(backend)
 
 
@@ -49,7 +49,7 @@ def ranking(backend: BackendUnderTest) -> str | None:
 
 
 def forget_of_words(backend: BackendUnderTest) -> str | None:
-    """The backend keeps words and forgets what it is told to."""
+    """The backend keeps words and forgets what it is asked to."""
     return forget(backend) or words(backend)
 
 
@@ -97,14 +97,14 @@ def concurrent_calls(backend: BackendUnderTest) -> str | None:
 
 def restart(backend: BackendUnderTest) -> str | None:
     """The operator says how the backend is restarted."""
-    return None if backend.restart else "no --restart-command was given"
+    return None if backend.restart else "no --restart-command was passed"
 
 
 def log(backend: BackendUnderTest) -> str | None:
     """The operator says where the backend logs to."""
-    return None if backend.log else "no --log was given"
+    return None if backend.log else "no --log was passed"
 
 
 def token(backend: BackendUnderTest) -> str | None:
     """The backend is set up to demand a token."""
-    return None if backend.wire.security.bearer_token is not None else "no --token-env was given"
+    return None if backend.wire.security.bearer_token is not None else "no --token-env was passed"

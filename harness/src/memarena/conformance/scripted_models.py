@@ -118,11 +118,11 @@ class ModelCall:
     def messages(self) -> list[tuple[str, str]]:
         """Role and text of each message of a chat."""
         sent = self.body.get("messages")
-        found = []
+        returned = []
         for message in sent if isinstance(sent, list) else []:
             if isinstance(message, dict):
-                found.append((str(message.get("role")), _text_of(message.get("content"))))
-        return found
+                returned.append((str(message.get("role")), _text_of(message.get("content"))))
+        return returned
 
 
 @dataclass
@@ -134,7 +134,7 @@ class _Grant:
 
 
 class ScriptedModels:
-    """Serves from construction until :meth:`close`. ``base_url`` is what backends are told."""
+    """Serves from construction until :meth:`close`. ``base_url`` is what backends get."""
 
     def __init__(self, advertise: str | None, real: RealModel | None = None, host: str = "127.0.0.1") -> None:
         self._lock = threading.Lock()
@@ -174,7 +174,7 @@ class ScriptedModels:
             self._grants[token].script = script
 
     def tokens(self) -> list[str]:
-        """Every token that was given so far."""
+        """Every token that was issued so far."""
         with self._lock:
             return list(self._grants)
 
@@ -269,7 +269,7 @@ def _signs_of(word: str) -> tuple[tuple[int, int], ...]:
 
 
 class RealModel:
-    """An OpenAI-compatible server that extracts in the place of the scripted extractor."""
+    """An OpenAI-compatible server that extracts instead of the scripted extractor."""
 
     def __init__(self, base_url: str, model: str | None, api_key: str | None) -> None:
         self._base_url = base_url.rstrip("/")
@@ -369,8 +369,8 @@ class _Handler(BaseHTTPRequestHandler):
         elif path == "/chat/completions" and model != EMBEDDER:
             self._chat(body, script if model == READER else ReaderScript(pieces=("Noted.",)))
         elif path == "/embeddings" and model == EMBEDDER:
-            given = body.get("input")
-            texts = given if isinstance(given, list) else [given]
+            sent = body.get("input")
+            texts = sent if isinstance(sent, list) else [sent]
             data = [{"object": "embedding", "index": n, "embedding": embed(str(t))} for n, t in enumerate(texts)]
             usage = {"prompt_tokens": sum(count_tokens(str(text)) for text in texts)}
             self._json(200, {"object": "list", "model": EMBEDDER, "data": data, "usage": usage})
@@ -430,7 +430,7 @@ class _Handler(BaseHTTPRequestHandler):
         splits where it likes, and whoever decodes each part by itself loses the character.
         """
         whole = dialect.event(data)
-        inside = next((place for place, byte in enumerate(whole) if byte >= _BEYOND_ASCII), 0)
+        inside = next((index for index, byte in enumerate(whole) if byte >= _BEYOND_ASCII), 0)
         if inside:
             self._chunk(whole[: inside + 1])
             time.sleep(_APART_S)

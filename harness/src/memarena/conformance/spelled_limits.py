@@ -10,14 +10,14 @@ _FACTORS = {"": 1, "k": 1024, "m": 1024 * 1024}
 
 
 def sizes_in(message: str) -> set[int]:
-    """Every number of a message as a count; units of memory are taken as powers of 1024."""
-    found: set[int] = set()
+    """Every number of a message as a count; units of memory are read as powers of 1024."""
+    returned: set[int] = set()
     for text in (message, _ungrouped(message)):
         for number, unit in _SIZE.findall(text):
             size = float(number) * _FACTORS[unit[:1].lower()]
             if size == int(size):
-                found.add(int(size))
-    return found
+                returned.add(int(size))
+    return returned
 
 
 def names_field(message: str, field: str) -> bool:

@@ -56,7 +56,7 @@ class Settings:
     """After it no further check is begun."""
     patience: Patience = field(default_factory=Patience)
     log: Path | None = None
-    """File that the backend writes its messages to: the last of them are told if it dies."""
+    """File that the backend writes its messages to: the last of them are shown if it dies."""
     seed: int | None = None
     """What words and the life are drawn from; drawn for the run if there is none."""
     thorough: bool = False
@@ -66,7 +66,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class SuiteResult:
-    """How a run ended. ``described`` is what the backend said of itself, empty if it said nothing."""
+    """How a run ended. ``described`` is its response to Describe, empty without one."""
 
     target: str
     described: pb.DescribeResponse
@@ -115,7 +115,7 @@ def run_suite(
     """Hold the backend at ``target`` (HOST:PORT) to SPEC.md.
 
     ``advertise`` is the host by which the backend reaches this process. ``restart`` kills and starts the backend.
-    ``on_result`` is told of every check as it ends. Raises ConformanceError if the target cannot be reached.
+    ``on_result`` is called with every check as it ends. Raises ConformanceError if the target cannot be reached.
     """
     checks = select(only)
     settings = settings or Settings()
@@ -161,7 +161,7 @@ def _await_start(wire: Connection, start_s: float) -> None:
             reached = True
         except RefusedError as error:
             last = f"{error.code} {error.message}"
-            # What is no gRPC server, or not there, cannot be told from one that is still starting.
+            # What is no gRPC server, or not there, cannot be distinguished from one that is still starting.
             reached = reached or error.code not in ("UNAVAILABLE", "DEADLINE_EXCEEDED")
             if error.code == "UNIMPLEMENTED":
                 return  # no health service: hlt.serving will say so
@@ -233,7 +233,7 @@ class _Run:
             self._backend.reset_namespaces()
 
     def _seen_alive(self, result: CheckResult) -> CheckResult:
-        """The result, which is the end of the backend if it died or hung. It is told once; what follows is not run."""
+        """The result; if the backend died or hung it says so once, and what follows is not run."""
         wire = self._backend.wire
         gone = _gone(wire) if result.status == "failed" and wire.lost else None
         if gone is not None:
@@ -267,7 +267,7 @@ class _Run:
 
 
 def _gone(wire: Connection) -> str | None:
-    """Why nobody answers any more; None if somebody does."""
+    """Why nothing answers any more; None if something does."""
     deadline = time.monotonic() + _GONE_S
     while True:
         try:
@@ -292,10 +292,10 @@ def _last_words(log: Path | None) -> str:
         return f"; its log {log} cannot be read: {error.strerror}"
     lines = [line.strip() for line in text.strip().splitlines()]
     # A stack may stand behind the line that says what happened.
-    said = [place for place, line in enumerate(lines) if _CAUSE.search(line) and place >= len(lines) - _STACK_LINES]
+    causes = [index for index, line in enumerate(lines) if _CAUSE.search(line) and index >= len(lines) - _STACK_LINES]
     shown = lines[-_LOG_LINES:]
-    if said and said[-1] < len(lines) - _LOG_LINES:
-        shown = [lines[said[-1]], "…", *shown[-1:]]
+    if causes and causes[-1] < len(lines) - _LOG_LINES:
+        shown = [lines[causes[-1]], "…", *shown[-1:]]
     return f"; last in its log: {' | '.join(shown)}" if lines else "; its log is empty"
 
 
@@ -319,7 +319,7 @@ def _run(check: Check, backend: BackendUnderTest, not_run: str | None) -> CheckR
     except ConformanceError:
         raise
     except Exception as error:  # noqa: BLE001
-        # What a backend sends may have a shape that nobody thought of: that ends one check, not the run and its report.
+        # What a backend sends may have a shape that is not foreseen: that ends one check, not the run and its report.
         status, message = "failed", f"the suite could not read the response: {_where(error)}"
     finally:
         backend.reset_namespaces()

@@ -1,4 +1,4 @@
-"""The suite's own connection to a backend: any call, also a wrong one, with a deadline, and errors taken apart."""
+"""The suite's own connection to a backend: any call, also a wrong one, with a deadline, and errors parsed."""
 
 from __future__ import annotations
 
@@ -39,18 +39,20 @@ MINOR_VERSION = 2
 
 
 class RefusedError(Exception):
-    """A call ended with an error. ``fields`` are those that its BadRequest details name, brackets removed; ``told`` is
-    what its ErrorInfo and QuotaFailure details say.
+    """A call ended with an error. ``fields`` are those of its BadRequest without brackets; ``details`` are
+    those of its ErrorInfo and QuotaFailure.
     """
 
-    def __init__(self, rpc: str, code: str, message: str, fields: tuple[str, ...], told: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, rpc: str, code: str, message: str, fields: tuple[str, ...], details: tuple[str, ...] = ()
+    ) -> None:
         where = f" naming {', '.join(fields)}" if fields else ""
         super().__init__(f"{rpc}: {code}{where}: {message[:300]}")
         self.rpc = rpc
         self.code = code
         self.message = message
-        self.fields = fields
-        self.told = told
+        self.fields = tuple(fields)
+        self.details = tuple(details)
 
 
 @dataclass(frozen=True)
@@ -71,10 +73,10 @@ class Received:
 
 
 class Connection:
-    """Calls to one address. Every call ends within ``timeout_s``, unless it is given another deadline.
+    """Calls to one address. Every call ends within ``timeout_s``, unless it is passed another deadline.
 
     ``hung`` counts the calls that did not end in time although nothing was withheld from the backend, ``lost`` those
-    that ended as if nobody were there.
+    that ended as if no server were there.
     """
 
     def __init__(self, target: str, security: Security, timeout_s: float) -> None:
@@ -85,7 +87,7 @@ class Connection:
         self.lost = 0
         self.namespaces: set[str] = set()
         """Every namespace that a check has made."""
-        self.told_of_others: list[str] = []
+        self.names_of_others: list[str] = []
         """Errors of calls on one namespace that name another."""
         self.missing: frozenset[str] = frozenset()
         """RPCs that are not there yet: a check that calls one is skipped."""
@@ -224,7 +226,7 @@ class Connection:
         except grpc.RpcError as error:
             refused = refusal(rpc, error)
             if namespace is not None and (other := self._named(refused, namespace)) is not None:
-                self.told_of_others.append(f"a call on the namespace {namespace} ended with {other} in its error")
+                self.names_of_others.append(f"a call on the namespace {namespace} ended with {other} in its error")
             self.lost += refused.code == "UNAVAILABLE"
             if refused.code == "UNIMPLEMENTED" and rpc in self.missing:
                 raise SkippedError(f"{rpc} is UNIMPLEMENTED so far") from error
@@ -235,7 +237,7 @@ class Connection:
 
     def _named(self, refused: RefusedError, namespace: str) -> str | None:
         """Another namespace than that of the call, and the error that names it; None where there is none."""
-        text = " ".join((refused.message, *refused.fields, *refused.told))
+        text = " ".join((refused.message, *refused.fields, *refused.details))
         own = text.replace(namespace, " ") if namespace else text
         # Ids of sessions and turns begin like those of namespaces: only a whole one counts.
         others = set(re.findall(r"[\w-]+", own)) & self.namespaces - {namespace}
@@ -283,7 +285,7 @@ def refusal(rpc: str, error: grpc.RpcError) -> RefusedError:
     if not isinstance(call, grpc.Call):
         return RefusedError(rpc, "UNKNOWN", str(error), ())
     fields: list[str] = []
-    told: list[str] = []
+    details: list[str] = []
     try:
         status = rpc_status.from_call(call)
     except ValueError:
@@ -294,10 +296,10 @@ def refusal(rpc: str, error: grpc.RpcError) -> RefusedError:
         if detail.Unpack(bad_request):
             fields += [_without_indices(violation.field) for violation in bad_request.field_violations]
         elif detail.Unpack(quota):
-            told += [f"{violation.subject} {violation.description}" for violation in quota.violations]
+            details += [f"{violation.subject} {violation.description}" for violation in quota.violations]
         elif detail.Unpack(info):
-            told += [info.reason, *(f"{key} {value}" for key, value in sorted(info.metadata.items()))]
-    return RefusedError(rpc, call.code().name, call.details() or "", tuple(fields), tuple(told))
+            details += [info.reason, *(f"{key} {value}" for key, value in sorted(info.metadata.items()))]
+    return RefusedError(rpc, call.code().name, call.details() or "", tuple(fields), tuple(details))
 
 
 def _without_indices(path: str) -> str:

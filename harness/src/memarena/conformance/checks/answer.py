@@ -1,4 +1,4 @@
-"""ANS: an answer searches, asks the reader that it is given, and streams what the reader says."""
+"""ANS: an answer searches, asks the reader that is passed to it, and streams what the reader says."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ REQUIRED = (
 """Paths of the REQUIRED fields of a request for an answer."""
 
 
-def told_life(backend: BackendUnderTest) -> tuple[NamespaceFixture, Fact]:
+def filled(backend: BackendUnderTest) -> tuple[NamespaceFixture, Fact]:
     ns, fact = backend.namespace(), backend.fact()
-    ns.tell(fact)
+    ns.add(fact)
     return ns, fact
 
 
@@ -60,13 +60,13 @@ def reader_call(calls: list[ModelCall]) -> ModelCall:
         if call.path == "/chat/completions" and call.model == READER:
             return call
     made = ", ".join(f"{call.path} for {call.model or 'no model'}" for call in calls)
-    raise BrokenError(f"Answer completed without asking the reader that it was given; model calls: {made or 'none'}")
+    raise BrokenError(f"Answer completed without asking the reader of the call; model calls: {made or 'none'}")
 
 
 @check("ans.undeclared", "GEN-2", "ERR-4", applies=requirements.no_answer)
 def undeclared(backend: BackendUnderTest) -> None:
     """Without ANSWER the RPC is UNIMPLEMENTED."""
-    ns, _ = told_life(backend)
+    ns, _ = filled(backend)
     received = ns.answer(ns.answer_request("What?"))
     if received.refused is None or received.refused.code != "UNIMPLEMENTED":
         raise BrokenError(f"Answer: expected UNIMPLEMENTED, got {received.refused or 'OK'}")
@@ -75,7 +75,7 @@ def undeclared(backend: BackendUnderTest) -> None:
 @check("ans.required", "ANS-5", "GEN-3", "ERR-2", applies=requirements.answer)
 def required(backend: BackendUnderTest) -> None:
     """What is missing or cannot be read with is refused by its name."""
-    ns, fact = told_life(backend)
+    ns, fact = filled(backend)
     sound = ns.answer_request(fact.question)
     sound.search.CopyFrom(with_models(backend, sound.search))
     faults: list[tuple[str, str | None, str]] = [(path, None, f"a request without {path}") for path in REQUIRED]
@@ -95,7 +95,7 @@ def required(backend: BackendUnderTest) -> None:
 @check("ans.events", "ANS-1", "ANS-2", "ANS-8", "TXT-3", applies=requirements.answer)
 def events(backend: BackendUnderTest) -> None:
     """One Retrieved with the items, the text in pieces, one Completed."""
-    ns, fact = told_life(backend)
+    ns, fact = filled(backend)
     ns.expect_visible(fact)
     with backend.models.recording() as calls:
         received = ns.answer(ns.answer_request(fact.question))
@@ -127,8 +127,8 @@ def events(backend: BackendUnderTest) -> None:
 def as_of_day(backend: BackendUnderTest) -> None:
     """An answer sees the day that it is asked as of, and no later one."""
     ns, first, second = backend.namespace(), backend.fact(), backend.fact()
-    ns.tell(first)
-    ns.tell(second, day=3)
+    ns.add(first)
+    ns.add(second, day=3)
     request = ns.answer_request(f"{first.question} {second.question}" if backend.keeps_words else first.question)
     request.search.as_of_day = 4
     received = ns.answer(request)
@@ -151,26 +151,26 @@ def as_of_day(backend: BackendUnderTest) -> None:
         completion(received, f"as_of_day {day}")
         retrieved = received.events[0].retrieved
         if mentions(retrieved.items, second):
-            raise BrokenError(f"as of day {day} Retrieved holds what was told on day 3")
+            raise BrokenError(f"as of day {day} Retrieved holds what was ingested on day 3")
         if retrieved.visible_through_day != 0:
             raise BrokenError(f"as of day {day} Retrieved says visible_through_day {retrieved.visible_through_day}")
         prompt = "\n".join(text for _, text in reader_call(calls).messages()).lower()
         if second.value.lower() in prompt.replace(second.question.lower(), ""):
-            raise BrokenError(f"as of day {day} the prompt holds what was told on day 3")
+            raise BrokenError(f"as of day {day} the prompt holds what was ingested on day 3")
 
 
 @check("ans.own-life", "ANS-2", "ANS-8", "IDN-1", "ING-7", applies=requirements.answer)
 def own_life(backend: BackendUnderTest) -> None:
     """An answer rests on its own namespace alone, and on it as it is now."""
-    ns, first = told_life(backend)
-    _, foreign = told_life(backend)
+    ns, first = filled(backend)
+    _, foreign = filled(backend)
     second = backend.fact()
     # Asked in the same words both times, so that what was kept from the first answer shows in the second.
     words = [fact.question for fact in (first, second, foreign)] if backend.keeps_words else [first.question]
     question = " ".join(words)
-    for told in (first, second):
-        if told is second:
-            ns.tell(second)
+    for ingested in (first, second):
+        if ingested is second:
+            ns.add(second)
         with backend.models.recording() as calls:
             received = ns.answer(ns.answer_request(question))
         completion(received)
@@ -180,16 +180,18 @@ def own_life(backend: BackendUnderTest) -> None:
             prompt = prompt.replace(word.lower(), "")
         if mentions(items, foreign) or foreign.value.lower() in prompt:
             where = "Retrieved" if mentions(items, foreign) else "the prompt"
-            raise BrokenError(f"{where} holds {quoted(foreign)}, which was told in another namespace")
-        found = ns.search(question).items
-        if shows(found, told, verbatim=backend.keeps_words) and not shows(items, told, verbatim=backend.keeps_words):
-            raise BrokenError(f"Search finds {quoted(told)}, Retrieved of the same question does not hold it")
+            raise BrokenError(f"{where} holds {quoted(foreign)}, which was ingested in another namespace")
+        returned = ns.search(question).items
+        if shows(returned, ingested, verbatim=backend.keeps_words) and not shows(
+            items, ingested, verbatim=backend.keeps_words
+        ):
+            raise BrokenError(f"Search finds {quoted(ingested)}, Retrieved of the same question does not hold it")
 
 
 @check("ans.retrieved-first", "ANS-2", applies=requirements.our_reader)
 def retrieved_first(backend: BackendUnderTest) -> None:
     """Retrieved is sent before the reader has answered."""
-    ns, fact = told_life(backend)
+    ns, fact = filled(backend)
     script = ReaderScript(hold_reply=threading.Event(), hold_timeout_s=backend.patience.hold_s)
 
     def let_go(event: pb.AnswerEvent) -> None:
@@ -207,7 +209,7 @@ def retrieved_first(backend: BackendUnderTest) -> None:
 @check("ans.streams", "ANS-3", applies=requirements.our_reader)
 def streams(backend: BackendUnderTest) -> None:
     """A TextDelta is sent as soon as its text is there."""
-    ns, fact = told_life(backend)
+    ns, fact = filled(backend)
     script = ReaderScript(hold_rest=threading.Event(), hold_timeout_s=backend.patience.hold_s)
 
     def let_go(event: pb.AnswerEvent) -> None:
@@ -223,7 +225,7 @@ def streams(backend: BackendUnderTest) -> None:
 
 
 def _once(script: ReaderScript) -> None:
-    """What comes when cannot be told where the reader is asked more than once."""
+    """What comes when cannot be decided where the reader is asked more than once."""
     if len(script.calls) > 1 and script.held_out:
         raise BrokenError(
             f"the reader was asked {len(script.calls)} times for one Answer, and nothing of its first reply was passed "
@@ -234,7 +236,7 @@ def _once(script: ReaderScript) -> None:
 @check("ans.unaltered", "ANS-4", applies=requirements.our_reader)
 def unaltered(backend: BackendUnderTest) -> None:
     """The reader's output, its end and its token counts arrive unaltered."""
-    ns, fact = told_life(backend)
+    ns, fact = filled(backend)
     scripts = {
         "white space, tags and emoji": ReaderScript(
             pieces=(" \n<think>", "hm</think>\n", '```json\n{"a": ', "1}\n```", " caf\u00e9 cafe\u0301 👩‍👧 ", "\n\n")
@@ -251,16 +253,16 @@ def unaltered(backend: BackendUnderTest) -> None:
     for what, script in scripts.items():
         completed = completion(ns.answer(ns.answer_request(fact.question), script), what)
         if completed.text != "".join(script.pieces):
-            raise BrokenError(f"{what}: the reader said {''.join(script.pieces)!r}, Completed says {completed.text!r}")
+            raise BrokenError(f"{what}: the reader sent {''.join(script.pieces)!r}, Completed says {completed.text!r}")
         expected = pb.FINISH_REASON_LENGTH if script.finish == "length" else pb.FINISH_REASON_STOP
         if completed.finish_reason != expected:
-            said = enum_name(pb.FinishReason.DESCRIPTOR, completed.finish_reason)
-            raise BrokenError(f"{what}: the reader ended with {script.finish}, finish_reason is {said}")
+            reported = enum_name(pb.FinishReason.DESCRIPTOR, completed.finish_reason)
+            raise BrokenError(f"{what}: the reader ended with {script.finish}, finish_reason is {reported}")
         if script.prompt_tokens is None:
             if completed.HasField("usage"):
                 raise BrokenError(
                     f"{what}: usage says {completed.usage.prompt_tokens} and "
-                    f"{completed.usage.completion_tokens} tokens, which nobody counted"
+                    f"{completed.usage.completion_tokens} tokens, which the reader did not report"
                 )
             continue
         usage = (completed.usage.prompt_tokens, completed.usage.completion_tokens)
@@ -274,7 +276,7 @@ def unaltered(backend: BackendUnderTest) -> None:
 @check("ans.sampling", "ANS-5", applies=requirements.our_reader)
 def sampling(backend: BackendUnderTest) -> None:
     """The reader is asked as the request says."""
-    ns, fact = told_life(backend)
+    ns, fact = filled(backend)
     request = ns.answer_request(fact.question, max_tokens=37)
     for temperature, seed in ((0.25, 7_001), (0.0, 0), (0.5, 2**32 + backend.seed + 1), (0.0, 2**53 - 1)):
         request.reading.temperature, request.reading.seed = temperature, seed
@@ -306,7 +308,7 @@ def window(backend: BackendUnderTest) -> None:
     ]
     if not backend.keeps_words:
         facts = [backend.fact() for _ in range(3)]
-    ns.tell(*facts)
+    ns.add(*facts)
     last = facts[-1]
     ns.items(last, verbatim=False)
     request = ns.answer_request(last.question, max_tokens=50)
@@ -315,7 +317,7 @@ def window(backend: BackendUnderTest) -> None:
     messages = reader_call(calls).messages()
     used = sum(count_tokens(text) for _, text in messages)
     if used + 50 > _WINDOW_TOKENS:
-        raise BrokenError(f"the prompt has {used} tokens, 50 are to be said, and the window holds {_WINDOW_TOKENS}")
+        raise BrokenError(f"the prompt has {used} tokens, the reply has 50, and the window holds {_WINDOW_TOKENS}")
     if not any(last.value.lower() in text.lower().replace(last.question.lower(), "") for _, text in messages):
         raise BrokenError("the prompt holds nothing of the memory, although there is room")
     # Diagnostics aside, the longest question must be refused by name rather than cut.
@@ -332,7 +334,7 @@ def window(backend: BackendUnderTest) -> None:
 @check("ans.no-system-role", "ANS-7", applies=requirements.our_reader)
 def no_system_role(backend: BackendUnderTest) -> None:
     """A model without a system role is sent no system message."""
-    ns, fact = told_life(backend)
+    ns, fact = filled(backend)
     with backend.models.recording() as calls:
         completion(ns.answer(ns.answer_request(fact.question), models=default_models(no_system_role=True)))
     roles = [role for role, _ in reader_call(calls).messages()]
@@ -347,7 +349,7 @@ def no_system_role(backend: BackendUnderTest) -> None:
 @check("ans.model-errors", "ANS-1", "ANS-9", "GEN-7", applies=requirements.our_reader)
 def model_errors(backend: BackendUnderTest) -> None:
     """A model that fails is an error of the right code, never an answer."""
-    ns, fact = told_life(backend)
+    ns, fact = filled(backend)
     before = ns.items(fact)
     for status, code in ((500, "UNAVAILABLE"), (502, "UNAVAILABLE"), (400, "INTERNAL"), (429, "INTERNAL")):
         received = ns.answer(ns.answer_request(fact.question), ReaderScript(status=status))
@@ -357,8 +359,8 @@ def model_errors(backend: BackendUnderTest) -> None:
             raise BrokenError(f"the gateway answered {status}: expected {code}, got {received.refused or 'OK'}")
     received = ns.answer(ns.answer_request(fact.question), ReaderScript(breaks_off=True))
     if received.completed is not None or received.refused is None:
-        said = "no Completed" if received.completed is None else f"Completed ({received.completed.text!r})"
-        raise BrokenError(f"the model's server died in the middle of its reply, and Answer ended with OK and {said}")
+        reported = "no Completed" if received.completed is None else f"Completed ({received.completed.text!r})"
+        raise BrokenError(f"the model's server died amid its reply, and Answer ended with OK and {reported}")
     completion(ns.answer(ns.answer_request(fact.question)))
     if requirements.stable_search(backend) is None and differs(before, ns.items(fact)):
         raise BrokenError("answers changed what a Search returns")

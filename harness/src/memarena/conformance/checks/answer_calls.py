@@ -9,7 +9,7 @@ from memarena_proto import memory_backend_pb2 as pb
 from memarena.conformance import requirements
 from memarena.conformance.backend_under_test import BackendUnderTest
 from memarena.conformance.check import check
-from memarena.conformance.checks.answer import completion, reader_call, told_life
+from memarena.conformance.checks.answer import completion, filled, reader_call
 from memarena.conformance.contract_limits import QUERY_TEXT_BYTES
 from memarena.conformance.errors import BrokenError
 from memarena.conformance.expectations import expect_refused, mentions
@@ -23,7 +23,7 @@ _ROUNDS = 3
 @check("ans.refusals", "ANS-2", "ERR-5", "SRC-8", "TXT-1", "LIM-1", applies=requirements.answer)
 def refusals(backend: BackendUnderTest) -> None:
     """What Search refuses Answer refuses too, and asks no reader."""
-    ns, fact = told_life(backend)
+    ns, fact = filled(backend)
     limit = backend.described.limits.max_query_text_bytes or QUERY_TEXT_BYTES
     undeclared = "no_such_option"
     while undeclared in {option.key for option in backend.described.options}:
@@ -66,16 +66,16 @@ def refusals(backend: BackendUnderTest) -> None:
 @check("ans.one-question", "ANS-8", "ANS-9", "SRC-7", applies=requirements.our_reader)
 def one_question(backend: BackendUnderTest) -> None:
     """A prompt holds its own question alone, and neither questions nor replies are remembered."""
-    ns, fact = told_life(backend)
-    asked, said = (Fact(word, f"{word}?", word) for word in (backend.words.next(), backend.words.next()))
+    ns, fact = filled(backend)
+    asked, reported = (Fact(word, f"{word}?", word) for word in (backend.words.next(), backend.words.next()))
     ns.expect_visible(fact)
     ns.search(f"Was it {asked.value}?")
     earlier = ns.answer_request(f"{fact.question} Was it {asked.value}?")
-    completion(ns.answer(earlier, ReaderScript(pieces=("It was ", said.value, "."))))
+    completion(ns.answer(earlier, ReaderScript(pieces=("It was ", reported.value, "."))))
     with backend.models.recording() as calls:
         completion(ns.answer(ns.answer_request(fact.question)))
     prompt = "\n".join(text for _, text in reader_call(calls).messages()).lower()
-    for what, word in (("question", asked), ("reply", said)):
+    for what, word in (("question", asked), ("reply", reported)):
         if word.value.lower() in prompt:
             raise BrokenError(f"the prompt holds {word.value!r}, which an earlier {what} held and the memory does not")
         if not backend.has(pb.CAPABILITY_STATEFUL_SEARCH) and mentions(ns.search(word.question).items, word):

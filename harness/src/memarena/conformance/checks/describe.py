@@ -20,7 +20,7 @@ _LATER_MINOR = 9
 
 def _describe(backend: BackendUnderTest, caller_minor_version: int = MINOR_VERSION) -> pb.DescribeResponse:
     try:
-        return backend.settled(partial(backend.wire.describe, caller_minor_version))
+        return backend.retried(partial(backend.wire.describe, caller_minor_version))
     except RefusedError as error:
         raise BrokenError(f"Describe was refused: {error}") from error
 
@@ -46,7 +46,7 @@ def complete(backend: BackendUnderTest) -> None:
 def stable(backend: BackendUnderTest) -> None:
     """Describe needs no Ingest and answers the same every time, to every caller."""
     before = _describe(backend)
-    backend.namespace().tell(backend.fact())
+    backend.namespace().add(backend.fact())
     after = _describe(backend)
     if changed := _changed(backend.described, before, after):
         raise BrokenError(f"Describe changed: {changed}")
@@ -96,6 +96,6 @@ def kept_facts(backend: BackendUnderTest) -> None:
             raise BrokenError(
                 f"kept fact {fact.statement!r}: expected {{value}} once in the statement and a question without it"
             )
-    backend.namespace().tell(told := backend.fact())
+    backend.namespace().add(kept := backend.fact())
     ns = backend.namespaces[-1]
-    ns.expect_visible(told)
+    ns.expect_visible(kept)

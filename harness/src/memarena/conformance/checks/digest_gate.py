@@ -1,4 +1,4 @@
-"""The digest of the smallest days first: whoever computes it wrongly is told the mistake once, and not by every day."""
+"""The digest of the smallest days first: whoever computes it wrongly sees the mistake once, and not by every day."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ def _later_turns(session: pb.Session) -> list[pb.Turn]:
 def out_of_order(ns: NamespaceFixture, *texts: str) -> list[pb.IngestRequest]:
     """The next day of a namespace, of which nothing stands in the order of ids or times."""
     day = ns.last_day + 1
-    said = texts or ("Later.", "Earlier.", "In between.")
+    texts_of_day = texts or ("Later.", "Earlier.", "In between.")
     sessions = []
     for number, (letter, minute) in enumerate((("z", 300), ("a", 20), ("m", 120))):
         session_id = f"{letter}-{ns.backend.new_id()}"
-        session = fixtures.session(session_id, [*said, f"Session {number}."], day=day, minute=minute)
-        for place, turn in enumerate(session.turns):
-            turn.turn_id = f"{'zamb'[place % 4]}{place}-{session_id}"
-            turn.said_at = fixtures.moment(day, minute + (len(session.turns) - place) % len(session.turns))
+        session = fixtures.session(session_id, [*texts_of_day, f"Session {number}."], day=day, minute=minute)
+        for index, turn in enumerate(session.turns):
+            turn.turn_id = f"{'zamb'[index % 4]}{index}-{session_id}"
+            turn.said_at = fixtures.moment(day, minute + (len(session.turns) - index) % len(session.turns))
         sessions.append(session)
     sessions[1].participants.reverse()
     events = [
@@ -91,10 +91,10 @@ def gate(backend: BackendUnderTest) -> None:
     before = "none before it"
     for step in _steps(backend):
         try:
-            backend.settled(partial(backend.ingest, step.frames))
+            backend.retried(partial(backend.ingest, step.frames))
         except RefusedError as error:
             if error.code != "DATA_LOSS":
-                continue  # that is for other checks to tell
+                continue  # that is for other checks to report
             backend.digest_is_wrong = True
             raise BrokenError(_diagnosis(backend, step, before)) from error
         before = f"{step.what} was accepted"
@@ -103,7 +103,7 @@ def gate(backend: BackendUnderTest) -> None:
 def _diagnosis(backend: BackendUnderTest, step: Step, before: str) -> str:
     right = TABLE_1.day(step.frames)
     shown = right[:_SHOWN_BYTES].hex() + ("…" if len(right) > _SHOWN_BYTES else "")
-    told = f"{step.what} is DATA_LOSS ({before})"
+    reported = f"{step.what} is DATA_LOSS ({before})"
     vector = f"compare the vector {step.vector} of digest.v1.json; expected encoding: {shown}"
     for mistake, encoding in FAULTS.items():
         wrong = encoding.day(step.frames)
@@ -119,7 +119,7 @@ def _diagnosis(backend: BackendUnderTest, step: Step, before: str) -> str:
             continue
         at = first_difference(right, wrong)
         return (
-            f"{told}: {mistake}; the first byte that differs is {at}: expected {right[at : at + 8].hex()}, "
+            f"{reported}: {mistake}; the first byte that differs is {at}: expected {right[at : at + 8].hex()}, "
             f"hashed {wrong[at : at + 8].hex()}; {vector}"
         )
-    return f"{told}, by none of the known mistakes; {vector}"
+    return f"{reported}, by none of the known mistakes; {vector}"

@@ -25,9 +25,9 @@ _LEAK_BYTES = 8 << 20
 
 @check("src.endurance", "SRC-7", applies=requirements.stable_search, advisory=True)
 def endurance(backend: BackendUnderTest) -> None:
-    """A thousand searches neither slow down, nor take more and more memory, nor change what is found."""
+    """A thousand searches neither slow down, nor take more and more memory, nor change what is returned."""
     ns, fact = backend.namespace(), backend.fact()
-    ns.tell(fact)
+    ns.add(fact)
     before = ns.items(fact)
     end = time.monotonic() + _AT_MOST_S
     took_ms: list[float] = []
@@ -61,12 +61,12 @@ def ranking(backend: BackendUnderTest) -> None:
     """What a question names by a word of its own is among the first items."""
     ns, shared = backend.namespace(), backend.words.next()
     facts = [backend.fact() for _ in range(_FACTS)]
-    ns.tell(*facts)
+    ns.add(*facts)
     late = []
     for fact in facts:
         items = ns.search(f"What is {shared} or {fact.value}?").items
-        place = next((n for n, item in enumerate(items) if mentions([item], fact)), None)
-        if place is None or place > 2:
-            late.append("not found" if place is None else str(place + 1))
+        index = next((n for n, item in enumerate(items) if mentions([item], fact)), None)
+        if index is None or index > 2:
+            late.append("not returned" if index is None else str(index + 1))
     if len(late) > _FACTS // 4:
         raise BrokenError(f"{len(late)} of {_FACTS} facts are not among the first three items: {', '.join(late)}")

@@ -24,7 +24,7 @@ def unknown_namespace(backend: BackendUnderTest) -> None:
     spoilt = edited_day(ns.frames(ns.session("Good morning.")), "session.session_id")
     expect_refused(partial(backend.ingest, spoilt), "INVALID_ARGUMENT", "a session without an id")
     expect_refused(partial(backend.search, question), "NOT_FOUND", "Search of a namespace of which only failures exist")
-    ns.tell(backend.fact())
+    ns.add(backend.fact())
     ns.search("What?")
 
 
@@ -38,7 +38,7 @@ def unknown_rpc(backend: BackendUnderTest) -> None:
 def works_on(backend: BackendUnderTest) -> None:
     """After errors of every kind a namespace works as before."""
     ns, fact, later = backend.namespace(), backend.fact(), backend.fact()
-    ns.tell(fact)
+    ns.add(fact)
     ns.expect_visible(fact)
     whole = ns.frames(ns.session(later.statement))
     bad_question = ns.question("What?")
@@ -58,7 +58,7 @@ def own_namespace(backend: BackendUnderTest) -> None:
     """No error of a call tells anything of another namespace, here or anywhere in the run."""
     other, ns, never = backend.namespace(), backend.namespace(), backend.namespace()
     foreign = backend.fact()
-    other.tell(foreign)
+    other.add(foreign)
     first = ns.frames(ns.session("Good morning."), day=1)
     ns.commit(first)
     conflict = ns.frames(ns.session("Good day."), day=1, batch_id=first[0].header.batch_id)
@@ -72,13 +72,13 @@ def own_namespace(backend: BackendUnderTest) -> None:
         "a day that is not there yet": partial(backend.search, later),
     }
     if backend.has(pb.CAPABILITY_FORGET):
-        nobody = pb.ForgetRequest(namespace=never.namespace, session_id=session_id)
-        faults["Forget in a namespace that never was"] = partial(backend.wire.forget, nobody)
+        stranger = pb.ForgetRequest(namespace=never.namespace, session_id=session_id)
+        faults["Forget in a namespace that never was"] = partial(backend.wire.forget, stranger)
     for what, call in faults.items():
         try:
             call()
         except RefusedError as error:  # of which code is for other checks to say
-            if foreign.value.lower() in " ".join((error.message, *error.told)).lower():
+            if foreign.value.lower() in " ".join((error.message, *error.details)).lower():
                 raise BrokenError(f"{what}: the error holds {foreign.value!r} of {other.namespace}: {error}") from error
-    if backend.wire.told_of_others:
-        raise BrokenError(f"{backend.wire.told_of_others[0]} ({len(backend.wire.told_of_others)} of such errors)")
+    if backend.wire.names_of_others:
+        raise BrokenError(f"{backend.wire.names_of_others[0]} ({len(backend.wire.names_of_others)} of such errors)")

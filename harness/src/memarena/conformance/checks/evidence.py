@@ -1,4 +1,4 @@
-"""EVD: evidence decides nothing for a competitor, and is all that a diagnostic is given."""
+"""EVD: evidence decides nothing for a competitor, and is all that a diagnostic gets."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def competitor(backend: BackendUnderTest) -> None:
     texts = [f"{fact.statement} {shared}." if backend.keeps_words else fact.statement for fact in facts]
     ns.commit(ns.frames(*(ns.session(text) for text in texts)))
     text = f"{shared}?" if backend.keeps_words else facts[0].question
-    ns.settled_items(text)
-    for place, bound in ((0, 0), (len(facts) - 1, 0), (len(facts) - 1, 1), (0, 1)):
+    ns.stable_items(text)
+    for index, bound in ((0, 0), (len(facts) - 1, 0), (len(facts) - 1, 1), (0, 1)):
         question = ns.question(text)
         question.max_items = bound
         without = ns.expect_ok(partial(backend.search, question), "a question without evidence").items
-        evidence = pb.PrivilegedEvidence(session_ids=[ns.sessions[place].session_id], access_marker="restricted")
+        evidence = pb.PrivilegedEvidence(session_ids=[ns.sessions[index].session_id], access_marker="restricted")
         question.privileged_evidence.CopyFrom(evidence)
         _ignored("Search", without, partial(_searched, ns, question))
         if backend.has(pb.CAPABILITY_ANSWER):
@@ -53,22 +53,22 @@ def _retrieved(ns: NamespaceFixture, question: pb.SearchRequest) -> Sequence[pb.
 
 def _ignored(rpc: str, without: Sequence[pb.MemoryItem], call: Callable[[], Sequence[pb.MemoryItem]]) -> None:
     try:
-        found = call()
+        returned = call()
     except RefusedError as error:
         if error.code != "INVALID_ARGUMENT" or not any("privileged_evidence" in field for field in error.fields):
             raise BrokenError(
                 f"{rpc} with privileged evidence: expected INVALID_ARGUMENT naming privileged_evidence, got {error}"
             ) from error
         return
-    if differs(without, found):
-        raise BrokenError(f"privileged evidence changed what {rpc} finds: {score_change(without, found)}")
+    if differs(without, returned):
+        raise BrokenError(f"privileged evidence changed what {rpc} finds: {score_change(without, returned)}")
 
 
 @check("evd.diagnostic", "EVD-3", applies=requirements.diagnostic)
 def diagnostic(backend: BackendUnderTest) -> None:
     """A diagnostic takes evidence that names no session."""
     ns, fact = backend.namespace(), backend.fact()
-    ns.tell(fact)
+    ns.add(fact)
     ns.expect_visible(fact)
     question = ns.question(fact.question)
     question.privileged_evidence.CopyFrom(pb.PrivilegedEvidence())

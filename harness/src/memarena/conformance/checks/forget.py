@@ -1,4 +1,4 @@
-"""FGT: what was to be forgotten is never found again, and nothing else is lost."""
+"""FGT: what was to be forgotten is never returned again, and nothing else is lost."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def required(backend: BackendUnderTest) -> None:
     ns = backend.namespace()
     request = pb.ForgetRequest(namespace=ns.namespace, subject="Omar")
     expect_refused(partial(backend.wire.forget, request), "NOT_FOUND", "Forget in a namespace that never was")
-    ns.tell(backend.fact())
+    ns.add(backend.fact())
     for what, field, wrong in (
         ("Forget without a namespace", "namespace", pb.ForgetRequest(subject="Omar")),
         ("Forget without a target", None, pb.ForgetRequest(namespace=ns.namespace)),
@@ -46,14 +46,14 @@ def _forget(ns: NamespaceFixture, request: pb.ForgetRequest) -> None:
 def _gone(
     ns: NamespaceFixture, days: Sequence[list[pb.IngestRequest]], gone: Sequence[Fact], kept: Sequence[Fact]
 ) -> None:
-    """After a Forget: the facts are found neither now, nor as of an earlier day, nor after a replay; the others are."""
+    """After a Forget: the facts are returned neither now, nor as of an earlier day, nor after a replay."""
     backend, why = ns.backend, "it was to be forgotten"
     ns.expect_visible(*kept)
     for fact in gone:
         ns.expect_hidden(fact, why)
     for frames in days:
         if not ns.expect_ok(partial(backend.ingest, frames), "a replay after a Forget").replayed:
-            raise BrokenError("a replay after a Forget is not said to be one")
+            raise BrokenError("a replay after a Forget is not reported as one")
     ns.expect_visible(*kept)
     for fact in gone:
         ns.expect_hidden(fact, f"{why}, and its day was only replayed")
@@ -64,7 +64,7 @@ def _gone(
         if any(mentions(event.retrieved.items, gone[0]) for event in received.events if event.HasField("retrieved")):
             raise BrokenError("Answer still retrieves what was to be forgotten")
     later = backend.fact()
-    ns.tell(later)
+    ns.add(later)
     ns.expect_visible(later, *kept)
     for fact in gone:
         ns.expect_hidden(fact, f"{why}, and a later day brought it back")
@@ -72,24 +72,24 @@ def _gone(
 
 @check("fgt.session", "FGT-2", "FGT-3", "FGT-4", "FGT-5", applies=requirements.forget)
 def session(backend: BackendUnderTest) -> None:
-    """A session that was forgotten is never found again; its day stays."""
+    """A session that was forgotten is never returned again; its day stays."""
     ns, gone, kept, later = backend.namespace(), backend.fact(), backend.fact(), backend.fact()
-    # Split over frames: all of it is to go. Where facts are extracted, a second might take the place of the first.
+    # Split over frames: all of it is to go. Where facts are extracted, a second might replace the first.
     more = [backend.fact()] if backend.keeps_words else []
-    told = ns.session(gone.statement, *(fact.statement for fact in more), "See you.")
-    first = ns.frames(*fixtures.split(told), ns.session(kept.statement))
+    ingested = ns.session(gone.statement, *(fact.statement for fact in more), "See you.")
+    first = ns.frames(*fixtures.split(ingested), ns.session(kept.statement))
     ns.commit(first)
     second = ns.frames(ns.session(later.statement))
     ns.commit(second)
     elsewhere = backend.namespace()
     twin = elsewhere.session(gone.statement)
-    twin.session_id = told.session_id
+    twin.session_id = ingested.session_id
     elsewhere.commit(elsewhere.frames(twin))
     for fact in (gone, *more, kept, later):
         ns.expect_visible(fact)
     _forget(ns, pb.ForgetRequest(session_id=backend.new_id()))
     ns.expect_visible(gone)
-    _forget(ns, pb.ForgetRequest(session_id=told.session_id))
+    _forget(ns, pb.ForgetRequest(session_id=ingested.session_id))
     others = (kept, later) if backend.keeps_words else (later,)
     _gone(ns, [first, second], [gone, *more], others)
     elsewhere.expect_visible(gone)  # an id of another namespace is another id

@@ -1,4 +1,4 @@
-"""GEN: calls that are given up leave nothing behind, and namespaces do not get in each other's way."""
+"""GEN: calls that are abandoned leave nothing behind, and namespaces do not get in each other's way."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NAMESPACES = 8
 _RACE_SEARCHES = 20
 _RACE_S = 4.0
 _BESIDE_S = 10.0
-"""For a call on a namespace beside one that is busy."""
+"""For a call on a namespace next to one that is busy."""
 _MANY_NAMESPACES = 100
 _MANY_S = 12.0
 """After it no further namespace is made: a slow backend is held to fewer."""
@@ -33,7 +33,7 @@ _MANY_S = 12.0
 def deadline(backend: BackendUnderTest) -> None:
     """A call whose deadline passed leaves its namespace usable."""
     ns, first, second = backend.namespace(), backend.fact(), backend.fact()
-    ns.tell(first)
+    ns.add(first)
     whole = ns.frames(ns.session(second.statement))
     with backend.access("Ingest"):
         open_call = backend.wire.open_ingest(whole[:2], backend.patience.deadline_s)
@@ -58,9 +58,9 @@ def _hanging_reader(ns: NamespaceFixture) -> None:
     gate.set()
     if received.refused is None or received.refused.code not in ("DEADLINE_EXCEEDED", "CANCELLED", "UNAVAILABLE"):
         raise BrokenError(f"an Answer whose reader says nothing ended with {received.refused or 'OK'}")
-    told = backend.fact()
-    ns.tell(told)
-    ns.expect_visible(told)
+    ingested = backend.fact()
+    ns.add(ingested)
+    ns.expect_visible(ingested)
 
 
 class _EnoughError(Exception):
@@ -68,7 +68,7 @@ class _EnoughError(Exception):
 
 
 class _Gate(threading.Event):
-    """Says when somebody stands before it."""
+    """Says when a caller waits for it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -92,10 +92,10 @@ def _cancelled_answer(ns: NamespaceFixture) -> None:
     with suppress(_EnoughError):
         ns.answer(ns.answer_request("And then?"), script, on_event=enough)
     gate.set()
-    frames = ns.frames(ns.session((told := backend.fact()).statement))
+    frames = ns.frames(ns.session((ingested := backend.fact()).statement))
     ns.expect_ok(partial(backend.ingest, frames), "a day after an Answer that was cancelled while the reader was asked")
     ns.note(frames)
-    ns.expect_visible(told)
+    ns.expect_visible(ingested)
 
 
 @check("gen.concurrent", "GEN-6", "IDN-1", applies=requirements.concurrent_calls)
@@ -105,31 +105,31 @@ def concurrent(backend: BackendUnderTest) -> None:
     namespaces = [backend.namespace() for _ in range(count)]
     facts = [[backend.fact() for _ in range(2)] for _ in namespaces]
 
-    def live(ns: NamespaceFixture, told: list[Fact]) -> None:
-        for fact in told:
-            ns.tell(fact)
+    def live(ns: NamespaceFixture, ingested: list[Fact]) -> None:
+        for fact in ingested:
+            ns.add(fact)
             # Without waiting: under load, too, what was answered with OK is there, and nothing of the others is.
             items = ns.search(fact.question).items
             if not shows(items, fact, verbatim=backend.keeps_words):
                 raise BrokenError(f"under load {quoted(fact)} was committed, but the next Search does not find it")
-            for foreign in (each for other in facts if other is not told for each in other):
+            for foreign in (each for other in facts if other is not ingested for each in other):
                 if mentions(items, foreign):
-                    raise BrokenError(f"under load {quoted(foreign)} of another namespace is found")
+                    raise BrokenError(f"under load {quoted(foreign)} of another namespace is returned")
 
     with ThreadPoolExecutor(count) as pool:
-        for done in [pool.submit(live, ns, told) for ns, told in zip(namespaces, facts, strict=True)]:
+        for done in [pool.submit(live, ns, ingested) for ns, ingested in zip(namespaces, facts, strict=True)]:
             done.result()
     for ns, others in zip(namespaces, [*facts[1:], facts[0]], strict=True):
-        ns.expect_hidden(others[-1], "it was told in another namespace")
+        ns.expect_hidden(others[-1], "it was ingested in another namespace")
 
 
 @check("gen.independent", "GEN-6", "HLT-4", applies=requirements.concurrent_calls)
 def independent(backend: BackendUnderTest) -> None:
     """While a day of one namespace arrives, others are worked on and health is SERVING."""
     slow, other = backend.namespace(), backend.namespace()
-    told, later = backend.fact(), backend.fact()
-    other.tell(told)
-    other.expect_visible(told)
+    ingested, later = backend.fact(), backend.fact()
+    other.add(ingested)
+    other.expect_visible(ingested)
     before = backend.wire.health(SERVICE)
     half = slow.frames(slow.session("Good morning."), slow.session("Good night."))[:2]
     with backend.access("Ingest"):
@@ -142,14 +142,14 @@ def independent(backend: BackendUnderTest) -> None:
                 raise BrokenError(f"{what}, health is {status}, before it was {before}")
             try:
                 # Not tried again: nothing is pending on this namespace.
-                found = backend.search(other.question(told.question), _BESIDE_S).items
+                returned = backend.search(other.question(ingested.question), _BESIDE_S).items
                 backend.ingest(frames := other.frames(other.session(later.statement)), _BESIDE_S)
             except RefusedError as error:
                 other.skip_for_the_digest(error)
                 raise BrokenError(f"{what}, a call was refused: {error}") from error
             other.note(frames)
-            if not shows(found, told, verbatim=backend.keeps_words):
-                raise BrokenError(f"{what}, {quoted(told)} is not found")
+            if not shows(returned, ingested, verbatim=backend.keeps_words):
+                raise BrokenError(f"{what}, {quoted(ingested)} is not returned")
         finally:
             open_call.cancel()
     other.expect_visible(later)
@@ -159,21 +159,21 @@ def independent(backend: BackendUnderTest) -> None:
 def many_namespaces(backend: BackendUnderTest) -> None:
     """Many namespaces live side by side, the oldest as well."""
     end = time.monotonic() + _MANY_S
-    told: list[tuple[NamespaceFixture, Fact]] = []
-    while len(told) < _MANY_NAMESPACES and time.monotonic() < end:
+    ingested: list[tuple[NamespaceFixture, Fact]] = []
+    while len(ingested) < _MANY_NAMESPACES and time.monotonic() < end:
         ns, fact = backend.namespace(), backend.fact()
-        ns.tell(fact)
-        told.append((ns, fact))
+        ns.add(fact)
+        ingested.append((ns, fact))
     lost = []
-    for number, (ns, fact) in enumerate(told):
+    for number, (ns, fact) in enumerate(ingested):
         try:
-            items = backend.settled(partial(backend.search, ns.question(fact.question))).items
+            items = backend.retried(partial(backend.search, ns.question(fact.question))).items
         except RefusedError as error:
-            raise BrokenError(f"namespace {number + 1} of {len(told)} that live was refused: {error}") from error
+            raise BrokenError(f"namespace {number + 1} of {len(ingested)} that live was refused: {error}") from error
         if not shows(items, fact, verbatim=backend.keeps_words):
             lost.append(number + 1)
     if lost:
-        raise BrokenError(f"{len(lost)} of {len(told)} living namespaces lost their fact, number {lost[0]} the first")
+        raise BrokenError(f"{len(lost)} of {len(ingested)} namespaces lost their fact, number {lost[0]} first")
 
 
 @check("gen.mandatory", "GEN-2")

@@ -21,7 +21,7 @@ _POLL_S = 0.05
 
 @check("hlt.first-ingest", "HLT-1")
 def first_ingest(backend: BackendUnderTest) -> None:
-    """As soon as health is SERVING an Ingest is taken."""
+    """As soon as health is SERVING an Ingest is accepted."""
     ns, fact = backend.namespace(), backend.fact()
     frames = ns.frames(ns.session(fact.statement))
     try:
@@ -51,19 +51,19 @@ def unknown_service(backend: BackendUnderTest) -> None:
 
 @check("hlt.first-batch", "ING-8", "ING-7", "TXT-3")
 def first_batch(backend: BackendUnderTest) -> None:
-    """The day that was told first is still known at the end."""
+    """The day that was ingested first is still known at the end."""
     life, backend.first_life = backend.first_life, None
     if life is None:
-        raise SkippedError("hlt.first-ingest was not run, or told nothing")
+        raise SkippedError("hlt.first-ingest was not run, or ingested nothing")
     what = "a replay of the first day of the run"
     try:
-        response = backend.settled(partial(backend.ingest, life.frames))
+        response = backend.retried(partial(backend.ingest, life.frames))
     except RefusedError as error:
         raise BrokenError(f"{what} was refused: {error}") from error
     if not response.replayed and not backend.has(pb.CAPABILITY_DURABLE) and backend.restart is not None:
         raise SkippedError("without DURABLE a restart during the run may have ended the first life")
     if not response.replayed:
-        raise BrokenError(f"{what} is not said to be one, although nothing but time has passed in its namespace")
+        raise BrokenError(f"{what} is not reported as one, although nothing but time has passed in its namespace")
     life.ns.expect_visible(life.fact)
 
 
@@ -91,10 +91,10 @@ def restart(backend: BackendUnderTest) -> None:
     ns.commit(first)
     ns.expect_visible(fact)
     later = backend.fact()
-    ns.tell(later, day=2)
+    ns.add(later, day=2)
     gone = backend.namespace()
     for _ in range(3):
-        gone.tell(backend.fact())
+        gone.add(backend.fact())
     gone.expect_ok(partial(backend.wire.reset, gone.namespace), "Reset")
     second = ns.frames(ns.session(half.statement), ns.session("Good night."))
     with backend.access("Ingest"):
@@ -135,7 +135,7 @@ def _as_before(ns: NamespaceFixture, first: list[pb.IngestRequest], fact: Fact, 
     expect_refused(partial(backend.ingest, back), "FAILED_PRECONDITION", "after a restart, a new batch for day 1")
     if backend.has(pb.CAPABILITY_TIME_TRAVEL):
         ns.expect_visible(fact, as_of_day=1)
-        ns.expect_hidden(later, "it was told on day 2, after day 1, and the backend was restarted", as_of_day=1)
+        ns.expect_hidden(later, "it was ingested on day 2, after day 1, and the backend was restarted", as_of_day=1)
 
 
 def restarted(backend: BackendUnderTest) -> None:

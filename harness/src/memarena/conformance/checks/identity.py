@@ -20,21 +20,21 @@ def isolated(backend: BackendUnderTest) -> None:
     """Two namespaces do not see each other."""
     one, other = backend.namespace(), backend.namespace()
     ours, theirs = backend.fact(), backend.fact()
-    one.tell(ours)
-    other.tell(theirs)
+    one.add(ours)
+    other.add(theirs)
     one.expect_visible(ours)
     other.expect_visible(theirs)
-    one.expect_hidden(theirs, "it was told in another namespace")
-    other.expect_hidden(ours, "it was told in another namespace")
+    one.expect_hidden(theirs, "it was ingested in another namespace")
+    other.expect_hidden(ours, "it was ingested in another namespace")
     if backend.diagnostic:
         request = one.question(theirs.question)
         foreign = [session.session_id for session in other.sessions]
         request.privileged_evidence.CopyFrom(pb.PrivilegedEvidence(session_ids=foreign))
         try:
-            found = backend.search(request)
+            returned = backend.search(request)
         except RefusedError:
             return  # evidence that is not there may be refused
-        if mentions(found.items, theirs):
+        if mentions(returned.items, theirs):
             raise BrokenError("evidence that names a session of another namespace shows that session")
 
 
@@ -48,15 +48,15 @@ def read_names(backend: BackendUnderTest) -> None:
         "decoded like a URL": (f"{stem}A", f"{stem}%41"),
     }
     for how, names in groups.items():
-        told = [(backend.namespace(name), backend.fact()) for name in names]
-        # A later day each, so that where two are one the second is taken in and shows the first.
-        for day, (ns, fact) in enumerate(told):
-            ns.tell(fact, day=day)
-        for ns, fact in reversed(told):
+        ingested = [(backend.namespace(name), backend.fact()) for name in names]
+        # A later day each, so that where two are one the second is ingested and shows the first.
+        for day, (ns, fact) in enumerate(ingested):
+            ns.add(fact, day=day)
+        for ns, fact in reversed(ingested):
             ns.expect_visible(fact)
-            for other, foreign in told:
+            for other, foreign in ingested:
                 if other is not ns:
-                    where = f"it was told in {other.namespace}, not in {ns.namespace}"
+                    where = f"it was ingested in {other.namespace}, not in {ns.namespace}"
                     ns.expect_hidden(foreign, f"{where}, which are one where a name is {how}")
 
 
@@ -64,23 +64,23 @@ def read_names(backend: BackendUnderTest) -> None:
 def long_ids(backend: BackendUnderTest) -> None:
     """Ids that differ in their last byte only are different ids."""
 
-    def pair(place: int) -> tuple[str, str]:
-        """Two ids of 128 bytes that differ at one place alone, counted from 0."""
+    def pair(index: int) -> tuple[str, str]:
+        """Two ids of 128 bytes that differ in one byte alone, counted from 0."""
         stem = f"{backend.new_id()}-".ljust(ID_BYTES, "x")
-        return f"{stem[:place]}0{stem[place + 1 :]}", f"{stem[:place]}1{stem[place + 1 :]}"
+        return f"{stem[:index]}0{stem[index + 1 :]}", f"{stem[:index]}1{stem[index + 1 :]}"
 
-    for place in (64, 100, ID_BYTES - 1):
-        one, other = (backend.namespace(name) for name in pair(place))
+    for index in (64, 100, ID_BYTES - 1):
+        one, other = (backend.namespace(name) for name in pair(index))
         ours, theirs = backend.fact(), backend.fact()
-        one.tell(ours)
-        other.tell(theirs)
+        one.add(ours)
+        other.add(theirs)
         one.expect_visible(ours)
-        one.expect_hidden(theirs, f"it was told in a namespace whose name differs in byte {place + 1}")
+        one.expect_hidden(theirs, f"it was ingested in a namespace whose name differs in byte {index + 1}")
         other.expect_visible(theirs)
     ns, last = backend.namespace(), ID_BYTES - 1
     for batch in pair(last):
-        told = (backend.fact(), backend.fact()) if backend.keeps_words else (backend.fact(),)
-        session = ns.session("", *(fact.statement for fact in told))
+        ingested = (backend.fact(), backend.fact()) if backend.keeps_words else (backend.fact(),)
+        session = ns.session("", *(fact.statement for fact in ingested))
         for turn, turn_id in zip(session.turns[1:], pair(last), strict=False):
             turn.turn_id = turn_id
         session.participants.extend(
@@ -92,7 +92,7 @@ def long_ids(backend: BackendUnderTest) -> None:
         events = [fixtures.event(event_id, "It rained.", ns.last_day + 1) for event_id in pair(last)]
         if ns.commit(ns.frames(session, first, second, events=events, batch_id=batch)).replayed:
             raise BrokenError("a batch id that differs in its last byte from a committed one counts as replayed")
-        ns.expect_visible(*told)
+        ns.expect_visible(*ingested)
 
 
 @check("idn.scores", "IDN-1", "SRC-7", applies=requirements.stable_search)
@@ -110,7 +110,7 @@ def scores(backend: BackendUnderTest) -> None:
         texts = tuple(backend.fact().statement for _ in range(2))
     one.commit(one.frames(*(one.session(text) for text in texts)))
     question = f"{rare} {common} river?" if backend.keeps_words else backend.fact().question
-    before = one.settled_items(question)
+    before = one.stable_items(question)
     other = backend.namespace()
     other.commit(other.frames(*(other.session(f"The {common} again, number {n}.") for n in range(6))))
     after = one.search(question).items

@@ -1,4 +1,4 @@
-"""ING: a day is taken whole, once, in order, checked, and is there when Ingest returns."""
+"""ING: a day is ingested whole, once, in order, checked, and is there when Ingest returns."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ def required(backend: BackendUnderTest) -> None:
 
 @check("ing.empty-day", "ING-1")
 def empty_day(backend: BackendUnderTest) -> None:
-    """A day on which nothing happened is taken, also as the first."""
+    """A day on which nothing happened is accepted, also as the first."""
     ns, fact = backend.namespace(), backend.fact()
     ns.commit(ns.frames())
     if ns.search("Anything?").items:
         raise BrokenError("a namespace with one empty day returns items")
-    ns.tell(fact)
+    ns.add(fact)
     ns.commit(ns.frames())
     ns.expect_visible(fact)
 
@@ -76,7 +76,7 @@ def empty_day(backend: BackendUnderTest) -> None:
 def frame_order(backend: BackendUnderTest) -> None:
     """Frames in another order than header, sessions, events, trailer are refused."""
     ns, kept, fact = backend.namespace(), backend.fact(), backend.fact()
-    ns.tell(kept)
+    ns.add(kept)
     sound = ns.frames(
         ns.session(fact.statement), events=[fixtures.event(backend.new_id(), "It rained.", ns.last_day + 1)]
     )
@@ -110,7 +110,7 @@ def bad_continuation(backend: BackendUnderTest) -> None:
     faults: dict[str, list[pb.Session]] = {
         "a continuation of no session": [more, one],
         "a continuation of another session than the one before": [one, other, more],
-        "a continuation with a speaker who takes no part": [one, edited(more, "turns.speaker_id", "nobody")],
+        "a continuation with a speaker who takes no part": [one, edited(more, "turns.speaker_id", "stranger")],
         "a session that is opened twice in a day": [one, other, edited(one, "turns.turn_id", backend.new_id())],
     }
     for name in ("participants", "started_at", "ended_at", "modality", "place", "group"):
@@ -131,7 +131,7 @@ def session_rules(backend: BackendUnderTest) -> None:
     for what, path, value in (
         ("a session without participants", "participants", None),
         ("a participant who is there twice", "participants", [fixtures.OWNER, friend, friend]),
-        ("a speaker who is not among the participants", "turns.speaker_id", "nobody"),
+        ("a speaker who is not among the participants", "turns.speaker_id", "stranger"),
         ("a session that ends before it starts", "ended_at", fixtures.moment(0, -5)),
     ):
         frames = ns.frames(edited(ns.session("Good morning."), path, value))
@@ -185,7 +185,7 @@ def offsets(backend: BackendUnderTest) -> None:
 def cancelled(backend: BackendUnderTest) -> None:
     """A stream that is cancelled half-way leaves nothing, and can be sent again."""
     ns, kept = backend.namespace(), backend.fact()
-    ns.tell(kept)
+    ns.add(kept)
     ns.expect_visible(kept)
     for underway_s in _UNDERWAY_S:
         fact = backend.fact()
@@ -210,14 +210,14 @@ def _not_shown_early(ns: NamespaceFixture, fact: Fact) -> None:
     except RefusedError:
         return
     if mentions(items, fact):
-        raise BrokenError(f"{quoted(fact)} is found while the frames of its day arrive")
+        raise BrokenError(f"{quoted(fact)} is returned while the frames of its day arrive")
 
 
 @check("ing.no-trailer", "ING-5", "ING-12")
 def no_trailer(backend: BackendUnderTest) -> None:
     """A stream that ends without a trailer is refused and leaves nothing."""
     ns, kept, fact = backend.namespace(), backend.fact(), backend.fact()
-    ns.tell(kept)
+    ns.add(kept)
     whole = ns.frames(ns.session(fact.statement))
     expect_refused(
         partial(backend.ingest, whole[:-1]), "INVALID_ARGUMENT", "a stream without a trailer", field="trailer"
@@ -229,9 +229,9 @@ def no_trailer(backend: BackendUnderTest) -> None:
 
 
 def _refused_trailer(backend: BackendUnderTest, edits: Mapping[str, tuple[str, object]]) -> None:
-    """Each altered trailer is DATA_LOSS, nothing of the day shows, and the day is taken with its own trailer."""
+    """Each altered trailer is DATA_LOSS, nothing of the day shows, and the day is accepted with its own trailer."""
     ns, kept, fact = backend.namespace(), backend.fact(), backend.fact()
-    ns.tell(kept)
+    ns.add(kept)
     whole = ns.frames(ns.session(fact.statement), events=[fixtures.event(backend.new_id(), "It rained.", 1)])
     for what, (name, value) in edits.items():
         frames = edited_day(whole, f"trailer.{name}", value, seal=False)
@@ -283,11 +283,11 @@ def digest_version(backend: BackendUnderTest) -> None:
 
 @check("ing.ready", "ING-7")
 def ready(backend: BackendUnderTest) -> None:
-    """What was ingested is found by the very next call."""
+    """What was ingested is returned by the very next call."""
     ns = backend.namespace()
     for _ in range(_READY_DAYS):
         first, last = backend.fact(), backend.fact()
-        # Where facts are extracted, a second one may take the place of the first.
+        # Where facts are extracted, a second one may replace the first.
         morning = first.statement if backend.keeps_words else "Good morning."
         ns.commit(ns.frames(ns.session(morning), ns.session("Good day."), ns.session(last.statement)))
         # The last session first: it is the one that is still missing where a day is worked on after the call.
@@ -299,7 +299,7 @@ def ready(backend: BackendUnderTest) -> None:
         if backend.keeps_words and not shows(ns.search(first.question).items, first, verbatim=True):
             raise BrokenError(
                 f"day {ns.last_day} was answered with OK, but {quoted(first)} of the first of its three sessions is "
-                "not found"
+                "not returned"
             )
 
 
@@ -312,20 +312,20 @@ def replay(backend: BackendUnderTest) -> None:
     ns.items(fact)
     _replay(ns, first, fact)
     later = backend.fact()
-    ns.tell(later)
+    ns.add(later)
     ns.expect_visible(later)
     _replay(ns, first, fact)
     ns.expect_visible(later)
 
 
 def _replay(ns: NamespaceFixture, frames: list[pb.IngestRequest], fact: Fact) -> None:
-    """Send a committed day again and again: OK, said to be a replay, and without any effect."""
+    """Send a committed day again and again: OK, reported as a replay, and without any effect."""
     backend = ns.backend
     before = ns.search(fact.question).items
     for number in range(_REPLAYS):
         response = ns.expect_ok(partial(backend.ingest, frames), f"replay {number + 1} of a day")
         if not response.replayed:
-            raise BrokenError(f"replay {number + 1} of a day is not said to be one")
+            raise BrokenError(f"replay {number + 1} of a day is not reported as one")
         if response.visible_through_day != ns.last_day:
             raise BrokenError(
                 f"a replay says visible_through_day {response.visible_through_day}; the last day is {ns.last_day}"
@@ -349,7 +349,7 @@ def conflict(backend: BackendUnderTest) -> None:
     expect_refused(partial(backend.ingest, clash), "ALREADY_EXISTS", "a known batch id with another digest")
     ns.expect_visible(fact)
     ns.expect_hidden(other, "its day was in conflict with a committed one")
-    ns.tell(later)
+    ns.add(later)
     expect_refused(partial(backend.ingest, clash), "ALREADY_EXISTS", "the same after a later day")
     on_top = ns.frames(ns.session(other.statement), batch_id=batch)
     expect_refused(partial(backend.ingest, on_top), "ALREADY_EXISTS", "a known batch id for the next day")
@@ -361,14 +361,14 @@ def conflict(backend: BackendUnderTest) -> None:
 def day_order(backend: BackendUnderTest) -> None:
     """Days rise: going back is refused, gaps are allowed."""
     ns, fact, other = backend.namespace(), backend.fact(), backend.fact()
-    ns.tell(fact, day=3)
+    ns.add(fact, day=3)
     ns.expect_visible(fact)
     for day in (2, 0, 3):
         back = ns.frames(ns.session(other.statement, day=day), day=day)
         expect_refused(partial(backend.ingest, back), "FAILED_PRECONDITION", f"a new batch for day {day} after day 3")
     ns.expect_visible(fact)
     ns.expect_hidden(other, "its day lies before the last committed one")
-    ns.tell(other, day=7)
+    ns.add(other, day=7)
     ns.expect_visible(other)
 
 
@@ -389,7 +389,7 @@ def retry(backend: BackendUnderTest) -> None:
 
 
 def _after_data_loss(ns: NamespaceFixture) -> None:
-    """A day that arrived damaged is gone; its id and its place are free for other content."""
+    """A day that arrived damaged is gone; its id and its day are free for other content."""
     backend, damaged, good = ns.backend, ns.backend.fact(), ns.backend.fact()
     batch = backend.new_id()
     first = ns.frames(ns.session(damaged.statement), ns.session("Good night."), batch_id=batch)

@@ -1,4 +1,4 @@
-"""LIFE: one rich life is fed, asked, killed, and asked again: everything is found, says where it is from, and stays."""
+"""LIFE: one rich life is fed, asked, killed, and asked again: everything is returned with its sources, and stays."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from memarena.conformance.scripted_models import count_tokens
 from memarena.conformance.wire import RefusedError
 
 _SOUND = 0.9
-"""Share of plain facts that are found by a memory of which single misses tell nothing."""
+"""Share of plain facts that are returned by a memory of which single misses tell nothing."""
 _PROMPTS = 8
 _BOUND_TOKENS = 60
 _SCAFFOLD_BYTES = 8192
@@ -45,15 +45,15 @@ def at_the_same_time(backend: BackendUnderTest) -> str | None:
 
 def _fed(backend: BackendUnderTest) -> Lived:
     life = lived(backend)
-    if life.lost or not life.found:
-        raise SkippedError(life.lost or "the life could not be fed: life.told says why")
-    if not any(life.found.values()):
-        raise BrokenError(f"of {len(life.found)} things that were told nothing is found, so that nothing can be judged")
+    if life.lost or not life.returned:
+        raise SkippedError(life.lost or "the life could not be fed: life.ingested says why")
+    if not any(life.returned.values()):
+        raise BrokenError(f"of {len(life.returned)} things that were ingested none is returned")
     return life
 
 
 @check(
-    "life.told",
+    "life.ingested",
     "SRC-1",
     "ING-1",
     "ING-3",
@@ -66,46 +66,46 @@ def _fed(backend: BackendUnderTest) -> Lived:
     applies=requirements.words,
 )
 def everything(backend: BackendUnderTest) -> None:
-    """Months of a life are taken in, and everything that was told is found by its own words."""
+    """Months of a life are ingested, and everything that was ingested is returned by its own words."""
     life = lived(backend)
-    for place, at_once in life.at_once.items():
-        each = life.life.told[place]
+    for index, at_once in life.at_once.items():
+        each = life.life.entries[index]
         if each.event is None or at_once:
             continue
-        items = life.found[place] if place in life.found else life.ask(each)
+        items = life.returned[index] if index in life.returned else life.ask(each)
         if life.hit(each, items):
             raise BrokenError(
-                f"{quoted(each.fact)} of day {each.day} was not found by the call after its day, and is found now: "
+                f"{quoted(each.fact)} of day {each.day} was not returned right after its day, and is now: "
                 "work on a day was left for later"
             )
-    shown = {tuple(item.text for item in items) for items in life.found.values()}
+    shown = {tuple(item.text for item in items) for items in life.returned.values()}
     if len(shown) == 1 and () not in shown:
         return  # what shows the latest for every question does not search
     groups: dict[str, list[bool]] = {}
-    for place, items in life.found.items():
-        each = life.life.told[place]
+    for index, items in life.returned.items():
+        each = life.life.entries[index]
         # In other words, too: what comes late among many must only come at all.
         groups.setdefault(each.group, []).append(life.hit(each, items) or life.hit(each, life.ask_again(each)))
     events = {group for group in groups if "event" in group}
     if not any(hit for group in events for hit in groups[group]):  # not to keep events is for src.events to report
         groups = {group: hits for group, hits in groups.items() if group not in events}
-    for place in life.order():  # by chance a memory that ranks by meaning misses one or two, and not most of a kind
-        each = life.life.told[place]
-        if place not in life.found and each.group in _lost(groups):
+    for index in life.order():  # by chance a memory that ranks by meaning misses one or two, and not most of a kind
+        each = life.life.entries[index]
+        if index not in life.returned and each.group in _lost(groups):
             groups[each.group].append(life.hit(each, life.ask(each)) or life.hit(each, life.ask_again(each)))
     hits = [hit for each in groups.values() for hit in each]
     if sum(hits) < len(hits) / 2:
-        raise BrokenError(f"of {len(hits)} things {len(hits) - sum(hits)} are not found by their own words")
+        raise BrokenError(f"of {len(hits)} things {len(hits) - sum(hits)} are not returned by their own words")
     if lost := _lost(groups):
-        counted = ", ".join(f"{kind} ({sum(groups[kind])} of {len(groups[kind])} found)" for kind in lost[:6])
+        counted = ", ".join(f"{kind} ({sum(groups[kind])} of {len(groups[kind])} returned)" for kind in lost[:6])
         raise BrokenError(
-            f"{len(lost)} of {len(groups)} kinds of things are not found, although {sum(hits)} of {len(hits)} things "
+            f"{len(lost)} of {len(groups)} kinds are not returned, although {sum(hits)} of {len(hits)} things "
             f"are: {counted}"
         )
 
 
 def _lost(groups: dict[str, list[bool]]) -> list[str]:
-    """Kinds of which less than half is found; of a memory that misses many things, those of which nothing is."""
+    """Kinds of which less than half is returned; of a memory that misses many things, those of which nothing is."""
     hits = [hit for each in groups.values() for hit in each]
     enough = 0.5 if sum(hits) >= _SOUND * len(hits) else 0.01
     return [kind for kind, each in groups.items() if sum(each) < enough * len(each)]
@@ -113,12 +113,12 @@ def _lost(groups: dict[str, list[bool]]) -> list[str]:
 
 @check("life.health", "HLT-4", applies=requirements.words)
 def health(backend: BackendUnderTest) -> None:
-    """Health is SERVING all the time while a life is taken in and asked."""
+    """Health is SERVING all the time while a life is ingested and asked."""
     pulse = _fed(backend).pulse
     pulse.stop()
     if pulse.other:
         raise BrokenError(
-            f"while a life was taken in and asked, {len(pulse.other)} of {pulse.asked} answers of health were "
+            f"while a life was ingested and asked, {len(pulse.other)} of {pulse.asked} answers of health were "
             f"{pulse.other[0]}"
         )
 
@@ -127,7 +127,7 @@ def health(backend: BackendUnderTest) -> None:
 def sources(backend: BackendUnderTest) -> None:
     """Items name the sources, times and people that their own text bears out."""
     life = _fed(backend)
-    for items in life.found.values():
+    for items in life.returned.values():
         life.audit.check(items)
 
 
@@ -135,9 +135,9 @@ def sources(backend: BackendUnderTest) -> None:
 def prompts(backend: BackendUnderTest) -> None:
     """A prompt holds what Retrieved shows and nothing else, and says who asks as it is."""
     life = _fed(backend)
-    asked = [place for place in life.order() if "text" not in life.life.told[place].group]
-    for number, place in enumerate(asked[:: max(1, len(asked) // _PROMPTS)]):
-        each = life.life.told[place]
+    asked = [index for index in life.order() if "text" not in life.life.entries[index].group]
+    for number, index in enumerate(asked[:: max(1, len(asked) // _PROMPTS)]):
+        each = life.life.entries[index]
         request = life.question(each)
         if number % 2:
             request.text = f"{life.life.common} {request.text}"
@@ -184,9 +184,9 @@ def _holds(life: Lived, request: pb.SearchRequest, items: Items, prompt: str) ->
     later = life.life.renamed[1]
     shown = {session for item in items for session in item.source_session_ids}
     renamed = {
-        told.session.session_id
-        for told in life.life.told
-        if told.session is not None and any(p.display_name == later for p in told.session.participants)
+        entry.session.session_id
+        for entry in life.life.entries
+        if entry.session is not None and any(p.display_name == later for p in entry.session.participants)
     }
     if later.lower() in prompt and shown and not shown & renamed:
         raise BrokenError(
@@ -195,7 +195,7 @@ def _holds(life: Lived, request: pb.SearchRequest, items: Items, prompt: str) ->
         )
 
 
-def _askers(life: Lived, place: int) -> None:
+def _askers(life: Lived, index: int) -> None:
     """A prompt that says who asks says it of the one who asks."""
     names = [f"{life.backend.words.next()} {life.backend.words.next()}" for _ in range(2)]
     known, other = (
@@ -203,26 +203,31 @@ def _askers(life: Lived, place: int) -> None:
         for name in names
     )
     owner = pb.Requester(kind=pb.REQUESTER_KIND_OWNER)
-    said, shown = {}, {}
-    for who, requester in (("owner", owner), ("known", known), ("other", other),
+    prompt_of, shown = {}, {}
+    for who, requester in (("known", known), ("other", other), ("owner", owner),
                            ("anonymous", pb.Requester(kind=pb.REQUESTER_KIND_ANONYMOUS))):  # fmt: skip
-        request = life.question(life.life.told[place])
+        request = life.question(life.life.entries[index])
         request.requester.CopyFrom(requester)
-        items, said[who] = life.answer(life.ns, request)
+        items, prompt_of[who] = life.answer(life.ns, request)
         shown[who] = [item.text for item in items]
     if shown["known"] != shown["owner"] or shown["other"] != shown["owner"]:
         return  # what is withheld shows in the items
     for who, name, stranger in (("known", names[0], names[1]), ("other", names[1], names[0])):
-        if stranger.lower() in said[who]:
+        if stranger.lower() in prompt_of[who]:
             raise BrokenError(f"{name} asks, and the prompt names {stranger}, who asked before")
-    tells = said["owner"] != said["anonymous"] or said["owner"] != said["known"] or "asked by" in said["owner"]
-    if tells and (said["known"] == said["owner"] or names[0].lower() not in said["known"]):
+    tells = (
+        prompt_of["owner"] != prompt_of["anonymous"]
+        or prompt_of["owner"] != prompt_of["known"]
+        or "asked by" in prompt_of["owner"]
+    )
+    if tells and (prompt_of["known"] == prompt_of["owner"] or names[0].lower() not in prompt_of["known"]):
         raise BrokenError(
             f"{names[0]} asks, a known person, and the prompt says who asks without the name"
-            + (": it is that of the owner's question" if said["known"] == said["owner"] else "")
+            + (": it is that of the owner's question" if prompt_of["known"] == prompt_of["owner"] else "")
         )
-    if any(name.lower() in said["owner"] for name in names):
-        raise BrokenError("the owner asks, and the prompt names somebody who asked before")
+    for who in ("owner", "anonymous"):
+        if any(name.lower() in prompt_of[who] for name in names):
+            raise BrokenError(f"the requester is {who}, and the prompt names a person who asked before")
 
 
 @check("life.at-once", "GEN-6", "IDN-1", "ANS-3", applies=at_the_same_time)
@@ -232,7 +237,7 @@ def at_once(backend: BackendUnderTest) -> None:
     answers = with_prompts(backend) is None
     stable = requirements.stable_search(backend) is None
     own = {each.ns.namespace: {fact.value.lower() for fact in each.facts} for each in life.neighbours}
-    own[life.ns.namespace] = {told.fact.value.lower() for told in life.life.told} | words_of(
+    own[life.ns.namespace] = {entry.fact.value.lower() for entry in life.life.entries} | words_of(
         life.life.people[0].display_name
     )
     asked = [(each.ns, each.question) for each in life.neighbours]
@@ -274,8 +279,8 @@ def _asked(life: Lived, ns: NamespaceFixture, question: str, *, answers: bool) -
         items = life.backend.search(request).items
     except RefusedError as error:
         if error.code == "ABORTED":
-            raise BrokenError(f"a search beside another one of its namespace was refused: {error}") from error
-        items = ns.expect_ok(partial(life.backend.search, request), "a search beside others").items
+            raise BrokenError(f"a search during another one of its namespace was refused: {error}") from error
+        items = ns.expect_ok(partial(life.backend.search, request), "a search during others").items
     if not answers:
         return items, ""
     retrieved, prompt = life.answer(ns, request)
@@ -306,7 +311,7 @@ def forget(backend: BackendUnderTest) -> None:
     session_id = backend.new_id()
     happened = fixtures.event(backend.new_id(), f"It happened that {by_event.statement} At noon.")
     elsewhere = backend.namespace()
-    elsewhere.tell(by_words, by_event)
+    elsewhere.add(by_words, by_event)
     sessions = [ns.session(gone.statement, stays.statement) for gone, stays in zip(doomed, kept, strict=True)]
     for session in sessions:
         session.turns[1].speaker_id = fixtures.FRIEND.participant_id
@@ -318,14 +323,14 @@ def forget(backend: BackendUnderTest) -> None:
         del session.turns[0]
     never.commit(never.frames(*sessions, near_id))
     for each in (ns, never):
-        each.tell(later := backend.fact())  # what is forgotten is not of the last day
+        each.add(later := backend.fact())  # what is forgotten is not of the last day
         each.expect_visible(later)
         backend.keep(each)
     ns.expect_visible(*doomed, *kept, by_words, by_session, twin)
     for target in (
         *(pb.ForgetRequest(fact_text=fact.statement) for fact in (by_words, by_event)),
         *(pb.ForgetRequest(subject=subject) for subject in near),
-        # In other letters, or with other blanks, it is not what was said.
+        # In other letters, or with other blanks, it is another text.
         pb.ForgetRequest(fact_text=twin.statement.upper()),
         pb.ForgetRequest(fact_text=twin.statement.replace(" ", "  ")),
         pb.ForgetRequest(session_id=session_id),
@@ -341,10 +346,10 @@ def forget(backend: BackendUnderTest) -> None:
     ns.expect_hidden(by_session, "its session was to be forgotten")
     for subject, fact in (*zip(near, kept, strict=True), (session_id, twin)):
         if not mentions(ns.search(fact.question).items, fact):
-            raise BrokenError(f"{quoted(fact)} is not found: it went with {subject!r}, which it only resembles")
+            raise BrokenError(f"{quoted(fact)} is not returned: it went with {subject!r}, which it only resembles")
     if requirements.ranking(backend) is None:
         _as_if_never(ns, never, [f"{common} {fact.question}" for fact in (doomed[0], by_session, kept[0])])
-    ns.tell(doomed[0])  # what comes later is kept
+    ns.add(doomed[0])  # what comes later is kept
     ns.expect_visible(doomed[0])
 
 
@@ -367,7 +372,7 @@ def _as_if_never(ns: NamespaceFixture, never: NamespaceFixture, questions: list[
 
 @check("life.again", "HLT-3", "ING-7", "ING-8", "RST-1", "RST-4", "FGT-2", "SRC-7", applies=with_stable_search)
 def again(backend: BackendUnderTest) -> None:
-    """After SIGKILL, replays of days, and the Reset of a neighbour, everything is found as before."""
+    """After SIGKILL, replays of days, and the Reset of a neighbour, everything is returned as before."""
     life = _fed(backend)
     life.pulse.stop()
     since = "after replays of days and the Reset of a neighbour"
@@ -377,12 +382,16 @@ def again(backend: BackendUnderTest) -> None:
     before = [ns.search(question).items for ns, question in asked]
     gone = life.neighbours.pop()
     gone.ns.expect_ok(partial(backend.wire.reset, gone.ns.namespace), "Reset")
+    for (ns, question), items in zip(asked, before, strict=True):  # now, since a restart may bring back what was lost
+        _same(
+            f"{question!r} in {ns.namespace}, after the Reset of {gone.ns.namespace},", items, ns.search(question).items
+        )
     if backend.restart is not None:
         since = "after SIGKILL, replays of days and the Reset of a neighbour"
         life.lost = "the life ended with the process, since DURABLE is not declared"
         restarted(backend)
         if not backend.has(pb.CAPABILITY_DURABLE):
-            request = life.question(life.life.told[0])
+            request = life.question(life.life.entries[0])
             expect_refused(partial(backend.search, request), "NOT_FOUND", "Search after a restart without DURABLE")
             return
         life.lost = ""
@@ -390,10 +399,10 @@ def again(backend: BackendUnderTest) -> None:
     _replay(life, since)
     for (ns, question), items in zip(asked, before, strict=True):
         _same(f"{question!r} in {ns.namespace}, {since},", items, ns.search(question).items)
-    for place, found in life.ask_all(backend.life_s).items():
-        if place in life.found:
-            told = life.life.told[place]
-            _same(f"{told.fact.question!r} of day {told.day}, {since},", life.found[place], found)
+    for index, returned in life.ask_all(backend.life_s).items():
+        if index in life.returned:
+            entry = life.life.entries[index]
+            _same(f"{entry.fact.question!r} of day {entry.day}, {since},", life.returned[index], returned)
     for ns, facts in life.forgotten:
         for fact in facts:
             ns.expect_hidden(fact, f"it was to be forgotten, {since}")
@@ -407,14 +416,14 @@ def _replay(life: Lived, since: str) -> None:
         what = f"a replay of day {frames[0].header.day_index}, {since},"
         response = life.ns.expect_ok(partial(life.backend.ingest, frames), what)
         if not response.replayed:
-            raise BrokenError(f"{what} is not said to be one")
+            raise BrokenError(f"{what} is not reported as one")
         if response.visible_through_day != life.ns.last_day:
             raise BrokenError(f"{what} says visible_through_day {response.visible_through_day}, not {life.ns.last_day}")
 
 
 def _same(what: str, before: Items, after: Items) -> None:
     if differs(before, after):
-        raise BrokenError(f"for {what} other items are found: {score_change(before, after)}")
+        raise BrokenError(f"for {what} other items are returned: {score_change(before, after)}")
     if scores_differ(before, after):
         raise BrokenError(f"for {what} the scores are others: {score_change(before, after)}")
 
@@ -424,7 +433,7 @@ def _is_gone(backend: BackendUnderTest, gone: Neighbour) -> None:
     what = f"Search of a namespace of {len(gone.facts)} days that was reset"
     expect_refused(partial(backend.search, gone.ns.question("What?", as_of_day=0)), "NOT_FOUND", what)
     fresh, fact = backend.namespace(gone.ns.namespace), backend.fact()
-    fresh.tell(fact, day=len(gone.facts))
+    fresh.add(fact, day=len(gone.facts))
     for old in gone.facts:
         fresh.expect_hidden(old, "its namespace was reset")
     fresh.expect_visible(fact)

@@ -40,8 +40,8 @@ def _small_days(backend: BackendUnderTest) -> str | None:
 def _exhausted(call: Callable[[], object], what: str, name: str, limit: int) -> None:
     """The call is refused, and its message names field and limit."""
     refused = expect_refused(call, "RESOURCE_EXHAUSTED", what)
-    told = " ".join((refused.message, *refused.fields, *refused.told))
-    if not names_field(told, name) or limit not in sizes_in(told):
+    message = " ".join((refused.message, *refused.fields, *refused.details))
+    if not names_field(message, name) or limit not in sizes_in(message):
         raise BrokenError(
             f"{what}: expected a message, QuotaFailure or ErrorInfo that names {name} and {limit}, got {refused}"
         )
@@ -55,7 +55,7 @@ def _padded(text: str, size: int) -> str:
 
 @check("lim.turn-text", "LIM-1", "LIM-2", "LIM-3")
 def turn_text(backend: BackendUnderTest) -> None:
-    """The text of a turn or event at its limit is taken, one byte more is not."""
+    """The text of a turn or event at its limit is accepted, one byte more is not."""
     ns, fact = backend.namespace(), backend.fact()
     limit = backend.described.limits.max_turn_text_bytes or TURN_TEXT_BYTES
     whole = ns.frames(
@@ -67,15 +67,15 @@ def turn_text(backend: BackendUnderTest) -> None:
         _exhausted(partial(backend.ingest, frames), f"{what} of {limit + 1} bytes", "text", limit)
     ns.commit(whole)
     after = backend.fact()
-    ns.tell(after)
+    ns.add(after)
     ns.expect_visible(after)
 
 
 @check("lim.query-text", "LIM-1", "LIM-2", "LIM-3")
 def query_text(backend: BackendUnderTest) -> None:
-    """The text of a question at its limit is taken, one byte more is not."""
+    """The text of a question at its limit is accepted, one byte more is not."""
     ns, fact = backend.namespace(), backend.fact()
-    ns.tell(fact)
+    ns.add(fact)
     limit = backend.described.limits.max_query_text_bytes or QUERY_TEXT_BYTES
     question = ns.question(_padded(f"{fact.question} ", limit))
     ns.expect_ok(partial(backend.search, question), f"a question of {limit} bytes")
@@ -85,7 +85,7 @@ def query_text(backend: BackendUnderTest) -> None:
 
 @check("lim.ids", "LIM-1", "LIM-2")
 def ids(backend: BackendUnderTest) -> None:
-    """An id of 128 bytes is taken, one byte more is not."""
+    """An id of 128 bytes is accepted, one byte more is not."""
 
     def long(stem: str) -> str:
         return f"{stem}-{backend.new_id()}".ljust(ID_BYTES, "x")
@@ -113,7 +113,7 @@ def ids(backend: BackendUnderTest) -> None:
 
 @check("lim.frame", "LIM-1", "LIM-2")
 def frame(backend: BackendUnderTest) -> None:
-    """A frame of 1 MiB is taken, one byte more is not; so for any request."""
+    """A frame of 1 MiB is accepted, one byte more is not; so for any request."""
     ns = backend.namespace()
     limit = backend.described.limits.max_turn_text_bytes or TURN_TEXT_BYTES
     turns = FRAME_BYTES // limit + 1
@@ -140,7 +140,7 @@ def frame(backend: BackendUnderTest) -> None:
 def max_items(backend: BackendUnderTest) -> None:
     """Max_items above the declared limit is refused."""
     ns, fact = backend.namespace(), backend.fact()
-    ns.tell(fact)
+    ns.add(fact)
     question = ns.question(fact.question)
     question.max_items = limit = backend.described.limits.max_items
     ns.expect_ok(partial(backend.search, question), f"max_items {limit}")
@@ -160,17 +160,17 @@ def response(backend: BackendUnderTest) -> None:
     _commit_big(ns, text, best)
     question = ns.question(fact.question)
     question.max_items = backend.described.limits.max_items
-    found = ns.expect_ok(partial(backend.search, question), "a question that finds six megabytes")
-    if found.ByteSize() > RESPONSE_BYTES:
-        raise BrokenError(f"the response has {found.ByteSize()} bytes, above {RESPONSE_BYTES}")
+    returned = ns.expect_ok(partial(backend.search, question), "a question that finds six megabytes")
+    if returned.ByteSize() > RESPONSE_BYTES:
+        raise BrokenError(f"the response has {returned.ByteSize()} bytes, above {RESPONSE_BYTES}")
     ns.items(fact, verbatim=False)
     if requirements.ranking(backend) is None:
         question.max_items = 1
         first = ns.expect_ok(partial(backend.search, question), "max_items 1").items[:1]
-        # What the backend itself puts first: the turn that says the word more often, or none that can be told apart.
-        if any(best in item.text and not any(best in other.text for other in found.items) for item in first):
+        # What the backend itself puts first: the turn that says the word more often, or none that can be distinguished.
+        if any(best in item.text and not any(best in other.text for other in returned.items) for item in first):
             raise BrokenError(
-                f"the item that comes first with max_items 1 is not among the {len(found.items)} that fit into "
+                f"the item that comes first with max_items 1 is not among the {len(returned.items)} that fit into "
                 f"{RESPONSE_BYTES} bytes: items are left out last first"
             )
 
@@ -186,7 +186,7 @@ def _commit_big(ns: NamespaceFixture, text: str, best: str) -> None:
 def day_bytes(backend: BackendUnderTest) -> None:
     """A day of more than the declared max_day_bytes is refused."""
     ns, fact, late = backend.namespace(), backend.fact(), backend.fact()
-    ns.tell(fact)
+    ns.add(fact)
     most = backend.described.limits.max_day_bytes
     size = min(_BIG_TURN_BYTES, backend.described.limits.max_turn_text_bytes or _BIG_TURN_BYTES)
     text, turns = "x" * size, FRAME_BYTES // (size + _TURN_ENVELOPE_BYTES)
@@ -196,6 +196,6 @@ def day_bytes(backend: BackendUnderTest) -> None:
         partial(backend.ingest, ns.frames(ns.session(late.statement), *sessions)), "RESOURCE_EXHAUSTED", what
     )
     ns.expect_visible(fact)
-    ns.expect_hidden(late, f"it was told on {what}")
-    ns.tell(late)
+    ns.expect_hidden(late, f"it was ingested on {what}")
+    ns.add(late)
     ns.expect_visible(late)

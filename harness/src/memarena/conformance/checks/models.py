@@ -27,7 +27,7 @@ def _calls(backend: BackendUnderTest, linger_s: float = 0.0) -> list[ModelCall]:
     ``linger_s`` seconds after them.
     """
     ns, fact = backend.namespace(), backend.fact()
-    ns.tell(fact)
+    ns.add(fact)
     ns.expect_visible(fact)
     if backend.has(pb.CAPABILITY_ANSWER):
         ns.answer(ns.answer_request(fact.question))
@@ -50,10 +50,10 @@ def after_return(backend: BackendUnderTest) -> None:
 
 @check("mod.offered-models", "MOD-1", "MOD-2", "MOD-4")
 def offered_models(backend: BackendUnderTest) -> None:
-    """Every model call carries a token that was given, for a model that was offered."""
+    """Every model call carries a token that was issued, for a model that was offered."""
     for call in _calls(backend):
         if call.phase == "unknown_token":
-            raise BrokenError(f"a call to {call.path} carried no token that was ever given")
+            raise BrokenError(f"a call to {call.path} carried no token that was ever issued")
         if call.phase == "not_offered" or call.model not in _PATHS.get(call.path, ()):
             raise BrokenError(f"a call to {call.path} named the model {call.model!r}, which is not offered for that")
 
@@ -65,9 +65,9 @@ def without_access(backend: BackendUnderTest) -> None:
     with backend.models.recording() as calls:
         try:
             frames = ns.frames(ns.session(fact.statement))
-            backend.settled(partial(backend.wire.ingest, frames))
+            backend.retried(partial(backend.wire.ingest, frames))
             ns.note(frames)
-            backend.settled(partial(backend.wire.search, ns.question(fact.question)))
+            backend.retried(partial(backend.wire.search, ns.question(fact.question)))
         except RefusedError as error:
             ns.skip_for_the_digest(error)
             if error.code != "INVALID_ARGUMENT" or not any(field.endswith("model_access") for field in error.fields):

@@ -32,12 +32,12 @@ ODD = (
 def any_question(backend: BackendUnderTest) -> None:
     """Quotes, operators and bare signs in a question are text like any other."""
     ns, fact = backend.namespace(), backend.fact()
-    ns.tell(fact)
+    ns.add(fact)
     ns.expect_visible(fact)
     for text in ODD:
         ns.expect_ok(partial(backend.search, ns.question(text)), f"the question {text[:40]!r}")
     for mark in ('"', "'", "*", "(", ":", "-", "%"):
         question = f"{fact.question} {mark}"
-        found = ns.expect_ok(partial(backend.search, ns.question(question)), f"the question {question!r}").items
-        if not mentions(found, fact):
-            raise BrokenError(f"the question {question!r} does not find what {fact.question!r} finds ({seen(found)})")
+        returned = ns.expect_ok(partial(backend.search, ns.question(question)), f"the question {question!r}").items
+        if not mentions(returned, fact):
+            raise BrokenError(f"the question {question!r} lacks what {fact.question!r} returns ({seen(returned)})")

@@ -25,7 +25,7 @@ def absent(backend: BackendUnderTest) -> None:
 
 @check("rst.forgets", "RST-1", "RST-3", "ERR-5")
 def forgets(backend: BackendUnderTest) -> None:
-    """After a Reset nothing is left, and everything can be sent anew."""
+    """After a Reset nothing is left, and everything can be sent again."""
     ns, before, after = backend.namespace(), backend.fact(), backend.fact()
     first = ns.frames(ns.session(before.statement), day=5)
     ns.commit(first)
@@ -35,15 +35,15 @@ def forgets(backend: BackendUnderTest) -> None:
     expect_refused(partial(backend.search, question), "NOT_FOUND", "Search after a Reset")
     # The same question of the same day: what a life before answered is not remembered either.
     other = backend.namespace(ns.namespace)
-    other.tell(second := backend.fact(), day=5)
+    other.add(second := backend.fact(), day=5)
     other.expect_visible(second)
     other.expect_hidden(before, "its namespace was reset, and its day 5 is another one now")
     other.expect_ok(partial(backend.wire.reset, ns.namespace), "a second Reset")
     again = backend.namespace(ns.namespace)
-    again.tell(after, day=1)
+    again.add(after, day=1)
     again.expect_visible(after)
-    for told in (before, second):
-        again.expect_hidden(told, "its namespace was reset")
+    for ingested in (before, second):
+        again.expect_hidden(ingested, "its namespace was reset")
     if again.commit(first).replayed:
         raise BrokenError("a batch id from before the Reset counts as replayed")
     again.expect_visible(before)

@@ -12,7 +12,15 @@ from memarena.conformance import requirements
 from memarena.conformance.backend_under_test import BackendUnderTest, NamespaceFixture
 from memarena.conformance.check import check
 from memarena.conformance.errors import BrokenError
-from memarena.conformance.expectations import differs, expect_refused, mentions, quoted, score_change, shows
+from memarena.conformance.expectations import (
+    differs,
+    expect_refused,
+    mentions,
+    quoted,
+    score_change,
+    scores_differ,
+    shows,
+)
 from memarena.conformance.fixtures import edited
 from memarena.conformance.scripted_models import count_tokens
 
@@ -62,12 +70,12 @@ def _seen(ns: NamespaceFixture, question: pb.SearchRequest, what: str = "a sound
     return ns.expect_ok(partial(ns.backend.search, question), what)
 
 
-def _told(backend: BackendUnderTest) -> tuple[NamespaceFixture, pb.SearchRequest]:
+def _filled(backend: BackendUnderTest) -> tuple[NamespaceFixture, pb.SearchRequest]:
     """A namespace with a few facts, and a question that asks for all of them."""
     ns = backend.namespace()
     facts = [backend.fact() for _ in range(_FACTS)]
-    ns.tell(*facts[:2])
-    ns.tell(*facts[2:])
+    ns.add(*facts[:2])
+    ns.add(*facts[2:])
     ns.expect_visible(facts[-1])
     if not backend.keeps_words:
         return ns, ns.question(facts[-1].question)
@@ -76,27 +84,27 @@ def _told(backend: BackendUnderTest) -> tuple[NamespaceFixture, pb.SearchRequest
 
 @check("src.finds", "SRC-1", "SRC-3", "SRC-6")
 def finds(backend: BackendUnderTest) -> None:
-    """What was told is found, day after day, in sound items."""
+    """What was ingested is returned, day after day, in sound items."""
     ns = backend.namespace()
     for day in (0, 1, 4, *_HIGH_DAYS):
         fact = backend.fact()
-        ns.tell(fact, day=day)
+        ns.add(fact, day=day)
         ns.expect_visible(fact)
         response = ns.search(fact.question)
         if response.visible_through_day != day:
             raise BrokenError(f"as of day {day} visible_through_day is {response.visible_through_day}")
-        for place, item in enumerate(response.items):
+        for index, item in enumerate(response.items):
             if not item.text:
-                raise BrokenError(f"items[{place}].text is empty")
+                raise BrokenError(f"items[{index}].text is empty")
             if not math.isfinite(item.score):
-                raise BrokenError(f"items[{place}].score is {item.score}")
+                raise BrokenError(f"items[{index}].score is {item.score}")
 
 
 @check("src.required", "GEN-3", "ERR-2", "SRC-9")
 def required(backend: BackendUnderTest) -> None:
     """Each REQUIRED field of a question that is missing is refused by its name."""
     ns = backend.namespace()
-    ns.tell(backend.fact())
+    ns.add(backend.fact())
     sound = with_models(backend, ns.question("What?"))
     for path in REQUIRED:
         question = edited(sound, path)
@@ -113,43 +121,43 @@ def required(backend: BackendUnderTest) -> None:
 @check("src.max-items", "SRC-2")
 def max_items(backend: BackendUnderTest) -> None:
     """No more items than max_items are returned."""
-    ns, question = _told(backend)
+    ns, question = _filled(backend)
     free = _seen(ns, question).items
     if not free:
-        raise BrokenError("without max_items nothing is found")
+        raise BrokenError("without max_items nothing is returned")
     for bound in (1, 2):
         question.max_items = bound
-        found = _seen(ns, question).items
-        if len(found) > bound:
-            raise BrokenError(f"{len(found)} items, max_items is {bound}")
-        if not found:
-            raise BrokenError(f"with max_items {bound} nothing is found, without it {len(free)} items are")
+        returned = _seen(ns, question).items
+        if len(returned) > bound:
+            raise BrokenError(f"{len(returned)} items, max_items is {bound}")
+        if not returned:
+            raise BrokenError(f"with max_items {bound} nothing is returned, without it {len(free)} items are")
 
 
 @check("src.max-context-tokens", "SRC-2", applies=requirements.counts_bytes)
 def max_context_tokens(backend: BackendUnderTest) -> None:
     """The items' texts together count no more than max_context_tokens."""
-    ns, question = _told_widely(backend) if backend.keeps_words else _told(backend)
+    ns, question = _filled_widely(backend) if backend.keeps_words else _filled(backend)
     free = _seen(ns, question).items
     if not free:
-        raise BrokenError("without max_context_tokens nothing is found")
+        raise BrokenError("without max_context_tokens nothing is returned")
     total = _tokens(free)
     # One token less than all of them: too little for whoever rounds down. In a row, to cut characters at every byte.
     for bound in (total, max(1, total - 1), max(1, total // 2), *range(1, _SMALL_BOUNDS)):
         question.max_context_tokens = bound
-        found = _seen(ns, question).items
-        if backend.keeps_words and any("\ufffd" in item.text for item in found):
+        returned = _seen(ns, question).items
+        if backend.keeps_words and any("\ufffd" in item.text for item in returned):
             raise BrokenError(f"with max_context_tokens {bound} an item holds U+FFFD: a character was cut in two")
-        if _tokens(found) > bound:
-            raise BrokenError(f"the items count {_tokens(found)} tokens, max_context_tokens is {bound}")
-        if bound == total and (not found or (backend.keeps_words and len(found) < len(free))):
+        if _tokens(returned) > bound:
+            raise BrokenError(f"the items count {_tokens(returned)} tokens, max_context_tokens is {bound}")
+        if bound == total and (not returned or (backend.keeps_words and len(returned) < len(free))):
             raise BrokenError(
                 f"the {len(free)} items count {total} tokens together, but with max_context_tokens {bound}, "
-                f"which they just fit, {len(found)} are found"
+                f"which they just fit, {len(returned)} are returned"
             )
 
 
-def _told_widely(backend: BackendUnderTest) -> tuple[NamespaceFixture, pb.SearchRequest]:
+def _filled_widely(backend: BackendUnderTest) -> tuple[NamespaceFixture, pb.SearchRequest]:
     """As above, in words of three bytes a letter: whoever counts letters is above the bound in whatever order."""
     ns, facts = backend.namespace(), [backend.fact() for _ in range(_FACTS)]
     ns.commit(ns.frames(*(ns.session(f"{_WIDE} {fact.statement}{'.' * n}") for n, fact in enumerate(facts))))
@@ -167,17 +175,17 @@ def sources(backend: BackendUnderTest) -> None:
     ns, fact = backend.namespace(), backend.fact()
     # Between other turns and other sessions, so that a neighbour's id is another one.
     other, last = ns.session(backend.fact().statement), ns.session("Good night.", "Sleep well.")
-    told = ns.session("Good morning.", fact.statement, "See you.")
-    ns.commit(ns.frames(other, told, last))
-    sessions = (other, told, last)
+    ingested = ns.session("Good morning.", fact.statement, "See you.")
+    ns.commit(ns.frames(other, ingested, last))
+    sessions = (other, ingested, last)
     ids = {session.session_id for session in sessions} | {t.turn_id for session in sessions for t in session.turns}
     items = ns.items(fact)
-    for place, item in enumerate(items):
+    for index, item in enumerate(items):
         named = (*item.source_session_ids, *item.source_turn_ids, *item.source_event_ids)
         if foreign := [each for each in named if each not in ids]:
-            raise BrokenError(f"items[{place}] names {foreign[0]!r}, which was never ingested")
+            raise BrokenError(f"items[{index}] names {foreign[0]!r}, which was never ingested")
     holders = [item for item in items if shows([item], fact, verbatim=backend.keeps_words)]
-    named_session = any(told.session_id in item.source_session_ids for item in holders)
+    named_session = any(ingested.session_id in item.source_session_ids for item in holders)
     if backend.has(pb.CAPABILITY_PROVENANCE) and not named_session:
         raise BrokenError("PROVENANCE is declared, but the item that holds a fact does not name its session")
 
@@ -186,7 +194,7 @@ def sources(backend: BackendUnderTest) -> None:
 def later_day(backend: BackendUnderTest) -> None:
     """As_of_day after the last committed day is refused."""
     ns = backend.namespace()
-    ns.tell(backend.fact(), day=2)
+    ns.add(backend.fact(), day=2)
     for day in (3, 4_000_000_000):
         question = ns.question("What?", as_of_day=2)
         question.as_of_day = day
@@ -200,9 +208,9 @@ def later_day(backend: BackendUnderTest) -> None:
 def earlier_day(backend: BackendUnderTest) -> None:
     """Without TIME_TRAVEL as_of_day before the last committed day is refused."""
     ns, first, second = backend.namespace(), backend.fact(), backend.fact()
-    ns.tell(first)
+    ns.add(first)
     ns.expect_visible(first)
-    ns.tell(second, day=2)
+    ns.add(second, day=2)
     ns.expect_visible(second)
     for day in (0, 1):
         question = ns.question(first.question, as_of_day=day)
@@ -215,18 +223,18 @@ def earlier_day(backend: BackendUnderTest) -> None:
 def time_travel(backend: BackendUnderTest) -> None:
     """With TIME_TRAVEL an earlier day shows what was there then, and nothing later."""
     ns = backend.namespace()
-    told = {day: backend.fact() for day in (1, 3, 6)}
-    for day, fact in told.items():
-        ns.tell(fact, day=day)
+    ingested = {day: backend.fact() for day in (1, 3, 6)}
+    for day, fact in ingested.items():
+        ns.add(fact, day=day)
         ns.expect_visible(fact)
     for as_of, last in ((6, 6), (5, 3), (3, 3), (2, 1), (1, 1)):
-        for day, fact in told.items():
+        for day, fact in ingested.items():
             if day > last:
-                ns.expect_hidden(fact, f"it was told on day {day}, after day {as_of}", as_of_day=as_of)
+                ns.expect_hidden(fact, f"it was ingested on day {day}, after day {as_of}", as_of_day=as_of)
             elif day == last or backend.keeps_words:
                 ns.expect_visible(fact, as_of_day=as_of)
-        if (said := ns.search("What?", as_of_day=as_of).visible_through_day) != last:
-            raise BrokenError(f"as of day {as_of} visible_through_day is {said}, expected {last}")
+        if (reported := ns.search("What?", as_of_day=as_of).visible_through_day) != last:
+            raise BrokenError(f"as of day {as_of} visible_through_day is {reported}, expected {last}")
     question = ns.question("What?", as_of_day=0)
     expect_refused(partial(backend.search, question), "FAILED_PRECONDITION", "as_of_day before the first committed day")
     _high_days(backend)
@@ -235,37 +243,40 @@ def time_travel(backend: BackendUnderTest) -> None:
 def _high_days(backend: BackendUnderTest) -> None:
     """Days are compared as the numbers that they are, up to the last one that fits."""
     ns = backend.namespace()
-    told = {day: backend.fact() for day in (5, *_HIGH_DAYS)}
-    for day, fact in told.items():
-        ns.tell(fact, day=day)
+    ingested = {day: backend.fact() for day in (5, *_HIGH_DAYS)}
+    for day, fact in ingested.items():
+        ns.add(fact, day=day)
         ns.expect_visible(fact)
-    for as_of in told:
-        for day, fact in told.items():
+    for as_of in ingested:
+        for day, fact in ingested.items():
             if day > as_of:
-                ns.expect_hidden(fact, f"it was told on day {day}, after day {as_of}", as_of_day=as_of)
+                ns.expect_hidden(fact, f"it was ingested on day {day}, after day {as_of}", as_of_day=as_of)
             elif (day == as_of or backend.keeps_words) and not mentions(ns.search(fact.question, as_of).items, fact):
-                raise BrokenError(f"{quoted(fact)} was told on day {day}, but is not found as of day {as_of}")
+                raise BrokenError(f"{quoted(fact)} was ingested on day {day}, but is not returned as of day {as_of}")
 
 
 @check("src.repeatable", "SRC-7", applies=requirements.stable_search)
 def repeatable(backend: BackendUnderTest) -> None:
-    """The same Search returns the same items."""
-    ns, question = _told(backend)
+    """The same Search returns the same items with the same scores."""
+    ns, question = _filled(backend)
     before = _seen(ns, question).items
     if not before:
-        raise BrokenError("nothing is found")
+        raise BrokenError("nothing is returned")
     for number in range(_REPEATS):
         question.query_id = backend.new_id()
         after = _seen(ns, question).items
-        if differs(before, after):
-            raise BrokenError(f"repetition {number + 1} of a Search returns other items: {score_change(before, after)}")
+        if differs(before, after) or scores_differ(before, after):
+            what = "items" if differs(before, after) else "scores"
+            raise BrokenError(
+                f"repetition {number + 1} of a Search returns other {what}: {score_change(before, after)}"
+            )
 
 
 @check("src.options", "SRC-8", "DSC-5")
 def options(backend: BackendUnderTest) -> None:
     """Undeclared and repeated options are refused."""
     ns = backend.namespace()
-    ns.tell(backend.fact())
+    ns.add(backend.fact())
     declared = {option.key: option.default_value for option in backend.described.options}
     unknown = "no_such_option"
     while unknown in declared:
@@ -274,7 +285,7 @@ def options(backend: BackendUnderTest) -> None:
     keys = sorted(key for key, default in declared.items() if default)
     if keys:
         sound = pb.Option(key=keys[0], value=declared[keys[0]])
-        faults["an option that is given twice"] = [sound, sound]
+        faults["an option that is passed twice"] = [sound, sound]
     for what, sent in faults.items():
         question = ns.question("What?")
         question.options.extend(sent)
@@ -288,7 +299,7 @@ def options(backend: BackendUnderTest) -> None:
 def requesters(backend: BackendUnderTest) -> None:
     """An owner, a stranger who is known by name and an anonymous one may ask."""
     ns, fact = backend.namespace(), backend.fact()
-    ns.tell(fact)
+    ns.add(fact)
     ns.expect_visible(fact)
     for requester in (
         pb.Requester(kind=pb.REQUESTER_KIND_KNOWN_PERSON, participant_id="never-seen", display_name="Ada Moreau"),

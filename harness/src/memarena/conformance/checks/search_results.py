@@ -1,4 +1,4 @@
-"""SRC: what a search returns: everything that was told, in a sound order, the best of it within a bound."""
+"""SRC: what a search returns: everything that was ingested, in a sound order, the best of it within a bound."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def _ranked(backend: BackendUnderTest) -> tuple[NamespaceFixture, list[str]]:
     own = [backend.words.next() for _ in range(_RANKED)]
     ns.commit(ns.frames(*(ns.session(f"The {shared} was seen with the {word}.") for word in own)))
     ns.items(Fact(f"The {shared} was seen with the {own[0]}.", f"{own[0]}?", own[0]))
-    return ns, [f"{shared} {own[place]}?" for place in (0, _RANKED // 2, _RANKED - 1)]
+    return ns, [f"{shared} {own[index]}?" for index in (0, _RANKED // 2, _RANKED - 1)]
 
 
 @check("src.order", "SRC-1", "SRC-3", applies=requirements.ranking)
 def order(backend: BackendUnderTest) -> None:
     """The order is not worst first, and higher scores are better."""
     ns, questions = _ranked(backend)
-    rising, worst_kept, told, orders = 0, 0, "", set()
+    rising, worst_kept, shown, orders = 0, 0, "", set()
     for text in questions:
         free = ns.search(text).items
         values = [item.score for item in free]
@@ -44,7 +44,7 @@ def order(backend: BackendUnderTest) -> None:
         if len(set(values)) < 2:
             return  # no scores to hold the order to
         if values[-1] > values[0] and all(a <= b for a, b in pairwise(values)):
-            rising, told = rising + 1, ", ".join(f"{value:.4g}" for value in values)
+            rising, shown = rising + 1, ", ".join(f"{value:.4g}" for value in values)
         question = ns.question(text)
         question.max_items = 1
         kept = ns.expect_ok(partial(backend.search, question), "max_items 1").items
@@ -54,7 +54,7 @@ def order(backend: BackendUnderTest) -> None:
         return  # the question does not decide the order: it may be that of time
     if rising == len(questions):
         raise BrokenError(
-            f"for each of {rising} questions scores rise from the first item to the last ({told}): the items come "
+            f"for each of {rising} questions scores rise from the first item to the last ({shown}): the items come "
             "worst first, or the scores are distances"
         )
     if worst_kept == len(questions):
@@ -70,22 +70,22 @@ def exact_bound(backend: BackendUnderTest) -> None:
         question = ns.question(questions[0])
         question.max_items = bound
         response = ns.expect_ok(partial(backend.search, question), f"max_items {bound}")
-        found, truncated = response.items, response.truncated
-        if len(found) == len(free) and truncated:
-            raise BrokenError(f"with max_items {bound} all {len(free)} items are found, and truncated is set")
-        if len(found) != min(bound, len(free)):
-            raise BrokenError(f"with max_items {bound} {len(found)} items are found, without it {len(free)}")
+        returned, truncated = response.items, response.truncated
+        if len(returned) == len(free) and truncated:
+            raise BrokenError(f"with max_items {bound} all {len(free)} items are returned, and truncated is set")
+        if len(returned) != min(bound, len(free)):
+            raise BrokenError(f"with max_items {bound} {len(returned)} items are returned, without it {len(free)}")
 
 
 @check("src.events", "SRC-1", applies=requirements.recall, advisory=True)
 def events(backend: BackendUnderTest) -> None:
-    """What happened is found, not only what was said."""
+    """What happened is returned, not turns alone."""
     ns, fact, other = backend.namespace(), backend.fact(), backend.fact()
     event = fixtures.event(backend.new_id(), f"A storm named {fact.value} passed over the harbour.")
     ns.commit(ns.frames(ns.session(other.statement), events=[event]))
     items = ns.search(fact.question).items
     if not any(event.text in item.text for item in items):
-        raise BrokenError(f"the event {event.text!r} was committed, but is not found ({seen(items)})")
+        raise BrokenError(f"the event {event.text!r} was committed, but is not returned ({seen(items)})")
 
 
 @check("src.earlier-scores", "SRC-5", applies=requirements.stable_time_travel)
@@ -100,7 +100,7 @@ def earlier_scores(backend: BackendUnderTest) -> None:
         fact = backend.fact()
         texts, question, later = (fact.statement,), fact.question, backend.fact().statement
     ns.commit(ns.frames(*(ns.session(text) for text in texts)))
-    before = ns.settled_items(question)
+    before = ns.stable_items(question)
     for _ in range(3):
         ns.commit(ns.frames(*(ns.session(later) for _ in range(3))))
     after = ns.search(question, as_of_day=0).items

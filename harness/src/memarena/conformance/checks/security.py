@@ -41,14 +41,14 @@ def log(backend: BackendUnderTest) -> None:
 
 
 FOREIGN = "http://203.0.113.7:9/v1"
-"""An address that is kept for documentation (RFC 5737): nobody is there."""
+"""An address that is kept for documentation (RFC 5737): no server answers there."""
 
 
 @check("sec.redirect", "SEC-6", applies=requirements.our_reader)
 def redirect(backend: BackendUnderTest) -> None:
     """A redirect away from base_url is not followed."""
     ns, fact = backend.namespace(), backend.fact()
-    ns.tell(fact)
+    ns.add(fact)
     try:
         elsewhere = ScriptedModels(None, host="127.0.0.2")
     except ConformanceError as error:
@@ -66,7 +66,7 @@ def redirect(backend: BackendUnderTest) -> None:
 def base_url(backend: BackendUnderTest) -> None:
     """A base_url on a host that is not the caller's is refused by name."""
     ns, fact = backend.namespace(), backend.fact()
-    ns.tell(fact)
+    ns.add(fact)
     request = ns.question(fact.question)
     with backend.access("Search") as access:
         request.model_access.CopyFrom(access)
@@ -77,4 +77,4 @@ def base_url(backend: BackendUnderTest) -> None:
             if error.code == "INVALID_ARGUMENT":
                 return
             raise BrokenError(f"a base_url of a foreign host ({FOREIGN}) ends as {error}") from error
-    raise BrokenError(f"a base_url of a foreign host ({FOREIGN}) is taken: well on loopback, not where others reach it")
+    raise BrokenError(f"a base_url of a foreign host ({FOREIGN}) is accepted: sound on loopback alone")

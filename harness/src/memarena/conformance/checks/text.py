@@ -27,7 +27,7 @@ _CUT_SHORT = b"\xf0\x9f\x98"
 def nul(backend: BackendUnderTest) -> None:
     """U+0000 is refused wherever text stands."""
     ns, kept, fact = backend.namespace(), backend.fact(), backend.fact()
-    ns.tell(kept)
+    ns.add(kept)
     sound = ns.frames(ns.session(fact.statement), events=[fixtures.event(backend.new_id(), "It rained.", 1)])
     for path in (
         "header.owner.display_name",
@@ -53,8 +53,8 @@ def nul(backend: BackendUnderTest) -> None:
 def invalid_utf8(backend: BackendUnderTest) -> None:
     """Text that is not valid UTF-8 is refused."""
     ns, kept, fact = backend.namespace(), backend.fact(), backend.fact()
-    ns.tell(kept)
-    # The digest is that of the text with replacement characters: a backend that puts those in is found out.
+    ns.add(kept)
+    # The digest is that of the text with replacement characters: a backend that puts those in shows it.
     sound = ns.frames(ns.session(f"{fact.statement} \ufffd\ufffd\ufffd"))
     with backend.access("Ingest") as access:
         sent = [
@@ -138,7 +138,7 @@ def any_year(backend: BackendUnderTest) -> None:
         for ns.asked_at in (f"{year}-05-05T08:00:00+02:00", f"{year}-05-04T08:00:00Z"):
             for item in ns.items(fact):
                 if item.time[:10] in dates_of_the_clock():
-                    raise BrokenError(f"what was said in {year} has the time {item.time!r}: that of the own clock")
+                    raise BrokenError(f"a turn of {year} has the time {item.time!r}: that of the own clock")
 
 
 @check("txt.eras", "TXT-3", applies=requirements.ranking, advisory=True)
@@ -169,8 +169,8 @@ def eras(backend: BackendUnderTest) -> None:
 def _comes_before(ns: NamespaceFixture, one: str, other: str, question: str) -> bool | None:
     """Whether the first item with one word stands before the first with the other; None if either is not there."""
     texts = [item.text for item in ns.search(question).items]
-    places = [next((place for place, text in enumerate(texts) if word in text), -1) for word in (one, other)]
-    return places[0] < places[1] if min(places) >= 0 else None
+    positions = [next((index for index, text in enumerate(texts) if word in text), -1) for word in (one, other)]
+    return positions[0] < positions[1] if min(positions) >= 0 else None
 
 
 def dates_of_the_clock() -> set[str]:
