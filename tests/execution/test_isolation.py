@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from memarena.execution.backends.isolation import ProcessIsolation, WorkFolder, why_not_confined
+from memarena.execution.backends.process import _checkout_of
 from memarena.execution.engine import execute
 from memarena.execution.errors import RunError
 from memarena.execution.planning.config import parse_config
@@ -211,3 +212,32 @@ def test_files_that_could_not_be_brought_back_are_not_lost(tmp_path: Path, monke
     resumed.bring_back()
     assert (tmp_path / "cell" / "data" / "days").read_text() == "1"
     assert not list((tmp_path / "cell").glob("*.part"))
+
+
+def test_sockets_and_pipes_of_a_backend_do_not_keep_its_files_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = WorkFolder(tmp_path / "cell", ProcessIsolation("none", (tmp_path,)))
+    (folder.data / "days").write_text("1")
+    os.mkfifo(folder.data / "pipe")
+    rename = os.rename
+
+    def to_another_disk(source: str | Path, target: str | Path) -> None:
+        if Path(source).parent == folder.path:
+            raise OSError(errno.EXDEV, "another disk")
+        rename(source, target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "rename", to_another_disk)
+        folder.bring_back()
+    assert [path.name for path in (tmp_path / "cell" / "data").iterdir()] == ["days"]
+
+
+def test_a_folder_named_backends_is_no_checkout_by_its_name(tmp_path: Path) -> None:
+    folder = tmp_path / "world" / "backends" / "mine"
+    folder.mkdir(parents=True)
+    assert _checkout_of(folder) == folder
+    contract = tmp_path / "world" / "proto" / "memarena" / "v1"
+    contract.mkdir(parents=True)
+    (contract / "memory_backend.proto").touch()
+    assert _checkout_of(folder) == tmp_path / "world"

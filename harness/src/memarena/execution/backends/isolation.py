@@ -173,6 +173,7 @@ class WorkFolder:
             if half.is_dir():
                 shutil.rmtree(half)
             if (self.path / name).exists():
+                _without_special_files(self.path / name)
                 # The link stays until all is there: on another disk this copies, and may be killed or find no space.
                 shutil.move(self.path / name, half)
             there.unlink(missing_ok=True)
@@ -190,6 +191,14 @@ class WorkFolder:
         elif link.exists():
             shutil.move(link, target)
         link.symlink_to(target)
+
+
+def _without_special_files(folder: Path) -> None:
+    """Remove sockets, pipes and devices: they end with their process, and cannot be copied to another disk."""
+    for parent, _, names in os.walk(folder):
+        for path in (Path(parent) / name for name in names):
+            if not (stat.S_ISREG(mode := path.lstat().st_mode) or stat.S_ISLNK(mode)):
+                path.unlink()
 
 
 _DATA = "data"

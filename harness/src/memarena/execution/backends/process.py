@@ -14,12 +14,13 @@ from memarena.execution.backends.isolation import LOG, ProcessIsolation, WorkFol
 from memarena.execution.backends.manifests import LaunchableBackend
 from memarena.execution.errors import InfraError
 from memarena.meters.footprint import Footprint, footprint_of_processes
-from memarena.processes import GuardedProcess
+from memarena.processes import GuardedProcess, ProcessError
 from memarena.readers.helpers import KEY_VARIABLES
 
 START_TIMEOUT_S = 60.0
 _SAFE_PATH_SINCE = Version("3.11")
 UNCONFINED = ProcessIsolation()
+_CONTRACT = Path("proto/memarena/v1/memory_backend.proto")
 _DEATH_S = 0.5
 """How long a process may take to end after its connection broke."""
 
@@ -88,7 +89,7 @@ def launch(
     folder = WorkFolder(cell_dir, isolation)
     try:
         process, address = _start(backend, folder, timeout_s, settings or {}, isolation)
-    except LaunchError:
+    except (LaunchError, InfraError, ProcessError):
         folder.bring_back()
         raise
     return LaunchedBackend(process, address, folder)
@@ -96,7 +97,8 @@ def launch(
 
 def _checkout_of(folder: Path) -> Path:
     """The checkout of a backend in its ``backends/``, since such a one may read the contract there; else its folder."""
-    return folder.parents[1] if folder.parent.name == "backends" else folder
+    checkout = folder.parents[1] if folder.parent.name == "backends" else folder
+    return checkout if (checkout / _CONTRACT).is_file() else folder
 
 
 def _start(
