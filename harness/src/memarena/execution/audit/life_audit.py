@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple
 from functools import cached_property
 from math import inf
+from typing import Generic, TypeVar
 
 from memarena_answering import assets
 from memarena_dataset.io.reading import Dataset
@@ -30,7 +31,30 @@ _QUOTED_CHARS = 60
 MOST_WORDS = 2_000_000
 """Of lives whose indexes are kept at a time, and of the largest life that is audited: about 0.5 GB."""
 _SCAFFOLD = " ".join(str(text) for words in (assets.prompt_text(), assets.control_text()) for text in astuple(words))
-_MOST_CACHED_ITEMS = 20_000
+_MOST_CACHED_CHARS = 20_000_000
+"""Of the texts whose audits are kept: a text may be that of an item, or that of a whole day."""
+
+V = TypeVar("V")
+
+
+class _Cached(Generic[V]):
+    """Values by text; all are dropped when their texts exceed a bound."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, V] = {}
+        self._chars = 0
+
+    def get(self, text: str) -> V | None:
+        return self._values.get(text)
+
+    def put(self, text: str, value: V, chars: int = 0) -> V:
+        """Keep a value that holds ``chars`` characters itself."""
+        if self._chars + len(text) + chars > _MOST_CACHED_CHARS:
+            self._values.clear()
+            self._chars = 0
+        self._values[text] = value
+        self._chars += len(text) + chars
+        return value
 
 
 class LifeAudit:
@@ -40,8 +64,8 @@ class LifeAudit:
         self._index = index
         self._corpus = corpus
         self._days = {(s.session_id, s.turn_id): s.day for entry in index.entries for s in entry.sources}
-        self._held: dict[str, tuple[list[int], float]] = {}
-        self._passages: dict[str, tuple[int, list[tuple[float, str, LifeText]]]] = {}
+        self._held = _Cached[tuple[list[int], float]]()
+        self._passages = _Cached[tuple[int, list[tuple[float, str, LifeText]]]]()
         """By text: a day, and the passages that were not ingested by then. Of later days they are a part of these."""
 
     def items(self, items: Iterable[RetrievedItem], day: int) -> tuple[RetrievedItem, ...]:
@@ -54,9 +78,8 @@ class LifeAudit:
         for text in texts:
             known = self._passages.get(text)
             if known is None or known[0] > day:
-                if len(self._passages) >= _MOST_CACHED_ITEMS:
-                    self._passages.clear()
-                known = self._passages[text] = day, list(self._later_than(day, text))
+                passages = list(self._later_than(day, text))
+                known = self._passages.put(text, (day, passages), sum(len(words) for _, words, _ in passages))
             for since, words, source in known[1]:
                 if since > day and words not in asked:
                     return f"{NEVER_INGESTED}: {_named(source)}: “{words[:_QUOTED_CHARS]}…”"
@@ -114,10 +137,7 @@ class LifeAudit:
         words = self._index.numbers(words_of(text))
         positions = self._index.held(self._index.runs(words))
         share = round(self._index.covered(words, positions) / len(words), 2) if words else 0.0
-        if len(self._held) >= _MOST_CACHED_ITEMS:
-            self._held.clear()
-        self._held[text] = positions, share
-        return positions, share
+        return self._held.put(text, (positions, share))
 
 
 class LifeAudits:
