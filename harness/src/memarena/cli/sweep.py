@@ -15,6 +15,7 @@ import typer
 from memarena_dataset.printing import echo, write_err
 from memarena_dataset.programs import EXIT_INCOMPLETE, EXIT_INTERRUPTED
 
+from memarena.execution.backends.isolation import hide_arguments
 from memarena.sweep.cells import Cell, cells_of
 from memarena.sweep.driver import Driver, SweepOutcome, begin
 from memarena.sweep.errors import SweepError
@@ -87,6 +88,8 @@ def sweep(
         raise SweepError("--address: goes with --executor ray")
     if address is not None and (cores or gpus):
         raise SweepError("--cores, --gpus: a cluster's nodes say what they have")
+    if sys.platform == "linux":  # as in a run: worlds with their gold lie in these folders
+        hide_arguments([file, out, scratch, Path(storage) if storage else None])
     with ManifestWriter(out) as manifest:
         sweep_id = begin(manifest, found, cells, storage)
         target = storage_of(out, storage)
