@@ -324,7 +324,7 @@ class NamespaceFixture:
         on_event: Callable[[pb.AnswerEvent], None] = lambda _: None,
         deadline_s: float | None = None,
     ) -> Received:
-        """Send a request with model access of its own."""
+        """Send a request with its own model access."""
         with self.backend.access("Answer", script, models) as access:
             sent = pb.AnswerRequest()
             sent.CopyFrom(request)

@@ -150,6 +150,8 @@ FAULTS: dict[str, Encoding] = {
 """Known mistakes by what is to be reported of them."""
 
 
-def first_difference(one: bytes, other: bytes) -> int:
+def first_difference(expected: bytes, other: bytes) -> int:
     """Index of the first byte that differs; the length of the shorter one if it begins the longer one."""
-    return next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    return next(
+        (n for n, (a, b) in enumerate(zip(expected, other, strict=False)) if a != b), min(len(expected), len(other))
+    )

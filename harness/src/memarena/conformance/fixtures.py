@@ -88,7 +88,7 @@ def frames(
 
 
 def trailer(day: Iterable[pb.IngestRequest]) -> pb.IngestRequest:
-    """The trailer of these frames; of as many as make sense, where they stand in an order that has no digest."""
+    """The trailer of these frames; of as many as make sense, where they are in an order that has no digest."""
     digest = DayDigest()
     for frame in day:
         try:

@@ -123,7 +123,7 @@ class LifeWriter:
         return self._begin + timedelta(days=day)
 
     def moment(self, day: int, hour: float | None = None) -> datetime:
-        """A moment of a day in an offset of its own."""
+        """A moment of a day in an offset that is drawn."""
         zone = timezone(timedelta(minutes=15 * self._random.randint(-44, 56)))
         start = datetime.combine(self.date_of(day), time(0), zone)
         return start + timedelta(hours=self._random.uniform(0, 22) if hour is None else hour)
@@ -258,7 +258,7 @@ class LifeWriter:
         return self.talk(day, [(groups.get(n, "long"), self.fact()) for n in range(last + 1)])
 
     def _at_the_limit(self, day: int) -> pb.Session:
-        """Two turns of the longest text, with a word of its own at each end."""
+        """Two turns of the longest text, with another word at each end."""
         limit = min(self._ns.backend.described.limits.max_turn_text_bytes or TURN_TEXT_BYTES, self._size.text_bytes)
         drafts = []
         for _ in range(2):
@@ -282,11 +282,13 @@ class LifeWriter:
 
     def _near_ids(self, day: int) -> tuple[pb.Session, ...]:
         """Two sessions whose ids, and those of their turns, differ in their case alone."""
-        one = self.talk(day, self.facts("sessions whose ids differ in case"))
-        other = self.talk(day, self.facts("sessions whose ids differ in case"), session_id=one.session_id.swapcase())
-        for first, second in zip(one.turns, other.turns, strict=True):
+        earlier = self.talk(day, self.facts("sessions whose ids differ in case"))
+        other = self.talk(
+            day, self.facts("sessions whose ids differ in case"), session_id=earlier.session_id.swapcase()
+        )
+        for first, second in zip(earlier.turns, other.turns, strict=True):
             second.turn_id = first.turn_id.swapcase()
-        return one, other
+        return earlier, other
 
 
 def _in_frames(whole: pb.Session) -> list[pb.Session]:

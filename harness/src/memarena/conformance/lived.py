@@ -36,7 +36,7 @@ Items = Sequence[pb.MemoryItem]
 
 @dataclass
 class Neighbour:
-    """Another namespace, nearly of the same name: a few days, with ids that stand in the life, too."""
+    """Another namespace, nearly of the same name: a few days, with ids that the life has, too."""
 
     ns: NamespaceFixture
     facts: list[Fact]

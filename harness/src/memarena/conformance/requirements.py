@@ -76,7 +76,7 @@ def competitor(backend: BackendUnderTest) -> str | None:
 def counts_bytes(backend: BackendUnderTest) -> str | None:
     """Tokens are counted in a way that the suite can count too."""
     own = backend.described.token_counting == pb.TOKEN_COUNTING_OWN_TOKENIZER
-    return "the backend counts with a tokenizer of its own" if own else None
+    return "the backend counts with its own tokenizer" if own else None
 
 
 def item_limit(backend: BackendUnderTest) -> str | None:

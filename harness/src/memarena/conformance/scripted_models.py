@@ -426,7 +426,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(b"0\r\n\r\n")
 
     def _event(self, data: str, dialect: Dialect) -> None:
-        """One event in a chunk of its own; in two, sent apart, where a character has more than one byte: a network
+        """One event in a chunk; in two, sent apart, where a character has more than one byte: a network
         splits where it likes, and whoever decodes each part by itself loses the character.
         """
         whole = dialect.event(data)

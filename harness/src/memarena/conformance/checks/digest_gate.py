@@ -66,7 +66,7 @@ def _later_turns(session: pb.Session) -> list[pb.Turn]:
 
 
 def out_of_order(ns: NamespaceFixture, *texts: str) -> list[pb.IngestRequest]:
-    """The next day of a namespace, of which nothing stands in the order of ids or times."""
+    """The next day of a namespace, with sessions, turns and events out of the order of ids and times."""
     day = ns.last_day + 1
     texts_of_day = texts or ("Later.", "Earlier.", "In between.")
     sessions = []

@@ -58,7 +58,7 @@ def endurance(backend: BackendUnderTest) -> None:
 
 @check("src.ranking", "SRC-1", applies=requirements.recall, advisory=True)
 def ranking(backend: BackendUnderTest) -> None:
-    """What a question names by a word of its own is among the first items."""
+    """What a question names by its own word is among the first items."""
     ns, shared = backend.namespace(), backend.words.next()
     facts = [backend.fact() for _ in range(_FACTS)]
     ns.add(*facts)

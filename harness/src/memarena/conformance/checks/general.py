@@ -86,7 +86,7 @@ def _cancelled_answer(ns: NamespaceFixture) -> None:
 
     def enough(_: pb.AnswerEvent) -> None:
         if not backend.has(pb.CAPABILITY_OWN_MODEL):
-            gate.reached.wait(backend.patience.hold_s)  # no model call of its own comes late: see mod.after-return
+            gate.reached.wait(backend.patience.hold_s)  # no model call comes late: see mod.after-return
         raise _EnoughError
 
     with suppress(_EnoughError):

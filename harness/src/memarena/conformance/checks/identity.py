@@ -18,16 +18,16 @@ from memarena.conformance.wire import RefusedError
 @check("idn.isolated", "IDN-1", "GEN-4")
 def isolated(backend: BackendUnderTest) -> None:
     """Two namespaces do not see each other."""
-    one, other = backend.namespace(), backend.namespace()
+    ns, other = backend.namespace(), backend.namespace()
     ours, theirs = backend.fact(), backend.fact()
-    one.add(ours)
+    ns.add(ours)
     other.add(theirs)
-    one.expect_visible(ours)
+    ns.expect_visible(ours)
     other.expect_visible(theirs)
-    one.expect_hidden(theirs, "it was ingested in another namespace")
+    ns.expect_hidden(theirs, "it was ingested in another namespace")
     other.expect_hidden(ours, "it was ingested in another namespace")
     if backend.diagnostic:
-        request = one.question(theirs.question)
+        request = ns.question(theirs.question)
         foreign = [session.session_id for session in other.sessions]
         request.privileged_evidence.CopyFrom(pb.PrivilegedEvidence(session_ids=foreign))
         try:
@@ -70,12 +70,12 @@ def long_ids(backend: BackendUnderTest) -> None:
         return f"{stem[:index]}0{stem[index + 1 :]}", f"{stem[:index]}1{stem[index + 1 :]}"
 
     for index in (64, 100, ID_BYTES - 1):
-        one, other = (backend.namespace(name) for name in pair(index))
+        ns, other = (backend.namespace(name) for name in pair(index))
         ours, theirs = backend.fact(), backend.fact()
-        one.add(ours)
+        ns.add(ours)
         other.add(theirs)
-        one.expect_visible(ours)
-        one.expect_hidden(theirs, f"it was ingested in a namespace whose name differs in byte {index + 1}")
+        ns.expect_visible(ours)
+        ns.expect_hidden(theirs, f"it was ingested in a namespace whose name differs in byte {index + 1}")
         other.expect_visible(theirs)
     ns, last = backend.namespace(), ID_BYTES - 1
     for batch in pair(last):
@@ -98,7 +98,7 @@ def long_ids(backend: BackendUnderTest) -> None:
 @check("idn.scores", "IDN-1", "SRC-7", applies=requirements.stable_search)
 def scores(backend: BackendUnderTest) -> None:
     """What other namespaces hold changes neither items nor scores."""
-    one = backend.namespace()
+    ns = backend.namespace()
     rare, common = backend.words.next(), backend.words.next()
     texts: tuple[str, ...] = (
         f"The {rare} is by the river.",
@@ -108,20 +108,20 @@ def scores(backend: BackendUnderTest) -> None:
     )
     if not backend.keeps_words:
         texts = tuple(backend.fact().statement for _ in range(2))
-    one.commit(one.frames(*(one.session(text) for text in texts)))
+    ns.commit(ns.frames(*(ns.session(text) for text in texts)))
     question = f"{rare} {common} river?" if backend.keeps_words else backend.fact().question
-    before = one.stable_items(question)
+    before = ns.stable_items(question)
     other = backend.namespace()
     other.commit(other.frames(*(other.session(f"The {common} again, number {n}.") for n in range(6))))
-    after = one.search(question).items
+    after = ns.search(question).items
     if differs(before, after) or scores_differ(before, after):
-        cause = by_itself(after, lambda: one.search(question).items) or "an Ingest into another namespace changed"
+        cause = by_itself(after, lambda: ns.search(question).items) or "an Ingest into another namespace changed"
         raise BrokenError(f"{cause} items or scores: {score_change(before, after)}")
 
 
 @check("idn.any-id", "IDN-4", "IDN-2")
 def any_id(backend: BackendUnderTest) -> None:
-    """Every printable ASCII character may stand in an id."""
+    """Every printable ASCII character may be in an id."""
     printable = "".join(chr(code) for code in range(0x21, 0x7F))
     stem = backend.new_id()
     ns, fact = backend.namespace((stem + printable)[:ID_BYTES]), backend.fact()

@@ -104,22 +104,22 @@ def frame_order(backend: BackendUnderTest) -> None:
 def bad_continuation(backend: BackendUnderTest) -> None:
     """Frames that do not continue the session before them are refused."""
     ns = backend.namespace()
-    one, other = ns.session("Good morning."), ns.session("Good evening.")
-    more = pb.Session(session_id=one.session_id, continuation=True, turns=one.turns)
+    whole, other = ns.session("Good morning."), ns.session("Good evening.")
+    more = pb.Session(session_id=whole.session_id, continuation=True, turns=whole.turns)
     more.turns[0].turn_id = backend.new_id()
     faults: dict[str, list[pb.Session]] = {
-        "a continuation of no session": [more, one],
-        "a continuation of another session than the one before": [one, other, more],
-        "a continuation with a speaker who takes no part": [one, edited(more, "turns.speaker_id", "stranger")],
-        "a session that is opened twice in a day": [one, other, edited(one, "turns.turn_id", backend.new_id())],
+        "a continuation of no session": [more, whole],
+        "a continuation of another session than the one before": [whole, other, more],
+        "a continuation with a speaker who takes no part": [whole, edited(more, "turns.speaker_id", "stranger")],
+        "a session that is opened twice in a day": [whole, other, edited(whole, "turns.turn_id", backend.new_id())],
     }
     for name in ("participants", "started_at", "ended_at", "modality", "place", "group"):
-        value = getattr(one, name) or "Harbour"
+        value = getattr(whole, name) or "Harbour"
         more_than_turns = edited(more, name, list(value) if name == "participants" else value)
-        faults[f"a continuation that sets {name}"] = [one, more_than_turns]
+        faults[f"a continuation that sets {name}"] = [whole, more_than_turns]
     for what, sessions in faults.items():
         expect_refused(partial(backend.ingest, ns.frames(*sessions)), "INVALID_ARGUMENT", what)
-    ns.commit(ns.frames(one, more, other))
+    ns.commit(ns.frames(whole, more, other))
 
 
 @check("ing.session-rules", "ING-4", "IDN-5", "IDN-6")

@@ -294,8 +294,8 @@ def forget(backend: BackendUnderTest) -> None:
     words, common = backend.words, life.life.common
     near: dict[str, tuple[str, str]] = {}
     for sign in _WILD:
-        one, other = words.next(), words.next()
-        near[f"{one}{sign}{other}"] = (f"{one}{sign}{other}".upper(), f"{one}x{other}")
+        near_name, other = words.next(), words.next()
+        near[f"{near_name}{sign}{other}"] = (f"{near_name}{sign}{other}".upper(), f"{near_name}x{other}")
     first, last, different = words.next(), words.next(), words.next()
     near[f"{first} {last}"] = (f"{first} {last}", f"{first} {different}")
     # A subject is who is spoken of, not who speaks.
@@ -363,7 +363,7 @@ def _as_if_never(ns: NamespaceFixture, never: NamespaceFixture, questions: list[
         left, clean = ns.search(question).items, never.search(question).items
         scores = {item.text: item for item in clean}
         pairs = [(scores[item.text], item) for item in left if item.text in scores]
-        if scores_differ([one for one, _ in pairs], [other for _, other in pairs]):
+        if scores_differ([near_name for near_name, _ in pairs], [other for _, other in pairs]):
             raise BrokenError(
                 f"after a Forget the scores for {question!r} are not those of a namespace that never held it: "
                 f"{score_change(clean, left)}: statistics of what was forgotten are left"

@@ -28,7 +28,7 @@ def token(backend: BackendUnderTest) -> None:
 
 @check("sec.log", "SEC-4", applies=requirements.log)
 def log(backend: BackendUnderTest) -> None:
-    """No token of the models stands in the log."""
+    """No token of the models is in the log."""
     assert backend.log is not None
     try:
         text = backend.log.read_text(encoding="utf-8", errors="replace")
@@ -37,7 +37,7 @@ def log(backend: BackendUnderTest) -> None:
     written = [token for token in backend.models.tokens() if token in text]
     if written:
         line = next(line for line in text.splitlines() if written[0] in line).replace(written[0], "<token>")
-        raise BrokenError(f"{len(written)} tokens of the model access stand in the log, the first in {line[:120]!r}")
+        raise BrokenError(f"{len(written)} tokens of the model access are in the log, the first in {line[:120]!r}")
 
 
 FOREIGN = "http://203.0.113.7:9/v1"

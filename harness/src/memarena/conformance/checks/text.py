@@ -70,7 +70,7 @@ def invalid_utf8(backend: BackendUnderTest) -> None:
 
 
 def _expect_any_refusal(call: Callable[[], object], where: str) -> None:
-    """The gRPC library may have refused the message first, with a code of its own."""
+    """The gRPC library may have refused the message first, with its own code."""
     try:
         call()
     except RefusedError as error:
@@ -166,10 +166,10 @@ def eras(backend: BackendUnderTest) -> None:
         )
 
 
-def _comes_before(ns: NamespaceFixture, one: str, other: str, question: str) -> bool | None:
-    """Whether the first item with one word stands before the first with the other; None if either is not there."""
+def _comes_before(ns: NamespaceFixture, word: str, other: str, question: str) -> bool | None:
+    """Whether the first item with one word is before the first with the other; None if either is not there."""
     texts = [item.text for item in ns.search(question).items]
-    positions = [next((index for index, text in enumerate(texts) if word in text), -1) for word in (one, other)]
+    positions = [next((index for index, text in enumerate(texts) if each in text), -1) for each in (word, other)]
     return positions[0] < positions[1] if min(positions) >= 0 else None
 
 
