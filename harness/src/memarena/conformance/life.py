@@ -42,6 +42,20 @@ class Entry:
     turn: pb.Turn | None = None
     event: pb.Event | None = None
 
+    @property
+    def kinds(self) -> list[str]:
+        """The group, and what else it may be lost with."""
+        if self.session is None or self.turn is None:
+            return [self.group]
+        roles = {p.participant_id: pb.ParticipantRole.Name(p.role) for p in self.session.participants}
+        named = "a place" if self.session.place else "a group" if self.session.group else "neither place nor group"
+        return [
+            self.group,
+            f"turns of modality {self.session.modality!r}",
+            f"turns in a session with {named}",
+            f"turns of a speaker of {roles[self.turn.speaker_id]}",
+        ]
+
 
 @dataclass
 class Life:

@@ -17,8 +17,10 @@ class LifeSize:
     many: int = 64
     """Sessions of one day, and events of another."""
     per_group: int = 6
-    """Things of a kind: the first are asked for, and the others where these are missed."""
+    """Things of most kinds."""
+    asked: int = 2
+    """Of a kind, at first; the others where these are missed."""
     text_bytes: int = TURN_TEXT_BYTES
 
 
-THOROUGH = LifeSize(days=400, long_turns=8_000, many=400, per_group=12)
+THOROUGH = LifeSize(days=400, long_turns=8_000, many=400, per_group=12, asked=12)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -175,13 +176,13 @@ class Lived:
         """What is returned for each entry, a group after the other: of each group the first entry in any case, and
         more until ``seconds`` have passed.
         """
-        end, returned, groups = time.monotonic() + seconds, dict[int, Items](), set[str]()
+        end, returned, groups = time.monotonic() + seconds, dict[int, Items](), Counter[str]()
         whole: Items = ()
         for index in self.order():
             entry = self.life.entries[index]
-            if entry.group in groups and time.monotonic() > end:
-                break
-            groups.add(entry.group)
+            groups[entry.group] += 1
+            if groups[entry.group] > (self.backend.life_size.asked if time.monotonic() < end else 1):
+                continue
             if (
                 len(returned) == 3
                 and len(whole) >= _WHOLE

@@ -32,6 +32,7 @@ _OPTIONS = (
     ("grpc.enable_http_proxy", 0),
 )
 
+Q = TypeVar("Q")
 T = TypeVar("T")
 
 MINOR_VERSION = 2
@@ -115,10 +116,7 @@ class Connection:
 
     def describe(self, minor_version: int = MINOR_VERSION) -> pb.DescribeResponse:
         caller = pb.DescribeRequest(caller_minor_version=minor_version)
-        return self._call(
-            "Describe",
-            lambda timeout: self._stub.Describe(caller, timeout=timeout, metadata=self._metadata),
-        )
+        return self._unary("Describe", self._stub.Describe, caller)
 
     def ingest(self, frames: Iterable[pb.IngestRequest], deadline_s: float | None = None) -> pb.IngestResponse:
         sent = list(frames)
@@ -131,26 +129,17 @@ class Connection:
 
     def ingest_raw(self, frames: Iterable[bytes]) -> pb.IngestResponse:
         """Frames as bytes, for those that no message can express."""
-        method = self._channel.stream_unary(
-            f"/{SERVICE}/Ingest", request_serializer=_as_is, response_deserializer=pb.IngestResponse.FromString
-        )
+        method = self._channel.stream_unary(f"/{SERVICE}/Ingest", _as_is, pb.IngestResponse.FromString)
         sent = list(frames)
         return self._call("Ingest", lambda timeout: method(iter(sent), timeout=timeout, metadata=self._metadata))
 
     def search(self, request: pb.SearchRequest, deadline_s: float | None = None) -> pb.SearchResponse:
-        return self._call(
-            "Search",
-            lambda timeout: self._stub.Search(request, timeout=timeout, metadata=self._metadata),
-            deadline_s,
-            namespace=request.namespace,
-        )
+        return self._unary("Search", self._stub.Search, request, request.namespace, deadline_s)
 
     def search_raw(self, request: bytes) -> pb.SearchResponse:
         """A request as bytes."""
-        method = self._channel.unary_unary(
-            f"/{SERVICE}/Search", request_serializer=_as_is, response_deserializer=pb.SearchResponse.FromString
-        )
-        return self._call("Search", lambda timeout: method(request, timeout=timeout, metadata=self._metadata))
+        method = self._channel.unary_unary(f"/{SERVICE}/Search", _as_is, pb.SearchResponse.FromString)
+        return self._unary("Search", method, request)
 
     def answer(
         self,
@@ -177,27 +166,14 @@ class Connection:
         return Received(tuple(events), None)
 
     def reset(self, namespace: str) -> None:
-        self._call(
-            "Reset",
-            lambda timeout: self._stub.Reset(
-                pb.ResetRequest(namespace=namespace), timeout=timeout, metadata=self._metadata
-            ),
-            namespace=namespace,
-        )
+        self._unary("Reset", self._stub.Reset, pb.ResetRequest(namespace=namespace), namespace)
 
     def forget(self, request: pb.ForgetRequest) -> pb.ForgetResponse:
-        return self._call(
-            "Forget",
-            lambda timeout: self._stub.Forget(request, timeout=timeout, metadata=self._metadata),
-            namespace=request.namespace,
-        )
+        return self._unary("Forget", self._stub.Forget, request, request.namespace)
 
     def unknown_rpc(self, name: str) -> None:
         """An RPC that the contract does not have."""
-        method: grpc.UnaryUnaryMultiCallable[bytes, bytes] = self._channel.unary_unary(
-            f"/{SERVICE}/{name}", request_serializer=_as_is, response_deserializer=_as_is
-        )
-        self._call(name, lambda timeout: method(b"", timeout=timeout, metadata=self._metadata))
+        self._unary(name, self._channel.unary_unary(f"/{SERVICE}/{name}", _as_is, _as_is), b"")
 
     def health(self, service: str = "", deadline_s: float | None = None) -> str:
         """The status by name, ``SERVING`` or ``unknown_7`` for example. Sent without the bearer token (SEC-3)."""
@@ -217,6 +193,21 @@ class Connection:
     def start_ingest(self, frames: Iterator[pb.IngestRequest], deadline_s: float) -> grpc.Future[pb.IngestResponse]:
         """The call as a future."""
         return self._stub.Ingest.future(frames, timeout=deadline_s, metadata=self._metadata)
+
+    def _unary(
+        self,
+        rpc: str,
+        method: grpc.UnaryUnaryMultiCallable[Q, T],
+        request: Q,
+        namespace: str | None = None,
+        deadline_s: float | None = None,
+    ) -> T:
+        return self._call(
+            rpc,
+            lambda timeout: method(request, timeout=timeout, metadata=self._metadata),
+            deadline_s,
+            namespace=namespace,
+        )
 
     def _call(
         self, rpc: str, call: Callable[[float], T], deadline_s: float | None = None, *, namespace: str | None = None

@@ -63,6 +63,11 @@ def reader_call(calls: list[ModelCall]) -> ModelCall:
     raise BrokenError(f"Answer completed without asking the reader of the call; model calls: {made or 'none'}")
 
 
+def prompt_of(calls: list[ModelCall]) -> str:
+    """What the reader was asked, in lower case."""
+    return "\n".join(text for _, text in reader_call(calls).messages()).lower()
+
+
 @check("ans.undeclared", "GEN-2", "ERR-4", applies=requirements.no_answer)
 def undeclared(backend: BackendUnderTest) -> None:
     """Without ANSWER the RPC is UNIMPLEMENTED."""
@@ -114,7 +119,7 @@ def events(backend: BackendUnderTest) -> None:
     if retrieved.visible_through_day != ns.last_day:
         raise BrokenError(f"Retrieved says visible_through_day {retrieved.visible_through_day}, not {ns.last_day}")
     # The question names the fact, too.
-    prompt = "\n".join(text for _, text in reader_call(calls).messages()).lower().replace(fact.question.lower(), "")
+    prompt = prompt_of(calls).replace(fact.question.lower(), "")
     if fact.value.lower() not in prompt:
         raise BrokenError("the prompt does not hold the fact that was retrieved")
     if clock := sorted(date for date in dates_of_the_clock() if date in prompt):
@@ -154,7 +159,7 @@ def as_of_day(backend: BackendUnderTest) -> None:
             raise BrokenError(f"as of day {day} Retrieved holds what was ingested on day 3")
         if retrieved.visible_through_day != 0:
             raise BrokenError(f"as of day {day} Retrieved says visible_through_day {retrieved.visible_through_day}")
-        prompt = "\n".join(text for _, text in reader_call(calls).messages()).lower()
+        prompt = prompt_of(calls)
         if second.value.lower() in prompt.replace(second.question.lower(), ""):
             raise BrokenError(f"as of day {day} the prompt holds what was ingested on day 3")
 
@@ -175,7 +180,7 @@ def own_life(backend: BackendUnderTest) -> None:
             received = ns.answer(ns.answer_request(question))
         completion(received)
         items = received.events[0].retrieved.items
-        prompt = "\n".join(text for _, text in reader_call(calls).messages()).lower()
+        prompt = prompt_of(calls)
         for word in words:
             prompt = prompt.replace(word.lower(), "")
         if mentions(items, foreign) or foreign.value.lower() in prompt:

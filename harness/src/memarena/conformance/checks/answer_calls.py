@@ -9,7 +9,7 @@ from memarena_proto import memory_backend_pb2 as pb
 from memarena.conformance import requirements
 from memarena.conformance.backend_under_test import BackendUnderTest
 from memarena.conformance.check import check
-from memarena.conformance.checks.answer import completion, filled, reader_call
+from memarena.conformance.checks.answer import completion, filled, prompt_of
 from memarena.conformance.contract_limits import QUERY_TEXT_BYTES
 from memarena.conformance.errors import BrokenError
 from memarena.conformance.expectations import expect_refused, mentions
@@ -74,7 +74,7 @@ def one_question(backend: BackendUnderTest) -> None:
     completion(ns.answer(earlier, ReaderScript(pieces=("It was ", reported.value, "."))))
     with backend.models.recording() as calls:
         completion(ns.answer(ns.answer_request(fact.question)))
-    prompt = "\n".join(text for _, text in reader_call(calls).messages()).lower()
+    prompt = prompt_of(calls)
     for what, word in (("question", asked), ("reply", reported)):
         if word.value.lower() in prompt:
             raise BrokenError(f"the prompt holds {word.value!r}, which an earlier {what} held and the memory does not")

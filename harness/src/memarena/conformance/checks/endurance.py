@@ -13,19 +13,19 @@ from memarena.conformance.errors import BrokenError, SkippedError
 from memarena.conformance.expectations import differs, mentions
 from memarena.conformance.memory_use import memory_reader
 
-_SEARCHES = 1000
+_SEARCHES = 500
 _AT_MOST_S = 6.0
 _AT_LEAST = 40
 _GROWTH = 2.0
 _GROWTH_MS = 5.0
 _FACTS = 12
-_MEMORY_EVERY = 100
-_LEAK_BYTES = 8 << 20
+_MEMORY_EVERY = 50
+_LEAK_BYTES = 4 << 20
 
 
 @check("src.endurance", "SRC-7", applies=requirements.stable_search, advisory=True)
 def endurance(backend: BackendUnderTest) -> None:
-    """A thousand searches neither slow down, nor take more and more memory, nor change what is returned."""
+    """Five hundred searches neither slow down, nor take more and more memory, nor change what is returned."""
     ns, fact = backend.namespace(), backend.fact()
     ns.add(fact)
     before = ns.items(fact)

@@ -28,21 +28,6 @@ _ROUNDS = 3
 _WILD = ".*?_%"
 
 
-def with_stable_search(backend: BackendUnderTest) -> str | None:
-    """Words are kept, and the same search finds the same."""
-    return requirements.words(backend) or requirements.stable_search(backend)
-
-
-def with_prompts(backend: BackendUnderTest) -> str | None:
-    """Words are kept, and the reader is the suite's."""
-    return requirements.words(backend) or requirements.our_reader(backend)
-
-
-def at_the_same_time(backend: BackendUnderTest) -> str | None:
-    """Words are kept, and calls may come at the same time."""
-    return requirements.words(backend) or requirements.concurrent_calls(backend)
-
-
 def _fed(backend: BackendUnderTest) -> Lived:
     life = lived(backend)
     if life.lost or not life.returned:
@@ -85,14 +70,18 @@ def everything(backend: BackendUnderTest) -> None:
     for index, items in life.returned.items():
         each = life.life.entries[index]
         # In other words, too: what comes late among many must only come at all.
-        groups.setdefault(each.group, []).append(life.hit(each, items) or life.hit(each, life.ask_again(each)))
+        hit = life.hit(each, items) or life.hit(each, life.ask_again(each))
+        for kind in each.kinds:
+            groups.setdefault(kind, []).append(hit)
     events = {group for group in groups if "event" in group}
     if not any(hit for group in events for hit in groups[group]):  # not to keep events is for src.events to report
         groups = {group: hits for group, hits in groups.items() if group not in events}
     for index in life.order():  # by chance a memory that ranks by meaning misses one or two, and not most of a kind
         each = life.life.entries[index]
-        if index not in life.returned and each.group in _lost(groups):
-            groups[each.group].append(life.hit(each, life.ask(each)) or life.hit(each, life.ask_again(each)))
+        if index not in life.returned and (doubted := {*_lost(groups)} & {*each.kinds}):
+            hit = life.hit(each, life.ask(each)) or life.hit(each, life.ask_again(each))
+            for kind in doubted:
+                groups[kind].append(hit)
     hits = [hit for each in groups.values() for hit in each]
     if sum(hits) < len(hits) / 2:
         raise BrokenError(f"of {len(hits)} things {len(hits) - sum(hits)} are not returned by their own words")
@@ -131,7 +120,7 @@ def sources(backend: BackendUnderTest) -> None:
         life.audit.check(items)
 
 
-@check("life.prompts", "ANS-2", "ANS-10", "ANS-11", "IDN-7", applies=with_prompts)
+@check("life.prompts", "ANS-2", "ANS-10", "ANS-11", "IDN-7", applies=requirements.words_and_our_reader)
 def prompts(backend: BackendUnderTest) -> None:
     """A prompt holds what Retrieved shows and nothing else, and says who asks as it is."""
     life = _fed(backend)
@@ -230,11 +219,11 @@ def _askers(life: Lived, index: int) -> None:
             raise BrokenError(f"the requester is {who}, and the prompt names a person who asked before")
 
 
-@check("life.at-once", "GEN-6", "IDN-1", "ANS-3", applies=at_the_same_time)
+@check("life.at-once", "GEN-6", "IDN-1", "ANS-3", applies=requirements.words_at_the_same_time)
 def at_once(backend: BackendUnderTest) -> None:
     """Eight namespaces are asked at the same time: each finds its own, and its prompt is the same as when alone."""
     life = _fed(backend)
-    answers = with_prompts(backend) is None
+    answers = requirements.our_reader(backend) is None
     stable = requirements.stable_search(backend) is None
     own = {each.ns.namespace: {fact.value.lower() for fact in each.facts} for each in life.neighbours}
     own[life.ns.namespace] = {entry.fact.value.lower() for entry in life.life.entries} | words_of(
@@ -370,7 +359,17 @@ def _as_if_never(ns: NamespaceFixture, never: NamespaceFixture, questions: list[
             )
 
 
-@check("life.again", "HLT-3", "ING-7", "ING-8", "RST-1", "RST-4", "FGT-2", "SRC-7", applies=with_stable_search)
+@check(
+    "life.again",
+    "HLT-3",
+    "ING-7",
+    "ING-8",
+    "RST-1",
+    "RST-4",
+    "FGT-2",
+    "SRC-7",
+    applies=requirements.stable_words,
+)
 def again(backend: BackendUnderTest) -> None:
     """After SIGKILL, replays of days, and the Reset of a neighbour, everything is returned as before."""
     life = _fed(backend)
