@@ -24,6 +24,7 @@ from memarena.conformance.wire import Connection, Received, RefusedError
 
 _POLL_S = 0.02
 _AGAIN = ("ABORTED", "UNAVAILABLE")
+_CUT_SHORT = ("DEADLINE_EXCEEDED", "CANCELLED")
 
 T = TypeVar("T")
 
@@ -150,7 +151,16 @@ class BackendUnderTest:
             yield self.cell_access.message if models is None else offering(self.cell_access.message, models)
             return
         with self.models.grant(label, script, models) as message:
-            yield message
+            try:
+                yield message
+            except Exception as error:
+                self.abandon(message.token, error)
+                raise
+
+    def abandon(self, token: str, error: Exception | None) -> None:
+        """Note that the suite itself ended a call: a model call that is under way then comes late through no fault."""
+        if error is not None and getattr(error, "code", "CANCELLED") in _CUT_SHORT:
+            self.models.abandon(token)
 
     # ---------------------------------------------------------------- sending
 
@@ -330,7 +340,9 @@ class NamespaceFixture:
             sent.CopyFrom(request)
             if sent.HasField("search") and not sent.search.HasField("model_access"):
                 sent.search.model_access.CopyFrom(access)
-            return self.backend.wire.answer(sent, deadline_s, on_event)
+            received = self.backend.wire.answer(sent, deadline_s, on_event)
+            self.backend.abandon(access.token, received.refused)
+            return received
 
     # ---------------------------------------------------------------- expectations
 

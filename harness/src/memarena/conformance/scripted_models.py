@@ -39,7 +39,7 @@ _BEYOND_ASCII = 0x80
 _APART_S = 0.01
 _WORD = re.compile(r"\w+")
 
-Phase = Literal["in_call", "after_return", "unknown_token", "not_offered"]
+Phase = Literal["in_call", "after_return", "abandoned", "unknown_token", "not_offered"]
 
 
 @dataclass(frozen=True)
@@ -131,6 +131,8 @@ class _Grant:
     models: frozenset[str]
     script: ReaderScript
     revoked: bool = False
+    abandoned: bool = False
+    """The caller ended the call, by a deadline or by going away."""
 
 
 class ScriptedModels:
@@ -178,6 +180,12 @@ class ScriptedModels:
         with self._lock:
             return list(self._grants)
 
+    def abandon(self, token: str) -> None:
+        """The call was ended by its caller."""
+        with self._lock:
+            if token in self._grants:
+                self._grants[token].abandoned = True
+
     def revoke(self, token: str) -> None:
         """The call has returned."""
         with self._lock:
@@ -203,7 +211,7 @@ class ScriptedModels:
             if grant is None:
                 phase: Phase = "unknown_token"
             elif grant.revoked:
-                phase = "after_return"
+                phase = "abandoned" if grant.abandoned else "after_return"
             elif path != "/models" and model not in grant.models:
                 phase = "not_offered"
             else:
@@ -310,6 +318,7 @@ class RealModel:
 
 _REFUSALS: dict[Phase, tuple[int, str]] = {
     "after_return": (403, "the call that this token belonged to has returned"),
+    "abandoned": (403, "the call that this token belonged to was ended by its caller"),
     "unknown_token": (401, "unknown token"),
     "not_offered": (404, "no such model for this call"),
 }
