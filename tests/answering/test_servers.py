@@ -1,0 +1,87 @@
+"""Both ways to a model's server against one that means ill: what comes is an error with an end, whoever asks."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+
+import pytest
+from memarena_answering.servers.door import ask
+from memarena_answering.servers.replies import MAX_REPLY_BYTES, Reply, UpstreamError
+from memarena_answering.servers.sessions import new_session, post
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+PART = b"x" * (1 << 20)
+
+
+def slowly(head: bytes) -> Iterator[bytes]:
+    """A header that grows by a byte every now and then; after ten seconds a reply in good order."""
+    yield head + b"X: "
+    for _ in range(200):
+        time.sleep(0.05)
+        yield b"x"
+    yield b"\r\nContent-Length: 2\r\n\r\n{}"
+
+
+@contextlib.contextmanager
+def serving(sends: Iterable[bytes]) -> Iterator[str]:
+    """A server of one request that sends these bytes as long as anybody takes them."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            connection, _ = listening.accept()
+            with connection, contextlib.suppress(OSError):
+                connection.recv(1 << 16)
+                for each in sends:
+                    connection.sendall(each)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/v1/chat/completions"
+        thread.join(timeout=60)
+
+
+def from_a_thread(url: str, timeout_s: float) -> Reply:
+    return ask(url, "key", {}, timeout_s=timeout_s)
+
+
+def from_a_loop(url: str, timeout_s: float) -> Reply:
+    async def asked() -> Reply:
+        async with new_session() as session:
+            return await post(session, url, "key", {}, timeout_s)
+
+    return asyncio.run(asked())
+
+
+WAYS = pytest.mark.parametrize("way", [from_a_thread, from_a_loop])
+
+
+@WAYS
+@pytest.mark.parametrize(
+    ("sends", "timeout_s", "words"),
+    [
+        (lambda: slowly(OK), 0.5, "did not answer in time"),
+        (lambda: [OK + b"Content-Encoding: gzip\r\n\r\n"], 30.0, "a body in gzip, which was not asked for"),
+        (lambda: [OK + b"\r\n", *[PART] * 32], 30.0, f"longer than {MAX_REPLY_BYTES:,} bytes"),
+        (lambda: [OK + b"X: " + PART + b"\r\n\r\n"], 30.0, "the server failed"),
+        (lambda: [OK + b"Content-Length: 9\r\n\r\n{}"], 30.0, "the server failed"),
+        (lambda: [b"no HTTP\r\n\r\n"], 30.0, "the server failed"),
+    ],
+)
+def test_a_reply_without_an_end_or_a_form_is_an_error(
+    way: Callable[[str, float], Reply], sends: Callable[[], Iterable[bytes]], timeout_s: float, words: str
+) -> None:
+    with serving(sends()) as url, pytest.raises(UpstreamError, match=words):
+        way(url, timeout_s)
+
+
+@WAYS
+def test_a_redirect_is_reported_and_not_followed(way: Callable[[str, float], Reply]) -> None:
+    with serving([b"HTTP/1.1 307 Go\r\nLocation: http://127.0.0.1:9/x\r\nContent-Length: 0\r\n\r\n"]) as url:
+        reply = way(url, 30.0)
+    assert reply.status == 307
+    assert reply.words() == "a redirect to http://127.0.0.1:9/x, which is not followed"
