@@ -302,6 +302,7 @@ class _Run:
             finally:
                 # First the process: what follows writes to the log, which may be why we are here.
                 session.close()
+                setup.models.reader_client.close()
                 self._end_cell(cell, phases)
         # Where no cell came anywhere, what is wrong is the input.
         if interrupted and not asked_any and not any(cell.attempts for cell in progress.cells.values()):
