@@ -391,7 +391,7 @@ def test_personamem_names_what_it_leaves_out(tmp_path: Path) -> None:
     account = import_personamem(personamem(tmp_path, rows), tmp_path / "out")
     notes = [f"{note.kind}: {note.reason}" for note in account.notes]
     assert notes == [
-        "skipped: the system's: nobody says it",
+        "skipped: the system's: no person says it",
         "changed: its snippet is not in the history as it stands; imported without evidence",
         "skipped: incorrect_answers: a list of texts is expected",
         "skipped: incorrect_answers: two of the replies are the same",

@@ -189,7 +189,7 @@ def test_personamem_v1_hears_the_history_up_to_each_question(tmp_path: Path) -> 
     for note in (
         "skipped: history h0: no question is about it",
         "skipped: history h1: 1 messages after its last question",
-        "skipped: history h1 message 0: the system's: nobody says it",
+        "skipped: history h1 message 0: the system's: no person says it",
         "changed: evidence: the table names none: imported without",
     ):
         assert note in output.splitlines()

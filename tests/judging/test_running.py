@@ -80,8 +80,8 @@ def test_verdicts_of_an_older_version_are_scored_under_their_own_version(run_dir
     today, old = (_right(log, judge) for judge in ("value", "value@000000"))
     assert today == {"qa_1": True}
     assert old == {"qa_1": False}
-    with pytest.raises(ScoringError, match=r"--judge value@1: .*there are: value@000000000000, value@"):
-        evaluate(log, "value@1")
+    with pytest.raises(ScoringError, match=r"--judge value@none: .*there are: value@000000000000, value@"):
+        evaluate(log, "value@none")
 
 
 def _right(log: Path, judge: str) -> dict[str, bool]:
