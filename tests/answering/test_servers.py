@@ -85,3 +85,48 @@ def test_a_redirect_is_reported_and_not_followed(way: Callable[[str, float], Rep
         reply = way(url, 30.0)
     assert reply.status == 307
     assert reply.words() == "a redirect to http://127.0.0.1:9/x, which is not followed"
+
+
+@contextlib.contextmanager
+def closing_kept_connections(replies: int) -> Iterator[tuple[str, list[int]]]:
+    """A server that closes each connection at its second request, and new ones too after so many replies."""
+    requests: list[int] = []
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            while True:
+                try:
+                    connection, _ = listening.accept()
+                except OSError:
+                    return
+                with connection, contextlib.suppress(OSError):
+                    for number in range(2):
+                        if not connection.recv(1 << 16):
+                            break
+                        requests.append(number)
+                        if number or sum(each == 0 for each in requests) > replies:
+                            break
+                        connection.sendall(OK + b"Content-Length: 2\r\n\r\n{}")
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/v1/chat/completions", requests
+        listening.shutdown(socket.SHUT_RDWR)
+        thread.join(timeout=60)
+
+
+def test_a_request_is_sent_again_where_a_kept_connection_ends_and_not_where_a_new_one_does() -> None:
+    async def asked(url: str, times: int) -> None:
+        async with new_session() as session:
+            for _ in range(times):
+                await post(session, url, None, {}, 30.0)
+
+    with closing_kept_connections(replies=9) as (url, requests):
+        asyncio.run(asked(url, 3))
+    assert requests == [0, 1, 0, 1, 0]
+    with (
+        closing_kept_connections(replies=1) as (url, requests),
+        pytest.raises(UpstreamError, match="the server failed"),
+    ):
+        asyncio.run(asked(url, 2))
+    assert requests == [0, 1, 0]

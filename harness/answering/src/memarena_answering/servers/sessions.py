@@ -10,6 +10,7 @@ import asyncio
 import ipaddress
 import urllib.request
 from collections.abc import Mapping
+from contextvars import ContextVar
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -28,10 +29,17 @@ from memarena_answering.servers.replies import (
     unreachable,
 )
 
+_reused: ContextVar[bool] = ContextVar("reused", default=False)
+"""Whether the request of this task went over a connection that was kept from an earlier one."""
+
 
 def new_session(timeout: aiohttp.ClientTimeout | None = None, proxy: str | None = None) -> aiohttp.ClientSession:
     """A session for servers of models. Its requests are made with ``allow_redirects=False``."""
+    trace = aiohttp.TraceConfig()
+    trace.on_connection_reuseconn.append(_note_reuse)
     return aiohttp.ClientSession(
+        trace_configs=[trace],
+        middlewares=[_again_if_kept],
         connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEPALIVE_S),
         timeout=timeout or aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S),
         proxy=proxy,
@@ -39,6 +47,24 @@ def new_session(timeout: aiohttp.ClientTimeout | None = None, proxy: str | None 
         auto_decompress=False,
         headers={"Accept-Encoding": "identity", "User-Agent": "memarena"},
     )
+
+
+async def _note_reuse(*_: object) -> None:
+    _reused.set(True)
+
+
+async def _again_if_kept(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+    """A server may close a kept connection at the moment of the next request (RFC 9112, 9.3.1): that one is sent again.
+
+    Only where a kept connection ended before a reply began: what ends on a new connection is the server's failure.
+    """
+    while True:
+        _reused.set(False)
+        try:
+            return await handler(request)
+        except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
+            if not _reused.get():
+                raise
 
 
 def proxy_for(url: str) -> str | None:
