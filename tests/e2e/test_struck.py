@@ -71,7 +71,8 @@ def test_a_backend_struck_in_an_ingest_and_in_a_search_costs_no_answer(
     assert answers(run) == answers(whole)
     assert scores_of(run) == scores_of(whole) != []
     days = [r for r in read_records(run, "ingest") if isinstance(r, IngestDone)]
-    assert [r.code for r in days if r.code != "OK"] in (["UNAVAILABLE"], ["CANCELLED"])
+    # Twice where a busy machine has not yet ended the process when the day is sent again.
+    assert {r.code for r in days if r.code != "OK"} in ({"UNAVAILABLE"}, {"CANCELLED"})
     lost = [r for r in asked(run) if r.status != "answered"]
     assert [r.attempt for r in lost] == [0], [r.cause for r in lost]
     assert Counter(times_answered(run).values()) == {1: 5, 2: 1}, "each is asked once, the lost one twice"
