@@ -137,7 +137,7 @@ class SearchesOneAtATime(SoundMemory):
             raise CallError(grpc.StatusCode.ABORTED, "another search of the namespace is pending")
         self._busy.add(namespace)
         try:
-            time.sleep(0.002)
+            time.sleep(0.03)
             return super().search(namespace, query, call)
         finally:
             self._busy.discard(namespace)
