@@ -235,7 +235,7 @@ def _tool_call(call: Mapping[str, object]) -> ToolCall | None:
 
 
 def _vectors(reply: object) -> dict[int, list[float]]:
-    """Vector by position of the text; what is malformed is left out, so that the count tells."""
+    """Vector by position of the text; malformed ones are left out, and the caller compares the count."""
     vectors: dict[int, list[float]] = {}
     for row in _rows(reply, "data"):
         index, vector = row.get("index"), row.get("embedding")
@@ -245,7 +245,7 @@ def _vectors(reply: object) -> dict[int, list[float]]:
 
 
 def _scores(reply: object) -> dict[int, float]:
-    """Score by position of the document; what is malformed is left out, so that the count tells."""
+    """Score by position of the document; malformed ones are left out, and the caller compares the count."""
     scores: dict[int, float] = {}
     for row in _rows(reply, "results"):
         index, score = row.get("index"), row.get("relevance_score")

@@ -135,5 +135,6 @@ def edited_day(
     the one that it had.
     """
     kind = path.partition(".")[0]
+    # The stubs of HasField know the literal names of fields alone.
     whole = [edited(frame, path, value) if frame.HasField(kind) else frame for frame in day]  # type: ignore[arg-type]
     return sealed(whole[:-1]) if seal else whole

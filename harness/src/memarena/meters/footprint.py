@@ -36,8 +36,8 @@ def footprint_of_processes(root_pid: int, data_dir: Path | None, *, itself: bool
     """
     try:
         root = psutil.Process(root_pid)
-        found = [*([root] if itself else []), *root.children(recursive=True)]
-        running = [process for process in found if process.status() != psutil.STATUS_ZOMBIE]
+        processes = [*([root] if itself else []), *root.children(recursive=True)]
+        running = [process for process in processes if process.status() != psutil.STATUS_ZOMBIE]
         pids = [process.pid for process in running if CONFINEMENT not in process.cmdline()]
     except psutil.Error as error:
         gone = MeterFigure.unavailable(f"process {root_pid}: {error}")
@@ -51,14 +51,14 @@ def footprint_of_processes(root_pid: int, data_dir: Path | None, *, itself: bool
 def footprint_of_cgroup(folder: Path, data_dir: Path | None) -> Footprint:
     """The footprint of a container by its control group's folder (``cgroups.memory_cgroup_of`` finds it)."""
     source = cgroup_source("backend", folder)
-    found = {entry.channel.name: MeterFigure.unavailable(entry.reason) for entry in source.unavailable}
+    figures = {entry.channel.name: MeterFigure.unavailable(entry.reason) for entry in source.unavailable}
     for entry in source.read():
         name = entry.channel.name
         if isinstance(entry, Reading):
-            found[name] = MeterFigure.measured(entry.value, "B")
+            figures[name] = MeterFigure.measured(entry.value, "B")
         else:
-            found[name] = MeterFigure.unavailable(entry.reason)
-    return Footprint(found["backend.memory"], found["backend.memory_peak"], disk_figure(data_dir))
+            figures[name] = MeterFigure.unavailable(entry.reason)
+    return Footprint(figures["backend.memory"], figures["backend.memory_peak"], disk_figure(data_dir))
 
 
 def disk_bytes(folder: Path) -> int:
