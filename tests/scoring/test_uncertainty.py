@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from memarena.judging.judgment import Disclosure
-from memarena.log.records import AnyRecord, BehaviourLabel, Outcome, Question
+from memarena.log.records import AnyRecord, BehaviourLabel, Outcome, Question, RunStarted
 from memarena.scoring.compare import t_interval
 from memarena.scoring.metrics import cell_metrics
 from memarena.scoring.results import QuestionScore
@@ -64,13 +64,13 @@ def test_sums_per_ego_give_the_same_figures_as_all_questions_together(asked: lis
 def test_every_draw_has_items_of_both_actions_and_comes_from_its_seed() -> None:
     """Two egos of six hold all ALLOW items: unstratified draws would often have none of them."""
     asked = [point(n, EGOS[n % 6], "D6", n % 4 > 0, allowed=n % 6 < 2) for n in range(24)]
-    draws = draw_egos(asked, ("seed",), 500)
+    draws = draw_egos(asked, "seed", 500)
     sums = tally(asked, draws.rows)
     assert not np.isnan(drawn(sums, draws.weigh)["J"]).any()
     plain = np.random.default_rng(0).multinomial(6, np.full(6, 1 / 6), size=500)
     assert (plain[:, :2].sum(axis=1) == 0).any(), "the world is one in which stratifying matters"
-    assert (draw_egos(asked, ("seed",), 500).weigh(sums.right) == draws.weigh(sums.right)).all()
-    assert (draw_egos(asked, ("other",), 500).weigh(sums.right) != draws.weigh(sums.right)).any()
+    assert (draw_egos(asked, "seed", 500).weigh(sums.right) == draws.weigh(sums.right)).all()
+    assert (draw_egos(asked, "other", 500).weigh(sums.right) != draws.weigh(sums.right)).any()
 
 
 @pytest.mark.parametrize("egos", [8, 20])
@@ -80,7 +80,7 @@ def test_a_nominal_95_percent_interval_covers_about_that(egos: int) -> None:
     names = [f"e{n:02d}" for n in range(egos)]
     truth, hits = 0.5, 0
     base = [point(n, names[n % egos], "D1", True) for n in range(egos * 10)]
-    draws = draw_egos(base, ("coverage", str(egos)), 1000)
+    draws = draw_egos(base, f"coverage {egos}", 1000)
     columns = [draws.rows[q.ego] for q in base]
     template = tally(base, draws.rows)
     for _ in range(400):
@@ -100,7 +100,7 @@ def test_ignoring_that_egos_are_clusters_would_not_cover() -> None:
     rng = np.random.default_rng(1)
     egos, each, hits = 20, 10, 0
     base = [point(n, f"q{n:03d}", "D1", True) for n in range(egos * each)]
-    draws = draw_egos(base, ("naive",), 500)
+    draws = draw_egos(base, "naive", 500)
     template = tally(base, draws.rows)
     for _ in range(200):
         skill = np.repeat(rng.beta(2, 2, size=egos), each)
@@ -188,6 +188,14 @@ def played(pool: list[Question], share_right: float, seeds: tuple[str, ...] = ("
         make_asked(c, q, "Porto" if rng.random() < share_right else "Lisbon") for c in cells for q in pool
     ]
     return make_run(cells, pool, [], asked)
+
+
+def test_the_same_answers_in_another_run_have_the_same_intervals() -> None:
+    started, *rest = played(world(10, 6), 0.6)
+    assert isinstance(started, RunStarted)
+    (row,) = score_records([started, *rest]).scores.rows
+    (other,) = score_records([started.model_copy(update={"run_id": "another"}), *rest]).scores.rows
+    assert (other.intervals, other.variances) == (row.intervals, row.variances)
 
 
 def test_a_rows_interval_holds_its_figure_and_says_how_it_was_made() -> None:

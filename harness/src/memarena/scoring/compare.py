@@ -136,8 +136,7 @@ def compare(a: Chosen, b: Chosen, *, resamples: int = RESAMPLES) -> Comparison:
     shared = {q.instance_id for q in left[0]} if left else set()
     differences: tuple[PairedDifference, ...] = ()
     if not barred and shared:
-        seed = sorted((a.scored.scores.run_id, b.scored.scores.run_id))
-        draws = draw_egos(left[0], (a.scored.scores.dataset.sha256, *seed), resamples)
+        draws = draw_egos(left[0], a.scored.scores.dataset.sha256, resamples)
         differences = tuple(_differences(left, right, draws))
     return Comparison(
         a=a.side,

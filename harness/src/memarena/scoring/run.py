@@ -58,7 +58,7 @@ def score_run(
             by_cell.setdefault(question.cell_id, []).append(question)
     baselines = (*computed, *_question_only_baselines(facts, by_cell))
     manifest = facts.manifest
-    draws = draw_egos(questions, (manifest.dataset.sha256, facts.started.run_id), resamples) if resamples else None
+    draws = draw_egos(questions, manifest.dataset.sha256, resamples) if resamples else None
     found = categories(facts.questions.values())
     material = RowInputs(facts, by_cell, baselines, judgments, draws, found)
     rows = tuple(score_row(material, cells) for cells in rows_of(manifest.cells))

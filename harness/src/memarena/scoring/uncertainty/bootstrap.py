@@ -2,7 +2,8 @@
 
 Egos are drawn with replacement, D6 stratified by action: the egos of DENY items and those of ALLOW items are drawn
 apart, so that every draw has both. The same draws serve every cell, seed and comparison of a run, which is what makes
-differences paired. They come from the content of the logs alone: the same logs give the same intervals.
+differences paired. They come from the hash of the data set alone: the same answers give the same intervals, in
+whichever run they were given.
 """
 
 from __future__ import annotations
@@ -44,12 +45,12 @@ class Draws:
         return weighed
 
 
-def draw_egos(questions: Sequence[QuestionScore], seed: Sequence[str], resamples: int = RESAMPLES) -> Draws:
+def draw_egos(questions: Sequence[QuestionScore], seed: str, resamples: int = RESAMPLES) -> Draws:
     """Draws over the egos that the questions belong to.
 
     Args:
         questions: of any number of cells.
-        seed: seeds the draws, such as the hash of the data set and the run's id.
+        seed: seeds the draws: the hash of the data set.
         resamples: how many draws.
     """
     egos = sorted({q.ego for q in questions})
@@ -58,7 +59,7 @@ def draw_egos(questions: Sequence[QuestionScore], seed: Sequence[str], resamples
         name: {q.ego for q in questions if q.dimension == "D6" and not q.apart and q.allowed is allowed}
         for name, allowed in (("DENY", False), ("ALLOW", True))
     }
-    digest = hashlib.sha256("\x00".join(seed).encode()).digest()
+    digest = hashlib.sha256(seed.encode()).digest()
     rng = np.random.Generator(np.random.PCG64(int.from_bytes(digest[:16], "big")))
     return Draws(rows, {name: _counts(rng, rows, members, resamples) for name, members in strata.items()})
 
