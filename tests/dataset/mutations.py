@@ -105,6 +105,24 @@ MUTATIONS: list[tuple[Check, str, str, Spoil]] = [
         "evidence_turn_ids",
         meta("qa_0001", evidence_turn_ids=["x"]),
     ),
+    (
+        structural.readable,
+        "a sufficient turn that is no evidence",
+        "sufficient_turn_ids.1",
+        meta("conf_0001", sufficient_turn_ids=[["sess_0004_t07"], ["sess_0010_t02"]]),
+    ),
+    (
+        structural.readable,
+        "a group of no sufficient turn",
+        "sufficient_turn_ids.0",
+        meta("conf_0001", sufficient_turn_ids=[[]]),
+    ),
+    (
+        structural.readable,
+        "sufficient turns in a form of a later version",
+        "sufficient_turns_version",
+        in_value("pipeline_report.json", lambda v: v.update(sufficient_turns_version=2)),
+    ),
     (structural.sessions, "nobody takes part", "participants", sessions(lambda r: r.update(participants=[]))),
     (
         structural.sessions,
@@ -309,6 +327,12 @@ MUTATIONS: list[tuple[Check, str, str, Spoil]] = [
         "a turn that does not hold the answer",
         "ground_truth.values",
         meta("qa_0001", evidence_turn_ids=["sess_0001_t05"]),
+    ),
+    (
+        evidence.insufficient_turns,
+        "one of two versions, as if either would do",
+        "sufficient_turn_ids",
+        meta("conf_0001", sufficient_turn_ids=[["sess_0004_t07", "sess_0010_t01"]]),
     ),
     (
         uniqueness.abstain_claim_occurs,

@@ -76,6 +76,29 @@ def test_near_duplicates_are_asked_after_in_every_class(world: Path) -> None:
     assert max(classes[aim] for aim in (0, 1, 4)) <= 3 * min(classes[aim] for aim in (0, 1, 4))
 
 
+def test_any_statement_of_each_fact_suffices_and_every_fact_is_needed(world: Path) -> None:
+    """Groups of sufficient turns against the world's own list of statements; questions that ask for nothing have none."""
+    values: dict[str, set[tuple[str, str]]] = defaultdict(set)
+    for fact in stated(world):
+        values[fact["turn_id"]].add((fact["fact_id"], json.dumps(fact["value"], sort_keys=True)))
+    restated = 0
+    for family in Family:
+        for row in asked(world, family):
+            truth, metadata = row["ground_truth"], row["metadata"]
+            groups = metadata.get("sufficient_turn_ids", [])
+            nothing = truth.get("expected_response") == "abstain" or truth.get("expected_action") == "withhold"
+            assert bool(groups) is not nothing, row["instance_id"]
+            assert {turn for group in groups for turn in group} <= set(metadata["evidence_turn_ids"])
+            for group in groups:
+                assert set.intersection(*(values[turn] for turn in group)), "a group states one fact with one value"
+                restated += len(group) > 1
+            if family is Family.CONFLICT:
+                assert len(groups) == 2
+            if truth.get("temporal_type") == "ordering":
+                assert len(groups) == len(truth["values"][0]["items"])
+    assert restated > 20
+
+
 def test_interference_is_what_the_ego_heard(world: Path) -> None:
     """Statements of the same attribute and item in the ego's sessions, those of the fact itself not counted."""
     mapped = json.loads((world / "ego_session_map.json").read_text())

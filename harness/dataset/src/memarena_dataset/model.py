@@ -15,6 +15,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from memarena_dataset.gold import Gold, Sharing
 
+SUFFICIENT_TURNS_VERSION = 1
+"""Form of ``Instance.sufficient_turn_ids``; ``pipeline_report.json`` names the form that a data set is written in."""
+
 
 class Row(BaseModel):
     """Base of all rows: frozen, unknown fields kept."""
@@ -196,6 +199,9 @@ class Instance(Row):
     ego_agent_id: str
     evidence_session_ids: tuple[str, ...] = ()
     evidence_turn_ids: tuple[str, ...] = ()
+    sufficient_turn_ids: tuple[tuple[str, ...], ...] = ()
+    """Groups of evidence turns: any turn of each group, together, suffice for the gold. Empty: all evidence is needed.
+    """
     context_tier: str | None = None
     metadata: Mapping[str, Any] = Field(default_factory=dict)
     query_timestamp: float | None = None
@@ -204,6 +210,11 @@ class Instance(Row):
     def dimension(self) -> Dimension:
         """Dimension of the paper that the family counts for."""
         return DIMENSION_OF[self.family]
+
+    @property
+    def needed_turns(self) -> tuple[tuple[str, ...], ...]:
+        """Groups of turns of which a prompt has to hold any turn each; without such groups every evidence turn."""
+        return self.sufficient_turn_ids or tuple((turn_id,) for turn_id in self.evidence_turn_ids)
 
 
 def is_assistant(agent_id: str) -> bool:

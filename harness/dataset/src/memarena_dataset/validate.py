@@ -44,6 +44,7 @@ FULL: tuple[Check, ...] = (
     evidence.without_evidence,
     evidence.without_types,
     evidence.gold_not_stated,
+    evidence.insufficient_turns,
     uniqueness.abstain_claim_occurs,
     uniqueness.asked_twice,
     uniqueness.other_value_stated,

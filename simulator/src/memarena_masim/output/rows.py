@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from memarena_dataset.model import SUFFICIENT_TURNS_VERSION
+
 from memarena_masim.config import WorldConfig
 from memarena_masim.plan.impressions import Impressions, impressions_row
 from memarena_masim.plan.schedule import DaySchedule
@@ -100,6 +102,7 @@ def report_row(config: WorldConfig, counts: dict[str, Any]) -> dict[str, Any]:
         "day_count": config.days,
         "last_date": (config.calendar_epoch + timedelta(days=config.days - 1)).isoformat(),
         "seed": config.seed,
+        "sufficient_turns_version": SUFFICIENT_TURNS_VERSION,
         "configuration": config.model_dump(mode="json"),
         **counts,
     }

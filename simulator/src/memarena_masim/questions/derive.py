@@ -19,6 +19,7 @@ from memarena_masim.questions.cloze import ClozeQuestions
 from memarena_masim.questions.lags import LagDrawer
 from memarena_masim.questions.metadata import ATTRIBUTES, FEW_SHARE, FEW_VALUES, attribute_of, metadata
 from memarena_masim.questions.permission import permission
+from memarena_masim.questions.sufficient import sufficient_turns
 from memarena_masim.questions.temporal import KINDS, temporal
 from memarena_masim.rng import Stream
 
@@ -43,6 +44,7 @@ class Asked:
         if "antecedent_turn" in truth:
             truth["antecedent_text"] = antecedents[truth["antecedent_turn"]]
         sessions = list(dict.fromkeys(stated.session_id for stated in draft.evidence))
+        sufficient = sufficient_turns(draft)
         tier = "full_ego" if not sessions else "single_session" if len(sessions) == 1 else "cross_session"
         return {
             "instance_id": self.instance_id,
@@ -58,6 +60,7 @@ class Asked:
             "metadata": {
                 "query_timestamp": self.query_time,
                 "evidence_turn_ids": list(dict.fromkeys(stated.turn_id for stated in draft.evidence)),
+                **({"sufficient_turn_ids": sufficient} if sufficient else {}),
                 "fact_id": draft.fact_id,
                 "lag_days": self.lag,
                 **draft.extra,

@@ -72,6 +72,29 @@ def gold_not_stated(world: World) -> Iterator[Finding]:
                 yield world.at(instance, "value-not-in-evidence", f"ground_truth.{field}", reason)
 
 
+def insufficient_turns(world: World) -> Iterator[Finding]:
+    """A choice of one turn from each group of sufficient turns that does not state the gold."""
+    for instance in world.by_ego:
+        for chosen in _choices(instance):
+            passages = world.passages(instance, chosen)
+            for _, value in stated_values(instance):
+                if not states(value, passages):
+                    reason = f"{', '.join(sorted(chosen))} alone do not state {shown(value)}"
+                    yield world.at(instance, "turns-do-not-suffice", "sufficient_turn_ids", reason)
+                    break
+
+
+def _choices(instance: Instance) -> Iterator[frozenset[str]]:
+    """Each turn of each group once, with the first of the other groups."""
+    first = [group[0] for group in instance.sufficient_turn_ids]
+    chosen = {
+        frozenset((*first[:position], turn_id, *first[position + 1 :]))
+        for position, group in enumerate(instance.sufficient_turn_ids)
+        for turn_id in group
+    }
+    yield from sorted(chosen, key=sorted)
+
+
 def stated_values(instance: Instance) -> Iterator[tuple[str, Value]]:
     """Values that the evidence of an instance has to state, with the key that holds them."""
     gold = instance.gold

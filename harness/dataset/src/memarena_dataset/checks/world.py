@@ -95,10 +95,17 @@ class World:
         turns = [turn for session in self.evidence(instance) for turn in session.turns]
         return tuple(turn for turn in turns if not cited or turn.turn_id in cited)
 
-    def passages(self, instance: Instance) -> tuple[Passage, ...]:
-        """Evidence as passages: the head of each session (who, where, when, which group), then the turns."""
-        heads = tuple(self.head(session) for session in self.evidence(instance))
-        turns = self.evidence_turns(instance)
+    def passages(self, instance: Instance, only: frozenset[str] = frozenset()) -> tuple[Passage, ...]:
+        """Evidence as passages: the head of each session (who, where, when, which group), then the turns.
+
+        ``only``: ids of the evidence turns that count, with the heads of their sessions; empty: all.
+        """
+        turns = tuple(turn for turn in self.evidence_turns(instance) if not only or turn.turn_id in only)
+        heads = tuple(
+            self.head(session)
+            for session in self.evidence(instance)
+            if not only or any(turn.turn_id in only for turn in session.turns)
+        )
         return heads + tuple(Passage(turn.text, self.date_of(turn.timestamp)) for turn in turns)
 
     def head(self, session: Session) -> Passage:

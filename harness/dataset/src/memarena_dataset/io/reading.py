@@ -38,7 +38,16 @@ from memarena_dataset.io.rows import (
     location_of,
 )
 from memarena_dataset.io.variants import keyed_objects, relations_of
-from memarena_dataset.model import Agent, Event, Family, Group, Instance, Location, Session
+from memarena_dataset.model import (
+    SUFFICIENT_TURNS_VERSION,
+    Agent,
+    Event,
+    Family,
+    Group,
+    Instance,
+    Location,
+    Session,
+)
 
 DEFAULT_EPOCH = date(2025, 1, 1)
 """Day 0 where ``pipeline_report.json`` names no other."""
@@ -212,6 +221,7 @@ class _Loader:
             report = load_object(data)
             self.epoch = _epoch_of(report)
             self.day_count = _day_count_of(report)
+            _check_versions(report)
         except FieldError as error:
             self._problem(REPORT, None, error)
 
@@ -344,6 +354,13 @@ def _day_count_of(report: Mapping[str, Any]) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MAX_DAYS:
         raise FieldError(field, f"{value!r}; a number of days, 1 to {MAX_DAYS:,}, is expected")
     return value
+
+
+def _check_versions(report: Mapping[str, Any]) -> None:
+    """Refuse groups of sufficient turns in a form that this version does not read."""
+    field, value = _find(report, "sufficient_turns_version")
+    if value is not None and value != SUFFICIENT_TURNS_VERSION:
+        raise FieldError(field, f"{value!r}; {SUFFICIENT_TURNS_VERSION} is expected")
 
 
 def open_dataset(path: Path, *, strict: bool = True, leave_out: Collection[str] = ()) -> Dataset:

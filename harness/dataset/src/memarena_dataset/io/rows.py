@@ -238,12 +238,25 @@ def instance_of(raw: Raw, family: Family, names: Mapping[str, str]) -> Instance:
             "query_timestamp": _either(raw, metadata, "query_timestamp", None),
             "evidence_session_ids": _either(raw, metadata, "evidence_session_ids", ()),
             "evidence_turn_ids": _either(raw, metadata, "evidence_turn_ids", ()),
+            "sufficient_turn_ids": _either(raw, metadata, "sufficient_turn_ids", ()),
         },
     )
+    _check_sufficient(instance)
     _check_text("query", instance.query, MAX_QUERY_BYTES)
     if instance.query_timestamp is not None:
         _check_time("query_timestamp", instance.query_timestamp)
     return instance
+
+
+def _check_sufficient(instance: Instance) -> None:
+    evidence = set(instance.evidence_turn_ids)
+    for position, group in enumerate(instance.sufficient_turn_ids):
+        field = f"sufficient_turn_ids.{position}"
+        if not group:
+            raise FieldError(field, "empty; at least one turn id is expected")
+        for turn_id in group:
+            if turn_id not in evidence:
+                raise FieldError(field, f"turn {turn_id!r} is not in evidence_turn_ids")
 
 
 def _either(raw: Raw, metadata: Raw, key: str, default: Any) -> Any:
