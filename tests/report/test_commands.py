@@ -244,23 +244,20 @@ def test_show_tells_what_every_judge_said_of_a_question(memarena: Command, judge
         lines = " ".join(out.split()).replace("Judge acme", "\nJudge acme").replace("Judge value", "\nJudge value")
         return lines.splitlines()[1:]
 
-    [temporal] = shown("temp_1")
-    assert temporal.startswith(
-        "Judge acme (aaaaaaaaaaaa) attempt 1: wrong by llm, score 0.00: another one than the key"
-    )
+    temporal, rules = shown("temp_1")
+    assert temporal.startswith("Judge acme (aaaaaaaaaaaa) wrong by llm, score 0.00: another one than the key")
     assert "model acme/judge-1, T = 0, seed 7, 1 call, 812 + 61 tokens, $0.00016" in temporal
-    assert "attempt 1, repeat 1: right by llm" in temporal
-    [handed] = shown("qa_2")
+    assert "right by llm, score 1.00, repeat 1" in temporal
+    assert rules.startswith("Judge value (")
+    handed = shown("qa_2")[0]
     assert "right by text" in handed
     assert "decided instead by the value judge 0123456789ab: the judge gives no usable reply" in handed
-    [failed] = shown("conf_1")
-    assert failed.endswith("attempt 1: failed (answer): rate limit: HTTP 429: slow down")
+    assert shown("conf_1")[0].strip().endswith("failed (answer): rate limit: HTTP 429: slow down")
     [secret] = shown("perm_4")
     assert "behaviour refuse" in secret
-    assert "attempt 1: withheld because: no access: it names whom it is for" in secret
-    own, other = shown("temp_1", "value")
-    assert own.startswith("Judge value (")
-    assert other == temporal, "the judge that was chosen comes first, then the others"
+    assert "withheld because: no access: it names whom it is for" in secret
+    turned = [line.strip() for line in shown("temp_1", "value")]
+    assert turned == [rules.strip(), temporal.strip()], "the judge that was chosen comes first, then the others"
 
 
 @pytest.mark.parametrize("output", ["table", "md", "latex", "html", "json"])

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import re
 import time
+from html import escape, unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -124,13 +125,19 @@ def test_ten_cells_stay_below_five_megabytes(page: str) -> None:
 
 def test_the_sample_is_bounded_and_holds_every_row(run: ReportInput, page: str) -> None:
     assert page.count('<details class="question-trace">') == len(run.traces) == 160
-    assert {trace.row for trace in run.traces} == {row.label for row in run.scores.rows}
+    sampled = {view.answers[0].cell_id.rpartition("/")[0] for view in run.traces}
+    assert sampled == {row.label for row in run.scores.rows}
 
 
-def test_a_long_text_keeps_its_front_and_its_end(run: ReportInput) -> None:
-    prompts = [t for s in run.traces for a in s.attempts for c in a.calls for t in c.texts if t.name == "user"]
-    assert all(len(t.text) + len(t.end) == 2400 and t.left_out > 0 for t in prompts)
-    assert all(s.attempts[0].calls[0].texts[1].end.endswith(s.question) for s in run.traces if s.attempts[0].calls)
+def test_a_long_text_keeps_its_front_and_its_end(run: ReportInput, page: str) -> None:
+    [cut, *_] = re.findall(r'<p class="name">user</p>\n<pre>(.*?)</pre>', page, re.DOTALL)
+    front, count, end = re.split(r'\n+<span class="gap">… ([\d,]+) characters left out …</span>\n', cut)
+    view = next(v for v in run.traces if v.answers[0].attempts[0].calls)
+    whole = next(text for role, text in view.answers[0].attempts[0].calls[0].messages if role == "user")
+    assert len(unescape(front)) + len(unescape(end)) == 2400
+    assert len(whole) - 2400 == int(count.replace(",", ""))
+    assert unescape(front) + unescape(end) == whole[:1600] + whole[-800:]
+    assert end.endswith(escape(view.text))
 
 
 def test_the_same_run_gives_the_same_page(run: ReportInput, page: str) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from memarena.log.records import EvidenceSession, HeldText, Question, QuestionAsked
-from memarena.report.question_trace.trace import SHOWN_CHARACTERS, question_trace
+from memarena.report.question_view.making import answer_view, question_view
+from memarena.report.question_view.terminal import SHOWN_CHARACTERS, question_document
 from memarena_dataset.model import Family
 
 from ..support.golden_reports import plain
@@ -39,7 +40,8 @@ ITEMS = [make_item("Good morning!", "s0", score=0.5), make_item("The kiln comes 
 def trace(*attempts: QuestionAsked, question: Question = QUESTION, full: bool = False) -> str:
     evidence: dict[str, EvidenceSession] = {"s1": EVIDENCE}
     scored = score_records(make_run([CELL], [question], [EVIDENCE], [CALL, *attempts])).questions[0]
-    return plain(question_trace(question, evidence, attempts, [CALL], scored, full=full))
+    answer = answer_view(question, evidence, CELL, scored, attempts, [CALL], [])
+    return plain(question_document(question_view(question, evidence, [answer]), full=full))
 
 
 ANSWERED = make_asked(
@@ -83,11 +85,11 @@ def test_a_story_shows_prompt_answer_verdict_and_times() -> None:
         '{"answer": "From Porto."}',
         "answer    From Porto.",
         "reason    said so",
-        "correct by text",
-        "search            1.50 ms",
-        "TTFT (gateway)    90.00 ms",
-        "search + TTFT     91.50 ms",
-        "server's prompt   88.0 ms",
+        "decided by text",
+        f"{'Search':<47}  1.50 ms",
+        f"{'time to the first token, at the gateway':<47}  90.00 ms",
+        f"{'Search and time to the first token':<47}  91.50 ms",
+        f"{'reading the prompt, as the model server says':<47}  88.00 ms",
     ):
         assert piece in told, piece
 
@@ -105,7 +107,7 @@ def test_earlier_attempts_stay_visible_and_the_latest_counts() -> None:
     assert "Attempt 1 of 2 (a later one counts)" in told
     assert "infra failed: reader: connection refused" in told
     assert "Attempt 2 of 2\n" in told
-    assert "correct by" in told
+    assert "decided by text" in told
 
 
 def test_a_failed_search_is_told_with_its_code() -> None:

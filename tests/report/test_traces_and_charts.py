@@ -7,6 +7,7 @@ import re
 import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -21,7 +22,9 @@ from memarena.report.charts.scatter import LEFT, SIDE, TOP, privacy_utility, rec
 from memarena.report.charts.spread import distribution
 from memarena.report.charts.svg import Drawing, Figure
 from memarena.report.charts.trends import accuracy_over
-from memarena.report.question_trace.sample import AT_MOST, sample_questions, trace_question
+from memarena.report.question_view.making import answer_view, question_view
+from memarena.report.question_view.sample import AT_MOST, sample_questions
+from memarena.report.render.html import to_html
 from memarena.report.report_input import ReportInput
 from memarena.report.rows import ReportRow, rows_of
 from memarena.report.tables.grid import breakdown_keys
@@ -43,21 +46,25 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> ReportInput:
 # ------------------------------------------------------------------ traces
 
 
+def _row(question: QuestionScore) -> str:
+    return question.cell_id.rpartition("/")[0]
+
+
 def test_each_row_tells_failures_first_and_a_few_right_answers(run: ReportInput) -> None:
     chosen = sample_questions(run.scores.rows, run.questions)
     for row in run.scores.rows:
-        outcomes = [q.outcome for label, q in chosen if label == row.label]
+        outcomes = [q.outcome for q in chosen if _row(q) == row.label]
         rights = [outcome is Outcome.CORRECT for outcome in outcomes]
         assert 3 <= len(outcomes) <= 18
         assert any(rights)
         assert not all(rights)
         assert rights == sorted(rights), "right ones come last"
-    memobase = [q.outcome for label, q in chosen if label.startswith("memobase@")]
+    memobase = [q.outcome for q in chosen if q.cell_id.startswith("memobase@")]
     assert Outcome.BACKEND_FAILED in memobase
 
 
 def test_families_take_turns_and_no_question_comes_twice(run: ReportInput) -> None:
-    chosen = [q for label, q in sample_questions(run.scores.rows, run.questions) if label == "vanilla@small-0.6b"]
+    chosen = [q for q in sample_questions(run.scores.rows, run.questions) if _row(q) == "vanilla@small-0.6b"]
     assert len({q.family for q in chosen[:6]}) == 6
     assert len({q.instance_id for q in chosen}) == len(chosen)
 
@@ -69,8 +76,8 @@ def test_the_sample_does_not_depend_on_the_order_of_the_log(run: ReportInput) ->
 
 def test_rows_tell_of_the_same_questions_where_they_can(run: ReportInput) -> None:
     told: dict[str, set[str]] = {}
-    for label, question in sample_questions(run.scores.rows, run.questions):
-        told.setdefault(label, set()).add(question.instance_id)
+    for question in sample_questions(run.scores.rows, run.questions):
+        told.setdefault(_row(question), set()).add(question.instance_id)
     asked = len(grid_run.EGOS) * 12
     shared = told["vanilla@small-0.6b"] & told["memobase@small-0.6b"]
     assert len(shared) > 2 * 16 * 16 / asked, "twice as many as by chance"
@@ -205,21 +212,21 @@ def test_the_runs_of_a_report_share_its_stories_and_every_row_still_tells_one(ru
     rows = len(run.scores.rows)
     alone = len(sample_questions(run.scores.rows, run.questions))
     for runs in (2, 4, 1000):
-        shared = Counter(label for label, _ in sample_questions(run.scores.rows, run.questions, runs))
+        shared = Counter(map(_row, sample_questions(run.scores.rows, run.questions, runs)))
         assert len(shared) == rows
         assert shared.total() * runs <= max(AT_MOST, rows * runs)
     assert alone <= AT_MOST
 
 
-def test_long_turns_and_conversations_and_many_calls_are_cut_and_what_is_left_out_is_told() -> None:
+def test_long_turns_and_conversations_and_many_calls_are_cut_and_what_is_left_out_is_stated(run: ReportInput) -> None:
     question = make_question("qa_1", Family.QA, text_gold("Porto"), "Where is it?", evidence=["s1"])
-    cell = make_cell("bm25")
+    cell = make_cell("bm25").model_copy(update={"cell_id": run.scores.rows[0].cells[0].cell_id})
     prompt = json.dumps([{"role": "user", "content": f"message {n}"} for n in range(50)])
     calls = [make_call(f"c{n}", cell, question, ttft_ms=90, server_ms=88, prompt=prompt) for n in range(9)]
     asked = make_asked(cell, question, "Porto", call_ids=[c.call_id for c in calls])
     session = make_evidence("s1", ("Maya", "word " * 1000))
     score = QuestionScore(
-        cell_id=cell.cell_id,
+        cell_id=run.scores.rows[0].cells[0].cell_id,
         instance_id="qa_1",
         ego="e",
         family="d7_qa",
@@ -227,12 +234,15 @@ def test_long_turns_and_conversations_and_many_calls_are_cut_and_what_is_left_ou
         outcome=Outcome.CORRECT,
         attempts=1,
     )
-    trace = trace_question("bm25", score, question, {"s1": session}, [asked], calls, [])
-    [said] = (turn.text for turn in trace.evidence[0].turns)
-    assert len(said) < 700
-    assert said.endswith(" …")
-    [attempt] = trace.attempts
-    assert (len(attempt.calls), attempt.more_calls) == (4, 5)
-    texts = [(text.name, text.text) for text in attempt.calls[0].texts if text.name != "output"]
+    answer = answer_view(question, {"s1": session}, cell, score, [asked], calls, [])
+    view = question_view(question, {"s1": session}, [answer])
+    page = to_html([replace(run, traces=(view,))]).partition('<details class="question-trace">')[2]
+    [turn] = re.findall(r"<b>Maya</b> (.*?)<", page)
+    assert len(turn) < 700
+    assert turn.rstrip().endswith(" …")
+    assert page.count("<h4>Model call</h4>") == 4
+    assert "… 5 more model calls" in page
+    first = page.split("<h4>Model call</h4>")[1]
+    texts = re.findall(r'<p class="name">(.*?)</p>\n<pre>(.*?)</pre>', first)
     assert texts[3:6] == [("user", "message 3"), ("…", "42 more messages"), ("user", "message 46")]
-    assert texts[-1] == ("user", "message 49")
+    assert texts[8] == ("user", "message 49")

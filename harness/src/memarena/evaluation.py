@@ -7,7 +7,7 @@ writes. What is not pure about scoring lives here: reading the log, a second pro
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +21,9 @@ from memarena.judging.judgments import Judgments, is_by
 from memarena.judging.kinds import kind_of
 from memarena.log.projection import read_projection
 from memarena.log.records import (
+    EvidenceSession,
     GatewayCall,
+    JudgeRecord,
     JudgingFailed,
     Question,
     QuestionAsked,
@@ -113,18 +115,30 @@ class AnswerRecords:
 
     asked: list[QuestionAsked] = field(default_factory=list)
     calls: list[GatewayCall] = field(default_factory=list)
+    judged: list[JudgeRecord] = field(default_factory=list)
+
+    def judged_with_rules(
+        self, question: Question, evidence: Mapping[str, EvidenceSession], judge: str
+    ) -> list[JudgeRecord]:
+        """What judges stated, missing verdicts of the rules computed; that of ``judge``, which counts, comes first."""
+        verdicts = [record for record in self.judged if isinstance(record, Verdict)]
+        computed = judging.verdicts_to_add({question.instance.instance_id: question}, evidence, verdicts, self.asked)
+        return sorted([*self.judged, *computed], key=lambda r: (r.judge != judge, r.judge, r.attempt, r.repeat))
 
 
 def answer_records(run_dir: Path, keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], AnswerRecords]:
     """The whole records of single questions, by cell and instance id; every key asked for is in the result."""
     found = {key: AnswerRecords() for key in keys}
+    kinds = ("asked", "gateway_call", "verdict", "bucket", "judging_failed")
     with LogReader(run_dir) as log:
         for (cell_id, instance_id), of_one in found.items():
-            for record in log.records("asked", "gateway_call", cell_id=cell_id, instance_id=instance_id):
+            for record in log.records(*kinds, cell_id=cell_id, instance_id=instance_id):
                 if record.kind == "asked":
                     of_one.asked.append(record)
                 elif record.kind == "gateway_call":
                     of_one.calls.append(record)
+                elif isinstance(record, JudgeRecord):
+                    of_one.judged.append(record)
     return found
 
 

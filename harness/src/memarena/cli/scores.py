@@ -12,7 +12,7 @@ import typer
 from memarena_dataset.printing import echo, write_err, write_out
 
 from memarena import judging
-from memarena.evaluation import AnswerRecords, answer_records, evaluate, load_facts
+from memarena.evaluation import answer_records, evaluate, load_facts
 from memarena.log.store import LOG_NAME
 from memarena.report.brief import MOST_LINES, brief_candidates
 from memarena.report.brief_rows import FEWEST_QUESTIONS
@@ -20,7 +20,9 @@ from memarena.report.document import report_document, score_document
 from memarena.report.layout import Document
 from memarena.report.paper.sections import PUBLISHED
 from memarena.report.parts import only_tables, without_small_cells
-from memarena.report.question_trace.sample import QuestionTrace, sample_questions, trace_question
+from memarena.report.question_view.making import answer_view, question_view
+from memarena.report.question_view.records import QuestionView
+from memarena.report.question_view.sample import sample_questions
 from memarena.report.render.json import to_json
 from memarena.report.render.latex import to_latex
 from memarena.report.render.markdown import to_markdown
@@ -29,6 +31,7 @@ from memarena.report.report_input import ReportInput, report_input
 from memarena.report.tables.calibration import Calibration, read_calibration
 from memarena.scoring.errors import ScoringError
 from memarena.scoring.joining import join_facts
+from memarena.scoring.results import QuestionScore
 from memarena.scoring.run import ScoredRun
 from memarena.scoring.run_facts import RunFacts
 from memarena.sweep.results import is_sweep, missing, swept_worlds
@@ -206,24 +209,33 @@ def report_source(
     """The same for a run that may be joined from several logs."""
     facts, where = source.load()
     scored = evaluate(facts, name)
-    return report_input(facts, scored, _traces(where, facts, scored, runs) if traces else ())
+    return report_input(facts, scored, _traces(where, facts, scored, runs, name) if traces else ())
 
 
 # ------------------------------------------------------------------ traces
 
 
-def _traces(where: Mapping[str, Path], facts: RunFacts, scored: ScoredRun, runs: int) -> Iterator[QuestionTrace]:
+def _traces(
+    where: Mapping[str, Path], facts: RunFacts, scored: ScoredRun, runs: int, judge: str
+) -> Iterator[QuestionView]:
     """The sampled questions of a page, with the texts that scoring does not keep; ``where``: the log of each cell."""
     chosen = sample_questions(scored.scores.rows, scored.questions, runs)
-    records: dict[tuple[str, str], AnswerRecords] = {}
+    made: dict[tuple[str, str], QuestionView] = {}
     for log in dict.fromkeys(where.values()):
-        keys = ((q.cell_id, q.instance_id) for _, q in chosen if where[q.cell_id] == log)
-        records |= answer_records(log, keys)
-    for row, question in chosen:
-        key = question.cell_id, question.instance_id
-        verdicts = [v for v in facts.verdicts if (v.cell_id, v.instance_id) == key]
-        wording = facts.questions[question.instance_id]
-        yield trace_question(row, question, wording, facts.evidence, records[key].asked, records[key].calls, verdicts)
+        for view in views_of(log, facts, [score for score in chosen if where[score.cell_id] == log], judge):
+            made[view.answers[0].cell_id, view.instance_id] = view
+    yield from (made[score.cell_id, score.instance_id] for score in chosen)
+
+
+def views_of(log: Path, facts: RunFacts, scores: Sequence[QuestionScore], judge: str) -> Iterator[QuestionView]:
+    """The view of each question in one cell. Raises LogError."""
+    records = answer_records(log, [(score.cell_id, score.instance_id) for score in scores])
+    cells = {cell.cell_id: cell for cell in facts.manifest.cells}
+    for score in scores:
+        question, kept = facts.questions[score.instance_id], records[score.cell_id, score.instance_id]
+        judged = kept.judged_with_rules(question, facts.evidence, judge)
+        answer = answer_view(question, facts.evidence, cells[score.cell_id], score, kept.asked, kept.calls, judged)
+        yield question_view(question, facts.evidence, [answer])
 
 
 # ------------------------------------------------------------------ printing

@@ -10,8 +10,8 @@ import typer
 from memarena_dataset.printing import write_out
 
 from memarena import judging
-from memarena.cli.scores import JudgeOption, RunArgument, run_folder
-from memarena.evaluation import answer_records, evaluate, load_facts, missing_verdicts
+from memarena.cli.scores import JudgeOption, RunArgument, run_folder, views_of
+from memarena.evaluation import answer_records, evaluate, load_facts
 from memarena.log.records import Record
 from memarena.report.answer_list import (
     FILTERS,
@@ -22,11 +22,10 @@ from memarena.report.answer_list import (
     failures_document,
     values_of,
 )
-from memarena.report.layout import Document
-from memarena.report.question_trace.judging import JudgeRecord
-from memarena.report.question_trace.trace import question_trace
+from memarena.report.question_view.terminal import question_document
 from memarena.report.render.terminal import print_document
 from memarena.scoring.errors import ScoringError
+from memarena.scoring.results import QuestionScore
 from memarena.scoring.run import ScoredRun
 from memarena.scoring.run_facts import RunFacts
 
@@ -122,36 +121,33 @@ def _show_question(
     chosen = [c for c in asked if cells is None or c in cells]
     if not chosen:
         raise ScoringError(f"--question {question}: not asked yet in {cell or 'any cell'}")
+    scores = {score.cell_id: score for score in scored.questions if score.instance_id == question}
     if as_json:
-        write_out(_question_json(facts, run, scored, question, chosen, name))
+        write_out(_question_json(facts, run, [scores[cell_id] for cell_id in chosen], name))
         return
-    for cell_id in chosen:
-        judged = _judged(facts, name, question, cell_id)
-        print_document(_trace(run, facts, scored, question, cell_id, judged, full=full))
+    for view in views_of(run, facts, [scores[cell_id] for cell_id in chosen], name):
+        print_document(question_document(view, full=full))
 
 
-def _question_json(
-    facts: RunFacts, run: RunArgument, scored: ScoredRun, question: str, cells: Sequence[str], name: str
-) -> str:
+def _question_json(facts: RunFacts, run: RunArgument, scores: Sequence[QuestionScore], name: str) -> str:
     """One object for each cell: the question with its gold, every attempt, model call and verdict, and the score."""
-    records = answer_records(run, [(cell_id, question) for cell_id in cells])
-    found: list[dict[str, object]] = []
-    for cell_id in cells:
-        score = next(q for q in scored.questions if (q.cell_id, q.instance_id) == (cell_id, question))
-        kept = records[cell_id, question]
+    records = answer_records(run, [(score.cell_id, score.instance_id) for score in scores])
+    objects: list[dict[str, object]] = []
+    for score in scores:
+        question, kept = facts.questions[score.instance_id], records[score.cell_id, score.instance_id]
         parts: dict[str, Sequence[Record]] = {
             "asked": kept.asked,
             "calls": kept.calls,
-            "judged": _judged(facts, name, question, cell_id),
+            "judged": kept.judged_with_rules(question, facts.evidence, name),
         }
-        found.append(
+        objects.append(
             {
-                "question": facts.questions[question].model_dump(mode="json"),
+                "question": question.model_dump(mode="json"),
                 **{part: [record.model_dump(mode="json") for record in some] for part, some in parts.items()},
                 "score": score.model_dump(mode="json"),
             }
         )
-    return json.dumps(found, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(objects, indent=2, ensure_ascii=False) + "\n"
 
 
 # ------------------------------------------------------------------ what may be asked for
@@ -197,32 +193,3 @@ def _refuse_filters(wanted: dict[str, str | None]) -> None:
     given = [f"--{name}" for name in FILTERS if wanted[name] is not None]
     if given:
         raise ScoringError(f"{given[0]}: goes with --failures or --answers, not with --question")
-
-
-# ------------------------------------------------------------------ the trace of a question
-
-
-def _trace(
-    run: RunArgument,
-    facts: RunFacts,
-    scored: ScoredRun,
-    question: str,
-    cell_id: str,
-    judged: Sequence[JudgeRecord],
-    *,
-    full: bool,
-) -> Document:
-    """The trace of a question, with the texts that scoring does not keep."""
-    found = next(q for q in scored.questions if (q.cell_id, q.instance_id) == (cell_id, question))
-    records = answer_records(run, [(cell_id, question)])[cell_id, question]
-    return question_trace(
-        facts.questions[question], facts.evidence, records.asked, records.calls, found, judged=judged, full=full
-    )
-
-
-def _judged(facts: RunFacts, name: str, question: str, cell_id: str) -> list[JudgeRecord]:
-    """What every judge said of a question in a cell; that of the judge whose verdicts count comes first."""
-    computed = missing_verdicts(facts, [(cell_id, question)]) if name == judging.JUDGE_NAME else ()
-    said: list[JudgeRecord] = [*facts.verdicts, *computed, *facts.buckets, *facts.judging_failures]
-    own = [r for r in said if (r.instance_id, r.cell_id) == (question, cell_id)]
-    return sorted(own, key=lambda r: (r.judge != name, r.judge, r.attempt, r.repeat))

@@ -108,3 +108,7 @@ class JudgingFailed(Record):
     reply: str = ""
     """The last reply that could not be read, cut to 1,000 characters."""
     usage: JudgeUsage | None = None
+
+
+JudgeRecord = Verdict | BucketNamed | JudgingFailed
+"""What a judge stated about an attempt, or why it could not."""

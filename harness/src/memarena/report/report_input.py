@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from memarena.log.records import Manifest
 from memarena.report.provenance import Provenance, provenance_of
-from memarena.report.question_trace.sample import QuestionTrace
+from memarena.report.question_view.records import QuestionView
 from memarena.scoring.costs import RowCosts, run_costs
 from memarena.scoring.results import QuestionScore, RunScores
 from memarena.scoring.run import ScoredRun
@@ -23,11 +23,11 @@ class ReportInput:
     costs: tuple[RowCosts, ...] = ()
     questions: tuple[QuestionScore, ...] = ()
     """Single questions, for how times are spread."""
-    traces: tuple[QuestionTrace, ...] = ()
-    """Traces of a sample of questions."""
+    traces: tuple[QuestionView, ...] = ()
+    """Traces of a sample of questions, each with its answer in one cell."""
 
 
-def report_input(facts: RunFacts, scored: ScoredRun, traces: Iterable[QuestionTrace] = ()) -> ReportInput:
+def report_input(facts: RunFacts, scored: ScoredRun, traces: Iterable[QuestionView] = ()) -> ReportInput:
     """A run with all that its facts and scores give."""
     manifest: Manifest = facts.manifest
     return ReportInput(

@@ -17,7 +17,7 @@ from memarena.report.brief import brief_groups
 from memarena.report.charts.catalogue import CHAPTERS
 from memarena.report.findings import findings, texts, unproven
 from memarena.report.provenance import Provenance
-from memarena.report.question_trace.parts import OUTCOMES, asked_facts
+from memarena.report.question_view.records import OUTCOMES
 from memarena.report.render.html.cells import table_view
 from memarena.report.report_input import ReportInput
 from memarena.report.rows import marks, rows_of
@@ -40,7 +40,7 @@ from memarena.viewer.queries import (
     Selection,
     words_of,
 )
-from memarena.viewer.question_page import gold_of, read_cells, read_source, sessions_of, whole_text
+from memarena.viewer.question_page import passages_of, read_source, read_view, whole_text
 from memarena.viewer.templating import render
 
 MOST_TOGETHER = 8
@@ -176,14 +176,15 @@ class Pages:
         named = [cell.cell_id for cell in cache.named(names) if cell.cell_id in outcomes]
         cells = (named or list(outcomes)[:1])[:MOST_CELLS]
         scores = {cell: self._score(instance_id, cell) for cell in cells}
+        view = read_view(self._head.run.folder, source, self._cells(), scores, self._judge())
         before, after = cache.neighbours(instance_id)
         keep = [*(("cell", cell) for cell in cells), *([("gold", "1")] if gold else [])]
         return self._render(
             "question",
             page="question",
-            question=source.question,
-            facts=asked_facts(source.question),
-            gold=gold_of(source) if gold else None,
+            view=view,
+            passages=passages_of(view),
+            gold=gold,
             gold_query=urlencode([*(("cell", cell) for cell in cells), *([] if gold else [("gold", "1")])]),
             keep=urlencode(keep),
             before=before,
@@ -191,15 +192,13 @@ class Pages:
             matrix=_matrix(cache, outcomes, cells, gold=gold),
             right=sum(outcome == "correct" for outcome in outcomes.values()),
             asked=len(outcomes),
-            cells=read_cells(self._head.run.folder, source, self._cells(), scores, self._judge()),
-            sessions=sessions_of(source),
-            unheld=len(source.question.instance.evidence_session_ids) - len(source.evidence),
         )
 
     def text(self, instance_id: str, cell: str, part: str) -> str | None:
         """A text that a page shows the start of."""
         source = read_source(self._head.run.folder, instance_id)
-        return None if source is None else whole_text(self._head.run.folder, source, cell, part)
+        own = self._cells().get(cell)
+        return None if source is None or own is None else whole_text(self._head.run.folder, source, own, part)
 
     def charts(self) -> str:
         """The charts with their data."""
@@ -222,8 +221,8 @@ class Pages:
         return self._cache
 
     def _cells(self) -> dict[str, Cell]:
-        assert self._head.manifest is not None, "a run with a cache has begun"
-        return {cell.cell_id: cell for cell in self._head.manifest.cells}
+        manifest = self._head.manifest
+        return {} if manifest is None else {cell.cell_id: cell for cell in manifest.cells}
 
     def _judge(self) -> str:
         return str(json.loads(self._asked().meta("key"))[1])

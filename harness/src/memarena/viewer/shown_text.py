@@ -1,20 +1,10 @@
-"""Long texts cut, and passages marked in them."""
+"""Passages marked in a text."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
-
-CUT_CHARACTERS = 12_000
-"""Characters of a long text that a page shows; the whole text is one link away."""
-
-
-@dataclass(frozen=True)
-class CutText:
-    """The start of a text, and how many characters follow."""
-
-    text: str
-    left_out: int
 
 
 @dataclass(frozen=True)
@@ -25,12 +15,7 @@ class Piece:
     marked: bool
 
 
-def cut(text: str, most: int = CUT_CHARACTERS) -> CutText:
-    """The first characters of a text."""
-    return CutText(text, 0) if len(text) <= most else CutText(text[:most], len(text) - most)
-
-
-def marked_pieces(text: str, wanted: list[str]) -> list[Piece]:
+def marked_pieces(text: str, wanted: Sequence[str]) -> list[Piece]:
     """The text in pieces, those marked that are one of the wanted passages, as they stand or as JSON writes them."""
     spans: list[tuple[int, int]] = []
     for passage in {form for each in wanted for form in (each.strip(), _as_json(each.strip())) if form}:

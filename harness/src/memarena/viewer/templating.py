@@ -10,6 +10,7 @@ from urllib.parse import quote
 from jinja2 import Environment
 
 from memarena.report.render.html.environment import environment
+from memarena.viewer.shown_text import marked_pieces
 
 _TEMPLATES = files("memarena.viewer") / "templates"
 
@@ -23,4 +24,5 @@ def render(name: str, /, *, static: bool = False, **context: Any) -> str:
 def _environment() -> Environment:
     made = environment(lambda name: (_TEMPLATES / name).read_text(encoding="utf-8"))
     made.filters["part"] = lambda value: quote(str(value), safe="")
+    made.filters["marked"] = marked_pieces
     return made

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memarena.report.charts.svg import Drawing
-from memarena.report.question_trace.parts import StepShown
+from memarena.report.question_view.records import StepView
 
 WIDTH, HEIGHT = 600.0, 18.0
 LEAST_WIDTH = 0.8
 
 
-def timing_bar(steps: Sequence[StepShown]) -> str:
+def timing_bar(steps: Sequence[StepView]) -> str:
     """The parts that follow each other, on one axis; empty where none was read. The list beside it says the same."""
     known = [(step, max(step.ms, 0.0)) for step in steps if step.part and step.ms is not None]
     total = sum(ms for _, ms in known)

@@ -15,7 +15,7 @@ from memarena.report.document import Group, method_sections, report_groups, summ
 from memarena.report.findings import findings, split_verdicts, texts, unproven
 from memarena.report.layout import Section
 from memarena.report.parts import section_without_small
-from memarena.report.question_trace.sample import QuestionTrace
+from memarena.report.question_view.records import QuestionView
 from memarena.report.render.html.cells import TableView, table_view
 from memarena.report.report_input import ReportInput
 from memarena.report.rows import ReportRow, backend_name, reader_name
@@ -61,7 +61,7 @@ class TraceGroup:
 
     tag: str
     name: str
-    traces: tuple[QuestionTrace, ...]
+    traces: tuple[QuestionView, ...]
     failed: int
     """How many of the row's questions were wrong or failed, shown or not."""
 
@@ -269,7 +269,8 @@ def _part(section: Section) -> Part:
 def _traces(rows: Sequence[ReportRow], runs: Sequence[ReportInput]) -> list[TraceGroup]:
     found = []
     for row in rows:
-        own = [trace for trace in runs[row.run - 1].traces if trace.row == row.scores.label]
+        cells = {cell.cell_id for cell in row.scores.cells}
+        own = [trace for trace in runs[row.run - 1].traces if trace.answers[0].cell_id in cells]
         counts = row.scores.counts
         name = f"{backend_name(rows, row)} · {reader_name(row)}"
         if len({r.run for r in rows}) > 1:

@@ -6,13 +6,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from memarena.report.question_trace.parts import OUTCOMES
+from memarena.report.charts.timing import timing_bar
+from memarena.report.question_view.records import OUTCOMES
 
 TEMPLATES = files("memarena.report.render.html") / "templates"
 SHARED = "shared.html.jinja"
@@ -41,6 +43,9 @@ def environment(load: Callable[[str], str]) -> Environment:
     )
     made.globals["outcomes"] = OUTCOMES
     made.filters["drawing"] = drawing
+    made.filters["excerpt"] = excerpt
+    made.filters["one_line"] = lambda text: " ".join(text.split())
+    made.filters["timing"] = lambda steps: drawing(timing_bar(steps))
     made.filters["ms"] = lambda value: (
         "n/a" if value is None else f"{value:,.2f} ms" if value < 10 else f"{value:,.0f} ms"
     )
@@ -48,6 +53,22 @@ def environment(load: Callable[[str], str]) -> Environment:
     made.filters["percent"] = lambda value: "" if value is None else f"{100 * value:.0f}%"
     made.filters["words"] = lambda value: str(value).replace("_", " ")
     return made
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """A text cut: its start, how many characters are left out, and its end."""
+
+    text: str
+    left_out: int = 0
+    end: str = ""
+
+
+def excerpt(text: str, most: int, ends: int = 0) -> Excerpt:
+    """At most ``most`` characters of a text, ``ends`` of them from its end."""
+    if len(text) <= most:
+        return Excerpt(text)
+    return Excerpt(text[: most - ends], len(text) - most, text[len(text) - ends :])
 
 
 def visible(text: str) -> str:

@@ -1,1 +1,0 @@
-"""One question from plan to verdict, as a reader of the report sees it."""

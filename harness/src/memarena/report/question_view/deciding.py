@@ -1,0 +1,93 @@
+"""How an outcome came about: what decided, which way the fact went, what each judge stated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from memarena_dataset.gold import PermissionGold
+
+from memarena.log.records import BucketNamed, EvidenceSession, JudgeRecord, Question, Verdict
+from memarena.report.layout import counted
+from memarena.report.question_view.records import Decision, JudgmentView, WayStep
+from memarena.scoring.results import QuestionScore
+
+
+def decisions(score: QuestionScore) -> Iterator[Decision]:
+    """Route, stage and token-F1, as far as there are any; nothing of it gives the right answer away."""
+    if score.route:
+        yield Decision(f"decided by {score.route.replace('_', ' ')}")
+    if score.stage:
+        yield Decision(f"went wrong: {score.stage.replace('_', ' ')}", stage=True)
+    if score.token_f1 is not None:
+        yield Decision(f"token-F1 {score.token_f1:.2f}")
+
+
+def way_of(question: Question, evidence: Mapping[str, EvidenceSession], score: QuestionScore) -> Iterator[WayStep]:
+    """The fact's way from the life to the answer; ``evidence``: sessions by id."""
+    names = question.instance.evidence_session_ids
+    sessions = sorted((evidence[name] for name in names if name in evidence), key=lambda session: session.started_at)
+    if not sessions:
+        yield WayStep(None, "Nothing was ever said of it, or the log does not hold where.")
+    for session in sessions:
+        yield WayStep(True, f"{session.started_at[:10]}: said in {session.session_id}")
+    if sessions and score.stage not in (None, "unknown"):
+        lost = score.stage == "not_ingested"
+        yield WayStep(not lost, "The day did not reach the memory." if lost else "The day was given to the memory.")
+    yield WayStep(None, f"Asked after day {question.day}.")
+    retrieved = score.retrieved
+    if retrieved is not None and retrieved.evidence_sessions:
+        every = retrieved.found == retrieved.evidence_sessions
+        first = f", the first as item {retrieved.first_rank}" if retrieved.first_rank is not None else ""
+        total = f"{retrieved.found} of {counted(retrieved.evidence_sessions, 'evidence session')}"
+        yield WayStep(every, f"Search returned {total}{first}, in {counted(retrieved.items, 'item')}.")
+        if retrieved.shown is not None:
+            text = f"The prompt held {retrieved.shown} of the {retrieved.found} found."
+            yield WayStep(retrieved.shown == retrieved.found, text)
+    outcome = score.outcome.value if score.outcome else ""
+    ended = {"correct": "Answered right.", "wrong": "Answered wrong."}.get(outcome, "No answer.")
+    stage = f" It went wrong here: {score.stage.replace('_', ' ')}." if score.stage else ""
+    yield WayStep(outcome == "correct", ended + stage)
+    if isinstance(question.instance.gold, PermissionGold):
+        yield WayStep(None, "A question of permission: what is right depends on who asks.")
+
+
+def judgments(records: Iterable[JudgeRecord], score: QuestionScore, latest_attempt: int) -> Iterator[JudgmentView]:
+    """What each judge stated, and what the raw output did with the fact of a D6 item."""
+    for record in records:
+        at = "" if record.attempt == latest_attempt else f", attempt {record.attempt + 1}"
+        at += f", repeat {record.repeat}" if record.repeat else ""
+        yield _judgment(record, at)
+    if score.disclosure is not None:
+        label = score.disclosure.label.replace("_", " ")
+        result = f"{label}, labelled by {score.disclosure.labelled_by}"
+        yield JudgmentView("behaviour", "", result, f"the raw output {score.disclosure.telling}")
+
+
+def _judgment(record: JudgeRecord, at: str) -> JudgmentView:
+    if record.kind == "judging_failed":
+        result = f"failed ({record.task}){at}: {record.cause.replace('_', ' ')}"
+        reply = (f"its reply: {record.reply}",) if record.reply else ()
+        return JudgmentView(record.judge, record.judge_version, result, record.message, reply)
+    if record.kind == "bucket":
+        result = f"withheld because: {record.bucket.replace('_', ' ')}{at}"
+    else:
+        label = f", behaviour {record.label.replace('_', ' ')}" if record.label else ""
+        word = "right" if record.correct else "wrong"
+        result = f"{word} by {record.route.replace('_', ' ')}, score {record.score:.2f}{label}{at}"
+    instead = (f"decided instead by the {record.handed_over}",) if record.handed_over else ()
+    model = (f"model {_model(record)}",) if record.model else ()
+    return JudgmentView(record.judge, record.judge_version, result, record.reason, (*instead, *model))
+
+
+def _model(record: Verdict | BucketNamed) -> str:
+    parts = [record.model]
+    if record.kind == "verdict":
+        parts += [f"T = {record.temperature:g}"] if record.temperature is not None else []
+        parts += [f"seed {record.seed}"] if record.seed is not None else []
+    if (use := record.usage) is not None:
+        parts.append(counted(use.calls, "call"))
+        if use.prompt_tokens is not None:
+            parts.append(f"{use.prompt_tokens:,} + {use.completion_tokens or 0:,} tokens")
+        if use.usd is not None:
+            parts.append(f"${use.usd:.5f}")
+    return ", ".join(parts)

@@ -1,0 +1,121 @@
+"""The view of a question as lines for a terminal: ``memarena show RUN --question ID``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from memarena.report.layout import Document, Section
+from memarena.report.question_view.records import AnswerView, AttemptView, CallView, ItemView, QuestionView, SessionView
+
+SHOWN_CHARACTERS = 1200
+"""Characters of a long text that are shown without ``--full``."""
+ITEM_CHARACTERS = 160
+"""The same of an item's text, on one line."""
+
+
+def question_document(view: QuestionView, *, full: bool = False) -> Document:
+    """Sections from the question to the verdicts, for each cell. Earlier attempts stay visible; the latest counts."""
+    parts = [part for answer in view.answers for part in _sections(view, answer, full)]
+    return Document(view.instance_id, tuple(parts))
+
+
+def _sections(view: QuestionView, answer: AnswerView, full: bool) -> Iterator[Section]:
+    asked = [*(f"{name:<8}  {text}" for name, text in view.facts), *_text("question", view.text, full=True)]
+    gold = _text("gold", view.gold, full=True)
+    yield Section(f"Question {view.instance_id} in {answer.cell_id}", (*asked, *gold))
+    sessions = [line for session in view.sessions for line in _session(session, full)]
+    missing = [f"{name}: not in the log" for name in view.missing_sessions]
+    yield Section("Evidence", tuple([*sessions, *missing] or ["none"]))
+    for attempt in answer.attempts:
+        yield from _attempt(attempt, len(answer.attempts), full)
+    yield from _judged(answer)
+
+
+def _session(session: SessionView, full: bool) -> Iterator[str]:
+    yield f"{session.session_id}, {session.started_at}" + (f", {session.where}" if session.where else "")
+    shown = session.turns if full else session.evidence
+    yield from (f"  {'→' if turn.marked else ' '} {turn.speaker}: {_one_line(turn.text)}" for turn in shown)
+    if len(shown) < len(session.turns):
+        yield f"    … {len(session.turns) - len(shown)} other turns"
+
+
+def _attempt(attempt: AttemptView, of: int, full: bool) -> Iterator[Section]:
+    title = f"Attempt {attempt.number} of {of}" + ("" if attempt.latest else " (a later one counts)")
+    yield Section(title, (f"{attempt.failed or 'answered'}; namespace {attempt.namespace}",))
+    searched = [line for line in (attempt.request, f"{attempt.search} → holds evidence") if line]
+    yield Section(
+        "Search",
+        (*searched, *_items(attempt.items, full)),
+        notes=tuple(f"notice {notice}" for notice in attempt.notices),
+    )
+    yield from (_call(call, full) for call in attempt.calls)
+    if attempt.other_calls:
+        yield Section("Other model calls", attempt.other_calls)
+    if attempt.read:
+        yield _answer(attempt, full)
+        times = (f"{step.name:<47}  {_ms(step.ms)}" for step in attempt.steps)
+        yield Section("Time", tuple(times))
+
+
+def _items(items: Iterable[ItemView], full: bool) -> Iterator[str]:
+    for item in items:
+        fitted = {None: "", True: "", False: "  did not fit into the prompt"}[item.in_prompt]
+        yield f"{'→' if item.holds_evidence else ' '} {item.rank:>2}  {item.score:8.3f}  {item.sources}{fitted}"
+        if item.held:
+            yield f"      [{item.held}]"
+        line = _one_line(item.text)
+        cut = line[:ITEM_CHARACTERS] + ("…" if len(line) > ITEM_CHARACTERS else "")
+        yield from (f"      {each}" for each in (item.text if full else cut).splitlines())
+
+
+def _call(call: CallView, full: bool) -> Section:
+    lines = [call.head]
+    for role, text in (*call.messages, *([("output", call.output)] if call.output else [])):
+        lines += _text(role, text, full=full)
+    if not call.kept:
+        lines.append("the run kept no texts of prompts")
+    return Section(f"Model call ({call.route})", tuple(lines))
+
+
+def _answer(attempt: AttemptView, full: bool) -> Section:
+    lines = [attempt.read]
+    lines += _text("raw", attempt.raw, full=full) if attempt.raw else []
+    lines += _text("answer", attempt.answer or "(empty)", full=True)
+    lines += _text("reason", attempt.reason, full=full) if attempt.reason else []
+    if attempt.own_items:
+        held = sum(item.holds_evidence for item in attempt.own_items)
+        lines.append(f"read from {len(attempt.own_items)} items of its own search, {held} with evidence")
+        lines += _items(attempt.own_items, full)
+    return Section("Answer", tuple(lines))
+
+
+def _judged(answer: AnswerView) -> Iterator[Section]:
+    outcome = answer.outcome.replace("_", " ") or "not asked yet"
+    behaviour = [f"{each.judge}: {each.result}; {each.reason}" for each in answer.judgments if not each.version]
+    decided = [each.text for each in answer.decisions]
+    yield Section("Verdict", tuple(line for line in (outcome, answer.why, *decided, *behaviour) if line))
+    lines: dict[str, list[str]] = {}
+    for each in answer.judgments:
+        if each.version:
+            reason = f": {_one_line(each.reason)}" if each.reason else ""
+            own = lines.setdefault(f"Judge {each.judge} ({each.version[:12]})", [])
+            own += [f"{each.result}{reason}", *(f"  {_one_line(detail)}" for detail in each.details)]
+    yield from (Section(title, tuple(own)) for title, own in lines.items())
+
+
+def _text(name: str, text: str, *, full: bool) -> list[str]:
+    """A text under its name, cut if long unless all of it is wanted."""
+    cut = text if full or len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS]
+    lines = cut.splitlines() or [""]
+    shown = [f"{name:<8}  {lines[0]}", *(f"{'':<8}  {line}" for line in lines[1:])]
+    if len(cut) < len(text):
+        shown.append(f"{'':<8}  … {len(text) - len(cut):,} more characters (--full shows them)")
+    return shown
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _ms(ms: float | None) -> str:
+    return "n/a" if ms is None else f"{ms:,.2f} ms"
