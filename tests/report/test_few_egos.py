@@ -12,7 +12,7 @@ from memarena.report.layout import Section
 from memarena.report.report_input import ReportInput
 from memarena.report.rows import ReportRow, rows_of
 from memarena.report.tables.comparison import comparison_document
-from memarena.report.tables.uncertainty import interval_tables
+from memarena.report.tables.uncertainty import dimension_interval_table, interval_table
 from memarena.scoring.compare import choose, compare
 from memarena.scoring.run import ScoredRun
 from memarena.scoring.uncertainty_records import Interval
@@ -46,7 +46,13 @@ def notes_of(sections: list[Section]) -> list[str]:
 @pytest.mark.parametrize("denying", [5, 9])
 def test_tables_name_the_figures_that_rest_on_too_few_egos(denying: int) -> None:
     run = scored(denying)
-    told = notes_of(interval_tables(rows_of([ReportInput(run.scores)])))
+    told = notes_of(
+        [
+            part
+            for make in (interval_table, dimension_interval_table)
+            if (part := make(rows_of([ReportInput(run.scores)])))
+        ]
+    )
     few = "fewer than 8 egos behind D6 (5): these intervals are too narrow to rely on"
     assert told == ([few] if denying == 5 else [])
 

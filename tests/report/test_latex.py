@@ -43,7 +43,7 @@ def test_the_golden_run_is_in_order(text: str) -> None:
 def test_every_table_of_the_report_is_there_with_a_caption_and_a_label(text: str) -> None:
     tables = [s for s in report_document([ReportInput(score_records(golden_run.records()).scores)]).sections if s.table]
     for part in tables:
-        assert rf"\caption{{{escaped(part.title)}}}\label{{tab:{part.key}}}" in text
+        assert rf"\caption{{{escaped(part.title)}}}\label{{tab:{part.anchor}}}" in text
     assert text.count(r"\begin{tabular}") == len(tables)
 
 

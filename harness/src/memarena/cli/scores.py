@@ -161,7 +161,7 @@ def _write_reported(
         document = report_document(found, published=published, calibrations=calibrations)
         document = without_small_cells(document, least)
         if shown.names_only:
-            _write("".join(f"{part.key}\n" for part in document.sections if part.table), out)
+            _write("".join(f"{part.anchor}\n" for part in document.sections if part.table), out)
         else:
             _emit(only_tables(document, shown.tables) if shown.tables else document, output, out)
 

@@ -57,3 +57,5 @@ class CheckResult:
     status: Status
     message: str
     duration_s: float
+    not_run: bool = False
+    """Whether it was left out since time was over or the backend had stopped answering."""

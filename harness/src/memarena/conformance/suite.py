@@ -27,7 +27,6 @@ from memarena.conformance.scripted_models import RealModel, ScriptedModels
 from memarena.conformance.wire import SERVICE, Connection, RefusedError
 
 NO_SECURITY = Security()
-NOT_RUN = "not run"
 _POLL_S = 0.05
 _PROBE_S = 3.0
 _GONE_S = 1.0
@@ -83,7 +82,7 @@ class SuiteResult:
     @property
     def ended_early(self) -> bool:
         """Whether checks were left out because time was over or the backend had stopped answering."""
-        return any(result.message.startswith(NOT_RUN) for result in self.results)
+        return any(result.not_run for result in self.results)
 
     def ids(self, status: Status) -> list[str]:
         """Ids of the checks that ended so."""
@@ -216,7 +215,7 @@ class _Run:
     def hold(self, check: Check, *, quietly: bool = False) -> None:
         """Run a check, or say why it is not run. ``quietly``: only a failure is put on the record."""
         if self._given_up is None and time.monotonic() - self._began > self._settings.total_s:
-            self._given_up = f"{NOT_RUN}: {self._settings.total_s:g} s have passed"
+            self._given_up = f"{self._settings.total_s:g} s have passed"
         result = _run(check, self._backend, self._given_up)
         if self._given_up is None:
             result = self._seen_alive(result)
@@ -239,7 +238,7 @@ class _Run:
         if gone is not None:
             message = f"the backend died during this check: {gone}{_last_words(self._settings.log)}"
             if (still_gone := self._start_again()) is not None:
-                self._given_up = f"{NOT_RUN}: the backend died during {result.check.check_id}{still_gone}"
+                self._given_up = f"the backend died during {result.check.check_id}{still_gone}"
             result = replace(result, message=message)
         elif wire.hung:
             # A call hung. One more that hangs means that all of them would.
@@ -247,7 +246,7 @@ class _Run:
                 wire.health(SERVICE, deadline_s=_PROBE_S)
             except RefusedError as error:
                 if error.code in ("DEADLINE_EXCEEDED", "UNAVAILABLE"):
-                    self._given_up = f"{NOT_RUN}: the backend has stopped answering since {result.check.check_id}"
+                    self._given_up = f"the backend has stopped answering since {result.check.check_id}"
         wire.hung = wire.lost = 0
         return result
 
@@ -302,7 +301,7 @@ def _last_words(log: Path | None) -> str:
 def _run(check: Check, backend: BackendUnderTest, not_run: str | None) -> CheckResult:
     began = time.monotonic()
     if not_run is not None:
-        return CheckResult(check, "skipped", not_run, 0.0)
+        return CheckResult(check, "skipped", f"not run: {not_run}", 0.0, not_run=True)
     status: Status = "passed"
     message = ""
     try:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from memarena.report.judge_summary import judge_sections
-from memarena.report.layout import Document, Section
-from memarena.report.paper.sections import published_sections
+from memarena.report.layout import ChapterName, Document, Section
+from memarena.report.paper.sections import DIFFERENCES, published_sections
 from memarena.report.provenance import provenance_sections
 from memarena.report.report_input import ReportInput
 from memarena.report.rows import ReportRow, comparable_groups, rows_of
@@ -34,7 +34,7 @@ from memarena.report.tables.non_answers import non_answer_table
 from memarena.report.tables.permission import behaviour_table, permission_table
 from memarena.report.tables.retrieval import error_table, recall_by_family, retrieval_table
 from memarena.report.tables.source_categories import source_table
-from memarena.report.tables.uncertainty import bucket_table, interval_tables, variance_table
+from memarena.report.tables.uncertainty import bucket_table, dimension_interval_table, interval_table, variance_table
 from memarena.scoring.results import RunScores
 
 
@@ -76,67 +76,70 @@ class Group:
     name: str
     """Which runs, where there are several groups; empty for the only one."""
     rows: tuple[ReportRow, ...]
-    plain_sections: tuple[Section, ...]
-    """Titled without the name of the group."""
-
-    @property
-    def sections(self) -> tuple[Section, ...]:
-        """Titled to distinguish them from those of other groups."""
-        if not self.name:
-            return self.plain_sections
-        return tuple(replace(part, title=f"{part.title}, {self.name}") for part in self.plain_sections)
+    sections: tuple[Section, ...]
+    """Their titles name the group where there are several."""
 
 
 def report_groups(runs: Sequence[ReportInput], *, published: bool = False) -> list[Group]:
     """Tables of each group of comparable runs, with the published cells where asked for."""
     scores = [run.scores for run in runs]
-    places = comparable_groups(scores)
+    positions = comparable_groups(scores)
     rows = rows_of(runs)
-    found = []
-    for members in places:
-        numbers = [place + 1 for place in members]
-        name = "" if len(places) == 1 else f"run{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+    groups = []
+    for members in positions:
+        numbers = [position + 1 for position in members]
+        name = "" if len(positions) == 1 else f"run{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
         own = [row for row in rows if row.run in numbers]
-        parts = _sections(own, [scores[place] for place in members])
+        of_group = [scores[position] for position in members]
+        parts = _sections(own, of_group)
         if published:
             started_from = [p.configuration.name for m in members if (p := runs[m].provenance) and p.configuration]
-            parts += published_sections(own, [scores[place] for place in members], started_from)
-        found.append(Group(name, tuple(own), tuple(parts)))
-    return found
+            parts += [replace(p, chapter="published") for p in published_sections(own, of_group, started_from)]
+        titled = [replace(part, title=f"{part.title}, {name}", group=name) if name else part for part in parts]
+        groups.append(Group(name, tuple(own), tuple(titled)))
+    return groups
+
+
+_TABLES: tuple[tuple[ChapterName, str, Callable[[Sequence[ReportRow]], Section | None]], ...] = (
+    ("scores", "main-grid", main_grid),
+    ("scores", "95-intervals", interval_table),
+    ("scores", "95-intervals-of-the-dimensions", dimension_interval_table),
+    ("breakdowns", "where-the-spread-comes-from", variance_table),
+    ("scores", "dimensions", dimension_table),
+    ("scores", "families", family_table),
+    ("scores", "source-categories", source_table),
+    ("scores", "judge-error", judge_error_table),
+    ("permission", "permission-d6", permission_table),
+    ("permission", "behaviour-on-deny-items", behaviour_table),
+    ("permission", "reasons-facts-were-withheld", bucket_table),
+    ("retrieval", "failed-questions", failure_table),
+    ("", "answers-that-say-nothing", non_answer_table),
+    ("retrieval", "retrieval", retrieval_table),
+    ("retrieval", "where-wrong-answers-went-wrong", error_table),
+    ("retrieval", "evidence-recall-at-10-by-family", recall_by_family),
+    ("time", "latency-at-concurrency-1-ms", latency_table),
+    ("time", "efficiency-of-one-answer", efficiency_table),
+    ("time", "search-against-length-of-history", history_table),
+    ("time", "ttft-beside-the-server-s-own-prompt-time", stopwatch_table),
+    ("time", "ingest", ingest_table),
+    ("", "what-the-memory-kept", kept_table),
+    ("", "deletion-apart-from-every-score", deletion_table),
+    ("time", "energy", energy_table),
+    ("time", "memory-and-disk-of-backends", footprint_table),
+)
+"""Tables of a group in their order: chapter of the HTML report, key, and what makes it."""
 
 
 def _sections(rows: Sequence[ReportRow], runs: Sequence[RunScores]) -> list[Section]:
-    parts: list[Section | None] = [
-        main_grid(rows),
-        *interval_tables(rows),
-        variance_table(rows),
-        dimension_table(rows),
-        family_table(rows),
-        source_table(rows),
-        judge_error_table(rows),
-        permission_table(rows),
-        behaviour_table(rows),
-        bucket_table(rows),
-        failure_table(rows),
-        non_answer_table(rows),
-        retrieval_table(rows),
-        error_table(rows),
-        recall_by_family(rows),
-        latency_table(rows),
-        efficiency_table(rows),
-        history_table(rows),
-        stopwatch_table(rows),
-        ingest_table(rows),
-        kept_table(rows),
-        deletion_table(rows),
-        energy_table(rows),
-        footprint_table(rows),
-        *breakdown_tables(rows),
-        corrected_table(rows),
-        token_f1_table(rows),
-        baseline_table(runs),
+    made: list[tuple[ChapterName, str, Section | None]] = [
+        *((chapter, key, make(rows)) for chapter, key, make in _TABLES),
+        *(("breakdowns", part.key, part) for part in breakdown_tables(rows)),
+        ("chance", "above-chance", corrected_table(rows)),
+        ("scores", "token-f1-of-open-answers", token_f1_table(rows)),
+        ("chance", "baselines", baseline_table(runs)),
     ]
-    return [part for part in parts if part is not None and _says_something(part)]
+    parts = [replace(part, chapter=chapter, key=key) for chapter, key, part in made if part is not None]
+    return [part for part in parts if _says_something(part)]
 
 
 def _says_something(part: Section) -> bool:
@@ -144,7 +147,7 @@ def _says_something(part: Section) -> bool:
     return part.table is None or any(column.align == "right" for column in part.table.columns) or part.key in _ALWAYS
 
 
-_ALWAYS = frozenset({"main-grid", "where-the-protocols-differ"})
+_ALWAYS = frozenset({"main-grid", DIFFERENCES})
 """Tables that are kept even where they hold no figure."""
 
 

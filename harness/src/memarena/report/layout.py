@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 Align = Literal["left", "right"]
+ChapterName = Literal["scores", "permission", "retrieval", "time", "breakdowns", "chance", "published", ""]
+"""A chapter of the HTML report; empty: the last, of whatever belongs to no other."""
 
 
 @dataclass(frozen=True)
@@ -98,10 +100,20 @@ class Section:
     trace_columns: tuple[tuple[str, str], ...] = ()
     """Columns, each with what to add to that command for the answers that the column counts."""
 
+    key: str = ""
+    """What it is selected by, for example ``main-grid``; made of the title where nothing selects it."""
+    group: str = ""
+    """Which runs it is over, where a report has several groups: ``run 2``."""
+    chapter: ChapterName = ""
+
+    def __post_init__(self) -> None:
+        if not self.key:
+            object.__setattr__(self, "key", _slug(self.title))
+
     @property
-    def key(self) -> str:
-        """The title as a name for links and labels: lower case, hyphens."""
-        return re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-")
+    def anchor(self) -> str:
+        """A name for links and labels that no other section of a report has: ``main-grid``, ``main-grid-run-2``."""
+        return f"{self.key}-{_slug(self.group)}" if self.group else self.key
 
     @property
     def named_lines(self) -> tuple[tuple[str, str], ...]:
@@ -113,6 +125,11 @@ class Section:
         """Title and meaning of every column that needs one."""
         columns = self.table.columns if self.table else ()
         return tuple((c.title, c.meaning) for c in columns if c.meaning)
+
+
+def _slug(text: str) -> str:
+    """Lower case, hyphens."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
 @dataclass(frozen=True)
@@ -132,6 +149,7 @@ def section(
     breaks: Sequence[int] = (),
     trace: str = "",
     trace_columns: Sequence[tuple[str, str]] = (),
+    key: str = "",
 ) -> Section:
     """A section of one table, without columns that are n/a everywhere."""
     whole = Table(tuple(columns), tuple(tuple(row) for row in rows), tuple(breaks))
@@ -139,7 +157,7 @@ def section(
     hidden = (f"left out, n/a in every row: {', '.join(dict.fromkeys(left_out))}",) if left_out else ()
     shown = {column.title for column in table.columns}
     added = tuple((name, filters) for name, filters in trace_columns if trace and name in shown)
-    return Section(title, (), table, (*notes, *hidden), trace=trace, trace_columns=added)
+    return Section(title, (), table, (*notes, *hidden), trace=trace, trace_columns=added, key=key)
 
 
 def counted(count: int, noun: str) -> str:

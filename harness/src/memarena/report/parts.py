@@ -14,11 +14,10 @@ def only_tables(document: Document, names: Sequence[str]) -> Document:
 
     Raises ScoringError for a name that no table has, with those that there are.
     """
-    known = [part.key for part in document.sections if part.table]
+    known = [part.anchor for part in document.sections if part.table]
     found: list[Section] = []
     for name in names:
-        own = [p for p in document.sections if p.table and (p.key == name or p.key.startswith(f"{name}-run-")
-               or p.key.startswith(f"{name}-runs-"))]  # fmt: skip
+        own = [part for part in document.sections if part.table and name in (part.key, part.anchor)]
         if not own:
             raise ScoringError(f"--table {name}: this report has no such table; there are: {', '.join(known)}")
         found += own

@@ -81,16 +81,16 @@ def _section(part: Section) -> Iterator[str]:
         yield from (rf"{_guarded(escaped(str(line))) or '~'}\\" for line in (*part.lines, *part.notes))
         yield r"\end{flushleft}"
         return
-    yield f"% begin table {part.key}"
+    yield f"% begin table {part.anchor}"
     yield r"\begin{table}[htbp]"
     yield r"\centering\small"
-    yield rf"\caption{{{escaped(part.title)}}}\label{{tab:{part.key}}}"
+    yield rf"\caption{{{escaped(part.title)}}}\label{{tab:{part.anchor}}}"
     yield r"\mafit{%"
     yield from _tabular(part.table)
     yield "}"
     yield from _legend(part)
     yield r"\end{table}"
-    yield f"% end table {part.key}"
+    yield f"% end table {part.anchor}"
 
 
 def _tabular(table: Table) -> Iterator[str]:

@@ -30,12 +30,13 @@ FAMILY_NAMES = {
     "d4_permission": "permission",
     "x1_witness": "witness x",
 }
-SLICE_TITLES = {
-    "lag": "By days between evidence and question",
-    "difficulty": "By difficulty",
-    "tier": "By context tier",
-    "interference": "By number of interfering facts",
+SLICES = {
+    "lag": ("by-days-between-evidence-and-question", "by days between evidence and question"),
+    "difficulty": ("by-difficulty", "by difficulty"),
+    "tier": ("by-context-tier", "by context tier"),
+    "interference": ("by-number-of-interfering-facts", "by number of interfering facts"),
 }
+"""Breakdowns with the key and the title of their table."""
 
 
 VANILLA = "vanilla"
@@ -231,7 +232,7 @@ def token_f1_table(rows: Sequence[ReportRow]) -> Section | None:
 def breakdown_tables(rows: Sequence[ReportRow]) -> list[Section]:
     """Accuracy and figures by lag, difficulty, context tier and interfering facts, each where the data set says."""
     found = []
-    for by, title in SLICE_TITLES.items():
+    for by, (name, words) in SLICES.items():
         keys = breakdown_keys(rows, by)
         if not keys or (len(keys) < 2 and by != "lag"):
             continue
@@ -240,9 +241,10 @@ def breakdown_tables(rows: Sequence[ReportRow]) -> list[Section]:
         command = trace_slice(rows, by)
         lead = lead_columns(rows)
         notes = ["share right, percent"]
-        found.append(section(title, [*lead, *columns], body, notes, breaks=breaks(rows), trace=command))
+        title = f"{words[0].upper()}{words[1:]}"
+        found.append(section(title, [*lead, *columns], body, notes, breaks=breaks(rows), trace=command, key=name))
         if len(keys) > 1:
-            found.append(_figures_by(rows, by, title, keys, command))
+            found.append(replace(_figures_by(rows, by, keys, command), title=f"Figures {words}", key=f"figures-{name}"))
     return found
 
 
@@ -252,7 +254,7 @@ def breakdown_keys(rows: Sequence[ReportRow], by: str) -> list[str]:
     return list(dict.fromkeys(s.key for scores in longest for s in scores.slices if s.by == by))
 
 
-def _figures_by(rows: Sequence[ReportRow], by: str, title: str, keys: Sequence[str], command: str) -> Section:
+def _figures_by(rows: Sequence[ReportRow], by: str, keys: Sequence[str], command: str) -> Section:
     """Every figure of every row in each part of a breakdown: a rule before each row."""
     body: list[list[Cell]] = []
     rules = []
@@ -265,7 +267,7 @@ def _figures_by(rows: Sequence[ReportRow], by: str, title: str, keys: Sequence[s
             body.append([*lead_cells(rows, row), Cell(key), *cells])
     columns = [*lead_columns(rows), Column(by, align="left"), *(Column(name) for name in SLICED)]
     notes = ["percent, seeds pooled; n/a where the part has no question for a figure"]
-    return section(f"Figures {title[0].lower()}{title[1:]}", columns, body, notes, breaks=rules, trace=command)
+    return section("", columns, body, notes, breaks=rules, trace=command)
 
 
 SLICED = ("D1", "D2", "D3", "D4", "D5", "D6", "Rec", "Rea", "Trust", "Avg")

@@ -14,17 +14,19 @@ _HEADLINES = ("Rec", "Rea", "Trust", "Avg", "Avg*")
 _DIMENSIONS = ("D1", "D2", "D3", "D4", "D5", "D6")
 
 
-def interval_tables(rows: Sequence[ReportRow]) -> list[Section]:
-    """95% intervals of the headline figures and of the dimensions; none where no row has any."""
+def interval_table(rows: Sequence[ReportRow]) -> Section | None:
+    """95% intervals of the headline figures; None where no row has any."""
+    return _intervals(rows, "95% intervals", _HEADLINES)
+
+
+def dimension_interval_table(rows: Sequence[ReportRow]) -> Section | None:
+    """95% intervals of the dimensions; None where no row has any."""
+    return _intervals(rows, "95% intervals of the dimensions", _DIMENSIONS)
+
+
+def _intervals(rows: Sequence[ReportRow], title: str, names: Sequence[str]) -> Section | None:
     if not any(row.scores.intervals for row in rows):
-        return []
-    return [
-        _intervals(rows, "95% intervals", _HEADLINES),
-        _intervals(rows, "95% intervals of the dimensions", _DIMENSIONS),
-    ]
-
-
-def _intervals(rows: Sequence[ReportRow], title: str, names: Sequence[str]) -> Section:
+        return None
     body = []
     for row in rows:
         intervals = row.scores.intervals

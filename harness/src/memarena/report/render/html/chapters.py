@@ -13,7 +13,7 @@ from memarena.report.charts.catalogue import charts_of
 from memarena.report.charts.svg import Figure
 from memarena.report.document import Group, method_sections, report_groups, summary_sections
 from memarena.report.findings import findings, split_verdicts, texts, unproven
-from memarena.report.layout import Section
+from memarena.report.layout import ChapterName, Section
 from memarena.report.parts import section_without_small
 from memarena.report.question_view.records import QuestionView
 from memarena.report.render.html.cells import TableView, table_view
@@ -21,7 +21,7 @@ from memarena.report.report_input import ReportInput
 from memarena.report.rows import ReportRow, backend_name, reader_name
 from memarena.report.tables.calibration import Calibration
 
-OPEN_LEGENDS = frozenset({"Main grid"})
+OPEN_LEGENDS = frozenset({"main-grid"})
 """Sections whose legend is open from the start."""
 
 
@@ -95,80 +95,23 @@ class Page:
     methods: tuple[Part, ...]
 
 
-_CHAPTERS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
-    (
-        "scores",
-        "Scores",
-        "Who answers best, and with what uncertainty.",
-        (
-            "Main grid",
-            "95% intervals",
-            "Dimensions",
-            "95% intervals of the dimensions",
-            "Families",
-            "Source categories",
-            "Judge error",
-            "Token-F1 of open answers",
-        ),
-    ),
-    (
-        "permission",
+_CHAPTERS: dict[ChapterName, tuple[str, str]] = {
+    "scores": ("Scores", "Who answers best, and with what uncertainty."),
+    "permission": (
         "Permission",
         "Whether facts are withheld from those who may not know them, and disclosed to those who may.",
-        ("Permission (D6)", "Behaviour on DENY items", "Reasons facts were withheld"),
     ),
-    (
-        "retrieval",
-        "Retrieval and errors",
-        "What the memory retrieved, and where wrong answers went wrong.",
-        ("Retrieval", "Where wrong answers went wrong", "Evidence recall at 10 by family", "Failed questions"),
-    ),
-    (
-        "time",
-        "Time and cost",
-        "What a user waits for, and what keeping the memory costs.",
-        (
-            "Latency at concurrency 1, ms",
-            "Efficiency of one answer",
-            "Search against length of history",
-            "TTFT beside the server's own prompt time",
-            "Ingest",
-            "Energy",
-            "Memory and disk of backends",
-        ),
-    ),
-    (
-        "breakdowns",
-        "Breakdowns",
-        "The same answers, broken down by what makes questions hard.",
-        (
-            "By days between evidence and question",
-            "Figures by days between evidence and question",
-            "By number of interfering facts",
-            "Figures by number of interfering facts",
-            "By difficulty",
-            "Figures by difficulty",
-            "By context tier",
-            "Figures by context tier",
-            "Where the spread comes from",
-        ),
-    ),
-    (
-        "chance",
-        "Chance",
-        "Scores achievable without memory.",
-        ("Above chance", "Baselines"),
-    ),
-    (
-        "published",
+    "retrieval": ("Retrieval and errors", "What the memory retrieved, and where wrong answers went wrong."),
+    "time": ("Time and cost", "What a user waits for, and what keeping the memory costs."),
+    "breakdowns": ("Breakdowns", "The same answers, broken down by what makes questions hard."),
+    "chance": ("Chance", "Scores achievable without memory."),
+    "published": (
         "Beside the published figures",
         "The paper's figures next to ours. Read what differs before comparing them.",
-        (),
     ),
-)
-_PUBLISHED = ("Beside the published figures", "Published", "Other published tables", "Where the protocols differ")
-"""How titles of the published chapter begin: which tables it has depends on the run."""
-_REST = ("more", "More", "")
+    "": ("More", ""),
+}
+"""Title and lead by the chapter that sections name."""
 
 
 def page_of(
@@ -223,23 +166,15 @@ def _title(runs: Sequence[ReportInput]) -> str:
 def _chapters(group: Group, runs: Sequence[ReportInput], least_questions: int) -> list[Chapter]:
     suffix = f", {group.name}" if group.name else ""
     ending = "-" + re.sub(r"[^a-z0-9]+", "-", group.name) if group.name else ""
-    sections = {
-        plain.title: shown
-        for plain, named in zip(group.plain_sections, group.sections, strict=True)
-        if (shown := section_without_small(named, least_questions)) is not None
-    }
+    sections = [shown for part in group.sections if (shown := section_without_small(part, least_questions)) is not None]
     figures = _figures(group.rows, runs, ending)
-    published = tuple(title for title in sections if title.startswith(_PUBLISHED))
-    placed = {*published, *(title for *_, titles in _CHAPTERS for title in titles)}
-    rest = tuple(title for title in sections if title not in placed)
-    found = []
-    for key, title, lead, titles in (*_CHAPTERS, (*_REST, rest)):
-        own = [sections[t] for t in (published if key == "published" else titles) if t in sections]
-        if own:
-            parts = tuple(_part(section) for section in own)
-            name = f"chapter-{key}{ending}"
-            found.append(Chapter(name, f"{title}{suffix}", lead, figures.get(key, ()), parts, key == "scores"))
-    return found
+    chapters = []
+    for key, (title, lead) in _CHAPTERS.items():
+        parts = tuple(_part(part) for part in sections if part.chapter == key)
+        if parts:
+            name = f"chapter-{key or 'more'}{ending}"
+            chapters.append(Chapter(name, f"{title}{suffix}", lead, figures.get(key, ()), parts, key == "scores"))
+    return chapters
 
 
 def _figures(rows: Sequence[ReportRow], runs: Sequence[ReportInput], ending: str) -> Mapping[str, tuple[Figure, ...]]:
@@ -253,14 +188,14 @@ def _figures(rows: Sequence[ReportRow], runs: Sequence[ReportInput], ending: str
 
 def _part(section: Section) -> Part:
     return Part(
-        key=section.key,
+        key=section.anchor,
         title=section.title,
         lines=section.named_lines,
         table=table_view(section.table) if section.table else None,
         notes=section.notes if section.table else (),
         warnings=() if section.table else section.notes,
         legend=section.legend,
-        legend_open=section.title.split(",")[0] in OPEN_LEGENDS,
+        legend_open=section.key in OPEN_LEGENDS,
         trace=section.trace,
         trace_columns=section.trace_columns,
     )
