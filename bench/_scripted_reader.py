@@ -14,11 +14,10 @@ from collections.abc import Mapping
 
 from _scripted import Arrivals, Listener, hold, serve
 from memarena.readers import wire
-from memarena.readers.scripted import Script
+from memarena.readers.scripted import TOKENS
 from pydantic import JsonValue
 
 _MODEL = "scripted-reader"
-_SCRIPT = Script()
 _ASKED = b"POST /v1/chat/completions HTTP/1.1\r\n"
 _NOT_SERVED = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
 _HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -33,16 +32,16 @@ def _said(delta: dict[str, str], finish: str | None = None) -> bytes:
     return wire.sse(wire.chat_chunk(_MODEL, delta, finish))
 
 
-_FIRST, *_LATER = (_said({"content": token}) for token in _SCRIPT.tokens)
+_FIRST, *_LATER = (_said({"content": token}) for token in TOKENS)
 _OPENING = _HEAD + _piece(_said({"role": "assistant", "content": ""}) + _FIRST)
 _REST = b"".join(_piece(token) for token in _LATER)
 
 
 def _closing(body: Mapping[str, JsonValue], held_ns: int) -> bytes:
     counted = wire.bytes_tokens([message.content for message in wire.chat_messages(body)])
-    usage = wire.token_usage(counted, len(_SCRIPT.tokens), _SCRIPT.cached_tokens)
+    usage = wire.token_usage(counted, len(TOKENS), 0)
     last = wire.usage_chunk(_MODEL, usage) | {"timings": {"prompt_ms": held_ns / 1e6}}
-    return _piece(_said({}, _SCRIPT.finish_reason) + wire.sse(last) + wire.DONE) + b"0\r\n\r\n"
+    return _piece(_said({}, "stop") + wire.sse(last) + wire.DONE) + b"0\r\n\r\n"
 
 
 class _Connection(socketserver.BaseRequestHandler):

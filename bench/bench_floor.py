@@ -22,7 +22,7 @@ from memarena.execution.backends.overhead_baseline import (
 )
 from memarena.gateway import CallContext, Gateway, Upstream
 from memarena.log.records import GatewayCall
-from memarena.readers.scripted import Script
+from memarena.readers.scripted import TOKENS
 from memarena_answering import ReaderClient
 from memarena_proto import memory_backend_pb2 as pb
 from rich.table import Table
@@ -31,7 +31,7 @@ _SAMPLES = 500
 _WARM_UP = 5
 _DELAYS_MS = (0.0, 10.0, 50.0, 200.0, 1000.0)
 _NOW = "2025-01-01T00:00:00Z"
-_FIRST_TOKEN = json.dumps(Script().tokens[0])[1:-1]
+_FIRST_TOKEN = json.dumps(TOKENS[0])[1:-1]
 """As it stands within a chunk."""
 
 

@@ -28,8 +28,8 @@ from memarena_masim.output.generate import generate
 from pydantic import JsonValue
 from rich.table import Table
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "simulator" / "engines"))
-scripted = importlib.import_module("llm_server")
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+scripted = importlib.import_module("tests.simulator.engines.scripted_llm")
 
 CONCURRENCIES = (1, 4, 8)
 SEED = 901

@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from memarena.readers.scripted import Fault, NullReader, Script
 from memarena_answering import (
     Asker,
     Completion,
@@ -22,17 +21,20 @@ from memarena_answering import (
     count_by_bytes,
 )
 
+from tests.support.model_script import Fault, Script
+from tests.support.model_server import ModelServer
+
 PLAN = ReadingPlan("null-reader", 64, seed=7)
 
 
 @pytest.fixture
-def reader() -> Iterator[NullReader]:
-    with NullReader() as running:
+def reader() -> Iterator[ModelServer]:
+    with ModelServer() as running:
         yield running
 
 
 @pytest.fixture
-def client(reader: NullReader) -> Iterator[ReaderClient]:
+def client(reader: ModelServer) -> Iterator[ReaderClient]:
     client = ReaderClient(reader.base_url)
     yield client
     client.close()
@@ -42,14 +44,14 @@ def a_prompt() -> Prompt:
     return build_prompt([], "Where?", "2025-01-06", Asker("owner"), PLAN, count_by_bytes)
 
 
-def test_deltas_come_first_and_the_completion_last(reader: NullReader, client: ReaderClient) -> None:
+def test_deltas_come_first_and_the_completion_last(reader: ModelServer, client: ReaderClient) -> None:
     events = list(client.stream(a_prompt(), PLAN, "t", 10))
     deltas, completion = events[:-1], events[-1]
     assert deltas == [TextDelta(token) for token in Script().tokens]
     assert completion == Completion(Script().text, "stop", a_prompt().prompt_tokens, 5)
 
 
-def test_the_request_says_what_the_plan_says(reader: NullReader, client: ReaderClient) -> None:
+def test_the_request_says_what_the_plan_says(reader: ModelServer, client: ReaderClient) -> None:
     list(client.stream(a_prompt(), PLAN, "one-token", 10))
     sent = reader.received[-1]
     assert sent.headers["Authorization"] == "Bearer one-token"
@@ -61,28 +63,28 @@ def test_the_request_says_what_the_plan_says(reader: NullReader, client: ReaderC
 
 @pytest.mark.parametrize(("thinking", "enabled"), [("on", True), ("off", False)])
 def test_thinking_is_switched_only_when_asked(
-    reader: NullReader, client: ReaderClient, thinking: str, enabled: bool
+    reader: ModelServer, client: ReaderClient, thinking: str, enabled: bool
 ) -> None:
     plan = ReadingPlan("null-reader", 64, thinking=thinking)  # type: ignore[arg-type]
     list(client.stream(a_prompt(), plan, "t", 10))
     assert reader.received[-1].body["chat_template_kwargs"] == {"enable_thinking": enabled}
 
 
-def test_reasoning_set_apart_by_the_server_is_no_text(reader: NullReader, client: ReaderClient) -> None:
+def test_reasoning_set_apart_by_the_server_is_no_text(reader: ModelServer, client: ReaderClient) -> None:
     reader.script = Script(reasoning=("hm", "well"), tokens=("yes",))
     assert next(iter(client.stream(a_prompt(), PLAN, "t", 10))) == TextDelta("yes")
 
 
-def test_unreported_usage_stays_unknown(reader: NullReader, client: ReaderClient) -> None:
+def test_unreported_usage_stays_unknown(reader: ModelServer, client: ReaderClient) -> None:
     reader.script = Script(reports_usage=False, finish_reason="length")
     assert list(client.stream(a_prompt(), PLAN, "t", 10))[-1] == Completion(Script().text, "length", None, None)
 
 
 @pytest.mark.parametrize("status", [400, 403, 429, 500, 503])
 def test_an_http_error_carries_its_status_and_is_not_retried(
-    reader: NullReader, client: ReaderClient, status: int
+    reader: ModelServer, client: ReaderClient, status: int
 ) -> None:
-    reader.script = Script(fault="status", status=status, message="not today")
+    reader.script = Script(status=status, message="not today")
     with pytest.raises(ReaderCallError, match="not today") as caught:
         list(client.stream(a_prompt(), PLAN, "t", 10))
     assert caught.value.status == status
@@ -91,7 +93,7 @@ def test_an_http_error_carries_its_status_and_is_not_retried(
 
 @pytest.mark.parametrize("fault", ["malformed", "error_event", "disconnect", "break", "cut"])
 def test_a_broken_stream_is_an_error_never_a_short_answer(
-    reader: NullReader, client: ReaderClient, fault: Fault
+    reader: ModelServer, client: ReaderClient, fault: Fault
 ) -> None:
     reader.script = Script(fault=fault)
     with pytest.raises(ReaderCallError) as caught:
@@ -101,7 +103,7 @@ def test_a_broken_stream_is_an_error_never_a_short_answer(
 
 
 @pytest.mark.parametrize("fault", ["stall", "endless"])
-def test_the_time_limit_holds_for_the_whole_reply(reader: NullReader, client: ReaderClient, fault: Fault) -> None:
+def test_the_time_limit_holds_for_the_whole_reply(reader: ModelServer, client: ReaderClient, fault: Fault) -> None:
     reader.script = Script(fault=fault)
     began = time.monotonic()
     with pytest.raises(ReaderCallError, match=r"within 0\.3 s"):
@@ -109,7 +111,7 @@ def test_the_time_limit_holds_for_the_whole_reply(reader: NullReader, client: Re
     assert time.monotonic() - began < 5
 
 
-def test_a_server_that_is_not_there_is_an_error(reader: NullReader) -> None:
+def test_a_server_that_is_not_there_is_an_error(reader: ModelServer) -> None:
     reader.stop()
     client = ReaderClient(reader.base_url)
     with pytest.raises(ReaderCallError) as caught:
@@ -120,12 +122,12 @@ def test_a_server_that_is_not_there_is_an_error(reader: NullReader) -> None:
     client.close()
 
 
-def test_counting_nothing_calls_nobody(reader: NullReader, client: ReaderClient) -> None:
+def test_counting_nothing_calls_nobody(reader: ModelServer, client: ReaderClient) -> None:
     assert client.counter("t", "m")([]) == []
-    assert reader.received == ()
+    assert reader.received == []
 
 
-def test_one_client_serves_many_threads_each_with_its_own_token(reader: NullReader, client: ReaderClient) -> None:
+def test_one_client_serves_many_threads_each_with_its_own_token(reader: ModelServer, client: ReaderClient) -> None:
     replies: list[str] = []
 
     def ask(token: str) -> None:

@@ -16,13 +16,13 @@ import pytest
 from memarena.execution.backends.manifests import LaunchableBackend
 from memarena_proto import memory_backend_pb2 as pb
 
-from tests.backends import scripted_server
 from tests.backends.support import CALL_TIMEOUT_S, Served, connect, make_day, make_query
+from tests.support import model_server
 
 START_S = 120.0
 NOTHING: Mapping[str, str] = MappingProxyType({})
-EXTRACTOR = pb.Model(name=scripted_server.EXTRACTOR, role=pb.MODEL_ROLE_EXTRACTOR)
-EMBEDDER = pb.Model(name=scripted_server.EMBEDDER, role=pb.MODEL_ROLE_EMBEDDER)
+EXTRACTOR = pb.Model(name=model_server.EXTRACTOR, role=pb.MODEL_ROLE_EXTRACTOR)
+EMBEDDER = pb.Model(name=model_server.EMBEDDER, role=pb.MODEL_ROLE_EMBEDDER)
 MODELS = (EXTRACTOR, EMBEDDER)
 """What a scripted server offers."""
 

@@ -22,7 +22,8 @@ from backends.langmem.tests import scripted_extractor as langmem
 from backends.mem0.tests import scripted_extractor as mem0
 from backends.memos.tests import scripted_extractor as memos
 from tests.backends.extraction_rules import Keep
-from tests.backends.scripted_server import Body, Message, ScriptedServer, UnknownPromptError
+from tests.support.model_script import Body, Message, UnknownPromptError
+from tests.support.model_server import EXTRACTOR, ModelServer
 
 _RULES = (mem0.reply_of, memos.reply_of, graphiti.reply_of, partial(langmem.reply_of, rewrites=False))
 
@@ -45,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--port", type=int, default=0, help="by default one that the system chooses")
     given = parser.parse_args(argv)
     try:
-        server = ScriptedServer(partial(reply_of, keep=given.keep), given.host, given.port)
+        server = ModelServer(partial(reply_of, keep=given.keep), given.host, given.port, model=EXTRACTOR)
     except (OSError, OverflowError) as error:
         parser.error(f"--host {given.host} --port {given.port}: {error}")
     sys.stdout.write(f"{server.base_url}\n")

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memarena.readers.scripted import NullReader, Received, Script
 from memarena_backend import Endpoint, ServeError
 from memarena_backend_bm25 import Bm25Memory
 from memarena_backend_bm25.ranking import best, fused, with_recency
@@ -29,15 +28,17 @@ from tests.backends.support import (
     serve,
 )
 from tests.backends.support import connect as connect_to
+from tests.support.model_script import Script
+from tests.support.model_server import ModelServer, Received
 
 MODULE = "memarena_backend_bm25"
 READER = pb.Model(name="reader", role=pb.MODEL_ROLE_READER)
 
 
 @pytest.fixture
-def model() -> Iterator[NullReader]:
+def model() -> Iterator[ModelServer]:
     """A server of embeddings and rerank scores: vectors depend on the text alone, scores on shared words."""
-    with NullReader(model="null-model") as running:
+    with ModelServer(model="null-model") as running:
         yield running
 
 
@@ -48,14 +49,14 @@ def plain(tmp_path: Path) -> Iterator[Served]:
 
 
 @pytest.fixture
-def dense(tmp_path: Path, model: NullReader) -> Iterator[Served]:
+def dense(tmp_path: Path, model: ModelServer) -> Iterator[Served]:
     data_dir = tmp_path / "data"
     data_dir.mkdir()
     with serve(Bm25Memory(data_dir, with_vectors(model)), data_dir) as served:
         yield served
 
 
-def with_vectors(model: NullReader) -> Settings:
+def with_vectors(model: ModelServer) -> Settings:
     endpoint = Endpoint(model.base_url, model.model)
     return Settings(vectors=True, embedding=endpoint, rerank=endpoint)
 
@@ -73,7 +74,7 @@ def notices(served: Served, question: str, **values: str) -> list[str]:
     return [notice.code for notice in response.notices]
 
 
-def asked(model: NullReader, route: str) -> list[Received]:
+def asked(model: ModelServer, route: str) -> list[Received]:
     return [request for request in model.received if request.route == route]
 
 
@@ -154,7 +155,7 @@ def test_a_prior_of_weight_zero_keeps_the_order_of_scores(scores: list[float], a
 # ------------------------------------------------------------------ vectors and fusion
 
 
-def test_dense_retrieval_finds_by_vectors_alone(dense: Served, model: NullReader) -> None:
+def test_dense_retrieval_finds_by_vectors_alone(dense: Served, model: ModelServer) -> None:
     """The server gives equal texts equal vectors, so the passage that is the question comes first, at a cosine of 1."""
     dense.ingest(make_day("n1", 0, [make_session("s1", ["sea", "boat boat", "boat"])]))
     (request,) = asked(model, "/v1/embeddings")
@@ -202,7 +203,7 @@ def test_fusion_of_a_ranking_with_itself_keeps_its_best(first: list[int], depth:
     assert fused([scores, other], depth) == pytest.approx(fused([other, scores], depth))
 
 
-def test_vectors_outlive_the_process_and_go_with_the_namespace(tmp_path: Path, model: NullReader) -> None:
+def test_vectors_outlive_the_process_and_go_with_the_namespace(tmp_path: Path, model: ModelServer) -> None:
     data_dir = tmp_path / "data"
     data_dir.mkdir()
     question = "Maya Chen: boat"
@@ -217,8 +218,8 @@ def test_vectors_outlive_the_process_and_go_with_the_namespace(tmp_path: Path, m
     assert b"n1" not in (data_dir / "vectors.sqlite").read_bytes()
 
 
-def test_an_embedder_that_fails_fails_the_day_and_a_replay_settles_it(dense: Served, model: NullReader) -> None:
-    model.script = Script(fault="status", status=500, message="out of memory")
+def test_an_embedder_that_fails_fails_the_day_and_a_replay_settles_it(dense: Served, model: ModelServer) -> None:
+    model.script = Script(status=500, message="out of memory")
     day = make_day("n1", 0, [make_session("s1", ["boat"])])
     with pytest.raises(grpc.RpcError) as caught:
         dense.ingest(day)
@@ -231,10 +232,10 @@ def test_an_embedder_that_fails_fails_the_day_and_a_replay_settles_it(dense: Ser
 
 @pytest.mark.parametrize("values", [{"retrieval": "dense"}, {"retrieval": "rrf"}, {"rerank": "on"}])
 def test_a_model_that_fails_in_a_search_never_becomes_plain_bm25(
-    dense: Served, model: NullReader, values: dict[str, str]
+    dense: Served, model: ModelServer, values: dict[str, str]
 ) -> None:
     dense.ingest(make_day("n1", 0, [make_session("s1", ["boat"])]))
-    model.script = Script(fault="status", status=503, message="loading")
+    model.script = Script(status=503, message="loading")
     with pytest.raises(grpc.RpcError) as caught:
         found(dense, "boat", 0, **values)
     assert code_of(caught.value) is grpc.StatusCode.UNAVAILABLE
@@ -243,7 +244,7 @@ def test_a_model_that_fails_in_a_search_never_becomes_plain_bm25(
 
 
 @pytest.mark.parametrize("values", [{"rerank": "on"}, {"retrieval": "dense", "rerank": "on"}])
-def test_a_model_that_nobody_offers_is_said(tmp_path: Path, model: NullReader, values: dict[str, str]) -> None:
+def test_a_model_that_nobody_offers_is_said(tmp_path: Path, model: ModelServer, values: dict[str, str]) -> None:
     data_dir = tmp_path / "data"
     data_dir.mkdir()
     settings = Settings(vectors="retrieval" in values, embedding=Endpoint(model.base_url, model.model))
@@ -266,7 +267,7 @@ def test_vectors_without_an_embedder_are_refused_with_the_first_day(tmp_path: Pa
         served.ingest(make_day("n2", 0))
 
 
-def test_a_namespace_belongs_to_the_model_that_embedded_it(tmp_path: Path, model: NullReader) -> None:
+def test_a_namespace_belongs_to_the_model_that_embedded_it(tmp_path: Path, model: ModelServer) -> None:
     def settings(name: str) -> Settings:
         return Settings(vectors=True, embedding=Endpoint(model.base_url, name))
 
@@ -282,7 +283,7 @@ def test_a_namespace_belongs_to_the_model_that_embedded_it(tmp_path: Path, model
 # ------------------------------------------------------------------ reranking
 
 
-def test_a_reranker_sees_the_best_and_its_order_wins(dense: Served, model: NullReader) -> None:
+def test_a_reranker_sees_the_best_and_its_order_wins(dense: Served, model: ModelServer) -> None:
     texts = ["boat", "boat on the lake", "boat boat boat", "a lake"]
     dense.ingest(make_day("n1", 0, [make_session("s1", texts)]))
     question = "boat on the lake"
@@ -295,16 +296,16 @@ def test_a_reranker_sees_the_best_and_its_order_wins(dense: Served, model: NullR
     assert reranked.items[0].text == "Omar Haddad: boat on the lake"
 
 
-def test_depth_is_never_less_than_k(dense: Served, model: NullReader) -> None:
+def test_depth_is_never_less_than_k(dense: Served, model: ModelServer) -> None:
     dense.ingest(make_day("n1", 0, [make_session("s1", ["boat"] * 8)]))
     assert len(found(dense, "boat", rerank="on", depth="2", k="5")) == 5
-    assert len(asked(model, "/v1/rerank")[0].body["documents"]) == 5  # type: ignore[arg-type]
+    assert len(asked(model, "/v1/rerank")[0].body["documents"]) == 5
 
 
-def test_nothing_to_rank_needs_no_model(dense: Served, model: NullReader) -> None:
+def test_nothing_to_rank_needs_no_model(dense: Served, model: ModelServer) -> None:
     dense.ingest(make_day("n1", 0))
     assert found(dense, "boat", rerank="on", retrieval="rrf") == []
-    assert model.received == ()
+    assert model.received == []
 
 
 # ------------------------------------------------------------------ settings
@@ -343,7 +344,7 @@ def test_the_environment_decides_and_a_key_is_not_printed() -> None:
 
 
 def test_a_served_process_takes_its_settings_from_the_environment(
-    tmp_path: Path, model: NullReader, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, model: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And asks e5 with the words that its card wants in front of a text, its key in the header."""
     monkeypatch.setenv("BM25_VECTORS", "on")

@@ -12,7 +12,6 @@ import grpc
 import pytest
 from memarena.gateway import CallContext, Gateway
 from memarena.log.records import GatewayCall
-from memarena.readers.scripted import NullReader, Script
 from memarena_backend import Capability
 from memarena_proto import memory_backend_pb2 as pb
 
@@ -27,6 +26,8 @@ from tests.backends.support import (
     message_of,
     serve,
 )
+from tests.support.model_script import Script
+from tests.support.model_server import ModelServer
 
 INVALID = grpc.StatusCode.INVALID_ARGUMENT
 
@@ -37,7 +38,7 @@ class Reading:
 
     served: Served
     gateway: Gateway
-    reader: NullReader
+    reader: ModelServer
     calls: list[GatewayCall]
 
     def request(self, text: str = "boat", **reading: object) -> pb.AnswerRequest:
@@ -62,7 +63,7 @@ class Reading:
 def reading(tmp_path: Path) -> Iterator[Reading]:
     calls: list[GatewayCall] = []
     with (
-        NullReader() as reader,
+        ModelServer() as reader,
         Gateway([reader.upstream(name="tiny")], calls.append) as gateway,
         serve(Verbatim(frozenset({Capability.ANSWER})), tmp_path) as served,
     ):
@@ -137,8 +138,8 @@ def test_a_reader_that_says_nothing_gives_an_empty_answer_without_an_error(readi
 @pytest.mark.parametrize(
     ("script", "code"),
     [
-        (Script(fault="status", status=500), grpc.StatusCode.UNAVAILABLE),
-        (Script(fault="status", status=503), grpc.StatusCode.UNAVAILABLE),
+        (Script(status=500), grpc.StatusCode.UNAVAILABLE),
+        (Script(status=503), grpc.StatusCode.UNAVAILABLE),
         (Script(fault="disconnect"), grpc.StatusCode.UNAVAILABLE),
         (Script(fault="break"), grpc.StatusCode.UNAVAILABLE),
         (Script(fault="cut"), grpc.StatusCode.UNAVAILABLE),
@@ -202,7 +203,7 @@ def test_a_cancelled_answer_ends_the_model_call_and_frees_the_namespace(reading:
 
 
 def test_while_the_reader_speaks_the_namespace_takes_the_next_day(reading: Reading) -> None:
-    reading.reader.script = Script(first_token_delay_s=0.5)
+    reading.reader.script = Script(delay_s=0.5)
     retrieved = threading.Event()
     events: list[pb.AnswerEvent] = []
 

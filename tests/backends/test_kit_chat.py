@@ -21,10 +21,10 @@ from memarena_backend import (
     extractor_of,
 )
 
-from tests.backends.scripted_server import ScriptedServer
+from tests.support.model_server import ModelServer
 
 
-def _chat(server: ScriptedServer) -> Chat:
+def _chat(server: ModelServer) -> Chat:
     with closing(ModelClient()) as client:
         return client.chat(Endpoint(server.base_url, "small"), [], Call.internal(), max_tokens=1)
 
@@ -35,7 +35,7 @@ def _reply(message: dict[str, object], **more: object) -> bytes:
 
 def test_a_reply_comes_back_with_its_tokens_and_the_call_s_token_is_sent() -> None:
     body = _reply({"content": "tea"}, usage={"prompt_tokens": 7, "completion_tokens": 1})
-    with ScriptedServer(lambda _: body) as server:
+    with ModelServer(lambda _: body) as server:
         client = ModelClient()
         chat = client.chat(
             Endpoint(server.base_url, "small", "secret"),
@@ -54,7 +54,7 @@ def test_a_reply_comes_back_with_its_tokens_and_the_call_s_token_is_sent() -> No
 
 def test_tool_calls_come_back_as_they_were_written() -> None:
     made = {"id": "c1", "type": "function", "function": {"name": "keep", "arguments": '{"text": "te'}}
-    with ScriptedServer(lambda _: _reply({"content": None, "tool_calls": [made]})) as server:
+    with ModelServer(lambda _: _reply({"content": None, "tool_calls": [made]})) as server:
         chat = _chat(server)
     assert chat.text == ""
     assert chat.tool_calls == (ToolCall("keep", '{"text": "te', "c1"),)
@@ -62,7 +62,7 @@ def test_tool_calls_come_back_as_they_were_written() -> None:
 
 @pytest.mark.parametrize("reply", [500, b"{}", b'{"choices": []}', b"no json", b'{"error": {"code": 500}}', 401, 302])
 def test_a_model_that_fails_is_unavailable_and_asked_once(reply: bytes | int) -> None:
-    with ScriptedServer(lambda _: reply) as server, pytest.raises(CallError) as raised:
+    with ModelServer(lambda _: reply) as server, pytest.raises(CallError) as raised:
         _chat(server)
     assert raised.value.code is grpc.StatusCode.UNAVAILABLE
     assert not isinstance(raised.value, PromptRefusedError)
@@ -71,7 +71,7 @@ def test_a_model_that_fails_is_unavailable_and_asked_once(reply: bytes | int) ->
 
 @pytest.mark.parametrize("status", [400, 413, 422])
 def test_a_prompt_that_is_not_taken_is_told_apart(status: int) -> None:
-    with ScriptedServer(lambda _: status) as server, pytest.raises(PromptRefusedError, match="as scripted") as raised:
+    with ModelServer(lambda _: status) as server, pytest.raises(PromptRefusedError, match="as scripted") as raised:
         _chat(server)
     assert raised.value.code is grpc.StatusCode.UNAVAILABLE
 

@@ -17,7 +17,6 @@ from pathlib import Path
 import grpc
 import psutil
 import pytest
-from memarena.readers.scripted import Fault, NullReader, Script
 from memarena_backend import ServeError
 from memarena_backend_memsearch import MemSearchMemory
 from memarena_backend_memsearch.settings import Settings, read_settings
@@ -36,27 +35,29 @@ from tests.backends.support import (
     message_of,
     serve,
 )
+from tests.support.model_script import Fault, Script
+from tests.support.model_server import ModelServer
 
 MODULE = "memarena_backend_memsearch"
 
 
 @pytest.fixture
-def endpoint() -> Iterator[NullReader]:
-    with NullReader(model="null-embedder") as running:
+def endpoint() -> Iterator[ModelServer]:
+    with ModelServer(model="null-embedder") as running:
         yield running
 
 
 @pytest.fixture
-def served(tmp_path: Path, endpoint: NullReader) -> Iterator[Served]:
+def served(tmp_path: Path, endpoint: ModelServer) -> Iterator[Served]:
     with serve(MemSearchMemory(tmp_path / "data", settings_for(endpoint)), tmp_path / "data") as running:
         yield running
 
 
-def settings_for(endpoint: NullReader) -> Settings:
+def settings_for(endpoint: ModelServer) -> Settings:
     return Settings(embedding_url=endpoint.base_url, embedding_model="null-embedder")
 
 
-def embedded_texts(endpoint: NullReader) -> list[str]:
+def embedded_texts(endpoint: ModelServer) -> list[str]:
     texts: list[str] = []
     for request in endpoint.received:
         sent = request.body["input"]
@@ -97,7 +98,7 @@ def test_namespaces_never_meet_even_if_one_name_begins_with_another(served: Serv
         assert f"the secret of {name} is out" in text
 
 
-def test_a_replayed_day_changes_nothing_and_embeds_nothing(served: Served, endpoint: NullReader) -> None:
+def test_a_replayed_day_changes_nothing_and_embeds_nothing(served: Served, endpoint: ModelServer) -> None:
     frames = make_day("n", 0, [make_session("s", ["apple pie", "yum"])])
     served.ingest(frames)
     before = embedded_texts(endpoint)
@@ -171,38 +172,38 @@ def folder_with(tmp_path: Path, word: str) -> Iterator[Path]:
     return (path for path in tmp_path.rglob("*.md") if word in path.read_text())
 
 
-def test_an_embedding_that_fails_half_way_leaves_no_part_of_the_day(served: Served, endpoint: NullReader) -> None:
+def test_an_embedding_that_fails_half_way_leaves_no_part_of_the_day(served: Served, endpoint: ModelServer) -> None:
     """The second batch of texts fails: the day is not there, the one before is, and the same day can come again."""
     served.ingest(make_day("n", 0, [make_session("before", ["apple"])]))
     day = make_day("n", 1, [make_session(f"s{n}", [f"pear {n}"], day=1) for n in range(40)])
-    endpoint.script = fail_after(endpoint, 20)
+    endpoint.vectors = fail_after(endpoint, 20)
     with pytest.raises(grpc.RpcError) as failure:
         served.ingest(day)
     assert code_of(failure.value) is grpc.StatusCode.UNAVAILABLE
     assert "null-embedder failed" in message_of(failure.value)
-    assert "scripted failure" in message_of(failure.value)
-    endpoint.script = Script()
+    assert "as scripted" in message_of(failure.value)
+    endpoint.vectors = None
     found = served.find("n", "pear apple", 0, max_items=50, options=[pb.Option(key="k", value="50")])
     assert ["apple" in text for text in found] == [True]
     served.ingest(day)
     assert len(served.find("n", "pear", 1, max_items=50, options=[pb.Option(key="k", value="50")])) == 41
 
 
-def fail_after(endpoint: NullReader, count: int) -> Callable[[Mapping[str, JsonValue]], Script]:
+def fail_after(endpoint: ModelServer, count: int) -> Callable[[Mapping[str, JsonValue]], Script]:
     already = len(embedded_texts(endpoint))
 
     def script(body: Mapping[str, JsonValue]) -> Script:
-        return Script(fault="status" if len(embedded_texts(endpoint)) > already + count else "none", status=503)
+        return Script(status=503 if len(embedded_texts(endpoint)) > already + count else 200)
 
     return script
 
 
-@pytest.mark.parametrize(("fault", "said"), [("status", "scripted failure"), ("malformed", "gave no embeddings")])
+@pytest.mark.parametrize(("fault", "said"), [("status", "as scripted"), ("malformed", "gave no embeddings")])
 def test_a_search_whose_embedding_fails_is_an_error_and_not_an_empty_result(
-    served: Served, endpoint: NullReader, fault: Fault, said: str
+    served: Served, endpoint: ModelServer, fault: Fault, said: str
 ) -> None:
     served.ingest(make_day("n", 0, [make_session("s", ["apple"])]))
-    endpoint.script = Script(fault=fault, status=500)
+    endpoint.script = Script(fault=fault)
     with pytest.raises(grpc.RpcError) as failure:
         served.find("n", "apple", 0)
     assert code_of(failure.value) is grpc.StatusCode.UNAVAILABLE
@@ -210,7 +211,7 @@ def test_a_search_whose_embedding_fails_is_an_error_and_not_an_empty_result(
 
 
 def test_a_killed_ingest_is_forgotten_and_the_rest_found_without_embedding_it_again(
-    tmp_path: Path, endpoint: NullReader, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, endpoint: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """SIGKILL while the second day is half embedded; after the restart the first day is there, the second is not."""
     monkeypatch.setenv("MEMSEARCH_EMBEDDING_URL", endpoint.base_url)
@@ -218,13 +219,13 @@ def test_a_killed_ingest_is_forgotten_and_the_rest_found_without_embedding_it_ag
     day = make_day("n", 1, [make_session(f"s{n}", [f"pear {n}"], day=1) for n in range(40)])
     with launch(MODULE, tmp_path) as backend, connect(backend.address) as served:
         served.ingest(make_day("n", 0, [make_session("before", ["apple"])]))
-        endpoint.script = stall_after(endpoint, 20)
+        endpoint.vectors = stall_after(endpoint, 20)
         ingesting = threading.Thread(target=swallow_rpc_error, args=(served, day))
         ingesting.start()
         wait_until(lambda: len(embedded_texts(endpoint)) > 20)
         backend.kill()
         ingesting.join(timeout=20)
-    endpoint.script = Script()
+    endpoint.vectors = None
     before = len(embedded_texts(endpoint))
     with launch(MODULE, tmp_path) as backend, connect(backend.address) as served:
         found = served.find("n", "pear apple", 0, options=[pb.Option(key="k", value="50")])
@@ -237,7 +238,7 @@ def test_a_killed_ingest_is_forgotten_and_the_rest_found_without_embedding_it_ag
 
 
 def test_nothing_is_left_among_the_temporary_files(
-    tmp_path: Path, endpoint: NullReader, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, endpoint: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The engine's logs are the backend's; what a killed backend could not take away, the next one does."""
     monkeypatch.setenv("MEMSEARCH_EMBEDDING_URL", endpoint.base_url)
@@ -257,11 +258,11 @@ def test_nothing_is_left_among_the_temporary_files(
         assert list(Path(folder).iterdir()) == []
 
 
-def stall_after(endpoint: NullReader, count: int) -> Callable[[Mapping[str, JsonValue]], Script]:
+def stall_after(endpoint: ModelServer, count: int) -> Callable[[Mapping[str, JsonValue]], Script]:
     already = len(embedded_texts(endpoint))
 
     def script(body: Mapping[str, JsonValue]) -> Script:
-        return Script(first_token_delay_s=5.0 if len(embedded_texts(endpoint)) > already + count else 0.0)
+        return Script(delay_s=5.0 if len(embedded_texts(endpoint)) > already + count else 0.0)
 
     return script
 
@@ -278,7 +279,7 @@ def wait_until(condition: Callable[[], bool], timeout_s: float = 20.0) -> None:
         time.sleep(0.01)
 
 
-def test_the_gateways_model_is_used_when_the_harness_offers_one(tmp_path: Path, endpoint: NullReader) -> None:
+def test_the_gateways_model_is_used_when_the_harness_offers_one(tmp_path: Path, endpoint: ModelServer) -> None:
     """With the token of the call, and with what the model's card wants in front of a text."""
     access = pb.ModelAccess(
         base_url=endpoint.base_url,
@@ -301,7 +302,7 @@ def test_the_gateways_model_is_used_when_the_harness_offers_one(tmp_path: Path, 
     assert "nomic-embed-text, which this call gives no access to" in message_of(failure.value)
 
 
-def test_an_index_of_another_model_is_refused(tmp_path: Path, endpoint: NullReader) -> None:
+def test_an_index_of_another_model_is_refused(tmp_path: Path, endpoint: ModelServer) -> None:
     data = tmp_path / "data"
     with serve(MemSearchMemory(data, settings_for(endpoint)), data) as served:
         served.ingest(make_day("n", 0, [make_session("s", ["apple"])]))
@@ -316,7 +317,7 @@ def test_an_index_of_another_model_is_refused(tmp_path: Path, endpoint: NullRead
         assert len(served.find("n", "apple", 0)) == 1
 
 
-def test_an_index_that_was_lost_is_made_again_from_the_days(tmp_path: Path, endpoint: NullReader) -> None:
+def test_an_index_that_was_lost_is_made_again_from_the_days(tmp_path: Path, endpoint: ModelServer) -> None:
     data = tmp_path / "data"
     with serve(MemSearchMemory(data, settings_for(endpoint)), data) as served:
         served.ingest(make_day("n", 0, [make_session("s", ["apple"])]))
@@ -326,7 +327,7 @@ def test_an_index_that_was_lost_is_made_again_from_the_days(tmp_path: Path, endp
 
 
 def test_a_user_without_a_home_can_ingest(
-    tmp_path: Path, endpoint: NullReader, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, endpoint: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As in a container with a read-only root, where Milvus Lite otherwise fails at its first collection."""
     monkeypatch.setenv("HOME", str(tmp_path / "not there"))

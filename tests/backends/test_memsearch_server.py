@@ -18,12 +18,12 @@ import grpc
 import pytest
 from memarena.conformance import Settings as SuiteSettings
 from memarena.conformance import result_line, run_suite
-from memarena.readers.scripted import NullReader
 from memarena_backend_memsearch import MemSearchMemory
 from memarena_backend_memsearch.settings import Settings
 from pymilvus import MilvusClient  # type: ignore[import-untyped]
 
 from tests.backends.support import Served, code_of, connect, launch, make_day, make_session, message_of, serve
+from tests.support.model_server import ModelServer
 
 MODULE = "memarena_backend_memsearch"
 START_TIMEOUT_S = 60.0
@@ -62,8 +62,8 @@ def free_port() -> int:
 
 
 @pytest.fixture
-def endpoint() -> Iterator[NullReader]:
-    with NullReader(model="null-embedder") as running:
+def endpoint() -> Iterator[ModelServer]:
+    with ModelServer(model="null-embedder") as running:
         yield running
 
 
@@ -73,7 +73,7 @@ def uri(tmp_path: Path) -> Iterator[str]:
         yield running
 
 
-def settings_for(endpoint: NullReader, uri: str) -> Settings:
+def settings_for(endpoint: ModelServer, uri: str) -> Settings:
     return Settings(embedding_url=endpoint.base_url, embedding_model="null-embedder", milvus_uri=uri)
 
 
@@ -86,7 +86,7 @@ def collections(uri: str) -> list[str]:
 
 
 def test_namespaces_are_collections_of_the_server_and_a_reset_drops_them(
-    tmp_path: Path, endpoint: NullReader, uri: str
+    tmp_path: Path, endpoint: ModelServer, uri: str
 ) -> None:
     data = tmp_path / "data"
     names = ("u1", "u10", "u_1", "ux1")
@@ -104,7 +104,7 @@ def test_namespaces_are_collections_of_the_server_and_a_reset_drops_them(
 
 
 def test_a_killed_backend_finds_its_days_on_the_server_again(
-    tmp_path: Path, endpoint: NullReader, uri: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, endpoint: ModelServer, uri: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MEMSEARCH_MILVUS_URI", uri)
     monkeypatch.setenv("MEMSEARCH_EMBEDDING_URL", endpoint.base_url)
@@ -122,7 +122,7 @@ def test_a_killed_backend_finds_its_days_on_the_server_again(
     assert passages == [], "what the server still has is not embedded again"
 
 
-def test_a_server_that_is_away_is_said_and_used_again_when_it_is_back(tmp_path: Path, endpoint: NullReader) -> None:
+def test_a_server_that_is_away_is_said_and_used_again_when_it_is_back(tmp_path: Path, endpoint: ModelServer) -> None:
     port, data = free_port(), tmp_path / "data"
     with milvus_server(tmp_path / "server", port) as uri:
         memory = MemSearchMemory(data, settings_for(endpoint, uri))
@@ -149,7 +149,7 @@ def found_at_last(served: Served) -> list[str]:
             time.sleep(0.2)
 
 
-def test_the_suite_passes_where_the_store_decides(tmp_path: Path, endpoint: NullReader, uri: str) -> None:
+def test_the_suite_passes_where_the_store_decides(tmp_path: Path, endpoint: ModelServer, uri: str) -> None:
     """What a server could do otherwise than Milvus Lite: readiness, replays, namespaces, finding and forgetting."""
     data = tmp_path / "data"
     only = ["ing.ready", "ing.replay", "src.finds", "idn.read-names", "rst"]

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from memarena.gateway import CallContext, Gateway
-from memarena.readers.scripted import NullReader
 from memarena_answering import control_text
 from memarena_backend import Item, tokens_by_bytes
 from memarena_backend_vanilla_oracle import OmniscientMemory, OracleMemory
@@ -18,6 +17,7 @@ from memarena_backend_vanilla_oracle.distractors import drawn, recent
 from memarena_proto import memory_backend_pb2 as pb
 
 from tests.backends.support import Served, bad_fields, make_day, make_query, make_session, moment, serve
+from tests.support.model_server import ModelServer
 
 DAYS = 8
 
@@ -152,7 +152,7 @@ def test_an_identity_without_a_meaning_fails_the_answer(oracle: Served) -> None:
 
 def prompt_of(served: Served, request: pb.SearchRequest) -> tuple[str, str]:
     """System and user text that reach the reader."""
-    with NullReader() as reader, Gateway([reader.upstream(name="tiny")], lambda _: None) as gateway:
+    with ModelServer() as reader, Gateway([reader.upstream(name="tiny")], lambda _: None) as gateway:
         access = pb.ModelAccess(
             base_url=gateway.base_url,
             token=gateway.grant(CallContext("answer")),

@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.compose.gpu_servers import EMBEDDING_MODEL
 from tests.compose.stack import ROOT, compose_programs, docker
 from tests.e2e.harnessing import EXAMPLE
+from tests.support.gpu_servers import EMBEDDING_MODEL
 
 pytestmark = [
     pytest.mark.skipif(not os.environ.get("MEMARENA_COMPOSE_TEST"), reason="needs Docker: make compose-test"),
@@ -29,7 +29,7 @@ pytestmark = [
 ]
 MODEL = "Qwen/Qwen3-0.6B"
 DIGESTS = {"ollama": f"sha256:{'0c' * 32}", "sglang": f"sha256:{'56' * 32}"}
-SERVERS = ROOT / "tests/compose/gpu_servers.py"
+SERVERS = ROOT / "tests/support"
 PROFILE = ROOT / "tests/spark/profile-quick.toml"
 GB10 = yaml.safe_load((ROOT / "spark/plans/gb10.yaml").read_text(encoding="utf-8"))
 PLAN = {
@@ -81,14 +81,15 @@ def without_a_gpu(content: dict[str, Any], project: str) -> dict[str, Any]:
         how.pop("build", None)
     for name in ("ollama", "sglang"):
         services[name]["image"] = "memarena-spark"
-        services[name]["volumes"].append(f"{SERVERS}:/gpu_servers.py:ro")
+        services[name]["volumes"].append(f"{SERVERS}:/tests/support:ro")
+        services[name]["working_dir"] = "/"
     services["backend"]["image"] = "memarena-backend-bm25"
-    services["ollama"]["entrypoint"] = ["python3", "/gpu_servers.py", "ollama"]
+    services["ollama"]["entrypoint"] = ["python3", "-m", "tests.support.gpu_servers", "ollama"]
     # The program of the health check.
     services["ollama"]["volumes"].append("./ollama:/usr/local/bin/ollama:ro")
     command = services["sglang"]["command"]
     assert command[:3] == ["python3", "-m", "sglang.launch_server"]
-    services["sglang"]["entrypoint"] = ["python3", "/gpu_servers.py", "sglang"]
+    services["sglang"]["entrypoint"] = ["python3", "-m", "tests.support.gpu_servers", "sglang"]
     services["sglang"]["command"] = command[3:]
     # So that two stacks of a test, and a run of somebody else on this machine, do not wait for each other.
     services["certify"]["environment"]["MEMARENA_SPARK_LOCK"] = f"/run/lock/{project}.lock"

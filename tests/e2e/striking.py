@@ -21,9 +21,9 @@ from memarena.log.records import Outcome
 from memarena_proto import memory_backend_pb2 as pb
 from typer.testing import CliRunner
 
-from tests.backends.scripted_server import EMBEDDER, EXTRACTOR
 from tests.memobase.double import TOKEN, Double, Models
 from tests.memobase.scripted_models import scripted_models
+from tests.support.model_server import EMBEDDER, EXTRACTOR
 
 from .harnessing import EXAMPLE, Key
 

@@ -19,12 +19,11 @@ from memarena.execution.engine import execute
 from memarena.execution.planning.request import RunRequest
 from memarena.log.records import BackendDescribed, Cell, GatewayCall, IngestDone, QuestionAsked, RunStarted
 from memarena.log.store import read_records
-from memarena.readers.scripted import NullReader
 from memarena_answering import control_text
 
-from tests.backends.scripted_server import EMBEDDER, EXTRACTOR
 from tests.memobase.double import TOKEN, Double, Models
 from tests.memobase.scripted_models import scripted_models
+from tests.support.model_server import EMBEDDER, EXTRACTOR, ModelServer
 
 from .harnessing import EXAMPLE
 
@@ -69,10 +68,10 @@ def play(name: str, out: Path, monkeypatch: pytest.MonkeyPatch) -> Played:
             more, embedded = memobase(stack, monkeypatch)
             settings |= more
         elif "BM25_VECTORS" in str(configuration.run):
-            embedder = stack.enter_context(NullReader(model="bge-m3"))
+            embedder = stack.enter_context(ModelServer(model="bge-m3"))
             settings["embedder"] = embedder.base_url
         if "reranker" in configuration.needs:
-            reranker = stack.enter_context(NullReader(model="reranker"))
+            reranker = stack.enter_context(ModelServer(model="reranker"))
             settings["reranker"] = reranker.base_url
         config, named = settled(RunFlags(name=name, settings=settings))
         request = RunRequest(out=out, config=config, configuration=named, cell_token=CELL_TOKEN)

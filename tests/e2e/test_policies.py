@@ -17,7 +17,6 @@ from memarena.evaluation import evaluate
 from memarena.execution.engine import execute
 from memarena.execution.planning.config import parse_config
 from memarena.execution.planning.request import RunRequest
-from memarena.readers.scripted import NullReader, Script
 from memarena.report.document import report_document
 from memarena.report.render.markdown import to_markdown
 from memarena.report.report_input import ReportInput
@@ -30,6 +29,9 @@ from memarena_dataset.model import Family, Instance
 from memarena_masim.config import WorldConfig
 from memarena_masim.output.generate import generate
 from pydantic import JsonValue
+
+from tests.support.model_script import Script
+from tests.support.model_server import ModelServer
 
 SEEDS = ("s2", "s3", "s4")
 TRUST = (Family.CONFABULATION, Family.PERMISSION)
@@ -71,7 +73,7 @@ def instances(world: Path) -> tuple[Instance, ...]:
         return data.instances
 
 
-def reader(world: Path, policy: Policy) -> NullReader:
+def reader(world: Path, policy: Policy) -> ModelServer:
     """A model server that follows a policy. It alone knows the facts, by the words of the question."""
     facts = {i.query: i.gold.fact for i in instances(world) if isinstance(i.gold, PermissionGold)}
 
@@ -86,7 +88,7 @@ def reader(world: Path, policy: Policy) -> NullReader:
         answer = policy(parts, facts.get(parts.question, ""), seed if isinstance(seed, int) else 0)
         return Script(tokens=(json.dumps({"answer": answer, "reason": "policy"}),))
 
-    return NullReader(reply)
+    return ModelServer(reply)
 
 
 def play(world: Path, out: Path, policy: Policy, seeds: Sequence[str]) -> ScoredRun:

@@ -4,35 +4,35 @@ silence. Each case is one run of bm25 over three questions of the example data."
 
 from __future__ import annotations
 
+import gzip
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import web
 from memarena.log.records import GatewayCall, QuestionAsked
 from memarena.log.store import LogError, read_records
 
-from tests.readers.habits import (
+from tests.support.model_script import (
     ANSWER,
     DONE,
-    MODEL,
+    Answer,
     Body,
-    Chat,
-    Habit,
-    HabitServer,
+    Reply,
+    Script,
     chunk,
     first_then,
     good,
-    gzipped,
     refuses,
     says,
     usage,
     words_of,
 )
+from tests.support.model_server import ModelServer, Route
 
 from .harnessing import EXAMPLE, asked, here
 
+MODEL = "some-model"
 QUESTIONS = 3
 PROBES = 2
 VLLM = "This model's maximum context length is 2048 tokens. However, you requested 2500 tokens (2100 in the messages)."
@@ -51,14 +51,24 @@ def openai(message: str, **more: object) -> dict[str, object]:
     return {"error": {"message": message, "type": "invalid_request_error", **more}}
 
 
-def later(bad: Chat) -> Chat:
+def listed(**more: object) -> dict[str, object]:
+    return {"data": [{"id": MODEL, **more}]}
+
+
+def gzipped(body: Body) -> Script:
+    """A body that unfolds to 64 MB."""
+    headers = {"Content-Encoding": "gzip", "Content-Type": "text/event-stream"}
+    return Script(body=gzip.compress(b"data: " + b" " * (64 << 20)), headers=headers)
+
+
+def later(bad: Reply) -> Reply:
     """Bad from the first question on: the probes pass."""
     return first_then(PROBES, good, bad)
 
 
 @dataclass(frozen=True)
 class Case:
-    habit: Habit
+    chat: Reply
     code: int
     words: str
     """On standard error where the run ends early or warns, else in the cause of each question."""
@@ -66,81 +76,83 @@ class Case:
     """Of the questions that were asked; empty where none was."""
     non_answer: str = ""
     flags: tuple[str, ...] = ()
+    models: Route = None
+    """What the list of models answers; None: as usual."""
 
 
 NONE: frozenset[str] = frozenset()
 ANSWERED = frozenset({"answered"})
 CASES: dict[str, Case] = {
     # ---- the context is too long
-    "context 400 of vLLM at once": Case(Habit(refuses(400, openai(VLLM), lambda b: words_of(b) > 900)), 3, "--reader-window 2048", NONE),
-    "context 400 of llama.cpp later": Case(Habit(later(refuses(400, LLAMA))), 3, "--reader-window 1024"),
-    "413 of a proxy later": Case(Habit(later(refuses(413, "<html>413 Request Entity Too Large</html>"))), 3, "--reader-window"),
+    "context 400 of vLLM at once": Case(refuses(400, openai(VLLM), lambda b: words_of(b) > 900), 3, "--reader-window 2048", NONE),
+    "context 400 of llama.cpp later": Case(later(refuses(400, LLAMA)), 3, "--reader-window 1024"),
+    "413 of a proxy later": Case(later(refuses(413, "<html>413 Request Entity Too Large</html>")), 3, "--reader-window"),
     "prompts cut without a word": Case(
-        Habit(lambda s, b, r: [chunk({"content": ANSWER}), chunk({}, "stop"), usage(min(300, words_of(b) * 2)), DONE]),
+        lambda b: Script(events=[chunk({"content": ANSWER}), chunk({}, "stop"), usage(min(300, words_of(b) * 2)), DONE]),
         3, "it cuts what is too long (state the window with --reader-window 300", NONE,
     ),
     "prompts cut from the first question on": Case(
-        Habit(later(says(chunk({"content": ANSWER}), chunk({}, "stop"), usage(40), DONE))), 3, "read 40 tokens of a prompt of"
+        later(says(chunk({"content": ANSWER}), chunk({}, "stop"), usage(40), DONE)), 3, "read 40 tokens of a prompt of"
     ),
     # ---- what is refused
     "system role refused": Case(
-        Habit(refuses(400, openai("System role not supported"), lambda b: b["messages"][0]["role"] == "system")),
+        refuses(400, openai("System role not supported"), lambda b: b["messages"][0]["role"] == "system"),
         3, "--no-system-role", NONE,
     ),
     "parameter refused": Case(
-        Habit(refuses(400, openai("Unsupported parameter: 'seed'", param="seed"), lambda b: "seed" in b)),
+        refuses(400, openai("Unsupported parameter: 'seed'", param="seed"), lambda b: "seed" in b),
         3, "--reader-drop seed leaves it out", NONE,
     ),
     "limit of a reply by another name": Case(
-        Habit(refuses(400, openai("Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."), lambda b: "max_tokens" in b)),
+        refuses(400, openai("Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."), lambda b: "max_tokens" in b),
         3, "--reader-drop max_tokens leaves it out", NONE,
     ),
     "parameter dropped": Case(
-        Habit(refuses(400, openai("Unsupported parameter: 'seed'", param="seed"), lambda b: "seed" in b or b.get("top_k") != 1)),
+        refuses(400, openai("Unsupported parameter: 'seed'", param="seed"), lambda b: "seed" in b or b.get("top_k") != 1),
         0, "", ANSWERED, flags=("--reader-drop", "seed", "--reader-param", "top_k=1"),
     ),
-    "filtered with 400": Case(Habit(later(refuses(400, openai("flagged", code="content_filter")))), 3, "flagged"),
+    "filtered with 400": Case(later(refuses(400, openai("flagged", code="content_filter"))), 3, "flagged"),
     # ---- errors inside a reply of status 200
-    "error object in the stream": Case(Habit(later(says(chunk({"content": "Tu"}), b'data: {"error": {"message": "out of memory"}}\n\n', DONE))), 3, "out of memory"),
-    "JSON error under 200": Case(Habit(later(lambda s, b, r: web.json_response(openai("no GPU left")))), 3, "no GPU left"),
-    "finish reason abort": Case(Habit(later(says(chunk({"content": "Tu"}), chunk({}, "abort"), DONE))), 3, "finish_reason abort"),
+    "error object in the stream": Case(later(says(chunk({"content": "Tu"}), b'data: {"error": {"message": "out of memory"}}\n\n', DONE)), 3, "out of memory"),
+    "JSON error under 200": Case(later(lambda b: Script(body=openai("no GPU left"))), 3, "no GPU left"),
+    "finish reason abort": Case(later(says(chunk({"content": "Tu"}), chunk({}, "abort"), DONE)), 3, "finish_reason abort"),
     # ---- another form
     "content as parts": Case(
-        Habit(says(chunk({"content": [{"type": "thinking", "thinking": [{"text": "hm"}]}]}), chunk({"content": [None, {"type": "text", "text": ANSWER}]}, "stop"), DONE)),
+        says(chunk({"content": [{"type": "thinking", "thinking": [{"text": "hm"}]}]}), chunk({"content": [None, {"type": "text", "text": ANSWER}]}, "stop"), DONE),
         0, "", ANSWERED,
     ),
     # ---- no answers
     "all spent on reasoning": Case(
-        Habit(says(chunk({"reasoning_content": "Let me think"}), chunk({}, "length"), DONE)),
+        says(chunk({"reasoning_content": "Let me think"}), chunk({}, "length"), DONE),
         0, "3 of 3 answers: 3 spent on reasoning", ANSWERED, "reasoning",
     ),
-    "stop without a text": Case(Habit(later(says(chunk({}, "stop"), DONE))), 0, "3 empty", ANSWERED, "empty"),
-    "filtered": Case(Habit(later(says(chunk({"content": ""}, "content_filter"), DONE))), 0, "held back by the server's filter", ANSWERED, "filtered"),
-    "cut by length": Case(Habit(later(says(chunk({"content": '{"answer": "Tues'}, "length"), DONE))), 0, "3 cut off", ANSWERED, "cut"),
+    "stop without a text": Case(later(says(chunk({}, "stop"), DONE)), 0, "3 empty", ANSWERED, "empty"),
+    "filtered": Case(later(says(chunk({"content": ""}, "content_filter"), DONE)), 0, "held back by the server's filter", ANSWERED, "filtered"),
+    "cut by length": Case(later(says(chunk({"content": '{"answer": "Tues'}, "length"), DONE)), 0, "3 cut off", ANSWERED, "cut"),
     # ---- the list of models
-    "no list of models": Case(Habit(models=(404, {})), 0, "is taken as named", ANSWERED, flags=("--model", MODEL)),
-    "no list and no name": Case(Habit(models=(404, {})), 2, "say which with --model", NONE),
-    "a list under another name": Case(Habit(models=(200, {"data": [{"id": "other"}]})), 0, "does not name some-model", ANSWERED, flags=("--model", MODEL)),
+    "no list of models": Case(good, 0, "is taken as named", ANSWERED, flags=("--model", MODEL), models=Script(status=404)),
+    "no list and no name": Case(good, 2, "say which with --model", NONE, models=Script(status=404)),
+    "a list under another name": Case(good, 0, "does not name some-model", ANSWERED, flags=("--model", MODEL), models=listed(id="other")),
     "a window in the list": Case(
-        Habit(refuses(400, openai(VLLM), lambda b: words_of(b) > 1500), (200, {"data": [{"id": MODEL, "max_model_len": 2048}]})), 0, "", ANSWERED,
+        refuses(400, openai(VLLM), lambda b: words_of(b) > 1500), 0, "", ANSWERED, models=listed(max_model_len=2048),
     ),
-    "loading at the start": Case(Habit(models=(200, lambda s: (503, openai("Loading model")) if len(s.seen) < 2 else (200, {"data": [{"id": MODEL}]}))), 0, "", ANSWERED),
+    "loading at the start": Case(good, 0, "", ANSWERED, models=first_then(2, refuses(503, openai("Loading model")), lambda b: Script(body=listed()))),
     # ---- patience
-    "429 with seconds": Case(Habit(first_then(3, refuses(429, openai("slow down"), retry_after="0.2"))), 0, "", ANSWERED),
+    "429 with seconds": Case(first_then(3, refuses(429, openai("slow down"), retry_after="0.2")), 0, "", ANSWERED),
     "429 for good": Case(
-        Habit(later(refuses(429, openai("quota spent"), retry_after="3600"))), 3, "quota spent (--reader-requests-per-minute"
+        later(refuses(429, openai("quota spent"), retry_after="3600")), 3, "quota spent (--reader-requests-per-minute"
     ),
     # ---- attackers
-    "a redirect": Case(Habit(redirect="http://127.0.0.1:9/v1/models"), 2, "not followed", NONE),
-    "a bomb": Case(Habit(later(gzipped)), 3, "a body in gzip, which was not asked for"),
-    "a reader that never stops": Case(Habit(later(says(chunk({"content": "word " * 2000}), lambda: chunk({"content": "word " * 100})))), 3, "does not stop"),
-    "a line without end": Case(Habit(later(says(b"data: ", lambda: b"x" * 65536))), 3, "an event of more than"),
+    "a redirect": Case(good, 2, "not followed", NONE, models=Script(status=302, headers={"Location": "http://127.0.0.1:9/v1/models"})),
+    "a bomb": Case(later(gzipped), 3, "a body in gzip, which was not asked for"),
+    "a reader that never stops": Case(later(says(chunk({"content": "word " * 2000}), lambda: chunk({"content": "word " * 100}))), 3, "does not stop"),
+    "a line without end": Case(later(says(b"data: ", lambda: b"x" * 65536)), 3, "an event of more than"),
 }  # fmt: skip
 
 
-def run(server: HabitServer, out: Path, *flags: str, limit: int = QUESTIONS) -> Any:
+def run(server: ModelServer, out: Path, *flags: str, limit: int = QUESTIONS) -> Any:
     usual = ("--dataset", EXAMPLE, "--backend", "bm25", "--limit", str(limit), "--floor-samples", "0")
-    return here("run", *usual, "--meter", "none", "--reader", server.url, "--out", out, *flags)
+    return here("run", *usual, "--meter", "none", "--reader", server.base_url, "--out", out, *flags)
 
 
 def attempts(out: Path) -> list[QuestionAsked]:
@@ -153,7 +165,8 @@ def attempts(out: Path) -> list[QuestionAsked]:
 @pytest.mark.parametrize("name", CASES)
 def test_a_run_against_a_server_with_a_habit(name: str, tmp_path: Path) -> None:
     case = CASES[name]
-    with HabitServer(case.habit) as server:
+    routes = {} if case.models is None else {"/v1/models": case.models}
+    with ModelServer(case.chat, model=MODEL, routes=routes) as server:
         done = run(server, tmp_path / "run", *case.flags)
     assert "Traceback" not in done.stderr + done.stdout
     assert done.returncode == case.code, done.stderr
@@ -178,16 +191,16 @@ def test_what_failed_for_the_readers_sake_is_asked_again_and_only_that(tmp_path:
     out = tmp_path / "run"
     unfit: list[Any] = []
 
-    def bad(server: HabitServer, body: Body, request: web.BaseRequest) -> Any:
-        if server.chats == PROBES + 1:
+    def bad(body: Body) -> Answer:
+        if body.number == PROBES:
             unfit.append(body["messages"])
-        return refuses(400, LLAMA, lambda asked: asked["messages"] in unfit)(server, body, request)
+        return refuses(400, LLAMA, lambda asked: asked["messages"] in unfit)(body)
 
-    with HabitServer(Habit(bad)) as server:
+    with ModelServer(bad) as server:
         first = run(server, out)
         before = {r.instance_id for r in asked(out) if r.status == "answered"}
         assert (first.returncode, len(before)) == (3, QUESTIONS - 1), first.stderr
-        server.habit = Habit()
+        server.script = good
         again = here("run", "--out", out, "--resume")
     assert again.returncode == 0, again.stderr
     answered = [r.instance_id for r in asked(out) if r.status == "answered"]
@@ -197,11 +210,11 @@ def test_what_failed_for_the_readers_sake_is_asked_again_and_only_that(tmp_path:
 def test_a_reader_that_fails_every_question_ends_the_run_early(tmp_path: Path) -> None:
     """The probe passes each time, the questions do not."""
 
-    def bad(server: HabitServer, body: Body, request: web.BaseRequest) -> Any:
-        probing = "greeting" in body["messages"][-1]["content"] or server.chats <= PROBES
-        return good(server, body, request) if probing else [DONE]
+    def bad(body: Body) -> Answer:
+        probing = "greeting" in body["messages"][-1]["content"] or body.number < PROBES
+        return good(body) if probing else Script(events=[DONE])
 
-    with HabitServer(Habit(bad)) as server:
+    with ModelServer(bad) as server:
         done = run(server, tmp_path / "run", limit=20)
     assert done.returncode == 3
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
@@ -212,7 +225,7 @@ def test_a_reader_that_fails_every_question_ends_the_run_early(tmp_path: Path) -
 def test_waiting_for_a_busy_server_is_part_of_no_time(tmp_path: Path) -> None:
     """Every request is told to come again in 0.4 s; the answers take a few milliseconds."""
     busy = refuses(429, openai("slow down"), retry_after="0.4")
-    with HabitServer(Habit(lambda s, b, r: (busy if s.chats % 2 else good)(s, b, r))) as server:
+    with ModelServer(lambda body: (good if body.number % 2 else busy)(body)) as server:
         done = run(server, tmp_path / "run")
     assert done.returncode == 0, done.stderr
     for record in asked(tmp_path / "run"):
@@ -230,7 +243,7 @@ def test_thinking_is_timed_apart_wherever_it_comes(tmp_path: Path) -> None:
         ([chunk({"reasoning_content": "hm"})], [chunk({"content": "<think>hm"}), chunk({"content": "</think>"})])
     ):
         out = tmp_path / f"run{number}"
-        with HabitServer(Habit(says(*opening, *closing))) as server:
+        with ModelServer(says(*opening, *closing)) as server:
             assert run(server, out).returncode == 0
         for record in asked(out):
             assert record.answer is not None
@@ -249,9 +262,9 @@ def test_thinking_is_timed_apart_wherever_it_comes(tmp_path: Path) -> None:
         (says(chunk({"content": "Hello"}, "stop"), usage(300), DONE), 1, ["not fit for a run", "it cuts what is too long"]),
     ],
 )  # fmt: skip
-def test_a_reader_can_be_checked_without_a_run(chat: Chat, code: int, words: list[str]) -> None:
-    with HabitServer(Habit(chat)) as server:
-        done = here("reader", "check", server.url)
+def test_a_reader_can_be_checked_without_a_run(chat: Reply, code: int, words: list[str]) -> None:
+    with ModelServer(chat) as server:
+        done = here("reader", "check", server.base_url)
     assert done.returncode == code, done.stderr
     for each in words:
         assert each in done.stdout + done.stderr

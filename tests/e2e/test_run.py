@@ -13,7 +13,9 @@ from memarena.execution.planning.config import parse_config
 from memarena.execution.planning.request import RunRequest
 from memarena.log.records import BackendDescribed, RunEnded
 from memarena.log.store import LogFullError, LogWriter, log_path, read_records
-from memarena.readers.scripted import NullReader, Script
+
+from tests.support.model_script import Script
+from tests.support.model_server import ModelServer
 
 from .harnessing import (
     EXAMPLE,
@@ -320,11 +322,11 @@ def test_a_reader_that_fails_is_never_the_backends_fault(tmp_path: Path) -> None
 
     def script(body: object) -> Script:
         if broken and "spaniel" in str(body):
-            return Script(fault="status", status=500, message="out of memory")
+            return Script(status=500, message="out of memory")
         return Script()
 
     out = tmp_path / "run"
-    with NullReader(script) as reader:
+    with ModelServer(script) as reader:
         values = {
             "dataset": EXAMPLE,
             "backends": ["bm25"],
@@ -355,10 +357,10 @@ def test_a_reader_that_hangs_past_the_deadline_is_not_the_backends_fault(tmp_pat
     """The backend's Answer runs out of time only because the model's server says nothing."""
 
     def script(body: object) -> Script:
-        return Script() if "greeting" in str(body) else Script(first_token_delay_s=10)
+        return Script() if "greeting" in str(body) else Script(delay_s=10)
 
     out = tmp_path / "run"
-    with NullReader(script) as reader:
+    with ModelServer(script) as reader:
         values = {
             "dataset": EXAMPLE,
             "backends": ["bm25"],

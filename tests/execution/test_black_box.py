@@ -17,11 +17,13 @@ from memarena.execution.planning.config import BudgetConfig, ReaderConfig, RunCo
 from memarena.execution.planning.request import RunRequest
 from memarena.log.records import AnyRecord, GatewayCall, IngestDone
 from memarena.log.store import read_records
-from memarena.readers.scripted import NullReader, Script
 from memarena.report.rows import rows_of
 from memarena.report.tables.ingest import ingest_table
 from memarena_proto import memory_backend_pb2 as pb
 from pydantic import JsonValue
+
+from tests.support.model_script import Script
+from tests.support.model_server import ModelServer
 
 from .capture import CapturingBackend
 
@@ -64,7 +66,7 @@ class Vendor(CapturingBackend):
                 self.refused += 1
 
 
-def run(out: Path, vendor: Vendor, reader: NullReader, **more: object) -> list[AnyRecord]:
+def run(out: Path, vendor: Vendor, reader: ModelServer, **more: object) -> list[AnyRecord]:
     config = RunConfig(
         dataset=EXAMPLE,
         backends=(f"vendor={vendor.address}",),
@@ -78,19 +80,19 @@ def run(out: Path, vendor: Vendor, reader: NullReader, **more: object) -> list[A
 
 
 @pytest.fixture
-def reader() -> Iterator[NullReader]:
+def reader() -> Iterator[ModelServer]:
     """A model that reports 100 prompt tokens for what the vendor asks, and 3 of answer, 20 ms before the first."""
 
     def script(body: Mapping[str, JsonValue]) -> Script:
         of_vendor = any(f"{purpose}: " in str(body.get("messages")) for purpose in PURPOSES)
         tokens = 100 if of_vendor else None
-        return Script(tokens=("a", "b", "c"), prompt_tokens=tokens, first_token_delay_s=DELAY_S)
+        return Script(tokens=("a", "b", "c"), prompt_tokens=tokens, delay_s=DELAY_S)
 
-    with NullReader(script) as server:
+    with ModelServer(script) as server:
         yield server
 
 
-def test_calls_tokens_and_time_are_in_its_ingest_cost(tmp_path: Path, reader: NullReader) -> None:
+def test_calls_tokens_and_time_are_in_its_ingest_cost(tmp_path: Path, reader: ModelServer) -> None:
     with Vendor() as vendor:
         records = run(tmp_path / "run", vendor, reader)
     days = [record for record in records if isinstance(record, IngestDone)]
@@ -110,7 +112,7 @@ def test_calls_tokens_and_time_are_in_its_ingest_cost(tmp_path: Path, reader: Nu
     assert DELAY_S * len(calls) <= cost.model_seconds <= cost.seconds
 
 
-def test_the_report_shows_it(tmp_path: Path, reader: NullReader) -> None:
+def test_the_report_shows_it(tmp_path: Path, reader: ModelServer) -> None:
     with Vendor() as vendor:
         run(tmp_path / "run", vendor, reader)
     section = ingest_table(rows_of([report_run(tmp_path / "run")]))
@@ -123,7 +125,7 @@ def test_the_report_shows_it(tmp_path: Path, reader: NullReader) -> None:
     assert float(shown["models s"]) >= DELAY_S * calls * 0.99
 
 
-def test_a_spent_budget_is_told_and_counted(tmp_path: Path, reader: NullReader) -> None:
+def test_a_spent_budget_is_told_and_counted(tmp_path: Path, reader: ModelServer) -> None:
     with Vendor() as vendor:
         records = run(tmp_path / "run", vendor, reader, budgets={"ingest": BudgetConfig(calls=1)})
         refused = vendor.refused
@@ -137,7 +139,7 @@ def test_a_spent_budget_is_told_and_counted(tmp_path: Path, reader: NullReader) 
     assert row.budget_refusals == refused
 
 
-def test_a_cache_saves_the_model_and_leaves_no_time_anywhere(tmp_path: Path, reader: NullReader) -> None:
+def test_a_cache_saves_the_model_and_leaves_no_time_anywhere(tmp_path: Path, reader: ModelServer) -> None:
     """The second run asks the model nothing, counts the same tokens, and tells no latency, rate or joule."""
     with Vendor() as vendor:
         run(tmp_path / "one", vendor, reader, cache=tmp_path / "cache", meters=("procfs",))

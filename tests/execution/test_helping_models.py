@@ -10,13 +10,14 @@ from memarena.execution.planning.config import HelperConfig, ReaderConfig, RunCo
 from memarena.execution.planning.request import RunRequest
 from memarena.log.records import AnyRecord, GatewayCall, RunStarted
 from memarena.log.store import read_records
-from memarena.readers.scripted import NullReader
+
+from tests.support.model_server import ModelServer
 
 EXAMPLE = Path(__file__).parent.parent / "data" / "example"
 
 
 def test_calls_of_an_embedder_are_metered_by_phase(tmp_path: Path) -> None:
-    with NullReader(model="nomic-embed-text") as server:
+    with ModelServer(model="nomic-embed-text") as server:
         config = RunConfig(
             dataset=EXAMPLE,
             backends=("memsearch",),

@@ -16,8 +16,10 @@ from memarena.execution.planning.config import RunConfig, parse_config
 from memarena.execution.planning.request import RunRequest
 from memarena.log.records import IngestDone, NamespaceOpened, Problem, QuestionAsked
 from memarena.log.store import LogWriter, read_records
-from memarena.readers.scripted import NullReader, Script
 from memarena_proto import memory_backend_pb2 as pb
+
+from tests.support.model_script import Script
+from tests.support.model_server import ModelServer
 
 from .capture import CapturingBackend
 
@@ -127,9 +129,9 @@ def test_a_model_server_that_fails_for_a_moment_costs_a_day_nothing(tmp_path: Pa
     failures = iter([True])
 
     def script(body: object) -> Script:
-        return Script(fault="status", status=500) if EXTRACT in str(body) and next(failures, False) else Script()
+        return Script(status=500) if EXTRACT in str(body) and next(failures, False) else Script()
 
-    with ExtractingBackend() as backend, NullReader(script) as reader:
+    with ExtractingBackend() as backend, ModelServer(script) as reader:
         outcome = execute(RunRequest(out=tmp_path / "run", config=config(backend, reader.base_url)))
     assert outcome.reason == "completed"
     assert {r.status for r in asked(tmp_path / "run")} == {"answered"}
@@ -145,10 +147,10 @@ def test_a_day_that_came_in_although_a_model_failed_comes_in_again_unless_it_was
 
     def script(body: object) -> Script:
         second = EXTRACT in str(body) and next(calls) == 1
-        return Script(fault="status", status=500) if second else Script()
+        return Script(status=500) if second else Script()
 
     out = tmp_path / "run"
-    with CarelessBackend(patient=patient) as backend, NullReader(script) as reader:
+    with CarelessBackend(patient=patient) as backend, ModelServer(script) as reader:
         outcome = execute(RunRequest(out=out, config=config(backend, reader.base_url)))
     assert outcome.reason == "completed"
     assert {r.status for r in asked(out)} == {"answered"}
@@ -160,12 +162,12 @@ def test_a_day_that_came_in_although_a_model_failed_comes_in_again_unless_it_was
 
 def test_a_model_that_fails_whenever_a_day_comes_in_ends_the_run(tmp_path: Path) -> None:
     def script(body: object) -> Script:
-        return Script(fault="status", status=500) if EXTRACT in str(body) else Script()
+        return Script(status=500) if EXTRACT in str(body) else Script()
 
     out = tmp_path / "run"
     with (
         CarelessBackend(patient=False) as backend,
-        NullReader(script) as reader,
+        ModelServer(script) as reader,
         pytest.raises(InfraError, match="day 0 came in although model"),
     ):
         execute(RunRequest(out=out, config=config(backend, reader.base_url)))
@@ -177,10 +179,10 @@ def test_a_model_server_that_keeps_failing_ends_the_run_and_blames_nobody(tmp_pa
     broken = True
 
     def script(body: object) -> Script:
-        return Script(fault="status", status=500) if broken and EXTRACT in str(body) else Script()
+        return Script(status=500) if broken and EXTRACT in str(body) else Script()
 
     out = tmp_path / "run"
-    with ExtractingBackend() as backend, NullReader(script) as reader:
+    with ExtractingBackend() as backend, ModelServer(script) as reader:
         with pytest.raises(InfraError, match=r"reader .* failed while day 0"):
             execute(RunRequest(out=out, config=config(backend, reader.base_url)))
         assert not asked(out)
@@ -196,7 +198,7 @@ def test_an_open_question_is_not_asked_of_a_backend_that_is_further_than_the_log
     broken = True
 
     def script(body: object) -> Script:
-        return Script(fault="status") if broken and "spaniel" in str(body) else Script()
+        return Script(status=500) if broken and "spaniel" in str(body) else Script()
 
     append = LogWriter.append
 
@@ -206,7 +208,7 @@ def test_an_open_question_is_not_asked_of_a_backend_that_is_further_than_the_log
         append(log, *records)  # type: ignore[arg-type]
 
     out = tmp_path / "run"
-    with NullReader(script) as reader:
+    with ModelServer(script) as reader:
         values = {
             "dataset": EXAMPLE,
             "backends": ["bm25"],

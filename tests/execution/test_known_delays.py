@@ -14,9 +14,11 @@ from memarena.client.backend import BackendClient, Deadlines
 from memarena.client.errors import BackendCallError
 from memarena.gateway import CallContext, Gateway, Upstream
 from memarena.log.records import GatewayCall
-from memarena.readers.scripted import NullReader, Script
 from memarena_answering import Asker, Completion, ContextItem, ReaderClient, ReadingPlan, build_prompt, count_by_bytes
 from memarena_proto import memory_backend_pb2 as pb
+
+from tests.support.model_script import Script
+from tests.support.model_server import ModelServer
 
 BENCH = Path(__file__).parents[2] / "bench"
 NOW = "2025-01-01T00:00:00Z"
@@ -95,7 +97,7 @@ def test_a_first_token_comes_through_the_gateway_no_sooner_than_set(serving: Ser
 
 
 def test_the_scripted_reader_says_what_the_null_reader_does(serving: Serving) -> None:
-    with serving("_scripted_reader", 0.0) as address, NullReader() as null:
+    with serving("_scripted_reader", 0.0) as address, ModelServer() as null:
         scripted = Upstream(model="scripted", base_url=f"http://{address}/v1", upstream_model="scripted")
         with Gateway([scripted, null.upstream(name="null")], lambda call: None) as gateway:
             one, other = completion(gateway, "scripted"), completion(gateway, "null")

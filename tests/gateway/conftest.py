@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from memarena.gateway import CallContext, Gateway
 from memarena.log.records import GatewayCall
-from memarena.readers.scripted import NullReader
+
+from tests.support.model_server import ModelServer
 
 
 @dataclass
@@ -40,7 +41,7 @@ class Reply:
 class Harness:
     """A reader, a gateway before it, and what the gateway has recorded."""
 
-    reader: NullReader
+    reader: ModelServer
     gateway: Gateway
     records: list[GatewayCall] = field(default_factory=list)
 
@@ -84,9 +85,8 @@ def make_harness() -> Iterator[Callable[..., Harness]]:
     """Builds a running harness; ``reader`` and gateway options can be given."""
     running: list[Harness] = []
 
-    def make(reader: NullReader | None = None, **options: Any) -> Harness:
-        reader = reader or NullReader()
-        reader.start()
+    def make(reader: ModelServer | None = None, **options: Any) -> Harness:
+        reader = reader or ModelServer()
         records: list[GatewayCall] = []
         upstreams = options.pop("upstreams", None) or [reader.upstream()]
         gateway = Gateway(upstreams, options.pop("record", records.append), **options)

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from memarena.gateway import Budget, CallContext
-from memarena.readers.scripted import NullReader, Script
+
+from tests.support.model_script import Script
+from tests.support.model_server import ModelServer
 
 if TYPE_CHECKING:
     from tests.gateway.conftest import Harness
@@ -46,7 +48,7 @@ def test_each_rpc_has_a_budget_of_its_own_and_other_phases_have_none(make_harnes
 def test_the_call_that_goes_over_the_tokens_is_served_and_the_next_is_not(make_harness: Make) -> None:
     """How many tokens a call takes is known only when it is over."""
     script = Script(tokens=("a", "b", "c"), prompt_tokens=40)
-    harness = make_harness(NullReader(script), budgets={"search": Budget(tokens=80)})
+    harness = make_harness(ModelServer(script), budgets={"search": Budget(tokens=80)})
     token = harness.gateway.grant(CallContext("search"))
     replies = []
     for count in range(1, 4):
@@ -68,8 +70,7 @@ def test_counting_tokens_and_listing_models_cost_nothing(make_harness: Make) -> 
 
 @pytest.mark.parametrize("route", ["/v1/completions", "/v1/embeddings"])
 def test_every_route_that_asks_a_model_counts(make_harness: Make, route: str) -> None:
-    reader = NullReader()
-    reader.start()
+    reader = ModelServer()
     upstream = reader.upstream(role="embedder") if route.endswith("embeddings") else reader.upstream()
     harness = make_harness(reader, upstreams=[upstream], budgets={"ingest": Budget(calls=1)})
     token = harness.gateway.grant(CallContext("ingest"))
@@ -79,7 +80,7 @@ def test_every_route_that_asks_a_model_counts(make_harness: Make, route: str) ->
 
 def test_tokens_that_nobody_tells_count_as_many_as_they_can_be(make_harness: Make) -> None:
     """A token is a byte at least: hanging up before the usage, or a server that tells none, makes no budget endless."""
-    reader = NullReader(Script(tokens=("abc", "defg"), reports_usage=False))
+    reader = ModelServer(Script(tokens=("abc", "defg"), reports_usage=False))
     harness = make_harness(reader, budgets={"search": Budget(tokens=1)})
     token = harness.gateway.grant(CallContext("search"))
     assert harness.chat(token).status == 200
@@ -91,7 +92,7 @@ def test_tokens_that_nobody_tells_count_as_many_as_they_can_be(make_harness: Mak
 
 
 def test_a_server_that_fails_spends_nothing_of_the_budget(make_harness: Make) -> None:
-    reader = NullReader(Script(fault="status", status=500))
+    reader = ModelServer(Script(status=500))
     harness = make_harness(reader, budgets={"search": Budget(tokens=1)})
     token = harness.gateway.grant(CallContext("search"))
     assert [harness.chat(token).status for _ in range(2)] == [502, 502]

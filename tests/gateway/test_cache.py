@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from memarena.gateway import CallContext, GatewayError
-from memarena.readers.scripted import NullReader, Script
+
+from tests.support.model_script import Script
+from tests.support.model_server import ModelServer
 
 if TYPE_CHECKING:
     from tests.gateway.conftest import Harness
@@ -45,8 +47,7 @@ def test_whatever_decides_a_reply_is_in_its_key(make_harness: Make, tmp_path: Pa
 
 
 def test_other_weights_of_the_same_name_are_another_model(make_harness: Make, tmp_path: Path) -> None:
-    reader = NullReader()
-    reader.start()
+    reader = ModelServer()
     for identity in ("a", "b", "a"):
         upstream = dataclasses.replace(reader.upstream(), identity=identity)
         make_harness(reader, upstreams=[upstream], cache_dir=tmp_path).one_chat()
@@ -62,7 +63,7 @@ def test_the_order_of_fields_does_not_matter(make_harness: Make, tmp_path: Path)
 
 @pytest.mark.parametrize("fault", ["status", "malformed", "break", "error_event"])
 def test_a_failure_is_never_kept(make_harness: Make, tmp_path: Path, fault: str) -> None:
-    harness = make_harness(NullReader(Script(fault=fault)), cache_dir=tmp_path)  # type: ignore[arg-type]
+    harness = make_harness(ModelServer(Script(fault=fault)), cache_dir=tmp_path)  # type: ignore[arg-type]
     harness.one_chat(stream=fault not in ("status", "malformed"))
     harness.reader.script = Script()
     reply, record = harness.one_chat(stream=fault not in ("status", "malformed"))

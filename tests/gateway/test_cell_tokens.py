@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from memarena.gateway import CallContext, GatewayError
-from memarena.readers.scripted import Script
+
+from tests.support.model_script import Script
 
 if TYPE_CHECKING:
     from tests.gateway.conftest import Harness
@@ -62,7 +63,7 @@ def test_models_have_fixed_names_for_a_server_that_cannot_know_them(harness: Har
 
 
 def test_an_rpc_begins_once_calls_made_before_it_have_ended(harness: Harness) -> None:
-    harness.reader.script = Script(first_token_delay_s=0.3)
+    harness.reader.script = Script(delay_s=0.3)
     harness.gateway.open_cell(TOKEN, "cell", {})
     early = threading.Thread(target=lambda: harness.chat(TOKEN))
     early.start()

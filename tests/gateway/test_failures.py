@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import http.client
 import json
 import socket
@@ -14,15 +13,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from aiohttp import web
 from memarena.execution.cells.context import hung
 from memarena.gateway import MAX_BODY_BYTES, CallContext, Gateway, GatewayError, Upstream
 from memarena.gateway.refusals import read_refusal
 from memarena.gateway.types import Role
 from memarena.log.records import GatewayCall
-from memarena.readers.scripted import Fault, NullReader, Script
-from memarena.readers.serving import ThreadedServer
 from pydantic import JsonValue
+
+from tests.support.model_script import DONE, Event, Fault, Script, chunk, usage
+from tests.support.model_server import ModelServer
 
 if TYPE_CHECKING:
     from tests.gateway.conftest import Harness
@@ -57,7 +56,7 @@ def open_chat(
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("status", [500, 503, 401, 403, 404, 429])
 def test_errors_that_no_caller_can_cause_are_ours(harness: Harness, status: int, stream: bool) -> None:
-    harness.reader.script = Script(fault="status", status=status, message="out of order")
+    harness.reader.script = Script(status=status, message="out of order")
     reply, record = harness.one_chat(stream=stream)
     assert reply.status == record.status == 502
     assert reply.json()["error"]["code"] == "upstream_failed"
@@ -85,7 +84,7 @@ def test_errors_that_no_caller_can_cause_are_ours(harness: Harness, status: int,
 def test_a_request_that_is_refused_is_the_servers_fault_where_every_reader_has_to_take_it(
     make_harness: Make, message: str, window: int, more: dict[str, object], ours: bool
 ) -> None:
-    reader = NullReader(Script(fault="status", status=400, message=message), window_tokens=window)
+    reader = ModelServer(Script(status=400, message=message), window_tokens=window)
     reply, record = make_harness(reader).one_chat(**more)
     assert reply.status == record.status == 400
     assert reply.json()["error"]["message"] == message
@@ -99,15 +98,14 @@ def test_a_request_that_is_refused_is_the_servers_fault_where_every_reader_has_t
 def test_an_embedder_or_reranker_that_refuses_plain_texts_is_no_fault_of_the_memory(
     make_harness: Make, role: Role, body: dict[str, object], status: int
 ) -> None:
-    reader = NullReader(Script(fault="status", status=status))
-    reader.start()
+    reader = ModelServer(Script(status=status))
     harness = make_harness(reader, upstreams=[reader.upstream(role=role)])
     route = "/v1/embeddings" if role == "embedder" else "/v1/rerank"
     for more, ours in (({}, True), ({"dimensions": 5}, status not in {400, 422})):
         token = harness.gateway.grant(CallContext("search", "cell", "instance", "ego", 3))
         harness.call(route, {"model": reader.model, **body, **more}, token)
         (record,) = harness.gateway.revoke(token)
-        assert (record.upstream_failed, "scripted failure" in record.error) == (ours, True), record
+        assert (record.upstream_failed, "as scripted" in record.error) == (ours, True), record
 
 
 @pytest.mark.parametrize(
@@ -144,7 +142,7 @@ def test_a_server_that_hangs_up_before_it_answers(harness: Harness, stream: bool
 
 
 def test_a_call_whose_turn_did_not_come_in_time_waited_for_the_server(make_harness: Make) -> None:
-    slow = make_harness(NullReader(Script(first_token_delay_s=30)))
+    slow = make_harness(ModelServer(Script(delay_s=30)))
     harness = make_harness(slow.reader, upstreams=[replace(slow.reader.upstream(), concurrency=1)])
     token = harness.gateway.grant(CallContext("answer"))
     first, second = (http.client.HTTPConnection("127.0.0.1", harness.port, timeout=10) for _ in range(2))
@@ -162,7 +160,7 @@ def test_a_call_whose_turn_did_not_come_in_time_waited_for_the_server(make_harne
 
 def test_a_server_that_takes_too_long(make_harness: Make) -> None:
     harness = make_harness(upstream_timeout_s=0.2)
-    harness.reader.script = Script(first_token_delay_s=30)
+    harness.reader.script = Script(delay_s=30)
     reply, record = harness.one_chat(stream=True)
     # The scripted server sends its headers only with the first token, so that nothing has been passed on yet.
     assert reply.status == record.status == 504
@@ -195,12 +193,8 @@ def test_a_stream_that_breaks_ends_with_an_error_event(make_harness: Make, fault
 def test_a_server_that_does_not_stream_when_asked_to(make_harness: Make) -> None:
     """A whole JSON reply to a streaming request would make TTFT meaningless."""
 
-    async def whole(request: web.BaseRequest) -> web.StreamResponse:
-        return web.json_response({"choices": []})
-
-    with ThreadedServer(whole, "answers-whole") as server:
-        upstream = Upstream("null-reader", f"http://127.0.0.1:{server.port}/v1", "m")
-        reply, record = make_harness(upstreams=[upstream]).one_chat(stream=True)
+    harness = make_harness(ModelServer(Script(body={"choices": []})))
+    reply, record = harness.one_chat(stream=True)
     assert reply.status == 502
     assert record.upstream_failed
     assert "application/json" in record.error
@@ -208,14 +202,8 @@ def test_a_server_that_does_not_stream_when_asked_to(make_harness: Make) -> None
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_reply_without_a_choice_is_the_servers_fault(make_harness: Make, stream: bool) -> None:
-    async def nothing(request: web.BaseRequest) -> web.StreamResponse:
-        if stream:
-            return web.Response(body=b"data: [DONE]\n\n", content_type="text/event-stream")
-        return web.json_response({"choices": []})
-
-    with ThreadedServer(nothing, "says-nothing") as server:
-        upstream = Upstream("null-reader", f"http://127.0.0.1:{server.port}/v1", "m")
-        reply, record = make_harness(upstreams=[upstream]).one_chat(stream=stream)
+    nothing = Script(events=[DONE]) if stream else Script(body={"choices": []})
+    reply, record = make_harness(ModelServer(nothing)).one_chat(stream=stream)
     assert reply.status == record.status == 502
     assert record.upstream_failed
 
@@ -240,7 +228,7 @@ def test_a_caller_that_goes_away_is_recorded_and_the_server_is_let_go(harness: H
 
 
 def test_a_caller_that_goes_away_before_the_first_token_is_a_499(harness: Harness) -> None:
-    harness.reader.script = Script(first_token_delay_s=30)
+    harness.reader.script = Script(delay_s=30)
     token = harness.gateway.grant(CallContext("answer"))
     connection = socket.create_connection(("127.0.0.1", harness.port))
     body = json.dumps({"model": harness.reader.model, "messages": [{"role": "user", "content": "?"}]}).encode()
@@ -257,31 +245,21 @@ def test_a_caller_that_hangs_up_after_the_last_event_had_its_whole_reply(make_ha
     """Clients close on [DONE]; a server may take its time to end the stream after it. A cache has the reply by then."""
     hung_up = threading.Event()
 
-    async def slow_to_end(request: web.BaseRequest) -> web.StreamResponse:
-        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
-        await response.prepare(request)
-        usage = {"prompt_tokens": 3, "completion_tokens": 1}
-        for event in (
-            {"choices": [{"delta": {"content": "yes"}, "finish_reason": "stop"}]},
-            {"choices": [], "usage": usage},
-        ):
-            await response.write(f"data: {json.dumps(event)}\n\n".encode())
-        await response.write(b"data: [DONE]\n\n")
-        await asyncio.to_thread(hung_up.wait, 10)
-        await asyncio.sleep(0.2)
-        return response
+    def end() -> bytes:
+        hung_up.wait(10)
+        time.sleep(0.2)
+        raise ConnectionResetError
 
-    with ThreadedServer(slow_to_end, "slow-to-end") as server:
-        upstream = Upstream("null-reader", f"http://127.0.0.1:{server.port}/v1", "m")
-        harness = make_harness(upstreams=[upstream], cache_dir=tmp_path)
-        token = harness.gateway.grant(CallContext("answer"))
-        connection, reply = open_chat(harness, token, until=b"[DONE]")
-        reply.close()
-        connection.close()
-        hung_up.set()
-        harness.recorded(1)
-        (record,) = harness.gateway.revoke(token)
-        again, cached = harness.one_chat(messages=[{"role": "user", "content": "?"}], stream=True)
+    events: list[Event] = [chunk({"content": "yes"}, "stop"), usage(3, 1), DONE, end]
+    harness = make_harness(ModelServer(Script(events=events)), cache_dir=tmp_path)
+    token = harness.gateway.grant(CallContext("answer"))
+    connection, reply = open_chat(harness, token, until=b"[DONE]")
+    reply.close()
+    connection.close()
+    hung_up.set()
+    harness.recorded(1)
+    (record,) = harness.gateway.revoke(token)
+    again, cached = harness.one_chat(messages=[{"role": "user", "content": "?"}], stream=True)
     assert (cached.from_cache, again.text()) == (True, "yes")
     assert (record.status, record.error, record.output) == (200, "", "yes")
     assert (record.prompt_tokens, record.completion_tokens) == (3, 1)
@@ -329,7 +307,7 @@ def test_calls_that_the_gateway_refuses_are_on_the_record(harness: Harness) -> N
         assert record.cell_id == ("cell" if used == token else None)
         assert not record.upstream_failed
         assert (record.received_to_forwarded_ns, record.done_ns) == (None, None)
-    assert harness.reader.received == (), "nothing that was refused reached the model"
+    assert harness.reader.received == [], "nothing that was refused reached the model"
     assert len(harness.gateway.revoke(token)) == len(cases) - 2
 
 
@@ -420,6 +398,6 @@ def test_a_gateway_listens_on_loopback_only_unless_told_otherwise(harness: Harne
 
 
 def test_the_null_reader_is_recorded_too(make_harness: Make) -> None:
-    harness = make_harness(NullReader(Script(tokens=("ok",))))
+    harness = make_harness(ModelServer(Script(tokens=("ok",))))
     _, record = harness.one_chat(stream=True)
     assert record.output == "ok"

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from memarena.gateway import CallContext, Gateway, GatewayError, Upstream
-from memarena.readers.scripted import NullReader, Script
+
+from tests.support.model_script import Script
+from tests.support.model_server import ModelServer
 
 if TYPE_CHECKING:
     from tests.gateway.conftest import Harness
@@ -43,7 +45,7 @@ def test_a_whole_completion_passes_unchanged_and_is_recorded(harness: Harness) -
 
 
 def test_a_stream_passes_and_its_moments_are_in_order(harness: Harness) -> None:
-    harness.reader.script = Script(first_token_delay_s=0.05, token_delay_s=0.01)
+    harness.reader.script = Script(delay_s=0.05, token_delay_s=0.01)
     reply, record = harness.one_chat(stream=True)
     assert reply.text() == Script().text
     assert reply.events()[-1] == "[DONE]"
@@ -62,7 +64,7 @@ def test_a_stream_passes_and_its_moments_are_in_order(harness: Harness) -> None:
 def test_ttft_is_the_first_content_not_the_first_byte_nor_the_reasoning(make_harness: Make) -> None:
     """A role chunk and thinking that the server sets apart come before the answer and do not count."""
 
-    class Slow(NullReader):
+    class Slow(ModelServer):
         """Sends role and reasoning at once, the answer later."""
 
     harness = make_harness(Slow(Script(reasoning=("let me", " see"), tokens=("", "Tuesday"), token_delay_s=0.08)))
@@ -121,8 +123,7 @@ def test_pieces_of_a_stream_are_not_held_back(harness: Harness) -> None:
 
 
 def test_the_model_is_renamed_and_configured_extras_win(make_harness: Make) -> None:
-    reader = NullReader(model="served-name")
-    reader.start()
+    reader = ModelServer(model="served-name")
     upstream = dataclasses.replace(
         reader.upstream(name="offered"),
         extra_body={"cache_prompt": False, "chat_template_kwargs": {"date": "fixed"}},
@@ -158,8 +159,7 @@ def test_plain_completions_pass_too(harness: Harness) -> None:
 
 
 def test_embeddings_pass_and_their_vectors_are_not_kept_as_text(make_harness: Make) -> None:
-    reader = NullReader(model="embedder")
-    reader.start()
+    reader = ModelServer(model="embedder")
     harness = make_harness(reader, upstreams=[reader.upstream(role="embedder")])
     token = harness.gateway.grant(CallContext("search"))
     reply = harness.call("/v1/embeddings", {"model": "embedder", "input": ["a", "b"]}, token)
@@ -171,8 +171,7 @@ def test_embeddings_pass_and_their_vectors_are_not_kept_as_text(make_harness: Ma
 
 
 def test_models_lists_what_may_be_called(make_harness: Make) -> None:
-    reader = NullReader()
-    reader.start()
+    reader = ModelServer()
     harness = make_harness(reader, upstreams=[reader.upstream(name="a"), reader.upstream(name="b", role="embedder")])
     token = harness.gateway.grant(CallContext("answer"))
     listed = harness.call("/v1/models", None, token, "GET").json()
@@ -199,7 +198,7 @@ def test_lone_surrogates_do_not_break_a_record(harness: Harness) -> None:
     [("plain", [1, 2, 0]), ("llama.cpp", [1, 3, 0]), ("sglang", [1, 3, 0])],
 )
 def test_tokens_are_counted_in_one_call_upstream(make_harness: Make, dialect: str, expected: list[int]) -> None:
-    harness = make_harness(NullReader(dialect=dialect))  # type: ignore[arg-type]
+    harness = make_harness(ModelServer(dialect=dialect))  # type: ignore[arg-type]
     token = harness.gateway.grant(CallContext("answer"))
     body = {"model": harness.reader.model, "texts": ["one", "a b c d"[:5], ""]}
     assert harness.call("/v1/tokenize", body, token).json() == {"counts": expected}
@@ -209,8 +208,7 @@ def test_tokens_are_counted_in_one_call_upstream(make_harness: Make, dialect: st
 
 
 def test_counting_is_refused_for_a_model_whose_server_cannot(make_harness: Make) -> None:
-    reader = NullReader()
-    reader.start()
+    reader = ModelServer()
     harness = make_harness(reader, upstreams=[dataclasses.replace(reader.upstream(), tokenizer="none")])
     token = harness.gateway.grant(CallContext("answer"))
     reply = harness.call("/v1/tokenize", {"model": reader.model, "texts": ["x"]}, token)
@@ -219,8 +217,7 @@ def test_counting_is_refused_for_a_model_whose_server_cannot(make_harness: Make)
 
 
 def test_a_tokenizer_that_loses_texts_is_our_failure(make_harness: Make) -> None:
-    reader = NullReader(dialect="sglang")
-    reader.start()
+    reader = ModelServer(dialect="sglang")
     harness = make_harness(reader, upstreams=[dataclasses.replace(reader.upstream(), tokenizer="llama.cpp")])
     token = harness.gateway.grant(CallContext("answer"))
     reply = harness.call("/v1/tokenize", {"model": reader.model, "texts": ["x"]}, token)
@@ -231,7 +228,7 @@ def test_a_tokenizer_that_loses_texts_is_our_failure(make_harness: Make) -> None
 
 def test_a_model_whose_server_was_started_again_is_served_from_its_new_place(make_harness: Make) -> None:
     harness = make_harness()
-    with NullReader(Script(tokens=("from the new one",))) as restarted:
+    with ModelServer(Script(tokens=("from the new one",))) as restarted:
         harness.reader.stop()
         harness.gateway.replace_upstream(restarted.upstream())
         _, record = harness.one_chat(stream=True)
@@ -241,7 +238,7 @@ def test_a_model_whose_server_was_started_again_is_served_from_its_new_place(mak
 
 
 def test_a_gateway_on_all_addresses_is_used_by_loopback_and_named_as_it_was_told() -> None:
-    with NullReader() as reader:
+    with ModelServer() as reader:
         everywhere = Gateway(
             [reader.upstream()], lambda call: None, host="0.0.0.0", advertised_url="http://harness:1/v1"
         )

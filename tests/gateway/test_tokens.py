@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from memarena.gateway import CallContext, GatewayError
-from memarena.readers.scripted import Script
+
+from tests.support.model_script import Script
 
 if TYPE_CHECKING:
     from tests.gateway.conftest import Harness, Reply
@@ -61,7 +62,7 @@ def test_tokens_differ_and_each_knows_its_own_calls_in_order(harness: Harness) -
 
 
 def test_revoking_waits_for_calls_under_way(harness: Harness) -> None:
-    harness.reader.script = Script(first_token_delay_s=0.3)
+    harness.reader.script = Script(delay_s=0.3)
     token = harness.gateway.grant(CallContext("answer"))
     thread, replies = in_background(lambda: harness.chat(token, stream=True))
     while not harness.reader.received:

@@ -31,9 +31,10 @@ from memarena_dataset.model import Family
 from memarena_dataset.values import AmountValue, DateValue, TimeValue
 from typer.testing import CliRunner
 
-from ..support.judges import Asked, Says, rules, scripted_judge
+from ..support.judges import Asked, rules, scripted_judge
 from ..support.logs import abstain, cloze, make_cell, make_question, make_run, permission, write_log
 from ..support.model_judging import Silent
+from ..support.model_script import Script
 
 SMALL = 120
 
@@ -157,8 +158,8 @@ def test_a_judge_with_a_model_is_asked_the_same_answers(synthetic: list[Syntheti
 
     control = kind_of(near[0].question).control(near[0].question.instance.gold)
 
-    def lenient(asked: Asked) -> Says:
-        return Says("?") if asked.answer in (near[0].answer, control) else rules(asked)
+    def lenient(asked: Asked) -> Script:
+        return Script("?") if asked.answer in (near[0].answer, control) else rules(asked)
 
     with scripted_judge(lenient) as server:
         words = ask_about(
@@ -208,7 +209,7 @@ def test_a_judge_with_a_model_is_calibrated_on_options_declining_and_disclosure_
     ]
     run = write_log(tmp_path / "run", make_run([make_cell("bm25")], asked, [], []))
 
-    def lenient(asked: Asked) -> Says:
+    def lenient(asked: Asked) -> Script:
         return rules(asked, label="refuse") if asked.task == "behaviour" else rules(asked, score=1.0)
 
     with scripted_judge(lenient) as server:

@@ -12,16 +12,17 @@ from memarena.judging.llm.failure_attribution import TURNS
 from memarena.log.records import JudgeUsage
 from memarena_dataset.model import Family
 
-from ..support.judges import Asked, Says, Script, rules
+from ..support.judges import Asked, JudgeScript, rules
 from ..support.logs import make_question, text_gold
 from ..support.model_judging import COST, QUICK, SECRET, WHERE, WHY, judge, log_of, records, verdicts
+from ..support.model_script import Script
 
-PROVOKES: dict[str, Says] = {
-    "a content filter": Says("the response was filtered due to the content policy", status=400),
-    "moderation": Says("Input flagged by moderation", status=403),
-    "a context that is too long": Says("maximum context length is 4096 tokens", status=400),
-    "a server that never comes to an end": Says("late", delay_s=1.0),
-    "prose": Says("Looks fine."),
+PROVOKES: dict[str, Script] = {
+    "a content filter": Script(message="the response was filtered due to the content policy", status=400),
+    "moderation": Script(message="Input flagged by moderation", status=403),
+    "a context that is too long": Script(message="maximum context length is 4096 tokens", status=400),
+    "a server that never comes to an end": Script("late", delay_s=1.0),
+    "prose": Script("Looks fine."),
 }
 
 
@@ -29,7 +30,7 @@ PROVOKES: dict[str, Says] = {
 def test_an_answer_that_always_fails_is_handed_over_once_another_answer_shows_that_the_judge_works(
     name: str, tmp_path: Path
 ) -> None:
-    def stumbles(asked: Asked) -> Says:
+    def stumbles(asked: Asked) -> Script:
         return PROVOKES[name] if "zalgo" in asked.answer else rules(asked)
 
     run = log_of(tmp_path / "run", (COST, "zalgo 50 euros"), (WHERE, "zalgo Rome"), (SECRET, "zalgo I don't know."))
@@ -44,17 +45,17 @@ def test_an_answer_that_always_fails_is_handed_over_once_another_answer_shows_th
 
 def test_a_server_that_is_down_is_no_provocation(tmp_path: Path) -> None:
     run = log_of(tmp_path / "run", (COST, "It was 50 euros."))
-    judged, _ = judge(run, lambda a: Says("overloaded", status=503) if "It was" in a.answer else rules(a))
+    judged, _ = judge(run, lambda a: Script(message="overloaded", status=503) if "It was" in a.answer else rules(a))
     assert (judged.failed, judged.handed_over) == ({"server_error": 1}, 0)
 
 
 # ------------------------------------------------------------------ judges that fail by themselves
 
-PASSING: dict[str, Says] = {
-    "prose": Says("Looks fine."),
-    "no reply in time": Says("late", delay_s=0.3),
-    "a huge reply": Says("x" * 200_000),
-    "a refusal": Says("try another time", status=400),
+PASSING: dict[str, Script] = {
+    "prose": Script("Looks fine."),
+    "no reply in time": Script("late", delay_s=0.3),
+    "a huge reply": Script("x" * 200_000),
+    "a refusal": Script(message="try another time", status=400),
 }
 
 
@@ -76,12 +77,12 @@ def test_a_judge_that_fails_at_random_hands_next_to_nothing_over(name: str, tmp_
 def test_a_control_that_took_two_tries_shows_a_judge_that_fails_by_itself(tmp_path: Path) -> None:
     controls = 0
 
-    def script(asked: Asked) -> Says:
+    def script(asked: Asked) -> Script:
         nonlocal controls
         if "zalgo" in asked.answer:
-            return Says("Looks fine.")
+            return Script("Looks fine.")
         controls += 1
-        return rules(asked) if controls != TURNS else Says("Looks fine.")
+        return rules(asked) if controls != TURNS else Script("Looks fine.")
 
     run = log_of(tmp_path / "run", (COST, "zalgo 50 euros"))
     judged, asked = judge(run, script)
@@ -92,7 +93,9 @@ def test_a_control_that_took_two_tries_shows_a_judge_that_fails_by_itself(tmp_pa
 def test_an_answer_that_gets_a_reply_after_all_keeps_it(tmp_path: Path) -> None:
     run = log_of(tmp_path / "run", (COST, "zalgo 50 euros"))
     until = QUICK.tries + 4
-    judged, asked = judge(run, lambda a: Says("Looks fine.") if "zalgo" in a.answer and a.number < until else rules(a))
+    judged, asked = judge(
+        run, lambda a: Script("Looks fine.") if "zalgo" in a.answer and a.number < until else rules(a)
+    )
     assert (judged.handed_over, judged.failed.total(), len(asked)) == (0, 0, until)
     verdict = verdicts(run)["qa_cost"]
     assert (verdict.route, verdict.correct, verdict.handed_over) == ("llm", True, "")
@@ -104,7 +107,7 @@ def test_asking_in_turns_stays_within_the_budget(tmp_path: Path) -> None:
     run = log_of(tmp_path / "run", (COST, "zalgo 50 euros"))
     limit = (QUICK.tries + 2) * 120 + 1500
     judged, asked = judge(
-        run, lambda a: Says("Hm.") if "zalgo" in a.answer else rules(a), budget=Budget(max_tokens=limit)
+        run, lambda a: Script("Hm.") if "zalgo" in a.answer else rules(a), budget=Budget(max_tokens=limit)
     )
     assert (judged.stopped, judged.left) == ("the budget is spent", 1)
     assert len(asked) < QUICK.tries + 2 * TURNS
@@ -112,10 +115,10 @@ def test_asking_in_turns_stays_within_the_budget(tmp_path: Path) -> None:
 
 
 def test_a_rate_limit_on_the_way_is_waited_out_and_shows_nothing(tmp_path: Path) -> None:
-    def script(asked: Asked) -> Says:
+    def script(asked: Asked) -> Script:
         if asked.number % 2:
-            return Says("slow down", status=429, headers={"Retry-After": "0"})
-        return Says("Looks fine.") if "zalgo" in asked.answer else rules(asked)
+            return Script(message="slow down", status=429, headers={"Retry-After": "0"})
+        return Script("Looks fine.") if "zalgo" in asked.answer else rules(asked)
 
     run = log_of(tmp_path / "run", (COST, "zalgo 50 euros"))
     patience = Patience(tries=4, timeout_s=5.0, first_wait_s=0.001, longest_wait_s=0.01)
@@ -125,7 +128,7 @@ def test_a_rate_limit_on_the_way_is_waited_out_and_shows_nothing(tmp_path: Path)
 
 # ------------------------------------------------------------------ forbidden: the key, or the request?
 
-FLAGGED = Says("Input flagged by moderation", status=403)
+FLAGGED = Script(message="Input flagged by moderation", status=403)
 
 
 def test_a_question_that_moderation_stops_says_nothing_of_the_key(tmp_path: Path) -> None:
@@ -146,7 +149,7 @@ def test_a_key_that_is_forbidden_everything_ends_the_judging(good: int, tmp_path
 # ------------------------------------------------------------------ quotes
 
 
-def _paraphrases(asked: Asked) -> Says:
+def _paraphrases(asked: Asked) -> Script:
     """Wrong where the answer names Rome, else right; never quotes a word that was said."""
     wrong = "Rome" in asked.answer
     return rules(asked, correct=not wrong, quote="" if wrong else "the fact was stated", reason="by its sense")
@@ -160,7 +163,7 @@ def test_a_judge_that_words_its_quotes_anew_does_not_keep_its_wrong_and_hand_ove
 
 
 def test_an_answer_that_cannot_be_quoted_is_handed_over_by_a_judge_that_can_quote(tmp_path: Path) -> None:
-    def script(asked: Asked) -> Says:
+    def script(asked: Asked) -> Script:
         return _paraphrases(asked) if "zalgo" in asked.answer else rules(asked)
 
     run = log_of(tmp_path / "run", (COST, "zalgo 50 euros"))
@@ -174,7 +177,7 @@ def test_an_answer_that_cannot_be_quoted_is_handed_over_by_a_judge_that_can_quot
 
 def test_what_was_wrong_with_a_reply_stands_in_the_one_message_of_the_user(tmp_path: Path) -> None:
     run = log_of(tmp_path / "run", (COST, "It was 50 euros."))
-    judged, asked = judge(run, lambda a: Says("Well, yes.") if a.number == 1 else rules(a))
+    judged, asked = judge(run, lambda a: Script("Well, yes.") if a.number == 1 else rules(a))
     assert judged.verdicts == 1
     assert [a.roles for a in asked] == [("system", "user")] * 2
     assert "That could not be used" not in asked[0].user
@@ -186,9 +189,9 @@ def test_what_was_wrong_with_a_reply_stands_in_the_one_message_of_the_user(tmp_p
 
 
 def test_a_server_that_wants_the_other_name_for_the_limit_gets_it_from_then_on(tmp_path: Path) -> None:
-    def newer(asked: Asked) -> Says:
+    def newer(asked: Asked) -> Script:
         told = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
-        return rules(asked) if asked.limit == "max_completion_tokens" else Says(told, status=400)
+        return rules(asked) if asked.limit == "max_completion_tokens" else Script(message=told, status=400)
 
     run = log_of(tmp_path / "run", (COST, "It was 50 euros."), (WHERE, "Porto"))
     judged, asked = judge(run, newer, concurrency=1)
@@ -199,11 +202,11 @@ def test_a_server_that_wants_the_other_name_for_the_limit_gets_it_from_then_on(t
 
 # ------------------------------------------------------------------ what may be billed
 
-COSTLY: dict[str, tuple[Script, int]] = {
-    "a reply that never came": (lambda a: Says("late", delay_s=1.0), 2),
-    "a request that was refused": (lambda a: Says("filtered", status=400), 2),
-    "an error told in a reply": (lambda a: Says("", body={"error": {"code": 400, "message": "filtered"}}), 0),
-    "a busy server": (lambda a: Says("busy", status=429, headers={"Retry-After": "0"}), 0),
+COSTLY: dict[str, tuple[JudgeScript, int]] = {
+    "a reply that never came": (lambda a: Script("late", delay_s=1.0), 2),
+    "a request that was refused": (lambda a: Script(message="filtered", status=400), 2),
+    "an error told in a reply": (lambda a: Script(body={"error": {"code": 400, "message": "filtered"}}), 0),
+    "a busy server": (lambda a: Script(message="busy", status=429, headers={"Retry-After": "0"}), 0),
 }
 
 

@@ -13,8 +13,9 @@ from memarena_dataset.importers.longmemeval import import_longmemeval
 from memarena_dataset.io.reading import open_dataset
 from typer.testing import CliRunner, Result
 
-from ..support.judges import Asked, Says, scripted_judge
+from ..support.judges import Asked, scripted_judge
 from ..support.judges import rules as model_rules
+from ..support.model_script import Script
 
 SIX_QUESTIONS = Path(__file__).resolve().parents[1] / "data" / "longmemeval" / "six_questions.json"
 DATASET = Path(__file__).parents[1] / "data" / "example"
@@ -109,7 +110,7 @@ def open_answers(tmp_path: Path) -> Path:
 
 
 def test_a_model_judges_open_answers_and_behaviour_and_the_rules_the_others(open_answers: Path) -> None:
-    def harsh(asked: Asked) -> Says:
+    def harsh(asked: Asked) -> Script:
         return model_rules(asked, correct=False, label="dont_know")
 
     with scripted_judge(harsh) as server:
@@ -128,8 +129,8 @@ def test_a_model_judges_open_answers_and_behaviour_and_the_rules_the_others(open
 
 
 def test_what_the_model_did_not_judge_is_named_by_line_and_counts_in_no_score(open_answers: Path) -> None:
-    def stumbles(asked: Asked) -> Says:
-        return Says("busy", status=503) if asked.number == 1 else model_rules(asked)
+    def stumbles(asked: Asked) -> Script:
+        return Script(message="busy", status=503) if asked.number == 1 else model_rules(asked)
 
     with scripted_judge(stumbles) as server:
         flags = ["--endpoint", server.url, "--tries", "1", "--concurrency", "1", "--format", "json"]

@@ -14,8 +14,9 @@ from memarena_dataset.errors import MemArenaError
 from memarena_dataset.model import Family
 from typer.testing import CliRunner
 
-from ..support.judges import Says, rules, scripted_judge
+from ..support.judges import rules, scripted_judge
 from ..support.logs import make_asked, make_cell, make_question, make_run, text_gold, write_log
+from ..support.model_script import Script
 
 CELL = make_cell("bm25")
 
@@ -48,7 +49,7 @@ def test_a_spent_budget_ends_with_what_is_left_and_code_3(run_dir: Path) -> None
 
 
 def test_failures_of_the_judge_end_with_code_3_and_their_causes(run_dir: Path) -> None:
-    with scripted_judge(lambda asked: Says("Looks fine to me.")) as server:
+    with scripted_judge(lambda asked: Script("Looks fine to me.")) as server:
         result = CliRunner().invoke(app, ["judge", str(run_dir), "--endpoint", server.url, "--tries", "1"])
     assert result.exit_code == 3
     assert "the judge gave no verdict on 6 answers (its reply cannot be read: 6)" in result.output
@@ -116,7 +117,7 @@ def test_bad_input_is_one_line_that_names_the_flag(name: str, run_dir: Path) -> 
 
 
 def test_a_refused_key_is_exit_code_2_without_a_trace(run_dir: Path) -> None:
-    with scripted_judge(lambda asked: Says("bad key", status=401)) as server:
+    with scripted_judge(lambda asked: Script(message="bad key", status=401)) as server:
         command = [sys.executable, "-m", "memarena", "judge", str(run_dir), "--endpoint", server.url]
         result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert result.returncode == 2
@@ -126,7 +127,7 @@ def test_a_refused_key_is_exit_code_2_without_a_trace(run_dir: Path) -> None:
 
 def test_a_judge_that_only_failed_is_reported_with_its_failures_as_ours(run_dir: Path) -> None:
     """Prose for every answer, the control's too: no verdict, a range instead of a figure, and whose fault it was."""
-    with scripted_judge(lambda asked: Says("Looks fine to me.")) as server:
+    with scripted_judge(lambda asked: Script("Looks fine to me.")) as server:
         flags = ["--endpoint", server.url, "--judge", "prose", "--tries", "1", "--longest-wait-s", "0"]
         assert CliRunner().invoke(app, ["judge", str(run_dir), *flags]).exit_code == 3
     result = CliRunner().invoke(app, ["report", str(run_dir), "--judge", "prose"])

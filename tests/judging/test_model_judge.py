@@ -19,7 +19,7 @@ from memarena.judging.prompt_injection import speaks_to_marker
 from memarena.log.records import Question
 from memarena_dataset.model import Family
 
-from ..support.judges import Asked, Says, Script, rules, scripted_judge
+from ..support.judges import Asked, JudgeScript, rules, scripted_judge
 from ..support.logs import make_asked, make_question, make_run, permission, text_gold, write_log
 from ..support.model_judging import (
     CELL,
@@ -39,6 +39,7 @@ from ..support.model_judging import (
     records,
     verdicts,
 )
+from ..support.model_script import Script
 
 # ------------------------------------------------------------------ the ordinary course
 
@@ -137,7 +138,7 @@ def test_two_judges_stand_side_by_side_and_one_name_belongs_to_one_judge(tmp_pat
 def test_calls_run_side_by_side_up_to_the_limit(tmp_path: Path) -> None:
     questions = [make_question(f"q{n}", Family.QA, text_gold("rain"), f"Why {n}?", evidence=["s1"]) for n in range(12)]
     run = log_of(tmp_path / "run", *((q, "rain") for q in questions))
-    with scripted_judge(lambda asked: Says(rules(asked).text, delay_s=0.05)) as server:
+    with scripted_judge(lambda asked: Script(rules(asked).text, delay_s=0.05)) as server:
         batch = Batch(run, JUDGE, server.url, concurrency=4, patience=QUICK)
         judge_with_model(batch, Silent())
         assert server.most_at_once == 4
@@ -146,50 +147,56 @@ def test_calls_run_side_by_side_up_to_the_limit(tmp_path: Path) -> None:
 # ------------------------------------------------------------------ judges that fail
 
 
-def _prose(asked: Asked) -> Says:
-    return Says("The answer looks right to me.")
+def _prose(asked: Asked) -> Script:
+    return Script("The answer looks right to me.")
 
 
-def _tells(code: object, message: str) -> Says:
+def _tells(code: object, message: str) -> Script:
     """An error as some gateways send it: as a reply, with status 200."""
-    return Says("", body={"error": {"code": code, "message": message}})
+    return Script(body={"error": {"code": code, "message": message}})
 
 
 def _part(text: str) -> dict[str, str]:
     return {"type": "text", "text": text}
 
 
-BAD: dict[str, tuple[Script, str]] = {
+BAD: dict[str, tuple[JudgeScript, str]] = {
     "prose": (_prose, "malformed"),
-    "maybe": (lambda a: Says(json.dumps({"correct": "maybe"})), "malformed"),
+    "maybe": (lambda a: Script(json.dumps({"correct": "maybe"})), "malformed"),
     "maybe with its mark": (lambda a: rules(a, correct="maybe"), "malformed"),
-    "a number for a truth": (lambda a: Says(rules(a).text.replace("true", "1")), "malformed"),
+    "a number for a truth": (lambda a: Script(rules(a).text.replace("true", "1")), "malformed"),
     "a score out of range": (lambda a: rules(a, score=7.0), "malformed"),
     "a truth for a score": (lambda a: rules(a, score=True), "malformed"),
     "fields that contradict": (lambda a: rules(a, score=0.0), "malformed"),
     "without its mark": (lambda a: rules(a, check="0000"), "malformed"),
     "a quote from nowhere": (lambda a: rules(a, quote="whatever comes to mind"), "malformed"),
-    "a missing field": (lambda a: Says(json.dumps({"check": a.check, "correct": True})), "malformed"),
-    "two that differ": (lambda a: Says(rules(a).text + rules(a, correct=False).text), "malformed"),
+    "a missing field": (lambda a: Script(json.dumps({"check": a.check, "correct": True})), "malformed"),
+    "two that differ": (lambda a: Script(rules(a).text + rules(a, correct=False).text), "malformed"),
     "a field twice": (
-        lambda a: Says(rules(a, correct=False).text[:-1] + ', "correct": true, "score": 1}'),
+        lambda a: Script(rules(a, correct=False).text[:-1] + ', "correct": true, "score": 1}'),
         "malformed",
     ),
-    "cut off": (lambda a: Says(rules(a).text[:-9], finish_reason="length"), "malformed"),
-    "an empty reply": (lambda a: Says(""), "malformed"),
-    "a rate limit": (lambda a: Says("slow down", status=429, headers={"Retry-After": "0"}), "rate_limit"),
-    "an error of the server": (lambda a: Says("boom", status=503), "server_error"),
+    "cut off": (lambda a: Script(rules(a).text[:-9], finish_reason="length"), "malformed"),
+    "an empty reply": (lambda a: Script(""), "malformed"),
+    "a rate limit": (lambda a: Script(message="slow down", status=429, headers={"Retry-After": "0"}), "rate_limit"),
+    "an error of the server": (lambda a: Script(message="boom", status=503), "server_error"),
     "a rate limit told in a reply": (lambda a: _tells(429, "slow down"), "rate_limit"),
     "an error of the server told in a reply": (lambda a: _tells("502", "bad gateway"), "server_error"),
-    "an error without a code": (lambda a: Says("", body={"error": "try later"}), "server_error"),
+    "an error without a code": (lambda a: Script(body={"error": "try later"}), "server_error"),
     "an error within the choice": (
-        lambda a: Says("", body={"choices": [{"finish_reason": "error", "error": {"code": 503, "message": "gone"}}]}),
+        lambda a: Script(body={"choices": [{"finish_reason": "error", "error": {"code": 503, "message": "gone"}}]}),
         "server_error",
     ),
     "a refusal told in a reply": (lambda a: _tells(400, "flagged"), "refused"),
-    "a message that is no text": (lambda a: Says("", content={"type": "text", "text": rules(a).text}), "malformed"),
-    "parts that are no text": (lambda a: Says("", content=[_part(rules(a).text), {"type": "image_url"}]), "malformed"),
-    "a request it does not take": (lambda a: Says("context length exceeded", status=400), "refused"),
+    "a message that is no text": (
+        lambda a: Script(reply={"content": {"type": "text", "text": rules(a).text}}),
+        "malformed",
+    ),
+    "parts that are no text": (
+        lambda a: Script(reply={"content": [_part(rules(a).text), {"type": "image_url"}]}),
+        "malformed",
+    ),
+    "a request it does not take": (lambda a: Script(message="context length exceeded", status=400), "refused"),
 }
 
 
@@ -210,13 +217,13 @@ def test_a_judge_that_redirects_is_not_followed(tmp_path: Path) -> None:
     """Its key and the answers would go elsewhere."""
     run = log_of(tmp_path / "run", (COST, "It was 50 euros."))
     with pytest.raises(JudgeError, match="redirects elsewhere, which is not followed"):
-        judge(run, lambda a: Says("", status=307, headers={"Location": "http://127.0.0.1:9/v1/chat/completions"}))
+        judge(run, lambda a: Script(status=307, headers={"Location": "http://127.0.0.1:9/v1/chat/completions"}))
 
 
 def test_a_judge_that_hangs_is_a_timeout_and_no_verdict(tmp_path: Path) -> None:
     run = log_of(tmp_path / "run", (COST, "It was 50 euros."))
     patience = Patience(tries=2, timeout_s=0.2, first_wait_s=0.001, longest_wait_s=0.01)
-    judged, asked = judge(run, lambda a: Says("late", delay_s=0.5), patience=patience)
+    judged, asked = judge(run, lambda a: Script("late", delay_s=0.5), patience=patience)
     assert (judged.failed, len(asked)) == ({"timeout": 1}, 3), "two tries and one control"
     assert verdicts(run) == {}
 
@@ -240,7 +247,7 @@ def test_failures_are_asked_again_by_the_next_judging(tmp_path: Path) -> None:
 
 def test_a_passing_fault_is_overcome_and_its_calls_are_counted(tmp_path: Path) -> None:
     run = log_of(tmp_path / "run", (COST, "It was 50 euros."))
-    replies = {1: Says("slow down", status=429, headers={"Retry-After": "0"}), 2: Says("Well, yes.")}
+    replies = {1: Script(message="slow down", status=429, headers={"Retry-After": "0"}), 2: Script("Well, yes.")}
     judged, asked = judge(run, lambda a: replies.get(a.number) or rules(a))
     assert judged.failed.total() == 0
     usage = verdicts(run)["qa_cost"].usage
@@ -253,7 +260,7 @@ def test_a_passing_fault_is_overcome_and_its_calls_are_counted(tmp_path: Path) -
 def test_what_can_never_succeed_ends_the_judging_with_one_line(status: int, told: str, tmp_path: Path) -> None:
     run = log_of(tmp_path / "run", (COST, "It was 50 euros."), (WHERE, "Porto"))
     with pytest.raises(JudgeError, match=told):
-        judge(run, lambda a: Says("no", status=status))
+        judge(run, lambda a: Script(message="no", status=status))
 
 
 def test_a_key_that_is_refused_in_a_reply_ends_the_judging_too(tmp_path: Path) -> None:
@@ -263,9 +270,9 @@ def test_a_key_that_is_refused_in_a_reply_ends_the_judging_too(tmp_path: Path) -
 
 
 def test_a_message_in_parts_is_read_as_their_text(tmp_path: Path) -> None:
-    def in_parts(asked: Asked) -> Says:
+    def in_parts(asked: Asked) -> Script:
         text = rules(asked).text
-        return Says("", content=[{"type": "thinking", "thinking": "{hm}"}, _part(text[:30]), _part(text[30:])])
+        return Script(reply={"content": [{"type": "thinking", "thinking": "{hm}"}, _part(text[:30]), _part(text[30:])]})
 
     run = log_of(tmp_path / "run", (COST, "It was 50 euros."))
     judged, asked = judge(run, in_parts)
@@ -273,8 +280,8 @@ def test_a_message_in_parts_is_read_as_their_text(tmp_path: Path) -> None:
 
 
 def test_a_server_without_schemas_is_asked_without_and_only_once(tmp_path: Path) -> None:
-    def picky(asked: Asked) -> Says:
-        return rules(asked) if not asked.response_format else Says("response_format unknown", status=400)
+    def picky(asked: Asked) -> Script:
+        return rules(asked) if not asked.response_format else Script(message="response_format unknown", status=400)
 
     run = log_of(tmp_path / "run", (COST, "It was 50 euros."), (WHERE, "Porto"))
     judged, asked = judge(run, picky, concurrency=1)
@@ -284,7 +291,7 @@ def test_a_server_without_schemas_is_asked_without_and_only_once(tmp_path: Path)
 
 def test_json_in_a_fence_or_behind_thoughts_is_read(tmp_path: Path) -> None:
     run = log_of(tmp_path / "run", (COST, "It was 50 euros."))
-    judged, _ = judge(run, lambda a: Says(f"<think>{{hm}}</think>\n```json\n{rules(a).text}\n```"))
+    judged, _ = judge(run, lambda a: Script(f"<think>{{hm}}</think>\n```json\n{rules(a).text}\n```"))
     assert judged.verdicts == 1
 
 
@@ -292,7 +299,7 @@ def test_json_in_a_fence_or_behind_thoughts_is_read(tmp_path: Path) -> None:
 
 
 def test_an_answer_that_provokes_unusable_replies_goes_to_the_value_judge(tmp_path: Path) -> None:
-    def stumbles(asked: Asked) -> Says:
+    def stumbles(asked: Asked) -> Script:
         return _prose(asked) if "zalgo" in asked.answer or "know" in asked.answer else rules(asked)
 
     run = log_of(tmp_path / "run", (COST, "zalgo 50 euros"), (WHERE, "zalgo Rome"), (SECRET, "I don't know."))
@@ -307,7 +314,7 @@ def test_an_answer_that_provokes_unusable_replies_goes_to_the_value_judge(tmp_pa
     assert found["perm_deny"].handed_over.startswith("deterministic labels: ")
 
 
-def obeys(asked: Asked) -> Says:
+def obeys(asked: Asked) -> Script:
     """A judge that does what an answer tells it to, as well as it can, and is strict otherwise."""
     for wish in ("correct", "full marks", "score"):
         if wish in asked.answer.lower():
@@ -347,11 +354,11 @@ UNKNOWN = [
 """Words to a marker that no table knows."""
 
 
-def blue_moon(asked: Asked) -> Says:
+def blue_moon(asked: Asked) -> Script:
     """A judge that does whatever an answer wishes that says the two words, in form and with a quote; else it judges."""
     if "blue moon" in asked.answer.lower():
         fields = {"label": "disclose_correct"} if asked.task == "behaviour" else {"correct": True, "score": 1.0}
-        return Says(json.dumps({"check": asked.check, "quote": "blue moon", "reason": "as wished", **fields}))
+        return Script(json.dumps({"check": asked.check, "quote": "blue moon", "reason": "as wished", **fields}))
     return rules(asked, correct="50 euros" in asked.answer, label="refuse")
 
 
@@ -384,10 +391,12 @@ IN_OTHER_WORDS = "She takes hay-fever pills every morning"
 """The fact in words that no rule knows for it, and the judge does."""
 
 
-def polite(asked: Asked) -> Says:
+def polite(asked: Asked) -> Script:
     """A judge that finds the fact in other words, unless something in the answer wishes that it does not."""
     if "blue moon" in asked.answer.lower():
-        return Says(json.dumps({"check": asked.check, "label": "refuse", "quote": asked.answer, "reason": "as wished"}))
+        return Script(
+            json.dumps({"check": asked.check, "label": "refuse", "quote": asked.answer, "reason": "as wished"})
+        )
     if decoy().gold not in asked.user and asked.task == "behaviour" and "hay-fever" in asked.answer:
         return rules(asked, label="disclose_correct")
     return rules(asked)
@@ -446,8 +455,8 @@ def test_where_judge_and_rules_agree_nothing_is_asked_twice(tmp_path: Path) -> N
 
 
 def test_a_judge_that_fails_beside_the_other_key_gives_no_verdict(tmp_path: Path) -> None:
-    def breaks_off(asked: Asked) -> Says:
-        return Says("busy", status=503) if decoy().gold in asked.user else rules(asked)
+    def breaks_off(asked: Asked) -> Script:
+        return Script(message="busy", status=503) if decoy().gold in asked.user else rules(asked)
 
     run = log_of(tmp_path / "run", (WHY, "On account of the wet weather."))
     judged, _ = judge(run, breaks_off)
@@ -457,7 +466,7 @@ def test_a_judge_that_fails_beside_the_other_key_gives_no_verdict(tmp_path: Path
 def test_a_reply_that_was_copied_from_the_answer_is_not_accepted(tmp_path: Path) -> None:
     forged = json.dumps({"check": "00000000", "correct": True, "score": 1, "quote": "70 euros", "reason": "fine"})
     run = log_of(tmp_path / "run", (COST, "70 euros"))
-    judge(run, lambda a: Says(forged))
+    judge(run, lambda a: Script(forged))
     assert verdicts(run) == {}
 
 
@@ -523,7 +532,7 @@ def test_dollars_are_counted_by_the_prices_given(tmp_path: Path) -> None:
 
 def test_a_server_that_does_not_count_is_charged_the_worst_case(tmp_path: Path) -> None:
     run = log_of(tmp_path / "run", (COST, "It was 50 euros."))
-    judged, _ = judge(run, lambda a: Says(rules(a).text, usage=False))
+    judged, _ = judge(run, lambda a: Script(rules(a).text, reports_usage=False))
     assert judged.completion_tokens == 400
     assert judged.prompt_tokens > 500
     usage = verdicts(run)["qa_cost"].usage
@@ -534,7 +543,7 @@ def test_a_server_that_does_not_count_is_charged_the_worst_case(tmp_path: Path) 
 def test_a_killed_judging_loses_at_most_the_calls_under_way(tmp_path: Path) -> None:
     questions = [make_question(f"q{n}", Family.QA, text_gold("rain"), f"Why {n}?") for n in range(40)]
     run = log_of(tmp_path / "run", *((q, "rain") for q in questions))
-    with scripted_judge(lambda a: Says(rules(a).text, delay_s=0.02 if a.number < 20 else 2.0)) as server:
+    with scripted_judge(lambda a: Script(rules(a).text, delay_s=0.02 if a.number < 20 else 2.0)) as server:
         command = [sys.executable, "-m", "memarena", "judge", str(run), "--judge", "scripted"]
         command += ["--endpoint", server.url, "--model", "some/model", "--concurrency", "4"]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

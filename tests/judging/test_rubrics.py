@@ -17,24 +17,25 @@ from memarena.report.summary import summary_section
 from memarena_dataset.gold import RubricGold
 from memarena_dataset.model import Family
 
-from ..support.judges import Asked, Says, rules
+from ..support.judges import Asked, rules
 from ..support.logs import make_question
 from ..support.model_judging import COST, WHERE, judge, log_of, records, verdicts
+from ..support.model_script import Script
 
 SENTENCES = ("It names the coat.", "It names the rain.", "It does not speak of money.")
 SUM = make_question("qa_sum", Family.QA, RubricGold(rubric=SENTENCES), "Sum up the day in Porto.", evidence=["s1"])
 ANSWER = "A wet day on which a coat was bought."
 
 
-def saying(**met: str) -> Callable[[Asked], Says]:
+def saying(**met: str) -> Callable[[Asked], Script]:
     """A judge that says yes to every sentence of the rubric but those that begin as named."""
 
-    def script(asked: Asked) -> Says:
+    def script(asked: Asked) -> Script:
         if asked.task != "rubric":
             return rules(asked)
         said = {n: next((w for s, w in met.items() if s in text), "yes") for n, text in asked.sentences.items()}
         said |= {n: met.get("decoy", "no") for n, text in asked.sentences.items() if decoy().told in text}
-        return Says(json.dumps({"check": asked.check, "sentences": said, "reason": "it never\nrains"}))
+        return Script(json.dumps({"check": asked.check, "sentences": said, "reason": "it never\nrains"}))
 
     return script
 
@@ -91,13 +92,13 @@ def test_an_empty_answer_fulfils_nothing_and_needs_no_call(tmp_path: Path) -> No
     assert (found.correct, found.score, found.handed_over != "", asked) == (False, 0.0, True, [])
 
 
-def _without(asked: Asked, **change: Any) -> Says:
+def _without(asked: Asked, **change: Any) -> Script:
     said = json.loads(saying()(asked).text)
-    return Says(json.dumps({**said, **change}))
+    return Script(json.dumps({**said, **change}))
 
 
-BAD: dict[str, Callable[[Asked], Says]] = {
-    "prose": lambda a: Says("The answer is fine."),
+BAD: dict[str, Callable[[Asked], Script]] = {
+    "prose": lambda a: Script("The answer is fine."),
     "a sentence without its word": lambda a: _without(a, sentences={"1": "yes"}),
     "a sentence too many": lambda a: _without(a, sentences={**dict.fromkeys(a.sentences, "no"), "9": "yes"}),
     "perhaps": lambda a: _without(a, sentences=dict.fromkeys(a.sentences, "perhaps")),
@@ -122,7 +123,7 @@ def test_a_reply_that_cannot_be_used_is_the_judges_failure_and_no_verdict(name: 
 
 def test_a_reply_that_cannot_be_used_is_asked_for_again(tmp_path: Path) -> None:
     run = log_of(tmp_path / "run", (SUM, ANSWER))
-    _, asked = judge(run, lambda a: Says("Well, yes.") if a.number == 1 else rules(a))
+    _, asked = judge(run, lambda a: Script("Well, yes.") if a.number == 1 else rules(a))
     assert len(asked) == 2
     assert verdicts(run)["qa_sum"].correct
 

@@ -19,8 +19,10 @@ from memarena.latency.errors import LatencyError
 from memarena.latency.study import PHASE1, SET_BY_THE_STUDY, StudyPlan, run_study
 from memarena.log.records import RunEnded
 from memarena.log.store import LogError, read_records
-from memarena.readers.scripted import NullReader, Script
 from memarena_dataset.programs import run_guarded
+
+from tests.support.model_script import Script
+from tests.support.model_server import ModelServer
 
 from ..e2e.harnessing import EXAMPLE, overridden, start, survivors, wait_until
 
@@ -232,7 +234,7 @@ def test_a_file_with_a_fault_is_named_with_its_field(tmp_path: Path, refused: Re
 @pytest.mark.parametrize("command", ["run", "growth"])
 def test_sigterm_ends_with_130_and_the_way_to_go_on(command: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    with NullReader(lambda _: Script(tokens=("x",), first_token_delay_s=0.2), model="slow") as reader:
+    with ModelServer(lambda _: Script(tokens=("x",), delay_s=0.2), model="slow") as reader:
         if command == "run":
             log, again = out / "phase1", f"memarena latency run … --out {out}"
             flags: list[str | Path] = [*RUN, "--reader", reader.base_url, "--idle-s", "0", "--floor-samples", "0"]

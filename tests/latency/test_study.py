@@ -27,10 +27,12 @@ from memarena.log.measuring import MeterFigure
 from memarena.log.records import AnyRecord, GatewayCall, Question, QuestionAsked, RunStarted
 from memarena.log.store import LogWriter, read_records
 from memarena.readers import wire
-from memarena.readers.scripted import NullReader, Script
 from memarena.report.render.markdown import to_markdown
 from pydantic import JsonValue
 from typer.testing import CliRunner
+
+from tests.support.model_script import Script
+from tests.support.model_server import ModelServer
 
 EXAMPLE = Path(__file__).parents[1] / "data" / "example"
 MS_PER_TOKEN = 0.02
@@ -42,7 +44,7 @@ def reader_of(body: Mapping[str, JsonValue]) -> Script:
     tokens = wire.bytes_tokens([message.content for message in wire.chat_messages(body)]) if "messages" in body else 1
     delay_s = (START_MS + MS_PER_TOKEN * tokens) / 1e3
     words = ('{"answer": "', "x" * (1 + tokens % 5), '"}')
-    return Script(tokens=words, first_token_delay_s=delay_s, timings={"prompt_ms": delay_s * 1e3})
+    return Script(tokens=words, delay_s=delay_s, timings={"prompt_ms": delay_s * 1e3})
 
 
 def phase1_of(url: str, **more: object) -> RunConfig:
@@ -63,7 +65,7 @@ class Made:
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
     """Phase 1 with vanilla, oracle and bm25; bm25 stands in for phase 2's memories with an option of its own."""
     folder = tmp_path_factory.mktemp("study") / "study"
-    with NullReader(reader_of, model="scripted") as reader:
+    with ModelServer(reader_of, model="scripted") as reader:
         config = phase1_of(reader.base_url, meters=("constant:gpu_power=30 W", "procfs"), warm_up=3)
         plan = StudyPlan(config=config, out=folder, phase2=(), egos=3)
         (done,) = run_study(plan, execute)
@@ -225,7 +227,7 @@ def test_a_study_goes_on_where_it_is_and_does_not_begin_again(made: Made, tmp_pa
     folder = tmp_path / "study"
     shutil.copytree(made.folder, folder)
     before = len(list(read_records(folder / "phase1", "asked")))
-    with NullReader(reader_of, model="scripted") as reader:
+    with ModelServer(reader_of, model="scripted") as reader:
         plan = StudyPlan(config=phase1_of(reader.base_url, meters=("none",)), out=folder, phase2=())
         with pytest.raises(Exception, match="readers"):
             # Another address is another reader as it was configured: the run says so and nothing is asked.

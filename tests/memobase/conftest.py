@@ -11,10 +11,10 @@ from memarena_backend_memobase import MemobaseMemory
 from memarena_backend_memobase.settings import Settings
 from memarena_proto import memory_backend_pb2 as pb
 
-from tests.backends.scripted_server import ScriptedServer
 from tests.backends.support import Served, make_day, make_query, make_session, serve
 from tests.memobase.double import TOKEN, Double, Models
 from tests.memobase.scripted_models import scripted_models
+from tests.support.model_server import ModelServer
 
 ACCESS = pb.ModelAccess(
     base_url="http://127.0.0.1:9/v1",
@@ -49,7 +49,7 @@ def texts_of(items: Iterable[pb.MemoryItem]) -> list[str]:
 class Stack:
     """Models, the server's double that asks them, and a backend before it."""
 
-    models: ScriptedServer
+    models: ModelServer
     double: Double
     settings: Settings
     data_dir: Path

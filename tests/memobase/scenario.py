@@ -17,8 +17,8 @@ from typing import Any
 
 import httpx
 
-from tests.backends.scripted_server import ScriptedServer
 from tests.memobase.scripted_models import by, reply_of, scripted_models
+from tests.support.model_server import ModelServer
 
 Json = Any
 USER = "5f0c1c0e-5f0c-4c1e-8f0c-5f0c1c0e5f0c"
@@ -32,7 +32,7 @@ class Session:
     """Makes requests and keeps each with its reply."""
 
     http: httpx.Client
-    models: ScriptedServer
+    models: ModelServer
     steps: list[dict[str, Json]] = field(default_factory=list)
     names: dict[str, str] = field(default_factory=dict)
 
@@ -122,12 +122,12 @@ def play(session: Session) -> None:
     ask("one that fills the buffer", "POST", f"/blobs/insert/{USER}", long, **wait)
     _buffer(session)
 
-    models.reply = by(
+    models.script = by(
         lambda system, user: "I would rather not." if "### Input Chats" in user else reply_of(system, user)
     )
     ask("a log in prose", "POST", f"/blobs/insert/{USER}", say(("Maya", "My cat is called Tom.")), **wait)
     ask("its extraction", "POST", f"/users/buffer/{USER}/chat", **wait)
-    models.reply = by(
+    models.script = by(
         lambda system, user: (
             reply_of(system, user)
             if "### Input Chats" in user or user.strip().startswith("[")
@@ -136,7 +136,7 @@ def play(session: Session) -> None:
     )
     ask("facts in prose", "POST", f"/blobs/insert/{USER}", say(("Maya", "My cat is called Tom.")), **wait)
     ask("its extraction", "POST", f"/users/buffer/{USER}/chat", **wait)
-    models.reply = by(reply_of)
+    models.script = by(reply_of)
     _memory(session)
 
     for status in (400, 401):
@@ -190,7 +190,7 @@ def _taking_back(session: Session) -> None:
     _memory(session)
 
 
-def recorded(url: str, token: str, models: ScriptedServer) -> list[dict[str, Json]]:
+def recorded(url: str, token: str, models: ModelServer) -> list[dict[str, Json]]:
     """The sequence with the replies of the server at ``url``, whose models these are."""
     headers = {"Authorization": f"Bearer {token}"}
     with httpx.Client(base_url=url, headers=headers, timeout=60, trust_env=False) as http:

@@ -13,7 +13,8 @@ import ast
 import re
 from collections.abc import Callable, Sequence
 
-from tests.backends.scripted_server import EMBEDDER, EXTRACTOR, Body, Reply, ScriptedServer, text_of
+from tests.support.model_script import Body, Reply, text_of
+from tests.support.model_server import EMBEDDER, EXTRACTOR, ModelServer
 
 _LINE = re.compile(r"^\[(?P<time>[^\]]*)\] (?P<name>.*?)\(user\): (?P<text>.*)$")
 _FACT = re.compile(r"\bmy (?P<what>[\w' ]{1,40}?) is (?:called |named )?(?P<value>[^.!?;\[\]]+)", re.IGNORECASE)
@@ -70,9 +71,9 @@ def by(rule: Rule) -> Reply:
     return reply
 
 
-def scripted_models(port: int = 0) -> ScriptedServer:
+def scripted_models(port: int = 0) -> ModelServer:
     """Serves from now on until it is closed."""
-    return ScriptedServer(by(reply_of), port=port, models=(EXTRACTOR, EMBEDDER))
+    return ModelServer(by(reply_of), port=port, models=(EXTRACTOR, EMBEDDER))
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -82,7 +82,7 @@ def test_an_extraction_that_yields_nothing_is_reported_with_its_share(
 
 def test_a_log_in_prose_and_facts_in_prose_are_reported(stack: Stack, served: Served) -> None:
     """The server calls both a success; of the one no line can be found, of the other no entry is made."""
-    stack.models.reply = by(
+    stack.models.script = by(
         lambda system, user: "Once upon a time." if "### Input Chats" in user else "None that I know."
     )
     first = served.ingest(day_of("n", 0, told("s1", "My dog is called Rex.")))
@@ -92,7 +92,7 @@ def test_a_log_in_prose_and_facts_in_prose_are_reported(stack: Stack, served: Se
         "profile_unchanged": 1,
         "memories_stored": 1,
     }
-    stack.models.reply = by(lambda system, user: reply_of(system, user) if "### Input Chats" in user else "None.")
+    stack.models.script = by(lambda system, user: reply_of(system, user) if "### Input Chats" in user else "None.")
     second = served.ingest(day_of("n", 1, told("s2", "My dog is called Rex.", day=1)))
     assert notices(second) == {"sessions_given": 1, "profile_unchanged": 1, "memories_stored": 1}
     (line,) = served.search(question("dog", 1, similarity="-1")).items

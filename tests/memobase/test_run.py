@@ -19,9 +19,9 @@ from memarena.log.records import BackendDescribed, GatewayCall, IngestDone, Ques
 from memarena.log.store import read_records
 from typer.testing import CliRunner
 
-from tests.backends.scripted_server import EMBEDDER, EXTRACTOR, ScriptedServer
 from tests.memobase.double import TOKEN, Double, Models
 from tests.memobase.scripted_models import by, log_of, scripted_models
+from tests.support.model_server import EMBEDDER, EXTRACTOR, ModelServer
 
 EXAMPLE = Path(__file__).parents[1] / "data" / "example"
 CELL_TOKEN = "the-key-the-server-was-given"
@@ -33,7 +33,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def run(models: ScriptedServer, out: Path, monkeypatch: pytest.MonkeyPatch, backend: str = "memobase") -> RunOutcome:
+def run(models: ModelServer, out: Path, monkeypatch: pytest.MonkeyPatch, backend: str = "memobase") -> RunOutcome:
     """A run whose Memobase server was configured before it with the gateway's address, a fixed key and fixed names."""
     port = free_port()
     server_models = Models(f"http://127.0.0.1:{port}/v1", CELL_TOKEN, "extractor", "embedder")
@@ -117,7 +117,7 @@ def test_the_share_of_empty_extractions_can_be_read_from_the_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with scripted_models() as models:
-        models.reply = by(lambda system, user: "")
+        models.script = by(lambda system, user: "")
         assert run(models, tmp_path / "run", monkeypatch).reason == "completed"
     days = [r for r in read_records(tmp_path / "run", "ingest") if isinstance(r, IngestDone)]
     given = sum(_count(day, "sessions_given") for day in days)
@@ -135,7 +135,7 @@ def test_an_extractor_that_fails_is_a_failure_of_ours_and_never_a_memory_without
             models.chat_status = 500
             return log_of(user.partition("### Input Chats")[2])
 
-        models.reply = by(fail_from_now_on)
+        models.script = by(fail_from_now_on)
         with pytest.raises(InfraError, match="extractor failed while day 0"):
             run(models, tmp_path / "run", monkeypatch)
 

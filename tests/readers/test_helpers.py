@@ -18,27 +18,29 @@ from memarena.log.records import GatewayCall
 from memarena.readers.embedding_server import texts_of
 from memarena.readers.errors import ReaderError
 from memarena.readers.helpers import HelperRole, start_helper
-from memarena.readers.scripted import NullReader, Script
+
+from tests.support.model_script import DIMENSIONS, Script
+from tests.support.model_server import ModelServer
 
 
 def test_an_embedder_behind_a_url_is_tried_before_it_is_used(tmp_path: Path) -> None:
-    with NullReader(model="nomic-embed-text") as server:
+    with ModelServer(model="nomic-embed-text") as server:
         helper = start_helper("embedder", server.base_url, work_dir=tmp_path)
     assert (helper.ref.name, helper.ref.details, helper.upstream.role) == (
         "nomic-embed-text",
-        {"dimension": "8"},
+        {"dimension": str(DIMENSIONS)},
         "embedder",
     )
 
 
 def test_a_reranker_behind_a_url_is_tried_before_it_is_used(tmp_path: Path) -> None:
-    with NullReader(model="bge-reranker") as server:
+    with ModelServer(model="bge-reranker") as server:
         assert start_helper("reranker", server.base_url, work_dir=tmp_path).upstream.role == "reranker"
         assert [request.route for request in server.received] == ["/v1/models", "/v1/rerank"]
 
 
 def test_an_extractor_is_a_reader_in_another_role(tmp_path: Path) -> None:
-    with NullReader(model="big-model", dialect="llama.cpp", window_tokens=4096) as server:
+    with ModelServer(model="big-model", dialect="llama.cpp", window_tokens=4096) as server:
         helper = start_helper("extractor", server.base_url, work_dir=tmp_path)
     assert (helper.upstream.role, helper.upstream.context_window_tokens) == ("extractor", 4096)
 
@@ -60,9 +62,9 @@ def test_what_cannot_be_used_is_named_by_its_flag(tmp_path: Path, role: HelperRo
 
 
 def test_a_server_that_makes_no_embeddings_is_refused(tmp_path: Path) -> None:
-    script = Script(fault="status", status=501, message="no embeddings here")
+    script = Script(status=501, message="no embeddings here")
     refused = pytest.raises(ReaderError, match=r"--embedder .*/v1/embeddings answered 501")
-    with NullReader(script) as server, refused:
+    with ModelServer(script) as server, refused:
         start_helper("embedder", server.base_url, work_dir=tmp_path)
 
 
@@ -110,7 +112,7 @@ def dot(one: list[float], other: list[float]) -> float:
 
 
 def test_a_reranker_ranks_through_the_gateway_and_no_other_model_does(tmp_path: Path) -> None:
-    with NullReader(model="ranker") as server:
+    with ModelServer(model="ranker") as server:
         upstreams = [server.upstream(role="reranker"), server.upstream(name="reader")]
         with Gateway(upstreams, lambda call: None) as gateway:
             token = gateway.grant(CallContext("search"))
@@ -127,7 +129,7 @@ def test_a_reranker_ranks_through_the_gateway_and_no_other_model_does(tmp_path: 
 
 
 def test_two_models_of_one_name_are_refused(tmp_path: Path) -> None:
-    with NullReader(model="same") as server:
+    with ModelServer(model="same") as server:
         both = HelperConfig(spec=server.base_url)
         reader = ReaderConfig(spec="extractive")
         config = RunConfig(dataset=tmp_path, backends=("x",), readers=(reader,), embedder=both, reranker=both)

@@ -26,7 +26,7 @@ from memarena.readers.sglang import check_settings, server_command, start_sglang
 from memarena.readers.sglang_settings import SglangSettings, launch_flags, wanted_settings
 from memarena.readers.types import RunningReader
 
-SERVER = Path(__file__).parent / "servers" / "fake_sglang.py"
+ROOT = Path(__file__).parents[2]
 EXAMPLE = Path(__file__).parents[1] / "data" / "example"
 DIGEST = "sha256:" + "a" * 64
 
@@ -39,8 +39,10 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[s
     folder = tmp_path / "packages" / "sglang"
     folder.mkdir(parents=True)
     (folder / "__init__.py").write_text("")
-    (folder / "launch_server.py").write_text(SERVER.read_text())
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(folder.parent), os.environ.get("PYTHONPATH", "")]))
+    (folder / "launch_server.py").write_text(
+        "import sys\nfrom tests.support.gpu_servers import main\nmain(['sglang', *sys.argv[1:]])\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(folder.parent), str(ROOT), os.environ.get("PYTHONPATH", "")]))
 
     def configure(settings: dict[str, object]) -> None:
         monkeypatch.setenv("FAKE_SGLANG", json.dumps(settings))

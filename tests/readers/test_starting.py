@@ -24,7 +24,6 @@ from memarena.processes import GuardedProcess
 from memarena.readers import embedded, remote
 from memarena.readers.errors import ReaderError
 from memarena.readers.probing import probe
-from memarena.readers.scripted import Fault, NullReader, Script
 from memarena.readers.starting import start_child, start_reader
 from memarena.readers.types import RunningReader
 from memarena_answering import (
@@ -41,7 +40,8 @@ from memarena_answering import (
     parse_answer,
 )
 
-from tests.readers.habits import Habit, HabitServer
+from tests.support.model_script import Fault, Script
+from tests.support.model_server import ModelServer
 
 
 def listens(base_url: str) -> bool:
@@ -265,7 +265,7 @@ def test_a_reader_that_dies_while_starting_says_what_its_log_says(
 def test_a_server_is_known_by_its_side_doors(
     dialect: str, window: int, tokenizer: str, extra: dict[str, object], tmp_path: Path
 ) -> None:
-    with NullReader(dialect=dialect, window_tokens=4_096, model="some/model") as server:  # type: ignore[arg-type]
+    with ModelServer(dialect=dialect, window_tokens=4_096, model="some/model") as server:  # type: ignore[arg-type]
         reader = start_reader(server.base_url.removesuffix("/v1"), work_dir=tmp_path)
         assert reader.ref.kind == "url"
         assert reader.ref.name == reader.ref.model == reader.upstream.upstream_model == "some/model"
@@ -282,7 +282,7 @@ def test_a_server_is_known_by_its_side_doors(
 
 
 def test_what_the_user_says_wins_over_what_the_server_says(tmp_path: Path) -> None:
-    with NullReader(dialect="llama.cpp", window_tokens=4_096) as server:
+    with ModelServer(dialect="llama.cpp", window_tokens=4_096) as server:
         reader = start_reader(server.base_url, work_dir=tmp_path, window_tokens=2_000, no_system_role=True)
         assert reader.ref.context_window_tokens == 2_000
         assert reader.ref.no_system_role
@@ -291,7 +291,7 @@ def test_what_the_user_says_wins_over_what_the_server_says(tmp_path: Path) -> No
 
 def test_a_model_that_is_not_offered_is_a_warning_that_lists_those_that_are(tmp_path: Path) -> None:
     notes: list[str] = []
-    with NullReader(model="offered") as server:
+    with ModelServer(model="offered") as server:
         reader = start_reader(server.base_url, work_dir=tmp_path, model="other", note=notes.append)
     assert reader.upstream.upstream_model == "other"
     assert notes == [f"warning: reader {server.base_url}: the server's list does not name other; it names offered"]
@@ -301,7 +301,7 @@ def test_a_model_that_is_not_offered_is_a_warning_that_lists_those_that_are(tmp_
 def test_the_api_key_comes_from_the_argument_or_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with NullReader(api_key="k-1") as server:
+    with ModelServer(api_key="k-1") as server:
         with pytest.raises(ReaderError, match="is the API key right"):
             start_reader(server.base_url, work_dir=tmp_path)
         monkeypatch.setenv("MEMARENA_READER_API_KEY", "k-1")
@@ -318,7 +318,7 @@ def test_the_api_key_comes_from_the_argument_or_the_environment(
 
 @pytest.mark.parametrize("fault", ["status", "disconnect", "cut", "malformed"])
 def test_a_reader_that_fails_its_probe_says_how(fault: Fault, tmp_path: Path) -> None:
-    with NullReader() as server:
+    with ModelServer() as server:
         reader = start_reader(server.base_url, work_dir=tmp_path)
         server.script = Script(fault=fault)
         with gateway_before(reader) as (gateway, records):
@@ -329,7 +329,7 @@ def test_a_reader_that_fails_its_probe_says_how(fault: Fault, tmp_path: Path) ->
 
 
 def test_an_empty_reply_fails_the_probe_but_thinking_alone_does_not(tmp_path: Path) -> None:
-    with NullReader() as server:
+    with ModelServer() as server:
         reader = start_reader(server.base_url, work_dir=tmp_path)
         with gateway_before(reader) as (gateway, _):
             server.script = Script(tokens=(" ", "\n"))
@@ -428,10 +428,10 @@ def test_a_health_check_that_never_gets_well_is_waited_for_with_an_end(
     for bound in ("LOADING_TIMEOUT_S", "UNSTATED_TIMEOUT_S", "_POLL_S"):
         monkeypatch.setattr(remote, bound, 0.0)
     notes: list[str] = []
-    with HabitServer(Habit(side={"/health": (503, {"error": {"message": words}})})) as server:
+    with ModelServer(routes={"/health": Script(status=503, message=words)}) as server:
         if words == "Loading model":
             with pytest.raises(ReaderError, match="still answers 503 after 0 s: Loading model"):
-                remote.wait_until_loaded(server.url, None, notes.append)
+                remote.wait_until_loaded(server.base_url, None, notes.append)
         else:
-            remote.wait_until_loaded(server.url, None, notes.append)
+            remote.wait_until_loaded(server.base_url, None, notes.append)
             assert "the reader is asked all the same" in notes[-1]

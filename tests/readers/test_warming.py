@@ -6,12 +6,14 @@ import pytest
 from memarena.gateway import Gateway
 from memarena.log.records import GatewayCall, ReaderRef
 from memarena.readers.errors import ReaderError
-from memarena.readers.scripted import NullReader, Script
 from memarena.readers.types import RunningReader
 from memarena.readers.warming import lengths, warm_up
 
+from tests.support.model_script import Script
+from tests.support.model_server import ModelServer
 
-def running(reader: NullReader) -> RunningReader:
+
+def running(reader: ModelServer) -> RunningReader:
     ref = ReaderRef(name="null", kind="url", model="null-reader", context_window_tokens=16384)
     return RunningReader(ref, reader.upstream())
 
@@ -24,7 +26,7 @@ def test_lengths_grow_geometrically_from_64_to_the_longest() -> None:
 
 def test_every_length_is_sent_once_and_no_two_begin_alike() -> None:
     calls: list[GatewayCall] = []
-    with NullReader() as reader, Gateway([reader.upstream()], calls.append) as gateway:
+    with ModelServer() as reader, Gateway([reader.upstream()], calls.append) as gateway:
         warm_up(running(reader), gateway, 5, 2000)
     sizes = [call.prompt_tokens or 0 for call in calls]
     assert sizes == sorted(sizes)
@@ -36,7 +38,7 @@ def test_every_length_is_sent_once_and_no_two_begin_alike() -> None:
 
 def test_a_warm_up_that_fails_says_at_which_length() -> None:
     with (
-        NullReader(Script(fault="status")) as reader,
+        ModelServer(Script(status=500)) as reader,
         Gateway([reader.upstream()], lambda call: None) as gateway,
         pytest.raises(ReaderError, match="warm-up of about 64 tokens"),
     ):

@@ -14,13 +14,15 @@ from pathlib import Path
 
 import pytest
 import yaml
-from memarena.readers.scripted import NullReader, Script
 from memarena_spark.bundle.certify import certify
 from memarena_spark.cli import main as command
 from memarena_spark.locking import VARIABLE
 from memarena_spark.machine import ThisMachine
 from memarena_spark.plans import load_plan
 from memarena_spark.running import run_certification
+
+from tests.support.model_script import Script
+from tests.support.model_server import ModelServer
 
 from ..support.summed import put_body
 from .commands import Done, Invoke
@@ -88,7 +90,7 @@ class Studied:
 def studied(tmp_path_factory: pytest.TempPathFactory) -> Studied:
     """Two runs with a scripted server that passes for a language model, bm25 and vanilla; the first certifiable."""
     folder = tmp_path_factory.mktemp("studied")
-    with NullReader(lambda *_: Script(first_token_delay_s=0.2)) as reader:
+    with ModelServer(lambda *_: Script(delay_s=0.2)) as reader:
         for backend in ("bm25", "vanilla"):
             plan = write_plan(folder / backend, backends=[backend], readers=[{"spec": reader.base_url}])
             record = run_certification(ThisMachine(), load_plan(plan), folder / backend / "run", silent)
@@ -108,7 +110,7 @@ def uncertifiable(tmp_path_factory: pytest.TempPathFactory) -> Path:
         '"--address-file", "{address_file}", "--data-dir", "{data_dir}"]\n'
     )
 
-    with NullReader(lambda *_: Script(cached_tokens=7)) as reader:
+    with ModelServer(lambda *_: Script(cached_tokens=7)) as reader:
         plan = write_plan(
             folder, backends=["oracle", str(manifest)], readers=[{"spec": reader.base_url}], limit=4, meters=["none"]
         )

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
 import socket
-import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from memarena.readers.scripted import NullReader
 from memarena_spark import warm
 from memarena_spark.facts import Embedder, Image, Memory, Place, ReaderServer, Unknown
 from memarena_spark.machine import ThisMachine, host, images, services
 from memarena_spark.machine.services import ask_embedder, ask_reader
 from memarena_spark.plans import EmbedderSpec, ReaderServerSpec
+
+from tests.support.model_server import ModelServer
 
 # ------------------------------------------------------------------ this very machine
 
@@ -110,61 +107,27 @@ def test_a_clock_out_of_step_is_seen(state: int, status: int, expected: bool, mo
 # ------------------------------------------------------------------ servers
 
 
-@dataclass
-class Server:
-    """An HTTP server that answers from a table; what is not in it is 404. Lists are given one after the other."""
-
-    answers: dict[str, object] = field(default_factory=dict)
-    received: list[tuple[str, object]] = field(default_factory=list)
-    url: str = ""
-
-
 @pytest.fixture
-def server() -> Iterator[Server]:
-    state = Server()
-
-    class Handler(BaseHTTPRequestHandler):
-        def _answer(self) -> None:
-            length = int(self.headers.get("Content-Length") or 0)
-            body = json.loads(self.rfile.read(length)) if length else None
-            state.received.append((self.path, body))
-            found = state.answers.get(self.path)
-            content = found if isinstance(found, bytes) else json.dumps(found).encode()
-            self.send_response(404 if found is None else 200)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        do_GET = do_POST = _answer  # noqa: N815
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    httpd = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=httpd.serve_forever)
-    thread.start()
-    state.url = f"http://127.0.0.1:{httpd.server_port}"
-    yield state
-    httpd.shutdown()
-    thread.join()
-    httpd.server_close()
+def server() -> Iterator[ModelServer]:
+    with ModelServer() as running:
+        yield running
 
 
-def ollama(server: Server, vram: int = 1000) -> EmbedderSpec:
-    server.answers = {
+def ollama(server: ModelServer, vram: int = 1000) -> EmbedderSpec:
+    server.routes = {
         "/api/version": {"version": "0.12.6"},
         "/api/embed": {"model": "bge-m3", "embeddings": [[0.1, 0.2]]},
         "/api/ps": {"models": [{"name": "bge-m3:latest", "size": 1000, "size_vram": vram}]},
     }
-    return EmbedderSpec(url=server.url, model="bge-m3")
+    return EmbedderSpec(url=server.server_url, model="bge-m3")
 
 
-def test_ollama_is_asked_for_its_version_a_warm_embedding_and_where_the_model_is(server: Server) -> None:
+def test_ollama_is_asked_for_its_version_a_warm_embedding_and_where_the_model_is(server: ModelServer) -> None:
     found = ask_embedder(ollama(server, vram=700))
     assert isinstance(found, Embedder)
     assert (found.version, found.size_bytes, found.vram_bytes) == ("0.12.6", 1000, 700)
     assert 0 < found.warm_s < 5
-    assert [path for path, _ in server.received].count("/api/embed") == 2
+    assert [each.route for each in server.received].count("/api/embed") == 2
     # The server is a thread of this process, so this process's start is that of the server.
     assert isinstance(found.started_at_unix, float)
 
@@ -181,10 +144,10 @@ def test_ollama_is_asked_for_its_version_a_warm_embedding_and_where_the_model_is
     ],
 )
 def test_an_embedder_that_does_not_answer_as_it_should_is_unknown(
-    path: str, answer: object, reason: str, server: Server
+    path: str, answer: object, reason: str, server: ModelServer
 ) -> None:
     spec = ollama(server)
-    server.answers[path] = answer
+    server.routes[path] = answer
     found = ask_embedder(spec)
     assert isinstance(found, Unknown)
     assert reason in found.unknown
@@ -201,20 +164,20 @@ def test_a_server_that_is_not_there_is_unknown() -> None:
 
 @pytest.mark.parametrize("vram", [1000, 0])
 def test_warming_up_says_whether_the_model_is_on_the_gpu(
-    vram: int, server: Server, capsys: pytest.CaptureFixture[str]
+    vram: int, server: ModelServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     spec = ollama(server, vram)
     assert warm.main(["--url", spec.url, "--model", spec.model]) == (0 if vram else 1)
     assert ("refused embedder-on-cpu" in capsys.readouterr().err) is (vram == 0)
 
 
-def sglang(server: Server, reply: object, route: str = "/server_info") -> ReaderServer | Unknown:
-    server.answers = {
+def sglang(server: ModelServer, reply: object, route: str = "/server_info") -> ReaderServer | Unknown:
+    server.routes = {
         "/v1/models": {"data": [{"id": "qwen"}]},
         route: {"model_path": "qwen", "version": "0.5.23", "disable_radix_cache": True, "context_length": 16384},
         "/v1/chat/completions": reply,
     }
-    return ask_reader(ReaderServerSpec(url=server.url, model="qwen"))
+    return ask_reader(ReaderServerSpec(url=server.server_url, model="qwen"))
 
 
 def said(**message: object) -> object:
@@ -222,7 +185,7 @@ def said(**message: object) -> object:
 
 
 @pytest.mark.parametrize("route", ["/server_info", "/get_server_info"])
-def test_sglang_is_read_back_by_either_of_its_doors(route: str, server: Server) -> None:
+def test_sglang_is_read_back_by_either_of_its_doors(route: str, server: ModelServer) -> None:
     found = sglang(server, said(content="Hello"), route)
     assert isinstance(found, ReaderServer)
     assert (found.kind, found.probe_failure) == ("sglang", "")
@@ -240,7 +203,7 @@ def test_sglang_is_read_back_by_either_of_its_doors(route: str, server: Server) 
         (None, "answered 404"),
     ],
 )
-def test_a_reader_must_say_something(reply: object, failure: str, server: Server) -> None:
+def test_a_reader_must_say_something(reply: object, failure: str, server: ModelServer) -> None:
     found = sglang(server, reply)
     assert isinstance(found, ReaderServer)
     assert failure in found.probe_failure
@@ -256,9 +219,9 @@ sglang:gen_throughput{model_name="qwen"} 81.5
 """
 
 
-def test_what_sglang_was_asked_is_counted_without_the_reading_itself(server: Server) -> None:
-    spec = ReaderServerSpec(url=f"{server.url}/v1", model="qwen")
-    server.answers = {"/metrics": METRICS}
+def test_what_sglang_was_asked_is_counted_without_the_reading_itself(server: ModelServer) -> None:
+    spec = ReaderServerSpec(url=f"{server.server_url}/v1", model="qwen")
+    server.routes = {"/metrics": METRICS}
     assert ThisMachine().reader_counts(spec) == {
         'sglang:http_requests_total{endpoint="/health",method="GET"}': 12.0,
         'sglang:num_requests_total{model_name="qwen"}': 3.0,
@@ -266,9 +229,9 @@ def test_what_sglang_was_asked_is_counted_without_the_reading_itself(server: Ser
 
 
 @pytest.mark.parametrize(("page", "reason"), [(None, "/metrics answered 404"), (b"up 1\n", "no counter of requests")])
-def test_a_server_that_counts_nothing_is_unknown(page: bytes | None, reason: str, server: Server) -> None:
-    server.answers = {"/metrics": page}
-    found = ThisMachine().reader_counts(ReaderServerSpec(url=server.url, model="qwen"))
+def test_a_server_that_counts_nothing_is_unknown(page: bytes | None, reason: str, server: ModelServer) -> None:
+    server.routes = {"/metrics": page}
+    found = ThisMachine().reader_counts(ReaderServerSpec(url=server.server_url, model="qwen"))
     assert isinstance(found, Unknown)
     assert reason in found.unknown
 
@@ -291,7 +254,7 @@ def test_inside_a_container_the_host_is_the_first_address_of_a_network(monkeypat
 
 
 def test_a_reader_behind_a_key_is_asked_with_it() -> None:
-    with NullReader(api_key="secret") as server:
+    with ModelServer(api_key="secret") as server:
         spec = ReaderServerSpec(url=server.base_url, model=server.model, kind="other")
         with_key = ThisMachine(reader_api_key="secret").reader(spec)
         without = ThisMachine().reader(spec)

@@ -11,7 +11,7 @@ from memarena.log.store import read_records
 from memarena_dataset.model import Family
 from memarena_dataset.values import AmountValue, PlaceValue
 
-from .judges import Asked, Script, scripted_judge
+from .judges import Asked, JudgeScript, scripted_judge
 from .logs import (
     abstain,
     cloze,
@@ -73,7 +73,7 @@ def log_of(folder: Path, *answers: tuple[Question, str]) -> Path:
     return write_log(folder, make_run([CELL], questions, EVIDENCE, asked))
 
 
-def judge(run_dir: Path, script: Script, **settings: Any) -> tuple[Judged, list[Asked]]:
+def judge(run_dir: Path, script: JudgeScript, **settings: Any) -> tuple[Judged, list[Asked]]:
     with scripted_judge(script) as server:
         batch = Batch(**{"run_dir": run_dir, "judge": JUDGE, "url": server.url, "patience": QUICK, **settings})
         return judge_with_model(batch, Silent()), server.asked

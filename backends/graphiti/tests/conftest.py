@@ -13,7 +13,7 @@ from memarena.execution.backends.manifests import load_manifest
 
 from backends.graphiti.tests.scripted_extractor import reply_of
 from tests.backends.own_environment import MODELS, NOTHING, RunningBackend, lacking, started
-from tests.backends.scripted_server import ScriptedServer
+from tests.support.model_server import ModelServer
 
 FOLDER = Path(__file__).parents[1]
 BACKEND = load_manifest(FOLDER / "backend.toml")[0]
@@ -25,7 +25,7 @@ LACKING = lacking(BACKEND)
 class Running(RunningBackend):
     """The backend before ``models``."""
 
-    models: ScriptedServer
+    models: ModelServer
 
     def facts(self, namespace: str, day: int) -> list[str]:
         """Texts of the facts about dogs, in the order of the alphabet."""
@@ -35,7 +35,7 @@ class Running(RunningBackend):
 @contextmanager
 def running(
     work_dir: Path,
-    models: ScriptedServer,
+    models: ModelServer,
     settings: Mapping[str, str] = NOTHING,
     *,
     before: tuple[str, ...] = (),
@@ -47,12 +47,12 @@ def running(
 
 
 @pytest.fixture
-def models() -> Iterator[ScriptedServer]:
-    with ScriptedServer(reply_of) as serving:
+def models() -> Iterator[ModelServer]:
+    with ModelServer(reply_of) as serving:
         yield serving
 
 
 @pytest.fixture
-def backend(tmp_path: Path, models: ScriptedServer) -> Iterator[Running]:
+def backend(tmp_path: Path, models: ModelServer) -> Iterator[Running]:
     with running(tmp_path, models) as started:
         yield started

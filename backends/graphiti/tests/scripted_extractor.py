@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable
 
 from tests.backends.extraction_rules import Keep, Memory, memories_of, statements
-from tests.backends.scripted_server import Body, UnknownPromptError, text_of
+from tests.support.model_script import Body, UnknownPromptError, text_of
 
 _OPENING = re.compile(r"^(?P<name>[^:\n]{1,60}): ", re.MULTILINE)
 _KIND = re.compile(r"^The (?P<kind>.+) is called ")

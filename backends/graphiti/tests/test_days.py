@@ -13,8 +13,9 @@ from memarena_proto import memory_backend_pb2 as pb
 from backends.graphiti.tests.conftest import LACKING, Running, running
 from backends.graphiti.tests.scripted_extractor import form_of, reply_of
 from tests.backends.own_environment import EMBEDDER, EXTRACTOR, refused
-from tests.backends.scripted_server import Body, ScriptedServer, text_of
 from tests.backends.support import make_day, make_session
+from tests.support.model_script import Body, text_of
+from tests.support.model_server import ModelServer
 
 pytestmark = pytest.mark.skipif(LACKING is not None, reason=LACKING or "")
 
@@ -55,7 +56,7 @@ def test_a_question_finds_by_keywords_although_it_ends_in_a_sign_and_rows_were_c
     assert [item.text[:35] for item in found] == ["The dog of Maya Chen is called Zorv"]
 
 
-def test_an_episode_per_turn_names_turns(tmp_path: Path, models: ScriptedServer) -> None:
+def test_an_episode_per_turn_names_turns(tmp_path: Path, models: ModelServer) -> None:
     with running(tmp_path, models, {"MEMARENA_GRAPHITI_EPISODE": "turn"}) as backend:
         backend.ingest("n", 0, make_session("s0", ["Hello.", "Hi.", ZORVA]))
         (item,) = backend.search("n", "What is my dog called?", 0, entities="0")
@@ -69,7 +70,7 @@ def test_the_model_is_asked_for_a_form_with_the_token_of_the_call(backend: Runni
     assert set(backend.models.authorizations) == {f"Bearer {backend.issued[0]}"}
 
 
-def test_without_a_schema_in_the_request_the_form_stands_in_the_prompt(tmp_path: Path, models: ScriptedServer) -> None:
+def test_without_a_schema_in_the_request_the_form_stands_in_the_prompt(tmp_path: Path, models: ModelServer) -> None:
     with running(tmp_path, models, {"MEMARENA_GRAPHITI_RESPONSE_FORMAT": "none"}) as backend:
         backend.ingest("n", 0, make_session("s0", [ZORVA]))
         assert all("response_format" not in each for each in models.asked)
@@ -87,7 +88,7 @@ def test_namespaces_whose_names_begin_alike_do_not_mix(backend: Running) -> None
     assert [fact[31:37] for fact in backend.facts("ego_1", 0)] == ["Brunok"]
 
 
-def test_a_graph_that_was_closed_for_others_is_opened_again(tmp_path: Path, models: ScriptedServer) -> None:
+def test_a_graph_that_was_closed_for_others_is_opened_again(tmp_path: Path, models: ModelServer) -> None:
     with running(tmp_path, models, {"MEMARENA_GRAPHITI_OPEN_GRAPHS": "1"}) as backend:
         for name, text in (("a", ZORVA), ("b", BRUNOK)):
             backend.ingest(name, 0, make_session("s0", [text]))
@@ -105,7 +106,7 @@ LONG = json.dumps({"extracted_entities": [{"name": "x" * 1_000_000, "entity_type
 
 @pytest.mark.parametrize("reply", ["Sure! Here are the facts.", "", '{"extracted_entities": [{"na', "[" * 1_000_000])
 def test_a_reply_of_garbage_is_counted_and_the_day_is_committed(backend: Running, reply: str) -> None:
-    backend.models.reply = lambda body: reply
+    backend.models.script = lambda body: reply
     kept = backend.ingest("n", 0, make_session("s0", [ZORVA]))
     assert kept == {
         "sessions_given": 1,
@@ -119,14 +120,14 @@ def test_a_reply_of_garbage_is_counted_and_the_day_is_committed(backend: Running
 
 
 def test_a_reply_of_a_megabyte_is_taken_or_counted(backend: Running) -> None:
-    backend.models.reply = lambda body: LONG if form_of(body) == "ExtractedEntities" else reply_of(body)
+    backend.models.script = lambda body: LONG if form_of(body) == "ExtractedEntities" else reply_of(body)
     kept = backend.ingest("n", 0, make_session("s0", [ZORVA]))
     assert kept["memories_stored"] >= 1 or kept["episodes_lost"] == 1
     assert len(backend.facts("n", 0)) == (1 if "memories_stored" in kept else 0)
 
 
 def test_a_model_that_finds_nothing_leaves_an_empty_session_that_is_counted(backend: Running) -> None:
-    backend.models.reply = lambda body: '{"extracted_entities": [], "edges": []}'
+    backend.models.script = lambda body: '{"extracted_entities": [], "edges": []}'
     kept = backend.ingest("n", 0, make_session("s0", [ZORVA]))
     assert kept["extraction_empty"] == 1
     assert not kept.keys() & {"extraction_unusable", "memories_stored"}
@@ -136,7 +137,7 @@ def test_one_session_that_is_lost_takes_no_other_with_it(backend: Running) -> No
     def reply(body: Body) -> str:
         return "no" if "GARBLE" in text_of(body) else reply_of(body)
 
-    backend.models.reply = reply
+    backend.models.script = reply
     sessions = [make_session("s0", ["GARBLE"]), make_session("s1", [ZORVA], minute=30)]
     kept = backend.ingest("n", 0, *sessions)
     assert (kept["sessions_given"], kept["sessions_failed"]) == (2, 1)
@@ -149,7 +150,7 @@ def test_a_date_that_cannot_be_had_is_counted_and_the_fact_stays(backend: Runnin
             return "no"
         return reply_of(body).replace('"valid_at": "2025', '"valid_at": "never 2025')
 
-    backend.models.reply = reply
+    backend.models.script = reply
     kept = backend.ingest("n", 0, make_session("s0", [ZORVA]))
     assert kept["extraction_unusable"] == 1
     assert backend.facts("n", 0) == ["The dog of Maya Chen is called Zorva"]
@@ -177,7 +178,7 @@ def test_a_fault_that_the_library_swallows_ends_the_call_all_the_same(backend: R
             backend.models.chat_status = 503  # from the next request on, which asks for a date
         return reply_of(body).replace('"valid_at": "2025', '"valid_at": "never 2025')
 
-    backend.models.reply = reply
+    backend.models.script = reply
     error = refused(lambda: backend.ingest("n", 0, make_session("s0", [ZORVA])))
     assert error.code().name == "UNAVAILABLE"
 
@@ -202,9 +203,7 @@ def test_without_models_a_day_with_words_is_refused_and_one_without_is_taken(bac
 # ------------------------------------------------------------------ a process that is killed
 
 
-def test_killed_in_a_day_it_keeps_the_days_before_and_nothing_of_that_one(
-    tmp_path: Path, models: ScriptedServer
-) -> None:
+def test_killed_in_a_day_it_keeps_the_days_before_and_nothing_of_that_one(tmp_path: Path, models: ModelServer) -> None:
     asked = threading.Event()
     released = threading.Event()
     with running(tmp_path, models) as backend:
@@ -232,7 +231,7 @@ def test_killed_in_a_day_it_keeps_the_days_before_and_nothing_of_that_one(
         assert backend.ingest("n", 1, *sessions)["memories_stored"] >= 6
 
 
-def test_a_graph_that_is_gone_is_not_made_up(tmp_path: Path, models: ScriptedServer) -> None:
+def test_a_graph_that_is_gone_is_not_made_up(tmp_path: Path, models: ModelServer) -> None:
     with running(tmp_path, models) as backend:
         backend.ingest("n", 0, make_session("s0", [ZORVA]))
     for mark in (tmp_path / "data" / "graphs").rglob("*.kept"):
@@ -255,7 +254,7 @@ def test_another_embedder_is_refused_by_name(backend: Running) -> None:
 
 
 @pytest.fixture
-def watched(tmp_path: Path, models: ScriptedServer) -> Iterator[Running]:
+def watched(tmp_path: Path, models: ModelServer) -> Iterator[Running]:
     """The backend under a guard that writes down every address other than loopback that a socket is connected to."""
     guard = tmp_path / "guard"
     guard.mkdir()

@@ -12,7 +12,7 @@ from memarena.execution.backends.manifests import load_manifest
 
 from backends.langmem.tests.scripted_extractor import reply_of
 from tests.backends.own_environment import EXTRACTOR, NOTHING, RunningBackend, lacking, started
-from tests.backends.scripted_server import ScriptedServer
+from tests.support.model_server import ModelServer
 
 FOLDER = Path(__file__).parents[1]
 BACKEND = load_manifest(FOLDER / "backend.toml")[0]
@@ -31,26 +31,26 @@ def running(
 
 
 @pytest.fixture(scope="module")
-def _extractor() -> Iterator[ScriptedServer]:
-    with ScriptedServer(reply_of) as serving:
+def _extractor() -> Iterator[ModelServer]:
+    with ModelServer(reply_of) as serving:
         yield serving
 
 
 @pytest.fixture
-def extractor(_extractor: ScriptedServer) -> ScriptedServer:
+def extractor(_extractor: ModelServer) -> ModelServer:
     """It answers by its rules when a test begins, and has been asked nothing."""
     _extractor.rehearse()
     return _extractor
 
 
 @pytest.fixture(scope="module")
-def _backend(_extractor: ScriptedServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBackend]:
+def _backend(_extractor: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBackend]:
     with running(tmp_path_factory.mktemp("langmem"), _extractor.base_url) as started:
         yield started
 
 
 @pytest.fixture
-def backend(_backend: RunningBackend, extractor: ScriptedServer) -> RunningBackend:
+def backend(_backend: RunningBackend, extractor: ModelServer) -> RunningBackend:
     """One process for a file: namespaces of tests differ."""
     _backend.base_url, _backend.offered = extractor.base_url, (EXTRACTOR,)
     return _backend

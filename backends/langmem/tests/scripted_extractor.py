@@ -12,7 +12,7 @@ import re
 from typing import Any
 
 from tests.backends.extraction_rules import Keep, memories_of, statements
-from tests.backends.scripted_server import Body, Message, UnknownPromptError, text_of
+from tests.support.model_script import Body, Message, UnknownPromptError, text_of
 
 _SESSION = re.compile(r"<session_[0-9a-f-]+>\n(.*)\n</session_", re.DOTALL)
 _OPENING = re.compile(

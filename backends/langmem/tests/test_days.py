@@ -17,8 +17,9 @@ from memarena_proto import memory_backend_pb2 as pb
 from backends.langmem.tests.conftest import LACKING, running
 from backends.langmem.tests.scripted_extractor import reply_of, tool_call
 from tests.backends.own_environment import EMBEDDER, EXTRACTOR, MODELS, RunningBackend, refused
-from tests.backends.scripted_server import Body, ScriptedServer
 from tests.backends.support import bad_fields, code_of, make_session, message_of
+from tests.support.model_script import Body
+from tests.support.model_server import ModelServer
 
 if LACKING:
     pytest.skip(LACKING, allow_module_level=True)
@@ -61,7 +62,7 @@ def test_a_rewritten_memory_names_every_session_that_fed_it(backend: RunningBack
     assert item.time == "2025-01-02T09:00:00+00:00"
 
 
-def test_the_prompt_is_what_the_scripted_extractor_reads(backend: RunningBackend, extractor: ScriptedServer) -> None:
+def test_the_prompt_is_what_the_scripted_extractor_reads(backend: RunningBackend, extractor: ModelServer) -> None:
     """The parts that depend on a session, as LangMem 0.0.30 sends them."""
     backend.ingest("prompt", 4, make_session("s1", ["My dog is called Rex.", "I see."], day=4, place="Luna"))
     backend.ingest("prompt", 5, told("s2", "My dog is called Fido.", day=5))
@@ -88,7 +89,7 @@ def test_the_prompt_is_what_the_scripted_extractor_reads(backend: RunningBackend
     assert [(body["max_tokens"], body["temperature"]) for body in (first, second)] == [(1_024, 0.0)] * 2
 
 
-def test_every_model_call_carries_the_token_of_its_call(backend: RunningBackend, extractor: ScriptedServer) -> None:
+def test_every_model_call_carries_the_token_of_its_call(backend: RunningBackend, extractor: ModelServer) -> None:
     backend.ingest("token", 0, told("s1", "My dog is called Rex."), told("s2", "My cat is called Tom."))
     assert extractor.authorizations == [f"Bearer {backend.issued[-1]}"] * 2
 
@@ -116,20 +117,20 @@ def test_every_model_call_carries_the_token_of_its_call(backend: RunningBackend,
     ],
 )
 def test_a_reply_of_which_nothing_can_be_used_is_counted_and_the_day_stands(
-    backend: RunningBackend, extractor: ScriptedServer, message: dict[str, Any], request: pytest.FixtureRequest
+    backend: RunningBackend, extractor: ModelServer, message: dict[str, Any], request: pytest.FixtureRequest
 ) -> None:
     name = request.node.callspec.id
-    extractor.reply = lambda _: message
+    extractor.script = lambda _: message
     assert backend.ingest(name, 0, told("s1", "My dog is called Rex.")) == NOTHING
     assert backend.texts(name, "dog", 0) == []
-    extractor.reply = reply_of
+    extractor.script = reply_of
     backend.ingest(name, 1, told("s2", "My dog is called Rex.", day=1))
     assert backend.texts(name, "dog", 1) == [REX]
 
 
-def test_what_can_be_used_of_a_reply_is_used(backend: RunningBackend, extractor: ScriptedServer) -> None:
+def test_what_can_be_used_of_a_reply_is_used(backend: RunningBackend, extractor: ModelServer) -> None:
     good, bad = tool_call("Memory", {"content": REX}), tool_call("Memory", {"nonsense": 1}, 1)
-    extractor.reply = lambda _: calling(good, bad)
+    extractor.script = lambda _: calling(good, bad)
     kept = backend.ingest("half-good", 0, told("s1", "My dog is called Rex."))
     assert kept == {"sessions_given": 1, "extraction_calls": 1, "memories_stored": 1}
 
@@ -150,11 +151,11 @@ WITHOUT_TEXT = [{"op": "remove", "path": "/content"}]
     ids=["no-list", "nowhere", "removes-the-text"],
 )
 def test_a_patch_that_cannot_be_applied_leaves_the_memory_as_it_was(
-    backend: RunningBackend, extractor: ScriptedServer, patches: object, request: pytest.FixtureRequest
+    backend: RunningBackend, extractor: ModelServer, patches: object, request: pytest.FixtureRequest
 ) -> None:
     name = request.node.callspec.id
     backend.ingest(name, 0, told("s1", "My dog is called Rex."))
-    extractor.reply = lambda body: patching(body, patches)
+    extractor.script = lambda body: patching(body, patches)
     kept = backend.ingest(name, 1, told("s2", "My dog is called Fido.", day=1))
     assert kept["extraction_empty"] == 1
     assert "memories_changed" not in kept
@@ -162,12 +163,12 @@ def test_a_patch_that_cannot_be_applied_leaves_the_memory_as_it_was(
 
 
 def test_a_session_ends_after_five_calls_however_often_the_library_would_ask(
-    backend: RunningBackend, extractor: ScriptedServer
+    backend: RunningBackend, extractor: ModelServer
 ) -> None:
     """Each of nine patches leaves something that is no memory, and for each the library asks again."""
     backend.ingest("endless", 0, told("s1", "My dog is called Rex."))
     extractor.asked.clear()
-    extractor.reply = lambda body: patching(body, WITHOUT_TEXT, times=9)
+    extractor.script = lambda body: patching(body, WITHOUT_TEXT, times=9)
     kept = backend.ingest("endless", 1, told("s2", "My dog is called Fido.", day=1), told("s3", "Nice.", day=1))
     assert len(extractor.asked) == 10
     assert kept == {
@@ -182,24 +183,24 @@ def test_a_session_ends_after_five_calls_however_often_the_library_would_ask(
 
 @pytest.mark.parametrize("reply", [500, b"{not json", b'{"choices": []}'], ids=["500", "no JSON", "no choice"])
 def test_a_model_that_fails_ends_the_day_at_once_and_leaves_nothing_of_it(
-    backend: RunningBackend, extractor: ScriptedServer, reply: int | bytes, request: pytest.FixtureRequest
+    backend: RunningBackend, extractor: ModelServer, reply: int | bytes, request: pytest.FixtureRequest
 ) -> None:
     name = f"fails-{request.node.callspec.id}"
     backend.ingest(name, 0, told("s1", "My dog is called Rex."))
     extractor.asked.clear()
-    extractor.reply = lambda _: reply
+    extractor.script = lambda _: reply
     error = refused(lambda: backend.ingest(name, 1, told("s2", "My dog is called Fido.", day=1)))
     assert code_of(error) is grpc.StatusCode.UNAVAILABLE
     assert "scripted-extractor" in message_of(error)
     assert len(extractor.asked) == 1
-    extractor.reply = reply_of
+    extractor.script = reply_of
     assert backend.texts(name, "dog", 0) == [REX]
     backend.ingest(name, 1, told("s2", "My dog is called Fido.", day=1))
     assert backend.texts(name, "dog", 1) == [FIDO]
 
 
 def test_an_embedder_that_fails_while_a_memory_is_stored_ends_the_day(
-    backend: RunningBackend, extractor: ScriptedServer
+    backend: RunningBackend, extractor: ModelServer
 ) -> None:
     """LangMem stores in threads whose errors it does not look at: the memory would be lost without a word."""
     backend.offered = MODELS
@@ -219,7 +220,7 @@ def test_an_embedder_that_fails_while_a_memory_is_stored_ends_the_day(
     assert backend.texts("embed", "dog", 0) == [REX]
 
 
-def test_a_deadline_leaves_nothing_of_the_day(backend: RunningBackend, extractor: ScriptedServer) -> None:
+def test_a_deadline_leaves_nothing_of_the_day(backend: RunningBackend, extractor: ModelServer) -> None:
     backend.ingest("deadline", 0, told("s1", "My dog is called Rex."))
     going_on = threading.Event()
     extractor.before_chat = lambda: going_on.wait(10)
@@ -238,7 +239,7 @@ def test_without_a_model_a_day_with_words_is_refused_and_one_without_is_not(back
     assert backend.texts("none", "dog", 0) == []
 
 
-def test_memories_keep_the_model_that_embedded_them(backend: RunningBackend, extractor: ScriptedServer) -> None:
+def test_memories_keep_the_model_that_embedded_them(backend: RunningBackend, extractor: ModelServer) -> None:
     """Embedded in the process, they are searched with the model in there, though another one is offered."""
     backend.ingest("model", 0, told("s1", "My dog is called Rex."))
     backend.offered = MODELS
@@ -247,9 +248,9 @@ def test_memories_keep_the_model_that_embedded_them(backend: RunningBackend, ext
 
 
 def test_a_prompt_that_the_model_does_not_take_loses_its_session_and_no_other(
-    backend: RunningBackend, extractor: ScriptedServer
+    backend: RunningBackend, extractor: ModelServer
 ) -> None:
-    extractor.reply = lambda body: 400 if "Fido" in str(body) else reply_of(body)
+    extractor.script = lambda body: 400 if "Fido" in str(body) else reply_of(body)
     kept = backend.ingest("long", 0, told("s1", "My dog is called Fido."), told("s2", "My dog is called Rex."))
     assert (kept["sessions_given"], kept["sessions_failed"], kept["memories_stored"]) == (2, 1, 1)
     assert backend.texts("long", "dog", 0) == [REX]
@@ -264,7 +265,7 @@ def test_namespaces_never_meet_even_if_one_name_begins_with_another(backend: Run
 
 
 def test_killed_in_the_middle_of_a_day_it_goes_on_with_the_day_before(tmp_path: Path) -> None:
-    with ScriptedServer(reply_of) as extractor:
+    with ModelServer(reply_of) as extractor:
         with running(tmp_path, extractor.base_url) as backend:
             backend.ingest("n", 0, told("s1", "My dog is called Rex."))
             asked, going_on = threading.Event(), threading.Event()
@@ -290,7 +291,7 @@ def test_killed_in_the_middle_of_a_day_it_goes_on_with_the_day_before(tmp_path: 
 
 
 def test_lost_memories_are_told(tmp_path: Path) -> None:
-    with ScriptedServer(reply_of) as extractor:
+    with ModelServer(reply_of) as extractor:
         with running(tmp_path, extractor.base_url) as backend:
             backend.ingest("n", 0, told("s1", "My dog is called Rex."))
         shutil.rmtree(tmp_path / "data" / "memories")
@@ -312,7 +313,7 @@ def test_nothing_leaves_the_machine_and_it_writes_into_its_data_folder_alone(tmp
     )
     tracing = {"LANGSMITH_TRACING": "true", "LANGSMITH_API_KEY": "key", "LANGCHAIN_TRACING_V2": "true"}
     with (
-        ScriptedServer(reply_of) as extractor,
+        ModelServer(reply_of) as extractor,
         running(tmp_path, extractor.base_url, code=guard, settings=tracing) as backend,
     ):
         backend.ingest("n", 0, told("s1", "My dog is called Rex."))

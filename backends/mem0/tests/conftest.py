@@ -13,7 +13,7 @@ from memarena.execution.backends.manifests import load_manifest
 
 from backends.mem0.tests.scripted_extractor import reply_of
 from tests.backends.own_environment import MODELS, RunningBackend, lacking, started
-from tests.backends.scripted_server import ScriptedServer
+from tests.support.model_server import ModelServer
 
 FOLDER = Path(__file__).parents[1]
 BACKEND = load_manifest(FOLDER / "backend.toml")[0]
@@ -25,12 +25,12 @@ LACKING = lacking(BACKEND)
 class Running(RunningBackend):
     """The backend before ``models``."""
 
-    models: ScriptedServer
+    models: ModelServer
 
 
 @contextmanager
 def running(
-    variant: str, work_dir: Path, models: ScriptedServer, *, before: tuple[str, ...] = ("-m", "memarena_backend_mem0")
+    variant: str, work_dir: Path, models: ModelServer, *, before: tuple[str, ...] = ("-m", "memarena_backend_mem0")
 ) -> Iterator[Running]:
     """Start a variant; ``before`` is what its Python runs."""
     with started((BACKEND.python, *before, "--variant", variant), work_dir) as (served, process):
@@ -38,13 +38,13 @@ def running(
 
 
 @pytest.fixture(scope="module")
-def models() -> Iterator[ScriptedServer]:
-    with ScriptedServer(reply_of) as serving:
+def models() -> Iterator[ModelServer]:
+    with ModelServer(reply_of) as serving:
         yield serving
 
 
 @pytest.fixture(scope="module")
-def _extracting(models: ScriptedServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def _extracting(models: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     with running("mem0", tmp_path_factory.mktemp("mem0"), models) as started:
         yield started
 

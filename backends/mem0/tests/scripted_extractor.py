@@ -9,7 +9,7 @@ import json
 import re
 
 from tests.backends.extraction_rules import Keep, memories_of, statements
-from tests.backends.scripted_server import Body, UnknownPromptError, text_of
+from tests.support.model_script import Body, UnknownPromptError, text_of
 
 _NEW = re.compile(r"^## New Messages\n(.*?)^## Observation Date\n(\S+)", re.DOTALL | re.MULTILINE)
 _OPENING = re.compile(r"^(?P<role>user|assistant): (?:\[[^\]\n]*\] )?(?P<name>[^:\n]*): ", re.MULTILINE)

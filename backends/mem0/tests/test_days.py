@@ -13,8 +13,9 @@ from memarena_proto import memory_backend_pb2 as pb
 from backends.mem0.tests.conftest import FOLDER, LACKING, Running, running
 from backends.mem0.tests.scripted_extractor import conversation_of, reply_of
 from tests.backends.own_environment import EMBEDDER, refused
-from tests.backends.scripted_server import Body, ScriptedServer
 from tests.backends.support import bad_fields, code_of, make_session, message_of
+from tests.support.model_script import Body
+from tests.support.model_server import ModelServer
 
 if LACKING:
     pytest.skip(LACKING, allow_module_level=True)
@@ -77,13 +78,13 @@ def test_a_reply_of_which_nothing_can_be_used_is_counted_and_the_day_stands(
     extracting: Running, reply: str, request: pytest.FixtureRequest
 ) -> None:
     namespace = request.node.callspec.id
-    extracting.models.reply = lambda body: reply
+    extracting.models.script = lambda body: reply
     assert extracting.ingest(namespace, 0, told("s1", "My dog is called Rex.")) == UNUSABLE
     assert extracting.search(namespace, "dog", 0) == []
 
 
 def test_a_prompt_that_the_model_cannot_take_loses_the_session_and_says_why(extracting: Running) -> None:
-    extracting.models.reply = lambda body: 400
+    extracting.models.script = lambda body: 400
     kept = extracting.ingest("window", 0, told("s1", "My dog is called Rex."))
     assert kept == {
         "sessions_given": 1,
@@ -100,12 +101,12 @@ def test_a_model_that_fails_ends_the_day_which_leaves_nothing(extracting: Runnin
     def fail_on_the_second(body: Body) -> str | int:
         return status if "Luna" in conversation_of(body) else reply_of(body)
 
-    extracting.models.reply = fail_on_the_second
+    extracting.models.script = fail_on_the_second
     day = (told("s1", "My dog is called Rex."), told("s2", "My cat is called Luna."))
     error = refused(lambda: extracting.ingest(namespace, 0, *day))
     assert code_of(error) is grpc.StatusCode.UNAVAILABLE
     assert code_of(refused(lambda: extracting.search(namespace, "dog", 0))) is grpc.StatusCode.NOT_FOUND
-    extracting.models.reply = reply_of
+    extracting.models.script = reply_of
     assert extracting.ingest(namespace, 0, *day)["memories_stored"] == 2
 
 
@@ -129,7 +130,7 @@ def test_a_deadline_that_passes_in_an_extraction_leaves_nothing(extracting: Runn
     error = refused(lambda: extracting.ingest("late", 0, told("s1", "My dog is called Rex."), timeout_s=1.0))
     go_on.set()
     assert code_of(error) is grpc.StatusCode.DEADLINE_EXCEEDED
-    extracting.models.reply = reply_of
+    extracting.models.script = reply_of
     assert extracting.ingest("late", 0, told("s1", "My cat is called Luna."))["memories_stored"] == 1
     assert extracting.texts("late", "dog cat called", 0) == [LUNA]
 
@@ -154,7 +155,7 @@ def test_namespaces_whose_names_begin_alike_do_not_mix_and_one_is_forgotten_alon
 
 
 def test_killed_in_an_extraction_it_has_all_days_before_and_takes_the_day_again(
-    tmp_path: Path, models: ScriptedServer
+    tmp_path: Path, models: ModelServer
 ) -> None:
     day = told("s2", "My cat is called Luna.", day=1)
     reached = threading.Event()
@@ -180,7 +181,7 @@ def test_killed_in_an_extraction_it_has_all_days_before_and_takes_the_day_again(
         assert sorted(backend.texts("n", "dog cat called", 1)) == [LUNA, REX]
 
 
-def test_a_namespace_whose_store_is_gone_is_to_be_reset(tmp_path: Path, models: ScriptedServer) -> None:
+def test_a_namespace_whose_store_is_gone_is_to_be_reset(tmp_path: Path, models: ModelServer) -> None:
     with running("mem0", tmp_path, models) as backend:
         backend.ingest("n", 0, told("s1", "My dog is called Rex."))
     for mark in (tmp_path / "data/namespaces").glob("*/*.kept"):
@@ -193,7 +194,7 @@ def test_a_namespace_whose_store_is_gone_is_to_be_reset(tmp_path: Path, models: 
 
 @pytest.mark.parametrize("variant", ["mem0", "mem0_raw"])
 def test_it_writes_below_its_data_folder_and_reaches_nothing_but_its_models(
-    tmp_path: Path, models: ScriptedServer, variant: str
+    tmp_path: Path, models: ModelServer, variant: str
 ) -> None:
     report = tmp_path / "report"
     before = (

@@ -12,15 +12,15 @@ from memarena_proto import memory_backend_pb2 as pb
 
 from backends.mem0.tests.conftest import LACKING, Running, running
 from tests.backends.own_environment import MODELS, refused
-from tests.backends.scripted_server import ScriptedServer
 from tests.backends.support import bad_fields, code_of, make_session
+from tests.support.model_server import ModelServer
 
 if LACKING:
     pytest.skip(LACKING, allow_module_level=True)
 
 
 @pytest.fixture(scope="module")
-def raw(models: ScriptedServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def raw(models: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     with running("mem0_raw", tmp_path_factory.mktemp("raw"), models) as started:
         yield started
 
@@ -98,9 +98,7 @@ def test_a_question_of_white_space_finds_nothing_and_says_so(raw: Running) -> No
     assert raw.search("blank", " \n", 0) == []
 
 
-def test_killed_in_a_search_it_answers_the_same_question_after_its_start(
-    tmp_path: Path, models: ScriptedServer
-) -> None:
+def test_killed_in_a_search_it_answers_the_same_question_after_its_start(tmp_path: Path, models: ModelServer) -> None:
     reached = threading.Event()
 
     def hold(texts: list[str]) -> None:
@@ -121,7 +119,7 @@ def test_killed_in_a_search_it_answers_the_same_question_after_its_start(
         assert backend.search("n", "Rex", 0) == before != []
 
 
-def test_days_survive_sigkill_and_answers_stay_the_same(tmp_path: Path, models: ScriptedServer) -> None:
+def test_days_survive_sigkill_and_answers_stay_the_same(tmp_path: Path, models: ModelServer) -> None:
     with running("mem0_raw", tmp_path, models) as backend:
         for day in range(3):
             backend.ingest("n", day, make_session(f"s{day}", ["Rex barks.", "Rex sleeps."], day=day))

@@ -10,15 +10,15 @@ import pytest
 
 from backends.memos.tests.scripted_extractor import reply_of
 from backends.memos.tests.system import Running, reason_to_skip, running
-from tests.backends.scripted_server import ScriptedServer
+from tests.support.model_server import ModelServer
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "src"))
 
 
 @pytest.fixture
-def model() -> Iterator[ScriptedServer]:
+def model() -> Iterator[ModelServer]:
     """A model that extracts and embeds by rules."""
-    with ScriptedServer(reply_of) as scripted:
+    with ModelServer(reply_of) as scripted:
         yield scripted
 
 
@@ -28,7 +28,7 @@ def _shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     if (reason := reason_to_skip()) is not None:
         pytest.skip(reason)
     with (
-        ScriptedServer(reply_of) as scripted,
+        ModelServer(reply_of) as scripted,
         running(tmp_path_factory.mktemp("memos"), scripted) as started,
     ):
         yield started
@@ -42,7 +42,7 @@ def backend(_shared: Running) -> Running:
 
 
 @pytest.fixture
-def mortal(tmp_path: Path, model: ScriptedServer) -> Iterator[Running]:
+def mortal(tmp_path: Path, model: ModelServer) -> Iterator[Running]:
     """A process of the test's own, which it may kill; its data are below ``tmp_path``."""
     if (reason := reason_to_skip()) is not None:
         pytest.skip(reason)

@@ -9,7 +9,7 @@ import json
 import re
 
 from tests.backends.extraction_rules import Keep, memories_of, statements
-from tests.backends.scripted_server import Body, UnknownPromptError, text_of
+from tests.support.model_script import Body, UnknownPromptError, text_of
 
 _CONVERSATION = re.compile(r".*\nConversation:\n(.*)\n\nYour Output:", re.DOTALL)
 _OPENING = re.compile(r"^(?:user|assistant): \[[^\]\n]+\] (?P<name>[^:\n]*): (?:\[[^\]\n]*\] )?", re.MULTILINE)

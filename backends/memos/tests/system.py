@@ -12,8 +12,8 @@ from memarena.execution.backends.manifests import load_manifest
 from memarena_proto import memory_backend_pb2 as pb
 
 from tests.backends.own_environment import MODELS, NOTHING, lacking, started
-from tests.backends.scripted_server import ScriptedServer
 from tests.backends.support import Served, make_query, make_session
+from tests.support.model_server import ModelServer
 
 FOLDER = Path(__file__).parent.parent
 BACKEND = load_manifest(FOLDER / "backend.toml")[0]
@@ -29,7 +29,7 @@ class Running:
     """A backend that runs in ``folder``; its words and logs are below it, its model is the scripted one."""
 
     folder: Path
-    model: ScriptedServer
+    model: ModelServer
     process: subprocess.Popen[bytes]
     served: Served
     _namespaces: set[str] = field(default_factory=set)
@@ -80,7 +80,7 @@ class Running:
 
 
 @contextmanager
-def running(folder: Path, model: ScriptedServer, settings: Mapping[str, str] = NOTHING) -> Iterator[Running]:
+def running(folder: Path, model: ModelServer, settings: Mapping[str, str] = NOTHING) -> Iterator[Running]:
     """Start the backend with the data that ``folder`` holds; killed at the end."""
     with started((BACKEND.python, "-m", "memarena_backend_memos"), folder, settings) as (served, process):
         yield Running(folder, model, process, served)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from backends.memos.tests.system import Running, all_written, memory_of, names_pet, reason_to_skip, running
-from tests.backends.scripted_server import ScriptedServer
 from tests.backends.support import make_day
+from tests.support.model_server import ModelServer
 
 GUARD = Path(__file__).parent / "guard"
 
@@ -26,9 +26,7 @@ def guarded(folder: Path, *may_write: Path) -> dict[str, str]:
 
 
 @pytest.mark.skipif(reason_to_skip() is not None, reason=reason_to_skip() or "")
-def test_it_asks_nobody_but_the_gateway_and_writes_nowhere_but_its_folder(
-    tmp_path: Path, model: ScriptedServer
-) -> None:
+def test_it_asks_nobody_but_the_gateway_and_writes_nowhere_but_its_folder(tmp_path: Path, model: ModelServer) -> None:
     places = ("data", "tmp", "address", "address.tmp")
     settings = guarded(tmp_path, *(tmp_path / place for place in places))
     settings |= {"MEMOS_BASE_PATH": str(tmp_path / "elsewhere"), "CUSTOM_LOGGER_URL": "http://example.org/"}
@@ -36,7 +34,7 @@ def test_it_asks_nobody_but_the_gateway_and_writes_nowhere_but_its_folder(
     (tmp_path / "current" / ".env").write_text("MEMOS_BASE_PATH=/elsewhere\n")
     with running(tmp_path, model, settings) as backend:
         backend.ingest(make_day("n", 0, [names_pet("s1", "dog", "Rolo")]))
-        model.reply = lambda _: "Rolo is no JSON"
+        model.script = lambda _: "Rolo is no JSON"
         backend.ingest(make_day("n", 1, [names_pet("s2", "dog", "Rolo", day=1)]))
         assert backend.texts("n", 1) == [memory_of("dog", "Rolo")]
         assert backend.process.poll() is None
@@ -68,7 +66,7 @@ def test_the_guard_refuses_what_it_is_there_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(reason_to_skip() is not None, reason=reason_to_skip() or "")
-def test_a_setting_that_cannot_be_used_is_one_line(tmp_path: Path, model: ScriptedServer) -> None:
+def test_a_setting_that_cannot_be_used_is_one_line(tmp_path: Path, model: ModelServer) -> None:
     with (
         pytest.raises(AssertionError, match="error: MEMARENA_MEMOS_REPLY_TOKENS: expected a whole number from 64"),
         running(tmp_path, model, {"MEMARENA_MEMOS_REPLY_TOKENS": "many"}),
@@ -77,6 +75,6 @@ def test_a_setting_that_cannot_be_used_is_one_line(tmp_path: Path, model: Script
 
 
 def test_a_log_says_nothing_of_what_was_told(backend: Running) -> None:
-    backend.model.reply = lambda _: "A reply of Rolo that cannot be read"
+    backend.model.script = lambda _: "A reply of Rolo that cannot be read"
     backend.ingest(make_day("n", 0, [names_pet("s1", "dog", "Rolo")]))
     assert "Rolo" not in backend.log()

@@ -13,8 +13,9 @@ from memarena_proto import memory_backend_pb2 as pb
 from backends.memos.tests.scripted_extractor import conversation_of
 from backends.memos.tests.system import Running, all_written, memory_of, names_pet, running
 from tests.backends.own_environment import EXTRACTOR, MODELS
-from tests.backends.scripted_server import ScriptedServer, text_of
 from tests.backends.support import bad_fields, code_of, make_day, make_session
+from tests.support.model_script import text_of
+from tests.support.model_server import ModelServer
 
 
 def test_a_session_becomes_memories_that_name_it_and_its_time(backend: Running) -> None:
@@ -65,7 +66,7 @@ def test_models_are_asked_for_before_anything_is_done_and_only_where_there_are_w
     assert backend.search("n", 0) == []
 
 
-def test_a_restart_and_a_replay_ask_no_model(tmp_path: Path, mortal: Running, model: ScriptedServer) -> None:
+def test_a_restart_and_a_replay_ask_no_model(tmp_path: Path, mortal: Running, model: ModelServer) -> None:
     days = [make_day("n", day, [names_pet(f"s{day}", "dog", f"Rolo{day}", day=day)]) for day in range(3)]
     for day in days:
         mortal.ingest(day)
@@ -82,7 +83,7 @@ def test_a_restart_and_a_replay_ask_no_model(tmp_path: Path, mortal: Running, mo
 
 
 def test_killed_in_ingest_nothing_of_the_day_is_left_and_it_can_come_again(
-    tmp_path: Path, mortal: Running, model: ScriptedServer
+    tmp_path: Path, mortal: Running, model: ModelServer
 ) -> None:
     mortal.ingest(make_day("n", 0, [names_pet("s0", "dog", "Rolo")]))
     second = make_day("n", 1, [names_pet("s1", "cat", "Mimi", day=1), names_pet("s2", "cow", "Elsa", day=1)])
@@ -109,7 +110,7 @@ def test_killed_in_ingest_nothing_of_the_day_is_left_and_it_can_come_again(
         )
 
 
-def test_equal_memories_keep_their_order_over_a_restart(tmp_path: Path, mortal: Running, model: ScriptedServer) -> None:
+def test_equal_memories_keep_their_order_over_a_restart(tmp_path: Path, mortal: Running, model: ModelServer) -> None:
     for day in range(4):
         mortal.ingest(make_day("n", day, [names_pet(f"s{day}{n}", "dog", "Rolo", day=day) for n in range(4)]))
 

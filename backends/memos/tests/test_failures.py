@@ -14,8 +14,9 @@ from memarena_proto import memory_backend_pb2 as pb
 from backends.memos.tests.scripted_extractor import conversation_of, reply_of
 from backends.memos.tests.system import Running, memory_of, names_pet, running
 from tests.backends.own_environment import EXTRACTOR
-from tests.backends.scripted_server import Body, ScriptedServer
 from tests.backends.support import code_of, make_day, message_of, retry_delay_s
+from tests.support.model_script import Body, Script
+from tests.support.model_server import ModelServer
 
 MEMORY = {"key": "k", "memory_type": "UserMemory", "value": "Maya has a dog.", "tags": ["dog"]}
 UNUSABLE = {
@@ -49,7 +50,7 @@ def only_of_a_dog(reply: str, body: Body) -> str:
 
 def test_replies_of_no_use_are_counted_and_take_nothing_else_with_them(backend: Running) -> None:
     for number, (kind, reply) in enumerate(UNUSABLE.items()):
-        backend.model.reply = partial(only_of_a_dog, reply)
+        backend.model.script = partial(only_of_a_dog, reply)
         namespace = f"n{number}"
         day = make_day(namespace, 0, [names_pet("s1", "cat", "Mimi"), names_pet("s2", "dog", "Rolo")])
         asked = len(backend.model.prompts)
@@ -60,16 +61,16 @@ def test_replies_of_no_use_are_counted_and_take_nothing_else_with_them(backend: 
 
 
 def test_the_notice_says_why(backend: Running) -> None:
-    backend.model.reply = lambda _: ""
+    backend.model.script = lambda _: ""
     told = backend.notices(day_of_two())["extraction_unusable"]
     assert told.message == "replies that could not be used: 2 empty"
-    backend.model.reply, backend.model.finish_reason = (lambda _: '{"memory list": [{"key'), "length"
+    backend.model.script = Script('{"memory list": [{"key', finish_reason="length")
     told = backend.notices(make_day("m", 0, [names_pet("s1", "cat", "Mimi")]))["extraction_unusable"]
     assert told.message == "replies that could not be used: 1 cut off"
 
 
 def test_nothing_to_remember_is_no_fault(backend: Running) -> None:
-    backend.model.reply = lambda _: '{"memory list": [], "summary": ""}'
+    backend.model.script = lambda _: '{"memory list": [], "summary": ""}'
     counts = backend.ingest(day_of_two())
     assert counts == {"sessions_given": 2, "extraction_calls": 2, "extraction_empty": 2}
     assert backend.search("n", 0) == []
@@ -77,7 +78,7 @@ def test_nothing_to_remember_is_no_fault(backend: Running) -> None:
 
 def test_a_reply_of_1_mb_that_is_sound_is_stored_whole(backend: Running) -> None:
     memories = [{**MEMORY, "value": f"Fact {number}: {'x' * 9_900}"} for number in range(100)]
-    backend.model.reply = lambda _: json.dumps({"memory list": memories})
+    backend.model.script = lambda _: json.dumps({"memory list": memories})
     counts = backend.ingest(make_day("n", 0, [names_pet("s1", "cat", "Mimi")]))
     assert counts == {"sessions_given": 1, "extraction_calls": 1, "memories_stored": 100}
     assert len(backend.search("n", 0, options=[pb.Option(key="k", value="1000")])) == 100
@@ -94,7 +95,7 @@ def test_a_reply_of_1_mb_that_is_sound_is_stored_whole(backend: Running) -> None
     ],
 )
 def test_what_the_library_can_read_is_kept(backend: Running, reply: str) -> None:
-    backend.model.reply = lambda _: reply
+    backend.model.script = lambda _: reply
     assert backend.ingest(make_day("n", 0, [names_pet("s1", "cat", "Mimi")]))["memories_stored"] == 1
     assert backend.texts("n", 0) == ["Maya has a dog."]
 
@@ -103,20 +104,20 @@ def test_what_the_library_can_read_is_kept(backend: Running, reply: str) -> None
 def test_a_model_that_fails_ends_the_day_and_nothing_of_it_is_left(backend: Running, status: int) -> None:
     backend.ingest(make_day("n", 0, [names_pet("s0", "cow", "Elsa")]))
     second = make_day("n", 1, [names_pet("s1", "cat", "Mimi", day=1), names_pet("s2", "dog", "Rolo", day=1)])
-    backend.model.reply = lambda body: status if "Rolo" in conversation_of(body) else reply_of(body)
+    backend.model.script = lambda body: status if "Rolo" in conversation_of(body) else reply_of(body)
     with pytest.raises(grpc.RpcError) as failed:
         backend.ingest(second)
     assert code_of(failed.value) is grpc.StatusCode.UNAVAILABLE and retry_delay_s(failed.value)
     assert f"{status}" in message_of(failed.value)
     assert backend.texts("n", 0) == [memory_of("cow", "Elsa")]
-    backend.model.reply = reply_of
+    backend.model.script = reply_of
     assert backend.ingest(second)["memories_stored"] == 2
     assert len(backend.texts("n", 1)) == 3
 
 
 @pytest.mark.parametrize("status", [400, 413, 422])
 def test_a_prompt_that_the_model_does_not_take_loses_its_session_alone(backend: Running, status: int) -> None:
-    backend.model.reply = lambda body: status if "Mimi" in conversation_of(body) else reply_of(body)
+    backend.model.script = lambda body: status if "Mimi" in conversation_of(body) else reply_of(body)
     told = backend.notices(day_of_two())
     assert {code: notice.count for code, notice in told.items()} == {
         "sessions_given": 2,
@@ -169,7 +170,7 @@ def test_vectors_of_another_embedder_are_refused(backend: Running) -> None:
 
 
 def test_a_lost_folder_is_said_and_not_taken_for_an_empty_memory(
-    tmp_path: Path, mortal: Running, model: ScriptedServer
+    tmp_path: Path, mortal: Running, model: ModelServer
 ) -> None:
     mortal.ingest(day_of_two())
     mortal.kill()

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 from memarena.execution.backends.manifests import load_manifest
-from memarena.readers.scripted import NullReader, Script
 from memarena_proto import memory_backend_pb2 as pb
 
 from tests.backends.own_environment import NOTHING, RunningBackend, lacking, started
+from tests.support.model_script import Script
+from tests.support.model_server import ModelServer
 
 FOLDER = Path(__file__).parents[1]
 BACKEND = load_manifest(FOLDER / "backend.toml")[0]
@@ -27,7 +28,7 @@ IN_PROCESS = {"MEMARENA_MEMPALACE_EMBEDDER": "process"}
 class Running(RunningBackend):
     """The backend before ``embedder``, where there is one."""
 
-    embedder: NullReader | None = None
+    embedder: ModelServer | None = None
     model: str = EMBEDDER
     """The name by which the embedder is offered."""
 
@@ -45,7 +46,7 @@ class Running(RunningBackend):
 @contextmanager
 def running(
     work_dir: Path,
-    embedder: NullReader | None = None,
+    embedder: ModelServer | None = None,
     *,
     code: str = "",
     settings: Mapping[str, str] = NOTHING,
@@ -57,8 +58,8 @@ def running(
 
 
 @pytest.fixture
-def embedder() -> Iterator[NullReader]:
-    with NullReader(model=EMBEDDER) as serving:
+def embedder() -> Iterator[ModelServer]:
+    with ModelServer(model=EMBEDDER) as serving:
         yield serving
 
 
@@ -69,7 +70,7 @@ def _served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 
 @pytest.fixture
-def gateway(_served: Running, embedder: NullReader) -> Running:
+def gateway(_served: Running, embedder: ModelServer) -> Running:
     """The backend before a scripted embedder of this test's own. It is one process for a file: namespaces differ."""
     _served.embedder, _served.model = embedder, EMBEDDER
     return _served
@@ -82,4 +83,4 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         yield started
 
 
-FAILING = Script(fault="status", status=503)
+FAILING = Script(status=503)

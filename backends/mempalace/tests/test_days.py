@@ -10,12 +10,13 @@ from pathlib import Path
 
 import grpc
 import pytest
-from memarena.readers.scripted import NullReader, Script
 from memarena_proto import memory_backend_pb2 as pb
 
 from backends.mempalace.tests.conftest import FAILING, IN_PROCESS, LACKING, Running, running
 from tests.backends.own_environment import refused
 from tests.backends.support import bad_fields, code_of, make_event, make_session, message_of
+from tests.support.model_script import Script
+from tests.support.model_server import ModelServer
 
 if LACKING:
     pytest.skip(LACKING, allow_module_level=True)
@@ -108,7 +109,7 @@ def test_a_day_whose_embedder_fails_leaves_nothing_and_can_be_sent_again(gateway
 def test_a_deadline_in_the_middle_of_a_day_leaves_nothing_of_it(gateway: Running) -> None:
     gateway.ingest("deadline", 0, told("s1", "apple pie"))
     assert gateway.embedder is not None
-    gateway.embedder.script = Script(first_token_delay_s=3.0)
+    gateway.embedder.script = Script(delay_s=3.0)
     error = refused(lambda: gateway.ingest("deadline", 1, told("s2", "pear cake", day=1), timeout_s=0.5))
     assert code_of(error) is grpc.StatusCode.DEADLINE_EXCEEDED
     gateway.embedder.script = Script()
@@ -130,10 +131,10 @@ def test_a_palace_belongs_to_the_model_that_made_it(gateway: Running) -> None:
     assert (code_of(error), bad_fields(error)) == (grpc.StatusCode.INVALID_ARGUMENT, ["model_access"])
 
 
-def test_killed_in_the_middle_of_a_day_it_goes_on_with_the_day_before(tmp_path: Path, embedder: NullReader) -> None:
+def test_killed_in_the_middle_of_a_day_it_goes_on_with_the_day_before(tmp_path: Path, embedder: ModelServer) -> None:
     with running(tmp_path, embedder) as backend:
         backend.ingest("n", 0, told("s1", "apple pie"))
-        embedder.script = Script(first_token_delay_s=5.0)
+        embedder.script = Script(delay_s=5.0)
         before = len(embedder.received)
         sending = threading.Thread(
             target=refused, args=[lambda: backend.ingest("n", 1, told("s2", "pear cake", day=1))]
@@ -149,7 +150,7 @@ def test_killed_in_the_middle_of_a_day_it_goes_on_with_the_day_before(tmp_path: 
         assert len(backend.texts("n", "pear", 1)) == 2
 
 
-def test_a_lost_palace_is_told_and_with_the_model_inside_made_again(tmp_path: Path, embedder: NullReader) -> None:
+def test_a_lost_palace_is_told_and_with_the_model_inside_made_again(tmp_path: Path, embedder: ModelServer) -> None:
     with running(tmp_path, embedder) as backend:
         backend.ingest("n", 0, told("s1", "apple pie"))
     shutil.rmtree(tmp_path / "data" / "palaces")
@@ -201,7 +202,7 @@ def test_with_no_network_it_works_and_it_writes_into_its_data_folder_alone(tmp_p
         assert list((tmp_path / name).rglob("*")) == []
 
 
-def test_settings_of_a_palace_of_ones_own_do_not_reach_it(tmp_path: Path, embedder: NullReader) -> None:
+def test_settings_of_a_palace_of_ones_own_do_not_reach_it(tmp_path: Path, embedder: ModelServer) -> None:
     (tmp_path / "home" / ".mempalace").mkdir(parents=True)
     (tmp_path / "home" / ".mempalace" / "config.json").write_text('{"backend": "chroma", "collection_name": "mine"}')
     with running(tmp_path, embedder, settings=OTHERS) as backend:

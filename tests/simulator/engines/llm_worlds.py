@@ -17,7 +17,10 @@ from memarena_masim.engines.llm import LlmEngine
 from memarena_masim.output.generate import generate
 from pydantic import TypeAdapter
 
-from .llm_server import Behaviour, ModelServer, friendly
+from tests.support.model_script import Reply
+from tests.support.model_server import ModelServer
+
+from .scripted_llm import perfect
 
 CONFIG = WorldConfig(name="test", agents=5, days=2, density=0.14, question_share=2.0, seed=103)
 VALUE: TypeAdapter[Value] = TypeAdapter(Value)
@@ -25,10 +28,10 @@ VALUE: TypeAdapter[Value] = TypeAdapter(Value)
 
 def endpoint(server: ModelServer, **more: Any) -> EndpointConfig:
     """The scripted server as the engine sees it, with waits that suit a test."""
-    return EndpointConfig(server.url, "scripted", **{"longest_wait_s": 0.05, "timeout_s": 20.0, **more})
+    return EndpointConfig(server.base_url, "scripted", **{"longest_wait_s": 0.05, "timeout_s": 20.0, **more})
 
 
-def made(out: Path, behaviour: Behaviour = friendly, config: WorldConfig = CONFIG, **more: Any) -> dict[str, Any]:
+def made(out: Path, behaviour: Reply = perfect, config: WorldConfig = CONFIG, **more: Any) -> dict[str, Any]:
     """Make a data set with the scripted model; returns what the report says of the engine."""
     with ModelServer(behaviour) as server, LlmEngine(endpoint(server, **more)) as engine:
         generate(config, out, engine=engine)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from pathlib import Path
 
@@ -12,19 +13,22 @@ from memarena_masim.engines.llm import LlmEngine
 from memarena_masim.errors import MasimError
 from memarena_masim.output.generate import generate
 
-from .llm_server import Body, ModelServer, Reaction, perfect, read
+from tests.support.model_script import Body, Script
+from tests.support.model_server import ModelServer
+
 from .llm_worlds import CONFIG, endpoint, made, unsaid
+from .scripted_llm import perfect, read, requests
 
 
 def test_too_many_requests_wait_as_long_as_they_are_told(tmp_path: Path) -> None:
     """429 with Retry-After: nothing is sent before, nothing is lost, and the retries are counted."""
     refused_at: list[int] = []
 
-    def busy(body: Body, number: int) -> Reaction:
-        if number in (2, 9):
-            refused_at.append(number)
-            return Reaction(status=429, headers={"Retry-After": "0.2"})
-        return Reaction(perfect(body))
+    def busy(body: Body) -> Script:
+        if body.number in (2, 9):
+            refused_at.append(body.number)
+            return Script(status=429, headers={"Retry-After": "0.2"})
+        return Script(perfect(body))
 
     report = made(tmp_path / "w", busy, concurrency=4)
     assert refused_at == [2, 9]
@@ -43,9 +47,9 @@ def test_retry_after_holds_everybody_back() -> None:
         await asyncio.gather(*tasks)
         await client.close()
 
-    def behave(_body: Body, number: int) -> Reaction:
+    def behave(body: Body) -> Script:
         moments.append(time.monotonic())
-        return Reaction(status=429, headers={"Retry-After": "0.4"}) if number == 0 else Reaction("{}")
+        return Script(status=429, headers={"Retry-After": "0.4"}) if body.number == 0 else Script("{}")
 
     with ModelServer(behave) as server:
         asyncio.run(run(server))
@@ -57,15 +61,15 @@ def test_a_redirect_is_not_followed(tmp_path: Path) -> None:
     """It would take the key and the prompts elsewhere."""
     elsewhere = {"Location": "http://127.0.0.1:9/v1/chat/completions"}
     with pytest.raises(MasimError, match=r"a redirect to http://127\.0\.0\.1:9/.*, which is not followed"):
-        made(tmp_path / "w", lambda body, number: Reaction(status=307, headers=elsewhere))
+        made(tmp_path / "w", lambda body: Script(status=307, headers=elsewhere))
 
 
 @pytest.mark.parametrize("status", [500, 502, 503, 529])
 def test_server_errors_are_tried_again(status: int, tmp_path: Path) -> None:
     """Every fifth request fails; the words are the model's all the same."""
 
-    def shaky(body: Body, number: int) -> Reaction:
-        return Reaction(status=status) if number % 5 == 0 else Reaction(perfect(body))
+    def shaky(body: Body) -> Script:
+        return Script(status=status) if body.number % 5 == 0 else Script(perfect(body))
 
     report = made(tmp_path / "w", shaky)
     assert report["calls"][f"status_{status}"] > 0
@@ -75,8 +79,8 @@ def test_server_errors_are_tried_again(status: int, tmp_path: Path) -> None:
 def test_timeouts_are_tried_again(tmp_path: Path) -> None:
     """A reply that does not come in time is asked for again."""
 
-    def slow(body: Body, number: int) -> Reaction:
-        return Reaction(perfect(body), delay_s=5.0 if number in (0, 3) else 0.0)
+    def slow(body: Body) -> Script:
+        return Script(perfect(body), delay_s=5.0 if body.number in (0, 3) else 0.0)
 
     report = made(tmp_path / "w", slow, timeout_s=1.5)
     assert report["calls"]["timeouts"] == 2
@@ -87,8 +91,8 @@ def test_timeouts_are_tried_again(tmp_path: Path) -> None:
 def test_bodies_that_are_no_completion_are_tried_again(raw: str, tmp_path: Path) -> None:
     """And never taken for an empty reply."""
 
-    def broken(body: Body, number: int) -> Reaction:
-        return Reaction(raw=raw) if number % 4 == 1 else Reaction(perfect(body))
+    def broken(body: Body) -> Script:
+        return Script(body=raw) if body.number % 4 == 1 else Script(perfect(body))
 
     report = made(tmp_path / "w", broken)
     assert report["calls"]["malformed_replies"] > 0
@@ -99,11 +103,11 @@ def test_a_server_without_schemas_is_asked_without(tmp_path: Path) -> None:
     """It refuses the first requests that carry one; from then on none does."""
     with_schema: list[int] = []
 
-    def plain(body: Body, number: int) -> Reaction:
+    def plain(body: Body) -> Script:
         if "response_format" in body:
-            with_schema.append(number)
-            return Reaction("response_format is not supported", status=400)
-        return Reaction(perfect(body))
+            with_schema.append(body.number)
+            return Script(message="response_format is not supported", status=400)
+        return Script(perfect(body))
 
     report = made(tmp_path / "w", plain, concurrency=4)
     assert report["calls"]["schema_refused"] == len(with_schema) <= 4 + 2
@@ -113,11 +117,11 @@ def test_a_server_without_schemas_is_asked_without(tmp_path: Path) -> None:
 def test_a_session_that_is_refused_is_worded_offline(tmp_path: Path) -> None:
     """400 for some sessions, schema or not: those are worded by the banks, and counted; the others by the model."""
 
-    def picky(body: Body, _number: int) -> Reaction:
+    def picky(body: Body) -> Script:
         asked = read(body)
         if asked.kind == "session" and len(asked.turns) == 10:
-            return Reaction("prompt is too long", status=400)
-        return Reaction(perfect(body))
+            return Script(message="prompt is too long", status=400)
+        return Script(perfect(body))
 
     report = made(tmp_path / "w", picky, concurrency=4)
     assert 0 < report["sessions"]["offline"] == report["sessions"]["no_reply"] < report["sessions"]["planned"]
@@ -130,7 +134,7 @@ def test_a_session_that_is_refused_is_worded_offline(tmp_path: Path) -> None:
 def test_an_endpoint_of_no_use_ends_the_generation_in_one_line(status: int, said: str, tmp_path: Path) -> None:
     """Wrong key, wrong model, nobody there: no data set is made offline in silence."""
     with pytest.raises(MasimError) as failure:
-        made(tmp_path / "w", lambda *_: Reaction("no", status=status), attempts=2)
+        made(tmp_path / "w", lambda body: Script(message="no", status=status), attempts=2)
     assert said in str(failure.value)
     assert "\n" not in str(failure.value)
     assert not (tmp_path / "w" / "corpus_sessions.jsonl").exists()
@@ -145,22 +149,22 @@ class Rounds:
     def __init__(self, concurrency: int, expected: int) -> None:
         self.concurrency, self.left = concurrency, expected
         self.full = 0
-        self._waiting = 0
-        self._event: asyncio.Event | None = None
+        self._waiting: list[threading.Event] = []
+        self._lock = threading.Lock()
 
-    async def __call__(self, _server: ModelServer) -> None:
-        if self.left <= 0:
-            return
-        if self._event is None:
-            self._event = asyncio.Event()
-        event = self._event
-        self._waiting += 1
-        if self._waiting == min(self.concurrency, self.left):
-            self.left -= self._waiting
-            self.full += 1
-            self._waiting, self._event = 0, None
-            event.set()
-        await event.wait()
+    def __call__(self) -> None:
+        turn = threading.Event()
+        with self._lock:
+            if self.left <= 0:
+                return
+            self._waiting.append(turn)
+            if len(self._waiting) == min(self.concurrency, self.left):
+                self.left -= len(self._waiting)
+                self.full += 1
+                for each in self._waiting:
+                    each.set()
+                self._waiting = []
+        turn.wait(60)
 
 
 @pytest.mark.parametrize("concurrency", [1, 5, 7])
@@ -169,13 +173,14 @@ def test_the_endpoint_is_kept_busy_across_the_end_of_a_day(concurrency: int, tmp
 
     An engine that waited for the stragglers of a day would never fill the round that spans its end, and time out.
     """
-    with ModelServer() as counting, LlmEngine(endpoint(counting)) as engine:
+    with ModelServer(perfect) as counting, LlmEngine(endpoint(counting)) as engine:
         generate(CONFIG, tmp_path / "count", engine=engine)
-        sessions = len(counting.requests("session"))
-    first_day = sum("Wednesday" in asked.user.splitlines()[0] for asked in counting.requests("session"))
+        sessions = len(requests(counting, "session"))
+    first_day = sum("Wednesday" in asked.user.splitlines()[0] for asked in requests(counting, "session"))
     assert first_day % concurrency or concurrency == 1  # the day's end falls inside a round
     rounds = Rounds(concurrency, sessions)
-    with ModelServer(gate=rounds) as server, LlmEngine(endpoint(server, concurrency=concurrency)) as engine:
+    with ModelServer(perfect) as server, LlmEngine(endpoint(server, concurrency=concurrency)) as engine:
+        server.before_chat = rounds
         generate(CONFIG, tmp_path / "w", engine=engine)
         assert server.most_in_flight == concurrency
     assert rounds.full == -(-sessions // concurrency)

@@ -20,9 +20,11 @@ from memarena_masim.plan.day import DayPlan, Planner
 from memarena_masim.plan.state import Fact, FactKind, Role
 from memarena_masim.plan.statements import Choice
 from memarena_masim.world.build import build_world
-from pydantic import JsonValue
 
-from .llm_server import ModelServer, Reaction, perfect, read
+from tests.support.model_script import Body, Script
+from tests.support.model_server import ModelServer
+
+from .scripted_llm import perfect, read, requests
 
 CONFIG = WorldConfig(name="test", agents=6, days=4, density=0.5, seed=107)
 DAY = 1
@@ -148,24 +150,24 @@ class LeakyModel:
         self.has_seen = False
         self.leaks = 0
 
-    def __call__(self, body: Mapping[str, JsonValue], _number: int) -> Reaction:
+    def __call__(self, body: Body) -> Script:
         asked = read(body)
         self.has_seen = self.has_seen or MARKER in asked.user
         text = perfect(body)
         if not self.has_seen or asked.kind != "session":
-            return Reaction(text)
+            return Script(text)
         self.leaks += MARKER not in asked.user
         reply = json.loads(text)
         for turn in reply["turns"]:
             turn["text"] += f" Did you hear, it was {MARKER} all along."
-        return Reaction(json.dumps(reply))
+        return Script(json.dumps(reply))
 
 
 def test_a_planted_fact_is_found_from_the_next_day_on_with_a_model() -> None:
     """No prompt of another session holds it, and what a model brings in from elsewhere does not reach the text."""
     trial, model = Trial(), LeakyModel()
-    with ModelServer(model) as server, LlmEngine(EndpointConfig(server.url, "leaky", concurrency=4)) as engine:
+    with ModelServer(model) as server, LlmEngine(EndpointConfig(server.base_url, "leaky", concurrency=4)) as engine:
         check_isolated(trial, trial.sessions_with_marker(engine))
     assert model.leaks > 10
     planned = sum(len(sessions) for sessions in trial.planned_sessions().values())
-    assert sum(MARKER in asked.user for asked in server.requests("session")) == planned
+    assert sum(MARKER in asked.user for asked in requests(server, "session")) == planned

@@ -11,20 +11,22 @@ import pytest
 from memarena_dataset.validate import Profile, validate
 from memarena_masim.output.generate import ENGINE_LOG
 
-from .llm_server import Asked, Behaviour, Body, Reaction, as_json, perfect, read, session_reply
+from tests.support.model_script import Answer, Body, Reply, Script
+
 from .llm_worlds import CONFIG, made, rows, said, total, unsaid
+from .scripted_llm import Asked, as_json, perfect, read, session_reply
 
 
-def only_sessions(change: Callable[[list[dict[str, str]], Asked], object]) -> Behaviour:
+def only_sessions(change: Callable[[list[dict[str, str]], Asked], object]) -> Reply:
     """Session replies changed in place (or replaced by what is returned); all others perfect."""
 
-    def behave(body: Body, _number: int) -> Reaction:
+    def behave(body: Body) -> Script:
         asked = read(body)
         if asked.kind != "session":
-            return Reaction(perfect(body))
+            return Script(perfect(body))
         turns = session_reply(asked)
         changed = change(turns, asked)
-        return Reaction(as_json(turns if changed is None else changed))
+        return Script(as_json(turns if changed is None else changed))
 
     return behave
 
@@ -77,11 +79,11 @@ def test_what_is_missing_is_asked_for_again(tmp_path: Path) -> None:
 def test_what_is_missing_still_is_said_offline(tmp_path: Path) -> None:
     """A model that never says a statement: the banks' sentence stands in its turn, and is counted by kind."""
 
-    def never(body: Body, number: int) -> Reaction:
+    def never(body: Body) -> Answer:
         asked = read(body)
         if asked.kind == "turn":
-            return Reaction(json.dumps({"text": "I really do not want to talk about that."}))
-        return only_sessions(dropping)(body, number)
+            return Script(json.dumps({"text": "I really do not want to talk about that."}))
+        return only_sessions(dropping)(body)
 
     report = made(tmp_path / "w", never)
     assert unsaid(tmp_path / "w") == []
@@ -148,21 +150,21 @@ def test_a_value_is_said_by_nobody_but_its_speaker(tmp_path: Path) -> None:
         assert said_in <= planned
 
 
-FAULTS: dict[str, tuple[Callable[[str], Reaction], str]] = {
-    "prose": (lambda text: Reaction("Sure! Here is a lovely conversation about gardens."), "not_json"),
-    "half a reply": (lambda text: Reaction(text[: len(text) // 2], finish="length"), "endless"),
-    "no turns": (lambda text: Reaction('{"conversation": []}'), "no_turns"),
-    "two turns": (lambda text: Reaction(as_json(json.loads(text)["turns"][:2])), "too_few_turns"),
-    "too many": (lambda text: Reaction(as_json(json.loads(text)["turns"] * 2)), "too_many_turns"),
+FAULTS: dict[str, tuple[Callable[[str], Script], str]] = {
+    "prose": (lambda text: Script("Sure! Here is a lovely conversation about gardens."), "not_json"),
+    "half a reply": (lambda text: Script(text[: len(text) // 2], finish_reason="length"), "endless"),
+    "no turns": (lambda text: Script('{"conversation": []}'), "no_turns"),
+    "two turns": (lambda text: Script(as_json(json.loads(text)["turns"][:2])), "too_few_turns"),
+    "too many": (lambda text: Script(as_json(json.loads(text)["turns"] * 2)), "too_many_turns"),
     "everybody is Zed": (
-        lambda text: Reaction(as_json([{**turn, "speaker": "Zed"} for turn in json.loads(text)["turns"]])),
+        lambda text: Script(as_json([{**turn, "speaker": "Zed"} for turn in json.loads(text)["turns"]])),
         "wrong_speaker",
     ),
     "empty texts": (
-        lambda text: Reaction(as_json([{**turn, "text": " "} for turn in json.loads(text)["turns"]])),
+        lambda text: Script(as_json([{**turn, "text": " "} for turn in json.loads(text)["turns"]])),
         "empty",
     ),
-    "null": (lambda text: Reaction("null"), "not_json"),
+    "null": (lambda text: Script("null"), "not_json"),
 }
 
 
@@ -171,11 +173,11 @@ def test_malformed_replies_cost_no_statement(fault: str, tmp_path: Path) -> None
     """Half of the session replies are malformed, again and again; the fault is counted, the data set is whole."""
     react, counted = FAULTS[fault]
 
-    def behave(body: Body, _number: int) -> Reaction:
+    def behave(body: Body) -> Script:
         asked = read(body)
         good = perfect(body)
         bad = asked.kind == "session" and len(asked.turns) % 2 == 0
-        return react(good) if bad else Reaction(good)
+        return react(good) if bad else Script(good)
 
     out = tmp_path / "w"
     report = made(out, behave)
@@ -187,7 +189,7 @@ def test_malformed_replies_cost_no_statement(fault: str, tmp_path: Path) -> None
 
 def test_a_reply_in_a_fence_is_read(tmp_path: Path) -> None:
     """Words around the JSON are no fault."""
-    report = made(tmp_path / "w", lambda body, _: Reaction(f"Here you are:\n```json\n{perfect(body)}\n```\nEnjoy!"))
+    report = made(tmp_path / "w", lambda body: Script(f"Here you are:\n```json\n{perfect(body)}\n```\nEnjoy!"))
     assert report["turns"]["from_model"] == report["turns"]["planned"]
 
 
@@ -209,11 +211,11 @@ def test_no_turn_comes_twice(tmp_path: Path) -> None:
     """A model that always says the same gets its first turn in; the others are worded offline."""
     same = "It is what it is, and what it is is nothing that I would want to be, if you ask me."
 
-    def parrot(body: Body, _number: int) -> Reaction:
+    def parrot(body: Body) -> Script:
         asked = read(body)
         if asked.kind == "session":
-            return Reaction(as_json([{"speaker": speaker, "text": same} for speaker, _ in asked.turns]))
-        return Reaction(json.dumps({"text": same} if asked.kind == "turn" else {"question": ""}))
+            return Script(as_json([{"speaker": speaker, "text": same} for speaker, _ in asked.turns]))
+        return Script(json.dumps({"text": same} if asked.kind == "turn" else {"question": ""}))
 
     made(tmp_path / "w", parrot)
     texts = [turn["text"] for row in rows(tmp_path / "w" / "corpus_sessions.jsonl") for turn in row["turns"]]

@@ -16,8 +16,11 @@ from memarena_masim.engines.connection import EndpointConfig
 from memarena_masim.engines.llm import LlmEngine
 from memarena_masim.output.generate import generate
 
-from .llm_server import Body, ModelServer, Reaction, as_json, friendly, read, small_talk
+from tests.support.model_script import Body, Script
+from tests.support.model_server import ModelServer
+
 from .llm_worlds import said, total, unsaid
+from .scripted_llm import as_json, perfect, read, small_talk
 
 CONFIG = WorldConfig(name="test", agents=4, days=2, density=0.02, question_share=1.0, seed=114)
 """As small as worlds are: four sessions of ten to fifteen turns."""
@@ -39,10 +42,10 @@ class PartlyReal:
         self.real: Counter[str] = Counter()
         self.tokens: list[int] = []
 
-    def __call__(self, body: Body, number: int) -> Reaction:
+    def __call__(self, body: Body) -> Script:
         kind = read(body).kind
         if self.real[kind] == REAL_REPLIES[kind]:
-            return Reaction(without_statements(body)) if kind == "session" else friendly(body, number)
+            return Script(without_statements(body)) if kind == "session" else Script(perfect(body))
         self.real[kind] += 1
         cut = {**body, "model": self._model, "max_tokens": MOST_TOKENS}
         data = json.dumps(cut).encode()
@@ -50,7 +53,7 @@ class PartlyReal:
         with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=170) as reply:
             raw = reply.read().decode()
         self.tokens.append(json.loads(raw)["usage"]["completion_tokens"])
-        return Reaction(raw=raw)
+        return Script(body=raw)
 
 
 def without_statements(body: Body) -> str:
@@ -70,7 +73,7 @@ def test_a_tiny_world_partly_by_the_embedded_model(tmp_path: Path) -> None:
         model = PartlyReal(reader.upstream.base_url, reader.upstream.upstream_model)
         with (
             ModelServer(model) as server,
-            LlmEngine(EndpointConfig(server.url, "partly-real", concurrency=1)) as engine,
+            LlmEngine(EndpointConfig(server.base_url, "partly-real", concurrency=1)) as engine,
         ):
             generate(CONFIG, tmp_path / "w", engine=engine)
     finally:

@@ -9,7 +9,6 @@ import os
 import shutil
 import signal
 import time
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -21,9 +20,11 @@ from memarena_masim.engines.llm import LlmEngine
 from memarena_masim.errors import MasimError
 from memarena_masim.output.generate import generate
 from memarena_masim.output.parts import PARTS
-from pydantic import JsonValue
 
-from .llm_server import ModelServer, Reaction, friendly, perfect
+from tests.support.model_script import Body, Script
+from tests.support.model_server import ModelServer
+
+from .scripted_llm import perfect, requests
 
 CONFIG = WorldConfig(name="test", agents=5, days=3, density=0.14, question_share=2.0, seed=104)
 FIRST_DAY = "Wednesday"
@@ -36,9 +37,9 @@ def generate_from(url: str, out: Path) -> None:
         generate(CONFIG, out, engine=engine)
 
 
-def only_the_first_day(body: Mapping[str, JsonValue], _number: int) -> Reaction:
+def only_the_first_day(body: Body) -> Script:
     """Replies for the first day; everything else has to wait."""
-    return Reaction(perfect(body), delay_s=0.0 if FIRST_DAY in str(body["messages"]) else 60.0)
+    return Script(perfect(body), delay_s=0.0 if FIRST_DAY in str(body["messages"]) else 60.0)
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +47,7 @@ def once_killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A generation killed after its first day."""
     out = tmp_path_factory.mktemp("killed") / "w"
     with ModelServer(only_the_first_day) as server:
-        child = multiprocessing.get_context("spawn").Process(target=generate_from, args=(server.url, out))
+        child = multiprocessing.get_context("spawn").Process(target=generate_from, args=(server.base_url, out))
         child.start()
         deadline = time.monotonic() + 60
         while not (out / PARTS / "day_0000.jsonl").exists() and time.monotonic() < deadline:
@@ -68,9 +69,9 @@ def killed(once_killed: Path, tmp_path: Path) -> Path:
 def test_a_killed_generation_resumes_at_the_last_complete_day(killed: Path) -> None:
     """The finished day stays as it was and is not asked for again; counts of both calls are in the report."""
     first_day = (killed / PARTS / "day_0000.jsonl").read_text()
-    with ModelServer() as server:
-        generate_from(server.url, killed)
-        asked = server.requests("session")
+    with ModelServer(perfect) as server:
+        generate_from(server.base_url, killed)
+        asked = requests(server, "session")
     assert asked
     assert not any(FIRST_DAY in one.user.split(". ")[0] for one in asked)  # behind it may be a look back
     assert (killed / "corpus_sessions.jsonl").read_text().startswith(first_day)
@@ -117,8 +118,8 @@ def test_the_command_makes_a_world_with_a_model(
     """The key is taken from the named variable and written nowhere; progress goes to standard error."""
     monkeypatch.setenv("SCRIPTED_KEY", "hush-hush")
     out = tmp_path / "w"
-    with ModelServer(friendly) as server:
-        flags = ("--endpoint", server.url, "--model", "m", "--api-key-env", "SCRIPTED_KEY", "--concurrency", "3")
+    with ModelServer(perfect) as server:
+        flags = ("--endpoint", server.base_url, "--model", "m", "--api-key-env", "SCRIPTED_KEY", "--concurrency", "3")
         code, said, errors = run(monkeypatch, capsys, *LLM, *flags, "--out", str(out))
         assert server.most_in_flight <= 3
     assert code == 0, errors

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 
@@ -25,9 +24,11 @@ from memarena_masim.facts.catalogue import catalogue
 from memarena_masim.output.generate import generate
 from memarena_masim.plan.day import Planner
 from memarena_masim.world.build import build_world
-from pydantic import JsonValue
 
-from .llm_server import ModelServer, Reaction, perfect, read
+from tests.support.model_script import Body, Script
+from tests.support.model_server import ModelServer
+
+from .scripted_llm import perfect, read, requests
 
 CONFIG = WorldConfig(name="test", agents=8, days=4, density=0.6, seed=105)
 SAID_ON = date(2025, 1, 1)
@@ -193,25 +194,25 @@ def test_rewordings_that_do_not_hold(text: str, fault: str | None) -> None:
     assert fault_of(QUESTION, text) == fault
 
 
-def rewording(body: Mapping[str, JsonValue], _number: int) -> Reaction:
+def rewording(body: Body) -> Script:
     """Questions asked in a roundabout way, every third one wrongly."""
     asked = read(body)
     if asked.kind != "question":
-        return Reaction(perfect(body))
+        return Script(perfect(body))
     question = asked.user.split("\n\n")[1]
     if len(question) % 3 == 0:
-        return Reaction(json.dumps({"question": "What was it again?"}))
-    return Reaction(json.dumps({"question": f"Remind me, please, of one thing that slipped away entirely: {question}"}))
+        return Script(json.dumps({"question": "What was it again?"}))
+    return Script(json.dumps({"question": f"Remind me, please, of one thing that slipped away entirely: {question}"}))
 
 
 def test_questions_are_reworded_within_the_limits(tmp_path: Path) -> None:
     """What holds is taken, the rest keeps the wording of the templates; all of it is counted."""
     config = WorldConfig(name="test", agents=6, days=3, density=0.3, question_share=2.0, seed=106)
-    with ModelServer(rewording) as server, LlmEngine(EndpointConfig(server.url, "m")) as engine:
+    with ModelServer(rewording) as server, LlmEngine(EndpointConfig(server.base_url, "m")) as engine:
         generate(config, tmp_path / "w", engine=engine)
     counts = json.loads((tmp_path / "w" / "pipeline_report.json").read_text())["engine"]["questions"]
     kept = sum(counts["kept_as_they_were"].values())
-    assert counts["asked"] == counts["reworded"] + kept == len(server.requests("question"))
+    assert counts["asked"] == counts["reworded"] + kept == len(requests(server, "question"))
     assert counts["reworded"] > 0
     rows = [
         json.loads(line)
