@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections.abc import Sequence
 from dataclasses import replace
@@ -230,3 +232,116 @@ def test_runs_that_cannot_be_compared_are_refused_with_one_line(
 def test_bad_input_is_one_line(run_dir: Path, arguments: list[str], line: str) -> None:
     with pytest.raises(ScoringError, match=line):
         invoke(run_dir, *arguments)
+
+
+# ------------------------------------------------------------------ question by question
+
+FEW = [make_question(f"q_{n}", Family.METADATA, text_gold("Porto"), f"Where {n}?", ego=f"e{n}") for n in range(6)]
+WHERE = dict(
+    zip((q.instance.instance_id for q in FEW), ("same", "gained", "lost", "other", "lost", "unpaired"), strict=True)
+)
+
+
+def few_records(run_id: str, answers: Sequence[str], tokens: int) -> list[AnyRecord]:
+    """One cell; an answer of "fails" is a failure of the memory, "lost" one of ours, an empty one was never asked."""
+    cell = make_cell("bm25")
+    reading = cell.reading.model_copy(update={"max_context_tokens": tokens})
+    cell = cell.model_copy(update={"reading": reading})
+    asked = []
+    for question, answer in zip(FEW, answers, strict=True):
+        status = {"fails": "backend_failed", "lost": "infra_failed"}.get(answer)
+        if answer:
+            more: dict[str, object] = {"status": status, "cause": "gone"} if status else {}
+            asked.append(make_asked(cell, question, answer, search_ms=2.0, **more))  # type: ignore[arg-type]
+    made = make_run([cell], FEW, [], asked)
+    assert made[0].kind == "run_started"
+    config = json.dumps({"limit": 6, "backends": {"bm25": {"k": tokens}}})
+    manifest = made[0].manifest.model_copy(update={"config_json": config})
+    return [made[0].model_copy(update={"manifest": manifest, "run_id": run_id}), *made[1:]]
+
+
+@pytest.fixture(scope="module")
+def two_runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("runs")
+    before = few_records("run-a", ["Porto", "Lisbon", "Porto", "Lisbon", "Porto", "Porto"], 512)
+    after = few_records("run-b", ["Porto", "Porto", "Lisbon", "fails", "fails", "lost"], 1024)
+    return write_log(folder / "a", before), write_log(folder / "b", after)
+
+
+def test_two_runs_are_compared_question_by_question(two_runs: tuple[Path, Path]) -> None:
+    [made] = json.loads(invoke(*two_runs, "--questions", "--format", "json"))["comparisons"]
+    assert {q["instance_id"]: q["change"] for q in made["questions"]} == WHERE
+    assert made["counts"] == {"lost": 2, "gained": 1, "other": 1, "unpaired": 1, "same": 1}
+    [lost] = [q for q in made["questions"] if q["instance_id"] == "q_2"]
+    assert (lost["question"], lost["a"], lost["b"]) == (
+        "Where 2?",
+        {"outcomes": ["correct"], "answers": ["Porto"]},
+        {"outcomes": ["wrong"], "answers": ["Lisbon"]},
+    )
+    [family] = made["families"]
+    assert (family["family"], family["questions"]) == ("d6_metadata", 5)
+    assert family["figures"]["right"] == {"a": 0.6, "b": 0.4, "change": -0.2}
+    assert family["figures"]["search_ms"] == {"a": 2.0, "b": 2.0, "change": 0.0}
+    assert family["figures"]["tokens"] == {"a": None, "b": None, "change": None}
+    settings = {each["key"]: (each["a"], each["b"]) for each in made["settings"]}
+    assert settings == {
+        "cell.reading.max_context_tokens": ("512", "1024"),
+        "run.backends.bm25.k": ("512", "1024"),
+    }
+
+
+def test_the_same_as_csv_table_and_markdown_and_only_what_differs(two_runs: tuple[Path, Path]) -> None:
+    rows = list(csv.DictReader(io.StringIO(invoke(*two_runs, "--questions", "--differs", "--format", "csv"))))
+    assert {row["instance_id"]: row["change"] for row in rows} == {
+        name: change for name, change in WHERE.items() if change not in ("same", "unpaired")
+    }
+    assert [(r["a_outcomes"], r["b_outcomes"], r["b_answers"]) for r in rows if r["instance_id"] == "q_1"] == [
+        ("wrong", "correct", "Porto")
+    ]
+    table = " ".join(invoke(*two_runs, "--questions").split())
+    for piece in (
+        "60.0 → 40.0 (-20.0)",
+        "2 lost, 1 gained, 1 other, 1 unpaired, 1 same",
+        "A right “Porto” B wrong “Lisbon”",
+    ):
+        assert piece in table, piece
+    assert "| run.backends.bm25.k | 512 | 1024 |" in invoke(*two_runs, "--questions", "--format", "md")
+
+
+def test_a_question_that_a_side_was_not_asked_is_in_no_figure(tmp_path: Path, two_runs: tuple[Path, Path]) -> None:
+    partly = write_log(tmp_path / "c", few_records("run-c", ["Porto", "Porto", "", "", "", ""], 512))
+    [made] = json.loads(invoke(two_runs[0], partly, "--questions", "--format", "json"))["comparisons"]
+    assert made["counts"] == {"lost": 0, "gained": 1, "other": 0, "unpaired": 4, "same": 1}
+    assert made["families"][0]["questions"] == 2
+    assert [q["b"]["outcomes"] for q in made["questions"] if q["change"] == "unpaired"] == [[]] * 4
+    assert made["settings"] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["A", "B", "--differs"], "--differs: goes with --questions"),
+        (["A", "B", "--format", "csv"], "--format csv: expected one of table, md, json"),
+        (
+            ["A", "B", "--questions", "--format", "html"],
+            "--format html: with --questions expected one of table, md, json, csv",
+        ),
+        (["A", "--questions"], "of a single run expected two --cell; there are: bm25@small"),
+        (["A", "B", "--questions", "--cell", "x"], "--cell x: no such row or cell in run run-a"),
+        (["A", "C", "--questions"], "not comparable: data sets differ"),
+    ],
+)
+def test_what_cannot_be_compared_by_question_is_refused(
+    two_runs: tuple[Path, Path], run_dir: Path, arguments: list[str], line: str
+) -> None:
+    folders = {"A": str(two_runs[0]), "B": str(two_runs[1]), "C": ""}
+    if "C" in arguments:
+        made = few_records("run-d", ["Porto"] * 6, 512)
+        assert made[0].kind == "run_started"
+        dataset = made[0].manifest.dataset.model_copy(update={"sha256": "ef" * 32})
+        manifest = made[0].manifest.model_copy(update={"dataset": dataset})
+        start = made[0].model_copy(update={"manifest": manifest})
+        folders["C"] = str(write_log(run_dir.parent / "other-world", [start, *made[1:]]))
+    result = CliRunner().invoke(app, ["compare", *(folders.get(each, each) for each in arguments)])
+    assert isinstance(result.exception, ScoringError)
+    assert line in str(result.exception)

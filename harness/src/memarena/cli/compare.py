@@ -18,20 +18,22 @@ from memarena.report.layout import Document
 from memarena.report.render.markdown import to_markdown
 from memarena.report.render.terminal import print_document
 from memarena.report.tables.comparison import comparison_document, worlds_document
+from memarena.report.tables.question_changes import questions_csv, questions_document
 from memarena.scoring.compare import Chosen, across_worlds, choose, compare
 from memarena.scoring.errors import ScoringError
+from memarena.scoring.question_changes import DIFFERS, compare_questions
 from memarena.scoring.run import ScoredRun
+from memarena.scoring.run_facts import RunFacts
 
 FORMATS = ("table", "md", "json")
+QUESTION_FORMATS = (*FORMATS, "csv")
 
 
 def run_compare(runs: Sequence[Path], cells: Sequence[str], output: str, judge: str) -> None:
     """Compare and print. Raises ScoringError for what cannot be compared."""
     if output not in FORMATS:
         raise ScoringError(f"--format {output}: expected one of {', '.join(FORMATS)}")
-    if len(cells) > 2:
-        raise ScoringError(f"--cell: expected at most two, got {len(cells)}")
-    scored = [evaluate(source.load()[0], judge) for run in runs for source in run_sources(run)]
+    scored = [evaluate(facts, judge) for facts in _loaded(runs, cells)]
     if len({s.scores.dataset.sha256 for s in scored}) > 1 and len(cells) == 2:
         worlds = across_worlds([(choose(s, cells[0]), choose(s, cells[1])) for s in scored])
         _refuse(worlds.incomparable)
@@ -44,6 +46,34 @@ def run_compare(runs: Sequence[Path], cells: Sequence[str], output: str, judge: 
             raise ScoringError(f"compare: {each.a.label} and {each.b.label}: no question has an outcome on both sides")
     sections = [part for each in found for part in comparison_document(each).sections]
     _emit(found, Document("MemArena comparison", tuple(sections)), output)
+
+
+def run_compare_questions(
+    runs: Sequence[Path], cells: Sequence[str], output: str, judge: str, *, differs: bool
+) -> None:
+    """Compare question by question and print. Raises ScoringError for what cannot be compared."""
+    if output not in QUESTION_FORMATS:
+        raise ScoringError(f"--format {output}: with --questions expected one of {', '.join(QUESTION_FORMATS)}")
+    facts = _loaded(runs, cells)
+    scored = [evaluate(each, judge) for each in facts]
+    compared = []
+    for a, b in _sides(scored, cells):
+        made = compare_questions(a, b, (facts[0], facts[-1]))
+        _refuse(made.incomparable)
+        if differs:
+            made = made.model_copy(update={"questions": tuple(q for q in made.questions if q.change in DIFFERS)})
+        compared.append(made)
+    if output == "csv":
+        write_out(questions_csv(compared))
+        return
+    sections = [part for each in compared for part in questions_document(each).sections]
+    _emit(compared, Document("MemArena comparison", tuple(sections)), output)
+
+
+def _loaded(runs: Sequence[Path], cells: Sequence[str]) -> list[RunFacts]:
+    if len(cells) > 2:
+        raise ScoringError(f"--cell: expected at most two, got {len(cells)}")
+    return [source.load()[0] for run in runs for source in run_sources(run)]
 
 
 def _sides(scored: Sequence[ScoredRun], cells: Sequence[str]) -> list[tuple[Chosen, Chosen]]:
@@ -86,7 +116,13 @@ def compare_command(
         list[str] | None,
         typer.Option("--cell", help="Row (bm25@embedded) or cell (bm25@embedded/s2); once for both, or twice: A, B."),
     ] = None,
-    output: Annotated[str, typer.Option("--format", help="table, md or json.")] = "table",
+    questions: Annotated[
+        bool, typer.Option("--questions", help="Question by question, figures by family, settings that differ.")
+    ] = False,
+    differs: Annotated[
+        bool, typer.Option("--differs", help="With --questions: only those whose outcome differs.")
+    ] = False,
+    output: Annotated[str, typer.Option("--format", help="table, md or json; with --questions also csv.")] = "table",
     judge: Annotated[
         str, typer.Option("--judge", help="Whose verdicts count; `value` needs no model.")
     ] = judging.JUDGE_NAME,
@@ -99,5 +135,11 @@ def compare_command(
     Examples:
       memarena compare runs/first --cell bm25@extractive --cell vanilla@extractive
       memarena compare runs/monday runs/tuesday
+      memarena compare runs/monday runs/tuesday --questions --differs
     """
+    if questions:
+        run_compare_questions(runs, cells or [], output, judge, differs=differs)
+        return
+    if differs:
+        raise ScoringError("--differs: goes with --questions")
     run_compare(runs, cells or [], output, judge)

@@ -1,0 +1,118 @@
+"""Two rows question by question, as a document and as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from statistics import fmean
+
+from memarena.report.figures import NA
+from memarena.report.layout import Cell, Column, Document, Fact, Section, section
+from memarena.scoring.question_changes import (
+    FIGURES,
+    AnswersOf,
+    FamilyChange,
+    QuestionChange,
+    QuestionsCompared,
+)
+
+ANSWER_WIDTH = 60
+_CSV = (
+    "a", "b", "instance_id", "family", "dimension", "ego", "change", "a_outcomes", "b_outcomes", "question",
+    "a_answers", "b_answers",
+)  # fmt: skip
+_MEANINGS = {
+    "right": "share right, percent: A → B, and B - A",
+    "recall@10": "evidence sessions among the first 10 items, percent",
+    "search_ms": "Search, median, ms",
+    "ttft_ms": "TTFT at the gateway, median, ms",
+    "tokens": "tokens that the reader read and wrote per answer, mean",
+}
+
+
+def questions_document(found: QuestionsCompared) -> Document:
+    """Settings that differ, figures by family, and a line for each question."""
+    counts = ", ".join(f"{count:,} {change}" for change, count in found.counts.items())
+    head = Section(
+        "Question by question",
+        (
+            Fact("A", f"{found.a.label} of run {found.a.run_id} (seeds {', '.join(found.a.seeds)})"),
+            Fact("B", f"{found.b.label} of run {found.b.run_id} (seeds {', '.join(found.b.seeds)})"),
+            Fact("from A to B", counts, 11),
+        ),
+        notes=found.cautions,
+    )
+    lines = _lines(found.questions) or ("none",)
+    questions = Section("Questions", lines, one_line_each=True)
+    return Document("MemArena comparison", (head, _settings(found), _families(found.families), questions))
+
+
+def _settings(found: QuestionsCompared) -> Section:
+    columns = [Column("setting", align="left"), Column("A", align="left"), Column("B", align="left")]
+    rows = [[Cell(each.key), Cell(_cut(each.a)), Cell(_cut(each.b))] for each in found.settings]
+    return section("Settings that differ", columns, rows) if rows else Section("Settings that differ", ("none",))
+
+
+def _families(families: Sequence[FamilyChange]) -> Section:
+    columns = [
+        Column("family", align="left"),
+        Column("n", "questions with an outcome under every seed of both"),
+        *(Column(name, _MEANINGS[name]) for name in FIGURES),
+    ]
+    rows = [
+        [Cell(each.family), Cell(f"{each.questions:,}"), *(_figure(each, name) for name in FIGURES)]
+        for each in families
+    ]
+    return section("Figures by family", columns, rows) if rows else Section("Figures by family", ("none",))
+
+
+def _figure(family: FamilyChange, name: str) -> Cell:
+    change = family.figures[name]
+    if change.a is None or change.b is None or change.change is None:
+        return NA
+    scale = 100 if FIGURES[name].share else 1
+    a, b, by = scale * change.a, scale * change.b, scale * change.change
+    return Cell(f"{a:,.1f} → {b:,.1f} ({by:+,.1f})", questions=family.questions if FIGURES[name].share else None)
+
+
+def _lines(questions: Sequence[QuestionChange]) -> tuple[str, ...]:
+    heads = [(q.change, q.instance_id, q.family) for q in questions]
+    widths = [max((len(head[i]) for head in heads), default=0) for i in range(3)]
+    return tuple(
+        "  ".join(
+            [*(text.ljust(width) for text, width in zip(head, widths, strict=True)), _side("A", q.a), _side("B", q.b)]
+        )
+        for head, q in zip(heads, questions, strict=True)
+    )
+
+
+def _side(name: str, side: AnswersOf) -> str:
+    """``A right 2 of 3 “Porto”``: the answer is that of the first seed."""
+    if not side.outcomes:
+        return f"{name} not asked"
+    kinds = list(dict.fromkeys(side.outcomes))
+    word = {"correct": "right"}.get(kinds[0], kinds[0].replace("_", " "))
+    if len(kinds) > 1:
+        right = fmean(outcome == "correct" for outcome in side.outcomes) * len(side.outcomes)
+        word = f"right {right:.0f} of {len(side.outcomes)}"
+    text = _cut(" ".join(side.answers[0].split()))
+    return f"{name} {word}" + (f" “{text}”" if text else "")
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= ANSWER_WIDTH else text[: ANSWER_WIDTH - 1] + "…"
+
+
+def questions_csv(compared: Sequence[QuestionsCompared]) -> str:
+    """A row for each question, whole texts; several seeds are separated by `` | ``."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(_CSV)
+    for found in compared:
+        for q in found.questions:
+            outcomes = (" | ".join(side.outcomes) for side in (q.a, q.b))
+            answers = (" | ".join(side.answers) for side in (q.a, q.b))
+            of = (found.a.label, found.b.label, q.instance_id, q.family, q.dimension, q.ego, q.change)
+            writer.writerow([*of, *outcomes, q.question, *answers])
+    return out.getvalue()

@@ -1,0 +1,233 @@
+"""Two rows of one world question by question: outcomes, answers, figures by family, and settings that differ. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+from typing import Any, Literal
+
+from memarena.log.base import Record
+from memarena.log.records import Outcome
+from memarena.scoring.compare import Chosen, cautions, incomparable
+from memarena.scoring.results import QuestionScore
+from memarena.scoring.run_facts import RunFacts
+from memarena.scoring.uncertainty_records import Side
+
+Change = Literal["gained", "lost", "other", "same", "unpaired"]
+"""From A to B: right under more seeds, under fewer, another outcome that is as right, the same outcomes; ``unpaired``:
+not asked on one side, or with an infrastructure failure."""
+DIFFERS: tuple[Change, ...] = ("lost", "gained", "other")
+
+
+class AnswersOf(Record):
+    """What one side answered, a value for each of its seeds."""
+
+    outcomes: tuple[str, ...]
+    """Empty where the question was not asked."""
+    answers: tuple[str, ...]
+    """Whole; empty where no answer arrived."""
+
+
+class QuestionChange(Record):
+    """One question on both sides."""
+
+    instance_id: str
+    family: str
+    dimension: str
+    ego: str
+    question: str
+    change: Change
+    a: AnswersOf
+    b: AnswersOf
+
+
+class FigureChange(Record):
+    """A figure of both sides; ``change`` is B - A. None: no question has it."""
+
+    a: float | None
+    b: float | None
+    change: float | None
+
+
+class FamilyChange(Record):
+    """The figures of a family over its paired questions; the owner's own D6 items and controls are not among them."""
+
+    family: str
+    questions: int
+    figures: dict[str, FigureChange]
+    """By a key of :data:`FIGURES`."""
+
+
+class SettingChange(Record):
+    """A setting that differs, as JSON; ``null`` where a side does not have it."""
+
+    key: str
+    """For example ``cell.reading.max_context_tokens`` or ``versions.memarena``."""
+    a: str
+    b: str
+
+
+class QuestionsCompared(Record):
+    """Two sides question by question."""
+
+    a: Side
+    b: Side
+    incomparable: tuple[str, ...]
+    """Why the two must not be compared; then nothing else is given."""
+    cautions: tuple[str, ...]
+    counts: dict[Change, int]
+    """Questions by their change, all of them."""
+    settings: tuple[SettingChange, ...]
+    families: tuple[FamilyChange, ...]
+    questions: tuple[QuestionChange, ...]
+    """By change, then family and id."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of one answer and how it is averaged. ``share``: between 0 and 1."""
+
+    value: Callable[[QuestionScore], float | None]
+    over: Callable[[Sequence[float]], float]
+    share: bool = False
+
+
+def _evidence(score: QuestionScore) -> float | None:
+    got = score.retrieved
+    return got.found_at_k / got.evidence_sessions if got is not None and got.evidence_sessions else None
+
+
+FIGURES = {
+    "right": Figure(lambda score: float(score.correct), fmean, share=True),
+    "recall@10": Figure(_evidence, fmean, share=True),
+    "search_ms": Figure(lambda score: score.spans.search_ms if score.spans else None, median),
+    "ttft_ms": Figure(lambda score: score.spans.ttft_ms if score.spans else None, median),
+    "tokens": Figure(lambda score: score.reader_tokens, fmean),
+}
+"""Mean of right answers, recall and tokens, median of times, over questions and seeds."""
+_ORDER: tuple[Change, ...] = (*DIFFERS, "unpaired", "same")
+
+
+def compare_questions(a: Chosen, b: Chosen, facts: tuple[RunFacts, RunFacts]) -> QuestionsCompared:
+    """Compare two sides over every question that either was asked; ``facts``: of the run of each."""
+    barred = incomparable(a, b)
+    left, right = _by_question(a), _by_question(b)
+    changes: list[QuestionChange] = []
+    paired: list[tuple[list[QuestionScore], list[QuestionScore]]] = []
+    for instance_id in [] if barred else sorted(left.keys() | right.keys()):
+        ours, theirs = left.get(instance_id, []), right.get(instance_id, [])
+        change = _change(ours, theirs, len(a.cells), len(b.cells))
+        if change != "unpaired":
+            paired.append((ours, theirs))
+        known = (ours or theirs)[0]
+        changes.append(
+            QuestionChange(
+                instance_id=instance_id,
+                family=known.family,
+                dimension=known.dimension,
+                ego=known.ego,
+                question=facts[0 if ours else 1].questions[instance_id].question_text,
+                change=change,
+                a=_answers(ours, facts[0]),
+                b=_answers(theirs, facts[1]),
+            )
+        )
+    return QuestionsCompared(
+        a=a.side,
+        b=b.side,
+        incomparable=barred,
+        cautions=cautions(a, b),
+        counts={kind: sum(each.change == kind for each in changes) for kind in _ORDER},
+        settings=tuple(_settings(a, b, facts)),
+        families=tuple(_families(paired)),
+        questions=tuple(sorted(changes, key=lambda q: (_ORDER.index(q.change), q.family, q.instance_id))),
+    )
+
+
+def _by_question(side: Chosen) -> dict[str, list[QuestionScore]]:
+    """Scores of the questions that were asked, in the order of the side's cells."""
+    cells = {cell.cell_id: position for position, cell in enumerate(side.cells)}
+    asked = [q for q in side.scored.questions if q.cell_id in cells and q.outcome is not None]
+    questions: dict[str, list[QuestionScore]] = {}
+    for score in sorted(asked, key=lambda q: cells[q.cell_id]):
+        questions.setdefault(score.instance_id, []).append(score)
+    return questions
+
+
+def _change(ours: Sequence[QuestionScore], theirs: Sequence[QuestionScore], of_a: int, of_b: int) -> Change:
+    scores = [*ours, *theirs]
+    if len(ours) < of_a or len(theirs) < of_b or any(q.outcome is Outcome.INFRA_FAILED for q in scores):
+        return "unpaired"
+    before, after = (fmean([q.correct for q in side]) for side in (ours, theirs))
+    if before != after:
+        return "gained" if after > before else "lost"
+    same = sorted({str(q.outcome) for q in ours}) == sorted({str(q.outcome) for q in theirs})
+    return "same" if same else "other"
+
+
+def _answers(scores: Sequence[QuestionScore], facts: RunFacts) -> AnswersOf:
+    texts = []
+    for score in scores:
+        answer = facts.attempts[score.cell_id, score.instance_id][-1].record.answer
+        texts.append("" if answer is None else answer.answer)
+    outcomes = tuple(score.outcome.value for score in scores if score.outcome is not None)
+    return AnswersOf(outcomes=outcomes, answers=tuple(texts))
+
+
+def _families(paired: Sequence[tuple[list[QuestionScore], list[QuestionScore]]]) -> Iterator[FamilyChange]:
+    by_family: dict[str, list[tuple[list[QuestionScore], list[QuestionScore]]]] = {}
+    for pair in paired:
+        if not pair[0][0].apart:
+            by_family.setdefault(pair[0][0].family, []).append(pair)
+    for family, pairs in sorted(by_family.items()):
+        figures = {}
+        for name, figure in FIGURES.items():
+            a, b = (_over([score for pair in pairs for score in pair[side]], figure) for side in (0, 1))
+            change = None if a is None or b is None else b - a
+            figures[name] = FigureChange(a=a, b=b, change=change)
+        yield FamilyChange(family=family, questions=len(pairs), figures=figures)
+
+
+def _over(scores: Sequence[QuestionScore], figure: Figure) -> float | None:
+    values = [value for score in scores if (value := figure.value(score)) is not None]
+    return figure.over(values) if values else None
+
+
+# ------------------------------------------------------------------ settings
+
+
+def _settings(a: Chosen, b: Chosen, facts: tuple[RunFacts, RunFacts]) -> Iterator[SettingChange]:
+    left, right = _settings_of(a, facts[0]), _settings_of(b, facts[1])
+    for key in sorted(left.keys() | right.keys()):
+        ours, theirs = (json.dumps(side.get(key), ensure_ascii=False) for side in (left, right))
+        if ours != theirs:
+            yield SettingChange(key=key, a=ours, b=theirs)
+
+
+def _settings_of(side: Chosen, facts: RunFacts) -> dict[str, Any]:
+    """Every setting of a side by its dotted key: of the run, its first cell, the cell's reader, and versions."""
+    manifest = facts.manifest
+    cell = next(cell for cell in manifest.cells if cell.cell_id == side.cells[0].cell_id)
+    reader = next((reader for reader in manifest.readers if reader.name == cell.reader), None)
+    own_address = reader is not None and reader.kind != "url"
+    return dict(
+        _flat(
+            {
+                "run": {"protocol": manifest.protocol, **json.loads(manifest.config_json)},
+                "cell": cell.model_dump(mode="json", exclude={"cell_id", "seed_label"}),
+                # A server that the harness started has another port each time.
+                "reader": reader and reader.model_dump(mode="json", exclude={"base_url"} if own_address else None),
+                "versions": manifest.versions.model_dump(mode="json"),
+            }
+        )
+    )
+
+
+def _flat(value: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    for name, each in value.items():
+        if isinstance(each, dict):
+            yield from _flat(each, f"{above}{name}.")
+        else:
+            yield f"{above}{name}", each
