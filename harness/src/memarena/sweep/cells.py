@@ -73,7 +73,7 @@ def _cells(sweep: SweepFile) -> Iterator[Cell]:
 
 
 def _cell(sweep: SweepFile, world: World, memory: MemoryEntry, reader: ReaderEntry, seed: str) -> Cell:
-    config: dict[str, Any] = dict(sweep.run)
+    config: dict[str, Any] = {**sweep.run, **memory.run}
     backend = memory.backend or memory.name
     config["backends"] = [backend if backend == memory.name else f"{memory.name}={backend}"]
     config["readers"] = [reader.model_dump(mode="json", exclude={"needs"}, exclude_defaults=True)]

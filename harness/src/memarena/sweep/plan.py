@@ -83,6 +83,8 @@ class MemoryEntry(_Part):
     """As ``memarena run --backend`` takes it; None: the backend of that name."""
     options: dict[str, str] = Field(default_factory=dict)
     settings: dict[str, str] = Field(default_factory=dict)
+    run: dict[str, JsonValue] = Field(default_factory=dict)
+    """Further fields of a run for the cells of this memory alone, over those of the sweep."""
     needs: Needs = Needs()
 
 
@@ -131,7 +133,7 @@ class SweepFile(_Part):
             if twice := next((name for name in names if names.count(name) > 1), None):
                 raise ValueError(f"{field}: {twice} is named twice")
         for name in _OF_THE_SWEEP:
-            if name in self.run:
+            if name in self.run or any(name in memory.run for memory in self.memories):
                 raise ValueError(f"run.{name}: is no field here; the sweep says it in a place of its own")
         return self
 
@@ -153,7 +155,7 @@ def read_sweep(path: Path) -> SweepFile:
         parse_config(run, f"{path}: run")
         for memory in found.memories:
             own = {"options": {memory.name: memory.options}, "settings": {memory.name: memory.settings}}
-            parse_config({**run, **own}, f"{path}: memories")
+            parse_config({**run, **memory.run, **own}, f"{path}: memories")
     except RunError as error:
         raise SweepError(str(error)) from error
     folder = path.absolute().parent
