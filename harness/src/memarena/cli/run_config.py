@@ -39,7 +39,8 @@ def settled(flags: RunFlags) -> tuple[RunConfig | None, NamedConfiguration | Non
             raise RunError(f"{flag}: missing{hint}")
     if chosen is None:
         return parse_config(values, None), None
-    _check_needs(chosen, values)
+    if "backend" not in flags.settings:  # other memories may need less; one that lacks a model says so itself
+        _check_needs(chosen, values)
     where = chosen.where if not used else f"{chosen.where} and flags"
     return parse_config(values, where), NamedConfiguration(name=chosen.name, sha256=chosen.sha256)
 

@@ -30,8 +30,6 @@ class ConfigurationFile(BaseModel):
 
     title: Annotated[str, Field(min_length=1)]
     """What is compared, in a line."""
-    tables: tuple[str, ...] = ()
-    """Published tables that it reproduces, by their names in reports."""
     paper: str = ""
     """What the paper did, as far as flags decide it: readers, models, seeds."""
     differs: str = ""
@@ -51,7 +49,6 @@ class Configuration:
     sha256: str
     run: Mapping[str, object]
     title: str = ""
-    tables: tuple[str, ...] = ()
     paper: str = ""
     differs: str = ""
     needs: tuple[Role, ...] = ()
@@ -111,7 +108,6 @@ def _of_toml(raw: bytes, name: str, where: str) -> Configuration:
         hashlib.sha256(raw).hexdigest(),
         parsed.run,
         parsed.title,
-        parsed.tables,
         parsed.paper,
         parsed.differs,
         parsed.needs,

@@ -19,6 +19,9 @@ from memarena.readers.sglang_settings import SglangSettings
 from memarena.readers.starting import SGLANG, start_reader
 from memarena.readers.types import RunningReader
 
+_GPU_FLAG = "--base-gpu-id"
+"""SGLang's flag for the GPU of a server."""
+
 
 class ReaderPool:
     """Readers by name, in the order given. Use it as a context manager: leaving it stops all that it started."""
@@ -30,7 +33,11 @@ class ReaderPool:
         api_key: str | None,
         note: Note = lambda _: None,
     ) -> None:
-        """``note`` takes warnings, and how long a server takes to load its model."""
+        """``note`` takes warnings, and how long a server takes to load its model.
+
+        Raises RunError for servers of ours that do not fit on one GPU together.
+        """
+        _check_gpu_memory(configs)
         self._note = note
         self._configs = configs
         self._work_dir = work_dir
@@ -79,6 +86,23 @@ class ReaderPool:
         details = {**reader.ref.details, **_settings_of(config)}
         update = {"details": details, "name": config.name or reader.ref.name}
         return replace(reader, ref=reader.ref.model_copy(update=update))
+
+
+def _check_gpu_memory(configs: Sequence[ReaderConfig]) -> None:
+    """Raise RunError where readers that are started together ask for more than the whole memory of a GPU."""
+    by_gpu: dict[str, list[ReaderConfig]] = {}
+    for config in configs:
+        if config.spec.startswith(SGLANG):
+            flags = " ".join(config.server_flags).replace("=", " ").split()
+            gpu = flags[flags.index(_GPU_FLAG) + 1] if _GPU_FLAG in flags[:-1] else "0"
+            by_gpu.setdefault(gpu, []).append(config)
+    for readers in by_gpu.values():
+        if len(readers) > 1 and sum(reader.mem_fraction for reader in readers) > 1:
+            named = ", ".join(f"{reader.spec} ({reader.mem_fraction:g})" for reader in readers)
+            raise RunError(
+                f"--reader: servers started together on one GPU with these shares of its memory: {named}; "
+                "one reader for each run, mem_fraction of 1 in sum, or memarena reproduce, which takes them in turn"
+            )
 
 
 def start_configured(
