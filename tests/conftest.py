@@ -52,6 +52,7 @@ GATE_ONLY = {
     "judging/test_embedded_judge.py": "a real model reads the judge's prompts",
     "memobase/test_run.py": "whole runs against the scripted Memobase server",
     "spark/test_embedded.py": "a certified run with a real model",
+    "reproduction/test_killed.py": "three tables of the paper, each killed and stopped on its way",
     "sweep/test_ray.py": "Ray clusters, with kills",
 }
 """Files or tests (by how their id begins) that take half a minute or more, and why: they get the mark ``gate``.

@@ -83,10 +83,10 @@ def asked_so_far(scratch: Path) -> int:
 
 
 def struck(
-    arguments: Sequence[str | Path], moment: Callable[[], bool], number: signal.Signals
+    arguments: Sequence[str | Path], moment: Callable[[], bool], number: signal.Signals, command: str = "sweep"
 ) -> tuple[int, list[psutil.Process]]:
     """Start a sweep, send its driver a signal at a moment; its exit code, and what is left of its processes."""
-    driver = start("sweep", *arguments)
+    driver = start(command, *arguments)
     wait_until(moment, driver)
     if sys.platform == "linux":  # worlds with their gold lie in these folders, and every process can read this
         with contextlib.suppress(psutil.NoSuchProcess):

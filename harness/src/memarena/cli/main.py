@@ -22,6 +22,10 @@ class Commands(LazyGroup):
             "memarena.cli.sweep:sweep",
             "Carry out many runs of one cell each, here or on several machines; the same command continues a sweep.",
         ),
+        "reproduce": LazyCommand(
+            "memarena.cli.reproduce:reproduce",
+            "Make a table of the paper, or all: run what it needs, print the paper's figures, ours and the difference.",
+        ),
         "demo": LazyCommand(
             "memarena.cli.demo:demo",
             "Compare four memories on a world made on the spot: four minutes on two cores. Nothing is overwritten.",

@@ -25,6 +25,7 @@ from memarena.execution.display import Display
 from memarena.execution.engine import execute
 from memarena.execution.errors import RunError
 from memarena.execution.planning.request import RunOutcome, RunRequest
+from memarena.reproduction.tables import paper_tables
 
 CELL_TOKEN_CHARS = 16
 """Shortest token that is taken for a whole cell: it is a key to the run's models."""
@@ -74,10 +75,12 @@ run = command_of(RunFlags, _run)
 
 
 def listing() -> str:
-    """The named configurations: what each compares, and the published tables that it reproduces."""
+    """The named configurations: what each compares, needs, and the paper's tables that are made of its cells."""
     blocks = []
     for each in named_configurations():
-        lines = [each.name, f"  {each.title}", f"  reproduces: {', '.join(each.tables) or 'no table of the paper'}"]
+        tables = [table.name for table in paper_tables() if each.name in table.configurations]
+        made = f"  memarena reproduce: {', '.join(tables)}" if tables else "  no table of the paper"
+        lines = [each.name, f"  {each.title}", made]
         if each.needs:
             lines.append(f"  needs: {', '.join(f'--{role}' for role in each.needs)}")
         blocks.append("\n".join(lines))

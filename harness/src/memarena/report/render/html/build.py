@@ -11,7 +11,8 @@ from importlib.resources import files
 from jinja2 import Environment
 from markupsafe import Markup
 
-from memarena.report.render.html.chapters import page_of
+from memarena.report.layout import Document
+from memarena.report.render.html.chapters import page_of, part_of
 from memarena.report.render.html.environment import TEMPLATES, environment
 from memarena.report.report_input import ReportInput
 from memarena.report.tables.calibration import Calibration
@@ -42,6 +43,22 @@ def to_html(
         _environment()
         .get_template("page.html.jinja")
         .render(page=page, style=_trusted(style), script=_trusted(script), policy=policy)
+    )
+
+
+def document_to_html(document: Document) -> str:
+    """Sections of lines and tables alone as one HTML file, under the same policy and without any script."""
+    style = (_FOLDER / "style.css").read_text(encoding="utf-8")
+    allowed = f"style-src '{_digest(style)}'"
+    return (
+        _environment()
+        .get_template("document.html.jinja")
+        .render(
+            title=document.title,
+            parts_of=[part_of(section) for section in document.sections],
+            style=_trusted(style),
+            policy=f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'",
+        )
     )
 
 

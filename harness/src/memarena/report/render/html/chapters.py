@@ -130,10 +130,10 @@ def page_of(
         datasets=", ".join(dict.fromkeys(run.scores.dataset.name for run in runs)),
         summaries=tuple(_summary(n, name, rows, least_questions) for n, (name, rows) in enumerate(brief_groups(runs))),
         words=words_section().named_lines,
-        heads=tuple(_part(section) for section in summary_sections(runs)),
+        heads=tuple(part_of(section) for section in summary_sections(runs)),
         chapters=tuple(chapter for group in groups for chapter in _chapters(group, runs, least_questions)),
         traces=tuple(_traces(rows, runs)),
-        methods=tuple(_part(section) for section in methods),
+        methods=tuple(part_of(section) for section in methods),
     )
 
 
@@ -141,7 +141,7 @@ def _summary(place: int, name: str, rows: Sequence[BriefRow], least: int) -> Sum
     """Verdict, table, pictures and findings of a group; ids are told apart by its place."""
     ending = f"-{place}" if place else ""
     verdicts, others = split_verdicts(findings(rows))
-    part = _part(brief_table(rows, f"Summary{name}", least=least))
+    part = part_of(brief_table(rows, f"Summary{name}", least=least))
     drawn = (
         ranked_right(rows, f"fig-ranked{ending}"),
         recall_bars(rows, f"fig-evidence{ending}"),
@@ -170,7 +170,7 @@ def _chapters(group: Group, runs: Sequence[ReportInput], least_questions: int) -
     figures = _figures(group.rows, runs, ending)
     chapters = []
     for key, (title, lead) in _CHAPTERS.items():
-        parts = tuple(_part(part) for part in sections if part.chapter == key)
+        parts = tuple(part_of(part) for part in sections if part.chapter == key)
         if parts:
             name = f"chapter-{key or 'more'}{ending}"
             chapters.append(Chapter(name, f"{title}{suffix}", lead, figures.get(key, ()), parts, key == "scores"))
@@ -186,7 +186,8 @@ def _figures(rows: Sequence[ReportRow], runs: Sequence[ReportInput], ending: str
     return found
 
 
-def _part(section: Section) -> Part:
+def part_of(section: Section) -> Part:
+    """A section for the template."""
     return Part(
         key=section.anchor,
         title=section.title,

@@ -1,0 +1,162 @@
+"""Tables with the paper's figures, ours, and the difference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean
+
+from memarena.paper.published import load_published
+from memarena.paper.published_types import Figure, PrintedRow, PrintedTable
+from memarena.report.layout import Cell, Column, Document, Section, section
+from memarena.report.paper.sections import differences
+from memarena.reproduction.figures import Line, Measured, Value, place_of, value_of
+from memarena.reproduction.gathering import Gathered
+from memarena.reproduction.published import published_table
+from memarena.reproduction.steps import Settings
+from memarena.reproduction.tables import PaperTable
+from memarena.scoring.results import RunScores
+
+NA = Cell("n/a", faint=True, absent=True)
+_MEAN = "mean"
+
+
+def reproduction_document(tables: Sequence[PaperTable], gathered: Gathered, settings: Settings) -> Document:
+    """What was run, each table, and where the protocols differ."""
+    sections = [_head(gathered, settings)]
+    sections += [_section(table, gathered.measured, settings) for table in tables if not table.people]
+    if gathered.runs:
+        sections.append(differences(gathered.runs))
+    return Document("The paper's tables and ours", tuple(sections))
+
+
+def _head(gathered: Gathered, settings: Settings) -> Section:
+    runs: Sequence[RunScores] = gathered.runs
+    datasets = dict.fromkeys(f"{run.dataset.name}, sha256 {run.dataset.sha256[:12]}" for run in runs)
+    judges = dict.fromkeys(run.judge for run in runs)
+    lines = [
+        f"readers: {', '.join(str(reader.name) for reader in settings.readers.readers)} ({settings.readers.where})",
+        f"data set: {'; '.join(datasets) or 'none was asked about yet'}",
+        f"judge: {', '.join(judges) or 'none yet'}",
+    ]
+    if settings.limit is not None:
+        lines.append(f"a trial: at most {settings.limit} questions for a cell, so that no figure is one to cite")
+    return Section("What was run", tuple(lines), notes=gathered.notes)
+
+
+def _section(table: PaperTable, measured: Measured, settings: Settings) -> Section:
+    printed = published_table(table.name)
+    lines = _lines(table, printed, settings)
+    others = [line for row, line in lines if not _is_mean(row)]
+    body: list[list[Cell]] = []
+    rules: list[int] = []
+    for row, line in lines:
+        if body:
+            rules.append(len(body))
+        ours = [_value(table, expression, line, measured, others) for expression in table.columns]
+        body += _three(table, row, ours)
+    columns = [
+        *(Column(name, align="left") for name in printed.labels),
+        Column("whose", align="left"),
+        *(Column(name) for name in printed.columns),
+    ]
+    notes = [f"the paper's {table.name}", *([printed.note] if printed.note else []), *table.notes]
+    names = [str(reader.name) for reader in settings.readers.readers]
+    if table.reader is not None and table.reader not in names:
+        notes.append(f"the paper's reader {table.reader} is not in {settings.readers.where}: ours is {names[0]}")
+    return section(f"{table.name}: {table.title}", columns, body, notes, breaks=rules, key=table.name)
+
+
+def _value(table: PaperTable, expression: str, line: Line, measured: Measured, others: Sequence[Line]) -> Value:
+    """Ours; in a line of means, that of the other lines where all have it."""
+    default = table.configurations[0] if table.configurations else ""
+    if not _is_mean(line):
+        found = value_of(measured, expression, line, default)
+    else:
+        values = [value_of(measured, expression, other, default) for other in others]
+        known = [value for value in values if value is not None]
+        found = fmean(known) if known and len(known) == len(values) else None
+    return found / 100 if found is not None and table.shares and " - " not in expression else found
+
+
+def _three(table: PaperTable, row: PrintedRow, ours: Sequence[Value]) -> list[list[Cell]]:
+    """A line as the paper has it, as it is here, and the difference."""
+    digits = [_digits(table, expression) for expression in table.columns]
+    labels = [Cell(label) for label in row.labels]
+    paper = [_printed(figure, n) for figure, n in zip(row.figures, digits, strict=True)]
+    here = [NA if value is None else Cell(f"{value:,.{n}f}") for value, n in zip(ours, digits, strict=True)]
+    gaps = [
+        NA if value is None or figure is None else Cell(f"{value - figure.value:+,.{n}f}")
+        for value, figure, n in zip(ours, row.figures, digits, strict=True)
+    ]
+    blank = [Cell("") for _ in labels]
+    return [[*labels, Cell("paper"), *paper], [*blank, Cell("ours"), *here], [*blank, Cell("Δ"), *gaps]]
+
+
+def _digits(table: PaperTable, expression: str) -> int:
+    return 3 if expression.endswith(":r2") or (table.shares and " - " not in expression) else 1
+
+
+def _printed(figure: Figure | None, digits: int) -> Cell:
+    if figure is None:
+        return NA
+    spread = f" ±{figure.sd:.{digits}f}" if figure.sd is not None else ""
+    mark = "≈" if figure.predicted else ""
+    return Cell(f"{mark}{figure.value:,.{digits}f}{spread}", slanted=figure.predicted, spread=spread)
+
+
+# ------------------------------------------------------------------ lines
+
+
+def _lines(table: PaperTable, printed: PrintedTable, settings: Settings) -> list[tuple[PrintedRow, Line]]:
+    """The paper's lines of readers that take part, then lines of readers that the paper does not have."""
+    names = tuple(str(reader.name) for reader in settings.readers.readers)
+    known = {cell.reader for cell in load_published().grid}
+    theirs = {row.labels: _reader_of(row.labels, tuple(known)) for row in printed.rows}
+    found: list[tuple[PrintedRow, Line]] = []
+    for row in printed.rows:
+        own = theirs[row.labels]
+        if own is not None and own not in names and not _pools(table):
+            continue
+        found.append((row, _line(table, row.labels, own, names)))
+    by_reader = [row for row in printed.rows if theirs[row.labels] is not None]
+    if by_reader and not _pools(table):
+        patterns = dict.fromkeys(_without(row.labels, theirs[row.labels]) for row in by_reader)
+        empty = (None,) * len(printed.columns)
+        for name in (name for name in names if name not in known):
+            for pattern in patterns:
+                labels = tuple(name if label is None else label for label in pattern)
+                found.append((PrintedRow(labels=labels, figures=empty), _line(table, labels, name, names)))
+    return found
+
+
+def _is_mean(row: PrintedRow | Line) -> bool:
+    return row.labels[0].lower().startswith(_MEAN)
+
+
+def _line(table: PaperTable, labels: tuple[str, ...], reader: str | None, names: tuple[str, ...]) -> Line:
+    if _pools(table):
+        readers = names if reader is None else tuple(name for name in names if name == reader)
+    elif reader is not None:
+        readers = (reader,)
+    elif table.reader is not None:
+        readers = (table.reader if table.reader in names else names[0],)
+    else:
+        readers = ()
+    cells = next((table.cells[label] for label in labels if label in table.cells), ())
+    texts = (cells,) if isinstance(cells, str) else cells
+    default = table.configurations[0] if table.configurations else ""
+    return Line(labels, readers, tuple(place_of(text, default) for text in texts))
+
+
+def _pools(table: PaperTable) -> bool:
+    return any("pooled" in expression for expression in table.columns)
+
+
+def _reader_of(labels: tuple[str, ...], known: tuple[str, ...]) -> str | None:
+    """The paper's reader that a label names: `Qwen3-32B-AWQ` is Qwen3-32B."""
+    return next((name for label in labels for name in known if label.startswith(name)), None)
+
+
+def _without(labels: tuple[str, ...], reader: str | None) -> tuple[str | None, ...]:
+    """Labels with None for the one that names the reader."""
+    return tuple(None if reader is not None and label.startswith(reader) else label for label in labels)

@@ -1,0 +1,9 @@
+"""What ends a reproduction before anything begins."""
+
+from __future__ import annotations
+
+from memarena_dataset.errors import MemArenaError
+
+
+class ReproductionError(MemArenaError):
+    """Bad input: a table, a file of readers; the message is one line for the user."""

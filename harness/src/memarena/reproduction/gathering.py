@@ -1,0 +1,113 @@
+"""Reads what the steps left: the sealed cells of sweeps with their scores, the latency study, the data set's size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from memarena_dataset.stats import Spread, stats
+
+from memarena import judging
+from memarena.evaluation import evaluate, load_facts
+from memarena.latency.errors import LatencyError
+from memarena.latency.pipeline import study_runs
+from memarena.latency.results import Study
+from memarena.latency.study import PHASES
+from memarena.log.store import log_path
+from memarena.reproduction.figures import Measured
+from memarena.reproduction.score_figures import ScoredRow
+from memarena.reproduction.steps import Settings, Step
+from memarena.scoring.costs import run_costs
+from memarena.scoring.joining import join_facts
+from memarena.scoring.results import RunScores
+from memarena.scoring.run import ScoredRun
+from memarena.sweep.manifest import is_sweep, read_manifest
+from memarena.sweep.results import missing, swept_worlds
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """What was measured, the runs behind it, and notes for a reader of the tables."""
+
+    measured: Measured
+    runs: tuple[RunScores, ...]
+    notes: tuple[str, ...]
+
+
+def gather(steps: Sequence[Step], settings: Settings, say: Callable[[str], None]) -> Gathered:
+    """Everything that the steps left so far; what is not there yet is in no table."""
+    rows: dict[tuple[str, str, str], ScoredRow] = {}
+    runs: list[RunScores] = []
+    notes: list[str] = []
+    for step in (each for each in steps if each.kind == "sweep"):
+        for scored in _scored(step, settings, say, notes):
+            runs.append(scored.scores)
+            rows |= {(step.name, step.reader, row.backend): ScoredRow(row, scored) for row in scored.scores.rows}
+    folders = [run for each in steps if each.kind == "study" for run in _runs_of(each.folder)]
+    study = _study(folders, notes)
+    size = _size(settings.world) if settings.world.is_dir() else {}
+    return Gathered(Measured(rows, study, _decoding(folders), size), tuple(runs), tuple(notes))
+
+
+def _scored(step: Step, settings: Settings, say: Callable[[str], None], notes: list[str]) -> Iterator[ScoredRun]:
+    if not is_sweep(step.folder) or not read_manifest(step.folder).sealed:
+        return
+    if left := missing(step.folder):
+        notes.append(f"{step.title}: {len(left)} cells are not sealed yet")
+    readers = settings.readers
+    judge = readers.judge.name if readers.judge and readers.missing_judge is None else judging.JUDGE_NAME
+    for world in swept_worlds(step.folder, say):
+        yield evaluate(join_facts([load_facts(log) for log in world.runs], world.run_id), judge)
+
+
+def _runs_of(study: Path) -> list[Path]:
+    return [study / phase for phase in PHASES if log_path(study / phase).exists()]
+
+
+def _study(folders: Sequence[Path], notes: list[str]) -> Study | None:
+    if not folders:
+        return None
+    try:
+        return study_runs(folders)
+    except LatencyError as error:
+        notes.append(f"latency study: {error}")
+        return None
+
+
+def _decoding(folders: Sequence[Path]) -> dict[tuple[str, str], float]:
+    """Tokens per second of the study's answers, by reader and memory."""
+    found: dict[tuple[str, str], float] = {}
+    for folder in folders:
+        facts = load_facts(folder)
+        scored = evaluate(facts)
+        costs = {cost.label: cost for cost in run_costs(facts, scored.scores.rows, scored.questions)}
+        for row in scored.scores.rows:
+            cost = costs.get(row.label)
+            speed = cost.efficiency.decode_tokens_per_s_p50 if cost and cost.efficiency else None
+            if speed is not None:
+                found[row.reader, row.backend] = speed
+    return found
+
+
+def _size(world: Path) -> dict[str, float]:
+    """The paper's rows of the size of a data set; tokens as UTF-8 bytes / 4."""
+    found = stats(world)
+    means: dict[str, tuple[Spread | None, float]] = {
+        "turns per session, mean": (found.turns_per_session, 1),
+        "tokens per session, mean": (found.bytes_per_session, 4),
+        "sessions per ego, mean": (found.ego_sessions_per_agent, 1),
+        "turns per ego, mean": (found.ego_turns_per_agent, 1),
+        "tokens observed per ego, mean": (found.ego_bytes_per_agent, 4),
+        "tokens observed per ego and day, mean": (found.ego_bytes_per_agent_day, 4),
+    }
+    return {
+        "agents": found.agents,
+        "days": found.days,
+        "sessions": found.sessions,
+        "turns": found.turns,
+        "tokens": found.bytes / 4,
+        "words": found.words,
+        "questions": found.instances,
+        **{name: spread.mean / divisor for name, (spread, divisor) in means.items() if spread is not None},
+    }

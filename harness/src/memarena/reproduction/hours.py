@@ -1,0 +1,62 @@
+"""How long steps would take: from sealed cells of this machine, else from the paper's times on its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from statistics import fmean
+
+from memarena.paper.published import load_published
+from memarena.paper.published_types import Published, TotalsRow
+from memarena.reproduction.steps import Settings, Step, selection_size
+from memarena.sweep.manifest import is_sweep, read_manifest
+
+_LIKE = {"Mistral-7B": "Qwen3-8B"}
+"""A reader without times in the paper, and the one of its size."""
+_FAMILIES = 9
+_REST_S = 240.0
+"""Before and after a study."""
+_SIZES = {"identity": ("D5", "D6"), "policy-header": ("D6",), "access-markers": ("D6",)}
+"""Configurations that ask only questions of some dimensions."""
+
+
+def hours_of(steps: Iterable[Step], settings: Settings) -> float | None:
+    """Hours of all cells, one after the other; None where a reader has times neither here nor in the paper."""
+    seconds = [_seconds(step, settings, load_published()) for step in steps]
+    return None if None in seconds else sum(each for each in seconds if each is not None) / 3600
+
+
+def _seconds(step: Step, settings: Settings, published: Published) -> float | None:
+    if step.kind == "sweep" and (measured := _measured(step)) is not None:
+        return measured * len(step.cells)
+    times = next((row for row in published.totals if row.reader == _LIKE.get(step.reader, step.reader)), None)
+    if times is None:
+        return None
+    asked = _questions(step, settings, published)
+    total = sum(asked * _of_backend(times, memory) / 1000 for memory, _ in step.cells)
+    written = sum("memobase" in memory or memory == "structured" for memory, _ in step.cells)
+    ingest = next((row.wall_s for row in published.ingest if row.reader == times.reader), 0.0)
+    egos = (selection_size(settings.limit)[0] if step.kind == "study" else 50) / 8
+    return total + written * ingest * egos + (_REST_S if step.kind == "study" and settings.limit is None else 0.0)
+
+
+def _measured(step: Step) -> float | None:
+    """Mean seconds of the cells of the step that are sealed already."""
+    if not is_sweep(step.folder):
+        return None
+    sealed = read_manifest(step.folder).sealed.values()
+    return fmean(each.seal.wall_s for each in sealed) if sealed else None
+
+
+def _questions(step: Step, settings: Settings, published: Published) -> int:
+    if step.kind == "study":
+        return selection_size(settings.limit)[1] * _FAMILIES
+    counts = published.family_counts
+    asked = sum(counts[name] for name in _SIZES.get(step.name, counts))
+    return asked if settings.limit is None else min(asked, settings.limit)
+
+
+def _of_backend(times: TotalsRow, memory: str) -> float:
+    """The paper's time of an answer in ms; that of retrieval where the paper has no such memory."""
+    by_name = {"vanilla": times.vanilla, "oracle": times.oracle, "memsearch": times.memsearch}
+    found = times.memobase if "memobase" in memory else by_name.get(memory, times.in_memory)
+    return found.value if found is not None else 0.0

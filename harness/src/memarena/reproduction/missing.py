@@ -1,0 +1,32 @@
+"""What a machine lacks for a reader."""
+
+from __future__ import annotations
+
+import shutil
+from importlib.util import find_spec
+
+from memarena.execution.planning.config import ReaderConfig
+from memarena.readers.embedded import find_weights
+from memarena.readers.errors import ReaderError
+from memarena.reproduction.reader_set import served_here
+
+_GPU_TOOL = "nvidia-smi"
+
+
+def missing_of_reader(reader: ReaderConfig) -> tuple[str, ...]:
+    """Why a reader cannot be started here, a line each; empty where nothing is known to be missing."""
+    if reader.spec == "embedded":
+        try:
+            find_weights()
+        except ReaderError as error:
+            return (str(error),)
+    if not served_here(reader):
+        return ()
+    found = []
+    if shutil.which(_GPU_TOOL) is None:
+        found.append(f"a GPU ({_GPU_TOOL} is not there)")
+    if reader.image is not None and shutil.which("docker") is None:
+        found.append("docker")
+    if reader.image is None and find_spec("sglang") is None:
+        found.append("sglang in this environment")
+    return tuple(found)

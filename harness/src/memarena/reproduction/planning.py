@@ -1,0 +1,94 @@
+"""What ``--list`` and ``--plan`` print: needs, hours, cells, what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from memarena.configs import read_named
+from memarena.reproduction.hours import hours_of
+from memarena.reproduction.steps import Settings, Step, steps_for, steps_of
+from memarena.reproduction.tables import PaperTable, use_of
+
+
+def listing(tables: Sequence[PaperTable], settings: Settings) -> list[str]:
+    """Each table: what it needs, its hours, the commands that it stands for."""
+    steps = steps_of(tables, settings)
+    lines = []
+    for table in tables:
+        own = steps_for(table, steps)
+        lines += [table.name, f"  {table.title}"]
+        if table.people:
+            lines.append(f"  needs: {table.people}")
+            continue
+        lines.append(f"  needs: {'; '.join(_needs(table, own)) or 'the data set'}")
+        if own:
+            lines.append(f"  hours: {_hours(own, settings)}")
+        lines.append(f"  stands for: {'; '.join(_commands(table, settings))}")
+    return lines
+
+
+def plan_lines(tables: Sequence[PaperTable], settings: Settings) -> list[str]:
+    """A line for each table, then one for all."""
+    steps = steps_of(tables, settings)
+    lines = [f"{table.name}: {_plan(table, steps_for(table, steps), settings)}" for table in tables]
+    cells = sum(len(step.cells) for step in steps)
+    whole = f"{cells} cells that differ, {_hours(steps, settings)} hours" if steps else "nothing to run"
+    return [*lines, f"together: {whole} (hours: {_BASIS})"]
+
+
+_BASIS = "cells one after the other, by those sealed in OUT, else by the paper's times on an NVIDIA GB10"
+
+
+def _plan(table: PaperTable, steps: Sequence[Step], settings: Settings) -> str:
+    if table.people:
+        return f"no cells; missing: {table.people}"
+    if not steps:
+        return "no cells: counts the data set"
+    sweeps = sum(len(step.cells) for step in steps if step.kind == "sweep")
+    timed = sum(len(step.cells) for step in steps if step.kind == "study")
+    cells = " and ".join(
+        text for count, text in ((sweeps, f"{sweeps} cells"), (timed, f"{timed} timed cells")) if count
+    )
+    return (
+        f"{cells}, {_hours(steps, settings)} hours; missing: {', '.join(missing_lines(steps, settings)) or 'nothing'}"
+    )
+
+
+def missing_lines(steps: Sequence[Step], settings: Settings) -> list[str]:
+    """What is missing on this machine for steps, each with the memories that it keeps out."""
+    found: dict[str, dict[str, None]] = {}
+    for step in steps:
+        for why, memories in step.lacking.items():
+            found.setdefault(why, {}).update(dict.fromkeys(memories))
+    if steps and (judge := settings.readers.missing_judge) is not None:
+        found[judge] = {}
+    return [f"{why} (for {', '.join(memories)})" if memories else why for why, memories in found.items()]
+
+
+def _hours(steps: Iterable[Step], settings: Settings) -> str:
+    found = hours_of(steps, settings)
+    return "unknown" if found is None else f"{found:,.1f}"
+
+
+def _needs(table: PaperTable, steps: Sequence[Step]) -> list[str]:
+    readers = list(dict.fromkeys(step.reader for step in steps))
+    models = [f"{role} {name}" for each in table.configurations for role, name in use_of(each).helpers.items()]
+    memories = {memory for step in steps for memory, _ in step.cells}
+    server = ["a Memobase server"] if any("memobase" in memory for memory in memories) else []
+    return [*([f"readers {', '.join(readers)}"] if readers else []), *dict.fromkeys(models), *server]
+
+
+def _commands(table: PaperTable, settings: Settings) -> list[str]:
+    found = []
+    if settings.dataset is None:
+        found.append("masim generate")
+    for name in table.configurations:
+        seeds = use_of(name).seeds or tuple(read_named(name).run.get("seeds") or ("s1",))  # type: ignore[arg-type]
+        found.append(f"memarena sweep of {name} ({', '.join(map(str, seeds))}) for each reader")
+    if table.configurations and settings.readers.judge is not None:
+        found.append(f"memarena judge --judge {settings.readers.judge.name}")
+    if table.study:
+        found.append("memarena latency select, run for each reader, report")
+    if table.name == "main-grid-bootstrap":
+        found.append("memarena compare --cell memsearch --cell oracle")
+    return [*found, *(["memarena dataset stats"] if not found[1:] else [])]

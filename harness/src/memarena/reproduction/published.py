@@ -1,0 +1,106 @@
+"""The paper's tables as lines of labels and figures, whatever the form in which they are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from memarena.paper.published import load_published
+from memarena.paper.published_types import Figure, GridCell, PrintedRow, PrintedTable
+
+_DEPTHS = ("4", "8", "16", "32")
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """A table that is kept as records: which, what names a line, and the columns with their fields."""
+
+    records: str
+    labels: tuple[str, ...]
+    columns: Mapping[str, str | Callable[[Any], float | None]]
+
+
+def _prefill(cell: GridCell) -> float | None:
+    return None if cell.ttft_ms is None else cell.ttft_ms.value - cell.search_ms
+
+
+def _leaked(cell: GridCell) -> float | None:
+    rows = load_published().buckets
+    return next((row.leak for row in rows if (row.backend, row.reader) == (cell.backend, cell.reader)), None)
+
+
+_CELL = ("backend", "reader")
+_KEPT: Mapping[str, _Kept] = {
+    "results-L": _Kept(
+        "grid", _CELL,
+        {"Rec": "rec", "Rea": "rea", "Trust": "trust", "Avg": "avg", "TTFT ms": "ttft_ms", "search ms": "search_ms"},
+    ),
+    "results-L-full": _Kept(
+        "grid", _CELL, {"D1": "d1", "D2": "d2", "D3": "d3", "D4": "d4", "D5": "d5", "mean of D1 to D5": "avg_five"}
+    ),
+    "results-L-f1": _Kept(
+        "token_f1", _CELL,
+        {name: name for name in ("conflict", "anaphora", "qa", "temporal", "counterfactual", "metadata")},
+    ),
+    "fig-d6-f1pu-heatmap": _Kept("grid", _CELL, {"F1_PU": "f1_pu"}),
+    "fig-rec-rea-scatter": _Kept("grid", _CELL, {"Rec": "rec", "Rea": "rea"}),
+    "fig-core-findings": _Kept(
+        "grid", _CELL,
+        {"disclosed on DENY": _leaked, "F1_PU": "f1_pu", "search ms": "search_ms", "prefill ms": _prefill},
+    ),
+    "main-grid-bootstrap": _Kept(
+        "bootstrap", ("reader", "metric"), {"difference": "difference", "95% low": "low", "95% high": "high"}
+    ),
+    "d6-ablation-buckets": _Kept(
+        "buckets", _CELL,
+        {"disclosed": "leak", "no access": "no_access", "don't know": "dont_know", "other": "other",
+         "refusals": "refusal_share"},
+    ),
+    "d6-ablation-sweep": _Kept(
+        "sweep", ("lever", "variant"), {"U": "allow_disclosed", "disclosed on DENY": "deny_leaked", "F1_PU": "f1_pu"}
+    ),
+    "efficiency": _Kept(
+        "efficiency", _CELL,
+        {"TTFT ms": "ttft_ms", "decoding tokens/s": "decode_tokens_per_s", "total s": "total_s", "tokens": "tokens"},
+    ),
+    "appendix-latency-fit": _Kept(
+        "latency_fit", ("reader",),
+        {"α ms": "alpha_ms", "β ms/1k prompt tokens": "beta_ms", "γ ms/token": "gamma_ms", "R²": "r2",
+         "n": "observations", "residual p95 ms": "residual_p95_ms"},
+    ),
+    "appendix-latency-predicted": _Kept(
+        "totals", ("reader",),
+        {"Vanilla": "vanilla", "Oracle": "oracle", "RAG": "in_memory", "Memobase": "memobase",
+         "MemSearch": "memsearch"},
+    ),
+    "appendix-ingest-overhead": _Kept(
+        "ingest", ("reader",),
+        {"s": "wall_s", "kJ": "energy_kj", "batches": "batches", "J per ego and day": "j_per_ego_day", "W": "mean_w"},
+    ),
+}  # fmt: skip
+
+
+def published_table(name: str) -> PrintedTable:
+    """The table of that name; without figures where the paper gives only a range in its text."""
+    published = load_published()
+    if name == "retrieval-depth":
+        lines = tuple(PrintedRow(labels=(depth,), figures=(None,) * 4) for depth in _DEPTHS)
+        return PrintedTable(
+            name=name, title="", labels=("depth",), columns=("all", "D1", "D6 as accuracy", "D5"), rows=lines
+        )
+    if (kept := _KEPT.get(name)) is None:
+        return next(table for table in published.printed if table.name == name)
+    rows = tuple(
+        PrintedRow(
+            labels=tuple(getattr(record, label) for label in kept.labels),
+            figures=tuple(_figure(record, field) for field in kept.columns.values()),
+        )
+        for record in getattr(published, kept.records)
+    )
+    return PrintedTable(name=name, title="", labels=kept.labels, columns=tuple(kept.columns), rows=rows)
+
+
+def _figure(record: Any, field: str | Callable[[Any], float | None]) -> Figure | None:
+    found = field(record) if callable(field) else getattr(record, field)
+    return found if found is None or isinstance(found, Figure) else Figure(value=float(found))

@@ -1,0 +1,250 @@
+"""From tables to steps: the sweeps and studies behind them, each a command on a file that is written first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from memarena.configs import Configuration, read_named
+from memarena.execution.backends.manifests import LaunchableBackend, choose_backend
+from memarena.execution.errors import RunError
+from memarena.latency.selection import EGOS, PER_FAMILY
+from memarena.reproduction.missing import missing_of_reader
+from memarena.reproduction.reader_set import ReaderSet
+from memarena.reproduction.tables import ConfigurationUse, PaperTable, use_of
+from memarena.reproduction.toml_text import to_toml
+from memarena.sweep.plan import ReaderEntry
+
+WORLD = ("--preset", "l", "--seed", "1")
+"""The data set where none is given: of the size of the paper's, which is not published."""
+STUDY_GROUPS: Mapping[str, tuple[str, ...]] = {
+    "fit": ("vanilla", "oracle", "bm25"),
+    "memsearch": ("memsearch",),
+    "memobase": ("memobase",),
+}
+"""Memories that are timed in one study; the paper times memsearch with its smallest reader alone."""
+_FIRST_READER_ONLY = ("memsearch",)
+_STUDY_EMBEDDER = "nomic-embed-text"
+_BY_MEMORY = ("diagnostic", "access_markers", "whole_corpus")
+Kind = Literal["sweep", "study"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is asked for."""
+
+    readers: ReaderSet
+    out: Path
+    dataset: Path | None = None
+    limit: int | None = None
+    gpus: int = 1
+    executor: tuple[str, ...] = ()
+    """Flags for each sweep that say where its cells are carried out."""
+
+    @property
+    def world(self) -> Path:
+        """The data set: the one that is given, or the one that is made."""
+        return (self.dataset or self.out / "world").absolute()
+
+
+@dataclass(frozen=True)
+class Step:
+    """A sweep over a configuration with one reader, or a study with one: a command that goes on where it stopped."""
+
+    kind: Kind
+    name: str
+    """Configuration, or the study's group of memories."""
+    reader: str
+    folder: Path
+    content: str
+    """Of the file that the command reads."""
+    cells: tuple[tuple[str, str], ...] = ()
+    """Memory and seed of each, those that are left out here among them."""
+    missing: tuple[str, ...] = ()
+    """Why nothing of it can be done here."""
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    """Memories that are left out here, and why."""
+
+    @property
+    def lacking(self) -> Mapping[str, tuple[str, ...]]:
+        """What is missing here, with the memories that are left out for it; none where all are."""
+        found: dict[str, tuple[str, ...]] = dict.fromkeys(self.missing, ())
+        for memory, why in self.left_out.items():
+            if why not in self.missing:
+                found[why] = (*found.get(why, ()), memory)
+        return found
+
+    @property
+    def title(self) -> str:
+        """How messages call it."""
+        return f"{self.kind} {self.name}, {self.reader}"
+
+
+def steps_of(tables: Iterable[PaperTable], settings: Settings) -> tuple[Step, ...]:
+    """The steps behind tables, each once: by reader, sweeps before studies. Raises RunError for a bad configuration."""
+    wanted = list(tables)
+    names = list(dict.fromkeys(name for table in wanted for name in table.configurations))
+    study = any(table.study for table in wanted)
+    found: list[Step] = []
+    for reader in settings.readers.readers:
+        found += [_sweep(read_named(name), reader, settings) for name in names if _asks(name, reader, settings)]
+        found += _studies(reader, settings) if study else []
+    return tuple(found)
+
+
+def steps_for(table: PaperTable, steps: Sequence[Step]) -> list[Step]:
+    """Those of the steps that a table is made of."""
+    return [s for s in steps if (s.name in table.configurations if s.kind == "sweep" else table.study)]
+
+
+def _asks(configuration: str, reader: ReaderEntry, settings: Settings) -> bool:
+    """Whether a reader takes part: the paper's choice, or the first where a set has none of those."""
+    chosen = use_of(configuration).readers
+    names = [str(each.name) for each in settings.readers.readers]
+    return not chosen or (reader.name in chosen if set(chosen) & set(names) else reader.name == names[0])
+
+
+# ------------------------------------------------------------------ sweeps
+
+
+def _sweep(configuration: Configuration, reader: ReaderEntry, settings: Settings) -> Step:
+    use, run = use_of(configuration.name), dict(configuration.run)
+    helpers, lacking = _helpers(configuration.needs, use.helpers, settings.readers)
+    memories: list[dict[str, Any]] = []
+    left_out: dict[str, str] = {}
+    named = [(name or backend, backend) for name, _, backend in (t.rpartition("=") for t in _texts(run["backends"]))]
+    for name, backend in named:
+        entry, why = _memory(name, backend, run)
+        why = why or next((line for role, line in lacking.items() if _needs(name, role, use)), None)
+        if why is None:
+            memories.append(entry)
+        else:
+            left_out[name] = why
+    own_seeds = use.seeds or tuple(_texts(run.pop("seeds", ("s1",))))
+    run.pop("seeds", None)
+    for field_name in ("backends", "options", "settings", "prompt_styles", *_BY_MEMORY):
+        run.pop(field_name, None)
+    run |= helpers | ({"limit": settings.limit} if settings.limit else {})
+    content = {
+        "title": configuration.title,
+        "worlds": [{"dataset": str(settings.world)}],
+        "memories": memories,
+        "readers": [_with_window(reader, use.window_tokens)],
+        "seeds": own_seeds,
+        "run": run,
+    }
+    missing = missing_of_reader(reader)
+    if not memories:
+        missing = (*missing, *left_out.values())
+    return Step(
+        "sweep",
+        configuration.name,
+        str(reader.name),
+        settings.out / "sweeps" / configuration.name / short(reader.name),
+        to_toml(content),
+        tuple((name, seed) for name, _ in named for seed in own_seeds),
+        tuple(dict.fromkeys(missing)),
+        left_out,
+    )
+
+
+def _needs(memory: str, role: str, use: ConfigurationUse) -> bool:
+    return memory in use.needed_by.get(role, (memory,))
+
+
+def _memory(name: str, backend: str, run: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:
+    """An entry of a sweep's file for one memory of a configuration, and why it cannot take part here."""
+    own: dict[str, Any] = {part: [name] for part in _BY_MEMORY if name in _texts(run.get(part, ()))}
+    if name in (styles := run.get("prompt_styles", {})):
+        own["prompt_style"] = styles[name]
+    settings = run.get("settings", {}).get(name)
+    entry = {
+        "name": name,
+        "backend": backend if backend != name else None,
+        "options": run.get("options", {}).get(name),
+        "settings": settings,
+        "run": own or None,
+    }
+    return entry, unmet(backend, settings)
+
+
+def unmet(backend: str, settings: Mapping[str, str] | None = None) -> str | None:
+    """Why a memory cannot be started here; None if it can."""
+    try:
+        choice = choose_backend(backend)
+    except RunError as error:
+        return str(error).removeprefix("--backend ")
+    return choice.unmet(settings) if isinstance(choice, LaunchableBackend) else None
+
+
+def _helpers(
+    needs: Iterable[str], names: Mapping[str, str], readers: ReaderSet
+) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
+    """Models that a configuration needs, as fields of a run, and by role what is missing."""
+    found: dict[str, dict[str, Any]] = {}
+    missing = {}
+    for role in dict.fromkeys((*needs, *names)):
+        name = names.get(role, role)
+        if (helper := readers.helper(role, name)) is not None:
+            found[role] = helper.model_dump(exclude_none=True)
+        else:
+            missing[role] = f"an address of the {role} {name}"
+    return found, missing
+
+
+def _with_window(reader: ReaderEntry, window_tokens: int | None) -> dict[str, Any]:
+    own = reader.window_tokens
+    wide = reader if window_tokens is None or own is None or own >= window_tokens else None
+    entry = wide or reader.model_copy(update={"window_tokens": window_tokens})
+    return entry.model_dump(mode="json", exclude_defaults=True)
+
+
+# ------------------------------------------------------------------ studies
+
+
+def _studies(reader: ReaderEntry, settings: Settings) -> list[Step]:
+    first = settings.readers.readers[0].name == reader.name
+    groups = [name for name in STUDY_GROUPS if first or name not in _FIRST_READER_ONLY]
+    return [_study(name, reader, settings) for name in groups]
+
+
+def _study(group: str, reader: ReaderEntry, settings: Settings) -> Step:
+    memories = STUDY_GROUPS[group]
+    needs = () if group == "fit" else ("embedder",)
+    helpers, missing = _helpers(needs, {"embedder": _STUDY_EMBEDDER} if needs else {}, settings.readers)
+    timed = reader.model_copy(update={"prefill": "warm"})  # as the paper: SGLang keeps prefixes
+    run: dict[str, Any] = {
+        "dataset": str(settings.world),
+        "backends": memories,
+        "readers": [timed.model_dump(mode="json", exclude={"needs"}, exclude_defaults=True)],
+        **helpers,
+    }
+    if settings.limit is not None:  # a trial: no rest for energy, no warm-up
+        run |= {"idle_s": 0, "warm_up": 0, "floor_samples": 0, "meters": ["none"]}
+    lacking = [f"{name}: {why}" for name in memories if (why := unmet(name)) is not None]
+    return Step(
+        "study",
+        group,
+        str(reader.name),
+        settings.out / "latency" / short(reader.name) / group,
+        to_toml({"title": f"Times of {', '.join(memories)}", "run": run}),
+        tuple((memory, "s1") for memory in memories),
+        (*missing_of_reader(reader), *missing.values(), *lacking),
+    )
+
+
+def selection_size(limit: int | None) -> tuple[int, int]:
+    """Egos and queries of each family of the studies."""
+    return (EGOS, PER_FAMILY) if limit is None else (min(EGOS, limit), max(1, limit // 9))
+
+
+def short(name: object) -> str:
+    """A name as that of a folder."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", str(name)).strip("-.")[:64] or "x"
+
+
+def _texts(values: object) -> tuple[str, ...]:
+    return tuple(map(str, values)) if isinstance(values, list | tuple) else ()

@@ -1,0 +1,104 @@
+"""Figures of the latency study, in the units of the paper's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from memarena.latency.results import EfficiencyRow, IngestRow, Study, TotalCell
+
+Value = float | None
+OfStudy = Callable[[Study | None, str, str, str], Value]
+"""Study, reader, memory, and what stands after a colon in the figure's name."""
+
+
+def _cell(study: Study | None, reader: str, memory: str) -> TotalCell | None:
+    cells = study.totals if study is not None else ()
+    return next((each for each in cells if (each.reader, _plain(each.backend)) == (reader, memory)), None)
+
+
+def _efficiency(study: Study | None, reader: str, memory: str) -> EfficiencyRow | None:
+    rows = study.efficiency if study is not None else ()
+    return next((each for each in rows if (each.reader, _plain(each.backend)) == (reader, memory)), None)
+
+
+def _plain(backend: str) -> str:
+    return backend.partition("[")[0]
+
+
+def _ttft(study: Study | None, reader: str, memory: str, _: str) -> Value:
+    found = _cell(study, reader, memory)
+    return None if found is None else found.ttft_ms
+
+
+def _search(study: Study | None, reader: str, memory: str, _: str) -> Value:
+    found = _cell(study, reader, memory)
+    return None if found is None else found.search_ms
+
+
+def _prefill(study: Study | None, reader: str, memory: str, _: str) -> Value:
+    found = _cell(study, reader, memory)
+    if found is None or found.ttft_ms is None or found.search_ms is None:
+        return None
+    return found.ttft_ms - found.search_ms
+
+
+def _total_ms(study: Study | None, reader: str, memory: str, _: str) -> Value:
+    found = _cell(study, reader, memory)
+    return None if found is None else found.total_ms
+
+
+def _total_s(study: Study | None, reader: str, memory: str, _: str) -> Value:
+    total = _total_ms(study, reader, memory, "")
+    return None if total is None else total / 1000
+
+
+def _answer_tokens(study: Study | None, reader: str, memory: str, _: str) -> Value:
+    found = _efficiency(study, reader, memory)
+    return None if found is None else found.completion_tokens_p50
+
+
+def _fit(study: Study | None, reader: str, _: str, what: str) -> Value:
+    """The linear fit of the whole answer; beta per 1,000 prompt tokens."""
+    found = next((each for each in study.fits if each.reader == reader), None) if study is not None else None
+    if found is None:
+        return None
+    linear = found.llm.coefficients
+    figures: Mapping[str, Value] = {
+        "alpha": linear.alpha_ms,
+        "beta": None if linear.beta_ms is None else 1000 * linear.beta_ms,
+        "gamma": linear.gamma_ms,
+        "r2": found.llm.r_squared,
+        "n": float(found.n),
+        "residual": found.llm.residual_p95_ms,
+    }
+    return figures[what]
+
+
+def _ingest(study: Study | None, reader: str, memory: str, what: str) -> Value:
+    """Cost of ingest; energy above idle."""
+    rows: tuple[IngestRow, ...] = study.ingest if study is not None else ()
+    found = next((each for each in rows if (each.reader, _plain(each.backend)) == (reader, memory)), None)
+    if found is None:
+        return None
+    joules = found.gpu_net_j.value
+    figures: Mapping[str, Value] = {
+        "s": found.seconds,
+        "kj": None if joules is None else joules / 1000,
+        "calls": float(found.model_calls),
+        "j_per_ego_day": None if joules is None or not found.ego_days else joules / found.ego_days,
+        "w": found.gpu_w.value,
+    }
+    return figures[what]
+
+
+OF_STUDY: Mapping[str, OfStudy] = {
+    "ttft_ms": _ttft,
+    "search_ms": _search,
+    "prefill_ms": _prefill,
+    "total_ms": _total_ms,
+    "total_s": _total_s,
+    "answer_tokens": _answer_tokens,
+    "fit": _fit,
+    "ingest": _ingest,
+}
+"""By the names that the file of tables uses."""

@@ -1,0 +1,29 @@
+"""Plain values as TOML."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def to_toml(values: Mapping[str, object]) -> str:
+    """A line for each key; tables and lists in lists are written in their key's line. None is left out."""
+    return "".join(f"{_key(name)} = {_value(value)}\n" for name, value in values.items() if value is not None)
+
+
+def _value(value: object) -> str:
+    if isinstance(value, Mapping):
+        inner = ", ".join(f"{_key(name)} = {_value(each)}" for name, each in value.items() if each is not None)
+        return f"{{{inner}}}"
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return f"[{', '.join(_value(each) for each in value)}]"
+    if isinstance(value, bool | int | float):
+        return json.dumps(value)
+    return json.dumps(str(value))
+
+
+def _key(name: str) -> str:
+    return name if _BARE.fullmatch(name) else json.dumps(name)
