@@ -192,14 +192,19 @@ def test_settings_of_a_file_reach_the_runs_and_flags_win(
     recorder = Recorder()
     monkeypatch.setattr("memarena.cli.latency.run_request", recorder)
     flags = ["--out", str(tmp_path / "study"), "--egos", "3", "--phase2", "none", "--warm-up", "5"]
+    flags += ["--reader-param", "top_k=1", "--reader-drop", "seed", "--reader-requests-per-minute", "20"]
+    flags += ["--reader-patience", "60", "--no-system-role", "--thinking", "256"]
     monkeypatch.setattr(sys, "argv", ["memarena", "latency", "run", "--config", str(file), *flags])
     with pytest.raises(SystemExit) as exit_info:
         run_guarded(app)
     assert exit_info.value.code == 0, capsys.readouterr().err
     assert "note: --egos" not in capsys.readouterr().err
     config = recorder.configs["phase1"]
-    assert config.readers[0].model_dump(mode="json", exclude_defaults=True) == reader
-    assert (config.thinking, config.seeds, config.idle_s, config.warm_up) == ("off", ("s2",), 3.0, 5)
+    by_flag = {"params": {"top_k": 1}, "drop": ["seed"], "requests_per_minute": 20, "patience_s": 60}
+    of_reader = {**reader, **by_flag, "no_system_role": True}
+    assert config.readers[0].model_dump(mode="json", exclude_defaults=True) == of_reader
+    assert (config.thinking, config.reasoning_tokens) == ("on", 256)
+    assert (config.seeds, config.idle_s, config.warm_up) == (("s2",), 3.0, 5)
     assert (config.gateway_url, config.max_answer_tokens) == ("http://harness:8100/v1", 32)
     assert config.backends == PHASE1
     with pytest.raises(SystemExit):

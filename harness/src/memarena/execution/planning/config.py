@@ -74,7 +74,9 @@ class ReaderConfig(BaseModel):
             unset="what the server says",
         ),
     ] = None
-    no_system_role: Annotated[bool, _readers("The reader's chat template has no system role.", commands=_CHECK)] = False
+    no_system_role: Annotated[
+        bool, _readers("The reader's chat template has no system role.", commands=_STUDY | _CHECK)
+    ] = False
     prefill: Annotated[
         Literal["cold", "warm"],
         _readers(
@@ -104,7 +106,7 @@ class ReaderConfig(BaseModel):
         _readers(
             "KEY=JSON put into every request to the reader, e.g. 'top_k=1'; repeatable.",
             form=pairs("KEY=JSON, such as top_k=1 or stop='[\"END\"]'", strict_json),
-            commands=_CHECK,
+            commands=_STUDY | _CHECK,
             flag="reader-param",
         ),
     ] = Field(default_factory=dict)
@@ -114,7 +116,7 @@ class ReaderConfig(BaseModel):
         _readers(
             "Field left out of every request to the reader, e.g. seed; repeatable.",
             form=REPEATABLE,
-            commands=_CHECK,
+            commands=_STUDY | _CHECK,
             flag="reader-drop",
         ),
     ] = ()
@@ -131,6 +133,7 @@ class ReaderConfig(BaseModel):
         Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)] | None,
         _readers(
             "Most requests to the reader in a minute; waiting is part of no time.",
+            commands=_STUDY | _CHECK,
             flag="reader-requests-per-minute",
             unit="requests/min",
             unset="any",
@@ -141,6 +144,7 @@ class ReaderConfig(BaseModel):
         Field(ge=0, le=86_400, allow_inf_nan=False),
         _readers(
             "Seconds that a request waits for a busy server (429, 503); default {default}.",
+            commands=_STUDY | _CHECK,
             flag="reader-patience",
             unit="s",
         ),
@@ -300,6 +304,7 @@ class RunConfig(BaseModel):
             "For readers that can think before they answer: default, on, off, or the tokens that they may spend "
             "on it, not counted with the answer's.",
             form=THINKING,
+            commands=_STUDY,
             long_flag="reader-thinking",
         ),
     ] = "default"
