@@ -7,14 +7,13 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from memarena_answering.servers.asking import CallFailedError, asking_again
 from memarena_answering.servers.chat import ChatReply
 from pydantic import JsonValue
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
-from tenacity.wait import wait_random_exponential
 
 from memarena.judging.errors import JudgeError
 from memarena.judging.llm.budget import Ledger
-from memarena.judging.llm.endpoint import BYTES_PER_TOKEN, CallFailedError, Endpoint, Message, Patience
+from memarena.judging.llm.endpoint import BYTES_PER_TOKEN, Endpoint, Message, Patience
 from memarena.judging.llm.identity import ModelJudge
 from memarena.judging.llm.prompts import PromptFile, fill
 from memarena.judging.llm.replies import QuoteError, Reply, ReplyError, read_reply, reply_schema
@@ -78,7 +77,6 @@ class Talk:
         self._endpoint = endpoint
         self._patience = patience
         self._ledger = ledger
-        self._backoff = wait_random_exponential(multiplier=patience.first_wait_s, max=patience.longest_wait_s)
 
     async def ask(
         self,
@@ -111,11 +109,11 @@ class Talk:
         fault = ""
         last_reply = ""
         try:
-            async for attempt in AsyncRetrying(
-                stop=stop_after_attempt(self._patience.tries),
-                wait=self._wait,
-                retry=retry_if_exception(lambda e: _worth_another(e, once=once)),
-                reraise=True,
+            async for attempt in asking_again(
+                self._patience.tries,
+                self._patience.longest_wait_s,
+                self._patience.first_wait_s,
+                lambda failure: failure.may_pass and not (once and failure.cause in PROVOCABLE),
             ):
                 with attempt:
                     # A new mark and fence for every call: nothing that was ever seen can be replayed.
@@ -140,7 +138,7 @@ class Talk:
         return self._endpoint.key_refused(str(failure))
 
     async def _call(
-        self, prompt: PromptFile, messages: Sequence[Message], schema: Mapping[str, JsonValue], meter: Meter
+        self, prompt: PromptFile, messages: Sequence[Message], schema: dict[str, JsonValue], meter: Meter
     ) -> ChatReply:
         guess = sum(len(m.content.encode()) for m in messages) // BYTES_PER_TOKEN + 1
         async with self._ledger.set_aside(guess, prompt.max_reply_tokens):
@@ -165,19 +163,6 @@ class Talk:
                 prompt.max_reply_tokens if completion.completion_tokens is None else completion.completion_tokens,
             )
         return completion
-
-    def _wait(self, state: RetryCallState) -> float:
-        failure = state.outcome.exception() if state.outcome else None
-        if isinstance(failure, CallFailedError):
-            if failure.cause == "malformed":
-                return 0.0
-            if failure.wait_s is not None:
-                return min(failure.wait_s, self._patience.longest_wait_s)
-        return self._backoff(state)
-
-
-def _worth_another(error: BaseException, *, once: bool) -> bool:
-    return isinstance(error, CallFailedError) and error.may_pass and not (once and error.cause in PROVOCABLE)
 
 
 def _read(task: JudgeTask, completion: ChatReply, check: str, answer: str, sentences: int) -> Reply:

@@ -21,6 +21,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from memarena_answering.servers.asking import CallFailedError
 from memarena_dataset.gold import RubricGold
 
 from memarena.judging.judgment import Judgment
@@ -28,7 +29,6 @@ from memarena.judging.kinds import judge, kind_of
 from memarena.judging.kinds.permission import behaviour
 from memarena.judging.kinds.rubric import numbered
 from memarena.judging.llm.budget import Ledger
-from memarena.judging.llm.endpoint import CallFailedError
 from memarena.judging.llm.failure_attribution import reply_after_all
 from memarena.judging.llm.identity import ModelJudge
 from memarena.judging.llm.jobs import Job

@@ -1,0 +1,202 @@
+"""Asking a chat server from an event loop: in a form that it takes, failures by what they mean, again when it says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Literal
+
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, wait_random_exponential
+
+from memarena_answering.servers.chat import ChatReply, read_chat, schema_format
+from memarena_answering.servers.replies import UpstreamError, api_url
+from memarena_answering.servers.retry_after import retry_after_s
+
+if TYPE_CHECKING:
+    from aiohttp import ClientSession
+
+FailureCause = Literal["timeout", "connection", "rate_limit", "server_error", "refused", "malformed"]
+_SHAPES = ("json_schema", "json_object", "text")
+_LIMITS = ("max_tokens", "max_completion_tokens")
+"""Names of the limit of a reply: newer servers refuse the first, older ones do not know the second."""
+_KEY, _FORBIDDEN, _NOT_THERE, _TOO_MANY = 401, 403, 404, 429
+_TRANSIENT = frozenset({408, 409, 425})
+_FIRST_ERROR, _SERVER, _NOT_IMPLEMENTED = 400, 500, 501
+_COUNTED_AS = {"timeout": "timeouts", "connection": "connection_errors", "malformed": "malformed_replies"}
+
+
+class CallFailedError(Exception):
+    """A call brought no completion.
+
+    Args:
+        cause: what went wrong.
+        message: the same as one line for people.
+        wait_s: how long the server asks to be left alone, None if it does not.
+        forbidden: refused with HTTP 403, which may mean the key or only what this request says.
+        in_reply: reported in the body of a reply with status 200: nothing was delivered that could be billed.
+    """
+
+    def __init__(
+        self,
+        cause: FailureCause,
+        message: str,
+        wait_s: float | None = None,
+        *,
+        forbidden: bool = False,
+        in_reply: bool = False,
+    ) -> None:
+        super().__init__(message)
+        self.cause: FailureCause = cause
+        self.wait_s = wait_s
+        self.forbidden = forbidden
+        self.in_reply = in_reply
+
+    @property
+    def may_pass(self) -> bool:
+        """Whether asking again can help."""
+        return self.cause != "refused"
+
+
+class UnusableServerError(Exception):
+    """No call can ever succeed: the key is refused, there is no such address or model. One line that names the flag."""
+
+
+def asking_again(
+    tries: int,
+    longest_wait_s: float,
+    first_wait_s: float = 1.0,
+    worth: Callable[[CallFailedError], bool] = lambda failure: failure.may_pass,
+) -> AsyncRetrying:
+    """The retry of calls that raise :class:`CallFailedError`, whose last one is raised in the end.
+
+    A server that states when to come again is asked then, at the latest after ``longest_wait_s``; one whose reply was
+    malformed at once; any other after a random wait that grows from ``first_wait_s``.
+    """
+    backoff = wait_random_exponential(multiplier=first_wait_s, max=longest_wait_s)
+
+    def wait(state: RetryCallState) -> float:
+        failure = state.outcome.exception() if state.outcome else None
+        if isinstance(failure, CallFailedError):
+            if failure.cause == "malformed":
+                return 0.0
+            if failure.wait_s is not None:
+                return min(failure.wait_s, longest_wait_s)
+        return backoff(state)
+
+    return AsyncRetrying(
+        stop=stop_after_attempt(tries),
+        wait=wait,
+        retry=retry_if_exception(lambda error: isinstance(error, CallFailedError) and worth(error)),
+        reraise=True,
+    )
+
+
+class ChatServer:
+    """A server. Safe for many calls at once in one event loop; close it there.
+
+    Args:
+        url: base URL; ValueError for what is none.
+        api_key: None where the server wants none.
+        timeout_s: bound of one request.
+        note: called with what happens, to be counted: ``requests``, ``status_503``, ``timeouts``, ``schema_refused``.
+    """
+
+    def __init__(
+        self, url: str, api_key: str | None, timeout_s: float, note: Callable[[str], None] = lambda what: None
+    ) -> None:
+        checked = api_url(url)
+        if checked is None:
+            raise ValueError(f"--endpoint {url}: expected a URL such as https://openrouter.ai/api/v1")
+        self.url = checked
+        self._api_key = api_key
+        self._timeout_s = timeout_s
+        self._note = note
+        self._session: ClientSession | None = None
+        self._shape = 0
+        self._limit = _LIMITS[0]
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._session is not None:
+            await self._session.close()
+
+    async def complete(
+        self, body: Mapping[str, object], max_tokens: int, name: str, schema: Mapping[str, object]
+    ) -> ChatReply:
+        """Ask once. Where the server refuses a schema, ask for a JSON object, then for text, and remember that.
+
+        Where it refuses the name of the limit, the other name is used from then on. An error that comes in a reply of
+        status 200 counts as what its code says.
+
+        Raises CallFailedError where no completion came back, UnusableServerError where none ever can.
+        """
+        shape, limit = self._shape, self._limit
+        while True:
+            try:
+                reply = await self._post({**body, limit: max_tokens, **_response_format(_SHAPES[shape], name, schema)})
+            except CallFailedError as failure:
+                if failure.cause != "refused" or failure.forbidden:
+                    raise
+                if limit == _LIMITS[0] and limit in str(failure):
+                    limit = _LIMITS[1]
+                elif shape + 1 < len(_SHAPES):
+                    shape += 1
+                else:
+                    raise
+                continue
+            # Remembered only now: a request that is refused in every form says nothing about forms.
+            if shape > self._shape:
+                self._note("schema_refused")
+            self._shape, self._limit = max(self._shape, shape), limit
+            return reply
+
+    async def _post(self, body: Mapping[str, object]) -> ChatReply:
+        from memarena_answering.servers.sessions import new_session, post, proxy_for  # noqa: PLC0415 (aiohttp is slow)
+
+        if self._session is None:
+            self._session = new_session(proxy=proxy_for(self.url))
+        self._note("requests")
+        try:
+            reply = await post(
+                self._session, f"{self.url}/chat/completions", self._api_key or "none", body, self._timeout_s
+            )
+            if reply.status < 300:
+                return read_chat(reply.body)
+        except UpstreamError as error:
+            if error.cause == "reported":
+                raise self._status(error.code, str(error), {}, in_reply=True) from error
+            self._note(_COUNTED_AS[error.cause])
+            line = f"{self.url}: {error}" if error.cause == "connection" else str(error)
+            late = f"no reply within {self._timeout_s:g} s"
+            raise CallFailedError(error.cause, late if error.cause == "timeout" else _short(line)) from error
+        raise self._status(reply.status, _short(reply.words()), reply.headers)
+
+    def key_refused(self, reported: str) -> UnusableServerError:
+        """What a server is of whom the key is refused."""
+        return UnusableServerError(f"--api-key-env: {self.url} refuses the key ({reported})")
+
+    def _status(
+        self, status: int, message: str, headers: Mapping[str, str], *, in_reply: bool = False
+    ) -> CallFailedError | UnusableServerError:
+        self._note(f"status_{status}")
+        reported = f"{'error' if in_reply else 'HTTP'} {status}: {message}"
+        if status == _KEY:
+            return self.key_refused(reported)
+        if status == _NOT_THERE and not in_reply:
+            return UnusableServerError(f"--endpoint/--model: {self.url} knows no such address or model ({reported})")
+        if status < _FIRST_ERROR:
+            return UnusableServerError(f"--endpoint {self.url}: {message}")
+        if status == _TOO_MANY:
+            return CallFailedError("rate_limit", reported, retry_after_s(headers), in_reply=in_reply)
+        if status in _TRANSIENT or (status >= _SERVER and status != _NOT_IMPLEMENTED):
+            return CallFailedError("server_error", reported, retry_after_s(headers), in_reply=in_reply)
+        return CallFailedError("refused", reported, forbidden=status == _FORBIDDEN, in_reply=in_reply)
+
+
+def _response_format(shape: str, name: str, schema: Mapping[str, object]) -> dict[str, object]:
+    if shape == "json_schema":
+        return {"response_format": schema_format(name, schema)}
+    return {"response_format": {"type": "json_object"}} if shape == "json_object" else {}
+
+
+def _short(text: str) -> str:
+    return " ".join(text.split())[:200]
