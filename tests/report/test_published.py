@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from memarena.configs.reading import named_configurations
 from memarena.paper.published import load_published
 from memarena.report.document import report_document
 from memarena.report.layout import Document, Section
@@ -94,14 +93,6 @@ def test_a_run_of_an_ablation_stands_beside_the_papers_table_of_it() -> None:
     assert "Published: Access notes beside the evidence" not in titles
     others = next(s for s in published_sections([], [], ["distractors"]) if s.title == "Other published tables")
     assert any("memarena run access-markers" in str(line) for line in others.lines)
-
-
-def test_tables_of_an_ablation_are_those_that_its_configuration_names() -> None:
-    named = {(c.name, table) for c in named_configurations() for table in c.tables}
-    kept = {table.name for table in load_published().printed}
-    assert {(name, t.name) for t in load_published().printed for name in t.configurations} == {
-        (name, table) for name, table in named if table in kept
-    }
 
 
 def test_what_differs_is_said_beside_it() -> None:

@@ -14,6 +14,7 @@ from memarena.configs import read_named
 from memarena.execution.errors import RunError
 from memarena.execution.models.model_pool import ReaderPool
 from memarena.execution.planning.config import ReaderConfig
+from memarena.paper.published import load_published
 from memarena.paper.published_types import PublishedReader
 from memarena.reproduction.document import reproduction_document
 from memarena.reproduction.errors import ReproductionError
@@ -40,6 +41,12 @@ def settings(folder: Path, text: str = SMALL) -> Settings:
     file = folder / "readers.toml"
     file.write_text(text, encoding="utf-8")
     return Settings(read_reader_set(file), folder / "out", EXAMPLE)
+
+
+def test_every_published_ablation_is_made_of_the_configurations_that_reports_name_for_it() -> None:
+    made = {table.name: {*table.configurations, "main-grid"} for table in paper_tables()}
+    for table in load_published().printed:
+        assert not table.configurations or made[table.name] & {*table.configurations}
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
@@ -190,9 +197,9 @@ def test_figures_pooled_over_readers_weigh_items_and_not_readers() -> None:
 
 
 def measured(**figures: float) -> Measured:
-    return Measured(
-        {("omniscient", "Qwen3-8B", name): ScoredRow(row(1, 1, 1, 0, all=v), None) for name, v in figures.items()}
-    )  # type: ignore[arg-type]
+    run: Any = None
+    rows = {name: ScoredRow(row(1, 1, 1, 0, all=value), run) for name, value in figures.items()}
+    return Measured({("omniscient", "Qwen3-8B", name): each for name, each in rows.items()})
 
 
 def test_a_difference_is_in_points_and_is_missing_where_one_side_is() -> None:

@@ -52,6 +52,7 @@ class _File(BaseModel):
     title: str = ""
     readers: Annotated[tuple[dict[str, Any], ...], Field(min_length=1)]
     helpers: dict[str, HelperEntry] = Field(default_factory=dict)
+    gateway_port: Annotated[int, Field(ge=1, le=65535)] = 8100
     judge: JudgeEntry | None = None
 
 
@@ -65,6 +66,8 @@ class ReaderSet:
     title: str
     readers: tuple[ReaderEntry, ...]
     helpers: Mapping[str, HelperEntry]
+    gateway_port: int
+    """Where the Memobase server reaches its models, as it is configured."""
     judge: JudgeEntry | None
 
     def helper(self, role: str, name: str) -> HelperEntry | None:
@@ -98,7 +101,7 @@ def read_reader_set(path: Path | None = None) -> ReaderSet:
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise ReproductionError(f"{where}: readers: {twice} is named twice")
     sha256 = hashlib.sha256(raw).hexdigest()
-    return ReaderSet(where, sha256, parsed.title, readers, parsed.helpers, parsed.judge)
+    return ReaderSet(where, sha256, parsed.title, readers, parsed.helpers, parsed.gateway_port, parsed.judge)
 
 
 def _reader(entry: Mapping[str, Any], where: str) -> ReaderEntry:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ STUDY_GROUPS: Mapping[str, tuple[str, ...]] = {
     "memobase": ("memobase",),
 }
 """Memories that are timed in one study; the paper times memsearch with its smallest reader alone."""
+_MEMOBASE = "memobase"
 _FIRST_READER_ONLY = ("memsearch",)
 _STUDY_EMBEDDER = "nomic-embed-text"
 _BY_MEMORY = ("diagnostic", "access_markers", "whole_corpus")
@@ -118,6 +120,8 @@ def _sweep(configuration: Configuration, reader: ReaderEntry, settings: Settings
     named = [(name or backend, backend) for name, _, backend in (t.rpartition("=") for t in _texts(run["backends"]))]
     for name, backend in named:
         entry, why = _memory(name, backend, run)
+        if _MEMOBASE in backend:
+            entry |= _alone(entry["run"], settings.readers.gateway_port)
         why = why or next((line for role, line in lacking.items() if _needs(name, role, use)), None)
         if why is None:
             memories.append(entry)
@@ -149,6 +153,11 @@ def _sweep(configuration: Configuration, reader: ReaderEntry, settings: Settings
         tuple(dict.fromkeys(missing)),
         left_out,
     )
+
+
+def _alone(run: Mapping[str, Any] | None, port: int) -> dict[str, Any]:
+    """Memobase's server knows one gateway: its cells use that port, and none of them runs next to another cell."""
+    return {"run": {**(run or {}), "gateway_port": port}, "needs": {"cpus": os.cpu_count() or 1}}
 
 
 def _needs(memory: str, role: str, use: ConfigurationUse) -> bool:
@@ -222,6 +231,8 @@ def _study(group: str, reader: ReaderEntry, settings: Settings) -> Step:
         "readers": [timed.model_dump(mode="json", exclude={"needs"}, exclude_defaults=True)],
         **helpers,
     }
+    if group == _MEMOBASE:
+        run["gateway_port"] = settings.readers.gateway_port
     if settings.limit is not None:  # a trial: no rest for energy, no warm-up
         run |= {"idle_s": 0, "warm_up": 0, "floor_samples": 0, "meters": ["none"]}
     lacking = [f"{name}: {why}" for name in memories if (why := unmet(name)) is not None]
