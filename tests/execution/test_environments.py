@@ -111,6 +111,19 @@ def test_it_is_made_once_with_a_line_when_that_begins_and_one_when_it_ends(mine:
     assert call.endswith("--no-input -c constraints.txt -r requirements.txt")
 
 
+def test_with_hashes_each_package_is_installed_by_them_and_ours_without_what_it_requires(mine: Given) -> None:
+    manifest = (mine.folder / "backend.toml").read_text(encoding="utf-8")
+    mine.write("backend.toml", manifest.replace("[[backend]]", 'hashes = "hashes.txt"\n[[backend]]', 1))
+    assert "hashes.txt: cannot be read" in (mine.backend.missing() or "")
+    mine.write("hashes.txt", "one==1 --hash=sha256:0")
+    install(mine)
+    first, second = mine.pip_calls()
+    assert first.endswith("--no-input --no-deps --require-hashes -r hashes.txt")
+    assert second.endswith("--no-input -c constraints.txt --no-deps --no-build-isolation -r requirements.txt")
+    mine.write("hashes.txt", "one==1 --hash=sha256:1")
+    assert mine.backend.missing() is not None
+
+
 def test_the_backend_runs_in_it_and_nothing_leads_to_the_packages_of_the_harness(
     mine: Given, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

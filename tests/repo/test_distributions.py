@@ -73,13 +73,14 @@ def test_an_environment_is_made_from_releases_where_a_checkout_has_folders(tmp_p
         (tmp_path / name / "pyproject.toml").write_text(f'[project]\nname = "our-{name}"\nversion = "0.2.0"\n')
     folder = tmp_path / "apart"
     assert environment_files(folder) == {}
-    (folder / "backend.toml").write_text('[environment]\nrequirements = "r.txt"\nconstraints = "c.txt"\n')
-    (folder / "r.txt").write_text("-e ../kit[fast]\n-e .\n./library\nother>=1\n")
-    (folder / "library").mkdir()
-    (folder / "library" / "pyproject.toml").write_text("[build-system]\n")
+    (folder / "backend.toml").write_text(
+        '[environment]\nrequirements = "r.txt"\nconstraints = "c.txt"\nhashes = "h.txt"\n'
+    )
+    (folder / "r.txt").write_text("-e ../kit[fast]\n-e .\nother>=1\n")
     (folder / "c.txt").write_text("other==1.5\n")
+    (folder / "h.txt").write_text("other==1.5 --hash=sha256:0\n")
     assert environment_files(folder) == {
-        "r.txt": "our-kit[fast]==0.2.0\nour-apart==0.2.0\n./library\nother>=1\n",
+        "r.txt": "our-kit[fast]==0.2.0\nour-apart==0.2.0\nother>=1\n",
         "c.txt": "other==1.5\n",
-        "library/pyproject.toml": "[build-system]\n",
+        "h.txt": "other==1.5 --hash=sha256:0\n",
     }

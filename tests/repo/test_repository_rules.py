@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from scripts import hashes
+
 ROOT = Path(__file__).parents[2]
 
 # Put together here, so that this file does not break its own rules.
@@ -119,8 +121,22 @@ def test_an_inexact_constraint_would_be_found(line: str) -> None:
     assert constraint_faults(line) != []
 
 
+def test_a_pin_without_a_hash_and_a_hash_without_a_pin_are_differences(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hashes, "ROOT", tmp_path)
+    pins = tmp_path / "constraints.txt"
+    pins.write_text("# pins\nnumpy==2\nPy_YAML==6\n")
+    assert list(hashes.compare(pins)) == ["hashes.txt: is not there; run python -m scripts.hashes"]
+    (tmp_path / "hashes.txt").write_text("# hashes\nnumpy==2 --hash=sha256:0\npyyaml==6\nscipy==1 --hash=sha256:0\n")
+    assert [line.split("; ")[0] for line in hashes.compare(pins)] == [
+        "hashes.txt: py-yaml==6 has no hash",
+        "hashes.txt: scipy==1 is pinned no more",
+    ]
+
+
 def test_no_requirements_file_names_an_index() -> None:
-    found = [path for path in committed() if re.match(r"(requirements|constraints)[\w.-]*\.txt$", path.name)]
+    found = [path for path in committed() if re.match(r"(requirements|constraints|hashes)[\w.-]*\.txt$", path.name)]
     assert len(found) >= 4
     assert [where for where, line in text_lines(found) if INDEX_OPTION.match(line)] == []
 
@@ -141,9 +157,8 @@ def test_everything_that_is_required_is_constrained() -> None:
         if table is not None:
             assert sorted(names_of(required) - ours - pinned(folder / table["constraints"])) == [], folder
         wanted.update(settings["build-system"]["requires"], () if table is not None else required)
-    for name in ("requirements-dev.txt", "requirements-models.txt"):
-        lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
-        wanted.update(line for line in lines if line and not line.startswith("#"))
+    lines = (ROOT / "requirements-dev.txt").read_text(encoding="utf-8").splitlines()
+    wanted.update(line for line in lines if line and not line.startswith("#"))
     assert sorted(names_of(wanted) - ours - pinned(Path("constraints.txt"))) == []
 
 

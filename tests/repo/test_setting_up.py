@@ -58,7 +58,7 @@ def test_every_target_of_the_help_is_there() -> None:
 @pytest.fixture
 def setting_up(tmp_path: Path) -> ModuleType:
     """The script that makes the environment, in a copy of what decides whether it is up to date."""
-    for name in ("constraints.txt", "requirements-dev.txt", "requirements-models.txt", "scripts/setup_environment.py"):
+    for name in ("hashes.txt", "requirements-dev.txt", "scripts/setup_environment.py"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     for folder in ("proto", "harness", "harness/answering", "backends/bm25"):
@@ -81,9 +81,9 @@ def test_content_decides_whether_the_environment_is_up_to_date(setting_up: Modul
         "proto",
     ]
     before = setting_up.key(folders)
-    os.utime(tmp_path / "constraints.txt", (0, 0))
+    os.utime(tmp_path / "hashes.txt", (0, 0))
     assert setting_up.key(folders) == before
-    for name in ("constraints.txt", "requirements-dev.txt", "harness/pyproject.toml"):
+    for name in ("hashes.txt", "requirements-dev.txt", "harness/pyproject.toml"):
         path = tmp_path / name
         text = path.read_text(encoding="utf-8")
         path.write_text(text + "# more\n", encoding="utf-8")

@@ -109,7 +109,11 @@ def _make(environment: BackendEnvironment, place: Place, held: int) -> Made:
     _run([place.interpreter.program, "-I", "-m", "venv", str(place.path)], environment, log, held)
     constraints = ["-c", table.constraints] if table.constraints else []
     pip = [str(place.python), "-I", "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
-    _run([*pip, *constraints, "-r", table.requirements], environment, log, held)
+    alone = []
+    if table.hashes:
+        _run([*pip, "--no-deps", "--require-hashes", "-r", table.hashes], environment, log, held)
+        alone = ["--no-deps", "--no-build-isolation"]
+    _run([*pip, *constraints, *alone, "-r", table.requirements], environment, log, held)
     made = Made(
         key=place.key,
         folder=environment.folder,

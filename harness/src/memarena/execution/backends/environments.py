@@ -49,6 +49,9 @@ class EnvironmentTable(_Strict):
     """A requirements file of pip; paths in it are relative to the folder."""
     constraints: str = ""
     """A constraints file of pip, which pins every package."""
+    hashes: str = ""
+    """A requirements file of pip that lists every package with its hashes. They are installed first, without what they
+    require, and ``requirements`` then without what it requires."""
 
     @field_validator("python")
     @classmethod
@@ -135,8 +138,8 @@ class BackendEnvironment(_Strict):
 
     def _made_from(self) -> Iterator[Path]:
         yield from _with_named_files(self.folder / self.table.requirements, self.folder)
-        if self.table.constraints:
-            yield from _with_named_files(self.folder / self.table.constraints, self.folder)
+        for name in filter(None, (self.table.constraints, self.table.hashes)):
+            yield from _with_named_files(self.folder / name, self.folder)
 
 
 def environments_root() -> Path:
