@@ -22,7 +22,7 @@ from memarena.log.records import (
     RunStarted,
 )
 from memarena.log.store import LogWriter, read_records
-from memarena_spark import running
+from memarena_spark import announcing, running
 from memarena_spark.bundle import layout
 from memarena_spark.bundle.certify import certify
 from memarena_spark.bundle.derived import read_record
@@ -31,6 +31,7 @@ from memarena_spark.bundle.verify import Trust, verify
 from memarena_spark.errors import Refusal, RefusedError, SparkError
 from memarena_spark.facts import Unknown
 from memarena_spark.files import canonical_json
+from memarena_spark.plans import load_plan
 from memarena_spark.refusal_codes import RESULT
 from memarena_spark.running import RunRecord
 
@@ -419,8 +420,9 @@ def test_a_reader_whose_template_nothing_holds_is_said_and_refused_where_it_must
     certify(studied.run, tmp_path / "bundle", None)
     manifest = json.loads((tmp_path / "bundle" / layout.MANIFEST).read_bytes())
     assert manifest["chat_templates"]["null-reader"]["status"] == "not checked"
-    (line,) = verify(tmp_path / "bundle", Trust(unsigned=True), EXAMPLE).unchecked
-    assert "chat template of reader null-reader" in line
+    first, second = verify(tmp_path / "bundle", Trust(unsigned=True), EXAMPLE).unchecked
+    assert "chat template of reader null-reader" in first
+    assert "the run was not announced" in second
     run = copy_of(studied.run)
     edit(run / running.PROFILE, "golden_prompt_tokens = false", "golden_prompt_tokens = true")
     assert codes(refused(run, tmp_path / "again")) == {"plan-lacks", "template-unchecked"}
@@ -435,7 +437,17 @@ def test_a_reader_whose_template_was_held_to_golden_counts_says_so(
     certify(run, tmp_path / "bundle", None)
     manifest = json.loads((tmp_path / "bundle" / layout.MANIFEST).read_bytes())
     assert manifest["chat_templates"] == {"null-reader": {"status": "as golden", "prompt_tokens": {"plain": 20}}}
-    assert verify(tmp_path / "bundle", Trust(unsigned=True), EXAMPLE).unchecked == []
+    (line,) = verify(tmp_path / "bundle", Trust(unsigned=True), EXAMPLE).unchecked
+    assert "the run was not announced" in line
+
+
+def test_a_run_that_is_not_in_its_announcements_is_refused(
+    finished: Path, plan_path: Path, tmp_path: Path, copy_of: Copy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = copy_of(finished)
+    monkeypatch.setenv(announcing.VARIABLE, str(run / announcing.NAME))
+    announcing.announce(run / announcing.NAME, load_plan(plan_path), "node", "")
+    assert codes(refused(run, tmp_path)) == {"announcement"}
 
 
 def test_a_latency_study_of_another_run_is_refused(studied: Studied, tmp_path: Path) -> None:

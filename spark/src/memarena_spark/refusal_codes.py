@@ -68,12 +68,18 @@ RESULT: dict[str, str] = {
     "code-changed": "do not touch a backend while its run goes on, run again",
     "energy": "see the reason; a phase with gaps or without a meter gives no joules",
     "latency-study": "make it again, of this run: memarena latency report RUN/run --out FOLDER",
+    "announcement": "announce the run before it starts, with the plan as it is run: memarena-spark announce",
     "unsigned": "give --key: this profile certifies nothing without a signature",
     "test-profile": "use a profile that memarena-spark brings",
 }
 """Reasons not to certify a finished run."""
 
-REMEDIES = {**NODE, **RESULT}
+WITNESS: dict[str, str] = {
+    "announcements-changed": "ask the node's operator for the file that was seen, with its later lines",
+}
+"""Reasons not to confirm announcements."""
+
+REMEDIES = {**NODE, **RESULT, **WITNESS}
 
 
 def refusal(code: str, reason: str) -> Refusal:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
@@ -20,6 +19,8 @@ from memarena.execution.planning.request import RunOutcome, RunRequest
 from memarena.log.base import Record
 from memarena_dataset.io.reading import open_dataset
 
+from memarena_spark.announcing import NAME as ANNOUNCED
+from memarena_spark.announcing import end, now, open_announcement, start
 from memarena_spark.backends import BackendCode, ConformanceReport, code_of, hold_to_contract
 from memarena_spark.code import own_code
 from memarena_spark.errors import Refusal, RefusedError, SparkError
@@ -73,9 +74,14 @@ class RunRecord(Record):
 
 
 def run_certification(
-    node: Node, loaded: LoadedPlan, out: Path, say: Say, reader_api_key: str | None = None
+    node: Node,
+    loaded: LoadedPlan,
+    out: Path,
+    say: Say,
+    reader_api_key: str | None = None,
+    announcements: Path | None = None,
 ) -> RunRecord:
-    """Do a run into the new folder ``out``.
+    """Do a run into the new folder ``out``. ``announcements``: the file in which it was announced; None: it was not.
 
     Raises :class:`~memarena_spark.errors.RefusedError` with every reason why it is not begun,
     :class:`~memarena_spark.errors.SparkError` for bad input, and what :func:`memarena.execution.engine.execute` raises.
@@ -86,7 +92,8 @@ def run_certification(
     with node_lock(lock_path(), node.identity().boot_id, out) as left_by:
         if left_by is not None:
             say(left_note(left_by))
-        started_at = _now()
+        announced = open_announcement(announcements, loaded) if announcements is not None else None
+        started_at = now()
         say(f"preflight for {loaded.profile.name}")
         found = preflight(node, loaded, out)
         if not found.passed:
@@ -99,6 +106,8 @@ def run_certification(
         except RefusedError:
             _discard(out)
             raise
+        if announcements is not None and announced is not None:
+            start(announcements, announced)
         say("run")
         start_ns = time.monotonic_ns()
         outcome = _execute(loaded, out, reader_api_key)
@@ -110,7 +119,7 @@ def run_certification(
             spark_version=version("memarena-spark"),
             code_sha256=own_code(),
             started_at=started_at,
-            ended_at=_now(),
+            ended_at=now(),
             left_by=left_by,
             preflight=found,
             conformance=contracts,
@@ -123,6 +132,9 @@ def run_certification(
             changed=still_well(node, loaded),
             canary_after=node.canary(loaded.profile.canary),
         )
+        if announcements is not None and announced is not None:
+            end(announcements, announced, record.outcome, started_at)
+            write_whole(out / ANNOUNCED, announcements.read_bytes())
         write_whole(out / RECORD, canonical_json(record))
         return record
 
@@ -172,7 +184,3 @@ def _discard(out: Path) -> None:
     for name in (PLAN, PROFILE):
         (out / name).unlink(missing_ok=True)
     shutil.rmtree(out / "conformance", ignore_errors=True)
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

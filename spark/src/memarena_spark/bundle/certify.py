@@ -6,14 +6,14 @@ import contextlib
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
 from memarena.log.store import LOG_NAME, LogError, LogReader, log_path
 from memarena_dataset.safe_files import sync_folder
 
-from memarena_spark import running
+from memarena_spark import announcing, running
 from memarena_spark.bundle import layout
 from memarena_spark.bundle.derived import derive, read_facts
 from memarena_spark.bundle.latency import NAME, check_study
@@ -26,10 +26,12 @@ from memarena_spark.files import sha256_of, write_whole
 from memarena_spark.refusal_codes import refusal
 
 
-def certify(run: Path, bundle: Path, key: Path | None, latency: Path | None = None) -> None:
+def certify(
+    run: Path, bundle: Path, key: Path | None, latency: Path | None = None, receipts: Sequence[Path] = ()
+) -> None:
     """Make the folder ``bundle`` of the finished run in ``run``, signed with ``key`` (None: unsigned).
 
-    ``latency`` is the folder of a latency study that goes with it. Raises
+    ``latency`` is the folder of a latency study that goes with it, ``receipts`` are those of an announced run. Raises
     :class:`~memarena_spark.errors.RefusedError` with every reason why the run is not certified, and SparkError for bad
     input. Whatever ends it half-way, nothing is left that verifies.
     """
@@ -43,6 +45,7 @@ def certify(run: Path, bundle: Path, key: Path | None, latency: Path | None = No
         raise SparkError(f"--latency {latency}: expected the folder of a latency study (with {NAME} in it)")
     with _folder_in_the_making(bundle) as folder:
         _gather(run, folder, latency)
+        _gather_announcements(run, folder, receipts)
         facts = read_facts(folder)
         refusals = refusals_of(facts, folder / layout.LOG_FOLDER)
         if facts.profile.demands.signature and key is None:
@@ -104,6 +107,23 @@ def _gather(run: Path, folder: Path, latency: Path | None) -> None:
     for name in layout.files_of(latency) if latency is not None else ():
         if latency is not None:
             _copy(latency / name, folder / layout.LATENCY / name)
+
+
+def _gather_announcements(run: Path, folder: Path, receipts: Sequence[Path]) -> None:
+    """Copy the announcements of the node as they are now, later attempts too, and the receipts."""
+    own = run / announcing.NAME
+    if not own.is_file():
+        if receipts:
+            raise SparkError(f"--receipt {receipts[0]}: the run was not announced (run --announced)")
+        return
+    content, node = own.read_bytes(), announcing.announcements_path()
+    now = node.read_bytes() if node.is_file() else content
+    if not now.startswith(content):
+        raise SparkError(f"{node}: does not continue the announcements of the run ({own})")
+    write_whole(folder / layout.ANNOUNCED, now)
+    for number, receipt in enumerate(receipts, 1):
+        for source, suffix in ((receipt, ""), (receipt.with_name(f"{receipt.name}.sig"), ".sig")):
+            _copy(source, folder / layout.ANNOUNCEMENTS / f"receipt-{number}.json{suffix}")
 
 
 def _copy(source: Path, target: Path) -> None:

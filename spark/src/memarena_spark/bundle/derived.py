@@ -19,6 +19,7 @@ from memarena.scoring.run import ScoredRun
 from memarena.scoring.run_facts import RunFacts
 from pydantic import JsonValue
 
+from memarena_spark.announcing import Announcements, parse
 from memarena_spark.bundle import layout
 from memarena_spark.bundle.phases import measured_again
 from memarena_spark.errors import FileError
@@ -36,12 +37,15 @@ class Facts:
 
     record: RunRecord
     plan: Plan
+    plan_text: str
     profile: NodeProfile
     profile_text: str
     run: RunFacts
     scored: ScoredRun
     phases: tuple[PhaseMeasured, ...]
     """Energy of every phase, made again from the samples."""
+    announcements: Announcements | None
+    """Of the node; None: the run was not announced."""
     template_tokens: Mapping[str, Mapping[str, int]]
     """Prompt tokens of the fixed chats by reader, of readers whose chat template was held to golden counts."""
 
@@ -51,18 +55,24 @@ def read_facts(folder: Path) -> Facts:
 
     Raises FileError, or what reading a log or a samples file raises, with the file's name.
     """
-    profile_text = _text(folder / layout.PROFILE)
+    plan_text, profile_text = _text(folder / layout.PLAN), _text(folder / layout.PROFILE)
     run = load_facts(folder / layout.LOG_FOLDER)
     return Facts(
         record=read_record(folder / layout.RECORD),
-        plan=parse_plan(_text(folder / layout.PLAN), layout.PLAN),
+        plan=parse_plan(plan_text, layout.PLAN),
+        plan_text=plan_text,
         profile=parse_profile(profile_text, layout.PROFILE),
         profile_text=profile_text,
         run=run,
         scored=evaluate(run),
         phases=measured_again(folder / layout.LOG_FOLDER),
+        announcements=_announcements(folder / layout.ANNOUNCED),
         template_tokens=_template_tokens(folder / layout.LOG_FOLDER),
     )
+
+
+def _announcements(path: Path) -> Announcements | None:
+    return parse(path.read_bytes(), layout.ANNOUNCED) if path.is_file() else None
 
 
 def _template_tokens(log_folder: Path) -> dict[str, dict[str, int]]:

@@ -15,6 +15,9 @@ SAMPLES = f"{LOG_FOLDER}/meters/"
 """Folder of the samples; the log names its files."""
 CONFORMANCE = "conformance/"
 LATENCY = "latency/"
+ANNOUNCEMENTS = "announcements/"
+ANNOUNCED = f"{ANNOUNCEMENTS}announcements.jsonl"
+"""Folder of the node's announcements and of receipts for them, ``receipt-N.json`` with ``.sig``."""
 
 MANIFEST = "manifest.json"
 ENVIRONMENT = "environment.json"
@@ -28,8 +31,9 @@ STATEMENT = "statement.json"
 SIGNATURE = "statement.json.sig"
 
 GIVEN = (LOG, RECORD, PLAN, PROFILE)
-FOLDERS = (SAMPLES, CONFORMANCE, LATENCY)
-"""Facts. In the folders: samples of the meters, conformance reports and, where there was one, the latency study."""
+FOLDERS = (SAMPLES, CONFORMANCE, LATENCY, ANNOUNCEMENTS)
+"""Facts. In the folders: samples of the meters, conformance reports and, where there were any, latency study and
+announcements."""
 DERIVED = (MANIFEST, ENVIRONMENT, ENERGY, RESULTS, REPORT, PAGE)
 """What follows from the facts alone: made when a bundle is certified, made again when it is verified."""
 SEALS = (SUMS, STATEMENT, SIGNATURE)

@@ -13,6 +13,7 @@ from memarena.log.store import LogReader
 from memarena.scoring.timing import floor
 from pydantic import JsonValue
 
+from memarena_spark.announcing import Attempt, plan_sha256
 from memarena_spark.bundle.coherence import contradictions
 from memarena_spark.bundle.derived import Facts
 from memarena_spark.checks.canaries import check_canary, check_drift
@@ -47,6 +48,7 @@ def refusals_of(facts: Facts, log_folder: Path) -> list[Refusal]:
         *_contract(facts),
         *_energy(facts),
         *_profile(facts),
+        *_announced(facts),
     ]
 
 
@@ -237,6 +239,37 @@ def _energy(facts: Facts) -> Iterator[Refusal]:
 def _profile(facts: Facts) -> Iterator[Refusal]:
     if facts.profile.purpose != "test" and not is_ours(facts.profile_text):
         yield refusal("test-profile", f"{facts.profile.name} says {facts.profile.purpose}, but is none of ours")
+
+
+def _announced(facts: Facts) -> Iterator[Refusal]:
+    """An announced run is that of its announcement: plan, data set, node, and the order of times."""
+    if facts.announcements is None:
+        return
+    record = facts.record
+    attempt = announced_as(facts)
+    if attempt is None or attempt.started is None or attempt.ended is None:
+        yield refusal("announcement", f"no run that began at {record.started_at} has ended in the announcements")
+        return
+    made = attempt.announced
+    wanted = {
+        "plan and profile": (made.plan_sha256, plan_sha256(facts.plan_text, facts.profile_text)),
+        "the data set": (made.dataset_sha256, facts.run.manifest.dataset.sha256),
+        "the node": (made.node, record.preflight.state.identity.name),
+        "the outcome": (attempt.ended.outcome, record.outcome),
+    }
+    for what, (announced, run) in wanted.items():
+        if announced != run:
+            yield refusal("announcement", f"{what} of announcement {made.number} is not that of the run")
+    times = [made.at, record.started_at, attempt.started.at, record.ended_at, attempt.ended.at]
+    if times != sorted(times):
+        yield refusal("announcement", f"announcement {made.number}: {', '.join(times)} are not in order")
+
+
+def announced_as(facts: Facts) -> Attempt | None:
+    """The attempt of the announcements that the run was; None if it was none of them."""
+    attempts = facts.announcements.attempts.values() if facts.announcements is not None else ()
+    found = (a for a in attempts if a.ended is not None and a.ended.started_at == facts.record.started_at)
+    return next(found, None)
 
 
 def distinct(refusals: Iterable[Refusal]) -> list[Refusal]:

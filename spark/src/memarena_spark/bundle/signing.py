@@ -1,4 +1,4 @@
-"""Signatures by OpenSSH: ``ssh-keygen -Y`` in the namespace ``memarena-cert`` (PROTOCOL.sshsig)."""
+"""Signatures by OpenSSH: ``ssh-keygen -Y``, bundles and announcements each in a namespace (PROTOCOL.sshsig)."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from pathlib import Path
 from memarena_spark.errors import SparkError
 
 NAMESPACE = "memarena-cert"
+NAMESPACE_ANNOUNCE = "memarena-announce"
 _BEGIN, _END = "-----BEGIN SSH SIGNATURE-----", "-----END SSH SIGNATURE-----"
 _WIDTH = 70
 _TIMEOUT_S = 60.0
 _KEY = re.compile(r"with (\S+) key (SHA256:\S+)")
 
 
-def sign(path: Path, key: Path) -> Path:
+def sign(path: Path, key: Path, namespace: str = NAMESPACE) -> Path:
     """Sign a file; the signature lies beside it. Raises SparkError if the key cannot be used."""
     if not key.is_file():
         raise SparkError(f"--key {key}: no such file")
-    done = _ssh_keygen("-Y", "sign", "-f", str(key), "-n", NAMESPACE, str(path))
+    done = _ssh_keygen("-Y", "sign", "-f", str(key), "-n", namespace, str(path))
     signature = path.with_name(f"{path.name}.sig")
     if done.returncode != 0 or not signature.is_file():
         lines = done.stderr.strip().splitlines() or ["ssh-keygen gave no reason"]
@@ -67,21 +68,21 @@ def is_canonical(content: bytes) -> bool:
     return (begin, end, rest) == (_BEGIN, _END, "") and lines == wrapped
 
 
-def who_signed(path: Path, signature: Path) -> str | None:
+def who_signed(path: Path, signature: Path, namespace: str = NAMESPACE) -> str | None:
     """Type and fingerprint of the key behind a valid signature; None if it is not valid."""
-    done = _ssh_keygen("-Y", "check-novalidate", "-n", NAMESPACE, "-s", str(signature), content=path.read_bytes())
+    done = _ssh_keygen("-Y", "check-novalidate", "-n", namespace, "-s", str(signature), content=path.read_bytes())
     match = _KEY.search(done.stdout)
     return f"{match[1]} {match[2]}" if done.returncode == 0 and match else None
 
 
-def allowed_signer(path: Path, signature: Path, allowed: Path) -> str | None:
+def allowed_signer(path: Path, signature: Path, allowed: Path, namespace: str = NAMESPACE) -> str | None:
     """The principal of ``allowed`` (ssh-keygen(1), ALLOWED SIGNERS) whose valid signature it is; None if nobody's."""
     if not allowed.is_file():
         raise SparkError(f"--allowed-signers {allowed}: no such file")
     found = _ssh_keygen("-Y", "find-principals", "-s", str(signature), "-f", str(allowed))
     for principal in found.stdout.split("\n"):
         if principal and found.returncode == 0:
-            arguments = ("-Y", "verify", "-f", str(allowed), "-I", principal, "-n", NAMESPACE, "-s", str(signature))
+            arguments = ("-Y", "verify", "-f", str(allowed), "-I", principal, "-n", namespace, "-s", str(signature))
             if _ssh_keygen(*arguments, content=path.read_bytes()).returncode == 0:
                 return principal
     return None

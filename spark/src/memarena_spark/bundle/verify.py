@@ -14,6 +14,7 @@ from memarena.scoring.errors import ScoringError
 from pydantic import JsonValue
 
 from memarena_spark.bundle import layout
+from memarena_spark.bundle.announced import check_announcements
 from memarena_spark.bundle.answers import check_answers
 from memarena_spark.bundle.derived import Facts, derive, fresh_verdicts, read_facts
 from memarena_spark.bundle.gold import gold_faults
@@ -33,6 +34,8 @@ class Trust:
 
     allowed: Path | None = None
     unsigned: bool = False
+    witnesses: Path | None = None
+    """Who may have confirmed announcements, as ``allowed``; None: receipts are shown and not trusted."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ def verify(bundle: Path, trust: Trust, dataset: Path | None = None) -> Verificat
     found.faults += _hashes(bundle, hashes)
     if not found.faults:
         found.held.append(f"{len(hashes)} files are as {layout.SUMS} and {layout.STATEMENT} say")
-        _facts(bundle, hashes, dataset, found)
+        _facts(bundle, hashes, trust, dataset, found)
     _signature(bundle, trust, found)
     return found
 
@@ -145,12 +148,16 @@ _NO_RUN = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeErr
 """What reading and scoring raise over records that are well-formed, each for itself, and make no run together."""
 
 
-def _facts(bundle: Path, hashes: Mapping[str, str], dataset: Path | None, found: Verification) -> None:
+def _facts(bundle: Path, hashes: Mapping[str, str], trust: Trust, dataset: Path | None, found: Verification) -> None:
     """Look into a bundle whose hashes are right. Whatever it holds, there is a fault and no exception."""
     try:
         facts = read_facts(bundle)
         _follow(bundle, facts, hashes, found)
         _gold(bundle, facts, dataset, found)
+        announced = check_announcements(bundle, facts, trust.witnesses)
+        found.held += announced.held
+        found.unchecked += announced.unchecked
+        found.faults += [Fault(name, reason) for name, reason in announced.faults]
     except FileError as error:
         found.faults.append(Fault(error.file, error.reason))
     except SamplesError as error:

@@ -18,9 +18,11 @@ from memarena_dataset.programs import EXIT_INCOMPLETE, EXIT_INTERRUPTED, run_gua
 from memarena_dataset.single_use_options import OnceGroup
 from memarena_dataset.version_option import version_printer
 
+from memarena_spark import announcing
 from memarena_spark.audit import REPORT, SHARE
 from memarena_spark.audit import audit as audit_bundle
 from memarena_spark.bundle.certify import certify as make_bundle
+from memarena_spark.bundle.receipts import confirm
 from memarena_spark.bundle.signing import check_key
 from memarena_spark.bundle.verify import Trust
 from memarena_spark.bundle.verify import verify as verify_bundle
@@ -46,6 +48,9 @@ app = typer.Typer(
 PlanOption = Annotated[Path, typer.Option("--plan", help="What is certified, as YAML: docs/spark.md.")]
 AllowedOption = Annotated[
     Path | None, typer.Option("--allowed-signers", help="Whose signatures count, as ssh-keygen(1) has the file.")
+]
+ReceiptOption = Annotated[
+    list[Path] | None, typer.Option("--receipt", help="A witness's receipt for the announcements, with FILE.sig.")
 ]
 KeyOption = Annotated[Path | None, typer.Option("--key", help="SSH key that signs the bundle.")]
 
@@ -102,6 +107,41 @@ def canary(
 
 
 @app.command()
+def announce(
+    plan: PlanOption,
+    nonce: Annotated[str, typer.Option(help="A value that a second party made just now.")] = "",
+) -> None:
+    """Write down that a plan will be run, and print the hash that a second party can keep or confirm.
+
+    The node's announcements are numbered, and a bundle carries all of them.
+
+    Example:
+      memarena-spark announce --plan PLAN
+      memarena-spark run --plan PLAN --announced --out RUN
+    """
+    path = announcing.announcements_path()
+    made = announcing.announce(path, load_plan(plan), ThisMachine().identity().name, nonce)
+    head = announcing.read(path).head_sha256
+    write_out(f"announcement {made.number} at {made.at}; {path}, last line {head}\n")
+
+
+@app.command()
+def witness(
+    announcements: Annotated[Path, typer.Argument(metavar="FILE", help="Announcements of a node.")],
+    key: Annotated[Path, typer.Option("--key", help="SSH key of the witness.")],
+    out: Annotated[Path, typer.Option(help="New file of the receipt; its signature is FILE.sig.")],
+    seen: Annotated[Path, typer.Option(help="Folder of the witness, with what it saw of each node last.")],
+) -> None:
+    """Confirm having seen a node's announcements. Exit 4 if they do not continue what was seen of them before.
+
+    For a second party: the operator adds the receipt to the bundle (--receipt).
+    """
+    check_key(key)
+    receipt = confirm(announcements, key, out, seen)
+    write_out(f"{receipt.lines} lines of {receipt.node}, last line {receipt.head_sha256}; {out}\n")
+
+
+@app.command()
 def run(
     plan: PlanOption,
     out: Annotated[Path | None, typer.Option(help="New folder of the run.")] = None,
@@ -109,6 +149,10 @@ def run(
     bundle: Annotated[bool, typer.Option("--certify", help="Make the bundle too, in FOLDER.bundle.")] = False,
     key: KeyOption = None,
     unsigned: Annotated[bool, typer.Option("--unsigned", help="Make the bundle without a signature.")] = False,
+    announced: Annotated[
+        bool, typer.Option("--announced", help="Do the run that was announced with this plan (announce).")
+    ] = False,
+    receipt: ReceiptOption = None,
 ) -> None:
     """Do a certification run: preflight, contract, rest, run, canary. Exit 4 if refused, 3 if it did not complete.
 
@@ -121,13 +165,15 @@ def run(
         raise SparkError("expected either --out or --under")
     if bundle:
         _signing(key, unsigned)
-    elif key is not None or unsigned:
-        raise SparkError("--key, --unsigned: only together with --certify")
+    elif key is not None or unsigned or receipt:
+        raise SparkError("--key, --unsigned, --receipt: only together with --certify")
     loaded = load_plan(plan)
+    known = announcing.announcements_path() if announced else None
     folder = out or (under or Path()) / datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     before = signal.signal(signal.SIGTERM, _interrupt)
     try:
-        record = run_certification(ThisMachine(reader_api_key=_reader_key()), loaded, folder, _say, _reader_key())
+        node = ThisMachine(reader_api_key=_reader_key())
+        record = run_certification(node, loaded, folder, _say, _reader_key(), known)
     finally:
         signal.signal(signal.SIGTERM, before)
     _say(f"{record.outcome}; {folder}")
@@ -138,7 +184,7 @@ def run(
         raise typer.Exit(EXIT_INCOMPLETE)
     if bundle:
         made = folder.with_name(f"{folder.name}.bundle")
-        make_bundle(folder, made, key)
+        make_bundle(folder, made, key, receipts=receipt or ())
         _say(f"certified: {made}")
 
 
@@ -151,6 +197,7 @@ def certify(
         bool, typer.Option("--unsigned", help="Without a signature, where the profile allows.")
     ] = False,
     latency: Annotated[Path | None, typer.Option(help="Folder of a latency study that goes with it.")] = None,
+    receipt: ReceiptOption = None,
 ) -> None:
     """Make a bundle of a finished run. Exit 4 with every reason if it is not certified.
 
@@ -161,7 +208,7 @@ def certify(
       memarena-spark certify runs/certified --out runs/certified.bundle --key KEY
     """
     _signing(key, unsigned)
-    make_bundle(run, out, key, latency)
+    make_bundle(run, out, key, latency, receipt or ())
     write_out(f"certified: {out}\n")
 
 
@@ -173,9 +220,12 @@ def verify(
     dataset: Annotated[
         Path | None, typer.Option(help="The bundle's data set: gold, evidence and sources are checked against it.")
     ] = None,
+    witnesses: Annotated[
+        Path | None, typer.Option(help="Whose receipts for announcements count, as --allowed-signers has the file.")
+    ] = None,
 ) -> None:
     """Check a bundle, offline and on any machine. Exit 4 if anything is wrong, naming the file."""
-    found = verify_bundle(bundle, Trust(allowed_signers, unsigned), dataset)
+    found = verify_bundle(bundle, Trust(allowed_signers, unsigned, witnesses), dataset)
     for line in found.held:
         write_out(f"ok      {line}\n")
     for line in found.unchecked:

@@ -1,0 +1,266 @@
+"""Announcements: what a node will run, written down before it begins, so that no result can be chosen from many.
+
+A node has one file of them, a line each. Every line holds the SHA-256 of the line before, so whoever has seen the last
+line can tell whether an earlier one was changed or left out. A second party
+confirms having seen it: :mod:`.bundle.receipts`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Literal
+
+from memarena.log.base import Record
+from memarena_dataset.io.reading import open_dataset
+from memarena_dataset.safe_files import acquire_lock
+from pydantic import Field, TypeAdapter, ValidationError
+
+from memarena_spark.errors import FileError, SparkError
+from memarena_spark.files import sha256
+from memarena_spark.plans import LoadedPlan
+
+VARIABLE = "MEMARENA_SPARK_ANNOUNCEMENTS"
+NAME = "announcements.jsonl"
+_FIRST = "0" * 64
+"""In place of the hash of a line before the first."""
+
+
+class Announced(Record):
+    """A run is going to be done."""
+
+    kind: Literal["announced"] = "announced"
+    number: int
+    """From 1, over all announcements of the node."""
+    at: str
+    previous_sha256: str
+    node: str
+    plan_sha256: str
+    """Of the plan's text and its profile's: :func:`plan_sha256`."""
+    dataset_sha256: str
+    nonce: str
+    """A value of a second party that it made just now, so that the announcement is not older; empty: none."""
+
+
+class Started(Record):
+    """The run of an announcement begins: its node was well, nothing has been asked yet."""
+
+    kind: Literal["started"] = "started"
+    number: int
+    at: str
+    previous_sha256: str
+
+
+class Ended(Record):
+    """The run of an announcement is over. One that was killed has no such line."""
+
+    kind: Literal["ended"] = "ended"
+    number: int
+    at: str
+    previous_sha256: str
+    outcome: Literal["completed", "incomplete", "interrupted", "aborted"]
+    started_at: str
+    """Of the run's record."""
+
+
+Entry = Announced | Started | Ended
+_ENTRY: TypeAdapter[Entry] = TypeAdapter(Annotated[Entry, Field(discriminator="kind")])
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """An announcement and what became of it."""
+
+    announced: Announced
+    started: Started | None = None
+    ended: Ended | None = None
+
+    @property
+    def state(self) -> str:
+        """In a word: ``open``, ``not ended``, or how it ended."""
+        if self.ended is not None:
+            return self.ended.outcome
+        return "not ended" if self.started is not None else "open"
+
+
+@dataclass(frozen=True)
+class Announcements:
+    """The lines of a node, whole and in order."""
+
+    lines: tuple[bytes, ...]
+    attempts: Mapping[int, Attempt]
+
+    @property
+    def head_sha256(self) -> str:
+        """SHA-256 of the last line."""
+        return self.head_after(len(self.lines))
+
+    def head_after(self, count: int) -> str:
+        """SHA-256 of the last of the first ``count`` lines."""
+        return sha256(self.lines[count - 1]) if count else _FIRST
+
+    def of(self, plan: str, dataset: str) -> list[Attempt]:
+        """Attempts at one plan on one data set, in the order of their numbers."""
+        wanted = (plan, dataset)
+        ordered = [self.attempts[number] for number in sorted(self.attempts)]
+        return [a for a in ordered if (a.announced.plan_sha256, a.announced.dataset_sha256) == wanted]
+
+
+def announcements_path() -> Path:
+    """The node's file: MEMARENA_SPARK_ANNOUNCEMENTS, else in the user's folder for states. Raises SparkError."""
+    if stated := os.environ.get(VARIABLE):
+        return Path(stated)
+    try:
+        state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+    except RuntimeError as error:
+        raise SparkError(f"{VARIABLE}: must be set, since there is no home folder") from error
+    return state / "memarena" / NAME
+
+
+def plan_sha256(plan_text: str, profile_text: str) -> str:
+    """What an announcement is of."""
+    return sha256(f"{plan_text}\0{profile_text}".encode())
+
+
+def parse(content: bytes, where: str) -> Announcements:
+    """Announcements from their lines. Raises FileError naming the first line at fault."""
+    lines = tuple(content.split(b"\n")[:-1])
+    attempts: dict[int, Attempt] = {}
+    before = _FIRST
+    if content and not content.endswith(b"\n"):
+        raise FileError(where, f"line {len(lines) + 1}: is cut short")
+    for number, line in enumerate(lines, 1):
+        try:
+            entry = _ENTRY.validate_json(line)
+        except ValidationError as error:
+            raise FileError(where, f"line {number}: {' '.join(str(error).split())[:200]}") from error
+        if entry.model_dump_json().encode() != line:
+            raise FileError(where, f"line {number}: not as this program writes it")
+        if entry.previous_sha256 != before:
+            raise FileError(where, f"line {number}: does not follow from the line before: one was changed or left out")
+        for fault in _faults(entry, attempts):
+            raise FileError(where, f"line {number}: {fault}")
+        before = sha256(line)
+    return Announcements(lines, attempts)
+
+
+def _faults(entry: Entry, attempts: dict[int, Attempt]) -> Iterator[str]:
+    """What is wrong with an entry after those before it; it is added to them where nothing is."""
+    attempt = attempts.get(entry.number)
+    if isinstance(entry, Announced):
+        if entry.number != len(attempts) + 1:
+            yield f"expected announcement {len(attempts) + 1}, got {entry.number}"
+        attempts[entry.number] = Attempt(entry)
+    elif attempt is None:
+        yield f"there is no announcement {entry.number}"
+    elif isinstance(entry, Started):
+        if attempt.started is not None:
+            yield f"announcement {entry.number} was started already"
+        attempts[entry.number] = Attempt(attempt.announced, entry)
+    else:
+        if attempt.started is None or attempt.ended is not None:
+            yield f"announcement {entry.number} is not under way"
+        attempts[entry.number] = Attempt(attempt.announced, attempt.started, entry)
+
+
+def read(path: Path) -> Announcements:
+    """The announcements of a file; none where it is not there. Raises SparkError."""
+    try:
+        content = path.read_bytes()
+        return parse(content[: _whole(content)], str(path))
+    except FileNotFoundError:
+        return Announcements((), {})
+    except OSError as error:
+        raise SparkError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def announce(path: Path, loaded: LoadedPlan, node: str, nonce: str) -> Announced:
+    """Announce a run of a plan. Raises SparkError."""
+    with _locked(path) as known:
+        entry = Announced(
+            number=len(known.attempts) + 1,
+            at=now(),
+            previous_sha256=known.head_sha256,
+            node=node,
+            plan_sha256=plan_sha256(loaded.plan_text, loaded.profile_text),
+            dataset_sha256=_dataset_sha256(loaded),
+            nonce=nonce,
+        )
+        _append(path, entry)
+    return entry
+
+
+def open_announcement(path: Path, loaded: LoadedPlan) -> Announced:
+    """The first announcement of a plan that was not started. Raises SparkError if there is none."""
+    plan = plan_sha256(loaded.plan_text, loaded.profile_text)
+    for attempt in read(path).of(plan, _dataset_sha256(loaded)):
+        if attempt.started is None:
+            return attempt.announced
+    raise SparkError(f"--announced: {path} has no announcement of this plan and data set that was not started")
+
+
+def start(path: Path, announced: Announced) -> None:
+    """Write down that the run of an announcement begins. Raises SparkError."""
+    with _locked(path) as known:
+        _append(path, Started(number=announced.number, at=now(), previous_sha256=known.head_sha256))
+
+
+def end(
+    path: Path,
+    announced: Announced,
+    outcome: Literal["completed", "incomplete", "interrupted", "aborted"],
+    started_at: str,
+) -> None:
+    """Write down that it is over; ``started_at`` as its record has it. Raises SparkError."""
+    with _locked(path) as known:
+        head = known.head_sha256
+        entry = Ended(number=announced.number, at=now(), previous_sha256=head, outcome=outcome, started_at=started_at)
+        _append(path, entry)
+
+
+def now() -> str:
+    """The time in UTC, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _dataset_sha256(loaded: LoadedPlan) -> str:
+    with open_dataset(loaded.plan.run.dataset) as dataset:
+        return dataset.sha256
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[Announcements]:
+    """Hold the file of announcements; gives what is in it."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        held = acquire_lock(path)
+    except BlockingIOError as error:
+        raise SparkError(f"{path}: another process writes to it") from error
+    except OSError as error:
+        raise SparkError(f"{path}: cannot be written to: {error.strerror}") from error
+    try:
+        yield read(path)
+    finally:
+        os.close(held)
+
+
+def _append(path: Path, entry: Entry) -> None:
+    try:
+        with path.open("r+b") as file:
+            # A line that a power cut left half-written was confirmed to no caller.
+            file.truncate(_whole(file.read()))
+            file.seek(0, os.SEEK_END)
+            file.write(entry.model_dump_json().encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise SparkError(f"{path}: cannot be written to: {error.strerror}") from error
+
+
+def _whole(content: bytes) -> int:
+    """How many bytes the whole lines take."""
+    return content.rfind(b"\n") + 1

@@ -1,0 +1,74 @@
+"""Receipts: a second party signs that it has seen a node's announcements, and that none of them was changed since."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from memarena.log.base import Record
+from pydantic import ValidationError
+
+from memarena_spark.announcing import Announcements, now, parse
+from memarena_spark.bundle.signing import NAMESPACE_ANNOUNCE, sign
+from memarena_spark.errors import FileError, RefusedError, SparkError
+from memarena_spark.files import canonical_json, sha256, write_whole
+from memarena_spark.refusal_codes import refusal
+
+
+class Receipt(Record):
+    """What a second party has seen of a node's announcements, and when."""
+
+    receipt_version: Literal[1] = 1
+    node: str
+    first_sha256: str
+    """Of the first line: it tells the files of one node apart."""
+    head_sha256: str
+    lines: int
+    at: str
+
+
+def confirm(announcements: Path, key: Path, out: Path, seen: Path) -> Receipt:
+    """Sign a receipt ``out`` and ``out``.sig for a node's announcements.
+
+    ``seen`` is the second party's folder with the last receipt for each node: announcements that do not continue what
+    it saw, or a second file of a node, are refused. Raises :class:`~memarena_spark.errors.RefusedError` and SparkError.
+    """
+    if out.exists():
+        raise SparkError(f"--out {out}: is there already; a receipt is never overwritten")
+    try:
+        content = announcements.read_bytes()
+    except OSError as error:
+        raise SparkError(f"{announcements}: cannot be read: {error.strerror}") from error
+    known = parse(content, str(announcements))
+    if not known.lines:
+        raise SparkError(f"{announcements}: has no announcement")
+    node = known.attempts[1].announced.node
+    last = seen / f"{sha256(node.encode())[:16]}.json"
+    if last.exists() and (fault := _fault(read_receipt(last), known)):
+        raise RefusedError("witness", [refusal("announcements-changed", f"{announcements}: {fault}")])
+    count = len(known.lines)
+    receipt = Receipt(node=node, first_sha256=known.head_after(1), head_sha256=known.head_sha256, lines=count, at=now())
+    write_whole(out, canonical_json(receipt))
+    sign(out, key, NAMESPACE_ANNOUNCE)
+    write_whole(last, canonical_json(receipt))
+    return receipt
+
+
+def _fault(before: Receipt, known: Announcements) -> str:
+    """Why announcements do not continue those of an earlier receipt; empty if they do."""
+    if known.head_after(1) != before.first_sha256:
+        return f"node {before.node} has another file, seen at {before.at}"
+    return "" if covers(before, known) else f"line {before.lines} is not the one that was seen at {before.at}"
+
+
+def covers(receipt: Receipt, known: Announcements) -> bool:
+    """Whether a receipt is of these announcements or of the first lines of them."""
+    return 1 <= receipt.lines <= len(known.lines) and known.head_after(receipt.lines) == receipt.head_sha256
+
+
+def read_receipt(path: Path) -> Receipt:
+    """A receipt from its file. Raises :class:`~memarena_spark.errors.FileError`."""
+    try:
+        return Receipt.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError) as error:
+        raise FileError(path.name, f"is not a receipt: {' '.join(str(error).split())[:200]}") from error
