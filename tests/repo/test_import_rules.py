@@ -111,6 +111,10 @@ VIOLATIONS = {
     "the latency study runs and reads runs, and renders nothing": ("memarena.latency", "memarena.judging"),
     "named configurations know what a run is": ("memarena.configs", "memarena.scoring"),
     "a sweep starts runs as processes, and knows their plans and logs": ("memarena.sweep", "memarena.scoring"),
+    "a reproduction starts commands as processes, and reads and reports what they left": (
+        "memarena.reproduction",
+        "memarena.viewer",
+    ),
     "tables of a run know scores, evaluation, judging and the log": ("memarena.tables", "memarena.execution"),
     "a run started from Python judges nothing": ("memarena.starting", "memarena.scoring"),
     "certification knows the harness and the answering engine": ("memarena_spark", "memarena_masim"),
@@ -118,7 +122,7 @@ VIOLATIONS = {
         "memarena.viewer",
         "memarena.execution",
     ),
-    "nothing but the commands, the viewer, the latency study's tables and certification imports reports": (
+    "nothing but the commands, the viewer, reproductions, the latency study's tables and certification imports reports": (
         "memarena.execution",
         "memarena.report",
     ),

@@ -102,7 +102,7 @@ def test_what_differs_is_said_beside_it() -> None:
     told = {row[0]: row[1:] for row in found}
     assert told["budgets"][1] == "512 context tokens, 64 answer tokens"
     assert told["when it is asked"][1] == "interleaved"
-    assert {"data set", "judge", "seeds", "hints to the reader", "failures", "D6", "cloze"} <= set(told)
+    assert {"data set", "judge", "seeds", "hints to the reader", "failures", "D6"} <= set(told)
 
 
 def test_a_memory_that_the_paper_has_not_says_so() -> None:

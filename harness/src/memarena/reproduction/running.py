@@ -12,7 +12,7 @@ from pathlib import Path
 from memarena_dataset.safe_files import write_whole
 
 from memarena.processes import GuardedProcess, python_module
-from memarena.reproduction.steps import WORLD, Settings, Step, selection_size
+from memarena.reproduction.steps import STUDY_GROUPS, WORLD, Settings, Step, selection_size
 from memarena.sweep.manifest import is_sweep, read_manifest
 
 Say = Callable[[str], None]
@@ -110,6 +110,7 @@ class Runner:
     def _study(self, step: Step) -> None:
         file = self._write(step, "study.toml")
         argv = ["latency", "run", "--config", str(file), "--phase2", "none", "--out", str(step.folder)]
+        argv += ["--backend", ",".join(STUDY_GROUPS[step.name])]
         argv += ["--queries", str(self.settings.out / QUERIES)]
         self._command(step.title, python_module("memarena", *argv), step.title)
 

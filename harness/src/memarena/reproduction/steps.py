@@ -19,7 +19,7 @@ from memarena.reproduction.tables import ConfigurationUse, PaperTable, use_of
 from memarena.reproduction.toml_text import to_toml
 from memarena.sweep.plan import ReaderEntry
 
-WORLD = ("--preset", "l", "--seed", "1")
+WORLD = ("--preset", "l", "--seed", "42")
 """The data set where none is given: of the size of the paper's, which is not published."""
 STUDY_GROUPS: Mapping[str, tuple[str, ...]] = {
     "fit": ("vanilla", "oracle", "bm25"),
@@ -227,7 +227,6 @@ def _study(group: str, reader: ReaderEntry, settings: Settings) -> Step:
     timed = reader.model_copy(update={"prefill": "warm"})  # as the paper: SGLang keeps prefixes
     run: dict[str, Any] = {
         "dataset": str(settings.world),
-        "backends": memories,
         "readers": [timed.model_dump(mode="json", exclude={"needs"}, exclude_defaults=True)],
         **helpers,
     }
