@@ -122,7 +122,7 @@ VIOLATIONS = {
         "memarena.viewer",
         "memarena.execution",
     ),
-    "nothing but the commands, the viewer, reproductions, the latency study's tables and certification imports reports": (
+    "only the commands, the viewer, reproductions, the latency study's tables and certification import reports": (
         "memarena.execution",
         "memarena.report",
     ),
