@@ -15,7 +15,7 @@ from memarena_spark.bundle.receipts import confirm
 from memarena_spark.bundle.statement import sums
 from memarena_spark.bundle.verify import Trust, verify
 from memarena_spark.errors import RefusedError, SparkError
-from memarena_spark.files import sha256_of
+from memarena_spark.files import sha256, sha256_of
 from memarena_spark.machine import ThisMachine
 from memarena_spark.plans import LoadedPlan, load_plan
 from memarena_spark.running import run_certification
@@ -96,7 +96,7 @@ def with_another_plan(lines: list[bytes]) -> list[bytes]:
     made: list[bytes] = []
     for line in lines:
         content = json.loads(line)
-        content["previous_sha256"] = announcing.sha256(made[-1]) if made else "0" * 64
+        content["previous_sha256"] = sha256(made[-1]) if made else "0" * 64
         if content["number"] == 2 and "plan_sha256" in content:
             content["plan_sha256"] = "1" * 64
         made.append(json.dumps(content, separators=(",", ":"), ensure_ascii=False).encode())
