@@ -112,6 +112,7 @@ def test_a_backend_is_bound_as_one_that_the_harness_starts_itself(name: str) -> 
     for service in set(services) - {"harness"}:
         assert services[service]["pids_limit"] == 1024
         assert services[service]["mem_limit"] == "${MEMARENA_BACKEND_MEMORY:-4g}"
+        assert services[service]["cpus"] == "${MEMARENA_BACKEND_CPUS:-0}"
         assert services[service].get("tmpfs", ["/tmp:size=1g"]) == ["/tmp:size=1g"]
 
 
