@@ -39,6 +39,27 @@ def test_the_summary_agrees_with_a_count_by_hand(example: Path) -> None:
     assert summary.ego_words_per_agent_day.max == max(words) / 2
 
 
+def test_tokens_of_a_day_are_split_by_whether_an_assistant_takes_part(example: Path) -> None:
+    summary = stats(example)
+    rows = [json.loads(line) for line in (example / "corpus_sessions.jsonl").read_text().splitlines()]
+    sizes: dict[bool, list[float]] = {True: [], False: []}
+    for person in PEOPLE:
+        for assisted, found in sizes.items():
+            own = [row for row in rows if person in row["participants"]]
+            texts = [
+                t["text"] for row in own if (not {*row["participants"]} <= {*PEOPLE}) is assisted for t in row["turns"]
+            ]
+            found.append(sum(len(text.encode()) for text in texts) / 4 / 2)
+    assert min(max(found) for found in sizes.values()) > 0
+    for spread, found in (
+        (summary.pa_tokens_per_agent_day, sizes[True]),
+        (summary.pp_tokens_per_agent_day, sizes[False]),
+    ):
+        assert spread is not None
+        assert spread.mean == pytest.approx(statistics.fmean(found))
+        assert (spread.min, spread.max) == (min(found), max(found))
+
+
 def test_questions_are_counted_by_family_dimension_and_lag(example: Path) -> None:
     summary = stats(example)
     assert summary.instances == 35

@@ -1,7 +1,8 @@
 """How large a data set is: the paper's data-set summary (table "dataset-summary"), in words and bytes.
 
-Sizes are those of the turns' texts. Words are what white space separates; tokens depend on a tokenizer and are not
-guessed. "Ego" figures count each session once for every person in it, as each of them lives through it.
+Sizes are those of the turns' texts. Words are what white space separates; a token is four bytes of UTF-8, as in
+budgets, since those of readers depend on their tokenizers. "Ego" figures count each session once for every person in it,
+as each of them lives through it.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ LAG_BUCKETS: tuple[tuple[str, int, int | None], ...] = (
 )
 """Days between the last evidence and the question: name, first, last."""
 NO_EVIDENCE = "no evidence"
+TOKEN_BYTES = 4
+_TOKENS = f"Tokens (UTF-8 bytes / {TOKEN_BYTES}) per agent and day"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,10 @@ class Stats:
     ego_words_per_agent_day: Spread | None
     """Per agent, the mean over all days of the world; the spread is over agents."""
     ego_bytes_per_agent_day: Spread | None
+    pp_tokens_per_agent_day: Spread | None
+    """Of ``ego_bytes_per_agent_day``, the sessions among people alone, in tokens of four UTF-8 bytes."""
+    pa_tokens_per_agent_day: Spread | None
+    """The same of sessions in which an assistant takes part."""
     egos: int
     """Agents of whom something is asked."""
     instances: int
@@ -105,6 +112,8 @@ def stats_of(dataset: Dataset) -> Stats:
     turn_words: list[int] = []
     people = [agent_id for agent_id, agent in dataset.agents.items() if not agent.is_assistant]
     ego_sizes = dict.fromkeys(people, Size())
+    with_assistant = dict.fromkeys(people, Size())
+    assistants = dataset.agents.keys() - set(people)
     for session in dataset.corpus.sessions():
         words = [len(turn.text.split()) for turn in session.turns]
         size = Size(1, len(words), sum(words), sum(len(turn.text.encode()) for turn in session.turns))
@@ -112,6 +121,8 @@ def stats_of(dataset: Dataset) -> Stats:
         turn_words += words
         for agent_id in set(session.participants) & ego_sizes.keys():
             ego_sizes[agent_id] += size
+            if not assistants.isdisjoint(session.participants):
+                with_assistant[agent_id] += size
     total = sum(session_sizes, Size())
     own = list(ego_sizes.values())
     days = max(dataset.day_count, 1)
@@ -139,6 +150,10 @@ def stats_of(dataset: Dataset) -> Stats:
         ego_bytes_per_agent=_spread(size.bytes for size in own),
         ego_words_per_agent_day=_spread(size.words / days for size in own),
         ego_bytes_per_agent_day=_spread(size.bytes / days for size in own),
+        pp_tokens_per_agent_day=_spread(
+            (ego_sizes[person].bytes - with_assistant[person].bytes) / TOKEN_BYTES / days for person in people
+        ),
+        pa_tokens_per_agent_day=_spread(with_assistant[person].bytes / TOKEN_BYTES / days for person in people),
         egos=len(dataset.egos),
         instances=len(dataset.instances),
         instances_per_family={family.value: families[family] for family in Family if families[family]},
@@ -201,6 +216,8 @@ def table(summary: Stats) -> list[tuple[str, str]]:
         ("Ego bytes per agent, mean [min, max]", _shown(summary.ego_bytes_per_agent, 0)),
         ("Ego words per agent and day, mean [min, max]", _shown(summary.ego_words_per_agent_day, 0)),
         ("Ego bytes per agent and day, mean [min, max]", _shown(summary.ego_bytes_per_agent_day, 0)),
+        (f"{_TOKENS}, between people, mean [min, max]", _shown(summary.pp_tokens_per_agent_day, 0)),
+        (f"{_TOKENS}, with an assistant, mean [min, max]", _shown(summary.pa_tokens_per_agent_day, 0)),
         ("Events / groups / locations", f"{summary.events:,} / {summary.groups:,} / {summary.locations:,}"),
         ("Questions / agents asked about", f"{summary.instances:,} / {summary.egos:,}"),
         ("Evidence sessions per question, mean [min, max]", _shown(summary.evidence_sessions_per_instance, 2)),
