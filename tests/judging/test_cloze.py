@@ -170,3 +170,19 @@ def test_going_through_the_options_and_then_choosing_is_one_choice(answer: str, 
 @pytest.mark.parametrize("answer", STILL_OPEN)
 def test_going_through_the_options_without_choosing_is_none(answer: str) -> None:
     assert chosen_option(answer, PETS).letter is None
+
+
+TEACHERS = ("Mira Holt", "Otto Brandt", "Lena Fry", "Karl Voss", "Ida Moor")
+
+
+@pytest.mark.parametrize(
+    ("answer", "letter"),
+    [
+        ("Your teacher is Otto Brandt; Lena Fry instructs Pablo.", "B"),
+        ("Answer: B (Otto Brandt). I also considered C, but Lena Fry is taken by Pablo.", "B"),
+        ("Holt, Fry and Moor teach nothing of the kind and Voss coaches the rowers, therefore B.", "B"),
+        ("None of them; B comes closest but isn't right.", None),
+    ],
+)
+def test_options_of_other_people_and_options_that_are_weighed_are_not_chosen(answer: str, letter: str | None) -> None:
+    assert chosen_option(answer, TEACHERS, question="____ teaches me pottery.").letter == letter

@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 import pytest
+from memarena_dataset.gold import CounterfactualGold
 from memarena_dataset.model import Family
-from memarena_dataset.values import AmountValue, DurationValue, NameValue, PlaceValue, TermValue, TimeValue, Value
+from memarena_dataset.values import (
+    AmountValue,
+    DateValue,
+    DurationValue,
+    NameValue,
+    PlaceValue,
+    TermValue,
+    TimeValue,
+    Value,
+)
 
 from .test_holes import check, text
 
@@ -173,3 +183,81 @@ LIVES = [("Uma Mensah", "I live in Withy Common, not in the Gasworks Quarter whe
 def test_answers_in_small_letters_are_read(answer: str, right: bool) -> None:
     value = text(PlaceValue(name="Withy Common"))
     check("In which part of town do I live?", value, Family.METADATA, LIVES, answer, right)
+
+
+FROG = [
+    ("Mara Lind", "I painted a bench at the spring fair, cobalt blue it is now."),
+    ("Timo Krall", "I went for olive with my trellis."),
+]
+COLOUR = text(TermValue(text="cobalt blue"))
+SHOWN = [
+    ("Mara Lind", "On the ferry I always watch Silver Orchard."),
+    ("Timo Krall", "Low Tide is the one I watch there."),
+]
+SHOW = text(TermValue(text="Silver Orchard"))
+PACKED = [("Mara Lind", "My parcel must be collected by April 9, 2025.")]
+PARCEL = text(DateValue(date="2025-04-09"))
+
+
+@pytest.mark.parametrize(
+    ("answer", "right"),
+    [
+        ("The trellis was painted cobalt blue. The bench is lavender.", False),
+        ("It was cobalt blue until Timo talked you out of it: you took lavender for the bench.", False),
+        ("The bench isn't lavender, as Timo has it, but cobalt blue.", True),
+        ("The shelf stayed lavender; for the bench you took cobalt blue.", True),
+    ],
+)
+def test_a_thing_that_nobody_knows_may_be_the_answer_in_the_matter_that_is_asked(answer: str, right: bool) -> None:
+    check("Which colour did I give the bench?", COLOUR, Family.QA, FROG, answer, right)
+
+
+@pytest.mark.parametrize(
+    ("answer", "right"),
+    [
+        ("You have never watched Silver Orchard on a ferry.", False),
+        ("You gave up Silver Orchard after the pilot.", False),
+        ("There is no doubt: Silver Orchard.", True),
+        ("No doubt that it's Silver Orchard.", True),
+        ("I doubt that it's Silver Orchard.", False),
+        ("Low Tide for the ferry, and Silver Orchard for the bath.", False),
+        ("Both you and Timo watch Silver Orchard on the ferry.", True),
+        ("Timo was curious, and you replied that you watch Silver Orchard there.", True),
+    ],
+)
+def test_negation_and_people_have_their_scope(answer: str, right: bool) -> None:
+    check("What do I watch on the ferry?", SHOW, Family.QA, SHOWN, answer, right)
+
+
+@pytest.mark.parametrize(
+    ("answer", "right"),
+    [
+        ("As Timo remembers it, you have until April 9, 2025, but Timo is mistaken.", False),
+        ("Timo claims that it's April 9, 2025, whereas you said that it's April 19, 2025.", False),
+        ("Two days before April 9, 2025.", False),
+        ("Discard the date of April 9, 2025: the parcel must be collected by April 19, 2025.", False),
+        ("April 19, 2025, sorry, April 9, 2025.", True),
+        ("First the library on April 2, 2025, then the parcel on April 9, 2025.", True),
+    ],
+)
+def test_what_another_person_says_and_what_is_corrected(answer: str, right: bool) -> None:
+    check("By which date must I collect the parcel?", PARCEL, Family.QA, PACKED, answer, right)
+
+
+@pytest.mark.parametrize(
+    ("answer", "right"),
+    [
+        ("Where it reads 8:40, put 7:20 am.", True),
+        ("Where it reads 7:20 am, put 8:40 am.", False),
+        ("That's accurate, 8:40 am, although 7:20 am was on the table.", False),
+    ],
+)
+def test_an_edit_and_an_affirmed_premise(answer: str, right: bool) -> None:
+    gold = CounterfactualGold(
+        real_fact="7:20 am",
+        altered_detail="8:40 am",
+        values=(TimeValue(time="07:20"),),
+        altered_values=(TimeValue(time="08:40"),),
+    )
+    said = [("Mara Lind", "My ferry is at 7:20 am.")]
+    check("My ferry is at 8:40 am, I noted. What needs amending?", gold, Family.COUNTERFACTUAL, said, answer, right)

@@ -15,12 +15,12 @@ from judge_training.typed_value_sets import independent
 @pytest.mark.parametrize(
     ("name", "most_rejected", "most_accepted"),
     [
-        ("assistant_answers", 15, 8),
-        ("assistant_answers_second", 9, 12),
+        ("assistant_answers", 15, 7),
+        ("assistant_answers_second", 8, 10),
         ("assistant_answers_third", 18, 10),
         ("assistant_answers_fourth", 5, 2),
-        ("values_blind", 35, 9),
-        ("values_blind_extra", 13, 8),
+        ("values_blind", 33, 9),
+        ("values_blind_extra", 12, 7),
         ("labelled_llm_answers", 0, 1),
     ],
 )

@@ -35,6 +35,7 @@ from memarena_dataset.values.types import (
     TimeValue,
     WeekdayValue,
 )
+from memarena_dataset.values.word_lists import word_list
 
 ScalarValue = NameValue | PlaceValue | TermValue | DateValue | WeekdayValue | TimeValue | DurationValue | AmountValue
 
@@ -143,7 +144,8 @@ def _competes(value: ScalarValue, mention: AmountMention) -> bool:
     if isinstance(value, DurationValue):
         return mention.unit is None
     wanted = _unit(value) if isinstance(value, AmountValue) else None
-    if mention.unit is None or converted(1.0, wanted, mention.unit) is not None:
+    bare = mention.unit is None or mention.unit in word_list("function_words.v1.txt")
+    if bare or converted(1.0, wanted, mention.unit) is not None:
         return True
     return wanted is not None and _agree(wanted, mention.unit)
 

@@ -52,7 +52,7 @@ _STOPS = re.compile(
 )
 _NOT = re.compile(
     r"(?:\b(?:not|never|neither|nor|except|without|excluding|rather than|instead of|unlike|"
-    r"rul(?:es?|ed|ing) out|exclud(?:es?|ed|ing))|n't)"
+    r"rul(?:es?|ed|ing) out|exclud(?:es?|ed|ing)|consider(?:ed|ing)|tempted by|hesitated over)|n't)"
     r"(?:\W+(?:option|options|letter|the|a|an|be|either|even|on|in|at|for|fit|possible|answer|right|just))*\W*$",
     re.IGNORECASE,
 )
@@ -60,7 +60,7 @@ _BEFORE_LIST = re.compile(
     r"(?:\b(?:not|neither|except|nor|rul(?:es?|ed|ing) out|exclud(?:es?|ed|ing))|n't)\b", re.IGNORECASE
 )
 _NOT_BEHIND = re.compile(
-    r"^\W*(?:\([^)]*\)\W*)?(?:(?:looks|seems|sounds) \w+ (?:but|yet) )?(?:is|are|was|were|looks|seems|"
+    r"^\W*(?:\([^)]*\)\W*)?(?:\w+ \w+,? (?:but|yet) )?(?:is|are|was|were|looks|seems|"
     r"would be|ca|can|could|does|did)"
     r"(?:n't| not| never| wrong| incorrect| out\b| too | far too | somebody| someone| ruled out| excluded| false)",
     re.IGNORECASE,
@@ -78,6 +78,10 @@ _WENT_TO = re.compile(
     r"\W*(?:[A-E]\W+)?(?:(?:went|goes|belongs|fell) to|(?:was |is )?(?:for|by)) (?P<who>[A-Z][a-z]+)(?!\w)(?!'s)"
 )
 """An option that somebody with a name has: ``A went to Ada``."""
+_NAME = re.compile(r"\b[A-Z][a-z]+\b")
+_CLAUSE_ENDS = re.compile(r"[.;,!?\n(]|\b(?:and|but|while|whereas|so|therefore|because|since)\b")
+_FOLLOWS = re.compile(r"(?:\b(?:so|therefore|thus|hence|consequently|leaves|leaving)|→|=>)\W*(?:[a-z']+\W+){0,4}$")
+"""What makes an option the outcome of what stands before it."""
 _SOMEONE = re.compile(
     r"\b[A-Z][a-z]+(?:'s)?(?: (?:own|one|is|was|paid|has|had|goes|went|pays|chose|picked|uses|keeps|plays|at|on"
     r"|for)){1,3}\s*(?:the |to )?[(]?$"
@@ -292,6 +296,7 @@ def _is_explained(text: str, mention: Mention, given: Sequence[Mention], questio
         (whose is not None and bool(question) and whose["who"] not in question)
         or text[mention.span.end :].lstrip(").~ ").startswith("?")
         or _EXPLAINED.match(text[mention.span.end :])
+        or _goes_with_another(text, mention, given, question)
         or _SOMEONE.search(text[: mention.span.start])
     ):
         return True
@@ -301,6 +306,19 @@ def _is_explained(text: str, mention: Mention, given: Sequence[Mention], questio
         and not _SENTENCE_END.search(between)
         and _EXPLAINED.match(text[m.span.end :])
         for m in later
+    )
+
+
+def _goes_with_another(text: str, mention: Mention, given: Sequence[Mention], question: str) -> bool:
+    """Whether the rest of an option's clause names a person who is not asked about: ``A teaches Sven``."""
+    rest = text[mention.span.end :]
+    stop = _CLAUSE_ENDS.search(rest)
+    end = mention.span.end + (stop.start() if stop else len(rest))
+    return bool(question) and any(
+        match.group() not in question
+        and not is_everyday(match.group())
+        and not any(m.span.start <= match.start() < m.span.end for m in given)
+        for match in _NAME.finditer(text, mention.span.end, end)
     )
 
 
@@ -330,8 +348,11 @@ def _disagrees(text: str, letter: str, letters: Sequence[Mention], texts: Sequen
         sentences = {_sentence_of(text, m.span.start) for m in letters if m.letter == letter and not m.denied}
         beside = (m for m in others if _sentence_of(text, m.span.start) in sentences)
         return any(_ALSO.search(text[_sentence_of(text, m.span.start) :]) for m in beside)
-    sentences = {_sentence_of(text, m.span.start) for m in letters if m.letter == letter and not m.denied}
-    if any(_sentence_of(text, m.span.start) in sentences for m in others):
+    own = [m for m in letters if m.letter == letter and not m.denied]
+    sentences = {_sentence_of(text, m.span.start) for m in own}
+    several = len({m.letter for m in others}) > 1 and all(m.span < own[-1].span for m in others)
+    follows = several and _FOLLOWS.search(text[: own[-1].span.start]) is not None
+    if not follows and any(_sentence_of(text, m.span.start) in sentences for m in others):
         return True
     ends = [m.span.end for m in letters if m.letter == letter and not m.denied]
     return any(

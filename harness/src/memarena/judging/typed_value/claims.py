@@ -18,11 +18,12 @@ from memarena_dataset.values.words import stem
 
 from memarena.judging.typed_value.masking import Mask, Token, masked
 from memarena.judging.typed_value.question import Asked, Version
-from memarena.judging.typed_value.segments import VALUES, joined, phrases, segment_of, words_of
+from memarena.judging.typed_value.segments import VALUES, joined, phrases, segment_of, sentence_of, words_of
 from memarena.judging.typed_value.versions import OPPOSITE, version_of
 
 _PARTS = frozenset((",", ";", ".", ")", "\n", "—", "/", "and", "or", "while", "whereas", "but", "vs", "versus"))
 """What parts a person behind a value from the next value."""
+_OTHERS = frozenset(("he", "she"))
 _ASIDES = ("supposed", "set_against", "beside")
 
 
@@ -52,6 +53,8 @@ class Claim:
     version: Version | None
     denied: bool
     matter: Matter | None = None
+    teller: Holder | None = None
+    """Whose word it is said to be."""
     source: str = ""
     """Who is said to have told it: a first name in lower case."""
 
@@ -71,7 +74,8 @@ class Statement:
 def read_statement(asked: Asked, read: ReadText) -> Statement:
     """What the answer stands by in the end."""
     kept = _without_asides(_final(asked, masked(asked, read)))
-    claims = tuple(_claim(asked, kept, n, read.text) for n, t in enumerate(kept) if t.mask in VALUES)
+    versions = kept if asked.version else [_asked_word(asked, token) for token in kept]
+    claims = tuple(_claim(asked, kept, versions, n, read.text) for n, t in enumerate(kept) if t.mask in VALUES)
     return Statement(tuple(kept), _completed(asked, claims))
 
 
@@ -125,7 +129,13 @@ def _without_asides(tokens: Sequence[Token]) -> list[Token]:
 # ------------------------------------------------------------------ one claim
 
 
-def _claim(asked: Asked, tokens: Sequence[Token], at: int, text: str) -> Claim:
+def _asked_word(asked: Asked, token: Token) -> Token:
+    """A word of the question as a mark: the old school that is asked about is no old version."""
+    own = token.mask is None and stem(token.word) in asked.question_words
+    return replace(token, word="q") if own else token
+
+
+def _claim(asked: Asked, tokens: Sequence[Token], versions: Sequence[Token], at: int, text: str) -> Claim:
     low, high = segment_of(tokens, at)
     token = tokens[at]
     assert token.mask is not None
@@ -133,10 +143,13 @@ def _claim(asked: Asked, tokens: Sequence[Token], at: int, text: str) -> Claim:
         token.mask,
         token.which,
         at,
-        holder=None if asked.about_talk or asked.changed else _holder(tokens, low, at, high),
-        version=version_of(tokens, low, at, high),
-        denied=_denied(tokens, low, at, high) or (asked.about_talk and _is_spoken_of(tokens, at)),
+        holder=None if asked.about_talk or asked.changed else _holder(tokens, low, at, high, asked.own),
+        version=version_of(versions, low, at, high),
+        denied=_denied(tokens, low, at, high)
+        or (asked.about_talk and _is_spoken_of(tokens, at))
+        or _is_discredited(tokens, at, text),
         matter=_matter(asked, tokens, low, high),
+        teller=_teller(tokens, low, at),
         source=_source(asked, tokens, at, text) if asked.changed else "",
     )
 
@@ -148,17 +161,45 @@ def _denied(tokens: Sequence[Token], low: int, at: int, high: int) -> bool:
     )
 
 
+def _is_discredited(tokens: Sequence[Token], at: int, text: str) -> bool:
+    """Whether who told the value is called wrong: ``as OTHER recalls it … OTHER is mistaken``."""
+    low, _ = sentence_of(tokens, at)
+    others = [n for n in range(low, at) if tokens[n].mask is Mask.OTHER]
+    tellers = {
+        _first_name(tokens[n], text)
+        for n in others
+        if _tells(tokens, n) or (n > low and tokens[n - 1].word in ("as", "to", "for"))
+    }
+    return any(
+        _first_name(token, text) in tellers
+        for n, token in enumerate(tokens)
+        if token.mask is Mask.OTHER and phrases("errs").match(words_of(tokens, n + 1, n + 6))
+    )
+
+
+def _teller(tokens: Sequence[Token], low: int, at: int) -> Holder | None:
+    """Whose word the value is: of the person before it who tells, with nothing between that parts them."""
+    tellers = [
+        tokens[n].mask for n in range(low, at) if tokens[n].mask in (Mask.ASKED, Mask.OTHER) and _tells(tokens, n)
+    ]
+    return None if not tellers else Holder.ASKED if tellers[0] is Mask.ASKED else Holder.OTHER
+
+
 def _is_spoken_of(tokens: Sequence[Token], at: int) -> bool:
     """Whether a person is named as the one spoken of: ``about VALUE``, ``VALUE's badminton``."""
     before, behind = words_of(tokens, max(0, at - 3), at), words_of(tokens, at + 1, at + 3)
     return bool(phrases("spoken_of_before").search(before)) or bool(phrases("spoken_of_behind").match(behind))
 
 
-def _holder(tokens: Sequence[Token], low: int, at: int, high: int) -> Holder | None:
-    """The person nearest before the value, else behind it. Who only tells or hears it is passed over."""
-    for n in range(at - 1, low - 1, -1):
-        if tokens[n].mask in (Mask.ASKED, Mask.OTHER) and not _is_source(tokens, n):
-            return Holder.ASKED if tokens[n].mask is Mask.ASKED else Holder.OTHER
+def _holder(tokens: Sequence[Token], low: int, at: int, high: int, own: bool) -> Holder | None:
+    """The person nearest before the value, else behind it; ``own``: the value is the asker's, so ``he`` is another."""
+    people = [n for n in range(at - 1, low - 1, -1) if tokens[n].mask in (Mask.ASKED, Mask.OTHER)]
+    if people:
+        holder, ends = _holder_before(tokens, people)
+        if ends:
+            return holder
+    elif own and tokens[low].word in _OTHERS and not _is_source(tokens, low):
+        return Holder.OTHER
     if phrases("somebody_else").search(words_of(tokens, low, high)) or _explained_as_anothers(tokens, at):
         return Holder.OTHER
     for n in range(at + 1, high):
@@ -167,6 +208,29 @@ def _holder(tokens: Sequence[Token], low: int, at: int, high: int) -> Holder | N
         if tokens[n].mask is Mask.OTHER and _owns(tokens, at, n):
             return Holder.OTHER
     return None
+
+
+def _holder_before(tokens: Sequence[Token], people: Sequence[int]) -> tuple[Holder | None, bool]:
+    """The first of these people, the nearest first, whose value it is, and whether that decides.
+
+    Who only tells or hears it is passed over, but nobody is looked for beyond the asked person who tells a clause
+    (``you said that the stock count is due on``). Of two who share something (``you and OTHER``) the asked one counts.
+    """
+    for n in people:
+        if not _is_source(tokens, n):
+            return (Holder.ASKED if tokens[n].mask is Mask.ASKED or _shares(tokens, n) else Holder.OTHER), True
+        if tokens[n].mask is Mask.ASKED and any(token.word == "that" for token in tokens[n + 1 : n + 5]):
+            return None, True
+    return None, False
+
+
+def _shares(tokens: Sequence[Token], n: int) -> bool:
+    """``ASKED and OTHER``, ``OTHER and ASKED``."""
+    before, behind = tokens[max(0, n - 2) : n], tokens[n + 1 : n + 3]
+    return any(
+        len(pair) == 2 and pair[joint].word == "and" and pair[1 - joint].mask is Mask.ASKED
+        for pair, joint in ((before, 1), (behind, 0))
+    )
 
 
 def _explained_as_anothers(tokens: Sequence[Token], at: int) -> bool:
@@ -253,4 +317,5 @@ def _tells(tokens: Sequence[Token], n: int) -> bool:
 
 def _told_by(tokens: Sequence[Token], at: int, n: int) -> bool:
     """Whether a person right behind a value is told as its source: ``VALUE (Viktor)``."""
-    return bool(phrases("told_by").fullmatch(words_of(tokens, at + 1, n).strip()))
+    between = words_of([t for t in tokens[at + 1 : n] if t.word != '"'], 0, n).strip()
+    return bool(phrases("told_by").fullmatch(between))

@@ -17,6 +17,7 @@ from memarena.judging.typed_value.commitment import Wording, commits
 from memarena.judging.typed_value.masking import Mask
 from memarena.judging.typed_value.question import Asked, Version, describe
 from memarena.judging.typed_value.segments import VALUES, joined, phrases, segment_of
+from memarena.judging.typed_value.stretches import has_predicate, is_answered_elsewhere, names_another, names_more
 
 _EDIT = re.compile(
     r"(?<!\S)(?:"
@@ -25,9 +26,17 @@ _EDIT = re.compile(
     r"(?:[^. ]+ ){0,3}?(?P<to>PREMISE|VALUE)"
     r"|(?P<what>PREMISE|VALUE) (?:[^. ]+ ){0,3}?(?:should (?:be|read|say)|ought to be"
     r"|needs? (?:to be|correcting|changing)|must (?:be|read)|has to be)(?: [^. ]+){0,4}? (?P<be>PREMISE|VALUE)"
+    r"|(?:where(?:ver)? (?:it|you|they|the note) (?:says?|reads?|wrote|have|has)|(?:take|strike|cross) out|delete)"
+    r" (?:[^. ]+ ){0,2}?(?P<out>PREMISE|VALUE) [,;]? ?(?:and )?"
+    r"(?:it should (?:say|read|be)|put(?: in)?|write|insert|use) (?:[^. ]+ ){0,2}?(?P<in>PREMISE|VALUE)"
     r")(?!\S)"
 )
 """An instruction that puts one value in the place of another."""
+_AFFIRMED = re.compile(
+    r"(?:yes|right|correct|(?:(?:it|that|this)(?: is|'s)|nothing(?: is| needs?)?) (?!not|n't|wrong|a )[^.;]{0,30}?"
+    r"(?:accurate|correct|right|true|fine|amending|changing|correcting|wrong))(?!\S)(?:(?!VALUE)[^.;])*? PREMISE(?!\S)"
+)
+"""An answer that begins by saying that the premise holds."""
 _IN_LISTS = frozenset((",", ";", ".", ")", "/", "\n", "-", "–", "*", "•", "&", "and", "or", "the", "a", "an"))
 """What stands between the values of a list, numbers of lines among it."""
 _MOST_LISTED = 4
@@ -43,9 +52,11 @@ def rule_claims(asked: Asked, statement: Statement) -> Judgment:
     value = ", ".join(map(describe, (*asked.required, *asked.changed)))
     edit = _EDIT.search(joined(statement.tokens)[0]) if isinstance(asked.gold, CounterfactualGold) else None
     if edit is not None and not _NEGATED.search(edit.group()):
-        given = edit["to"] or edit["be"]
+        given = edit["to"] or edit["be"] or edit["in"]
         code = Code.STATES_VALUE if given == Mask.VALUE else Code.AFFIRMS_PREMISE
         return (right if given == Mask.VALUE else wrong)("value", code, value=value)
+    if isinstance(asked.gold, CounterfactualGold) and _AFFIRMED.match(joined(statement.tokens)[0]):
+        return wrong("value", Code.AFFIRMS_PREMISE, value=value)
     if commits(wording_of(asked, statement)):
         return right("value", Code.STATES_VALUE, value=value)
     return wrong("value", Code.NOT_COMMITTED, value=value)
@@ -90,16 +101,28 @@ def wording_of(asked: Asked, statement: Statement) -> Wording:
 
 def _fault(asked: Asked, statement: Statement, claim: Claim) -> Code | None:
     """Why a claim of the gold's value is not the answer; None if it is."""
-    if claim.holder is Holder.OTHER or (claim.holder is None and _has_another(asked, statement, claim)):
+    if _is_anothers(asked, statement, claim):
         return Code.OTHER_PERSON
     if claim.denied:
         return Code.DENIED
     if claim.matter is Matter.OTHER and _is_answered_otherwise(statement):
         return Code.OTHER_MATTER
+    if is_answered_elsewhere(asked, statement, claim):
+        return Code.OTHER_MATTER
     wanted = asked.version or Version.CURRENT
     if claim.version not in (None, wanted) and (asked.version or _something_else_holds(statement, claim)):
         return Code.OTHER_VERSION
     return None
+
+
+def _is_anothers(asked: Asked, statement: Statement, claim: Claim) -> bool:
+    """Whether a claim tells somebody else's value, or is somebody else's word against the asked person's own."""
+    own_word = any(c.teller is Holder.ASKED and not c.denied for c in statement.of(Mask.RIVAL))
+    return (
+        claim.holder is Holder.OTHER
+        or (claim.holder is None and _has_another(asked, statement, claim))
+        or (claim.teller is Holder.OTHER and own_word)
+    )
 
 
 def _is_answered_otherwise(statement: Statement) -> bool:
@@ -113,9 +136,11 @@ def _is_answered_otherwise(statement: Statement) -> bool:
 def _has_another(asked: Asked, statement: Statement, claim: Claim) -> bool:
     """Whether the answer gives the asked person another value, in a stretch of its own."""
     stretch = segment_of(statement.tokens, claim.at)
+    alone = not names_another(asked, statement, stretch)
     return any(
         c.holder is Holder.ASKED
         and not _is_elsewhere(asked, c)
+        and not (alone and names_more(asked, statement, claim, c))
         and not c.denied
         and c.version is not Version.FORMER
         and segment_of(statement.tokens, c.at) != stretch
@@ -127,6 +152,8 @@ def _something_else_holds(statement: Statement, claim: Claim) -> bool:
     """Whether an answer that calls the value a former one tells that it has changed."""
     if claim.version is not Version.FORMER:
         return False
+    if [t.word for t in statement.tokens[claim.at + 1 : claim.at + 2]] == ["until"]:
+        return True
     low, high = segment_of(statement.tokens, claim.at)
     rest = joined([*statement.tokens[:low], *statement.tokens[high:]])[0]
     return bool(phrases("current").search(rest)) or any(
@@ -141,7 +168,11 @@ def _is_elsewhere(asked: Asked, claim: Claim) -> bool:
 
 def _is_aside(asked: Asked, statement: Statement, claim: Claim) -> bool:
     """Whether another value is told of another matter than the gold's value is."""
-    return _is_elsewhere(asked, claim) and any(c.matter is not Matter.OTHER for c in statement.of(Mask.VALUE))
+    values = statement.of(Mask.VALUE)
+    if _is_elsewhere(asked, claim) and any(c.matter is not Matter.OTHER for c in values):
+        return True
+    stretch = segment_of(statement.tokens, claim.at)
+    return has_predicate(statement, stretch) and any(names_more(asked, statement, c, claim) for c in values)
 
 
 def _is_explained(asked: Asked, claim: Claim) -> bool:

@@ -13,8 +13,8 @@ from enum import StrEnum
 
 from memarena_dataset.values import DateValue, NameValue, PlaceValue, TermValue
 from memarena_dataset.values.match import kinds_of, occurrences, rivals
-from memarena_dataset.values.mentions import ProperMention
-from memarena_dataset.values.reading import ReadText
+from memarena_dataset.values.mentions import DateMention, ProperMention
+from memarena_dataset.values.reading import ReadText, read_text
 from memarena_dataset.values.terms import Span
 
 from memarena.judging.typed_value.question import Asked
@@ -65,6 +65,10 @@ _THEY = frozenset(
         "herself",
     )
 )
+_TITLE = re.compile(r"[A-Z]\S*(?: .*)? [A-Z]\S*|[A-Z]\S*")
+_WHOLE_DATE = 3
+"""Fineness of a date with its day: it does not compete with ``late May``."""
+"""A thing that is written with capitals at either end, such as a programme."""
 _YOURS = frozenset(("yours", "mine"))
 _HOLIDAYS = frozenset(
     ("christmas", "christmas day", "christmas eve", "new year", "new year's day", "easter", "boxing day")
@@ -118,6 +122,7 @@ def _others(asked: Asked, read: ReadText) -> Iterable[tuple[Span, Mask]]:
     if first is None:
         return
     named = isinstance(first, NameValue | PlaceValue)
+    titled = isinstance(first, TermValue) and _TITLE.fullmatch(first.text) is not None
     for mention in read.mentions:
         span = _without_s(read.text, mention.start, mention.end)
         if isinstance(mention, ProperMention):
@@ -129,8 +134,11 @@ def _others(asked: Asked, read: ReadText) -> Iterable[tuple[Span, Mask]]:
             elif named and not _in_question(asked, read.text[span.start : span.end]):
                 yield span, Mask.RIVAL
             elif not named and _is_stranger(asked, read.text, span):
-                yield span, Mask.OTHER
+                yield span, Mask.RIVAL if titled and _may_be_title(read.text, span) else Mask.OTHER
     kinds = {kind for value in asked.required for kind in kinds_of(value)}
+    if isinstance(first, TermValue) and any(m.kind == "date" for m in read_text(first.text).mentions):
+        parts = [m for m in read.mentions if isinstance(m, DateMention) and m.fineness < _WHOLE_DATE]
+        yield from ((Span(m.start, m.end), Mask.RIVAL) for m in parts)
     yield from ((Span(m.start, m.end), Mask.DETAIL) for m in read.mentions if m.kind not in (*kinds, "proper"))
     if isinstance(first, NameValue | PlaceValue | TermValue):
         return
@@ -170,13 +178,22 @@ def _is_stranger(asked: Asked, text: str, span: Span) -> bool:
     return not known and not placed and (owns or acts or not opens)
 
 
+def _may_be_title(text: str, span: Span) -> bool:
+    """Whether a capitalised stranger is a title and not a person, who owns, acts, or is named behind ``with``."""
+    behind, before = text[span.end :], text[: span.start].lower()
+    person = (
+        behind.startswith("'s") or _VERB_BEHIND.match(behind) or re.search(r"\b(?:with|to|for|by|from)\s+$", before)
+    )
+    return not person
+
+
 def _is_day_of_talk(text: str, span: Span) -> bool:
     """Whether a date is told as the day of a conversation and not as the answer."""
     before, behind = text[max(0, span.start - 60) : span.start], text[span.end : span.end + 40]
     if re.search(r"[\w)]\s*\(\s*(?:\w+,? )?$", before) or re.match(r"\s*\)", behind):
         return True
     return bool(_SAYING_DAY.search(before)) and bool(
-        _SPEECH_NEAR.search(re.split(r"[.;\n]", before)[-1] + " " + re.split(r"[.;:\n]", behind)[0])
+        _SPEECH_NEAR.search(re.split(r"[.;:\n]", before)[-1] + " " + re.split(r"[.;:\n]", behind)[0])
     )
 
 

@@ -17,7 +17,7 @@ from memarena_dataset.values import DurationValue, OrderValue, SetValue, Value
 from memarena_dataset.values.match import ScalarValue, occurrences
 from memarena_dataset.values.names import proper_names
 from memarena_dataset.values.reading import read_text
-from memarena_dataset.values.words import content_words
+from memarena_dataset.values.words import content_words, stem
 
 from memarena.log.records import EvidenceSession, Question
 
@@ -144,6 +144,11 @@ class Asked:
     def question_words(self) -> frozenset[str]:
         """Stems of the question's own words."""
         return frozenset(content_words(self.text))
+
+    @cached_property
+    def matters(self) -> frozenset[str]:
+        """Stems of the question's words without the names in it."""
+        return self.question_words - {stem(part) for name in proper_names(self.text) for part in name.name}
 
     @cached_property
     def turns(self) -> tuple[str, ...]:
