@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from memarena.execution.planning.config import SETTINGS, HelperConfig, ReaderConfig, RunConfig
+from memarena.execution.planning.config import SETTINGS, RunConfig
+from memarena.execution.planning.model_config import HelperConfig, ReaderConfig
 from memarena.execution.planning.settings import Panel, SettingField, shown_value
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "settings.md"

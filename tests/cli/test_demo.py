@@ -16,7 +16,8 @@ from memarena.cli.demo_progress import DemoDisplay, PartCosts
 from memarena.cli.demo_questions import DemoQuestions
 from memarena.cli.scores import report_run
 from memarena.execution.backends.manifests import backends_by_name
-from memarena.execution.planning.config import ReaderConfig, RunConfig
+from memarena.execution.planning.config import RunConfig
+from memarena.execution.planning.model_config import ReaderConfig
 from memarena.execution.planning.progress import read_progress
 from memarena.log.store import log_path
 from memarena.readers.embedded import Weights

@@ -17,7 +17,7 @@ from memarena.cli.run_flags import RunFlags
 from memarena.configs import named_configurations, read_file, read_named
 from memarena.execution.backends.manifests import ContainerBackend, choose_backend
 from memarena.execution.errors import RunError
-from memarena.execution.planning.config import parse_config
+from memarena.execution.planning.parsing import parse_config
 
 DATA = Path("data")
 NAMES = [configuration.name for configuration in named_configurations()]

@@ -15,7 +15,7 @@ from memarena.cli.main import app
 from memarena.client.backend import BackendClient, TimedSearch
 from memarena.evaluation import evaluate
 from memarena.execution.engine import execute
-from memarena.execution.planning.config import parse_config
+from memarena.execution.planning.parsing import parse_config
 from memarena.execution.planning.request import RunRequest
 from memarena.log.records import Outcome
 from memarena_proto import memory_backend_pb2 as pb

@@ -16,7 +16,7 @@ from memarena.client.backend import BackendClient, Deadlines, TimedSearch
 from memarena.execution.display import Display, SilentDisplay
 from memarena.execution.engine import execute
 from memarena.execution.errors import RunError
-from memarena.execution.planning.config import parse_config
+from memarena.execution.planning.parsing import parse_config
 from memarena.execution.planning.request import RunRequest
 from memarena.log.records import NamespaceOpened, Problem
 from memarena.log.store import read_records

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from memarena.evaluation import evaluate
 from memarena.execution.engine import execute
-from memarena.execution.planning.config import parse_config
+from memarena.execution.planning.parsing import parse_config
 from memarena.execution.planning.request import RunRequest
 from memarena.report.document import report_document
 from memarena.report.render.markdown import to_markdown

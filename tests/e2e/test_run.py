@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from memarena.execution.engine import execute
-from memarena.execution.planning.config import parse_config
+from memarena.execution.planning.parsing import parse_config
 from memarena.execution.planning.request import RunRequest
 from memarena.log.records import BackendDescribed, RunEnded
 from memarena.log.store import LogFullError, LogWriter, log_path, read_records

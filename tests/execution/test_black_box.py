@@ -13,7 +13,9 @@ import pytest
 from memarena.cli.scores import report_run
 from memarena.evaluation import load_facts
 from memarena.execution.engine import execute
-from memarena.execution.planning.config import BudgetConfig, ReaderConfig, RunConfig
+from memarena.execution.planning.call_limits import BudgetConfig
+from memarena.execution.planning.config import RunConfig
+from memarena.execution.planning.model_config import ReaderConfig
 from memarena.execution.planning.request import RunRequest
 from memarena.log.records import AnyRecord, GatewayCall, IngestDone
 from memarena.log.store import read_records

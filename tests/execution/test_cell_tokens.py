@@ -12,7 +12,7 @@ import grpc
 import pytest
 from memarena.cli.main import app
 from memarena.execution.engine import execute
-from memarena.execution.planning.config import parse_config
+from memarena.execution.planning.parsing import parse_config
 from memarena.execution.planning.request import RunRequest
 from memarena.log.records import GatewayCall, QuestionAsked
 from memarena.log.store import read_records

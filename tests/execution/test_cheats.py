@@ -22,7 +22,7 @@ from memarena.cli.main import app
 from memarena.evaluation import evaluate
 from memarena.execution.audit.life_audit import BEYOND, NEVER_INGESTED
 from memarena.execution.engine import execute
-from memarena.execution.planning.config import parse_config
+from memarena.execution.planning.parsing import parse_config
 from memarena.execution.planning.request import RunRequest
 from memarena.log.records import Problem, QuestionAsked
 from memarena.log.store import read_records

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from memarena.execution.errors import RunError
-from memarena.execution.planning.config import parse_config
+from memarena.execution.planning.parsing import parse_config
 
 GOOD = {"dataset": "data", "backends": ["bm25"], "readers": [{"spec": "extractive"}]}
 

@@ -12,7 +12,7 @@ from memarena.execution.backends.containers import bounded
 from memarena.execution.backends.reaper import remaining
 from memarena.execution.engine import execute
 from memarena.execution.errors import RunError
-from memarena.execution.planning.config import parse_config
+from memarena.execution.planning.parsing import parse_config
 from memarena.execution.planning.request import RunRequest
 
 EXAMPLE = Path(__file__).parents[1] / "data" / "example"

@@ -10,7 +10,7 @@ import grpc
 from memarena.cli.main import app
 from memarena.execution.cells.deletion import draw_targets
 from memarena.execution.engine import execute
-from memarena.execution.planning.config import parse_config
+from memarena.execution.planning.parsing import parse_config
 from memarena.execution.planning.request import RunRequest
 from memarena.log.records import DeletionProbed, QuestionAsked
 from memarena.log.store import read_records

@@ -18,7 +18,7 @@ from memarena.execution.backends.environments import Interpreter, find_interpret
 from memarena.execution.backends.manifests import backends_by_name, choose_backend
 from memarena.execution.backends.process import LaunchError, launch
 from memarena.execution.errors import RunError
-from memarena.execution.planning.config import parse_config
+from memarena.execution.planning.parsing import parse_config
 from memarena.execution.planning.preflight import make_environments
 
 from .environment_doubles import Given, given_double, interpreter

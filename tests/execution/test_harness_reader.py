@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from memarena.execution.engine import execute
-from memarena.execution.planning.config import parse_config
+from memarena.execution.planning.parsing import parse_config
 from memarena.execution.planning.request import RunRequest
 from memarena.log.records import QuestionAsked
 from memarena.log.store import read_records

@@ -6,7 +6,8 @@ from collections import Counter
 from pathlib import Path
 
 from memarena.execution.engine import execute
-from memarena.execution.planning.config import HelperConfig, ReaderConfig, RunConfig
+from memarena.execution.planning.config import RunConfig
+from memarena.execution.planning.model_config import HelperConfig, ReaderConfig
 from memarena.execution.planning.request import RunRequest
 from memarena.log.records import AnyRecord, GatewayCall, RunStarted
 from memarena.log.store import read_records

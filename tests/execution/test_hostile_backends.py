@@ -14,7 +14,7 @@ from memarena.execution.backends import session as link
 from memarena.execution.cells import ingest
 from memarena.execution.engine import execute
 from memarena.execution.errors import RunError
-from memarena.execution.planning.config import parse_config
+from memarena.execution.planning.parsing import parse_config
 from memarena.execution.planning.request import RunOutcome, RunRequest
 from memarena.log.records import Outcome, Question, QuestionAsked
 from memarena.log.store import read_records

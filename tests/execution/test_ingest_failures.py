@@ -12,7 +12,8 @@ import grpc
 import pytest
 from memarena.execution.engine import execute
 from memarena.execution.errors import InfraError
-from memarena.execution.planning.config import RunConfig, parse_config
+from memarena.execution.planning.config import RunConfig
+from memarena.execution.planning.parsing import parse_config
 from memarena.execution.planning.request import RunRequest
 from memarena.log.records import IngestDone, NamespaceOpened, Problem, QuestionAsked
 from memarena.log.store import LogWriter, read_records

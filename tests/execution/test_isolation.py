@@ -19,7 +19,7 @@ from memarena.execution.backends.isolation import ProcessIsolation, WorkFolder, 
 from memarena.execution.backends.process import _checkout_of
 from memarena.execution.engine import execute
 from memarena.execution.errors import RunError
-from memarena.execution.planning.config import parse_config
+from memarena.execution.planning.parsing import parse_config
 from memarena.execution.planning.request import RunRequest
 from memarena.processes import Confinement, GuardedProcess
 

@@ -15,7 +15,8 @@ from memarena.execution.display import SilentDisplay
 from memarena.execution.engine import execute
 from memarena.execution.errors import RunError
 from memarena.execution.metering import CellPhases, RunMetering
-from memarena.execution.planning.config import ReaderConfig, RunConfig
+from memarena.execution.planning.config import RunConfig
+from memarena.execution.planning.model_config import ReaderConfig
 from memarena.execution.planning.request import RunRequest
 from memarena.log.records import (
     AnyRecord,

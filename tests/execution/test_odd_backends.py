@@ -9,7 +9,7 @@ import grpc
 import pytest
 from memarena.execution.engine import execute
 from memarena.execution.errors import RunError
-from memarena.execution.planning.config import parse_config
+from memarena.execution.planning.parsing import parse_config
 from memarena.execution.planning.request import RunRequest
 from memarena.log.records import BackendDescribed, Problem, QuestionAsked
 from memarena.log.store import read_records

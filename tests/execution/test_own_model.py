@@ -8,7 +8,7 @@ from pathlib import Path
 import grpc
 from memarena.cli.main import app
 from memarena.execution.engine import execute
-from memarena.execution.planning.config import parse_config
+from memarena.execution.planning.parsing import parse_config
 from memarena.execution.planning.request import RunRequest
 from memarena_proto import memory_backend_pb2 as pb
 from typer.testing import CliRunner

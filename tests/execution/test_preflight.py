@@ -10,7 +10,7 @@ from memarena.client.backend import Security
 from memarena.execution import engine
 from memarena.execution.engine import execute
 from memarena.execution.errors import RunError
-from memarena.execution.planning.config import parse_config
+from memarena.execution.planning.parsing import parse_config
 from memarena.execution.planning.preflight import check_network, check_out
 from memarena.execution.planning.request import RunRequest
 from memarena.log.store import LOCK_NAME, LogError, LogWriter, lock_log, log_path

@@ -14,7 +14,7 @@ from memarena.cli.main import app
 from memarena.cli.run import finish
 from memarena.execution.audit.life_audit import BEYOND
 from memarena.execution.engine import execute
-from memarena.execution.planning.config import parse_config
+from memarena.execution.planning.parsing import parse_config
 from memarena.execution.planning.request import RunOutcome, RunRequest
 from memarena.log.records import GatewayCall, QuestionAsked
 from memarena.log.store import read_records

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from memarena.execution.backends.manifests import choose_backend
-from memarena.execution.planning.config import parse_config
+from memarena.execution.planning.parsing import parse_config
 from memarena.execution.planning.plan import plan_run
 from memarena.execution.planning.questions import plan_questions, question_day, sample_questions
 from memarena.log.records import ReaderRef

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from memarena.execution.models.model_pool import ReaderPool, start_configured
 from memarena.execution.models.shared_readers import VARIABLE, ReaderHost, may_be_shared, published
-from memarena.execution.planning.config import ReaderConfig
+from memarena.execution.planning.model_config import ReaderConfig
 from memarena.readers.errors import ReaderError
 from memarena.readers.types import RunningReader
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from memarena.execution.engine import execute
-from memarena.execution.planning.config import parse_config
+from memarena.execution.planning.parsing import parse_config
 from memarena.execution.planning.request import RunRequest
 from memarena.log.records import GatewayCall
 from memarena.log.store import read_records

@@ -12,7 +12,8 @@ import psutil
 import pytest
 import yaml
 from memarena.cli.main import app
-from memarena.execution.planning.config import RunConfig, parse_config
+from memarena.execution.planning.config import RunConfig
+from memarena.execution.planning.parsing import parse_config
 from memarena.execution.planning.request import EndReason, RunOutcome, RunRequest
 from memarena.latency import study as protocol
 from memarena.latency.errors import LatencyError

@@ -16,7 +16,8 @@ import pytest
 from memarena.cli.main import app
 from memarena.evaluation import load_facts
 from memarena.execution.engine import execute
-from memarena.execution.planning.config import RunConfig, parse_config
+from memarena.execution.planning.config import RunConfig
+from memarena.execution.planning.parsing import parse_config
 from memarena.latency.errors import LatencyError
 from memarena.latency.pipeline import read_samples_of, study_runs
 from memarena.latency.report.tables import study_document

@@ -11,7 +11,7 @@ import pytest
 from memarena.cli.main import app
 from memarena.execution.engine import execute
 from memarena.execution.errors import InfraError
-from memarena.execution.planning.config import parse_config
+from memarena.execution.planning.parsing import parse_config
 from memarena.execution.planning.request import RunOutcome, RunRequest
 from memarena.latency.errors import LatencyError
 from memarena.latency.growth import read_growth

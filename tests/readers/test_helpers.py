@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from memarena.execution.errors import RunError
 from memarena.execution.models.model_pool import HelperPool
-from memarena.execution.planning.config import HelperConfig, ReaderConfig, RunConfig
+from memarena.execution.planning.config import RunConfig
+from memarena.execution.planning.model_config import HelperConfig, ReaderConfig
 from memarena.gateway import CallContext, Gateway
 from memarena.log.records import GatewayCall
 from memarena.readers.embedding_server import texts_of

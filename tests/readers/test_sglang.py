@@ -14,7 +14,8 @@ import psutil
 import pytest
 from memarena.execution.engine import execute
 from memarena.execution.errors import InfraError
-from memarena.execution.planning.config import ReaderConfig, RunConfig
+from memarena.execution.planning.config import RunConfig
+from memarena.execution.planning.model_config import ReaderConfig
 from memarena.execution.planning.request import RunRequest
 from memarena.gateway import Gateway
 from memarena.log.records import GatewayCall, QuestionAsked, ReaderProbed, RunStarted

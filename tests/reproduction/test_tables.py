@@ -13,7 +13,7 @@ import pytest
 from memarena.configs import read_named
 from memarena.execution.errors import RunError
 from memarena.execution.models.model_pool import ReaderPool
-from memarena.execution.planning.config import ReaderConfig
+from memarena.execution.planning.model_config import ReaderConfig
 from memarena.paper.published import load_published
 from memarena.paper.published_types import PublishedReader
 from memarena.reproduction.document import reproduction_document

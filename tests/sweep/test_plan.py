@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from memarena.execution.planning.config import parse_config
+from memarena.execution.planning.parsing import parse_config
 from memarena.sweep.cells import cells_of, plan_sha256
 from memarena.sweep.errors import SweepError
 from memarena.sweep.plan import read_sweep

@@ -8,7 +8,7 @@ from memarena import judging
 from memarena.execution.display import Display
 from memarena.execution.engine import execute
 from memarena.execution.errors import RunError
-from memarena.execution.planning.config import parse_config
+from memarena.execution.planning.parsing import parse_config
 from memarena.execution.planning.request import RunOutcome, RunRequest
 
 

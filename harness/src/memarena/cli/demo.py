@@ -24,7 +24,8 @@ from memarena.cli.run import finish, sigterm_as_interrupt
 from memarena.cli.run_config import EDGE_ANSWER_TOKENS
 from memarena.execution.engine import execute
 from memarena.execution.errors import RunError
-from memarena.execution.planning.config import HelperConfig, ReaderConfig, RunConfig
+from memarena.execution.planning.config import RunConfig
+from memarena.execution.planning.model_config import HelperConfig, ReaderConfig
 from memarena.execution.planning.progress import read_progress
 from memarena.execution.planning.request import RunOutcome, RunRequest
 from memarena.log.store import log_path

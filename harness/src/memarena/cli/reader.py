@@ -15,7 +15,8 @@ from memarena.cli.records import command_of
 from memarena.cli.setting_flags import FlagValues, SettingsOf, fields_of
 from memarena.execution.models.model_pool import ReaderPool
 from memarena.execution.models.reader_warmup import longest_prompt_tokens
-from memarena.execution.planning.config import RunConfig, parse_config
+from memarena.execution.planning.config import RunConfig
+from memarena.execution.planning.parsing import parse_config
 from memarena.gateway import Gateway
 from memarena.log.records import ReaderProbed
 from memarena.readers.checking import check_reader

@@ -9,8 +9,10 @@ from memarena.cli.run_flags import RunFlags
 from memarena.cli.setting_flags import FlagValues, fields_of
 from memarena.configs import Configuration, read_file, read_named
 from memarena.execution.errors import RunError
-from memarena.execution.planning.config import SETTINGS, HelperConfig, ReaderConfig, RunConfig, parse_config
+from memarena.execution.planning.config import SETTINGS, RunConfig
 from memarena.execution.planning.flag_values import words
+from memarena.execution.planning.model_config import HelperConfig, ReaderConfig
+from memarena.execution.planning.parsing import parse_config
 from memarena.log.records import NamedConfiguration
 
 EDGE_CONTEXT_TOKENS = 512

@@ -14,7 +14,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from memarena.execution.errors import RunError
-from memarena.execution.planning.config import parse_config
+from memarena.execution.planning.parsing import parse_config
 from memarena.execution.reasons import reason_of
 
 Role = Literal["embedder", "extractor", "reranker"]

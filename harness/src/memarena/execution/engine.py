@@ -31,7 +31,7 @@ from memarena.execution.backends.overhead_baseline import measure_floor
 from memarena.execution.backends.session import BackendSession
 from memarena.execution.cells.cell import CellRun
 from memarena.execution.cells.context import fixed_names
-from memarena.execution.cells.setup import CellModels, CellSettings, CellSetup
+from memarena.execution.cells.setup import CellModels, CellSetup
 from memarena.execution.display import Display, SilentDisplay
 from memarena.execution.errors import CellError, InfraError, RunError
 from memarena.execution.metering import CellPhases, RunMetering
@@ -330,9 +330,9 @@ class _Run:
                 helpers=models.helpers.upstreams(),
                 reader_client=models.client(),
             ),
-            settings=CellSettings.of(
-                work.config, bytes.fromhex(work.plan.manifest.id_key_hex), work.request.cell_token
-            ),
+            config=work.config,
+            id_key=bytes.fromhex(work.plan.manifest.id_key_hex),
+            cell_token=work.request.cell_token,
         )
 
     def append(self, *records: AnyRecord) -> None:

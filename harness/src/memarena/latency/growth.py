@@ -10,7 +10,8 @@ from pathlib import Path
 from memarena_dataset.io.reading import open_dataset
 
 from memarena.evaluation import load_facts
-from memarena.execution.planning.config import RunConfig, parse_config
+from memarena.execution.planning.config import RunConfig
+from memarena.execution.planning.parsing import parse_config
 from memarena.latency.errors import LatencyError
 from memarena.latency.results import Growth, GrowthPoint, SidecarFootprint
 from memarena.latency.samples import backend_label

@@ -10,7 +10,8 @@ from memarena_dataset.io.reading import open_dataset
 
 from memarena.execution.backends.manifests import BackendChoice, LaunchableBackend, choose_backend
 from memarena.execution.errors import RunError
-from memarena.execution.planning.config import SETTINGS, RunConfig, parse_config
+from memarena.execution.planning.config import SETTINGS, RunConfig
+from memarena.execution.planning.parsing import parse_config
 from memarena.execution.planning.request import RunOutcome, RunRequest
 from memarena.latency.errors import LatencyError
 from memarena.latency.selection import EGOS, PER_FAMILY, Selection, select_queries, write_selection

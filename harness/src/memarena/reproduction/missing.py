@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from importlib.util import find_spec
 
-from memarena.execution.planning.config import ReaderConfig
+from memarena.execution.planning.model_config import ReaderConfig
 from memarena.readers.embedded import find_weights
 from memarena.readers.errors import ReaderError
 from memarena.reproduction.reader_set import served_here

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from memarena.execution.planning.config import ReaderConfig
+from memarena.execution.planning.model_config import ReaderConfig
 from memarena.execution.reasons import reason_of
 from memarena.readers.starting import SGLANG
 from memarena.reproduction.errors import ReproductionError

@@ -10,7 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, f
 
 from memarena.execution.backends.manifests import choose_backend
 from memarena.execution.errors import RunError
-from memarena.execution.planning.config import SETTINGS, ReaderConfig, SeedLabel, parse_config
+from memarena.execution.planning.config import SETTINGS, SeedLabel
+from memarena.execution.planning.model_config import ReaderConfig
+from memarena.execution.planning.parsing import parse_config
 from memarena.execution.reasons import reason_of
 from memarena.sweep.errors import SweepError
 

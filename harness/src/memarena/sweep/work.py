@@ -24,7 +24,7 @@ from memarena_dataset.io.reading import open_dataset
 from memarena_dataset.safe_files import acquire_lock, write_whole
 
 from memarena.execution.models.shared_readers import VARIABLE, may_be_shared
-from memarena.execution.planning.config import ReaderConfig
+from memarena.execution.planning.model_config import ReaderConfig
 from memarena.log.store import LOG_NAME
 from memarena.processes import GuardedProcess, ProcessError, python_module
 from memarena.sweep.cells import Cell, World

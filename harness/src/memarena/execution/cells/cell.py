@@ -56,7 +56,7 @@ class CellRun:
             _EgoRun(ego, list(group), context, self._session, self._setup, self._host, progress, self._phases)
             for ego, group in groupby(questions, key=lambda q: q.instance.ego_agent_id)
         )
-        if not self._setup.settings.all_days_first:
+        if self._setup.config.protocol != "end_of_horizon":
             for ego in egos:
                 ego.run()
             return
@@ -69,11 +69,11 @@ class CellRun:
             ego.run()
 
     def _context(self, description: pb.DescribeResponse) -> AskContext:
-        models, settings = self._setup.models, self._setup.settings
+        models, config = self._setup.models, self._setup.config
         token = None
         if pb.CAPABILITY_CELL_MODEL_ACCESS in description.capabilities:
             names = fixed_names(models.reader.upstream.model, models.helpers)
-            token = models.gateway.open_cell(settings.cell_token, self._cell.cell_id, names)
+            token = models.gateway.open_cell(self._setup.cell_token, self._cell.cell_id, names)
         style = self._cell.reading.prompt_style
         return AskContext(
             cell=self._cell,
@@ -81,10 +81,10 @@ class CellRun:
             reader=models.reader.ref,
             model=models.reader.upstream.model,
             reader_client=models.reader_client,
-            answers_itself=pb.CAPABILITY_ANSWER in description.capabilities and not settings.central_reading,
+            answers_itself=pb.CAPABILITY_ANSWER in description.capabilities and not config.central_reading,
             prompt_style=preferred_style(description) if style == "backend" else style,
             counts_bytes=description.token_counting in _COUNTS_BYTES,
-            answer_timeout_s=settings.answer_timeout_s,
+            answer_timeout_s=config.deadlines_s.answer,
             forgets=pb.CAPABILITY_FORGET in description.capabilities,
             own_model=pb.CAPABILITY_OWN_MODEL in description.capabilities,
             helpers=models.helpers,
@@ -110,7 +110,7 @@ class _EgoRun:
         self._context = context
         self._session = session
         self._dataset = setup.dataset
-        self._settings = setup.settings
+        self._config, self._id_key = setup.config, setup.id_key
         self._host = host
         self._progress = progress
         self._phases = phases
@@ -121,7 +121,7 @@ class _EgoRun:
         # A repair goes up to its questions; a first pass takes in every day of the world.
         repair = self._state.horizon_reached
         self._horizon = max((q.day for q in self._pending), default=0) if repair else self._last_day
-        self._anew = setup.settings.after_crash == "fresh"
+        self._anew = setup.config.after_crash == "fresh"
         self._sender = DaySender(
             ego, context, session, setup.dataset, host.append, self._problem, host.heal_reader, anew=self._anew
         )
@@ -207,7 +207,7 @@ class _EgoRun:
         return ids
 
     def _ids_of(self, attempt: int) -> NamespaceIds:
-        return NamespaceIds(self._settings.id_key, self._context.cell.cell_id, self._ego, attempt)
+        return NamespaceIds(self._id_key, self._context.cell.cell_id, self._ego, attempt)
 
     def _ingest_through(self, day: int) -> None:
         """Have all days up to ``day`` taken in, in a fresh namespace again where the one in use is lost on the way."""
@@ -227,7 +227,7 @@ class _EgoRun:
         if lost.cause == "infra":
             self._host.heal_reader()
             self._days_with_failures += 1
-            if self._days_with_failures > self._settings.infra_retries:
+            if self._days_with_failures > self._config.infra_retries:
                 raise InfraError(f"ego {self._ego}: {lost}")
         self._problem(f"ego {self._ego}: {lost}; its days come in again, into a fresh namespace", lost.cause)
         self._ids, self._state.last_day = None, None
@@ -265,10 +265,10 @@ class _EgoRun:
 
     def _time_searches(self, day: int, ids: NamespaceIds) -> None:
         """Time Search after so many days, if it is one of those asked for. A repair asks nothing twice."""
-        if day + 1 not in self._settings.search_days or self._state.horizon_reached:
+        if day + 1 not in self._config.search_days or self._state.horizon_reached:
             return
         timed = time_searches(
-            self._context, self._session.client, self._dataset, self._questions, ids, day, self._settings.searches
+            self._context, self._session.client, self._dataset, self._questions, ids, day, self._config.searches
         )
         self._host.append(timed)
         if timed.failures:
@@ -277,12 +277,12 @@ class _EgoRun:
 
     def _probe_deletion(self, day: int) -> None:
         """Have things forgotten and look for them again, if nothing more will be asked in this namespace."""
-        context, count = self._context, self._settings.deletions
+        context, count = self._context, self._config.deletions
         settled = all(q.instance.instance_id in self._progress.settled for q in self._questions)
         if not count or not context.forgets or not settled or day != self._last_day or self._ids is None:
             return
         probe = DeletionProbe(context, self._session.client, self._dataset, self._ego, self._ids, day)
-        seed = opaque_id(self._settings.id_key, "deletions", self._ego)
+        seed = opaque_id(self._id_key, "deletions", self._ego)
         for target in draw_targets(self._dataset, self._ego, count, seed):
             try:
                 self._host.append(probe.probe(target))
@@ -295,7 +295,7 @@ class _EgoRun:
     def _ask_all(self, questions: Sequence[Question]) -> None:
         """Ask a day's questions; those that failed for our own reasons again, before the next day comes in."""
         waiting = list(questions)
-        for _round in range(self._settings.infra_retries + 1):
+        for _round in range(self._config.infra_retries + 1):
             failed = []
             for question in waiting:
                 if self._ask(question).status == "infra_failed":
@@ -307,7 +307,7 @@ class _EgoRun:
 
     def _ask(self, question: Question) -> QuestionAsked:
         """Ask, and once more where the question was lost because the backend ended or went away (see lost_retries)."""
-        for again in reversed(range(self._settings.lost_retries + 1)):
+        for again in reversed(range(self._config.lost_retries + 1)):
             asked = self._ask_once(question, again=again > 0)
             if not asked.lost:
                 break

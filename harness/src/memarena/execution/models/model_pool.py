@@ -10,7 +10,8 @@ from typing import Self
 
 from memarena.execution.errors import RunError
 from memarena.execution.models.shared_readers import published
-from memarena.execution.planning.config import HelperConfig, ReaderConfig, RunConfig
+from memarena.execution.planning.config import RunConfig
+from memarena.execution.planning.model_config import HelperConfig, ReaderConfig
 from memarena.gateway import Upstream
 from memarena.readers.helpers import HELPER_ROLES, HelperRole, start_helper
 from memarena.readers.remote import DEFAULT_WINDOW_TOKENS, Note

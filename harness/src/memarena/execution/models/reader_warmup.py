@@ -7,7 +7,8 @@ from collections.abc import Callable
 from memarena_answering import ReadingPlan
 
 from memarena.execution.errors import InfraError
-from memarena.execution.planning.config import SEED_LABELS, ReaderConfig, RunConfig
+from memarena.execution.planning.config import SEED_LABELS, RunConfig
+from memarena.execution.planning.model_config import ReaderConfig
 from memarena.gateway import Gateway
 from memarena.log.records import ReaderProbed
 from memarena.readers.checking import check_reader

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from memarena_dataset.safe_files import write_whole
 from pydantic import BaseModel, ConfigDict
 
-from memarena.execution.planning.config import ReaderConfig
+from memarena.execution.planning.model_config import ReaderConfig
 from memarena.gateway import Upstream
 from memarena.log.records import ReaderRef
 from memarena.readers.errors import ReaderError

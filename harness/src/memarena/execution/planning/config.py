@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from memarena_dataset.model import Family
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from memarena.execution.errors import RunError
+from memarena.execution.planning.call_limits import BudgetConfig, DeadlineConfig
 from memarena.execution.planning.flag_values import (
     ABSOLUTE_PATH,
     DAY_NUMBERS,
@@ -25,173 +25,32 @@ from memarena.execution.planning.flag_values import (
     WORDS,
     entries,
     pairs,
-    strict_json,
 )
-from memarena.execution.planning.settings import Command, Panel, Setting, settings_of
-from memarena.execution.reasons import reason_of
-from memarena.readers.request_settings import DEFAULT_PATIENCE_S
+from memarena.execution.planning.model_config import HelperConfig, ReaderConfig
+from memarena.execution.planning.settings import (
+    CHECK,
+    GROWTH,
+    LATENCY,
+    MOST,
+    NO_FLAG,
+    STUDY,
+    Panel,
+    Setting,
+    settings_of,
+)
 
 SEED_LABELS: dict[str, tuple[float, int]] = {"s1": (0.0, 1), "s2": (0.3, 2), "s3": (0.3, 3), "s4": (0.3, 4)}
 """Temperature and seed behind each label (design of the paper: s1 greedy, s2 to s4 stochastic)."""
 
-_Seconds = Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]
-"""More than eleven days is no deadline, and gRPC cannot count what is far more."""
-_MOST = 2**32 - 1
-"""Largest number that the contract's fields hold (uint32)."""
 SeedLabel = Literal["s1", "s2", "s3", "s4"]
 _Style = Literal["backend", "text_sessions", "json_context"]
-_FIXED_FIELDS = frozenset({"model", "messages", "stream", "prompt"})
 _SECRET = re.compile(r"(^|_)(KEY|TOKEN|SECRET|PASSWORD)(_|$)")
 FRAMING_OPTIONS = frozenset({"identity", "policy"})
 """Options that act in a backend's own Answer alone, by the convention of the kit."""
 
 _questions, _backends, _readers, _models, _measured, _logged = (partial(Setting, panel) for panel in Panel)
-_STUDY: frozenset[Command] = frozenset({"run", "latency run"})
-_LATENCY: frozenset[Command] = _STUDY | {"latency growth"}
-_GROWTH: frozenset[Command] = frozenset({"latency growth"})
-_CHECK: frozenset[Command] = frozenset({"run", "reader check"})
-_NO_FLAG: frozenset[Command] = frozenset()
 _FROM_THE_LIST = "they follow from the list of queries"
 _OF_GROWTH = "memarena latency growth times Search by days of history"
-
-
-class ReaderConfig(BaseModel):
-    """A reader: ``embedded``, ``extractive`` or the base URL of an OpenAI-compatible server."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    spec: Annotated[str, _readers("The reader itself, as --reader names it.", commands=_NO_FLAG, flag="reader")]
-    model: Annotated[
-        str | None, _readers("Model behind the reader's URL, where it serves several.", commands=_LATENCY | _CHECK)
-    ] = None
-    window_tokens: Annotated[
-        Annotated[int, Field(ge=256, le=_MOST)] | None,
-        _readers(
-            "Context window of the reader in tokens.",
-            commands=_STUDY | _CHECK,
-            flag="reader-window",
-            unit="tokens",
-            unset="what the server says",
-        ),
-    ] = None
-    no_system_role: Annotated[
-        bool, _readers("The reader's chat template has no system role.", commands=_STUDY | _CHECK)
-    ] = False
-    prefill: Annotated[
-        Literal["cold", "warm"],
-        _readers(
-            "Class of result of sglang:MODEL: every prompt read whole (cold), or prefixes kept within a cell (warm).",
-            commands=_NO_FLAG,
-        ),
-    ] = "cold"
-    image: Annotated[
-        str | None, _readers("Container image of sglang:MODEL, by digest.", commands=_NO_FLAG, unset="a process")
-    ] = None
-    mem_fraction: Annotated[
-        float,
-        Field(gt=0, lt=1),
-        _readers("Share of memory of sglang:MODEL; 0.5 where an embedding server shares the GPU.", commands=_NO_FLAG),
-    ] = 0.85
-    server_flags: Annotated[tuple[str, ...], _readers("Further flags of sglang:MODEL.", commands=_NO_FLAG)] = ()
-    golden_prompt_tokens: Annotated[
-        dict[str, int],
-        _readers(
-            "Prompt tokens that the fixed chats of readers/golden must have with this reader's template.",
-            commands=_NO_FLAG,
-            unit="tokens",
-        ),
-    ] = Field(default_factory=dict)
-    params: Annotated[
-        dict[str, JsonValue],
-        _readers(
-            "KEY=JSON put into every request to the reader, e.g. 'top_k=1'; repeatable.",
-            form=pairs("KEY=JSON, such as top_k=1 or stop='[\"END\"]'", strict_json),
-            commands=_STUDY | _CHECK,
-            flag="reader-param",
-        ),
-    ] = Field(default_factory=dict)
-    """Over what the caller sends."""
-    drop: Annotated[
-        tuple[str, ...],
-        _readers(
-            "Field left out of every request to the reader, e.g. seed; repeatable.",
-            form=REPEATABLE,
-            commands=_STUDY | _CHECK,
-            flag="reader-drop",
-        ),
-    ] = ()
-    concurrency: Annotated[
-        Annotated[int, Field(ge=1, le=1024)] | None,
-        _readers(
-            "Most requests to the reader at once; default: {default}.",
-            flag="reader-concurrency",
-            unit="requests",
-            unset="any",
-        ),
-    ] = None
-    requests_per_minute: Annotated[
-        Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)] | None,
-        _readers(
-            "Most requests to the reader in a minute; waiting is part of no time.",
-            commands=_STUDY | _CHECK,
-            flag="reader-requests-per-minute",
-            unit="requests/min",
-            unset="any",
-        ),
-    ] = None
-    patience_s: Annotated[
-        float,
-        Field(ge=0, le=86_400, allow_inf_nan=False),
-        _readers(
-            "Seconds that a request waits for a busy server (429, 503); default {default}.",
-            commands=_STUDY | _CHECK,
-            flag="reader-patience",
-            unit="s",
-        ),
-    ] = DEFAULT_PATIENCE_S
-    """Altogether; part of no time."""
-    name: Annotated[
-        Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")] | None,
-        _readers("Its name in reports, for one model in several settings.", commands=_NO_FLAG, unset="the model's"),
-    ] = None
-
-    @model_validator(mode="after")
-    def _what_is_sent_is_ours_to_set(self) -> Self:
-        fixed = sorted(_FIXED_FIELDS & {*self.params, *self.drop})
-        if fixed:
-            raise ValueError(f"{fixed[0]}: is what is asked, and cannot be changed")
-        return self
-
-
-class HelperConfig(BaseModel):
-    """A model that helps memories: ``embedded`` (embedder only) or the base URL of an OpenAI-compatible server."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    spec: Annotated[str, _models("The {role}, as --{role} names it.", commands=_NO_FLAG, flag="{role}")]
-    model: Annotated[str | None, _models("Model behind the {role}'s URL.", commands=None, flag="{role}-model")] = None
-
-
-class DeadlineConfig(BaseModel):
-    """Seconds that each kind of call to a backend may take."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    describe: _Seconds = 10.0
-    ingest: _Seconds = 600.0
-    search: _Seconds = 30.0
-    answer: _Seconds = 600.0
-    reset: _Seconds = 60.0
-    health: _Seconds = 60.0
-
-
-class BudgetConfig(BaseModel):
-    """What one call to a backend may spend on models: calls, and tokens read and written. None: as much as it likes."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    calls: Annotated[int, Field(ge=0)] | None = None
-    tokens: Annotated[int, Field(ge=0)] | None = None
 
 
 class RunConfig(BaseModel):
@@ -203,7 +62,7 @@ class RunConfig(BaseModel):
         Path,
         _questions(
             "Data set folder, as masim generate or memarena dataset import writes it.",
-            commands=_LATENCY,
+            commands=LATENCY,
             fixed=False,
             in_sweep=False,
         ),
@@ -216,7 +75,7 @@ class RunConfig(BaseModel):
             "Backends (the memories that are compared), separated by commas: a name, HOST:PORT, 'image:REFERENCE "
             "[ARGUMENT…]' or a backend.toml; NAME= before one sets its name in the run.",
             form=WORDS,
-            commands=_LATENCY,
+            commands=LATENCY,
             flag="backend",
             in_sweep=False,
             set_by_study="--backend and --phase2 name them",
@@ -229,7 +88,7 @@ class RunConfig(BaseModel):
             "Readers (the models that answer), separated by commas: extractive (no language model), embedded (a "
             "small one on this machine's CPU), or the URL of an OpenAI-compatible API.",
             form=WORDS,
-            commands=_LATENCY,
+            commands=LATENCY,
             flag="reader",
             in_sweep=False,
             models=ReaderConfig,
@@ -239,7 +98,7 @@ class RunConfig(BaseModel):
         HelperConfig | None,
         _models(
             "Embedding model for memories: embedded, or the URL of an OpenAI-compatible API.",
-            commands=_LATENCY,
+            commands=LATENCY,
             models=HelperConfig,
         ),
     ] = None
@@ -247,7 +106,7 @@ class RunConfig(BaseModel):
         HelperConfig | None,
         _models(
             "URL of the model that extracts facts while ingesting; default: {default}.",
-            commands=_LATENCY,
+            commands=LATENCY,
             models=HelperConfig,
             unset="the reader",
         ),
@@ -272,16 +131,16 @@ class RunConfig(BaseModel):
     ] = ("s1",)
     max_context_tokens: Annotated[
         int,
-        Field(ge=16, le=_MOST),
-        _readers(
-            "Tokens of context that a reader may see; default {default}.", commands=_STUDY | _CHECK, unit="tokens"
-        ),
+        Field(ge=16, le=MOST),
+        _readers("Tokens of context that a reader may see; default {default}.", commands=STUDY | CHECK, unit="tokens"),
     ] = 8192
     max_answer_tokens: Annotated[
-        int, Field(ge=1, le=_MOST), _readers("Tokens of an answer; default {default}.", commands=_STUDY, unit="tokens")
+        int,
+        Field(ge=1, le=MOST),
+        _readers("Tokens of an answer; default {default}.", commands=STUDY, unit="tokens"),
     ] = 400
     max_items: Annotated[
-        Annotated[int, Field(ge=1, le=_MOST)] | None,
+        Annotated[int, Field(ge=1, le=MOST)] | None,
         _backends("Items that Search may return; default: {default}.", unit="items", unset="the backend's choice"),
     ] = None
     prompt_style: Annotated[
@@ -295,7 +154,7 @@ class RunConfig(BaseModel):
     prompt_styles: Annotated[
         dict[str, _Style],
         _readers(
-            "Styles of single backends, where they differ from prompt_style.", commands=_NO_FLAG, flag="prompt-style"
+            "Styles of single backends, where they differ from prompt_style.", commands=NO_FLAG, flag="prompt-style"
         ),
     ] = Field(default_factory=dict)
     thinking: Annotated[
@@ -304,29 +163,30 @@ class RunConfig(BaseModel):
             "For readers that can think before they answer: default, on, off, or the tokens that they may spend "
             "on it, not counted with the answer's.",
             form=THINKING,
-            commands=_STUDY,
+            commands=STUDY,
             long_flag="reader-thinking",
         ),
     ] = "default"
     reasoning_tokens: Annotated[
         int,
-        Field(ge=0, le=_MOST),
+        Field(ge=0, le=MOST),
         _readers(
             "Tokens that a reader may spend on reasoning, on top of max_answer_tokens.",
-            commands=_NO_FLAG,
+            commands=NO_FLAG,
             flag="thinking",
             unit="tokens",
         ),
     ] = 0
     central_reading: Annotated[
-        bool, _readers("Let the harness ask the reader over Search's items, even where a backend has its own Answer.")
+        bool,
+        _readers("Let the harness ask the reader over Search's items, even where a backend has its own Answer."),
     ] = False
     options: Annotated[
         dict[str, dict[str, str]],
         _backends(
             "BACKEND.KEY=VALUE, an option of each search; repeatable.",
             form=entries("BACKEND.KEY=VALUE"),
-            commands=_STUDY,
+            commands=STUDY,
             flag="option",
             in_sweep=False,
         ),
@@ -389,7 +249,7 @@ class RunConfig(BaseModel):
         int | None,
         _questions(
             "Seed of the sample of --limit and of the order of questions; default: {default}.",
-            commands=_STUDY,
+            commands=STUDY,
             unset="drawn for each run",
         ),
     ] = None
@@ -405,7 +265,8 @@ class RunConfig(BaseModel):
         ),
     ] = ()
     evidence: Annotated[
-        bool, _backends("Send diagnostics the evidence of each question (default); no other backend ever gets it.")
+        bool,
+        _backends("Send diagnostics the evidence of each question (default); no other backend ever gets it."),
     ] = True
     access_markers: Annotated[
         tuple[str, ...],
@@ -425,7 +286,9 @@ class RunConfig(BaseModel):
         ),
     ] = "verify"
     backend_restarts: Annotated[
-        int, Field(ge=0), _backends("How often a backend that ended is started again; default {default}.", fixed=False)
+        int,
+        Field(ge=0),
+        _backends("How often a backend that ended is started again; default {default}.", fixed=False),
     ] = 10
     """In a cell."""
     isolation: Annotated[
@@ -452,9 +315,7 @@ class RunConfig(BaseModel):
     lost_retries: Annotated[
         int,
         Field(ge=0),
-        _backends(
-            "How often a question that was lost with the backend is asked again.", commands=_NO_FLAG, fixed=False
-        ),
+        _backends("How often a question that was lost with the backend is asked again.", commands=NO_FLAG, fixed=False),
     ] = 1
     deadlines_s: Annotated[
         DeadlineConfig,
@@ -480,7 +341,7 @@ class RunConfig(BaseModel):
         bool,
         _measured(
             "False: other work shares the machine, so that times mean nothing; answers and tokens count.",
-            commands=_NO_FLAG,
+            commands=NO_FLAG,
             in_sweep=False,
         ),
     ] = True
@@ -500,7 +361,7 @@ class RunConfig(BaseModel):
         Field(ge=0),
         _backends(
             "How often a question that failed for our own reasons is asked again before the next day.",
-            commands=_NO_FLAG,
+            commands=NO_FLAG,
             fixed=False,
         ),
     ] = 2
@@ -528,14 +389,14 @@ class RunConfig(BaseModel):
     gateway_port: Annotated[
         int,
         Field(ge=0, le=65535),
-        _models("Port of the gateway; 0 (default): the system chooses.", commands=_LATENCY, fixed=False),
+        _models("Port of the gateway; 0 (default): the system chooses.", commands=LATENCY, fixed=False),
     ] = 0
     warm_up: Annotated[
         int,
         Field(ge=0, le=100),
         _measured(
             "Requests to each reader before anything is timed, of every prompt length; default {default}.",
-            commands=_STUDY,
+            commands=STUDY,
             unit="requests",
             fixed=False,
         ),
@@ -548,7 +409,7 @@ class RunConfig(BaseModel):
             "Meters of power and memory, separated by commas: auto (default: nvml, hwmon and procfs where they "
             "are), none, nvml[:GPU], hwmon, procfs, replay:FILE.",
             form=WORDS,
-            commands=_LATENCY,
+            commands=LATENCY,
             flag="meter",
             fixed=False,
         ),
@@ -556,7 +417,7 @@ class RunConfig(BaseModel):
     system_rail: Annotated[
         str | None,
         _measured(
-            "Power channel of the whole machine, as hwmon names it.", commands=_STUDY, unset="sys_power", fixed=False
+            "Power channel of the whole machine, as hwmon names it.", commands=STUDY, unset="sys_power", fixed=False
         ),
     ] = None
     idle_s: Annotated[
@@ -565,7 +426,7 @@ class RunConfig(BaseModel):
         _measured(
             "Seconds of rest before the first question and after the last; default {default}. Energy above idle "
             "needs 120.",
-            commands=_STUDY,
+            commands=STUDY,
             unit="s",
             fixed=False,
         ),
@@ -575,7 +436,7 @@ class RunConfig(BaseModel):
         _measured(
             "Days of history after which Search is timed.",
             form=DAY_NUMBERS,
-            commands=_GROWTH,
+            commands=GROWTH,
             flag="days",
             unit="days",
             set_by_study=_OF_GROWTH,
@@ -584,7 +445,7 @@ class RunConfig(BaseModel):
     searches: Annotated[
         int,
         Field(ge=1, le=10_000),
-        _measured("Searches after each of those days.", commands=_GROWTH, unit="searches", set_by_study=_OF_GROWTH),
+        _measured("Searches after each of those days.", commands=GROWTH, unit="searches", set_by_study=_OF_GROWTH),
     ] = 64
     """Over the ego's questions in turn."""
     deletions: Annotated[
@@ -602,7 +463,7 @@ class RunConfig(BaseModel):
         _measured(
             "Calls to a backend and a reader that do nothing, which show what the harness itself takes (the "
             "floor); default {default}, 0: none.",
-            commands=_STUDY,
+            commands=STUDY,
             unit="calls",
             fixed=False,
         ),
@@ -643,34 +504,3 @@ class RunConfig(BaseModel):
 
 SETTINGS = tuple(settings_of(RunConfig))
 """All settings of a run, and those of its models."""
-_BY_PATH = {(each.role, each.name): each for each in SETTINGS}
-
-
-def parse_config(content: object, where: str | None) -> RunConfig:
-    """A configuration from plain values, out of a file (``where``) or from flags alone (None).
-
-    Raises:
-        RunError: the first field at fault, by ``where`` and its name or by its flag.
-    """
-    try:
-        return RunConfig.model_validate(content)
-    except ValidationError as error:
-        first = error.errors()[0]
-        reason = reason_of(first)
-        if not first["loc"]:  # of several fields together: the reason names them, and what was given is all of them
-            raise RunError(f"{where}: {reason}" if where else reason) from error
-        if where is None:
-            name = _flag_of([part for part in first["loc"] if isinstance(part, str)])
-        else:
-            name = f"{where}: {'.'.join(map(str, first['loc']))}"
-        # Settings may hold a secret: what was given is not repeated.
-        hidden = first["type"] in {"missing", "too_short"} or first["loc"][:1] == ("settings",)
-        given = "" if hidden else f", got {str(first['input'])[:80]!r}"
-        raise RunError(f"{name}: {reason}{given}") from error
-
-
-def _flag_of(path: list[str]) -> str:
-    """The flag that sets a field, and what of it is at fault: ``--reader-window``, ``--deadline search``."""
-    known = _BY_PATH.get((path[0], path[1])) if len(path) > 1 else None
-    flag, inside = (known.flag, path[2:]) if known else (_BY_PATH["", path[0]].flag, path[1:])
-    return " ".join((f"--{flag}", *inside))

@@ -27,7 +27,8 @@ from memarena.execution.backends.manifests import (
 )
 from memarena.execution.backends.session import BackendSession, check_description, described
 from memarena.execution.errors import RunError
-from memarena.execution.planning.config import SETTINGS, RunConfig, parse_config
+from memarena.execution.planning.config import SETTINGS, RunConfig
+from memarena.execution.planning.parsing import parse_config
 from memarena.execution.planning.plan import RunPlan
 from memarena.execution.planning.progress import RunProgress, read_progress
 from memarena.execution.planning.request import RunRequest

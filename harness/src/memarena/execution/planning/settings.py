@@ -69,6 +69,15 @@ class Setting:
     """Why the file of ``memarena latency run`` may not set it; empty: it may."""
 
 
+STUDY: frozenset[Command] = frozenset({"run", "latency run"})
+LATENCY: frozenset[Command] = STUDY | {"latency growth"}
+GROWTH: frozenset[Command] = frozenset({"latency growth"})
+CHECK: frozenset[Command] = frozenset({"run", "reader check"})
+NO_FLAG: frozenset[Command] = frozenset()
+MOST = 2**32 - 1
+"""Largest number that the contract's fields hold (uint32)."""
+
+
 @dataclass(frozen=True)
 class SettingField:
     """A setting with its field, which belongs to the run or to one of its models."""

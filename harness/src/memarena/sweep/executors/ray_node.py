@@ -19,7 +19,7 @@ from typing import Any
 
 from memarena.execution.models.model_pool import start_configured
 from memarena.execution.models.shared_readers import ReaderHost
-from memarena.execution.planning.config import ReaderConfig
+from memarena.execution.planning.model_config import ReaderConfig
 from memarena.meters.machine import cpu_name
 from memarena.sweep.cells import World
 from memarena.sweep.executors.ray_connection import MONITOR
