@@ -1,8 +1,8 @@
 """How large a data set is: the paper's data-set summary (table "dataset-summary"), in words and bytes.
 
 Sizes are those of the turns' texts. Words are what white space separates; a token is four bytes of UTF-8, as in
-budgets, since those of readers depend on their tokenizers. "Ego" figures count each session once for every person in it,
-as each of them lives through it.
+budgets, since those of readers depend on their tokenizers. "Ego" figures count each session once for every person in
+it, as each of them lives through it.
 """
 
 from __future__ import annotations
