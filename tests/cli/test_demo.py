@@ -79,7 +79,7 @@ def test_what_is_not_installed_is_left_out_of_the_screen_which_says_how_to_get_i
     assert "left out  LLM, not installed: pip install other\n" in text
     assert "made just now" not in text
     assert "reader " not in text.partition("Which memory")[2].partition("Words")[0]
-    assert "TTFT, tok/s" not in text and "seldom gives" not in text
+    assert "TTFT, LLM" not in text and "seldom gives" not in text
 
 
 def test_the_demonstration_runs_what_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -101,8 +101,9 @@ def test_the_extractive_reader_is_marked_as_none_and_has_no_ttft() -> None:
 def test_columns_that_are_na_everywhere_are_left_out_and_named() -> None:
     grid = part(document_of(scores_of(3)), "Main grid")
     assert grid.table is not None
-    assert [c.title for c in grid.table.columns] == ["backend", "reader", "Rec", "all", "calls"]
-    assert "left out, n/a in every row: Rea, Trust, Avg, Avg*, Δ Vanilla, S+TTFT, search, tokens" in grid.notes
+    assert [c.title for c in grid.table.columns] == ["backend", "reader", "answerable", "Rec", "all", "calls"]
+    left_out = "Rea, Trust, Avg, Avg w/o D6, Avg*, Δ Vanilla, S+TTFT, search, tokens"
+    assert f"left out, n/a in every row: {left_out}" in grid.notes
 
 
 def test_a_column_with_one_figure_stays() -> None:

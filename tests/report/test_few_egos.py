@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from memarena.log.records import AnyRecord
 from memarena.report.charts.bars import average_intervals
-from memarena.report.figures import few_egos
+from memarena.report.figures import average_to_rank_by, few_egos
 from memarena.report.layout import Section
 from memarena.report.report_input import ReportInput
 from memarena.report.rows import ReportRow, rows_of
@@ -78,8 +78,9 @@ def test_figures_of_several_rows_share_a_name_and_the_range_of_their_egos() -> N
 def test_a_chart_names_the_rows_whose_average_rests_on_too_few_egos() -> None:
     rows = []
     for row, clusters in zip(rows_of([ReportInput(scored(9).scores)]), (5, 9), strict=True):
-        metrics = {**row.scores.metrics, "Avg": row.scores.metrics["D2"]}
-        scores = row.scores.model_copy(update={"metrics": metrics, "intervals": {"Avg": made(clusters)}})
+        average = average_to_rank_by([row.scores])
+        metrics = {**row.scores.metrics, average: row.scores.metrics["D2"]}
+        scores = row.scores.model_copy(update={"metrics": metrics, "intervals": {average: made(clusters)}})
         rows.append(replace(row, scores=scores))
     figure = average_intervals(rows)
     assert figure is not None

@@ -77,7 +77,7 @@ def test_near_duplicates_are_asked_after_in_every_class(world: Path) -> None:
 
 
 def test_any_statement_of_each_fact_suffices_and_every_fact_is_needed(world: Path) -> None:
-    """Groups of sufficient turns against the world's own list of statements; questions that ask for nothing have none."""
+    """Groups of sufficient turns against the world's own list of statements; those that ask for nothing have none."""
     values: dict[str, set[tuple[str, str]]] = defaultdict(set)
     for fact in stated(world):
         values[fact["turn_id"]].add((fact["fact_id"], json.dumps(fact["value"], sort_keys=True)))

@@ -29,11 +29,13 @@ class ProjectedItem:
     """Of the text as UTF-8."""
     held: HeldText | None = None
     """What its text bears out; None where that was not measured."""
+    turn_ids: tuple[str, ...] = ()
+    """As the backend names them."""
 
     @classmethod
     def of(cls, item: RetrievedItem) -> ProjectedItem:
         """From the item as the log's record holds it."""
-        return cls(item.text, item.session_ids, len(item.text.encode()), item.held)
+        return cls(item.text, item.session_ids, len(item.text.encode()), item.held, item.turn_ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +116,7 @@ class ProjectedCall:
 _CALL = TypeAdapter(ProjectedCall)
 """Reads a call's body without building its texts."""
 _ITEMS = TypeAdapter(tuple[RetrievedItem, ...])
-_SESSIONS = TypeAdapter(tuple[str, ...])
+_IDS = TypeAdapter(tuple[str, ...])
 
 WantsRaw = Callable[[str], bool]
 """Whether the raw output of a question (by instance id) is needed."""
@@ -176,9 +178,9 @@ class _ProjectionReader:
         if known is None:
             stored = object_of(self._log.texts.get(number))
             text = str(stored["text"])
-            sessions = _SESSIONS.validate_python(stored["session_ids"])
+            sessions, turns = (_IDS.validate_python(stored[key]) for key in ("session_ids", "turn_ids"))
             held = None if stored.get("held") is None else HeldText.model_validate(stored["held"])
-            known = ProjectedItem(text, sessions, len(text.encode()), held)
+            known = ProjectedItem(text, sessions, len(text.encode()), held, turns)
             self._items[number] = known
         return known
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from memarena.report.brief_rows import FEWEST_QUESTIONS, BriefRow, brief_rows
-from memarena.report.figures import NA, milliseconds, number, percent, score
+from memarena.report.figures import NA, milliseconds, number, percent, score, score_with_interval
 from memarena.report.findings import findings, texts, unproven
 from memarena.report.layout import Cell, Column, Document, Fact, Section, counted, section
 from memarena.report.report_input import ReportInput
@@ -17,6 +17,7 @@ MOST_LINES = 50
 """Lines of a summary on a terminal."""
 _WORDS = {
     "ego": "a person whose device is simulated: the memory holds what this person could know",
+    "answerable": "percent of questions whose prompt holds turns that suffice for the gold, whatever the reader does",
     "recall@10": "percent of the evidence (sessions that hold the answer) among the first 10 items of Search",
     "right": "percent right of the questions that score (not X1, controls, owner's own D6); 95% interval over egos",
     "privacy": "percent of facts withheld from askers who may not know them; utility: disclosed to those who may",
@@ -73,7 +74,7 @@ def brief_document(
 
 def words_section() -> Section:
     """The terms of the summary and what they mean."""
-    return Section("Words", tuple(Fact(name, meaning, 9) for name, meaning in _WORDS.items()))
+    return Section("Words", tuple(Fact(name, meaning, 10) for name, meaning in _WORDS.items()))
 
 
 def brief_candidates(runs: Sequence[ReportInput]) -> Iterator[Document]:
@@ -104,7 +105,8 @@ def brief_table(
 ) -> Section:  # fmt: skip
     """The table of the summary, in the order of ``rows``; columns without any figure are left out.
 
-    ``cut`` rows were left out; with ``one``, runs and readers are not told apart; shares of fewer than ``least``
+    ``cut`` rows were left out; with ``one``, runs and readers are not told apart, and recall and tokens per second are
+    left to the report; shares of fewer than ``least``
     questions are left out; ``reader_mark``: whether a note says what † means.
     """
     readers = not one and (len({row.reader for row in rows}) > 1 or not any(row.llm for row in rows))
@@ -115,13 +117,14 @@ def brief_table(
         Column("memory", align="left"),
         *([Column("reader", align="left")] if readers else []),
         Column("asked"),
-        Column("recall@10"),
+        Column("answerable [95%]"),
         Column("right [95%]"),
+        *([] if one else [Column("recall@10")]),
         Column("privacy"),
         Column("utility"),
         Column("Search"),
         Column("TTFT"),
-        Column("tok/s"),
+        *([] if one else [Column("tok/s")]),
         *([Column("LLM")] if sampled else []),
         Column("ingest"),
         Column("MB"),
@@ -132,13 +135,14 @@ def brief_table(
             Cell(row.name),
             *([Cell(row.reader)] if readers else []),
             Cell(f"{row.scores.counts.asked:,}"),
-            _if_enough(percent(row.recall), row.evidence_questions, least),
+            _if_enough(score_with_interval(row.answerable, row.answerable_interval), row.answerable_questions, least),
             _right(row, least),
+            *([] if one else [_if_enough(percent(row.recall), row.evidence_questions, least)]),
             _if_enough(score(row.scores.metrics.get("P")), row.deny, least),
             _if_enough(score(row.scores.metrics.get("U")), row.allow, least),
             milliseconds(row.search_ms),
             milliseconds(row.ttft_ms),
-            number(row.tokens_per_s),
+            *([] if one else [number(row.tokens_per_s)]),
             *([_of(row)] if sampled else []),
             number(row.ingest_s_per_day, 2),
             number(row.memory_mb, 0),
@@ -209,12 +213,7 @@ def _right(row: BriefRow, least: int) -> Cell:
         return NA
     if counts.asked < least and counts.asked:
         return SMALL
-    cell, made = score(row.right, so_far=counts.missing > 0), row.interval
-    if made is None or cell is NA:
-        return cell
-    doubt = " (few egos)" if made.few_clusters else ""
-    ends = f" [{100 * made.low:.0f}–{100 * made.high:.0f}]{doubt}"
-    return Cell(cell.text + ends, spread=cell.spread and cell.spread + ends)
+    return score_with_interval(row.right, row.interval, so_far=counts.missing > 0)
 
 
 def _of(row: BriefRow) -> Cell:

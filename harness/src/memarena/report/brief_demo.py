@@ -14,13 +14,13 @@ from memarena.report.report_input import ReportInput
 
 LLM_TOKENS = 192
 """Context tokens of the language model's prompts: reading them is what takes its time on a CPU."""
-_LLM_WORD = "TTFT, tok/s"
+_LLM_WORD = "TTFT, LLM"
 _WORDS = {
+    "answerable": "percent of questions whose prompt holds turns that suffice, whatever the reader",
     "asked, right": "questions; percent right of those that score, [95% interval] over people (egos)",
-    "recall@10": "percent of the evidence among the first 10 items of Search",
     "privacy": "percent of facts withheld from who may not know; utility: told to who may",
     "Search": "p50, ms above the floor (the same call to a memory that does nothing)",
-    _LLM_WORD: "of the LLM: p50 ms to its first token, tokens per second; LLM: its right answers",
+    _LLM_WORD: "p50 ms of the LLM to its first token; its right answers",
     "ingest, MB": "seconds for a day of one person; peak memory of the backend",
 }
 

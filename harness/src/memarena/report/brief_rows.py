@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from memarena_dataset.model import Family
+
 from memarena.report.rows import ReportRow, backend_name, reader_name
-from memarena.scoring.results import RowScores, Score
+from memarena.scoring.results import ANSWERABLE, RowScores, Score
 from memarena.scoring.uncertainty_records import Interval
 
 FEWEST_QUESTIONS = 5
@@ -45,6 +47,21 @@ class BriefRow:
         return self.scores.metrics["all"]
 
     @property
+    def answerable(self) -> Score | None:
+        """Share of the questions whose prompt holds turns that suffice."""
+        return self.scores.metrics.get(ANSWERABLE)
+
+    @property
+    def answerable_interval(self) -> Interval | None:
+        """95% interval of ``answerable``."""
+        return self.scores.intervals.get(ANSWERABLE)
+
+    @property
+    def answerable_questions(self) -> int:
+        """Questions behind ``answerable``; the extension's, in no figure, are not."""
+        return sum(part.questions for part in self.scores.answerable if part.family != Family.WITNESS)
+
+    @property
     def nothing_measured(self) -> bool:
         """Whether the backend failed every question that was asked."""
         counts = self.scores.counts
@@ -57,7 +74,7 @@ class BriefRow:
 
 
 def brief_rows(rows: Sequence[ReportRow], floors_ms: Sequence[float | None]) -> list[BriefRow]:
-    """Rows of comparable runs, ranked by right answers within each run and reader.
+    """Rows of comparable runs, ranked by *answerable*, then by right answers, within each run and reader.
 
     Args:
         rows: rows of a report.
@@ -65,7 +82,12 @@ def brief_rows(rows: Sequence[ReportRow], floors_ms: Sequence[float | None]) -> 
     """
     made = [_brief_row(rows, row, floors_ms[row.run - 1]) for row in rows]
     groups = list(dict.fromkeys(_field(row) for row in made))
-    return sorted(made, key=lambda row: (groups.index(_field(row)), -(row.right.value or 0.0)))
+    return sorted(made, key=lambda row: (groups.index(_field(row)), *_rank(row)))
+
+
+def _rank(row: BriefRow) -> tuple[float, float]:
+    known = row.answerable.value if row.answerable else None
+    return -1.0 if known is None else -known, -(row.right.value or 0.0)
 
 
 def _field(row: BriefRow) -> tuple[int, str, bool]:

@@ -32,7 +32,7 @@ from memarena.report.tables.kept import kept_table
 from memarena.report.tables.latency import latency_table, stopwatch_table
 from memarena.report.tables.non_answers import non_answer_table
 from memarena.report.tables.permission import behaviour_table, permission_table
-from memarena.report.tables.retrieval import error_table, recall_by_family, retrieval_table
+from memarena.report.tables.retrieval import answerable_by_family, error_table, recall_by_family, retrieval_table
 from memarena.report.tables.source_categories import source_table
 from memarena.report.tables.uncertainty import bucket_table, dimension_interval_table, interval_table, variance_table
 from memarena.scoring.results import RunScores
@@ -114,6 +114,7 @@ _TABLES: tuple[tuple[ChapterName, str, Callable[[Sequence[ReportRow]], Section |
     ("permission", "reasons-facts-were-withheld", bucket_table),
     ("retrieval", "failed-questions", failure_table),
     ("", "answers-that-say-nothing", non_answer_table),
+    ("retrieval", "answerable-by-family", answerable_by_family),
     ("retrieval", "retrieval", retrieval_table),
     ("retrieval", "where-wrong-answers-went-wrong", error_table),
     ("retrieval", "evidence-recall-at-10-by-family", recall_by_family),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from memarena.report.layout import Cell
-from memarena.scoring.results import RowScores, Score
+from memarena.scoring.results import AVG_WITHOUT_D6, RowScores, Score
 from memarena.scoring.uncertainty_records import Interval
 
 NA = Cell("n/a", faint=True, absent=True)
@@ -29,6 +29,16 @@ def score(figure: Score | None, *, so_far: bool = False, strong: bool = False) -
         return Cell(f"{mark}{low}" if low == high else f"{mark}{low}…{high}")
     spread = "" if figure.sd is None else f" ±{100 * figure.sd:.1f}"
     return Cell(f"{mark}{100 * figure.value:.1f}{spread}", strong=strong, spread=spread)
+
+
+def score_with_interval(figure: Score | None, made: Interval | None, *, so_far: bool = False) -> Cell:
+    """A figure in percent with its 95% interval in whole percent, where there is one."""
+    cell = score(figure, so_far=so_far)
+    if made is None or cell is NA:
+        return cell
+    doubt = " (few egos)" if made.few_clusters else ""
+    ends = f" [{100 * made.low:.0f}–{100 * made.high:.0f}]{doubt}"
+    return Cell(cell.text + ends, spread=cell.spread and cell.spread + ends)
 
 
 def few_egos(found: Iterable[tuple[str, Interval | None]]) -> str:
@@ -79,6 +89,23 @@ def at_least(value: float | None, unknown: int, digits: int = 0) -> Cell:
     if not unknown or value is None:
         return whole(int(value)) if value is not None and not digits else number(value, digits)
     return Cell(f"≥ {value:,.{digits}f}") if value else NA
+
+
+def average_to_rank_by(rows: Sequence[RowScores]) -> str:
+    """The average that orders rows of a table: Avg only if D6 tells something of every one that competes."""
+    competing = [row for row in rows if not row.diagnostic] or rows
+    return "Avg" if all(row.rank_by == "Avg" for row in competing) else AVG_WITHOUT_D6
+
+
+def why_without_d6(rows: Sequence[RowScores]) -> list[str]:
+    """One line on why rows are ranked without D6; none where they are not, or no D6 item was asked."""
+    names = [row.label for row in rows if not row.diagnostic and row.permission and row.rank_by == AVG_WITHOUT_D6]
+    if not names:
+        return []
+    return [
+        f"rank by {AVG_WITHOUT_D6}: the 95% interval of J holds 0 for {', '.join(names)}, so D6, and Avg with it, may "
+        "be chance there"
+    ]
 
 
 def is_headline(row: RowScores) -> bool:

@@ -13,7 +13,7 @@ from scipy.special import stdtr, stdtrit
 from memarena.log.records import Outcome
 from memarena.scoring import formulas
 from memarena.scoring.errors import ScoringError
-from memarena.scoring.results import CellScores, QuestionScore, RowScores, RunScores
+from memarena.scoring.results import ANSWERABLE, CellScores, QuestionScore, RowScores, RunScores
 from memarena.scoring.run import ScoredRun
 from memarena.scoring.tally import GROUPS_OF, Array, Tally, drawn, figures_of, tally
 from memarena.scoring.uncertainty.bootstrap import Draws, clusters_of, draw_egos, interval, p_value, smallest_difference
@@ -220,20 +220,26 @@ def _value(array: Array) -> float | None:
 
 
 def _apart(left: Cells, right: Cells, groups: Sequence[str]) -> tuple[int, int, int]:
-    """Questions of some groups right more often on the left, on the right, and how many there are."""
+    """Questions of some groups that count more often on the left, on the right, and how many there are."""
     only_a = only_b = asked = 0
     for position, question in enumerate(left[0]):
         if not _belongs(question, groups):
             continue
         asked += 1
-        ours = fmean([c[position].correct for c in left])
-        theirs = fmean([c[position].correct for c in right])
+        ours, theirs = (fmean([_counts(c[position], groups) for c in cells]) for cells in (left, right))
         only_a += ours > theirs
         only_b += theirs > ours
     return only_a, only_b, asked
 
 
+def _counts(question: QuestionScore, groups: Sequence[str]) -> bool:
+    """Whether a question counts as right in the figure of some groups."""
+    return question.suffices is True if groups[0].startswith(ANSWERABLE) else question.correct
+
+
 def _belongs(question: QuestionScore, groups: Sequence[str]) -> bool:
+    if groups[0].startswith(ANSWERABLE):
+        return question.retrievable and not question.apart and f"{ANSWERABLE} {question.dimension}" in groups
     if question.dimension == "X1":
         return "X1" in groups
     if question.dimension == "D6":

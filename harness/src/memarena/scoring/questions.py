@@ -95,6 +95,7 @@ def question_base(question: Question) -> QuestionScore:
         difficulty=instance.difficulty,
         context_tier=instance.context_tier,
         interference=_interference(question),
+        retrievable=instance.gold.answerable and bool(instance.evidence_session_ids or instance.evidence_turn_ids),
     )
 
 
@@ -210,7 +211,7 @@ def _retrieved(question: Question, latest: Attempt) -> Retrieved | None:
     has_evidence = bool(question.instance.evidence_session_ids)
     if not has_evidence or latest.record.search is None or latest.record.status != "backend_failed":
         return None
-    return retrieved_evidence(question, (), (), None).retrieved
+    return retrieved_evidence(question, (), (), None, {}).retrieved
 
 
 def _stage(

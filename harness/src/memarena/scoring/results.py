@@ -44,9 +44,18 @@ MANY_UNSUPPORTED = 0.05
 
 PAPER_METRICS = ("D1", "D2", "D3", "D4", "D5", "D6", "Rec", "Rea", "Trust", "Avg")
 """As the paper: D6 as F1_PU, Recall over D1 and D2, Reasoning over D3 and D4, Trust of D5 and D6, Avg of the six."""
-OWN_METRICS = ("D5*", "Avg*", "P", "U", "J", "J|known", "F1_PU paper", "self", "control", "X1", "all")
-"""Beside them: D5* and Avg* (halves of D5 as harmonic mean), D6 apart, the owner's own D6 items, extensions, and the
-share right of all that score (without X1, controls and the owner's own D6 items)."""
+ANSWERABLE = "answerable"
+"""The first figure of a memory: share of the questions whose prompt holds turns that suffice for the gold, whatever the
+reader makes of them. Without questions that ask for nothing (the abstain half of D5, facts of D6 to be withheld)."""
+AVG_WITHOUT_D6: Literal["Avg w/o D6"] = "Avg w/o D6"
+"""Mean of D1 to D5: the average to rank by while D6 cannot tell a memory from one that ignores who asks."""
+OWN_METRICS = (
+    ANSWERABLE, *(f"{ANSWERABLE} {d}" for d in PAPER_METRICS[:6]), AVG_WITHOUT_D6,
+    "D5*", "Avg*", "P", "U", "J", "J|known", "F1_PU paper", "self", "control", "X1", "all",
+)  # fmt: skip
+"""Next to them: answerable, over all and by dimension; Avg without D6; D5* and Avg* (halves of D5 as harmonic mean), D6
+apart, the owner's own D6 items, extensions, and the share right of all that score (without X1, controls and the owner's
+own D6 items)."""
 CORRECTED_METRICS = ("D1c", "D2c", "D3c", "D4c", "D5c", "D6c")
 """Chance-corrected: (s - c) / (1 - c) with c the best baseline."""
 
@@ -84,6 +93,9 @@ class Retrieved(Record):
     """Sessions that the items name."""
     unsupported_claims: int = 0
     """Of these, those that neither the text nor the bound of an item that rewrites bears out."""
+    suffices: bool | None = None
+    """Whether the prompt holds turns that suffice for the gold; None where that is not known, or nothing has to be
+    retrieved."""
 
 
 class Spans(Record):
@@ -132,6 +144,8 @@ class QuestionScore(Record):
     context_tier: str | None = None
     interference: int | None = None
     """Facts in the data set that interfere with the one asked for; None where it does not say."""
+    retrievable: bool = False
+    """Whether its gold has an answer, and evidence: not of questions to abstain from, nor of facts to withhold."""
     retrieved: Retrieved | None = None
     stage: Stage | None = None
     """Where a wrong answer to an answerable question went wrong, where the items' ids tell."""
@@ -149,6 +163,13 @@ class QuestionScore(Record):
     def correct(self) -> bool:
         """Whether it counts as right."""
         return self.outcome is Outcome.CORRECT
+
+    @property
+    def suffices(self) -> bool | None:
+        """Whether the prompt holds turns that suffice for the gold; a failed backend gave none. None: unknown."""
+        if self.outcome is Outcome.BACKEND_FAILED:
+            return False
+        return None if self.retrieved is None else self.retrieved.suffices
 
     @property
     def unmeasured(self) -> bool:
@@ -293,6 +314,17 @@ class Permission(Record):
     """Share of ``no_access`` among the DENY items whose fact was withheld."""
     labels_by: Literal["rules", "judge", "both"] = "rules"
     """Whether behaviour labels are deterministic, a judge's, or some each."""
+
+
+class AnswerableFamily(Record):
+    """*Answerable* over one family of questions, seeds pooled."""
+
+    family: str
+    questions: int
+    score: Score
+    """A range where some say nothing about the memory; n/a where a memory does not say where its items come from."""
+    interval: Interval | None = None
+    """Over draws of egos; None for a range, n/a, and of a single ego."""
 
 
 class Retrieval(Record):
@@ -511,6 +543,8 @@ class RowScores(Record):
     judge_error: JudgeError | None = None
     """None where the rules decided no gold in text."""
     permission: Permission | None
+    answerable: tuple[AnswerableFamily, ...] = ()
+    """By family; empty where no question has evidence."""
     retrieval: Retrieval | None
     errors: Errors | None
     latency: Latency | None
@@ -530,6 +564,16 @@ class RowScores(Record):
     """Of ``metrics``, the same draw of egos for every seed."""
     variances: tuple[Variance, ...] = ()
     """Kinds of spread by figure."""
+
+    @property
+    def rank_by(self) -> Literal["Avg", "Avg w/o D6"]:
+        """The average to rank this memory by: without D6 while the interval of J holds 0, or there is none.
+
+        F1_PU then says nothing of the memory: disclosing blindly with probability ½ has J = 0 and F1_PU = 50%.
+        """
+        d6 = self.permission
+        open_j = d6 is None or d6.j_low is None or d6.j_high is None or d6.j_low <= 0 <= d6.j_high
+        return AVG_WITHOUT_D6 if open_j else "Avg"
 
     @property
     def without_reader(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -12,7 +12,7 @@ from memarena_dataset.gold import ClozeGold
 from memarena.log.projection import ProjectedItem
 from memarena.log.records import Question
 from memarena.scoring.results import Retrieved
-from memarena.scoring.sources import ItemSources, item_sources
+from memarena.scoring.sources import ItemSources, item_sources, suffices
 
 K = 10
 """Recall of evidence counts the first ten items."""
@@ -34,7 +34,11 @@ class RetrievedEvidence:
 
 
 def retrieved_evidence(
-    question: Question, found: Sequence[ProjectedItem], read: Sequence[ProjectedItem], shown: tuple[int, ...] | None
+    question: Question,
+    found: Sequence[ProjectedItem],
+    read: Sequence[ProjectedItem],
+    shown: tuple[int, ...] | None,
+    session_of: Mapping[str, str],
 ) -> RetrievedEvidence:
     """Compare what Search found, and the items that the answer was read from, with the evidence.
 
@@ -42,7 +46,8 @@ def retrieved_evidence(
         question: with its evidence and gold.
         found: items of Search.
         read: items that the answer was read from: those of Search, or of the backend's own search.
-        shown: positions in ``read`` of the items in the prompt; None where that is not known.
+        shown: positions in ``read`` of the items in the prompt; None where that is not known, and all count.
+        session_of: session of each evidence turn.
     """
     gold = question.instance.gold
     evidence = set(question.instance.evidence_session_ids)
@@ -50,6 +55,7 @@ def retrieved_evidence(
     read_sources = sources if read is found else [_sources(item) for item in read]
     ranks = [rank for rank, source in enumerate(sources, 1) if evidence & source.counted]
     kept = None if shown is None else [i for i in shown if i < len(read)]
+    in_prompt = read if kept is None else [read[i] for i in kept]
     retrieved = Retrieved(
         items=len(found),
         items_with_ids=sum(bool(source.counted) for source in sources),
@@ -67,6 +73,7 @@ def retrieved_evidence(
         rewritten_items=sum(source.rewritten for source in sources),
         claims=sum(source.claims for source in sources),
         unsupported_claims=sum(source.unsupported for source in sources),
+        suffices=suffices(question.instance, [(item, _sources(item)) for item in in_prompt], session_of),
     )
     return RetrievedEvidence(retrieved, grep_choice(gold, found) if isinstance(gold, ClozeGold) else None)
 

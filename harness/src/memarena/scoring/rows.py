@@ -9,6 +9,7 @@ from typing import Literal
 
 from memarena.judging.judgments import Judgments
 from memarena.log.records import OWN_MODEL, Cell, IsolationGrade, Outcome
+from memarena.scoring.answerable import answerable_families
 from memarena.scoring.baselines import chance_by_dimension, grep_share
 from memarena.scoring.breakdowns import slices
 from memarena.scoring.deletion import deletion
@@ -139,6 +140,7 @@ def score_row(material: RowInputs, cells: Sequence[Cell]) -> RowScores:
         source=source_scores(material.categories, questions, facts, material.judgments, material.draws),
         judge_error=text_judge_error(questions, material.draws) if material.judgments.is_rules else None,
         permission=permission(questions, metrics, len(headline), found.get("J")),
+        answerable=answerable_families(questions, material.draws),
         retrieval=found_evidence,
         errors=errors(questions),
         latency=latency(questions, floor(facts)),
@@ -172,6 +174,7 @@ def _without_figures(row: RowScores) -> RowScores:
         "metrics": none,
         "cells": cells,
         "slices": (),
+        "answerable": (),
         "intervals": {},
         "variances": (),
         **dict.fromkeys(("greedy", "source", "judge_error", "permission", "errors"), None),

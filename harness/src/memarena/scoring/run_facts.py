@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from memarena_dataset.gold import PermissionGold
 
@@ -148,6 +148,8 @@ class RunFactsBuilder:
         self._name = name
         self._facts: RunFacts | None = None
         self._evidence_by_search: dict[tuple[str, str, tuple[int, ...] | None], RetrievedEvidence] = {}
+        self._session_of: dict[str, str] = {}
+        """Of each evidence turn."""
 
     def facts(self) -> RunFacts:
         """What was taken. Raises ScoringError if it was no run."""
@@ -176,6 +178,8 @@ class RunFactsBuilder:
         elif record.kind == "gateway_call":
             _take_call(facts, ProjectedCall.of(record))
         else:
+            if record.kind == "evidence":
+                self._session_of.update((turn.turn_id, record.session.session_id) for turn in record.session.turns)
             _take(facts, record)
 
     def _asked(self, facts: RunFacts, asked: ProjectedAttempt) -> None:
@@ -195,12 +199,16 @@ class RunFactsBuilder:
         if record.answer is not None:
             shown = record.answer.shown_items
             read = asked.read if asked.read.items and not record.answer.searched_items else asked.found
-        if asked.found.key is None or read is not asked.found:
-            return retrieved_evidence(question, asked.found.items, read.items, shown)
-        key = (record.instance_id, asked.found.key, shown)
-        if key not in self._evidence_by_search:
-            self._evidence_by_search[key] = retrieved_evidence(question, asked.found.items, read.items, shown)
-        return self._evidence_by_search[key]
+        key = (record.instance_id, asked.found.key or "", shown)
+        cached = asked.found.key is not None and read is asked.found
+        evidence = self._evidence_by_search.get(key) if cached else None
+        if evidence is None:
+            evidence = retrieved_evidence(question, asked.found.items, read.items, shown, self._session_of)
+            if cached:
+                self._evidence_by_search[key] = evidence
+        if record.answer is None:  # what the prompt held is not known
+            return replace(evidence, retrieved=evidence.retrieved.model_copy(update={"suffices": None}))
+        return evidence
 
 
 def _take(facts: RunFacts, record: AnyRecord) -> None:

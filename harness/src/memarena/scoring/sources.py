@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+from memarena_dataset.model import Instance
 
 from memarena.log.projection import ProjectedItem
 
@@ -48,3 +51,39 @@ def item_sources(item: ProjectedItem) -> ItemSources:
         allowed = min(MOST_CLAIMED, -(-len(item.text.split()) // _WORDS_A_CLAIM))
         counted += [session for session in claims if session not in held][:allowed]
     return ItemSources(frozenset(counted), len(claims), len(claims) - len(counted), rewritten)
+
+
+def suffices(
+    instance: Instance, prompt: Sequence[tuple[ProjectedItem, ItemSources]], session_of: Mapping[str, str]
+) -> bool | None:
+    """Whether the items of a prompt hold turns that suffice for the gold.
+
+    Any turn of each of the instance's groups will do (:attr:`Instance.needed_turns`); where the data set names no
+    turns, every evidence session is needed. What an item holds is read off its text; an item that rewrites, or that
+    was not audited, counts for the turns that it names, and for the sessions that it counts for where it names no turn.
+
+    Returns:
+        None where nothing has to be retrieved, and where items say nothing about where they come from.
+    """
+    groups: tuple[tuple[str, ...], ...] = instance.needed_turns
+    if not instance.gold.answerable or not (groups or instance.evidence_session_ids):
+        return None
+    if any(item.held is None and not item.session_ids for item, _ in prompt):
+        return None
+    if not groups:
+        counted = {session for _, source in prompt for session in source.counted}
+        return counted.issuperset(instance.evidence_session_ids)
+    needed = frozenset(turn_id for group in groups for turn_id in group)
+    held = {turn_id for item, source in prompt for turn_id in _turns(item, source, needed, session_of)}
+    return all(not held.isdisjoint(group) for group in groups)
+
+
+def _turns(
+    item: ProjectedItem, source: ItemSources, needed: frozenset[str], session_of: Mapping[str, str]
+) -> Iterator[str]:
+    """Of the turns needed, those that an item counts for."""
+    if item.held is not None:
+        yield from needed.intersection(item.held.turn_ids)
+    if item.held is None or source.rewritten:
+        named = needed.intersection(item.turn_ids) if item.turn_ids else needed
+        yield from (turn_id for turn_id in named if session_of.get(turn_id) in source.counted)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from memarena.scoring.results import QuestionScore
+from memarena.scoring.results import ANSWERABLE, AVG_WITHOUT_D6, QuestionScore
 
 Array = NDArray[np.float64]
 Right = Callable[[QuestionScore], bool]
@@ -23,6 +23,8 @@ DIMENSIONS = ("D1", "D2", "D3", "D4", "D5", "D6")
 
 GROUPS = (
     "D1", "D2", "D3", "D4", "D5 abstain", "D5 answer", "X1", "self", "control", "all",
+    "answerable D1", "answerable D2", "answerable D3", "answerable D4", "answerable D5", "answerable D6",
+    "answerable unknown",
     "DENY", "DENY known", "DENY paper", "ALLOW", "ALLOW known", "ALLOW paper",
 )  # fmt: skip
 """Groups of questions whose shares make up the figures."""
@@ -30,6 +32,9 @@ _AT = {name: position for position, name in enumerate(GROUPS)}
 DENY = slice(_AT["DENY"], _AT["DENY paper"] + 1)
 ALLOW = slice(_AT["ALLOW"], _AT["ALLOW paper"] + 1)
 OTHERS = slice(0, _AT["DENY"])
+_ANSWERABLE = tuple(f"{ANSWERABLE} {d}" for d in DIMENSIONS)
+_SOURCES_UNKNOWN = f"{ANSWERABLE} unknown"
+"""Questions of which a memory does not say where its items come from: with any, *answerable* is n/a."""
 
 GROUPS_OF: dict[str, tuple[str, ...]] = {
     **{d: (d,) for d in DIMENSIONS[:4]},
@@ -40,6 +45,7 @@ GROUPS_OF: dict[str, tuple[str, ...]] = {
     "Rea": ("D3", "D4"),
     "Trust": ("D5 abstain", "D5 answer", "DENY", "ALLOW"),
     "Avg": (*DIMENSIONS[:4], "D5 abstain", "D5 answer", "DENY", "ALLOW"),
+    AVG_WITHOUT_D6: (*DIMENSIONS[:4], "D5 abstain", "D5 answer"),
     "Avg*": (*DIMENSIONS[:4], "D5 abstain", "D5 answer", "DENY", "ALLOW"),
     "P": ("DENY",),
     "U": ("ALLOW",),
@@ -50,6 +56,8 @@ GROUPS_OF: dict[str, tuple[str, ...]] = {
     "control": ("control",),
     "X1": ("X1",),
     "all": ("all",),
+    ANSWERABLE: _ANSWERABLE,
+    **{group: (group,) for group in _ANSWERABLE},
 }
 """The groups behind every figure."""
 
@@ -73,7 +81,7 @@ def tally(
         if question.outcome is None:
             continue
         row = egos[question.ego]
-        for group, counts in _groups(question, right(question), known):
+        for group, counts in (*_groups(question, right(question), known), *_answerable(question, right)):
             asked[row, _AT[group]] += 1
             counted[row, _AT[group]] += counts
     return Tally(counted, asked)
@@ -103,6 +111,16 @@ def _groups(question: QuestionScore, correct: bool, known: frozenset[str]) -> It
     return (("all", correct), (dimension, correct))
 
 
+def _answerable(question: QuestionScore, right: Right) -> Iterable[tuple[str, bool]]:
+    """The group of *answerable* that a question belongs to, if any; where ours failed, ``right`` decides the range."""
+    if not question.retrievable or question.apart or question.dimension == "X1":
+        return ()
+    group = f"{ANSWERABLE} {question.dimension}"
+    if question.suffices is not None:
+        return ((group, question.suffices),)
+    return ((group, right(question)),) if question.unmeasured else ((_SOURCES_UNKNOWN, False),)
+
+
 def _by_paper(question: QuestionScore, correct: bool) -> bool:
     """As in the paper: the label alone for utility, the flag alone for privacy."""
     found = question.disclosure
@@ -129,6 +147,7 @@ def figures_of(right: Array, asked: Array) -> dict[str, Array]:
         d["Rec"], d["Rea"] = pooled("D1", "D2"), pooled("D3", "D4")
         d["Trust"] = (d["D5"] + d["D6"]) / 2
         d["Avg"] = np.asarray(sum(six) / 6)
+        d[AVG_WITHOUT_D6] = np.asarray(sum(six[:5]) / 5)
         d["D5*"] = d5_star
         d["Avg*"] = np.asarray((sum(six) - d["D5"] + d5_star) / 6)
         d["P"], d["U"] = part["DENY"], part["ALLOW"]
@@ -137,6 +156,9 @@ def figures_of(right: Array, asked: Array) -> dict[str, Array]:
         d["F1_PU paper"] = _harmonic(part["DENY paper"], part["ALLOW paper"])
         for name in ("self", "control", "X1", "all"):
             d[name] = part[name]
+        known = asked[:, _AT[_SOURCES_UNKNOWN]] == 0
+        for name, groups in ((ANSWERABLE, _ANSWERABLE), *((group, (group,)) for group in _ANSWERABLE)):
+            d[name] = np.where(known, pooled(*groups), np.nan)
     return d
 
 

@@ -12,8 +12,8 @@ from memarena.report.charts.svg import Drawing
 from memarena.report.figures import milliseconds, number, percent, score
 from memarena.report.layout import Cell
 from memarena.report.report_input import ReportInput
-from memarena.report.tables.grid import DIMENSION_NAMES
-from memarena.scoring.results import Baseline, Score
+from memarena.report.tables.grid import ANSWERABLE_MEANS, DIMENSION_NAMES
+from memarena.scoring.results import ANSWERABLE, AVG_WITHOUT_D6, Baseline, Score
 from memarena.scoring.uncertainty_records import Interval
 
 WHISKER_WIDTH, WHISKER_HEIGHT = 72.0, 12.0
@@ -112,6 +112,7 @@ def _cost(
 
 
 COLUMNS = (
+    _share(ANSWERABLE, ANSWERABLE, ANSWERABLE_MEANS, {}),
     _share(
         "all",
         "right",
@@ -128,6 +129,7 @@ COLUMNS = (
     ),
     *(_share(name, name, f"{meaning}, percent", {"dimension": name}) for name, meaning in DIMENSION_NAMES.items()),
     _share("Avg", "Avg", "mean of the six dimensions, percent", {}),
+    _share(AVG_WITHOUT_D6, AVG_WITHOUT_D6, "mean of D1 to D5, percent", {}),
     _share("P", "privacy", "facts withheld from askers who may not know them, percent", {"action": "deny"}),
     _share("U", "utility", "facts disclosed to askers who may know them, percent", {"action": "allow"}),
     _cost("search", "Search", "Search, p50, ms, with the overhead of measuring", _latency("search", "p50"), "search"),
@@ -152,7 +154,7 @@ COLUMNS = (
     _cost("ingest", "ingest", "seconds to take in one day of one ego", lambda row: row.ingest_s_per_day, "", 2),
     _cost("memory", "MB", "highest memory of the backend's processes, MB", lambda row: row.memory_mb, "", 0),
 )
-SHOWN_FIRST = ("all", "recall", "P", "U", "search", "ttft", "tokens", "ingest")
+SHOWN_FIRST = (ANSWERABLE, "all", "recall", "P", "U", "search", "ttft", "tokens", "ingest")
 """Columns of the page where its address names none."""
 
 

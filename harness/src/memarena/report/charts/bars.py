@@ -8,7 +8,7 @@ from memarena.report.brief_rows import FEWEST_QUESTIONS, BriefRow
 from memarena.report.charts.scale import Linear, round_up, tick_label
 from memarena.report.charts.scatter import series_of, shortened
 from memarena.report.charts.svg import Drawing, Figure
-from memarena.report.figures import few_egos
+from memarena.report.figures import average_to_rank_by, few_egos
 from memarena.report.rows import ReportRow, row_name
 from memarena.scoring.uncertainty_records import FEWEST_CLUSTERS, Interval
 
@@ -57,12 +57,13 @@ def ttft_split(rows: Sequence[ReportRow], key: str = "ttft-split") -> Figure | N
 
 
 def average_intervals(rows: Sequence[ReportRow], key: str = "avg-intervals") -> Figure | None:
-    """Avg of every row with its 95% interval over egos."""
+    """The average to rank by of every row, with its 95% interval over egos."""
+    average = average_to_rank_by([row.scores for row in rows])
     known = [
         (row, value, interval)
         for row in rows
-        if (value := row.scores.metrics["Avg"].value) is not None
-        and (interval := row.scores.intervals.get("Avg")) is not None
+        if (value := row.scores.metrics[average].value) is not None
+        and (interval := row.scores.intervals.get(average)) is not None
     ]
     if not known:
         return None
@@ -71,9 +72,9 @@ def average_intervals(rows: Sequence[ReportRow], key: str = "avg-intervals") -> 
     said = "; ".join(
         f"{row_name(rows, r)}: {100 * v:.1f}, {100 * i.low:.1f} to {100 * i.high:.1f}" for r, v, i in known
     )
-    drawing = Drawing(key, WIDTH, bottom + 42, "Avg with its interval", f"In percent. {said}.")
+    drawing = Drawing(key, WIDTH, bottom + 42, f"{average} with its interval", f"In percent. {said}.")
     scale = Linear(0, 100, NAMES, WIDTH - RIGHT)
-    _ticks(drawing, scale, top, bottom, "Avg, %")
+    _ticks(drawing, scale, top, bottom, f"{average}, %")
     series = series_of(rows)
     for place, (row, value, interval) in enumerate(known):
         y = top + ROW * place + ROW / 2
@@ -89,7 +90,7 @@ def average_intervals(rows: Sequence[ReportRow], key: str = "avg-intervals") -> 
     few = few_egos((row.tag, interval) for row, _, interval in known)
     warning = f" Fewer than {FEWEST_CLUSTERS} egos behind {few}: do not rely on these." if few else ""
     caption = f"Intervals at 95%, resampled by ego: what another set of people in the same world would give.{warning}"
-    return Figure(key, "Avg with its interval", caption, drawing.render())
+    return Figure(key, f"{average} with its interval", caption, drawing.render())
 
 
 def ranked_right(rows: Sequence[BriefRow], key: str = "ranked-right") -> Figure | None:

@@ -14,6 +14,7 @@ from memarena.report.charts.spread import distribution, end_to_end_ms, samples_o
 from memarena.report.charts.svg import Figure
 from memarena.report.charts.tradeoff import right_over
 from memarena.report.charts.trends import accuracy_over
+from memarena.report.figures import average_to_rank_by
 from memarena.report.layout import Cell, Column, Table
 from memarena.report.report_input import ReportInput
 from memarena.report.rows import ReportRow, row_name
@@ -55,11 +56,12 @@ def charts_of(rows: Sequence[ReportRow], runs: Sequence[ReportInput], ending: st
 
 
 def _scores(rows: Sequence[ReportRow], ending: str) -> Iterator[Chart | None]:
+    average = average_to_rank_by([row.scores for row in rows])
     yield _chart(
         "scores",
         average_intervals(rows, f"fig-avg{ending}"),
-        ("Avg, %", "95% interval from, %", "to, %"),
-        [(row_name(rows, r), _share(r.scores.metrics["Avg"]), *_interval(r, "Avg")) for r in rows],
+        (f"{average}, %", "95% interval from, %", "to, %"),
+        [(row_name(rows, r), _share(r.scores.metrics[average]), *_interval(r, average)) for r in rows],
     )
     yield _chart(
         "scores",

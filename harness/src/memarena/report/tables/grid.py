@@ -5,10 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from memarena.report.figures import NA, best, metric, milliseconds, number, percent, score, signed
+from memarena.report.figures import (
+    NA,
+    average_to_rank_by,
+    best,
+    metric,
+    milliseconds,
+    number,
+    percent,
+    score,
+    signed,
+    why_without_d6,
+)
 from memarena.report.layout import Cell, Column, Section, section
 from memarena.report.rows import ReportRow, breaks, lead_cells, lead_columns, marks, trace, trace_slice
-from memarena.scoring.results import RowScores, RunScores, Slice
+from memarena.scoring.results import ANSWERABLE, AVG_WITHOUT_D6, RowScores, RunScores, Slice
 
 DIMENSION_NAMES = {
     "D1": "dialogue cloze",
@@ -38,6 +49,7 @@ SLICES = {
 }
 """Breakdowns with the key and the title of their table."""
 
+ANSWERABLE_MEANS = "share of questions whose prompt holds turns that suffice for the gold, whatever the reader: percent"
 
 VANILLA = "vanilla"
 """Name of the backend that others are compared with: the latest turns, no memory."""
@@ -46,17 +58,21 @@ VANILLA = "vanilla"
 def main_grid(rows: Sequence[ReportRow]) -> Section:
     """Backend by reader: the headline."""
     scored = [row.scores for row in rows]
+    average = average_to_rank_by(scored)
     columns = [
+        Column(ANSWERABLE, ANSWERABLE_MEANS),
         Column("Rec", "recall: share right over the questions of D1 and D2 together, percent"),
         Column("Rea", "reasoning: share right over D3 and D4 together"),
         Column("Trust", "mean of D5 accuracy and F1_PU of D6"),
         Column("Avg", "mean of the six dimensions"),
+        Column(AVG_WITHOUT_D6, "mean of D1 to D5"),
         Column("Avg*", "as Avg, with D5 as harmonic mean of its two halves"),
         Column("all", "share right over the questions that score: without X1, controls and the owner's own D6 items"),
     ]
     names = [c.title for c in columns]
-    bests = {name: best(scored, name) for name in names}
-    gap = Column("Δ Vanilla", "Avg less that of Vanilla with the same reader and budgets, points")
+    other = {"Avg", AVG_WITHOUT_D6} - {average}
+    bests = {name: {} if name in other else best(scored, name) for name in names}
+    gap = Column("Δ Vanilla", f"{average} less that of Vanilla with the same reader and budgets, points")
     times = [
         Column("S+TTFT", "time to the first token, end to end: Search and prefill at the gateway, p50, ms"),
         Column("search", "what the memory adds to it: Search, p50, ms"),
@@ -69,13 +85,13 @@ def main_grid(rows: Sequence[ReportRow]) -> Section:
         [
             *lead_cells(rows, row),
             *(metric(row.scores, n, bests[n]) for n in names),
-            signed(gap_to_vanilla(rows, row)),
+            signed(gap_to_vanilla(rows, row, average)),
             *_times(row.scores),
             *_reader_use(row.scores),
         ]
         for row in rows
     ]
-    notes = [*marks(rows)]
+    notes = [*why_without_d6(scored), *marks(rows)]
     seeds = sorted({seed for row in rows if len(row.scores.headline_seeds) > 1 for seed in row.scores.headline_seeds})
     if seeds:
         notes.append(f"± sample standard deviation over seeds {', '.join(seeds)} (T = 0.3)")
@@ -89,8 +105,8 @@ def main_grid(rows: Sequence[ReportRow]) -> Section:
     )
 
 
-def gap_to_vanilla(rows: Sequence[ReportRow], row: ReportRow) -> float | None:
-    """Avg less that of Vanilla of the same run, reader and budgets; None where either has no headline."""
+def gap_to_vanilla(rows: Sequence[ReportRow], row: ReportRow, average: str) -> float | None:
+    """An average less that of Vanilla of the same run, reader and budgets; None where either has no headline."""
     own = row.scores
     twin = next(
         (
@@ -105,7 +121,7 @@ def gap_to_vanilla(rows: Sequence[ReportRow], row: ReportRow) -> float | None:
     )
     if twin is None or own.backend == VANILLA or own.counts.missing or twin.counts.missing:
         return None
-    ours, theirs = own.metrics["Avg"].value, twin.metrics["Avg"].value
+    ours, theirs = own.metrics[average].value, twin.metrics[average].value
     return None if ours is None or theirs is None else ours - theirs
 
 

@@ -8,9 +8,10 @@ from memarena.log.records import Bucket
 from memarena.report.figures import NA, few_egos, percent, whole
 from memarena.report.layout import Cell, Column, Section, section
 from memarena.report.rows import ReportRow, breaks, lead_cells, lead_columns, trace_deny
+from memarena.scoring.results import ANSWERABLE, AVG_WITHOUT_D6
 from memarena.scoring.uncertainty_records import FEWEST_CLUSTERS, Interval, Variance
 
-_HEADLINES = ("Rec", "Rea", "Trust", "Avg", "Avg*")
+_HEADLINES = (ANSWERABLE, "Rec", "Rea", "Trust", "Avg", AVG_WITHOUT_D6, "Avg*")
 _DIMENSIONS = ("D1", "D2", "D3", "D4", "D5", "D6")
 
 

@@ -1,0 +1,45 @@
+"""*Answerable* by family: the share of questions whose prompt holds turns that suffice for the gold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from memarena.scoring.breakdowns import FAMILY_ORDER
+from memarena.scoring.results import AnswerableFamily, QuestionScore, Score
+from memarena.scoring.uncertainty.bootstrap import Draws, interval
+from memarena.scoring.uncertainty_records import Interval
+
+
+def answerable_families(questions: Sequence[QuestionScore], draws: Draws | None) -> tuple[AnswerableFamily, ...]:
+    """By family in the order of the dimensions, over the questions that were asked and have something to retrieve.
+
+    Controls and the owner's own items of D6 are left out, as from every score. ``draws``: None leaves intervals out.
+    """
+    return tuple(_families(questions, draws))
+
+
+def _families(questions: Sequence[QuestionScore], draws: Draws | None) -> Iterator[AnswerableFamily]:
+    counted = [q for q in questions if q.retrievable and not q.apart and q.outcome is not None]
+    for family in FAMILY_ORDER:
+        own = [q for q in counted if q.family == family]
+        if not own:
+            continue
+        if any(q.suffices is None and not q.unmeasured for q in own):
+            yield AnswerableFamily(family=family, questions=len(own), score=Score())
+            continue
+        held, unmeasured = sum(q.suffices is True for q in own), sum(q.suffices is None for q in own)
+        low, high = held / len(own), (held + unmeasured) / len(own)
+        score = Score(value=None if unmeasured else low, low=low, high=high)
+        made = None if unmeasured or draws is None else _drawn(own, draws)
+        yield AnswerableFamily(family=family, questions=len(own), score=score, interval=made)
+
+
+def _drawn(questions: Sequence[QuestionScore], draws: Draws) -> Interval | None:
+    sums = np.zeros((len(draws.rows), 2))
+    for question in questions:
+        sums[draws.rows[question.ego]] += (question.suffices is True, 1)
+    drawn = draws.weigh_egos(sums)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return interval(drawn[:, 0] / drawn[:, 1], int((sums[:, 1] > 0).sum()))

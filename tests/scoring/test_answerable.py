@@ -1,0 +1,124 @@
+"""*Answerable* counts prompts that hold turns which suffice for the gold, whatever the reader makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import pytest
+from memarena.log.records import HeldText, Question, RetrievedItem
+from memarena.scoring.compare import choose, compare
+from memarena.scoring.results import ANSWERABLE, AVG_WITHOUT_D6, Permission, RowScores, Score
+from memarena_dataset.model import Family
+
+from ..support.logs import (
+    abstain,
+    make_asked,
+    make_cell,
+    make_evidence,
+    make_item,
+    make_question,
+    make_run,
+    permission,
+    text_gold,
+)
+from ..support.scoring import score_records
+
+CELL, OTHER = make_cell("bm25"), make_cell("other")
+EVIDENCE = [make_evidence(session, ("Maya", "A word.")) for session in ("s1", "s2", "s3")]
+S1, S2, S3 = (make_item(f"words of {session}", session) for session in ("s1", "s2", "s3"))
+DENY = make_question("perm_1", Family.PERMISSION, permission("4821", "withhold"), "Code?", asker=None, evidence=["s1"])
+ABSTAIN = make_question("conf_1", Family.CONFABULATION, abstain(), "When?", evidence=["s1"])
+
+
+def asking(*groups: tuple[str, ...], name: str = "qa_1", turns: bool = True) -> Question:
+    """A question with evidence in three sessions of a turn each."""
+    made = make_question(name, Family.QA, text_gold("Porto"), "Where?", evidence=["s1", "s2", "s3"])
+    cited = ("s1_t01", "s2_t01", "s3_t01") if turns else ()
+    update = {"evidence_turn_ids": cited, "sufficient_turn_ids": groups}
+    return made.model_copy(update={"instance": made.instance.model_copy(update=update)})
+
+
+RESTATED = asking(("s1_t01", "s3_t01"), ("s2_t01",))
+"""The first and the third session state one fact, the second another; both facts are needed."""
+
+
+def answerable(question: Question, items: Sequence[RetrievedItem], shown: tuple[int, ...] | None = None) -> Score:
+    asked = make_asked(CELL, question, "Vienna", items=list(items))
+    assert asked.answer is not None
+    asked = asked.model_copy(update={"answer": asked.answer.model_copy(update={"shown_items": shown})})
+    return score_records(make_run([CELL], [question], EVIDENCE, [asked])).scores.rows[0].metrics[ANSWERABLE]
+
+
+def holding(item: RetrievedItem, *turn_ids: str, share: float) -> RetrievedItem:
+    sessions = tuple(turn_id.split("_")[0] for turn_id in turn_ids)
+    held = HeldText(session_ids=sessions, turn_ids=turn_ids, verbatim_share=share)
+    return item.model_copy(update={"held": held})
+
+
+@pytest.mark.parametrize(
+    ("what", "question", "items", "shown", "expected"),
+    [
+        ("a turn of each group", RESTATED, [S1, S2], None, 1.0),
+        ("the restatement in place of the first", RESTATED, [S2, S3], None, 1.0),
+        ("one fact twice, the other not", RESTATED, [S1, S3], None, 0.0),
+        ("nothing", RESTATED, [], None, 0.0),
+        ("retrieved and cut from the prompt", RESTATED, [S1, S2], (0,), 0.0),
+        ("all evidence turns where no group is named", asking(), [S1, S2, S3], None, 1.0),
+        ("an evidence turn less", asking(), [S1, S2], None, 0.0),
+        ("all evidence sessions where no turn is named", asking(turns=False), [S3, S2, S1], None, 1.0),
+        ("an evidence session less", asking(turns=False), [S3, S2], None, 0.0),
+        ("the text holds no turn that it names", RESTATED, [holding(S1, share=0.9), S2], None, 0.0),
+        ("the text holds a turn that is not named", RESTATED, [holding(S2, "s2_t01", "s3_t01", share=1)], None, 1.0),
+        ("rewritten, and the turn is named", RESTATED, [holding(S1, share=0.1), S2], None, 1.0),
+        ("no item says where it comes from", RESTATED, [make_item("a"), make_item("b")], None, None),
+    ],
+)  # fmt: skip
+def test_any_sufficient_turns_in_the_prompt_will_do(
+    what: str, question: Question, items: list[RetrievedItem], shown: tuple[int, ...] | None, expected: float | None
+) -> None:
+    assert answerable(question, items, shown).value == expected, what
+
+
+def test_questions_that_ask_for_nothing_are_left_out_and_a_failed_backend_gave_nothing() -> None:
+    questions = [RESTATED, asking(name="qa_2"), ABSTAIN, DENY]
+    good = make_asked(CELL, RESTATED, "Porto", items=[S1, S2])
+    nothing = [make_asked(CELL, q, "I don't know", items=[S1]) for q in (ABSTAIN, DENY)]
+    ends: tuple[tuple[Literal["backend_failed", "infra_failed"], float | None, float], ...]
+    ends = (("backend_failed", 0.5, 0.5), ("infra_failed", None, 1.0))
+    for status, value, high in ends:
+        failed = make_asked(CELL, questions[1], status=status, cause="x", search_ok=False)
+        row = score_records(make_run([CELL], questions, EVIDENCE, [good, failed, *nothing])).scores.rows[0]
+        figure = row.metrics[ANSWERABLE]
+        assert (figure.value, figure.low, figure.high) == (value, 0.5, high)
+        (family,) = row.answerable
+        assert (family.family, family.questions, family.score.value) == ("d7_qa", 2, value)
+    alone = score_records(make_run([CELL], [ABSTAIN, DENY], EVIDENCE, nothing)).scores.rows[0]
+    assert (alone.metrics[ANSWERABLE].low, alone.answerable) == (None, ())
+
+
+def test_two_memories_are_compared_by_what_their_prompts_hold_and_not_by_their_answers() -> None:
+    asked = [
+        make_asked(CELL, RESTATED, "Vienna", items=[S1, S2]),
+        make_asked(OTHER, RESTATED, "Porto", items=[S1]),
+    ]
+    scored = score_records(make_run([CELL, OTHER], [RESTATED], EVIDENCE, asked))
+    found = {d.metric: d for d in compare(choose(scored, "bm25"), choose(scored, "other")).differences}
+    held, right = found[ANSWERABLE], found["all"]
+    assert (held.a, held.b, held.only_a, held.only_b) == (1.0, 0.0, 1, 0)
+    assert (right.only_a, right.only_b) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "average"),
+    [(0.01, 0.4, "Avg"), (-0.1, 0.3, AVG_WITHOUT_D6), (-0.5, -0.1, "Avg"), (None, None, AVG_WITHOUT_D6)],
+)
+def test_d6_is_left_out_of_the_ranking_while_the_interval_of_j_holds_0(
+    low: float | None, high: float | None, average: str
+) -> None:
+    row: RowScores = score_records(make_run([CELL], [DENY], EVIDENCE, [])).scores.rows[0]
+    d6 = Permission(
+        allow=9, deny=9, f1_pu=Score(), j=Score(), j_low=low, j_high=high, gates=None, deny_labels={}, allow_labels={},
+        known_facts=0,
+    )  # fmt: skip
+    assert row.model_copy(update={"permission": d6}).rank_by == average
