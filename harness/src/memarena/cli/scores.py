@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,7 +30,9 @@ from memarena.report.render.markdown import to_markdown
 from memarena.report.render.terminal import print_document, print_fitting
 from memarena.report.report_input import ReportInput, report_input
 from memarena.report.tables.calibration import Calibration, read_calibration
+from memarena.report.tables.items import items_document
 from memarena.scoring.errors import ScoringError
+from memarena.scoring.items import item_statistics
 from memarena.scoring.joining import join_facts
 from memarena.scoring.results import QuestionScore
 from memarena.scoring.run import ScoredRun
@@ -78,6 +81,9 @@ def report(
     small: Annotated[
         bool, typer.Option("--small", help=f"Also shares that rest on fewer than {FEWEST_QUESTIONS} questions.")
     ] = False,
+    items: Annotated[
+        bool, typer.Option("--items", help="Item statistics alone: difficulty, discrimination, reliability.")
+    ] = False,
     name: JudgeOption = judging.JUDGE_NAME,
 ) -> None:
     """Print the summary of one run or several; --full prints every table. Works while a run goes on.
@@ -95,6 +101,11 @@ def report(
         raise ScoringError(f"--{'table' if tables else 'list-tables'}: goes with --format table, md or latex")
     if against not in (None, PUBLISHED):
         raise ScoringError(f"--against {against}: expected {PUBLISHED}; two runs are compared by `memarena compare`")
+    if items:
+        if tables or list_tables or full or against or calibration or output in ("html", "latex"):
+            raise ScoringError("--items: goes with --format table, md or json, and with no other table")
+        _write_items(runs, output, out, name)
+        return
     calibrations = [read_calibration(path) for path in calibration or []]
     shown = Shown(full=full, tables=tuple(tables or ()), names_only=list_tables, small=small)
     write_report(runs, output, out, name, published=against == PUBLISHED, calibrations=calibrations, shown=shown)
@@ -126,16 +137,37 @@ def write_report(
 
     A folder of a sweep stands for a run of each of its worlds.
     """
+    found = _inputs(runs, name, traces=output == "html")
+    _write_reported(found, output, out, published=published, calibrations=calibrations, shown=shown)
+
+
+def _inputs(runs: Sequence[Path], name: str, *, traces: bool = False) -> list[ReportInput]:
+    """What a report of the runs is made of. Raises ScoringError if one is given twice."""
     found: dict[str, ReportInput] = {}
     given: dict[str, Path] = {}
     sources = [source for run in runs for source in run_sources(run)]
     for source in sources:
-        made = report_source(source, name, traces=output == "html", runs=len(sources))
+        made = report_source(source, name, traces=traces, runs=len(sources))
         run_id = made.scores.run_id
         if run_id in found:
             raise ScoringError(f"report: run {run_id} is given twice, as {given[run_id]} and as {source.given}")
         found[run_id], given[run_id] = made, source.given
-    _write_reported(list(found.values()), output, out, published=published, calibrations=calibrations, shown=shown)
+    return list(found.values())
+
+
+def _write_items(runs: Sequence[Path], output: str, out: Path | None, name: str) -> None:
+    found = _inputs(runs, name)
+    if output == "json":
+        records = [
+            {
+                "run_id": run.scores.run_id,
+                "items": [each.model_dump(mode="json") for each in item_statistics(run.scores.rows, run.questions)],
+            }
+            for run in found
+        ]
+        _write(json.dumps({"runs": records}, indent=2, ensure_ascii=False) + "\n", out)
+    else:
+        _emit(items_document(found), output, out)
 
 
 def _write_reported(
