@@ -186,6 +186,16 @@ def retrieval_depth(played: Played) -> None:
     assert sizes == {"k4": {4}, "k8": {8}, "k16": {16}, "k32": {32}}
 
 
+def dense_depth(played: Played) -> None:
+    depths = {"k4": {4}, "k8": {8}, "k16": {16}, "k32": {32}}
+    sizes = {name: {len(shown) for shown in texts(played, name)} for name in played.cells}
+    assert sizes == {**depths, **{f"headers_{name}": count for name, count in depths.items()}}
+    for name in played.cells:
+        assert played.routes(name)["/v1/embeddings"] > 2
+        headed = [text.startswith("(conversation ") for shown in texts(played, name) for text in shown]
+        assert set(headed) == {name.startswith("headers")}
+
+
 def session_passages(played: Played) -> None:
     turns = {
         name: {len(item.turn_ids) for each in played.of(name) if each.search for item in each.search.items}
@@ -315,6 +325,7 @@ CHECKS = {
     "main-grid": main_grid,
     "vanilla-budget": vanilla_budget,
     "retrieval-depth": retrieval_depth,
+    "dense-depth": dense_depth,
     "session-passages": session_passages,
     "cross-encoder": cross_encoder,
     "distractors": distractors,

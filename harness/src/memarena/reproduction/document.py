@@ -31,7 +31,7 @@ def reproduction_document(tables: Sequence[PaperTable], gathered: Gathered, sett
 
 def _head(gathered: Gathered, settings: Settings) -> Section:
     runs: Sequence[RunScores] = gathered.runs
-    datasets = dict.fromkeys(f"{run.dataset.name}, sha256 {run.dataset.sha256[:12]}" for run in runs)
+    datasets = dict.fromkeys(f"{settings.world.name}, sha256 {run.dataset.sha256[:12]}" for run in runs)
     judges = dict.fromkeys(run.judge for run in runs)
     lines = [
         f"readers: {', '.join(str(reader.name) for reader in settings.readers.readers)} ({settings.readers.where})",

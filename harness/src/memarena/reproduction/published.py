@@ -10,6 +10,11 @@ from memarena.paper.published import load_published
 from memarena.paper.published_types import Figure, GridCell, PrintedRow, PrintedTable
 
 _DEPTHS = ("4", "8", "16", "32")
+_IN_TEXT = {
+    "retrieval-depth": (_DEPTHS, ("all", "D1", "D6 as accuracy", "D5")),
+    "dense-depth": ((*_DEPTHS, *(f"{depth}, headers" for depth in _DEPTHS)), ("all", "D4")),
+}
+"""Lines and columns of sweeps of which the paper's text gives a range at most."""
 
 
 @dataclass(frozen=True)
@@ -84,11 +89,10 @@ _KEPT: Mapping[str, _Kept] = {
 def published_table(name: str) -> PrintedTable:
     """The table of that name; without figures where the paper gives only a range in its text."""
     published = load_published()
-    if name == "retrieval-depth":
-        lines = tuple(PrintedRow(labels=(depth,), figures=(None,) * 4) for depth in _DEPTHS)
-        return PrintedTable(
-            name=name, title="", labels=("depth",), columns=("all", "D1", "D6 as accuracy", "D5"), rows=lines
-        )
+    if name in _IN_TEXT:
+        depths, columns = _IN_TEXT[name]
+        lines = tuple(PrintedRow(labels=(depth,), figures=(None,) * len(columns)) for depth in depths)
+        return PrintedTable(name=name, title="", labels=("depth",), columns=columns, rows=lines)
     if (kept := _KEPT.get(name)) is None:
         return next(table for table in published.printed if table.name == name)
     rows = tuple(
