@@ -68,6 +68,15 @@ def test_anything_said_ends_the_opening(delta: dict[str, object]) -> None:
     assert call.first_content_ns is None
 
 
+def test_a_byte_order_mark_is_no_part_of_the_first_event() -> None:
+    """As the format of event streams says; with it, the first text was lost."""
+    call = a_call()
+    watch = StreamWatch(call, hide_usage=True)
+    assert watch.feed(b"\xef\xbb\xbf" + event({"content": "x"}), 1) == event({"content": "x"})
+    watch.settle()
+    assert call.output == "x"
+
+
 def test_a_stream_without_its_last_line_end_is_complete_if_it_says_so() -> None:
     unended = b"data: [DONE]"
     watch = watching(STREAM[:5])
@@ -221,7 +230,7 @@ def test_what_is_no_chunk_is_an_error(bad: bytes) -> None:
     [
         ({"error": {"message": "a"}}, "a"),
         ({"error": "b"}, "b"),
-        ({"message": "c\nd"}, "c d"),
+        ({"message": "c\n\x1b[31md\x07"}, "c [31md"),
         ({"detail": "e"}, "e"),
         ([{"error": {"message": {"message": "g"}}}], "g"),
         ("f", "f"),

@@ -18,6 +18,7 @@ from memarena_answering.servers.replies import (
     MAX_ERROR_BYTES,
     MAX_REPLY_BYTES,
     MAX_VECTORS_BYTES,
+    Reply,
     UpstreamError,
     authorization,
     check_coding,
@@ -175,7 +176,7 @@ class Forwarder:
         refusal = read_refusal(reply.status, body, words)
         remedy = refusal.remedy(upstream)
         if reply.status < 400:
-            words = f"a redirect to {reply.headers.get('Location', 'nowhere')[:200]}, which is not followed"
+            words = Reply(reply.status, reply.headers, b"").words()
         message = f"the server answered {reply.status}: {words}" + (f" ({remedy})" if remedy else "")
         call.done_ns = call.since_forwarded()
         if reply.status >= 500 or reply.status < 400 or reply.status in _OUR_FAULT:

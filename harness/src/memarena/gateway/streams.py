@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 
 from memarena_answering.servers.normal_form import Reading
@@ -16,7 +17,8 @@ LEAST_TEXT_BYTES = 16 << 10
 """A reply of ``max_tokens`` has at most so many bytes for each token, or at least this: longer means that the server
 does not stop."""
 
-_EVENT_END = re.compile(rb"\r?\n\r?\n")
+_EVENT_END = re.compile(rb"\r?\n(?:\r?\n)+")
+"""Any number of blank lines: a server that sends nothing else is not worked on line by line."""
 _DATA = re.compile(rb"^data:[ ]?(.*?)\r?$", re.MULTILINE)
 _OTHER_FIELD = re.compile(rb"^(?!data:|:|\r?$)", re.MULTILINE)
 _ERROR_EVENT = re.compile(rb"^event:[ ]?error\r?$", re.MULTILINE)
@@ -53,6 +55,7 @@ class StreamWatch:
         """
         if self._call.first_byte_ns is None:
             self._call.first_byte_ns = self._call.since_forwarded(at_ns)
+            chunk = chunk.removeprefix(codecs.BOM_UTF8)
         data = self._pending + chunk
         passed: list[bytes] = []
         start = 0

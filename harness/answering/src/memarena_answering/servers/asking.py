@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, wait_random_exponential
 
 from memarena_answering.servers.chat import ChatReply, read_chat, schema_format
-from memarena_answering.servers.replies import UpstreamError, api_url
+from memarena_answering.servers.replies import UpstreamError, api_url, one_line
 from memarena_answering.servers.retry_after import retry_after_s
 
 if TYPE_CHECKING:
@@ -167,8 +167,8 @@ class ChatServer:
             self._note(_COUNTED_AS[error.cause])
             line = f"{self.url}: {error}" if error.cause == "connection" else str(error)
             late = f"no reply within {self._timeout_s:g} s"
-            raise CallFailedError(error.cause, late if error.cause == "timeout" else _short(line)) from error
-        raise self._status(reply.status, _short(reply.words()), reply.headers)
+            raise CallFailedError(error.cause, late if error.cause == "timeout" else one_line(line, 200)) from error
+        raise self._status(reply.status, one_line(reply.words(), 200), reply.headers)
 
     def key_refused(self, reported: str) -> UnusableServerError:
         """What a server is of whom the key is refused."""
@@ -196,7 +196,3 @@ def _response_format(shape: str, name: str, schema: Mapping[str, object]) -> dic
     if shape == "json_schema":
         return {"response_format": schema_format(name, schema)}
     return {"response_format": {"type": "json_object"}} if shape == "json_object" else {}
-
-
-def _short(text: str) -> str:
-    return " ".join(text.split())[:200]

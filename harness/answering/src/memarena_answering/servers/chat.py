@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from memarena_answering.servers.normal_form import Reading
-from memarena_answering.servers.replies import UpstreamError
+from memarena_answering.servers.replies import UpstreamError, one_line
 
 _SERVER = 500
 _FIRST_ERROR, _LAST_ERROR = 400, 599
@@ -44,7 +44,9 @@ def read_chat(raw: bytes) -> ChatReply:
     choices = reading.choices("message")
     message = choices[0].get("message") if choices else None
     if not isinstance(message, dict):
-        raise UpstreamError(f"the server's reply is no chat completion: {raw[:200].decode('utf-8', 'replace')}")
+        raise UpstreamError(
+            f"the server's reply is no chat completion: {one_line(raw[:200].decode('utf-8', 'replace'))}"
+        )
     usage = reading.usage() or {}
     calls = message.get("tool_calls")
     return ChatReply(
@@ -67,5 +69,8 @@ def _reported(error: object) -> UpstreamError:
         status = int(code) if isinstance(code, int | str) else _SERVER
     except ValueError:
         status = _SERVER
-    words = " ".join(str(message or error).split())[:200]
-    return UpstreamError(words, cause="reported", code=status if _FIRST_ERROR <= status <= _LAST_ERROR else _SERVER)
+    return UpstreamError(
+        one_line(str(message or error), 200),
+        cause="reported",
+        code=status if _FIRST_ERROR <= status <= _LAST_ERROR else _SERVER,
+    )

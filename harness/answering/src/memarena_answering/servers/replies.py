@@ -63,7 +63,7 @@ class Reply:
     def words(self) -> str:
         """What an error reply says, on one line; where it leads to, for a redirect."""
         if 300 <= self.status < 400:
-            return f"a redirect to {self.headers.get('location', 'nowhere')[:200]}, which is not followed"
+            return f"a redirect to {one_line(self.headers.get('location', 'nowhere'), 200)}, which is not followed"
         body = self.parsed()
         return error_message(self.body[:_ERROR_WORDS].decode("utf-8", "replace") if body is None else body)
 
@@ -122,14 +122,13 @@ def too_slow() -> UpstreamError:
 
 def unreachable(error: BaseException) -> UpstreamError:
     """The error of a server to which no connection can be had."""
-    words = " ".join(str(getattr(error, "strerror", None) or error).split()) or type(error).__name__
-    return UpstreamError(f"the server cannot be reached: {words[:_ERROR_WORDS]}", cause="connection")
+    words = one_line(str(getattr(error, "strerror", None) or error)) or type(error).__name__
+    return UpstreamError(f"the server cannot be reached: {words}", cause="connection")
 
 
 def broken(error: BaseException) -> UpstreamError:
     """The error of a reply that breaks off or is no HTTP."""
-    words = " ".join(str(error).split()) or type(error).__name__
-    return UpstreamError(f"the server failed: {words[:_ERROR_WORDS]}", cause="connection")
+    return UpstreamError(f"the server failed: {one_line(str(error)) or type(error).__name__}", cause="connection")
 
 
 def error_message(body: object) -> str:
@@ -140,5 +139,9 @@ def error_message(body: object) -> str:
             inner = inner[0]
         elif isinstance(inner, dict) and (key := next((k for k in ("error", "message", "detail") if inner.get(k)), "")):
             inner = inner[key]
-    text = inner if isinstance(inner, str) else json.dumps(inner)
-    return " ".join(text.split())[:_ERROR_WORDS]
+    return one_line(inner if isinstance(inner, str) else json.dumps(inner))
+
+
+def one_line(text: str, most: int = _ERROR_WORDS) -> str:
+    """A server's words as one line that a terminal may show: without control characters."""
+    return " ".join("".join(each if each.isprintable() else " " for each in text).split())[:most]
