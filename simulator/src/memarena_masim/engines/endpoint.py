@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from memarena_answering.servers.asking import CallFailedError, ChatServer, UnusableServerError, asking_again
+from memarena_answering.servers.asking import CallFailedError, ChatServer, asking_again
 from pydantic import JsonValue
 
 from memarena_masim.engines.connection import EndpointConfig
@@ -37,10 +37,7 @@ class Endpoint:
 
     def __init__(self, config: EndpointConfig) -> None:
         self.config = config
-        try:
-            self._server = ChatServer(config.url, config.api_key, config.timeout_s, self._count)
-        except ValueError as error:
-            raise MasimError(str(error)) from error
+        self._server = ChatServer(config.url, config.api_key, config.timeout_s, MasimError, self._count)
         self._slots = asyncio.Semaphore(config.concurrency)
         self._open_from_s = 0.0
         self._in_a_row = 0
@@ -62,11 +59,9 @@ class Endpoint:
         retrying = asking_again(self.config.attempts, self.config.longest_wait_s)
         try:
             reply: Reply = await retrying(self._attempt, messages, max_tokens, schema)
-        except UnusableServerError as error:
-            raise MasimError(str(error)) from error
         except CallFailedError as error:
             if error.forbidden:
-                raise MasimError(str(self._server.key_refused(str(error)))) from error
+                raise self._server.key_refused(str(error)) from error
             self._in_a_row += 1
             per_slot = _REFUSED_IN_A_ROW if error.cause == "refused" else _LOST_IN_A_ROW
             if self._in_a_row >= max(3, per_slot * self.config.concurrency):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Self
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, wait_random_exponential
 
@@ -56,10 +56,6 @@ class CallFailedError(Exception):
         return self.cause != "refused"
 
 
-class UnusableServerError(Exception):
-    """No call can ever succeed: the key is refused, there is no such address or model. One line that names the flag."""
-
-
 def asking_again(
     tries: int,
     longest_wait_s: float,
@@ -91,28 +87,42 @@ def asking_again(
 
 
 class ChatServer:
-    """A server. Safe for many calls at once in one event loop; close it there.
+    """A server. An asynchronous context manager; safe for many calls at once in its event loop.
 
     Args:
-        url: base URL; ValueError for what is none.
+        url: base URL.
         api_key: None where the server wants none.
         timeout_s: bound of one request.
+        hopeless: the error where no call can ever succeed, made of one line that names the flag: no such URL, address
+            or model, a key that is refused, a redirect.
         note: called with what happens, to be counted: ``requests``, ``status_503``, ``timeouts``, ``schema_refused``.
     """
 
     def __init__(
-        self, url: str, api_key: str | None, timeout_s: float, note: Callable[[str], None] = lambda what: None
+        self,
+        url: str,
+        api_key: str | None,
+        timeout_s: float,
+        hopeless: type[Exception],
+        note: Callable[[str], None] = lambda what: None,
     ) -> None:
         checked = api_url(url)
         if checked is None:
-            raise ValueError(f"--endpoint {url}: expected a URL such as https://openrouter.ai/api/v1")
+            raise hopeless(f"--endpoint {url}: expected a URL such as https://openrouter.ai/api/v1")
         self.url = checked
         self._api_key = api_key
         self._timeout_s = timeout_s
+        self._hopeless = hopeless
         self._note = note
         self._session: ClientSession | None = None
         self._shape = 0
         self._limit = _LIMITS[0]
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
 
     async def close(self) -> None:
         """Close the connections."""
@@ -127,7 +137,7 @@ class ChatServer:
         Where it refuses the name of the limit, the other name is used from then on. An error that comes in a reply of
         status 200 counts as what its code says.
 
-        Raises CallFailedError where no completion came back, UnusableServerError where none ever can.
+        Raises CallFailedError where no completion came back, ``hopeless`` where none ever can.
         """
         shape, limit = self._shape, self._limit
         while True:
@@ -170,21 +180,19 @@ class ChatServer:
             raise CallFailedError(error.cause, late if error.cause == "timeout" else one_line(line, 200)) from error
         raise self._status(reply.status, one_line(reply.words(), 200), reply.headers)
 
-    def key_refused(self, reported: str) -> UnusableServerError:
+    def key_refused(self, reported: str) -> Exception:
         """What a server is of whom the key is refused."""
-        return UnusableServerError(f"--api-key-env: {self.url} refuses the key ({reported})")
+        return self._hopeless(f"--api-key-env: {self.url} refuses the key ({reported})")
 
-    def _status(
-        self, status: int, message: str, headers: Mapping[str, str], *, in_reply: bool = False
-    ) -> CallFailedError | UnusableServerError:
+    def _status(self, status: int, message: str, headers: Mapping[str, str], *, in_reply: bool = False) -> Exception:
         self._note(f"status_{status}")
         reported = f"{'error' if in_reply else 'HTTP'} {status}: {message}"
         if status == _KEY:
             return self.key_refused(reported)
         if status == _NOT_THERE and not in_reply:
-            return UnusableServerError(f"--endpoint/--model: {self.url} knows no such address or model ({reported})")
+            return self._hopeless(f"--endpoint/--model: {self.url} knows no such address or model ({reported})")
         if status < _FIRST_ERROR:
-            return UnusableServerError(f"--endpoint {self.url}: {message}")
+            return self._hopeless(f"--endpoint {self.url}: {message}")
         if status == _TOO_MANY:
             return CallFailedError("rate_limit", reported, retry_after_s(headers), in_reply=in_reply)
         if status in _TRANSIENT or (status >= _SERVER and status != _NOT_IMPLEMENTED):

@@ -2,15 +2,14 @@
 
 from memarena.judging.llm.batch import Batch, Judged, Watcher, judge_with_model
 from memarena.judging.llm.budget import Budget, Prices
-from memarena.judging.llm.endpoint import Endpoint, Patience
 from memarena.judging.llm.identity import ModelJudge
+from memarena.judging.llm.judge import Patience
 from memarena.judging.llm.unlogged import AskedJudge, JudgeWords, UnloggedAnswer, ask_about
 
 __all__ = [
     "AskedJudge",
     "Batch",
     "Budget",
-    "Endpoint",
     "JudgeWords",
     "Judged",
     "ModelJudge",

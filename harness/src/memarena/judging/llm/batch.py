@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from memarena_answering.servers.asking import ChatServer
+
 from memarena.judging.errors import JudgeError
 from memarena.judging.llm.budget import Budget, BudgetSpentError, Ledger
-from memarena.judging.llm.endpoint import Endpoint, Patience
 from memarena.judging.llm.identity import ModelJudge
 from memarena.judging.llm.jobs import Job, OpenJobs, key_of
-from memarena.judging.llm.judge import Talk
+from memarena.judging.llm.judge import Patience, Talk
 from memarena.judging.llm.request import Asker, Record
 from memarena.log.store import LogWriter
 
@@ -107,7 +108,7 @@ async def _judge(batch: Batch, watcher: Watcher, log: LogWriter) -> Judged:
         if record.kind == "verdict" and record.label is not None:
             jobs.labels[key_of(job)] = record.label
 
-    async with Endpoint(batch.url, batch.api_key, batch.patience.timeout_s) as endpoint:
+    async with ChatServer(batch.url, batch.api_key, batch.patience.timeout_s, JudgeError) as endpoint:
         asker = Asker(batch.judge, Talk(batch.judge, endpoint, batch.patience, ledger), ledger)
         for what, of in (("answers", jobs.answers), ("grounds", jobs.grounds))[: 2 if batch.buckets else 1]:
             pending = of()

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from memarena_answering.servers.asking import CallFailedError, asking_again
+from memarena_answering.servers.asking import CallFailedError, ChatServer, asking_again
 from memarena_answering.servers.chat import ChatReply
 from pydantic import JsonValue
 
-from memarena.judging.errors import JudgeError
 from memarena.judging.llm.budget import Ledger
-from memarena.judging.llm.endpoint import BYTES_PER_TOKEN, Endpoint, Message, Patience
 from memarena.judging.llm.identity import ModelJudge
 from memarena.judging.llm.prompts import PromptFile, fill
 from memarena.judging.llm.replies import QuoteError, Reply, ReplyError, read_reply, reply_schema
@@ -22,9 +20,21 @@ from memarena.log.records import JudgeTask, JudgeUsage
 PROVOCABLE = frozenset({"malformed", "refused", "timeout"})
 """Failures that an answer can bring about."""
 _KEPT_REPLY = 1000
+BYTES_PER_TOKEN = 3
+"""Tokens of a text that a server has not counted, taken on the high side."""
 _MAYBE_BILLED = frozenset({"timeout", "refused", "malformed"})
 """Calls that brought nothing and that a server may have worked on all the same: they are charged their worst case,
 unless the server replied in full and told of an error alone."""
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long and how often a judge is asked before it is given up. Seconds."""
+
+    tries: int = 5
+    timeout_s: float = 60.0
+    first_wait_s: float = 1.0
+    longest_wait_s: float = 60.0
 
 
 @dataclass
@@ -72,9 +82,9 @@ class TalkFailedError(Exception):
 class Talk:
     """How a judge is talked to in one judging."""
 
-    def __init__(self, judge: ModelJudge, endpoint: Endpoint, patience: Patience, ledger: Ledger) -> None:
+    def __init__(self, judge: ModelJudge, server: ChatServer, patience: Patience, ledger: Ledger) -> None:
         self._judge = judge
-        self._endpoint = endpoint
+        self._server = server
         self._patience = patience
         self._ledger = ledger
 
@@ -121,8 +131,8 @@ class Talk:
                     filled = {"answer": answer, "check": check, "fence": fence, **values}
                     # One message of the user, whatever was wrong before: many chat templates take no second in a row.
                     asked = fill(prompt.user, filled) + (f"\n{fill(fault, filled)}\n" if fault else "")
-                    messages = [Message("system", fill(prompt.system, filled)), Message("user", asked)]
-                    completion = await self._call(prompt, messages, reply_schema(task, check, sentences), meter)
+                    schema = reply_schema(task, check, sentences)
+                    completion = await self._call(prompt, fill(prompt.system, filled), asked, schema, meter)
                     last_reply = completion.text
                     try:
                         return _read(task, completion, check, answer, sentences)
@@ -133,25 +143,23 @@ class Talk:
             raise TalkFailedError(failure, last_reply) from failure
         raise AssertionError("tenacity returns or raises")
 
-    def key_refused(self, failure: TalkFailedError) -> JudgeError:
-        """The error that a refused key ends a judging with."""
-        return self._endpoint.key_refused(str(failure))
+    def key_refused(self, failure: TalkFailedError) -> Exception:
+        """The JudgeError that a refused key ends a judging with."""
+        return self._server.key_refused(str(failure))
 
     async def _call(
-        self, prompt: PromptFile, messages: Sequence[Message], schema: dict[str, JsonValue], meter: Meter
+        self, prompt: PromptFile, system: str, user: str, schema: Mapping[str, JsonValue], meter: Meter
     ) -> ChatReply:
-        guess = sum(len(m.content.encode()) for m in messages) // BYTES_PER_TOKEN + 1
+        guess = (len(system.encode()) + len(user.encode())) // BYTES_PER_TOKEN + 1
+        messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
+        body: dict[str, object] = {"model": self._judge.model, "messages": messages}
+        body["temperature"] = self._judge.temperature
+        if self._judge.seed is not None:
+            body["seed"] = self._judge.seed
         async with self._ledger.set_aside(guess, prompt.max_reply_tokens):
             meter.calls += 1
             try:
-                completion = await self._endpoint.complete(
-                    self._judge.model,
-                    messages,
-                    schema,
-                    max_tokens=prompt.max_reply_tokens,
-                    temperature=self._judge.temperature,
-                    seed=self._judge.seed,
-                )
+                completion = await self._server.complete(body, prompt.max_reply_tokens, "verdict", schema)
             except CallFailedError as failure:
                 if failure.cause in _MAYBE_BILLED and not failure.in_reply:
                     self._ledger.spend(guess, prompt.max_reply_tokens)

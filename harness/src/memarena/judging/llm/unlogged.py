@@ -7,15 +7,17 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from memarena_answering.servers.asking import ChatServer
+
+from memarena.judging.errors import JudgeError
 from memarena.judging.judgment import Judgment, by_disclosure, of_verdict
 from memarena.judging.kinds import kind_of
 from memarena.judging.kinds.permission import behaviour
 from memarena.judging.llm.batch import Pass, Watcher
 from memarena.judging.llm.budget import Budget, Ledger
-from memarena.judging.llm.endpoint import Endpoint, Patience
 from memarena.judging.llm.identity import ModelJudge
 from memarena.judging.llm.jobs import Job
-from memarena.judging.llm.judge import Talk
+from memarena.judging.llm.judge import Patience, Talk
 from memarena.judging.llm.request import Asker, Record
 from memarena.log.records import EvidenceSession, JudgingFailed, Question, Verdict
 
@@ -92,7 +94,7 @@ async def _ask(answers: Sequence[UnloggedAnswer], asked: AskedJudge, watcher: Wa
         elif record.kind == "judging_failed":
             words.failures[job.attempt] = record
 
-    async with Endpoint(asked.url, asked.api_key, asked.patience.timeout_s) as endpoint:
+    async with ChatServer(asked.url, asked.api_key, asked.patience.timeout_s, JudgeError) as endpoint:
         asker = Asker(asked.judge, Talk(asked.judge, endpoint, asked.patience, ledger), ledger)
         jobs = [_job(number, answer) for number, answer in enumerate(answers)]
         words.stopped = await Pass(asker, watcher, ledger, asked.concurrency).over("answers", jobs, keep)
