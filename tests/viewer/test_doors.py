@@ -16,7 +16,7 @@ from memarena.cli.main import app
 from memarena.report.render.html.environment import visible
 from memarena.viewer.cache_file import cache_path, remove_old
 from memarena.viewer.security import Door
-from memarena.viewer.shown_text import marked_pieces
+from memarena.viewer.templating import marked_pieces
 from typer.testing import CliRunner
 
 from .conftest import Site

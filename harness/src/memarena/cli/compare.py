@@ -11,7 +11,7 @@ import typer
 from memarena_dataset.printing import write_out
 
 from memarena import judging
-from memarena.cli.scores import run_sources
+from memarena.cli.scores import JudgeOption, run_sources
 from memarena.evaluation import evaluate
 from memarena.log.records import Record
 from memarena.report.layout import Document
@@ -39,13 +39,13 @@ def run_compare(runs: Sequence[Path], cells: Sequence[str], output: str, judge: 
         _refuse(worlds.incomparable)
         _emit([worlds], worlds_document(worlds), output)
         return
-    found = [compare(a, b) for a, b in _sides(scored, cells)]
-    for each in found:
+    compared = [compare(a, b) for a, b in _sides(scored, cells)]
+    for each in compared:
         _refuse(each.incomparable)
         if not each.questions:
             raise ScoringError(f"compare: {each.a.label} and {each.b.label}: no question has an outcome on both sides")
-    sections = [part for each in found for part in comparison_document(each).sections]
-    _emit(found, Document("MemArena comparison", tuple(sections)), output)
+    sections = [part for each in compared for part in comparison_document(each).sections]
+    _emit(compared, Document("MemArena comparison", tuple(sections)), output)
 
 
 def run_compare_questions(
@@ -100,13 +100,15 @@ def _refuse(barred: Sequence[str]) -> None:
         raise ScoringError(f"compare: not comparable: {'; '.join(barred)}")
 
 
-def _emit(found: Sequence[Record], document: Document, output: str) -> None:
+def _emit(records: Sequence[Record], document: Document, output: str) -> None:
     if output == "table":
         print_document(document)
     elif output == "md":
         write_out(to_markdown(document))
     else:
-        content = [json.loads(each.model_dump_json(), parse_float=lambda text: round(float(text), 6)) for each in found]
+        content = [
+            json.loads(each.model_dump_json(), parse_float=lambda text: round(float(text), 6)) for each in records
+        ]
         write_out(json.dumps({"comparisons": content}, indent=2, ensure_ascii=False) + "\n")
 
 
@@ -123,9 +125,7 @@ def compare_command(
         bool, typer.Option("--differs", help="With --questions: only those whose outcome differs.")
     ] = False,
     output: Annotated[str, typer.Option("--format", help="table, md or json; with --questions also csv.")] = "table",
-    judge: Annotated[
-        str, typer.Option("--judge", help="Whose verdicts count; `value` needs no model.")
-    ] = judging.JUDGE_NAME,
+    judge: JudgeOption = judging.JUDGE_NAME,
 ) -> None:
     """Compare two memories, A and B: difference of each figure, 95% interval, p. Paired by question.
 

@@ -116,13 +116,13 @@ class AttemptView:
 
     def texts(self) -> dict[str, str]:
         """Every text that a page may cut, by the name that it has in addresses: ``answer``, ``item-1``, …"""
-        found = {"answer": self.answer, "reason": self.reason, "raw": self.raw}
-        found |= {f"item-{item.rank}": item.text for item in self.items}
-        found |= {f"own-{item.rank}": item.text for item in self.own_items}
+        texts = {"answer": self.answer, "reason": self.reason, "raw": self.raw}
+        texts |= {f"item-{item.rank}": item.text for item in self.items}
+        texts |= {f"own-{item.rank}": item.text for item in self.own_items}
         for n, call in enumerate(self.calls, 1):
-            found[f"output-{n}"] = call.output
-            found |= {f"message-{n}-{m}": text for m, (_, text) in enumerate(call.messages, 1)}
-        return found
+            texts[f"output-{n}"] = call.output
+            texts |= {f"message-{n}-{m}": text for m, (_, text) in enumerate(call.messages, 1)}
+        return texts
 
 
 @dataclass(frozen=True)

@@ -31,26 +31,26 @@ _MEANINGS = {
 }
 
 
-def questions_document(found: QuestionsCompared) -> Document:
+def questions_document(compared: QuestionsCompared) -> Document:
     """Settings that differ, figures by family, and a line for each question."""
-    counts = ", ".join(f"{count:,} {change}" for change, count in found.counts.items())
+    counts = ", ".join(f"{count:,} {change}" for change, count in compared.counts.items())
     head = Section(
         "Question by question",
         (
-            Fact("A", f"{found.a.label} of run {found.a.run_id} (seeds {', '.join(found.a.seeds)})"),
-            Fact("B", f"{found.b.label} of run {found.b.run_id} (seeds {', '.join(found.b.seeds)})"),
+            Fact("A", f"{compared.a.label} of run {compared.a.run_id} (seeds {', '.join(compared.a.seeds)})"),
+            Fact("B", f"{compared.b.label} of run {compared.b.run_id} (seeds {', '.join(compared.b.seeds)})"),
             Fact("from A to B", counts, 11),
         ),
-        notes=found.cautions,
+        notes=compared.cautions,
     )
-    lines = _lines(found.questions) or ("none",)
+    lines = _lines(compared.questions) or ("none",)
     questions = Section("Questions", lines, one_line_each=True)
-    return Document("MemArena comparison", (head, _settings(found), _families(found.families), questions))
+    return Document("MemArena comparison", (head, _settings(compared), _families(compared.families), questions))
 
 
-def _settings(found: QuestionsCompared) -> Section:
+def _settings(compared: QuestionsCompared) -> Section:
     columns = [Column("setting", align="left"), Column("A", align="left"), Column("B", align="left")]
-    rows = [[Cell(each.key), Cell(_cut(each.a)), Cell(_cut(each.b))] for each in found.settings]
+    rows = [[Cell(each.key), Cell(_cut(each.a)), Cell(_cut(each.b))] for each in compared.settings]
     return section("Settings that differ", columns, rows) if rows else Section("Settings that differ", ("none",))
 
 
@@ -109,10 +109,10 @@ def questions_csv(compared: Sequence[QuestionsCompared]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(_CSV)
-    for found in compared:
-        for q in found.questions:
+    for each in compared:
+        for q in each.questions:
             outcomes = (" | ".join(side.outcomes) for side in (q.a, q.b))
             answers = (" | ".join(side.answers) for side in (q.a, q.b))
-            of = (found.a.label, found.b.label, q.instance_id, q.family, q.dimension, q.ego, q.change)
+            of = (each.a.label, each.b.label, q.instance_id, q.family, q.dimension, q.ego, q.change)
             writer.writerow([*of, *outcomes, q.question, *answers])
     return out.getvalue()
