@@ -144,8 +144,9 @@ def _competes(value: ScalarValue, mention: AmountMention) -> bool:
     if isinstance(value, DurationValue):
         return mention.unit is None
     wanted = _unit(value) if isinstance(value, AmountValue) else None
-    bare = mention.unit is None or mention.unit in word_list("function_words.v1.txt")
-    if bare or converted(1.0, wanted, mention.unit) is not None:
+    if mention.unit is None or mention.unit in word_list("function_words.v1.txt"):
+        return True
+    if converted(1.0, wanted, mention.unit) is not None:
         return True
     return wanted is not None and _agree(wanted, mention.unit)
 
