@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
+import threading
+import time
 import typing
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,8 +25,9 @@ from memarena.reproduction.figures import Line, Measured, value_of
 from memarena.reproduction.gathering import Gathered
 from memarena.reproduction.published import published_table
 from memarena.reproduction.reader_set import read_reader_set
+from memarena.reproduction.running import Runner
 from memarena.reproduction.score_figures import ScoredRow, pooled
-from memarena.reproduction.steps import STUDY_GROUPS, Settings, steps_of
+from memarena.reproduction.steps import STUDY_GROUPS, Settings, Step, steps_of
 from memarena.reproduction.study_figures import OF_STUDY
 from memarena.reproduction.tables import PaperTable, chosen_tables, paper_tables
 from memarena.scoring.results import OWN_METRICS, PAPER_METRICS
@@ -243,3 +247,26 @@ def test_readers_that_do_not_fit_on_one_gpu_together_are_refused_before_anything
 def test_a_table_that_is_not_known_names_the_known_ones() -> None:
     with pytest.raises(ReproductionError, match="known: all, results-L"):
         chosen_tables("tab:results")
+
+
+@pytest.mark.parametrize(("memory", "most"), [("memobase", 1), ("bm25", 2)])
+def test_of_sweeps_that_ask_the_memobase_server_one_runs_at_a_time(
+    memory: str, most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both, active, seen = threading.Barrier(2), [0], [0]
+
+    def command(self: Runner, name: str, *_: object) -> bool:
+        active[0] += 1
+        seen[0] = max(seen[0], active[0])
+        if most > 1:
+            both.wait(60)
+        else:
+            time.sleep(0.05)  # room for another to begin, which must not
+        active[0] -= 1
+        return False
+
+    monkeypatch.setattr(Runner, "_command", command)
+    asked = dataclasses.replace(settings(tmp_path), gpus=2)
+    steps = [Step("sweep", "grid", name, tmp_path / name, "", ((memory, "s1"),)) for name in ("Qwen3-8B", "mine")]
+    Runner(asked, lambda _: None, threading.Event()).run(steps)
+    assert seen == [most]

@@ -38,6 +38,7 @@ class Runner:
     stop: threading.Event
     failed: dict[str, str] = field(default_factory=dict)
     """Steps that did not end whole, each with the last line of its command."""
+    _memobase: threading.Lock = field(default_factory=threading.Lock)
 
     def run(self, steps: Sequence[Step]) -> None:
         """Carry out all steps that can be done here. Raises :class:`StoppedError`."""
@@ -81,6 +82,10 @@ class Runner:
                 self._sweep(step, {_DEVICES: str(gpu)} if self.settings.gpus > 1 else {})
 
     def _sweep(self, step: Step, env: Mapping[str, str]) -> None:
+        with self._memobase if step.asks_memobase else contextlib.nullcontext():
+            self._sweep_whole(step, env)
+
+    def _sweep_whole(self, step: Step, env: Mapping[str, str]) -> None:
         file = self._write(step, "sweep.toml")
         argv = ["sweep", str(file), "--out", str(step.folder), *self.settings.executor]
         if self._command(step.title, python_module("memarena", *argv), step.title, env):

@@ -80,6 +80,13 @@ class Step:
         return found
 
     @property
+    def asks_memobase(self) -> bool:
+        """Whether cells of it need the Memobase server, which knows one gateway at a time."""
+        return any(
+            _MEMOBASE in memory or memory == "structured" for memory, _ in self.cells if memory not in self.left_out
+        )
+
+    @property
     def title(self) -> str:
         """How messages call it."""
         return f"{self.kind} {self.name}, {self.reader}"
