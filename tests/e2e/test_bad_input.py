@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import socket
 import sqlite3
@@ -315,3 +316,25 @@ def test_a_command_whose_standard_streams_are_closed_does_its_work(closed: str, 
     assert "Traceback" not in done.stdout + done.stderr
     with LogReader(tmp_path / "run") as log:
         log.verify()
+
+
+@pytest.mark.parametrize(
+    ("started", "stated"),
+    [
+        ('"$@" >/dev/full', "cannot write: No space left on device"),
+        ('mkdir gone && cd gone && rmdir ../gone && "$@"', "the current folder was removed"),
+    ],
+)
+def test_a_full_disk_and_a_removed_folder_are_one_line(started: str, stated: str, tmp_path: Path) -> None:
+    words = command("doctor")
+    done = subprocess.run(
+        ["sh", "-c", started, "sh", *words], capture_output=True, text=True, cwd=tmp_path, check=False
+    )
+    assert stated in line_of(done)
+
+
+def test_a_terminal_whose_encoding_lacks_a_character_is_shown_a_question_mark() -> None:
+    ascii_only = {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "LC_ALL": "C"}
+    done = subprocess.run(command("run", "--help"), capture_output=True, env={**os.environ, **ascii_only}, check=False)
+    assert done.returncode == 0, done.stderr
+    assert b"?" in done.stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from typing import NoReturn
@@ -39,10 +40,11 @@ def run_guarded(app: typer.Typer) -> NoReturn:
             sys.exit(EXIT_CLOSED_PIPE)
         raise
     except OSError as error:
-        if isinstance(error, BrokenPipeError) and _output_is_closed():
+        refused = _refusal_of_output()
+        if isinstance(error, BrokenPipeError) and isinstance(refused, BrokenPipeError):
             sys.exit(EXIT_CLOSED_PIPE)
         # Unforeseen errors of files and sockets: still one line, never a stack trace.
-        _end(MemArenaError(f"{error.filename}: {error.strerror}" if error.filename else str(error)))
+        _end(MemArenaError(_reason(error)))
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(EXIT_INTERRUPTED)
     sys.exit(code if isinstance(code, int) else EXIT_OK)
@@ -66,11 +68,22 @@ def _plain(message: str) -> str:
     return message
 
 
-def _output_is_closed() -> bool:
-    """Whether standard output is a closed pipe; then what it still holds is dropped, since Python would try again."""
+def _reason(error: OSError) -> str:
+    """An error of a file or socket in a line."""
+    if error.filename:
+        return f"{error.filename}: {error.strerror}"
+    try:
+        os.getcwd()  # noqa: PTH109 (its error is what is asked for)
+    except FileNotFoundError:
+        return "the current folder was removed; change to one that is there"
+    return f"cannot write: {error.strerror}" if error.errno == errno.ENOSPC else str(error)
+
+
+def _refusal_of_output() -> OSError | None:
+    """Why standard output takes nothing (closed pipe, full disk); what it holds is dropped: Python would try again."""
     try:
         sys.stdout.flush()
-    except BrokenPipeError:
+    except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return True
-    return False
+        return error
+    return None
