@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,13 +13,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from memarena.cli.main import app
+from memarena.evaluation import evaluate, load_facts
 from memarena.log.records import AnyRecord, Question
 from memarena.scoring.compare import across_worlds, choose, compare
 from memarena.scoring.errors import ScoringError
+from memarena.scoring.question_changes import compare_questions
 from memarena.scoring.run import ScoredRun
 from memarena_dataset.model import Family
 from typer.testing import CliRunner
 
+from ..support import golden_run
 from ..support.logs import make_asked, make_cell, make_question, make_reader, make_run, text_gold, write_log
 from ..support.scoring import score_records
 
@@ -288,6 +292,18 @@ def test_two_runs_are_compared_question_by_question(two_runs: tuple[Path, Path])
         "cell.reading.max_context_tokens": ("512", "1024"),
         "run.backends.bm25.k": ("512", "1024"),
     }
+
+
+def test_answerable_by_family_is_that_of_the_report(tmp_path: Path) -> None:
+    run = evaluate(load_facts(shutil.copytree(golden_run.SMALL_RUN, tmp_path / "run")))
+    facts = load_facts(tmp_path / "run")
+    a, b = (choose(run, name) for name in ("hazy@small", "oracle@small"))
+    made = compare_questions(a, b, (facts, facts))
+    for side, row in (("a", a.row), ("b", b.row)):
+        reported = {part.family: part.score.value for part in row.answerable if part.score.value is not None}
+        compared = {each.family: getattr(each.figures["answerable"], side) for each in made.families}
+        assert reported
+        assert {name: compared[name] for name in reported if name in compared} == reported, side
 
 
 def test_the_same_as_csv_table_and_markdown_and_only_what_differs(two_runs: tuple[Path, Path]) -> None:

@@ -99,14 +99,19 @@ def _evidence(score: QuestionScore) -> float | None:
     return got.found_at_k / got.evidence_sessions if got is not None and got.evidence_sessions else None
 
 
+def _suffices(score: QuestionScore) -> float | None:
+    return float(score.suffices) if score.retrievable and score.suffices is not None else None
+
+
 FIGURES = {
+    "answerable": Figure(_suffices, fmean, share=True),
     "right": Figure(lambda score: float(score.correct), fmean, share=True),
     "recall@10": Figure(_evidence, fmean, share=True),
     "search_ms": Figure(lambda score: score.spans.search_ms if score.spans else None, median),
     "ttft_ms": Figure(lambda score: score.spans.ttft_ms if score.spans else None, median),
     "tokens": Figure(lambda score: score.reader_tokens, fmean),
 }
-"""Mean of right answers, recall and tokens, median of times, over questions and seeds."""
+"""Mean of answerable, right answers, recall and tokens, median of times, over questions and seeds."""
 _ORDER: tuple[Change, ...] = (*DIFFERS, "unpaired", "same")
 
 

@@ -23,6 +23,7 @@ _CSV = (
     "a_answers", "b_answers",
 )  # fmt: skip
 _MEANINGS = {
+    "answerable": "share whose prompt holds turns that suffice for the gold, percent",
     "right": "share right, percent: A → B, and B - A",
     "recall@10": "evidence sessions among the first 10 items, percent",
     "search_ms": "Search, median, ms",
