@@ -11,13 +11,14 @@ from memarena_backend_bm25.memory import Bm25Memory
 from memarena_backend_bm25.settings import read_settings
 
 
-def _memory(data_dir: Path) -> Bm25Memory:
+def make_memory(data_dir: Path) -> Bm25Memory:
+    """The memory with the settings of the environment. Raises ServeError."""
     return Bm25Memory(data_dir, read_settings())
 
 
 def main() -> None:
     """Serve until SIGTERM."""
-    sys.exit(run_backend(_memory))
+    sys.exit(run_backend(make_memory))
 
 
 if __name__ == "__main__":

@@ -13,10 +13,10 @@ from memarena_backend_memsearch.settings import read_settings
 
 def main() -> None:
     """Serve until SIGTERM."""
-    sys.exit(run_backend(_started))
+    sys.exit(run_backend(make_memory))
 
 
-def _started(data_dir: Path) -> MemSearchMemory:
+def make_memory(data_dir: Path) -> MemSearchMemory:
     """The memory once its engine listens: no call pays for the start. ServeError if it does not come up."""
     memory = MemSearchMemory(data_dir, read_settings())
     try:

@@ -1,0 +1,5 @@
+"""Gate of who may know what, over any memory."""
+
+from memarena_backend_gated.memory import GatedMemory
+
+__all__ = ["GatedMemory"]

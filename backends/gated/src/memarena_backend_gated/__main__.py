@@ -1,0 +1,48 @@
+"""Entry of ``python -m memarena_backend_gated``."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+
+from memarena_backend import Memory, MemoryFactory, ServeError, run_backend
+
+from memarena_backend_gated.memory import GatedMemory
+from memarena_backend_gated.settings import read_settings
+from memarena_backend_gated.store import STORE_NAME, RecordStore
+
+LIBRARIES = "memarena.memories"
+"""Entry points of memories that can be used as a library: each names a function from a data folder to a memory."""
+
+
+def make_memory(data_dir: Path) -> GatedMemory:
+    """The gate with the settings of the environment. Raises ServeError."""
+    settings = read_settings()
+    beneath = _beneath(settings.memory, data_dir)
+    try:
+        return GatedMemory(beneath, RecordStore(data_dir / STORE_NAME), settings)
+    except BaseException:
+        beneath.close()
+        raise
+
+
+def _beneath(name: str, data_dir: Path) -> Memory:
+    """The memory beneath. Raises ServeError where there is none of that name."""
+    libraries = {entry.name: entry for entry in entry_points(group=LIBRARIES)}
+    if name not in libraries:
+        known = ", ".join(sorted(libraries)) or "none is installed"
+        raise ServeError(f"GATED_MEMORY: expected HOST:PORT or one of {known}, got {name!r}")
+    make: MemoryFactory = libraries[name].load()
+    folder = data_dir / "beneath"
+    folder.mkdir(exist_ok=True)
+    return make(folder)
+
+
+def main() -> None:
+    """Serve until SIGTERM."""
+    sys.exit(run_backend(make_memory))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,167 @@
+"""Addressees in English: "my family", "anyone but Nora", "Tom and his sister", and whether an asker is among them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import lru_cache
+
+from memarena_backend import AskerKind, Requester
+
+from memarena_backend_gated.english import kinds, pattern, piece, word_list
+from memarena_backend_gated.records import Answer, Audience, Group, Whose
+from memarena_backend_gated.text import stem
+
+_EVERYONE = piece("everyone")
+_EXCEPT = piece("but")
+_AT_WORK = pattern("at_work")
+_KIND_OF = {**kinds("kin"), **kinds("circles")}
+FAMILY_KINDS = frozenset(kinds("kin").values())
+GROUP_WORDS = frozenset(_KIND_OF)
+_WHOSE = {
+    "my": Whose.SPEAKER, "our": Whose.SPEAKER, "mine": Whose.SPEAKER,
+    "your": Whose.OWNER, "yours": Whose.OWNER,
+}  # fmt: skip
+_NOT_NAMES = word_list("not_names")
+_TOKEN = re.compile(r"[^\W\d_][\w'’-]*\.?")
+
+NameOf = Callable[[str], bool]
+"""Whether a capitalised word is part of the name of a person who is known."""
+
+
+def read_audience(span: str, is_name: NameOf) -> Audience:
+    """The people that a phrase names; a capitalised word that is no other word is a name."""
+    span = _AT_WORK.sub(" colleagues", span)
+    cut = _EXCEPT.search(span)
+    if cut is not None and not (span[: cut.start()].strip() or cut.start() == 0):
+        cut = None
+    named, left_out = (span, "") if cut is None else (span[: cut.start()], span[cut.end() :])
+    names, groups = _members(named, is_name)
+    except_names, except_groups = _members(left_out, is_name)
+    everyone = _EVERYONE.search(named) is not None
+    if left_out and not everyone and not names and not groups and (except_names or except_groups):
+        everyone = True  # "not outside the family"
+    return Audience(everyone, names, groups, except_names, except_groups)
+
+
+def _members(span: str, is_name: NameOf) -> tuple[tuple[str, ...], tuple[Group, ...]]:
+    names: list[str] = []
+    groups: list[Group] = []
+    whose = Whose.OPEN
+    last_end = -1
+    for match in _TOKEN.finditer(span):
+        word = match.group().rstrip(".")
+        low = word.lower().removesuffix("'s")
+        if low in _WHOSE:
+            whose = _WHOSE[low]
+        elif low in _KIND_OF and not (word[0].isupper() and is_name(word)):
+            groups.append(Group(_KIND_OF[low], whose))
+            continue
+        elif _looks_like_name(word, is_name):
+            plain = word.removesuffix("'s")
+            if names and match.start() == last_end + 1:
+                names[-1] = f"{names[-1]} {plain}"
+            else:
+                names.append(plain)
+            last_end = match.end()
+            continue
+        if low in {"and", "or", "nor"}:
+            continue
+        if low not in _WHOSE:
+            whose = Whose.OPEN
+    return tuple(dict.fromkeys(names)), tuple(dict.fromkeys(groups))
+
+
+def _looks_like_name(word: str, is_name: NameOf) -> bool:
+    plain = word.removesuffix("'s")
+    if not plain[0].isupper() or plain.lower() in _NOT_NAMES:
+        return False
+    return is_name(plain) or (len(plain) > 1 and plain[1:].islower())
+
+
+# ------------------------------------------------------------------ matching
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Who asks, as far as the memory can know."""
+
+    requester: Requester
+    is_known: bool
+    """Whether the owner knows the asker: they were in a session together, or the caller names their relation."""
+
+    @property
+    def name(self) -> str:
+        return self.requester.display_name
+
+    @property
+    def is_stranger(self) -> bool:
+        return self.requester.kind is AskerKind.ANONYMOUS or not self.is_known
+
+
+Ties = Callable[[str, str, str], Answer]
+"""Whether two people, by name, have a relation of a kind, as far as the talk states it."""
+
+
+@lru_cache(maxsize=1_024)
+def kinds_of(relationship: str) -> frozenset[str]:
+    """Kinds of relation that words such as ``older sister`` or ``family_member`` state."""
+    tokens = re.findall(r"[a-z-]+", relationship.lower().replace("_", " "))
+    kinds = {_KIND_OF.get(token, stem(token)) for token in tokens}
+    return frozenset(kinds | ({"family"} if kinds & FAMILY_KINDS else set()))
+
+
+class Reach(IntEnum):
+    """How closely a wish means an asker: the closer counts before the wider."""
+
+    IMPLIED = 0
+    """Not meant at all by a wish that lets others know."""
+    EVERYONE = 1
+    GROUP = 2
+    NAME = 3
+
+
+def reach(
+    audience: Audience, asker: Asker, speaker: str, speaker_is_owner: bool, ties: Ties
+) -> tuple[Reach, Answer] | None:
+    """How an audience of ``speaker`` means the asker: within it, left out of it, or not clear; None: not at all."""
+    for names, answer in ((audience.names, Answer.YES), (audience.except_names, Answer.NO)):
+        if any(same_name(name, asker.name) for name in names):
+            return Reach.NAME, answer
+    unclear = False
+    for groups, answer in ((audience.except_groups, Answer.NO), (audience.groups, Answer.YES)):
+        for group in groups:
+            within = _in_group(group, asker, speaker, speaker_is_owner, ties)
+            if within is Answer.YES:
+                return Reach.GROUP, answer
+            unclear = unclear or within is Answer.UNKNOWN
+    if unclear:
+        return Reach.GROUP, Answer.UNKNOWN
+    return (Reach.EVERYONE, Answer.YES) if audience.everyone else None
+
+
+def _in_group(group: Group, asker: Asker, speaker: str, speaker_is_owner: bool, ties: Ties) -> Answer:
+    if asker.is_stranger:
+        return Answer.YES if group.kind == "stranger" else Answer.NO
+    to_owner = group.kind in kinds_of(asker.requester.relationship)
+    if group.whose is Whose.OWNER or speaker_is_owner:
+        return Answer.YES if to_owner else (Answer.NO if asker.requester.relationship else Answer.UNKNOWN)
+    stated = ties(speaker, asker.name, group.kind)
+    if group.whose is Whose.OPEN and to_owner:
+        return Answer.YES
+    if stated is Answer.UNKNOWN and group.whose is Whose.OPEN and asker.requester.relationship:
+        return Answer.NO
+    return stated
+
+
+@lru_cache(maxsize=16_384)
+def same_name(named: str, name: str) -> bool:
+    """Whether a name as it was said means a person: all its words are among the person's."""
+    spoken, whole = _name_words(named), _name_words(name)
+    return bool(spoken) and spoken <= whole
+
+
+def _name_words(name: str) -> frozenset[str]:
+    return frozenset(word for word in re.findall(r"[^\W_]+", name.casefold()) if word not in {"dr", "mr", "mrs", "ms"})

@@ -1,0 +1,214 @@
+"""Whether an asker may know an item: the rules of SPEC.md's reference prompt, decided before a reader sees anything.
+
+1. The owner may know everything, a person what that person said.
+2. What was asked to be deleted is shown to no other asker.
+3. The latest wish of the person whom it is about decides; another person's only where that person stated none.
+4. A wish that cannot be decided (an unknown friendship, a condition that is no day) follows the default.
+5. Without a wish: who heard it may know it; people whom the owner knows may know all but codes, numbers, addresses and
+   matters of health; strangers nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from enum import Enum
+from itertools import groupby
+from typing import Literal
+
+from memarena_backend import AskerKind, Item, Query
+
+from memarena_backend_gated.audience import Asker, Reach, reach
+from memarena_backend_gated.namespace import Namespace, Spoken, first_name, plain_words
+from memarena_backend_gated.records import SURE, Answer, Effect, Record
+from memarena_backend_gated.sensitive import is_sensitive
+from memarena_backend_gated.text import content, strong_tokens
+
+Default = Literal["careful", "open"]
+
+
+class Ground(str, Enum):
+    """Why an item is shown or withheld."""
+
+    OWN_WORDS = "own_words"
+    WISH = "wish"
+    UNCLEAR = "unclear"
+    DELETED = "deleted"
+    HEARD = "heard"
+    SENSITIVE = "sensitive"
+    STRANGER = "stranger"
+    DEFAULT = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What is decided of one item, and by which records."""
+
+    shown: bool
+    ground: Ground
+    record_ids: tuple[str, ...] = ()
+
+
+def decide(namespace: Namespace, item: Item, query: Query, default: Default) -> Decision:
+    """Whether the asker of a query may know an item. Never asked for the owner."""
+    asker = asker_of(namespace, query)
+    turns = _turns(namespace, item)
+    deleted = _deletions(namespace, item, turns)
+    if deleted:
+        return Decision(shown=False, ground=Ground.DELETED, record_ids=tuple(record.record_id for record in deleted))
+    if not turns:
+        return _of_part(namespace, item.text, _by_text(namespace, item), None, asker, query, default)
+    parts = [
+        _of_part(namespace, s.turn.text, namespace.by_turn.get(s.turn.turn_id, ()), s, asker, query, default)
+        for s in turns
+    ]
+    # One turn that may not be known withholds the item: its text cannot be taken apart.
+    return next((part for part in parts if not part.shown), parts[0])
+
+
+def asker_of(namespace: Namespace, query: Query) -> Asker:
+    """The asker of a query, as the namespace knows them."""
+    requester = query.requester
+    known = requester.kind is AskerKind.KNOWN_PERSON and (
+        bool(requester.relationship) or requester.participant_id in namespace.seen
+    )
+    return Asker(requester, known)
+
+
+def _turns(namespace: Namespace, item: Item) -> list[Spoken]:
+    """The turns that an item came from; of one that names sessions alone, those whose words it holds."""
+    named = [namespace.spoken[turn_id] for turn_id in item.turn_ids if turn_id in namespace.spoken]
+    if named:
+        return named
+    stems = frozenset(content(item.text))
+    return [
+        spoken
+        for session_id in item.session_ids
+        for spoken in namespace.by_session.get(session_id, ())
+        if spoken.stems and len(spoken.stems & stems) >= 0.6 * len(spoken.stems)
+    ]
+
+
+def _deletions(namespace: Namespace, item: Item, turns: Sequence[Spoken]) -> list[Record]:
+    if not namespace.deletions:
+        return []
+    text = item.text.lower()
+    strong = strong_tokens(item.text)
+    ids = {spoken.turn.turn_id for spoken in turns}
+    return [
+        record
+        for record in namespace.deletions
+        if any(value in strong or (" " in value and value in text) for value in record.wish.values)
+        or (not record.wish.values and ids & set(record.turn_ids))
+    ]
+
+
+def _by_text(namespace: Namespace, item: Item) -> list[Record]:
+    """Records that an item without sources may be about: they share its topic, and it names their person."""
+    stems, named = frozenset(content(item.text)), plain_words(item.text)
+    return [
+        record
+        for record in namespace.records
+        if first_name(record.subject) in named and namespace.likeness(record.wish.topic, stems) >= 0.4
+    ]
+
+
+def _of_part(
+    namespace: Namespace,
+    text: str,
+    records: Iterable[Record],
+    spoken: Spoken | None,
+    asker: Asker,
+    query: Query,
+    default: Default,
+) -> Decision:
+    asker_id = asker.requester.participant_id
+    if spoken is not None and asker_id and spoken.turn.speaker.participant_id == asker_id:
+        return Decision(shown=True, ground=Ground.OWN_WORDS)
+    decided = _by_wishes(namespace, list(records), asker, query.asked_at.date(), default)
+    if decided is not None:
+        return decided
+    if spoken is not None and asker_id and asker_id in namespace.present.get(spoken.session_id, ()):
+        return Decision(shown=True, ground=Ground.HEARD)
+    if asker.is_stranger:
+        return Decision(shown=False, ground=Ground.STRANGER)
+    if is_sensitive(text):
+        return Decision(shown=False, ground=Ground.SENSITIVE)
+    return Decision(shown=True, ground=Ground.DEFAULT)
+
+
+def _by_wishes(
+    namespace: Namespace, records: list[Record], asker: Asker, today: date, default: Default
+) -> Decision | None:
+    """What the wishes say, None where none does.
+
+    Wishes of one session are read together: who is named in any of them counts before a group, a group before
+    everyone. Otherwise the latest session counts.
+    """
+    wishes = [record for record in records if record.wish.effect is not Effect.DELETE]
+    if any(record.subject_id and record.subject_id == asker.requester.participant_id for record in wishes):
+        return Decision(shown=True, ground=Ground.OWN_WORDS)
+    own = [record for record in wishes if record.own]
+    latest_first = sorted(own or wishes, key=lambda record: (record.said_at, int(record.record_id[1:])), reverse=True)
+    too_early: tuple[str, ...] = ()
+    implied: tuple[str, ...] = ()
+    for _, session in groupby(latest_first, key=lambda record: record.session_id):
+        verdict = _of_session(namespace, list(session), asker, today)
+        if verdict is None:
+            continue
+        closeness, answer, record_id = verdict
+        if answer is _EARLY:
+            too_early = (record_id,)
+            continue
+        if closeness is Reach.IMPLIED:
+            implied = (record_id,)
+            continue
+        if answer is Answer.UNKNOWN:
+            return Decision(shown=default == "open", ground=Ground.UNCLEAR, record_ids=(record_id,))
+        shown = answer is Answer.YES
+        return Decision(shown=shown, ground=Ground.WISH, record_ids=(*too_early, record_id))
+    if too_early:
+        return Decision(shown=False, ground=Ground.WISH, record_ids=too_early)
+    return Decision(shown=default == "open", ground=Ground.UNCLEAR, record_ids=implied) if implied else None
+
+
+_EARLY = "early"
+"""A wish to share from a day that is still to come: only who may know already may."""
+
+
+def _of_session(
+    namespace: Namespace, records: list[Record], asker: Asker, today: date
+) -> tuple[Reach, Answer | str, str] | None:
+    """What the wishes of a session say of the asker, latest first, and which of them decides."""
+    best: tuple[Reach, Answer | str, str] | None = None
+    for record in records:
+        verdict = _verdict(namespace, record, asker, today)
+        if verdict is None:
+            continue
+        if best is None or verdict[0] > best[0] or (verdict[0] == best[0] and best[1] is _EARLY):
+            best = (*verdict, record.record_id)
+    return best
+
+
+def _verdict(namespace: Namespace, record: Record, asker: Asker, today: date) -> tuple[Reach, Answer | str] | None:
+    """Whether a record lets the asker know, and how closely it means the asker; None where it says nothing today."""
+    wish = record.wish
+    speaker = namespace.people.get(record.stated_by, record.subject)
+    meant = reach(wish.audience, asker, speaker, record.stated_by == namespace.owner_id, namespace.ties.have)
+    over = wish.valid_until is not None and today >= wish.valid_until
+    if wish.effect is Effect.WITHHOLD or (meant is None and wish.others_excluded):
+        if meant is None and not wish.others_excluded:
+            return None
+        closeness, within = meant or (Reach.EVERYONE, Answer.YES)
+        if over:
+            return None if asker.is_stranger else (closeness, Answer.YES)
+        answer = {Answer.YES: Answer.NO, Answer.NO: Answer.YES}.get(within, Answer.UNKNOWN)
+    elif meant is None:
+        # Who grants leave to some has not granted it to all: not clear.
+        return Reach.IMPLIED, Answer.UNKNOWN
+    else:
+        closeness, answer = meant
+        if answer is Answer.YES and wish.valid_from is not None and today < wish.valid_from:
+            return closeness, _EARLY
+    return closeness, answer if wish.confidence >= SURE else Answer.UNKNOWN

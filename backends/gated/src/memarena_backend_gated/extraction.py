@@ -1,0 +1,145 @@
+"""From the talk of a day to records: which sentences are wishes, whose they are, and which turns they are about.
+
+A wish that points ("keep this to yourself") is about what its turn says next to it, or about the speaker's turn before.
+One that names its topic is about earlier turns of the same person with the same words. A later turn that says the same
+again is covered as well (:func:`extend`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from memarena_backend import Role
+
+from memarena_backend_gated.grammar import read_turn
+from memarena_backend_gated.namespace import Namespace, Spoken, first_name, plain_words
+from memarena_backend_gated.records import Effect, Record, Wish
+from memarena_backend_gated.text import content, expanded
+
+LIKE = 0.55
+"""Likeness from which a turn is about the topic of a wish."""
+MIN_SHARED = 2
+"""Words that a turn shares at least with a topic that was not named but follows from what was said."""
+BACK_TURNS = 6
+"""Turns before a wish that points, among which the turn that it is about is looked for."""
+_FIRST_PERSON = re.compile(r"\b(?:i|me|my|mine|we|our|us)\b", re.I)
+
+
+def read_session(namespace: Namespace, fresh: Sequence[Spoken], day_index: int) -> list[Record]:
+    """The records that a session adds, in order, and their ties to what was said before."""
+    added = []
+    for position, spoken in enumerate(fresh):
+        for record in _records(namespace, fresh, position, day_index):
+            namespace.add(record)
+            added.append(record)
+        extend(namespace, spoken)
+    return added
+
+
+def _records(namespace: Namespace, fresh: Sequence[Spoken], position: int, day_index: int) -> Iterable[Record]:
+    spoken = fresh[position]
+    turn = spoken.turn
+    if turn.speaker.role is Role.ASSISTANT or not turn.text:
+        return
+    reading = read_turn(turn.text, turn.said_at.date(), namespace.is_name)
+    rest = reading.rest
+    for wish in reading.wishes:
+        about, topic = _about(namespace, fresh, position, wish, rest)
+        subject_id, subject = _subject(namespace, spoken, wish, rest)
+        stated_by = turn.speaker.participant_id
+        own = subject_id == stated_by
+        turns = dict.fromkeys((turn.turn_id, *(s.turn.turn_id for s in about)))
+        if wish.effect is not Effect.DELETE:
+            person = subject_id or subject
+            turns |= dict.fromkeys(s.turn.turn_id for s in _same_topic(namespace, topic, person, subject, spoken, wish))
+        else:
+            turns |= dict.fromkeys(
+                s.turn.turn_id for s in namespace.candidates((), wish.values) if s.order <= spoken.order
+            )
+        yield Record(
+            record_id=f"w{len(namespace.records) + 1}",
+            wish=wish if wish.topic else replace(wish, topic=topic),
+            subject=subject,
+            subject_id=subject_id,
+            stated_by=stated_by,
+            own=own,
+            said_at=turn.said_at,
+            day_index=day_index,
+            session_id=spoken.session_id,
+            source_turn_id=turn.turn_id,
+            turn_ids=tuple(turns),
+        )
+
+
+def _about(
+    namespace: Namespace, fresh: Sequence[Spoken], position: int, wish: Wish, rest: str
+) -> tuple[list[Spoken], tuple[str, ...]]:
+    """Turns that a wish points to within its session, and the topic by which it is found elsewhere."""
+    if len(wish.topic) >= MIN_SHARED:
+        return [], wish.topic
+    own = content(rest)
+    if len(own) > MIN_SHARED:
+        return [], (*wish.topic, *own)
+    speaker = fresh[position].turn.speaker.participant_id
+    earlier = fresh[max(0, position - BACK_TURNS) : position]
+    pointed = next(
+        (s for s in reversed(earlier) if s.turn.speaker.participant_id == speaker and len(s.stems) > 1), None
+    )
+    if pointed is None:
+        pointed = next((s for s in reversed(earlier) if len(s.stems) > 1), None)
+    if pointed is None:
+        return [], (*wish.topic, *own)
+    return [pointed], (*wish.topic, *content(pointed.turn.text))
+
+
+def _subject(namespace: Namespace, spoken: Spoken, wish: Wish, rest: str) -> tuple[str, str]:
+    """Id and name of the person whom a wish is about: who is reported, who the turn is about, else the speaker."""
+    speaker = spoken.turn.speaker
+    if wish.reported_by:
+        return _person(namespace, wish.reported_by)
+    first = expanded(rest or spoken.turn.text)
+    if not _FIRST_PERSON.search(first):
+        opening = re.match(r"(?:(?:by the way|so|well|oh|apparently|turns out|guess what)[, ]+)*([A-Z][\w'-]+)", first)
+        if opening is not None and namespace.is_name(opening.group(1).removesuffix("'s")):
+            return _person(namespace, opening.group(1).removesuffix("'s"))
+    return speaker.participant_id, speaker.display_name
+
+
+def _person(namespace: Namespace, name: str) -> tuple[str, str]:
+    for participant_id, display_name in namespace.people.items():
+        if first_name(name) in plain_words(display_name):
+            return participant_id, display_name
+    return "", name
+
+
+def _same_topic(
+    namespace: Namespace, topic: tuple[str, ...], person: str, name: str, source: Spoken, wish: Wish
+) -> Iterable[Spoken]:
+    for spoken in namespace.candidates(topic, ()):
+        if spoken.order < source.order and _concerns(spoken, person, name) and _is_about(namespace, topic, spoken):
+            yield spoken
+
+
+def _concerns(spoken: Spoken, person: str, name: str) -> bool:
+    return spoken.turn.speaker.participant_id == person or spoken.names(name)
+
+
+def _is_about(namespace: Namespace, topic: Sequence[str], spoken: Spoken) -> bool:
+    shared = len(set(topic) & spoken.stems)
+    enough = shared >= min(MIN_SHARED, len(set(topic)))
+    return enough and namespace.likeness(topic, spoken.stems) >= LIKE
+
+
+def extend(namespace: Namespace, spoken: Spoken) -> None:
+    """Cover a later turn that says again what a record is about: the same topic of the same person, or its code."""
+    repeated = {record.record_id: record for token in spoken.strong for record in namespace.codes.get(token, ())}
+    similar = {record.record_id: record for word in spoken.stems for record in namespace.topics.get(word, ())}
+    for record_id, record in (similar | repeated).items():
+        if spoken.turn.turn_id in record.turn_ids:
+            continue
+        person = record.subject_id or record.subject
+        is_about = _concerns(spoken, person, record.subject) and _is_about(namespace, record.wish.topic, spoken)
+        if record_id in repeated or is_about:
+            namespace.by_turn[spoken.turn.turn_id].append(record)

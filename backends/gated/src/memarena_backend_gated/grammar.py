@@ -1,0 +1,117 @@
+"""A small grammar of English wishes: permission verbs, negation, addressees, conditions of time.
+
+A turn is cut into sentences and clauses, contractions are written out, and each clause is read by the first of
+:mod:`memarena_backend_gated.rules` that fits. Clauses of a turn complete each other: "keep it quiet until Friday, after
+that anyone may know". What a wish is *about* is decided by :mod:`memarena_backend_gated.extraction`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+
+from memarena_backend_gated.audience import GROUP_WORDS, NameOf
+from memarena_backend_gated.dates import day_named
+from memarena_backend_gated.english import pattern, word_list
+from memarena_backend_gated.records import CERTAIN, DOUBTFUL, Effect, Wish
+from memarena_backend_gated.rules import Clause, read_clause, read_short
+from memarena_backend_gated.text import content, expanded, sentences
+
+_CLAUSE, _REPORTED, _TRIGGER = pattern("clause"), pattern("reported"), pattern("trigger")
+_UNTIL, _FROM, _CONDITION, _HARMLESS_IF = (pattern(name) for name in ("until", "from", "condition", "harmless_if"))
+_THEN = re.compile(r"\b(?:after that|after then|from then|afterwards|from that day|then)\b", re.I)
+_PERMISSION_WORDS = frozenset(content(" ".join(word_list("permission"))) + content(" ".join(GROUP_WORDS)))
+
+
+@dataclass(frozen=True, slots=True)
+class TurnReading:
+    """The wishes of a turn, in order, and what it says apart from them."""
+
+    wishes: tuple[Wish, ...]
+    rest: str
+
+
+def read_turn(text: str, today: date, is_name: NameOf) -> TurnReading:
+    """Read a turn; most state no wish."""
+    wishes: list[Wish] = []
+    rest = []
+    for sentence in sentences(text):
+        whole = expanded(sentence)
+        follows = bool(wishes)
+        read = list(_read(whole, today, is_name, follows=follows)) if follows or _TRIGGER.search(whole) else []
+        if not read:
+            rest.append(sentence)
+            continue
+        reported = _REPORTED.search(whole)
+        reporter = reported.group("who") if reported is not None and is_name(reported.group("who").split()[0]) else ""
+        topic = _topic(read, whole)
+        wishes += [replace(wish, reported_by=reporter, topic=topic) for wish in read]
+    return TurnReading(tuple(_completed(wishes)), " ".join(rest))
+
+
+def _read(sentence: str, today: date, is_name: NameOf, *, follows: bool) -> Iterable[Wish]:
+    for text in _CLAUSE.split(sentence):
+        if not text.strip():
+            continue
+        clause = Clause(text.strip(), is_name)
+        wish = read_clause(clause) if _TRIGGER.search(text) else None
+        if wish is None and follows:
+            wish = read_short(clause)
+        if wish is not None:
+            follows = True
+            yield _timed(wish, clause.text, today)
+
+
+def _timed(wish: Wish, text: str, today: date) -> Wish:
+    """The wish with the days between which it holds, or with a condition that is no day in its own words."""
+    if wish.effect is Effect.DELETE:
+        return wish
+    until = _UNTIL.search(text)
+    if until is not None and (wish.effect is Effect.WITHHOLD or wish.others_excluded):
+        day = day_named(text[until.end() :], today)
+        return replace(wish, valid_until=day, condition="" if day else text[until.start() :][:80])
+    return _leave_timed(wish, text, today) if wish.effect is Effect.SHARE else wish
+
+
+def _leave_timed(wish: Wish, text: str, today: date) -> Wish:
+    start, condition, then = _FROM.search(text), _CONDITION.search(text), _THEN.search(text)
+    if start is not None and not wish.others_excluded:
+        day = day_named(text[start.end() :], today)
+        if day is not None:
+            after = start.group().lower() == "after"
+            return replace(wish, valid_from=day + timedelta(days=1) if after else day)
+        if then is None and start.group().lower() not in {"when", "from"}:
+            return _conditional(wish, text[start.start() :])
+    if condition is not None and _HARMLESS_IF.search(text) is None:
+        return _conditional(wish, text[condition.start() :])
+    return wish if then is None else replace(wish, condition="then")
+
+
+def _conditional(wish: Wish, condition: str) -> Wish:
+    return replace(wish, condition=condition[:80], confidence=min(wish.confidence, DOUBTFUL))
+
+
+def _completed(wishes: list[Wish]) -> Iterable[Wish]:
+    """Wishes of a turn with the day that one of them names put into those that lean on it.
+
+    "Only Ann until then" ends when the wish next to it begins, "after that anyone" begins when it ends.
+    """
+    ends = next((wish.valid_until for wish in wishes if wish.valid_until is not None), None)
+    begins = next((wish.valid_from for wish in wishes if wish.valid_from is not None), None)
+    for wish in wishes:
+        general = wish.others_excluded or (wish.effect is Effect.WITHHOLD and wish.audience.everyone)
+        if general and wish.valid_until is None and begins is not None:
+            yield replace(wish, valid_until=begins, condition="")
+        elif wish.condition == "then":
+            yield replace(wish, valid_from=ends or begins, condition="", confidence=CERTAIN)
+        else:
+            yield wish
+
+
+def _topic(wishes: Iterable[Wish], sentence: str) -> tuple[str, ...]:
+    """Stems that tell what a sentence is about: all but the words of wishes, the names of addressees and days."""
+    named = {name for wish in wishes for names in (wish.audience.names, wish.audience.except_names) for name in names}
+    dropped = set(content(" ".join(named))) | _PERMISSION_WORDS
+    return tuple(word for word in content(sentence) if word not in dropped)

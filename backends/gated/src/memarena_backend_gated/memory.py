@@ -1,0 +1,141 @@
+"""The gate over a memory: it hears the same days, and takes out of each search what the asker may not know."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from importlib.metadata import version
+
+from memarena_backend import (
+    AskerKind,
+    Call,
+    Capability,
+    Day,
+    Description,
+    Item,
+    Memory,
+    Notice,
+    OptionSpec,
+    Query,
+    SearchResult,
+)
+
+from memarena_backend_gated.decision import Decision, Default, decide
+from memarena_backend_gated.extraction import read_session
+from memarena_backend_gated.namespace import Namespace
+from memarena_backend_gated.records import Record
+from memarena_backend_gated.settings import Settings
+from memarena_backend_gated.store import RecordStore
+
+UNCLEAR = "unclear"
+_KEPT = frozenset(
+    {
+        Capability.ANSWER,
+        Capability.PROVENANCE,
+        Capability.FORGET,
+        Capability.STATEFUL_SEARCH,
+        Capability.OWN_MODEL,
+    }
+)
+"""Abilities of the memory beneath that hold for the gate too; it does not travel in time."""
+
+
+class GatedMemory(Memory):
+    """Records of who may know what, kept next to another memory and applied to what it finds."""
+
+    def __init__(self, beneath: Memory, store: RecordStore, settings: Settings) -> None:
+        self._beneath = beneath
+        self._store = store
+        self._settings = settings
+        self._namespaces: dict[str, Namespace] = {}
+
+    def describe(self) -> Description:
+        below = self._beneath.describe()
+        unclear = OptionSpec(
+            UNCLEAR, "What holds where a wish is unclear: careful (withheld) or open (shown).", self._settings.default
+        )
+        return Description(
+            name="gated",
+            version=f"{version('memarena-backend-gated')} over {below.name} {below.version}",
+            kind=below.kind,
+            capabilities=below.capabilities & _KEPT,
+            options=tuple(sorted((*below.options, unclear), key=lambda option: option.key)),
+            prompt_style=below.prompt_style,
+            limits=below.limits,
+            retention=below.retention,
+            token_counting=below.token_counting,
+            kept_facts=below.kept_facts,
+        )
+
+    def commit_day(self, namespace: str, day: Day, call: Call) -> Sequence[Notice]:
+        notices = self._beneath.commit_day(namespace, day, call)
+        started_ns = time.perf_counter_ns()
+        known = self._namespaces.setdefault(namespace, Namespace())
+        added = _hear(known, day)
+        self._store.put(namespace, day.index, added, known.people)
+        elapsed_us = (time.perf_counter_ns() - started_ns) // 1000
+        if not added:
+            return notices
+        return (*notices, Notice("gate_records", f"read in {elapsed_us} us", len(added)))
+
+    def restore(self, namespace: str, days: Iterable[Day], call: Call) -> None:
+        whole = tuple(days)
+        self._beneath.restore(namespace, whole, call)
+        known = self._namespaces[namespace] = Namespace()
+        self._store.remove(namespace)
+        for day in whole:
+            self._store.put(namespace, day.index, _hear(known, day), known.people)
+
+    def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
+        default: Default = "open" if query.choice_option(UNCLEAR, ("careful", "open")) == "open" else "careful"
+        result = self._beneath.search(namespace, query, call)
+        if query.requester.kind is AskerKind.OWNER:
+            return result
+        started_ns = time.perf_counter_ns()
+        known = self._namespaces[namespace]
+        decisions = [decide(known, item, query, default) for item in result.items]
+        shown = [item for item, decision in zip(result.items, decisions, strict=True) if decision.shown]
+        elapsed_us = (time.perf_counter_ns() - started_ns) // 1000
+        notices = (*result.notices, *_notices(decisions), Notice("gate_us", "", max(1, elapsed_us)))
+        return SearchResult(shown, notices, truncated=result.truncated)
+
+    def shown(self, namespace: str, items: Iterable[Item], query: Query, default: Default) -> list[Item]:
+        """Those of the items that the asker of a query may know; the owner all."""
+        if query.requester.kind is AskerKind.OWNER:
+            return list(items)
+        return [item for item in items if decide(self._namespaces[namespace], item, query, default).shown]
+
+    def namespace(self, namespace: str) -> Namespace:
+        """What the gate holds of a namespace."""
+        return self._namespaces[namespace]
+
+    def unload(self, namespace: str) -> None:
+        self._namespaces.pop(namespace, None)
+        self._beneath.unload(namespace)
+
+    def forget(self, namespace: str) -> None:
+        self._namespaces.pop(namespace, None)
+        self._store.remove(namespace)
+        self._beneath.forget(namespace)
+
+    def close(self) -> None:
+        self._beneath.close()
+        self._store.close()
+
+
+def _hear(known: Namespace, day: Day) -> list[Record]:
+    known.meet(day)
+    return [record for session in day.sessions for record in read_session(known, known.hear(session), day.index)]
+
+
+def _notices(decisions: Iterable[Decision]) -> list[Notice]:
+    """What was decided, by kind: how many items, and which records decided. No text of any of them."""
+    kinds: dict[str, list[Decision]] = defaultdict(list)
+    for decision in decisions:
+        kinds[f"gate_{'shown' if decision.shown else 'withheld'}_{decision.ground.value}"].append(decision)
+    notices = []
+    for code, group in sorted(kinds.items()):
+        ids = dict.fromkeys(record_id for decision in group for record_id in decision.record_ids)
+        notices.append(Notice(code, f"records {', '.join(ids)}" if ids else "", len(group)))
+    return notices
