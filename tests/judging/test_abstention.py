@@ -5,12 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from judge_training import abstention as training
-from judge_training.evaluate import evaluate
-from memarena.judging.abstention import MODEL, declines
+from memarena.judging.abstention import declines
 from memarena.judging.judgment import Code, Judgment
 from memarena.judging.kinds import judge
-from memarena.judging.linear_model import stored_model
 from memarena_dataset.gold import AbstainGold
 from memarena_dataset.model import Family
 from memarena_dataset.values import NameValue, TermValue
@@ -23,27 +20,6 @@ GOLD = AbstainGold(adversarial_answer="364 euros")
 
 def judged(gold: AbstainGold, question: str, answer: str) -> Judgment:
     return judge(make_question("q1", Family.CONFABULATION, gold, question), [], answer, answer)
-
-
-MEASURED = {"plain": (0.01, 0.015), "usual": (0.02, 0.02), "varied": (0.11, 0.06), "third": (0.04, 0.06)}
-"""Shares of declining answers missed and of others taken for such, a little above what the card has."""
-
-
-def test_independent_sets_are_read_as_well_as_the_card_says() -> None:
-    found = {rates.name: rates for rates in evaluate(training.TASK, stored_model(MODEL))}
-    assert found.keys() == MEASURED.keys()
-    for name, (missed, taken) in MEASURED.items():
-        assert (found[name].missed.share or 0) <= missed, found[name].wrong
-        assert (found[name].taken.share or 0) <= taken, found[name].wrong
-
-
-def test_no_independent_answer_was_learned_from() -> None:
-    learned = {" ".join(text.answer.lower().split()) for text in training.texts()}
-    for name in ("plain", "usual", "varied"):
-        cases = training.independent()[name]
-        # "Not mentioned." has been said before; a sentence of one's own hardly ever.
-        shared = [c for c in cases if " ".join(c.answer.lower().split()) in learned and len(c.answer.split()) > 6]
-        assert len(shared) <= 0.005 * len(cases)
 
 
 @pytest.mark.parametrize(

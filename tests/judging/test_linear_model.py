@@ -8,9 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from judge_training.rates import Rate
-from judge_training.task import Example, Settings
-from judge_training.training import train
 from memarena.judging.linear_model import LinearModel, ModelFileError
 
 NAMES = st.text(st.characters(exclude_characters="\n", codec="utf-8"), min_size=1, max_size=8)
@@ -35,19 +32,3 @@ def test_what_is_no_model_is_named() -> None:
     for content in (b"", b"text", other.getvalue()):
         with pytest.raises(ModelFileError, match="abstention"):
             LinearModel.from_bytes(content, "abstention")
-
-
-def test_training_is_repeatable_and_tells_the_labels_apart() -> None:
-    rows = [Example(frozenset({"always", "no" if n % 2 else "yes", f"of{n % 5}"}), n % 2 == 0) for n in range(40)]
-    model = train(rows, Settings())
-    assert model.sha256 == train(rows, Settings()).sha256
-    assert model.score(["yes"]) > 0 > model.score(["no"])
-    assert "yes" not in train(rows, Settings(), lambda feature: feature == "yes").weights
-    with pytest.raises(ValueError, match="both labels"):
-        train(rows[::2], Settings())
-
-
-def test_a_rate_has_wilson_s_interval() -> None:
-    low, high = Rate(3, 120).interval
-    assert (round(low, 4), round(high, 4)) == (0.0085, 0.0709)
-    assert (str(Rate(0, 0)), Rate(0, 0).interval) == ("n/a", (0.0, 1.0))
