@@ -17,6 +17,7 @@ from memarena.judging.calibration import (
     by_value_judge,
     grouped,
     label_rates,
+    labels_by_rules,
     make_answers,
     rates,
     synthetic_behaviours,
@@ -26,7 +27,7 @@ from memarena.judging.kinds import kind_of
 from memarena.judging.llm import AskedJudge, ModelJudge, Patience, UnloggedAnswer, ask_about
 from memarena.judging.prompt_injection import speaks_to_marker
 from memarena.log.records import Question
-from memarena.report.tables.calibration import Calibration
+from memarena.report.tables.calibration import Calibration, calibration_sections
 from memarena_dataset.model import Family
 from memarena_dataset.values import AmountValue, DateValue, TimeValue
 from typer.testing import CliRunner
@@ -120,7 +121,7 @@ def test_values_are_said_in_the_forms_asked_for() -> None:
 def test_synthetic_behaviours_get_their_labels_and_a_wrong_expectation_is_counted(source: Source) -> None:
     """Disclosing right, refusing and not knowing are never missed; rates over five worlds: docs/judging.md."""
     synthetic = list(synthetic_behaviours(source.questions, seed=1))
-    found = label_rates(synthetic)
+    found = label_rates(synthetic, labels_by_rules(synthetic))
     assert {label: r.missed for label, r in found.items() if label in ("disclose_correct", "refuse", "dont_know")} == {
         "disclose_correct": 0,
         "refuse": 0,
@@ -128,9 +129,10 @@ def test_synthetic_behaviours_get_their_labels_and_a_wrong_expectation_is_counte
     }
     assert found["disclose_correct"].false == 0
     refused = next(p for p in synthetic if p.label == "refuse")
-    mislabelled = label_rates([SyntheticBehaviour(refused.question, refused.answer, "other")])
+    mislabelled = label_rates([SyntheticBehaviour(refused.question, refused.answer, "other")], ["refuse"])
     assert (mislabelled["other"].missed_rate, mislabelled["refuse"].false_rate) == (1.0, 1.0)
     assert mislabelled["dont_know"].missed_rate is None
+    assert label_rates([refused], [None])["refuse"].missed_rate is None, "no label counts in no rate"
 
 
 # ------------------------------------------------------------------ the command
@@ -191,8 +193,9 @@ def test_a_server_that_is_not_there_ends_a_calibration_with_code_3_and_its_cause
     found = Calibration.model_validate_json(result.stdout)
     judge = found.judges[-1]
     assert judge.name == "gpt-4o-mini-2024-07-18"
-    assert judge.unjudged == sum(of_family.unjudged for of_family in found.by_family[judge.name].values())
-    assert found.answers - judge.unjudged == sum(a.right + a.wrong for a in found.by_family[judge.name].values())
+    left = sum(of_family.unjudged for of_family in found.by_family[judge.name].values())
+    assert judge.unjudged == left + sum(rates.synthetic for rates in found.behaviour_labels.values())
+    assert found.answers - left == sum(a.right + a.wrong for a in found.by_family[judge.name].values())
     assert 8 <= judge.failures["connection"] < 12
     families = found.by_family[judge.name]
     assert {"d5_cloze", "d4_permission"} <= set(families)
@@ -225,6 +228,21 @@ def test_a_judge_with_a_model_is_calibrated_on_options_declining_and_disclosure_
     permission_rates = families["d4_permission"]
     assert (permission_rates.right, permission_rates.false_rejects) == (3, 0)
     assert (permission_rates.wrong, permission_rates.false_accepts) == (3, 0)
+
+
+def test_a_models_labels_of_behaviour_are_counted_next_to_those_of_the_rules(tmp_path: Path, source: Source) -> None:
+    asked = [q for q in source.questions if q.instance.gold.kind == "permission"][:2]
+    run = write_log(tmp_path / "run", make_run([make_cell("bm25")], asked, list(source.evidence.values()), []))
+    with scripted_judge(lambda asked: rules(asked, label="refuse")) as server:
+        flags = ["--endpoint", server.url, "--judge", "coy", "--format", "json"]
+        result = CliRunner().invoke(app, ["judge", str(run), "--calibrate", *flags])
+    assert result.exit_code == 0, result.output
+    found = Calibration.model_validate_json(result.stdout)
+    labels = found.behaviour_labels_by_model["coy"]
+    assert (labels["refuse"].missed, labels["refuse"].false) == (0, labels["refuse"].others)
+    assert labels["disclose_correct"].missed == labels["disclose_correct"].synthetic == len(asked)
+    assert found.behaviour_labels["disclose_correct"].missed == 0
+    assert any(note.startswith("labels of D6 by coy, missed: ") for note in calibration_sections([found], [])[0].notes)
 
 
 def test_a_spent_budget_ends_a_calibration_and_what_it_took_is_told(tmp_path: Path, source: Source) -> None:

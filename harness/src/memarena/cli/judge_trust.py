@@ -30,6 +30,7 @@ from memarena.judging.calibration import (
     by_value_judge,
     grouped,
     label_rates,
+    labels_by_rules,
     make_answers,
     make_framed,
     phrasings_sha256,
@@ -82,10 +83,10 @@ def questions_of(run: Path | None, datasets: Sequence[Path]) -> Source:
 
 
 def calibrate(source: Source, phrasings: str, seed: int, output: str, candidate: AskedJudge | None) -> None:
-    """Print rates of error per family and kind, κ between the judges, and of the deterministic labels of D6.
+    """Print rates of error per family and kind, κ between the judges, and how each labels behaviour in D6.
 
-    A candidate is asked about every answer, of the abstain half, D1 and D6 too. Ends with exit code 3 where it left
-    answers unjudged.
+    A candidate is asked about every answer, of the abstain half, D1 and D6 too, and for labels of behaviour. Ends with
+    exit code 3 where it left answers unjudged.
     """
     _check(output, phrasings)
     chosen = next(p for p in PHRASINGS if p == phrasings)
@@ -100,12 +101,16 @@ def calibrate(source: Source, phrasings: str, seed: int, output: str, candidate:
         raise judging.JudgeError("--calibrate: no question but those that a rubric decides: no answer can be made")
     by_rules: list[bool | None] = [by_value_judge(p) for p in synthetic]
     said = {judging.JUDGE_NAME: by_rules, "text": [by_text_judge(p) for p in synthetic]}
+    behaviours = list(synthetic_behaviours(source.questions, seed, per_label=2 if candidate is None else 1))
+    labels = {judging.JUDGE_NAME: label_rates(behaviours, labels_by_rules(behaviours))}
     words = None
     if candidate is not None:
         asked = [UnloggedAnswer(p.question, p.evidence, p.answer, p.answer) for p in synthetic]
+        asked += [UnloggedAnswer(p.question, (), p.answer, p.answer) for p in behaviours]
         words = ask_about(asked, candidate, JudgeProgress())
-        said[candidate.judge.name] = words.said
-    labels = label_rates(list(synthetic_behaviours(source.questions, seed)))
+        said[candidate.judge.name] = words.said[: len(synthetic)]
+        given = [words.label(index) for index in range(len(synthetic), len(asked))]
+        labels[candidate.judge.name] = label_rates(behaviours, given)
     if output == "json":
         judges = _judges(candidate, words)
         found = _calibration(synthetic, said, labels, chosen, seed, judges)
@@ -139,13 +144,14 @@ def calibration_summary(source: Source, seed: int = 0) -> str:
 def _print_calibration(
     synthetic: Sequence[SyntheticAnswer],
     said: Mapping[str, Sequence[bool | None]],
-    labels: Mapping[str, LabelRates],
+    labels: Mapping[str, Mapping[str, LabelRates]],
     made_of: str,
 ) -> None:
     console = _console()
     console.print(_table("Synthetic answers by family", synthetic, said, _family))
     console.print(_table("Synthetic answers by kind", synthetic, said, _kind))
-    console.print(_labels_table(labels))
+    for name, found in labels.items():
+        console.print(_labels_table(name, found))
     for one, two in combinations(said, 2):
         console.print(f"κ {one} with {two}: {_number(agreement(said[one], said[two]))}")
     console.print(
@@ -202,8 +208,8 @@ def _table(
     return table
 
 
-def _labels_table(labels: Mapping[str, LabelRates]) -> Table:
-    table = Table("D6 label", "synthetic", "others", "missed", "falsely given", title="Deterministic labels of D6")
+def _labels_table(judge: str, labels: Mapping[str, LabelRates]) -> Table:
+    table = Table("D6 label", "synthetic", "others", "missed", "falsely given", title=f"Labels of D6 by {judge}")
     for label, r in labels.items():
         table.add_row(label, str(r.synthetic), str(r.others), _percent(r.missed_rate), _percent(r.false_rate))
     return table
@@ -245,7 +251,7 @@ def _judges(candidate: AskedJudge | None, words: JudgeWords | None) -> list[Cali
 def _calibration(
     synthetic: Sequence[SyntheticAnswer],
     said: Mapping[str, Sequence[bool | None]],
-    labels: Mapping[str, LabelRates],
+    labels: Mapping[str, Mapping[str, LabelRates]],
     phrasings: Phrasings,
     seed: int,
     judges: Sequence[CalibratedJudge],
@@ -257,6 +263,12 @@ def _calibration(
     def by(key: Callable[[SyntheticAnswer], str]) -> dict[str, dict[str, SyntheticRates]]:
         return {name: {k: shown(r) for k, r in grouped(synthetic, said[name], key).items()} for name in said}
 
+    def by_label(judge: str) -> dict[str, LabelErrors]:
+        return {
+            k: LabelErrors.model_validate({**asdict(r), "missed_rate": r.missed_rate, "false_rate": r.false_rate})
+            for k, r in labels[judge].items()
+        }
+
     return Calibration(
         phrasings=phrasings,
         seed=seed,
@@ -266,10 +278,8 @@ def _calibration(
         judges=tuple(judges),
         by_family=by(_family),
         by_kind=by(_kind),
-        behaviour_labels={
-            k: LabelErrors.model_validate({**asdict(r), "missed_rate": r.missed_rate, "false_rate": r.false_rate})
-            for k, r in labels.items()
-        },
+        behaviour_labels=by_label(judging.JUDGE_NAME),
+        behaviour_labels_by_model={name: by_label(name) for name in labels if name != judging.JUDGE_NAME},
         kappa=tuple(Kappa(one=a, two=b, kappa=agreement(said[a], said[b])) for a, b in combinations(said, 2)),
     )
 

@@ -1,4 +1,4 @@
-"""Makes answers to permission questions (D6) whose behaviour is known, and counts how the rules label them."""
+"""Makes answers to permission questions (D6) whose behaviour is known, and counts how a judge labels them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class SyntheticBehaviour:
 
 @dataclass(frozen=True)
 class LabelRates:
-    """How one label is given. Rates are shares; None without any such answer."""
+    """How one label is given. Rates are shares; None without any such answer. Answers without a label count in none."""
 
     synthetic: int
     others: int
@@ -88,9 +88,16 @@ def synthetic_behaviours(
                 yield SyntheticBehaviour(question, fill(template, fields), label)
 
 
-def label_rates(synthetic: Sequence[SyntheticBehaviour]) -> Mapping[str, LabelRates]:
-    """How often each label is missed, and given falsely, by the rules."""
-    pairs = [(p.label, behaviour(p.question, p.answer).label) for p in synthetic]
+def labels_by_rules(synthetic: Sequence[SyntheticBehaviour]) -> list[BehaviourLabel | None]:
+    """The deterministic label of each answer."""
+    return [behaviour(p.question, p.answer).label for p in synthetic]
+
+
+def label_rates(
+    synthetic: Sequence[SyntheticBehaviour], labels: Sequence[BehaviourLabel | None]
+) -> Mapping[str, LabelRates]:
+    """How often each label is missed, and given falsely; ``labels`` are a judge's, None where it gave none."""
+    pairs = [(p.label, label) for p, label in zip(synthetic, labels, strict=True) if label is not None]
     return {
         label: LabelRates(
             synthetic=sum(true == label for true, _ in pairs),

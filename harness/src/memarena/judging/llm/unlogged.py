@@ -19,7 +19,7 @@ from memarena.judging.llm.identity import ModelJudge
 from memarena.judging.llm.jobs import Job
 from memarena.judging.llm.judge import Patience, Talk
 from memarena.judging.llm.request import Asker, Record
-from memarena.log.records import EvidenceSession, JudgingFailed, Question, Verdict
+from memarena.log.records import BehaviourLabel, EvidenceSession, JudgingFailed, Question, Verdict
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,12 @@ class JudgeWords:
     def said(self) -> list[bool | None]:
         """Whether each answer is right."""
         return [None if judgment is None else judgment.correct for judgment in self.judgments]
+
+    def label(self, index: int) -> BehaviourLabel | None:
+        """The label that the model gave an answer to a D6 question; None where it gave none, or the rules did."""
+        judgment = self.judgments[index]
+        disclosure = None if judgment is None else judgment.disclosure
+        return disclosure.label if disclosure is not None and disclosure.labelled_by == "judge" else None
 
     @property
     def unjudged(self) -> int:

@@ -29,7 +29,7 @@ class SyntheticRates(Record):
 
 
 class LabelErrors(Record):
-    """A label of D6 as the deterministic rules give it."""
+    """A label of D6 as a judge gives it."""
 
     synthetic: int
     others: int
@@ -78,6 +78,9 @@ class Calibration(Record):
     by_family: dict[str, dict[str, SyntheticRates]]
     by_kind: dict[str, dict[str, SyntheticRates]]
     behaviour_labels: dict[str, LabelErrors]
+    """As the rules give them."""
+    behaviour_labels_by_model: dict[str, dict[str, LabelErrors]] = Field(default_factory=dict)
+    """As a model gives them, by judge; empty where none was asked."""
     kappa: tuple[Kappa, ...]
 
 
@@ -152,11 +155,11 @@ def _notes(one: Calibration, runs: Sequence[RunScores]) -> Iterable[str]:
             causes = ", ".join(f"{cause.replace('_', ' ')} {count}" for cause, count in judge.failures.items())
             why = "; ".join(part for part in (causes, judge.stopped) if part)
             yield f"{judge.name} left {judge.unjudged:,} answers unjudged ({why})"
-    missed = [
-        f"{name} {100 * r.missed_rate:.1f}%" for name, r in one.behaviour_labels.items() if r.missed_rate is not None
-    ]
-    if missed:
-        yield f"deterministic labels of D6, missed: {', '.join(missed)}"
+    for name, labels in {"the rules": one.behaviour_labels, **one.behaviour_labels_by_model}.items():
+        known = {label: rates for label, rates in labels.items() if rates.missed_rate is not None}
+        if known:
+            missed = ", ".join(f"{label} {100 * (rates.missed_rate or 0):.1f}%" for label, rates in known.items())
+            yield f"labels of D6 by {name}, missed: {missed}"
     yield from dict.fromkeys(line for run in runs if (line := _fits(one, run)))
 
 
