@@ -114,15 +114,17 @@ def _reproduce(tables: Sequence[PaperTable], settings: Settings, name: str) -> N
         except StoppedError:
             _say("stopped; the same command goes on")
             sys.exit(EXIT_INTERRUPTED)
-    document = reproduction_document(tables, gather(steps, settings, _say), settings)
+    gathered = gather(steps, settings, _say)
+    document = reproduction_document(tables, gathered, settings)
     _write(document, settings.out)
     print_document(document)
-    _finish(runner, tables, steps, settings)
+    _finish(runner, tables, steps, gathered.notes)
 
 
-def _finish(runner: Runner, tables: Sequence[PaperTable], steps: Sequence[Step], settings: Settings) -> None:
+def _finish(runner: Runner, tables: Sequence[PaperTable], steps: Sequence[Step], notes: Sequence[str]) -> None:
     """Name what is not whole, and exit with 3 where anything is not."""
-    left = [f"left out: missing here: {why}" for why in missing_lines(steps, settings)]
+    settings = runner.settings
+    left = [*notes, *(f"left out: missing here: {why}" for why in missing_lines(steps, settings))]
     left += [f"{title}: {why}" for title, why in runner.failed.items()]
     left += [f"{table.name}: needs {table.people}" for table in tables if table.people]
     for line in left:

@@ -19,9 +19,11 @@ from memarena.reproduction.figures import Measured
 from memarena.reproduction.score_figures import ScoredRow
 from memarena.reproduction.steps import Settings, Step
 from memarena.scoring.costs import run_costs
+from memarena.scoring.errors import ScoringError
 from memarena.scoring.joining import join_facts
 from memarena.scoring.results import RunScores
 from memarena.scoring.run import ScoredRun
+from memarena.sweep.errors import SweepError
 from memarena.sweep.manifest import is_sweep, read_manifest
 from memarena.sweep.results import missing, swept_worlds
 
@@ -57,8 +59,11 @@ def _scored(step: Step, settings: Settings, say: Callable[[str], None], notes: l
         notes.append(f"{step.title}: {len(left)} cells are not sealed yet")
     readers = settings.readers
     judge = readers.judge.name if readers.judge and readers.missing_judge is None else judging.JUDGE_NAME
-    for world in swept_worlds(step.folder, say):
-        yield evaluate(join_facts([load_facts(log) for log in world.runs], world.run_id), judge)
+    try:
+        for world in swept_worlds(step.folder, say):
+            yield evaluate(join_facts([load_facts(log) for log in world.runs], world.run_id), judge)
+    except (ScoringError, SweepError) as error:  # such as cells of two versions of this program
+        notes.append(f"{step.title}: in no table: {error}")
 
 
 def _runs_of(study: Path) -> list[Path]:
