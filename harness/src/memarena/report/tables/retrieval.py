@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from memarena.report.figures import NA, number, percent, score_with_interval, whole
+from memarena.report.figures import number, percent, score_with_interval, whole
 from memarena.report.layout import Cell, Column, Section, section
 from memarena.report.rows import ReportRow, breaks, lead_cells, lead_columns, trace, trace_slice
 from memarena.report.tables.grid import ANSWERABLE_MEANS, FAMILY_NAMES
-from memarena.scoring.results import ANSWERABLE, AnswerableFamily
+from memarena.scoring.results import ANSWERABLE
 
 
 def retrieval_table(rows: Sequence[ReportRow]) -> Section:
@@ -88,43 +88,32 @@ def _some_silent(rows: Sequence[ReportRow]) -> bool:
 
 
 def answerable_by_family(rows: Sequence[ReportRow]) -> Section | None:
-    """*Answerable* per family, with intervals."""
-    parts = {(id(row), part.family): part for row in rows for part in row.scores.answerable}
-    present = [f for f in FAMILY_NAMES if any((id(row), f) in parts for row in rows)]
-    if not present:
+    """*Answerable* of every row in each family, with its interval: a rule before each row."""
+    known = [row for row in rows if row.scores.answerable]
+    if not known:
         return None
-    body = [
-        [
-            *lead_cells(rows, row),
-            score_with_interval(
-                row.scores.metrics.get(ANSWERABLE),
-                row.scores.intervals.get(ANSWERABLE),
-                so_far=row.scores.counts.missing > 0,
-            ),
-            *(_answerable(parts.get((id(row), f))) for f in present),
-        ]
-        for row in rows
-    ]
-    counts = {f: max(parts[key].questions for key in parts if key[1] == f) for f in present}
+    body: list[list[Cell]] = []
+    rules = []
+    for row in known:
+        if body:
+            rules.append(len(body))
+        for part in row.scores.answerable:
+            cell = replace(score_with_interval(part.score, part.interval), questions=part.questions)
+            body.append([*lead_cells(rows, row), Cell(FAMILY_NAMES[part.family]), whole(part.questions), cell])
     columns = [
-        Column(ANSWERABLE, ANSWERABLE_MEANS),
-        *(Column(f"{FAMILY_NAMES[f]} (n {counts[f]:,})") for f in present),
+        *lead_columns(rows),
+        Column("family", align="left"),
+        Column("questions", "asked of it that have something to retrieve, seeds pooled"),
+        Column(f"{ANSWERABLE} [95%]", ANSWERABLE_MEANS),
     ]
     notes = [
         "percent [95% interval over egos]; without questions that ask for nothing to be retrieved (the abstain half of "
         "D5, facts of D6 to be withheld), controls and the owner's own items of D6; witness x is in no other figure"
     ]
-    if claimed := [r.scores.label for r in rows if r.scores.retrieval and r.scores.retrieval.basis == "claimed"]:
+    if claimed := [r.scores.label for r in known if r.scores.retrieval and r.scores.retrieval.basis == "claimed"]:
         notes.append(f"claimed: of {', '.join(claimed)} by the turns or sessions that items name, not by their text")
-    lead = lead_columns(rows)
     command = trace_slice(rows, "family")
-    return section("Answerable by family", [*lead, *columns], body, notes, breaks=breaks(rows), trace=command)
-
-
-def _answerable(part: AnswerableFamily | None) -> Cell:
-    if part is None:
-        return NA
-    return replace(score_with_interval(part.score, part.interval), questions=part.questions)
+    return section("Answerable by family", columns, body, notes, breaks=rules, trace=command)
 
 
 def recall_by_family(rows: Sequence[ReportRow]) -> Section | None:
