@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from memarena_dataset.io.reading import open_dataset
 from memarena_dataset.safe_files import write_whole
 
 from memarena.processes import GuardedProcess, python_module
@@ -108,6 +109,8 @@ class Runner:
             return True
         path.parent.mkdir(parents=True, exist_ok=True)
         egos, each = selection_size(self.settings.limit)
+        with open_dataset(self.settings.world) as dataset:
+            egos = min(egos, len(dataset.egos))
         argv = ["latency", "select", "--dataset", str(self.settings.world), "--out", str(path)]
         argv += ["--egos", str(egos), "--per-family", str(each)]
         return self._command("queries of the studies", python_module("memarena", *argv), "queries")
