@@ -11,6 +11,7 @@ access-control and forgetting questions of which the prompt states a leak target
 from __future__ import annotations
 
 import argparse
+import random
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,6 +36,7 @@ from memarena_backend_gated.store import RecordStore
 from memarena_dataset.gold import PermissionGold
 from memarena_dataset.io.reading import Dataset, open_dataset
 from memarena_dataset.model import Family
+from memarena_dataset.values import TermValue
 from rich.table import Table
 
 DRAWS = 2_000
@@ -58,15 +60,21 @@ class Outcome:
     search_us: float = 0.0
 
 
-def ask_world(folder: Path, number: int) -> Iterator[Outcome]:
-    """Every permission question of a data set, in the order of time, of each ego after its days."""
+def ask_world(folder: Path, number: int, most_egos: int | None = None, seed: int | None = None) -> Iterator[Outcome]:
+    """Every permission question of a data set, in the order of time, of each ego after its days.
+
+    ``most_egos`` bounds the egos, by id or, with a ``seed``, shuffled.
+    """
     dataset = open_dataset(folder)
     permission = [i for i in dataset.instances if i.family is Family.PERMISSION]
     by_ego: defaultdict[str, list[Question]] = defaultdict(list)
     for question in plan_questions(dataset, permission, "interleaved", 0):
         by_ego[question.instance.ego_agent_id].append(question)
-    for ego, questions in by_ego.items():
-        yield from _ask_ego(dataset, ego, questions, number)
+    egos = sorted(by_ego)
+    if seed is not None:
+        random.Random(seed).shuffle(egos)
+    for ego in egos[:most_egos]:
+        yield from _ask_ego(dataset, ego, by_ego[ego], number)
 
 
 def _ask_ego(dataset: Dataset, ego: str, questions: Sequence[Question], number: int) -> Iterator[Outcome]:
@@ -147,6 +155,16 @@ def _grounds(gated: GatedMemory, namespace: str, items: Iterable[Item], query: Q
 
 
 def _disclosed(question: Question, gold: PermissionGold, items: Iterable[Item]) -> bool:
+    """Whether items state a telling part of the fact; of a utility question of GateMem, of each value that it needs."""
+    if question.instance.metadata.get("kind") != "utility":
+        return _states(question, gold, items)
+    kept = list(items)
+    terms = [value for value in gold.values if isinstance(value, TermValue)]
+    parts = (gold.model_copy(update={"fact": term.text, "values": (term,)}) for term in terms)
+    return all(_states(question, part, kept) for part in parts)
+
+
+def _states(question: Question, gold: PermissionGold, items: Iterable[Item]) -> bool:
     names = (question.ego_name, question.asker_name)
     fact = protected_fact(gold, question.question_text, names, question.asked_at[:4])
     return any(telling_part(fact, item.text) for item in items)
@@ -230,8 +248,15 @@ def tables(*options: str) -> list[Table]:
     """Figures over all data sets together."""
     parser = argparse.ArgumentParser(prog="bench gate")
     parser.add_argument("--dataset", action="append", required=True, metavar="DIR")
-    folders: list[str] = parser.parse_args(options).dataset
-    outcomes = [outcome for number, name in enumerate(folders) for outcome in ask_world(Path(name), number)]
+    parser.add_argument("--egos", type=int, help="only so many egos of each data set, by id")
+    parser.add_argument("--seed", type=int, help="shuffle the egos of each data set before --egos counts")
+    chosen = parser.parse_args(options)
+    folders: list[str] = chosen.dataset
+    outcomes = [
+        outcome
+        for number, name in enumerate(folders)
+        for outcome in ask_world(Path(name), number, chosen.egos, chosen.seed)
+    ]
     gatemem = [outcome for outcome in outcomes if outcome.group]
     if gatemem:
         return [_gatemem_table(gatemem), _grounds_table(gatemem)]

@@ -163,7 +163,7 @@ def test_records_outlive_a_restart_and_end_with_their_namespace(
     ("environment", "message"),
     [
         ({"GATED_UNCLEAR": "maybe"}, "GATED_UNCLEAR: expected careful or open, got 'maybe'"),
-        ({"GATED_MEMORY": "nothing"}, "GATED_MEMORY: expected HOST:PORT or one of bm25, memsearch, got 'nothing'"),
+        ({"GATED_MEMORY": "nothing"}, "GATED_MEMORY: expected one of bm25, memsearch, got 'nothing'"),
     ],
 )
 def test_a_setting_that_cannot_be_used_is_named(

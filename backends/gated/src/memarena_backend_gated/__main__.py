@@ -32,7 +32,7 @@ def _beneath(name: str, data_dir: Path) -> Memory:
     libraries = {entry.name: entry for entry in entry_points(group=LIBRARIES)}
     if name not in libraries:
         known = ", ".join(sorted(libraries)) or "none is installed"
-        raise ServeError(f"GATED_MEMORY: expected HOST:PORT or one of {known}, got {name!r}")
+        raise ServeError(f"GATED_MEMORY: expected one of {known}, got {name!r}")
     make: MemoryFactory = libraries[name].load()
     folder = data_dir / "beneath"
     folder.mkdir(exist_ok=True)

@@ -14,7 +14,7 @@ class Settings:
     """Settings of a server, each named by its variable."""
 
     memory: str = "bm25"
-    """GATED_MEMORY: a memory that is installed as a library, by name, or HOST:PORT of a backend that runs."""
+    """GATED_MEMORY: a memory that is installed as a library, by name."""
     default: str = "careful"
     """GATED_UNCLEAR: careful withholds what is unclear from all but the owner, open shows it."""
 
