@@ -50,6 +50,33 @@ def test_an_answer_that_is_repeated_at_the_end_is_found(world: World) -> None:
     assert given.most_often > plain.most_often > hidden.most_often
 
 
+def test_an_answer_that_a_person_keeps_naming_is_found(world: World) -> None:
+    """What is said in the turns of one person counts for the questions that name them, and for no other."""
+    clozes = [one for one in world.instances if isinstance(one.gold, ClozeGold)]
+    people = [name.split()[0] for key, name in world.names.items() if not key.startswith("assistant_")]
+    whose = {first: one for one in clozes for first in people if first in one.query.split("\n")[0]}
+    assert len(whose) >= 2
+
+    def keeps_naming(option: int) -> World:
+        """Each of those people says the right option (0) or a wrong one in every turn."""
+
+        def said(turn: Turn) -> str:
+            asked = whose.get(world.name(turn.speaker_id).split()[0])
+            if asked is None or turn.speaker_id.startswith("assistant_"):
+                return turn.text
+            assert isinstance(asked.gold, ClozeGold)
+            gold = asked.gold
+            return f"{turn.text} {sorted(gold.options, key=lambda text: text != gold.answer_text)[option]}."
+
+        return replace(retold(world, said), instances=tuple(whose.values()))
+
+    right, wrong = (cloze_shortcuts([keeps_naming(option)]) for option in (0, 1))
+    assert right is not None
+    assert wrong is not None
+    assert right.of_the_person == 1
+    assert wrong.of_the_person == 0
+
+
 def test_a_second_thing_of_the_same_name_is_found(world: World) -> None:
     """The finds of everybody turned into one object: each reference may then be to several."""
     facts = tuple(

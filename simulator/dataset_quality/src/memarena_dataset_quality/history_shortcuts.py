@@ -1,6 +1,7 @@
 """Shortcuts through the ego's history that need no understanding: right answers found by order or count.
 
-A cloze question (D1) falls to the option that came up last or most often. Two more figures count golds that a careful
+A cloze question (D1) falls to the option that came up last or most often, over all turns or over those by or about the
+person whom it names. Two more figures count golds that a careful
 reader could dispute: a reference (D2) to a thing while the ego heard of another one of the same name, and a date told
 so that it may be any day of a week.
 """
@@ -12,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from memarena_dataset.gold import AnaphoraGold, ClozeGold
-from memarena_dataset.model import Family, Instance
+from memarena_dataset.model import Family, Instance, Turn
 from memarena_dataset.values.phrases import normal, phrase_occurs
 
 from memarena_dataset_quality.world import World
@@ -23,31 +24,53 @@ _VAGUE_WEEK = re.compile(rf"\b{_NUMBER} weeks? ago\b(?! to the day)", re.IGNOREC
 
 @dataclass(frozen=True, slots=True)
 class ClozeShortcuts:
-    """Shares of cloze questions that the last mentioned and the most often mentioned option answers; ties by chance."""
+    """Shares of cloze questions that a choice of option by its mentions answers; ties by chance.
+
+    ``last`` and ``most_often`` look at all turns, ``of_the_person`` takes the option named in most turns by or about
+    the person whom the question names.
+    """
 
     questions: int
     last: float
     most_often: float
+    of_the_person: float
 
 
 def cloze_shortcuts(worlds: Iterable[World]) -> ClozeShortcuts | None:
     """Over the history up to the end of the question's day. None where there is no cloze question."""
-    asked, last, most_often = 0, 0.0, 0.0
+    asked, last, most_often, of_the_person = 0, 0.0, 0.0, 0.0
     for world in worlds:
-        texts = {
-            ego: [(turn.timestamp, normal(turn.text)) for turn in turns] for ego, turns in world.projections.items()
-        }
+        said = {ego: [(turn, normal(turn.text)) for turn in turns] for ego, turns in world.projections.items()}
         for instance in world.instances:
             if isinstance(instance.gold, ClozeGold):
                 until = _asked_until(world, instance)
-                turns = [text for at, text in texts.get(instance.ego_agent_id, ()) if at < until]
-                mentions = [[place for place, text in enumerate(turns) if phrase_occurs(option, text)]
+                turns = [one for one in said.get(instance.ego_agent_id, ()) if one[0].timestamp < until]
+                mentions = [[place for place, (_, text) in enumerate(turns) if phrase_occurs(option, text)]
                             for option in instance.gold.options]  # fmt: skip
                 right = instance.gold.options.index(instance.gold.answer_text)
+                theirs = _by_or_about(world, instance, turns)
                 asked += 1
                 last += _hit([places[-1] if places else -1 for places in mentions], right)
                 most_often += _hit([len(places) for places in mentions], right)
-    return ClozeShortcuts(asked, last / asked, most_often / asked) if asked else None
+                of_the_person += _hit([len(theirs.intersection(places)) for places in mentions], right)
+    return ClozeShortcuts(asked, last / asked, most_often / asked, of_the_person / asked) if asked else None
+
+
+def _by_or_about(world: World, instance: Instance, turns: Sequence[tuple[Turn, str]]) -> frozenset[int]:
+    """Positions of the turns that the person of a question says, or that name them; of an ego's own, also what its
+    assistant says.
+    """
+    ego, stem = instance.ego_agent_id, normal(instance.query.split("\n")[0])
+    people = [agent_id for agent_id in world.projections if not agent_id.startswith("assistant_")]
+    named = [agent_id for agent_id in people if phrase_occurs(world.name(agent_id).split()[0], stem)]
+    person = named[0] if named else ego
+    speakers = {person} if named else {ego, f"assistant_{ego}"}
+    first_name = world.name(person).split()[0]
+    return frozenset(
+        place
+        for place, (turn, text) in enumerate(turns)
+        if turn.speaker_id in speakers or phrase_occurs(first_name, text)
+    )
 
 
 def _asked_until(world: World, instance: Instance) -> int:

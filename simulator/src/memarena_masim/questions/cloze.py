@@ -1,8 +1,10 @@
 """D1: a value left out of a sentence, with four wrong options that the ego's history does not give away.
 
-A person who remembers only which option came up last, or most often, must not be right more often than by chance. So
-the options are chosen by when and how often the ego's sessions name them, up to the day of the question: over all
-questions the right one is the latest, the second latest and so on equally often, and so it is with how often.
+A person who remembers only which option came up last, or most often, or most often in the mouth of or about the person
+whom the question names, must not be right more often than by chance. So the options are chosen by when and how often
+the ego's sessions name them, up to the day of the question: over all questions the right one is the latest, the second
+latest and so on equally often, and so it is with how often. Wrong options are values of the same kind that the same
+person named or was named with, as far as there are any.
 """
 
 from __future__ import annotations
@@ -22,16 +24,22 @@ from memarena_masim.rng import Stream
 OPTIONS = 5
 _LENGTH_RATIO = 1.8
 """An option is at most so many times longer or shorter than the right one."""
+_SLACK = 0.5
+"""Hits above chance that whoever counts mentions may have at any time."""
 _SETS_TRIED = 40
 """Sets of options drawn for a question, of which the one that balances best is taken."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mentioned:
-    """A value with its mentions in an ego's history: how many there are, and the position of the last one."""
+    """A value with its mentions in an ego's history: how many there are, and the position of the last one.
+
+    ``theirs`` counts those by or about the person whom the question is about.
+    """
 
     value: SpokenValue
     count: int
+    theirs: int
     last: int
 
 
@@ -43,8 +51,9 @@ class ClozeQuestions:
         self._by_recency: Counter[int] = Counter()
         """Questions by how many wrong options are mentioned later than the right one."""
         self._asked = 0
-        self._most_often = 0.0
-        """Expected hits of a person who takes the option mentioned most often, one of several at random."""
+        self._hits = [0.0, 0.0]
+        """Expected hits of whoever takes the option mentioned most often, one of several at random: over all mentions,
+        and over those by or about the person."""
 
     def build(self, ego: str, stated: StatedFact, stream: Stream) -> Draft | None:
         """A question about the detail that ``stated`` states; None if no balanced set of options can be found."""
@@ -66,7 +75,7 @@ class ClozeQuestions:
 
     def _options(self, ego: str, fact: Fact, day: int, stream: Stream) -> list[SpokenValue] | None:
         """Four wrong options that balance what was asked before; notes the choice."""
-        mentions = _mentions(self._book, ego, fact.attribute, day)
+        mentions = _mentions(self._book, ego, fact, day)
         right = mentions.pop(fact.value.text)
         pool = [mentioned for mentioned in mentions.values() if _alike(mentioned.value.text, fact.value.text)]
         later = [mentioned for mentioned in pool if mentioned.last > right.last]
@@ -79,18 +88,22 @@ class ClozeQuestions:
         if least > min(self._by_recency[rank] for rank in range(OPTIONS)) + 1:
             return None
         rank = stream.pick([position for position in feasible if self._by_recency[position] == least])
-        sets = [
-            (*stream.sample(later, rank), *stream.sample(earlier, wrong - rank)) for _ in range(_SETS_TRIED)
-        ]  # fmt: skip
-        due = (self._asked + 1) / OPTIONS - self._most_often
-        chosen = min(sets, key=lambda options_set: abs(_most_often(right, options_set) - due))
-        hit = _most_often(right, chosen)
-        if self._most_often + hit > (self._asked + 1) / OPTIONS + 1:
+        theirs_first = [sorted(pool, key=lambda one: -min(one.theirs, 1)) for pool in (later, earlier)]
+        sets = [(*theirs_first[0][:rank], *theirs_first[1][: wrong - rank])]
+        sets += [(*stream.sample(later, rank), *stream.sample(earlier, wrong - rank)) for _ in range(_SETS_TRIED)]
+        chosen = min(sets, key=lambda options_set: self._off_balance(_hits(right, options_set)))
+        hits = [before + hit for before, hit in zip(self._hits, _hits(right, chosen), strict=True)]
+        if max(hits) > (self._asked + 1) / OPTIONS + _SLACK:
             return None
         self._by_recency[rank] += 1
         self._asked += 1
-        self._most_often += hit
+        self._hits = hits
         return [mentioned.value for mentioned in chosen]
+
+    def _off_balance(self, hits: tuple[float, float]) -> float:
+        """How far the hits of both who count mentions would be from chance after a question with these."""
+        due = (self._asked + 1) / OPTIONS
+        return sum(abs(before + hit - due) for before, hit in zip(self._hits, hits, strict=True))
 
     def _draft(self, ego: str, stated: StatedFact, options: list[SpokenValue]) -> Draft:
         book, fact = self._book, stated.fact
@@ -110,23 +123,28 @@ class ClozeQuestions:
         return draft
 
 
-def _mentions(book: Book, ego: str, attribute: str, day: int) -> dict[str, Mentioned]:
-    """Values that the ego's sessions state of an attribute up to a day, by text, with all mentions of that text."""
+def _mentions(book: Book, ego: str, fact: Fact, day: int) -> dict[str, Mentioned]:
+    """Values that the ego's sessions state of a fact's attribute up to a day, by text, with all their mentions."""
     by_text: dict[str, Mentioned] = {}
-    for stated in book.by_attribute[ego, attribute]:
+    for stated in book.by_attribute[ego, fact.attribute]:
         text = stated.value.text
         if stated.day <= day and text not in by_text:
-            places = [index for index, stated_day in book.mentions(ego, text) if stated_day <= day]
-            by_text[text] = Mentioned(stated.value, len(places), places[-1])
+            mentions = [(index, book.said[index]) for index, said_day in book.mentions(ego, text) if said_day <= day]
+            theirs = sum(fact.subject in (one.speaker, one.fact.subject) for _, one in mentions)
+            by_text[text] = Mentioned(stated.value, len(mentions), theirs, mentions[-1][0])
     return by_text
 
 
-def _most_often(right: Mentioned, wrong: tuple[Mentioned, ...]) -> float:
-    """How likely the right option is taken by a person who takes the one mentioned most often."""
-    most = max(mentioned.count for mentioned in wrong)
-    if right.count != most:
-        return float(right.count > most)
-    return 1 / (1 + sum(mentioned.count == most for mentioned in wrong))
+def _hits(right: Mentioned, wrong: tuple[Mentioned, ...]) -> tuple[float, float]:
+    """How likely whoever takes the option mentioned most often is right: over all mentions, and over the person's."""
+    counts = [(mentioned.count, mentioned.theirs) for mentioned in (right, *wrong)]
+    overall, of_the_person = (_hit([pair[at] for pair in counts]) for at in (0, 1))
+    return overall, of_the_person
+
+
+def _hit(counts: list[int]) -> float:
+    """How likely the first of several is taken by whoever takes the highest count, one of equals at random."""
+    return 1 / counts.count(counts[0]) if counts[0] == max(counts) else 0.0
 
 
 def _alike(left: str, right: str) -> bool:

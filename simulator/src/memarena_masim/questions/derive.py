@@ -117,12 +117,12 @@ class Deriver:
         self._temporal(wanted(Family.TEMPORAL))
         for draft in permission(book, wanted(Family.PERMISSION), self._taken):
             self._drafts.append(draft)
+        self._fill(Family.CLOZE, ClozeQuestions(book, self._lags).build, wanted(Family.CLOZE))
         self._pairs(Family.WITNESS, wanted(Family.WITNESS) // 2)
         self._pairs(Family.CONFABULATION, wanted(Family.CONFABULATION) // 2)
         if wanted(Family.CONFABULATION) % 2:
             self._fill(Family.CONFABULATION, lambda *args: abstention.answerable(book, *args), 1)
         self._metadata(wanted(Family.METADATA))
-        self._fill(Family.CLOZE, ClozeQuestions(book, self._lags).build, wanted(Family.CLOZE))
         changed = self._fill(
             Family.QA, lambda *args: details.changed(book, *args), round(wanted(Family.QA) * CHANGED_SHARE)
         )
