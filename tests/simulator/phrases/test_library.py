@@ -12,7 +12,7 @@ from memarena_masim.config import Half, preset, sized
 from memarena_masim.errors import MasimError
 from memarena_masim.facts.catalogue import catalogue
 from memarena_masim.output.generate import generate
-from memarena_masim.phrases.grammar import LITERAL, SPLIT_FROM, Bank, Node, Scope, Sequence_, Voice, phrase
+from memarena_masim.phrases.grammar import LITERAL, SPLIT_FROM, Bank, Node, Scope, Sequence_, Voice, phrase, wordings
 from memarena_masim.phrases.library import library, scene_files
 from memarena_masim.phrases.scenes import WEEKDAYS, Scene, read_topic
 from memarena_masim.questions.question_bank import question_bank
@@ -208,3 +208,13 @@ def test_no_relative_of_the_teller_has_a_namesake_in_the_scene() -> None:
         for one in kin:
             noun = next(iter(_literals(one))).split()[-1]
             assert not re.search(rf"\b{noun}\b", tells), (key, noun)
+
+
+def test_a_statement_names_whose_fact_it_is() -> None:
+    """In the sentence itself, whichever branches of it are drawn: the turn before may name somebody else."""
+    whose = re.compile(r"\b(?:I|my|me|mine)\b|\$(?:subject|group)")
+    rules = [rule for name, rule in catalogue().bank.rules.items() if name.startswith("say.")]
+    assert len(rules) > 50
+    for rule in rules:
+        for text in (text for line in rule.alternatives for text in wordings(line)):
+            assert whose.search(text), (rule.name, text)

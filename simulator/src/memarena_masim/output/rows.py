@@ -14,6 +14,9 @@ from memarena_masim.plan.state import StatedFact
 from memarena_masim.world.build import relation
 from memarena_masim.world.model import Person, World, WorldEvent
 
+GENERATOR_VERSION = 2
+"""Worlds of one seed and one version are the same; it goes up when what is planned or asked changes."""
+
 
 def persona_row(person: Person, world: World, impressions: Impressions) -> dict[str, Any]:
     """A person with the people they know and what they think of those they met, as of the last midnight."""
@@ -26,7 +29,6 @@ def persona_row(person: Person, world: World, impressions: Impressions) -> dict[
         "name": person.name,
         "age": person.age,
         "occupation": person.occupation,
-        "riasec": person.riasec,
         "traits": list(person.traits),
         "speaking_style": person.style,
         "values": list(person.values),
@@ -98,6 +100,7 @@ def report_row(config: WorldConfig, counts: dict[str, Any]) -> dict[str, Any]:
     """How the data set was made."""
     return {
         "generator": "masim",
+        "generator_version": GENERATOR_VERSION,
         "calendar_epoch": config.calendar_epoch.isoformat(),
         "day_count": config.days,
         "last_date": (config.calendar_epoch + timedelta(days=config.days - 1)).isoformat(),

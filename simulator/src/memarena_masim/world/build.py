@@ -73,7 +73,7 @@ def _places(config: WorldConfig) -> dict[str, Place]:
     stream, pool = Stream(config.key, "places"), pools()["places"]
     third = [Place(f"third_{n}", row[0], row[1], row[2], row[3], "public") for n, row in enumerate(pool["third"])]
     work = [
-        Place(f"work_{key}", f"the {row[1]}", "workplace", 6, 22, "semi") for key, row in pools()["occupations"].items()
+        Place(f"work_{key}", f"the {name}", "workplace", 6, 22, "semi") for key, name in pools()["occupations"].items()
     ]
     homes = [
         Place(f"home_{n}", f"a home in {stream.pick(pool['districts'])}", "home", 0, 24, "private")
@@ -117,7 +117,6 @@ def _person(name: str, home_id: str, stream: Stream, banks: Half) -> Person:
         name=name,
         age=age,
         occupation=occupation,
-        riasec=pool["occupations"][occupation][0],
         traits=traits,
         style=style,
         values=tuple(stream.sample(pool["values"], 2)),

@@ -15,7 +15,6 @@ class Person:
     name: str
     age: int
     occupation: str
-    riasec: str
     traits: tuple[str, ...]
     style: str
     values: tuple[str, ...]
