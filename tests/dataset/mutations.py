@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from memarena_dataset.checks import cloze, evidence, overlap, permission, structural, uniqueness
+from memarena_dataset.checks import cloze, evidence, overlap, permission, structural, uniqueness, wording
 from memarena_dataset.validate import Check
 
 Spoil = Callable[[Any], object]
@@ -82,8 +82,18 @@ def fact(fact_id: str, session_id: str, turn_id: str, **fields: Any) -> Spoil:
 
 
 KITE = {"type": "term", "text": "kite"}
-LONG_WINDED = "Which festive occasion, planned by somebody for children, will draw the science fair saturday crowd?"
 OTHER_FEE = fact("f_other", "sess_0016", "sess_0016_t01")
+
+
+def quoting_all(data: Any) -> None:
+    """A question that is nothing but its evidence session."""
+
+    def quote(row: dict[str, Any]) -> None:
+        sessions = {one["session_id"]: one for one in data.rows("corpus_sessions.jsonl")}
+        row["query"] = " ".join(turn["text"] for turn in sessions[row["evidence_session_ids"][0]]["turns"])
+
+    data.question("qa_0004", quote)
+
 
 # check, what is wrong, where the finding points to (file and field), how to bring it about
 MUTATIONS: list[tuple[Check, str, str, Spoil]] = [
@@ -572,14 +582,20 @@ MUTATIONS: list[tuple[Check, str, str, Spoil]] = [
     (permission.blind_policy_wins, "the asker's kind tells all", "ground_truth.expected_action", telling_pool),
     (
         overlap.repeats_evidence,
-        "the words of the evidence",
+        "a question that quotes the whole session",
         "query",
-        question("qa_0004", lambda r: r.update(query="Who gets a jar of the plum of his mother?")),
+        quoting_all,
     ),
     (
-        overlap.repeats_evidence,
-        "three words in a row",
-        "query",
-        question("qa_0003", lambda r: r.update(query=LONG_WINDED)),
+        wording.unknown_wording,
+        "a wording that there is not",
+        "metadata.wording",
+        question("qa_0004", lambda r: r["metadata"].update(wording="riddle")),
+    ),
+    (
+        wording.unknown_wording,
+        "a wording that most questions lack",
+        "metadata.wording",
+        question("qa_0004", lambda r: r["metadata"].update(wording="plain")),
     ),
 ]

@@ -55,6 +55,13 @@ def generate(
     banks: Annotated[
         str | None, typer.Option(help="Which half of the phrase banks to use: all, tuning or held-out.")
     ] = None,
+    wording: Annotated[
+        str | None,
+        typer.Option(
+            help="Percent of the questions that call a thing by its own name, by another name that people use, and by "
+            "a description. Default: 70/20/10."
+        ),
+    ] = None,
     worlds: Annotated[int, typer.Option(help="How many independent worlds to generate.")] = 1,
     workers: Annotated[
         int | None, typer.Option(help="Worker processes. Default: all cores, fewer for a small world.")
@@ -95,7 +102,7 @@ def generate(
     from memarena_masim.generation import Where, WorldFlags, generate_worlds  # noqa: PLC0415
 
     connection = EngineFlags(engine, endpoint, model, api_key_env, concurrency, temperature, timeout_s).connection()
-    flags = WorldFlags(seed, preset_name, agents, days, density, banks)
+    flags = WorldFlags(seed, preset_name, agents, days, density, banks, wording)
     where = Where(executor, address)
     generate_worlds(out, flags, connection, worlds=worlds, workers=workers, quiet=quiet, where=where)
 

@@ -6,7 +6,7 @@ from datetime import date, timedelta
 from typing import Literal, get_args
 
 from memarena_dataset.model import Family
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from memarena_masim.errors import MasimError
 
@@ -53,6 +53,20 @@ class WorldConfig(BaseModel):
     world: int = Field(default=0, ge=0)
     calendar_epoch: date = date(2025, 1, 1)
     banks: Half = "all"
+    wording: tuple[int, int, int] = (70, 20, 10)
+    """Percent of the questions that call a thing by its own name, by another one, and by a description."""
+
+    @field_validator("wording", mode="before")
+    @classmethod
+    def _numbers(cls, shares: object) -> object:
+        return shares.split("/") if isinstance(shares, str) else shares
+
+    @field_validator("wording")
+    @classmethod
+    def _whole(cls, shares: tuple[int, int, int]) -> tuple[int, int, int]:
+        if min(shares) < 0 or sum(shares) != 100:
+            raise ValueError("shares of 100 are expected")
+        return shares
 
     @property
     def key(self) -> str:
@@ -93,6 +107,7 @@ _EXPECTED = {
     "seed": "0 or more",
     "world": "0 or more",
     "banks": f"one of {', '.join(get_args(Half))}",
+    "wording": "three whole numbers that add up to 100, such as 70/20/10,",
 }
 """What is expected of each flag, in the words of the line that refuses another value."""
 
@@ -106,14 +121,16 @@ def preset(name: str, seed: int, world: int = 0) -> WorldConfig:
 
 
 def sized(config: WorldConfig, **sizes: int | float | str | None) -> WorldConfig:
-    """``config`` with other agents, days, density or banks where given; a custom one if a size is given.
+    """``config`` with other agents, days, density, banks or wording where given; a custom one if a size is given.
+
+    ``wording`` are three percentages as text (``70/20/10``).
 
     MasimError names the flag that is out of range.
     """
     settings = {name: value for name, value in sizes.items() if value is not None}
     if not settings:
         return config
-    name = config.name if set(settings) == {"banks"} else "custom"
+    name = config.name if set(settings) <= {"banks", "wording"} else "custom"
     return _checked(**{**config.model_dump(), **settings, "name": name})
 
 
@@ -123,4 +140,4 @@ def _checked(**values: object) -> WorldConfig:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         field = str(first["loc"][0])
-        raise MasimError(f"--{field} {first['input']}: {_EXPECTED[field]} is expected") from error
+        raise MasimError(f"--{field} {values[field]}: {_EXPECTED[field]} is expected") from error

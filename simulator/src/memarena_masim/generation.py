@@ -35,11 +35,13 @@ class WorldFlags:
     days: int | None
     density: float | None
     banks: str | None
+    wording: str | None = None
 
     def config(self, world: int) -> WorldConfig:
         """The configuration of world number ``world``. MasimError names the flag that is wrong."""
         config = preset(self.preset, self.seed, world)
-        return sized(config, agents=self.agents, days=self.days, density=self.density, banks=self.banks)
+        sizes = {"agents": self.agents, "days": self.days, "density": self.density}
+        return sized(config, **sizes, banks=self.banks, wording=self.wording)
 
 
 @dataclass(frozen=True, slots=True)

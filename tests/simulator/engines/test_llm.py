@@ -56,7 +56,7 @@ def test_the_report_says_that_words_differ_between_runs(whole: tuple[Path, dict[
     assert report["name"] == "llm"
     assert report["model"] == "scripted"
     assert report["deterministic"] is False
-    assert set(report["files"]) >= {"session.v1.txt", "turn.v1.txt", "question.v1.txt", "given_names.v1.txt"}
+    assert set(report["files"]) >= {"session.v1.txt", "turn.v1.txt", "question.v2.txt", "given_names.v1.txt"}
     run_info = json.loads((out / "run_info.json").read_text())
     assert run_info["endpoint"].startswith("http://127.0.0.1:")
     assert run_info["deterministic"] is False

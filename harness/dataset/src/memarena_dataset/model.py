@@ -25,6 +25,10 @@ class Row(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow")
 
 
+WORDINGS = ("plain", "other_name", "description")
+"""How a generated question names what it asks for: by its own name, by another that people use, by what it is."""
+
+
 class Family(str, Enum):
     """The task families, named as the released files are."""
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from memarena_dataset.checks import cloze, evidence, overlap, permission, structural, uniqueness
+from memarena_dataset.checks import cloze, evidence, overlap, permission, structural, uniqueness, wording
 from memarena_dataset.checks.findings import Finding
 from memarena_dataset.checks.world import World
 from memarena_dataset.errors import DatasetError
@@ -59,6 +59,7 @@ FULL: tuple[Check, ...] = (
     permission.nobody_named,
     permission.blind_policy_wins,
     overlap.repeats_evidence,
+    wording.unknown_wording,
 )
 
 

@@ -49,8 +49,8 @@ class Status:
 class Question:
     """A question that may be reworded.
 
-    ``names`` must all stay, and so must one word of each of ``anchors``; ``sources`` are the texts of its evidence,
-    ``secrets`` says whether a text states the gold.
+    ``names`` must all stay, and so must one word of each of ``anchors``; ``sources`` are the texts of its evidence
+    sessions, ``gives_away`` says whether a text states the gold.
     """
 
     question_id: str

@@ -105,14 +105,13 @@ def turn_prompt(brief: Brief, setting: Setting, turn: int, before: Sequence[str]
     )
 
 
-def question_prompt(question: str, names: Sequence[str], anchors: Sequence[str], avoid: Sequence[str]) -> list[Message]:
+def question_prompt(question: str, names: Sequence[str], anchors: Sequence[str]) -> list[Message]:
     """The messages that ask for a question in other words."""
     return _filled(
-        "question.v1.txt",
+        "question.v2.txt",
         question=question,
         names=", ".join(names) or NOTHING,
         anchors=", ".join(anchors) or NOTHING,
-        avoid=", ".join(avoid) or NOTHING,
     )
 
 

@@ -1,4 +1,4 @@
-"""Questions reworded by a model: accepted only if they keep what they ask for and repeat little of their evidence."""
+"""Questions reworded by a model: accepted only if they keep what they ask for and do not quote their evidence."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import asyncio
 import re
 from collections.abc import Sequence
 
-from memarena_dataset.checks.overlap import function_words
+from memarena_dataset.checks.overlap import MAX_JACCARD, function_words, jaccard
 from memarena_dataset.values.generous import numbers_in
 from memarena_dataset.values.phrases import normal, phrase_occurs, tokens_of
 
 from memarena_masim.engines.endpoint import Endpoint, NoReplyError
 from memarena_masim.engines.model import Question, Rewordings
-from memarena_masim.engines.overlap_limits import Limits
 from memarena_masim.engines.prompting import QUESTION_SCHEMA, question_prompt
 from memarena_masim.engines.replies import read_text
 from memarena_masim.engines.tally import Tally
@@ -41,11 +40,10 @@ def fault_of(question: Question, text: str) -> str | None:
 
 
 def _overlap(question: Question, text: str) -> str | None:
-    """The limits on repeating the evidence are those of every other rewording."""
-    names = _name_words(question)
-    if names.issuperset(_content(text)):
+    """A question has to say something, and the limit on repeating the evidence is that of every question."""
+    if _name_words(question).issuperset(_content(text)):
         return "says_nothing"
-    return "repeats_the_evidence" if Limits.of(question.sources, names).fault(text) else None
+    return "repeats_the_evidence" if jaccard(text, question.sources) >= MAX_JACCARD else None
 
 
 def _name_words(question: Question) -> frozenset[str]:
@@ -73,9 +71,7 @@ async def reword_all(endpoint: Endpoint, questions: Sequence[Question]) -> Rewor
 
 
 async def _reworded(endpoint: Endpoint, question: Question) -> str | None:
-    asked = set(_content(question.text)) - _name_words(question)
-    avoid = sorted(asked & {word for source in question.sources for word in _content(source)})
-    messages = question_prompt(question.text, question.names, question.anchors, avoid)
+    messages = question_prompt(question.text, question.names, question.anchors)
     try:
         reply = await endpoint.complete(messages, MAX_TOKENS, QUESTION_SCHEMA)
     except NoReplyError:

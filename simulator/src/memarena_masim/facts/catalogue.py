@@ -20,15 +20,16 @@ from memarena_masim.phrases.grammar import Bank
 from memarena_masim.phrases.inflect import inflect
 from memarena_masim.phrases.library import BANKS, library, may_arise, scene_files
 
-PersonForm = Literal["own", "you", "told"]
+PersonForm = Literal["own", "you", "told", "they"]
 
 _VERB = re.compile(r"\^([a-z]+)")
 _AGREEING = re.compile(r"\(([a-z']+)/([a-z']+)\)")
-_PRONOUN = re.compile(r"\$(I|my|me|their)\b")
+_PRONOUN = re.compile(r"\$(I|my|me|their|they)\b")
 _WORDS: dict[PersonForm, dict[str, str]] = {
-    "own": {"I": "I", "my": "my", "me": "me", "their": "my"},
-    "you": {"I": "you", "my": "your", "me": "you", "their": "your"},
-    "told": {"I": "$subject", "my": "$subject's", "me": "$subject", "their": "their"},
+    "own": {"I": "I", "my": "my", "me": "me", "their": "my", "they": "I"},
+    "you": {"I": "you", "my": "your", "me": "you", "their": "your", "they": "you"},
+    "told": {"I": "$subject", "my": "$subject's", "me": "$subject", "their": "their", "they": "they"},
+    "they": {"I": "they", "my": "their", "me": "them", "their": "their", "they": "they"},
 }
 _NAMED_HOURS = ("00:00", "12:00")
 """Hours that have their own word: noon may come up in any talk."""

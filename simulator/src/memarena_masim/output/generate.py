@@ -32,9 +32,9 @@ from memarena_masim.output.worlds import REPORT, counts_of_complete
 from memarena_masim.phrases.library import data_files
 from memarena_masim.plan.day import DayPlan, Planner
 from memarena_masim.plan.facts import FactSource
+from memarena_masim.questions import phrasing
 from memarena_masim.questions.book import Book
 from memarena_masim.questions.derive import Asked, Deriver, spread_of_interference
-from memarena_masim.questions.hardening import harden
 from memarena_masim.questions.rewordable import rewordable
 from memarena_masim.world.build import build_world
 from memarena_masim.world.model import World
@@ -127,7 +127,7 @@ def _finish(
     plain = {question.instance_id: question.draft.query for question in asked}
     work = [*parts.counts(config.days), _reword(asked, book, texts, config, engine)]
     done = frozenset(question.instance_id for question in asked if question.draft.query != plain[question.instance_id])
-    hardened = harden(asked, book, texts, done)
+    worded = phrasing.put(asked, book, texts, done)
     counts = _write_questions(asked, out, texts)
     evidence = {stated.statement_id for question in asked for stated in question.draft.evidence}
     rows = (fact_row(stated, stated.statement_id in evidence) for stated in planner.knowledge.said)
@@ -136,7 +136,7 @@ def _finish(
     if log:
         write_lines(out / ENGINE_LOG, log)
     report = _counts(config, chronicle, counts, len(planner.knowledge.said), {**engine.identity, **summed(work)})
-    more = {"interference": spread_of_interference(asked), "hardening": hardened}
+    more = {"interference": spread_of_interference(asked), "wording": worded}
     (out / REPORT).write_text(dump({**report, **more}) + "\n", encoding="utf-8")
     return counts
 
@@ -152,7 +152,7 @@ def _reword(
     """Put questions in other words where the engine can; returns its counts."""
     if not engine.rewords:
         return {}
-    done = engine.reword(rewordable(asked, book.names, texts, config.calendar_epoch))
+    done = engine.reword(rewordable(asked, book, texts, config.calendar_epoch))
     for question in asked:
         question.draft.query = done.texts.get(question.instance_id, question.draft.query)
     return done.counts

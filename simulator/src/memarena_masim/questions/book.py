@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from memarena_dataset.model import Family
@@ -14,6 +15,7 @@ from memarena_masim.config import WorldConfig
 from memarena_masim.facts.catalogue import Attribute, Catalogue, PersonForm
 from memarena_masim.plan.state import Fact, FactKind, StatedFact
 from memarena_masim.questions.wording import Wanted
+from memarena_masim.world.build import strangers
 from memarena_masim.world.model import World
 
 
@@ -38,7 +40,7 @@ class Draft:
     day: int | None = None
     """The day on which it is asked, where that is settled already; None leaves it to the drawing of lags."""
     wanted: Wanted | None = None
-    """What it asks for, from which ``hardening`` words it again; None keeps ``query`` as it is."""
+    """What it asks for, from which ``phrasing`` words it; None keeps ``query`` as it is."""
 
 
 class Book:
@@ -55,6 +57,8 @@ class Book:
         self.config, self.world, self.catalogue = config, world, catalogue
         self.said = statements
         self.names = {person.agent_id: person.name for person in world.people}
+        self.called = _called(config, world, catalogue)
+        """What questions call each person, by full name: the first name where nobody else in the world has it."""
         self.by_fact: dict[str, dict[str, list[StatedFact]]] = {agent: {} for agent in self.names}
         self.by_attribute: dict[tuple[str, str], list[StatedFact]] = defaultdict(list)
         self._about: dict[tuple[str, str, str], int] = defaultdict(int)
@@ -171,6 +175,15 @@ class Book:
         attribute = self.attribute(fact)
         form = self.form(ego, fact, ego)
         return attribute.fill(attribute.plain, form, fact.item, value, number, self.names[fact.subject])
+
+
+def _called(config: WorldConfig, world: World, catalogue: Catalogue) -> dict[str, str]:
+    others = [attribute.kind.choices for attribute in catalogue.attributes.values() if attribute.kind.type == "name"]
+    shown = [*(person.name for person in world.people), *chain.from_iterable(others)]
+    first_names = Counter(name.split()[0].lower() for name in shown)
+    first_names.update(agent_id.split("_")[0] for agent_id in strangers(config, world))
+    firsts = {person.name: person.name.split()[0] for person in world.people}
+    return {name: first if first_names[first.lower()] == 1 else name for name, first in firsts.items()}
 
 
 def typed(*values: Value) -> list[dict[str, Any]]:

@@ -178,7 +178,8 @@ def _of_community(book: Book, ego: str, stated: StatedFact, stream: Stream) -> A
     if fact.subject == ego or ego in _members(book, fact.item):
         return None
     kind = book.catalogue.community[fact.attribute]
-    query = kind.fill(stream.pick(kind.ask), "told", book.names.get(fact.subject, ""), fact.item)
+    name = book.names.get(fact.subject, "")
+    query = kind.fill(stream.pick(kind.ask), "told", book.called.get(name, name), fact.item)
     evidence = tuple(book.statements(ego, fact.fact_id))
     if fact.attribute == "group_membership":
         return _memberships(book, ego, fact.subject, query)

@@ -1,4 +1,4 @@
-"""The phrases that questions are reworded with: clauses by attribute, paraphrases of items, templates by kind."""
+"""The phrases that questions are put in: lines by attribute, names and descriptions of things, templates by kind."""
 
 from __future__ import annotations
 
@@ -6,24 +6,42 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from memarena_masim.config import Half
 from memarena_masim.errors import MasimError
-from memarena_masim.facts.catalogue import PersonForm, catalogue, in_person
+from memarena_masim.facts.catalogue import Catalogue, PersonForm, catalogue, did, in_person
 from memarena_masim.phrases.grammar import SPLIT_FROM, Bank
 from memarena_masim.phrases.library import BANKS
 
 FOLDER = BANKS / "questions"
+Wording = Literal["plain", "other_name", "description"]
+"""How a question names what it asks for; see ``memarena_dataset.model.WORDINGS``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """What a thing is called besides its own name; either may be missing."""
+
+    names: tuple[str, ...]
+    description: str
+
+    def by(self, wording: Wording, own: str) -> tuple[str, ...]:
+        """What a question of a wording may call the thing, of which ``own`` is the own name."""
+        if wording == "plain":
+            return (own,)
+        return self.names if wording == "other_name" else (self.description,) if self.description else ()
 
 
 @dataclass(frozen=True, slots=True)
 class DetailWords:
-    """How questions after one attribute are put; ``before`` stands in front of an item's own words."""
+    """How questions after one attribute are put; ``before`` comes in front of whatever the thing is called."""
 
-    clauses: tuple[str, ...]
+    ask: tuple[str, ...]
+    clause: tuple[str, ...]
+    about: tuple[str, ...]
     plain: tuple[str, ...]
+    earlier: tuple[str, ...]
     before: str
 
 
@@ -33,24 +51,18 @@ class QuestionBank:
 
     kinds: Bank
     details: Mapping[str, DetailWords]
-    items: Mapping[tuple[str, str], str]
-    """Paraphrase by attribute and item."""
-    happenings: Mapping[str, str]
-    places: Mapping[str, str]
-    sources: Mapping[str, str]
-    fates: Mapping[str, str]
-
-    def source(self, source: str, kind_named: bool = False) -> str:
-        """Other words for where a find came from (``the harbour flea market``); its kind may keep its own words."""
-        for name, other_name in self.places.items():
-            for kind, other_kind in self.sources.items():
-                if source == f"the {name} {kind}":
-                    return f"the {kind} {other_name}" if kind_named else f"{other_kind} {other_name}"
-        raise MasimError(f"questions/finds.toml: no words for {source!r}")
+    items: Mapping[tuple[str, str], Called]
+    """By attribute and item."""
+    happenings: Mapping[str, Called]
+    """By happening, verbs marked, like the names themselves."""
+    sources: Mapping[str, Called]
+    fates: Mapping[str, Called]
+    """By what became of a find, in the past, like the names themselves."""
 
 
 def filled(line: str, form: PersonForm, subject: str, slots: Mapping[str, str]) -> str:
     """A line of the details file in the given person, with its slots put in."""
+    line = line.replace("$own", slots.get("own", ""))
     text = in_person(line, form).replace("$subject", subject)
     for name, value in sorted(slots.items(), reverse=True):
         text = text.replace(f"${name}", value)
@@ -63,36 +75,71 @@ def question_bank(banks: Half = "all") -> QuestionBank:
     kinds = Bank()
     kinds.read(FOLDER / "kinds.bank")
     kinds.link(banks)
-    details = {key: _detail(key, row, banks) for key, row in _toml("details").items()}
-    items = {(attribute, item): other for attribute, item, other in _rows("items.txt", 3)}
-    happenings = {row[0]: row[1] for row in _rows("happenings.txt", 2)}
-    finds = _toml("finds")
     known = catalogue(banks)
+    details = {key: _detail(key, row, banks) for key, row in _toml("details").items()}
+    items = {(row[0], row[1]): _called(row[2:]) for row in _rows("items.txt", 4)}
+    happenings = {row[0]: _called(row[1:]) for row in _rows("happenings.txt", 3)}
+    finds = _toml("finds")
+    bank = QuestionBank(kinds, details, items, happenings, _sources(known, finds), _fates(known, finds))
+    _complete(bank, known)
+    return bank
+
+
+def _complete(bank: QuestionBank, known: Catalogue) -> None:
     for attribute in known.attributes.values():
-        if attribute.key not in details:
+        if attribute.key not in bank.details:
             raise MasimError(f"questions/details.toml: no section for {attribute.key!r}")
+        if attribute.changes and not bank.details[attribute.key].earlier:
+            raise MasimError(f"questions/details.toml: {attribute.key}: earlier is missing")
+        seen: dict[str, str] = {}
         for item in attribute.items:
-            if (attribute.key, item) not in items:
-                raise MasimError(f"questions/items.txt: no words for {attribute.key} | {item}")
+            if (attribute.key, item) not in bank.items:
+                raise MasimError(f"questions/items.txt: no line for {attribute.key} | {item}")
+            called = bank.items[attribute.key, item]
+            for name in (item, *called.names, called.description):
+                if name and seen.setdefault(name, item) != item:
+                    raise MasimError(f"questions/items.txt: {attribute.key}: {name!r} is {seen[name]!r} and {item!r}")
     for happening in known.happenings:
-        if happening not in happenings:
-            raise MasimError(f"questions/happenings.txt: no words for {happening!r}")
-    for fate in known.fates:
-        if fate not in finds["fates"]:
-            raise MasimError(f"questions/finds.toml: no words for the fate {fate!r}")
-    return QuestionBank(kinds, details, items, happenings, finds["places"], finds["kinds"], finds["fates"])
+        if happening not in bank.happenings:
+            raise MasimError(f"questions/happenings.txt: no line for {happening!r}")
 
 
 def _detail(key: str, row: Mapping[str, Any], banks: Half) -> DetailWords:
-    for name in ("clause", "plain"):
-        if not row.get(name):
-            raise MasimError(f"questions/details.toml: {key}: {name} is missing")
-    return DetailWords(_half(row["clause"], banks), _half(row["plain"], banks), row.get("before", ""))
+    for name in ("ask", "clause", "plain"):
+        if not row.get(name) or all("$own" in line for line in _half(row[name], banks)):
+            raise MasimError(f"questions/details.toml: {key}: {name}: a line without $own is missing")
+    lists = {name: _half(row.get(name, []), banks) for name in ("ask", "clause", "about", "plain", "earlier")}
+    return DetailWords(**lists, before=row.get("before", ""))
 
 
 def _half(lines: list[str], banks: Half) -> tuple[str, ...]:
     split = banks != "all" and len(lines) >= SPLIT_FROM
     return tuple(lines[banks == "held-out" :: 2]) if split else tuple(lines)
+
+
+def _sources(known: Catalogue, finds: Mapping[str, Any]) -> dict[str, Called]:
+    """What the sources of finds are called: ``the harbour flea market``, ``the flea market at the harbour``."""
+    sources: dict[str, Called] = {}
+    for place, other_place in finds["places"].items():
+        for kind, other_kind in finds["kinds"].items():
+            name = f"the {kind} {finds['place_names'][place]}"
+            sources[f"the {place} {kind}"] = Called((name,), f"{other_kind} {other_place}")
+    missing = next((source for source in known.sources if source not in sources), None)
+    if missing:
+        raise MasimError(f"questions/finds.toml: no words for {missing!r}")
+    return sources
+
+
+def _fates(known: Catalogue, finds: Mapping[str, Any]) -> dict[str, Called]:
+    for fate in known.fates:
+        if fate not in finds["fates"] or fate not in finds["fate_names"]:
+            raise MasimError(f"questions/finds.toml: no words for the fate {fate!r}")
+    return {did(fate): Called((did(finds["fate_names"][fate]),), did(finds["fates"][fate])) for fate in known.fates}
+
+
+def _called(cells: tuple[str, ...]) -> Called:
+    names, description = cells
+    return Called(tuple(name.strip() for name in names.split(";") if name.strip()), description)
 
 
 def _toml(name: str) -> dict[str, Any]:
@@ -103,10 +150,10 @@ def _toml(name: str) -> dict[str, Any]:
 
 
 def _rows(name: str, columns: int) -> Iterator[tuple[str, ...]]:
-    path: Path = FOLDER / name
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    """The lines of a table; the last two cells, other names and description, may be empty."""
+    for number, line in enumerate((FOLDER / name).read_text(encoding="utf-8").splitlines(), 1):
         if line.strip() and not line.startswith("#"):
             row = tuple(part.strip() for part in line.split("|"))
-            if len(row) != columns or not all(row):
+            if len(row) != columns or not all(row[:-2]):
                 raise MasimError(f"questions/{name}:{number}: {columns} texts separated by | are expected")
             yield row

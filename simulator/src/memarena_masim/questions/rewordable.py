@@ -14,6 +14,7 @@ from memarena_dataset.values.possible import names_value
 from pydantic import TypeAdapter
 
 from memarena_masim.engines.model import Question
+from memarena_masim.questions.book import Book
 from memarena_masim.questions.derive import Asked
 
 REWORDED = (Family.METADATA, Family.QA, Family.TEMPORAL, Family.CONFLICT, Family.ANAPHORA, Family.PERMISSION)
@@ -23,33 +24,39 @@ _GOLD_KEYS = ("values", "changed_values", "altered_values")
 _VALUE: TypeAdapter[Value] = TypeAdapter(Value)
 
 
-def rewordable(
-    asked: Sequence[Asked], names: Mapping[str, str], texts: Mapping[str, str], epoch: date
-) -> list[Question]:
-    """The questions that may be reworded. ``names`` are people by agent id, ``texts`` evidence turns by turn id."""
+def rewordable(asked: Sequence[Asked], book: Book, texts: Mapping[str, str], epoch: date) -> list[Question]:
+    """The questions that may be reworded. ``texts`` are the turns of evidence sessions by turn id."""
     golds: defaultdict[tuple[str, str], list[Value]] = defaultdict(list)
     for question in asked:
         golds[question.draft.ego, question.draft.fact_id] += _gold(question.draft.truth)
+    sessions: defaultdict[str, list[str]] = defaultdict(list)
+    for turn_id, text in texts.items():
+        sessions[turn_id.rsplit("_t", 1)[0]].append(text)
     return [
-        _question(question, names, texts, tuple(golds[question.draft.ego, question.draft.fact_id]), epoch)
+        _question(question, book, sessions, tuple(golds[question.draft.ego, question.draft.fact_id]), epoch)
         for question in asked
         if question.draft.family in REWORDED and question.draft.truth.get("temporal_type") != "ordering"
     ]
 
 
 def _question(
-    question: Asked, names: Mapping[str, str], texts: Mapping[str, str], golds: tuple[Value, ...], epoch: date
+    question: Asked, book: Book, sessions: Mapping[str, list[str]], golds: tuple[Value, ...], epoch: date
 ) -> Question:
     draft = question.draft
     words = normal(draft.query)
+    evidence = dict.fromkeys(stated.session_id for stated in draft.evidence)
     facts = {stated.fact.fact_id: stated.fact for stated in draft.evidence if stated.fact.fact_id in draft.uses}
-    items = dict.fromkeys(fact.item for fact in facts.values() if fact.item not in names)
+    items = dict.fromkeys(fact.item for fact in facts.values() if fact.item not in book.names)
     return Question(
         question_id=question.instance_id,
         text=draft.query,
-        names=tuple(name for name in names.values() if phrase_occurs(name, words)),
+        names=tuple(
+            name if phrase_occurs(name, words) else first
+            for name, first in book.called.items()
+            if phrase_occurs(first, words)
+        ),
         anchors=tuple(items),
-        sources=tuple(texts[turn] for turn in dict.fromkeys(stated.turn_id for stated in draft.evidence)),
+        sources=tuple(text for session in evidence for text in sessions[session]),
         gives_away=lambda text: any(names_value(gold, text, epoch) for gold in golds),
     )
 

@@ -38,7 +38,7 @@ def temporal(book: Book, ego: str, stated: StatedFact, stream: Stream, used: fro
 
 
 def _who(book: Book, ego: str, fact: Fact) -> str:
-    return "I" if fact.subject == ego else book.names[fact.subject]
+    return "I" if fact.subject == ego else book.called[book.names[fact.subject]]
 
 
 def _anchoring(book: Book, ego: str, fact: Fact) -> Draft:
@@ -89,7 +89,7 @@ def _ordering(book: Book, ego: str, fact: Fact, others: list[Fact], stream: Stre
     )
     truth = {"answer": "; ".join(phrases), "temporal_type": "ordering", "values": typed(OrderValue(items=items))}
     listed = "; ".join(stream.shuffled(phrases))
-    return _draft(book, ego, f"In which order did these things happen, first to last: {listed}?", truth, ordered)
+    return _draft(book, ego, f"In what order did these things happen, first to last: {listed}?", truth, ordered)
 
 
 def _moment(fact: Fact) -> date:

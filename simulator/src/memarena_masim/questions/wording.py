@@ -1,4 +1,4 @@
-"""What a question asks for, apart from its wording, so that it can be reworded."""
+"""What a question asks for, apart from the words that it is put in."""
 
 from __future__ import annotations
 
