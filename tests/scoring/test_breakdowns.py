@@ -20,6 +20,7 @@ KEYS: dict[str, Callable[[QuestionScore], str | None]] = {
     "difficulty": lambda q: q.difficulty,
     "tier": lambda q: q.context_tier,
     "interference": lambda q: interference_bucket(q.interference),
+    "wording": lambda q: q.wording,
     "dimension": lambda q: q.dimension,
     "family": lambda q: q.family,
 }

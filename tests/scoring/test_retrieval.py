@@ -157,14 +157,25 @@ def test_what_a_backends_own_search_read_counts_and_not_what_search_found() -> N
     assert (question.retrieved.found, question.retrieved.read, question.retrieved.shown) == (1, 2, 2)
 
 
-def test_questions_are_broken_down_by_what_interferes() -> None:
-    counts = [0, 1, 2, 4, 5, 16, 17, 400, None, "many"]
-    questions = [make_question(f"q_{n:02d}", Family.QA, text_gold("Porto"), "Where?") for n in range(len(counts))]
+INTERFERING = [0, 1, 2, 4, 5, 16, 17, 400, None, "many"]
+WORDED = ["description", "plain", "plain", "other_name", "riddle", None]
+
+
+@pytest.mark.parametrize(
+    ("field", "values", "parts"),
+    [
+        ("interference", INTERFERING, [("0", 1), ("1", 1), ("2–4", 2), ("5–16", 2), ("17+", 2)]),
+        ("wording", WORDED, [("plain", 2), ("other_name", 1), ("description", 1)]),
+    ],
+)
+def test_questions_are_broken_down_by_what_the_data_set_says(
+    field: str, values: list[object], parts: list[tuple[str, int]]
+) -> None:
+    questions = [make_question(f"q_{n:02d}", Family.QA, text_gold("Porto"), "Where?") for n in range(len(values))]
     marked = [
-        q.model_copy(update={"instance": q.instance.model_copy(update={"metadata": {"interference": c}})})
-        for q, c in zip(questions, counts, strict=True)
+        q.model_copy(update={"instance": q.instance.model_copy(update={"metadata": {field: value}})})
+        for q, value in zip(questions, values, strict=True)
     ]
     asked = [make_asked(CELL, q, "Porto") for q in marked]
     slices = score_records(make_run([CELL], marked, [], asked)).scores.rows[0].slices
-    found = {s.key: s.counts.planned for s in slices if s.by == "interference"}
-    assert list(found.items()) == [("0", 1), ("1", 1), ("2–4", 2), ("5–16", 2), ("17+", 2)]
+    assert [(s.key, s.counts.planned) for s in slices if s.by == field] == parts

@@ -70,6 +70,7 @@ def show(
         typer.Option(help="Only this context tier: single_session, cross_session or full_ego."),
     ] = None,
     interference: Annotated[str | None, typer.Option(help="Only this many interfering facts: 0, 1, 2-4, …")] = None,
+    wording: Annotated[str | None, typer.Option(help="Only this wording: plain, other_name or description.")] = None,
     full: Annotated[bool, typer.Option("--full", help="With --question: do not cut long texts.")] = False,
     output: Annotated[str, typer.Option("--format", help="table, or json: whole records, nothing cut.")] = "table",
     name: JudgeOption = judging.JUDGE_NAME,
@@ -90,7 +91,7 @@ def show(
     wanted = {
         "family": family, "dimension": dimension, "outcome": outcome, "stage": stage, "action": action, "label": label,
         "ground": ground, "lag": _bucket(lag), "difficulty": difficulty, "tier": tier,
-        "interference": _bucket(interference),
+        "interference": _bucket(interference), "wording": wording,
     }  # fmt: skip
     run = run_folder(run)
     facts = load_facts(run)

@@ -37,6 +37,7 @@ class Filter:
     difficulty: str | None = None
     tier: str | None = None
     interference: str | None = None
+    wording: str | None = None
 
     def admits(self, question: QuestionScore) -> bool:
         """Whether the question is among those chosen."""
@@ -50,6 +51,7 @@ class Filter:
 
 FILTERS = (
     "family", "dimension", "outcome", "stage", "action", "label", "ground", "lag", "difficulty", "tier", "interference",
+    "wording",
 )  # fmt: skip
 """Filters, besides the cell."""
 WORDS: dict[str, tuple[str, ...]] = {

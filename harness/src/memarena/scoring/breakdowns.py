@@ -1,4 +1,4 @@
-"""Figures by family, dimension, lag, difficulty, context tier and interference, in one pass over the questions."""
+"""Figures by family, dimension, lag, difficulty, tier, interference and wording, in one pass over the questions."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from statistics import fmean
 from typing import Literal
 
 import numpy as np
+from memarena_dataset.model import WORDINGS
 
 from memarena.log.records import UNMEASURED, Outcome
 from memarena.scoring.results import Counts, QuestionScore, Score, Slice
 from memarena.scoring.tally import GROUPS, Array, figures_of
 
-By = Literal["family", "dimension", "lag", "difficulty", "tier", "interference"]
+By = Literal["family", "dimension", "lag", "difficulty", "tier", "interference", "wording"]
 
 LAGS = ((0, "0"), (3, "1–3"), (7, "4–7"), (14, "8–14"))
 """Upper end and name of each bucket of days between evidence and question."""
@@ -51,9 +52,10 @@ _ORDER: dict[By, tuple[str, ...]] = {
     "difficulty": ("easy", "medium", "hard"),
     "tier": ("single_session", "cross_session", "full_ego"),
     "interference": (*(name for _, name in INTERFERENCES), "17+"),
+    "wording": WORDINGS,
 }
 """Breakdowns in their order, each with the order of its keys; others follow by name."""
-_CUT: tuple[By, ...] = ("lag", "difficulty", "tier", "interference")
+_CUT: tuple[By, ...] = ("lag", "difficulty", "tier", "interference", "wording")
 """Breakdowns that cut across the figures: there they are computed anew over each part."""
 FIGURES = ("D1", "D2", "D3", "D4", "D5", "D5*", "D6", "P", "U", "J", "Rec", "Rea", "Trust", "Avg", "Avg*")
 """Figures of such a part."""
@@ -72,6 +74,7 @@ class _Kind:
     difficulty: str | None
     tier: str | None
     interference: str | None
+    wording: str | None
 
     def slices(self) -> Iterator[tuple[By, str]]:
         """The breakdown parts that they belong to."""
@@ -84,6 +87,7 @@ class _Kind:
             ("difficulty", self.difficulty),
             ("tier", self.tier),
             ("interference", self.interference),
+            ("wording", self.wording),
         )
         for by, key in keys:
             if key is not None:
@@ -162,6 +166,7 @@ def _kind(question: QuestionScore) -> _Kind:
         difficulty=question.difficulty,
         tier=question.context_tier,
         interference=interference_bucket(question.interference),
+        wording=question.wording,
     )
 
 

@@ -7,7 +7,7 @@ from datetime import date
 from typing import Any, Protocol, TypeVar
 
 from memarena_dataset.gold import ClozeGold, Gold, OpenGold, PermissionGold
-from memarena_dataset.model import Dimension
+from memarena_dataset.model import WORDINGS, Dimension
 
 from memarena.judging.judgment import Judgment
 from memarena.judging.judgments import Judgments
@@ -96,12 +96,18 @@ def question_base(question: Question) -> QuestionScore:
         context_tier=instance.context_tier,
         interference=_interference(question),
         retrievable=instance.gold.answerable and bool(instance.evidence_session_ids or instance.evidence_turn_ids),
+        wording=_wording(question),
     )
 
 
 def _interference(question: Question) -> int | None:
     count = question.instance.metadata.get(INTERFERENCE)
     return count if isinstance(count, int) and not isinstance(count, bool) and count >= 0 else None
+
+
+def _wording(question: Question) -> str | None:
+    wording = question.instance.metadata.get("wording")
+    return wording if wording in WORDINGS else None
 
 
 def _score(

@@ -146,6 +146,8 @@ class QuestionScore(Record):
     """Facts in the data set that interfere with the one asked for; None where it does not say."""
     retrievable: bool = False
     """Whether its gold has an answer, and evidence: not of questions to abstain from, nor of facts to withhold."""
+    wording: str | None = None
+    """How the question names what it asks for: plain, other_name, description; None where the data set does not say."""
     retrieved: Retrieved | None = None
     stage: Stage | None = None
     """Where a wrong answer to an answerable question went wrong, where the items' ids tell."""
@@ -230,7 +232,7 @@ class Counts(Record):
 class Slice(Record):
     """Accuracy over a part of the questions, seeds pooled."""
 
-    by: Literal["family", "dimension", "lag", "difficulty", "tier", "interference"]
+    by: Literal["family", "dimension", "lag", "difficulty", "tier", "interference", "wording"]
     key: str
     counts: Counts
     score: Score

@@ -46,6 +46,7 @@ SLICES = {
     "difficulty": ("by-difficulty", "by difficulty"),
     "tier": ("by-context-tier", "by context tier"),
     "interference": ("by-number-of-interfering-facts", "by number of interfering facts"),
+    "wording": ("by-how-the-question-names-the-thing", "by how the question names the thing"),
 }
 """Breakdowns with the key and the title of their table."""
 
