@@ -18,6 +18,12 @@ MEETING = "The parish meeting about the bridge is on Monday at the Old Mill, bri
 MOVED = "The parish meeting about the bridge is on Thursday at the Corn Hall, bring your own chair and a torch."
 FOREIGN = "My cardiologist moved the stress test to the ninth and told me to leave the beta blocker out that morning."
 LONG = " ".join(f"Chapter {n} tells how the {n}th keeper painted his boat number {n * 7}." for n in range(40))
+BREAD = "I bake the rye bread every other Friday now, and the neighbours take two"
+OTHERS = [
+    f"{BREAD} loaves of that size keep for a month in the cellar under the chapel.",
+    f"{BREAD} Nora Lund has moved to the lighthouse with her three geese.",
+]
+"""Begin as a turn of the life, and go on with words that the life has elsewhere, or has not."""
 LIFE = [
     LifeText("t1", "a", 0, KETTLE),
     LifeText("t2", "a", 0, THANKS),
@@ -27,9 +33,12 @@ LIFE = [
     LifeText("t6", "d", 1, MOVED),
     LifeText("t7", "e", 1, LONG),
     LifeText("t8", "f", 3, LATER),
+    LifeText("t9", "g", 0, f"{BREAD}."),
+    LifeText("t10", "g", 0, "Loaves of that size keep for a week when they are wrapped in linen."),
     LifeText("v1", "", 0, "Brigid's birthday lunch takes up the whole of the second Sunday."),
 ]
-AUDIT = LifeAudit(LifeIndex(LIFE), CorpusIndex([*LIFE, LifeText("x1", "x", 0, FOREIGN)]))
+OF_OTHERS = [LifeText(f"x{n}", "x", 0, text) for n, text in enumerate([FOREIGN, *OTHERS], 1)]
+AUDIT = LifeAudit(LifeIndex(LIFE), CorpusIndex([*LIFE, *OF_OTHERS]))
 
 
 @pytest.mark.parametrize(
@@ -74,9 +83,16 @@ def test_an_item_holds_what_its_words_bear_out(
         (FOREIGN, f"Did anybody say this: {FOREIGN}", 5, None),
         (" ".join(FOREIGN.split()[:9]), "", 5, None),
         (f"{KETTLE} {LONG}", "", 1, None),
+        (f"Ada: {BREAD}.\nLoaves of that size keep for a week", "", 1, None),
+        (f"Ada: {BREAD}.\nNora Lund: Really?", "", 1, None),
+        (OTHERS[0], "", 5, "turn x2 of session x"),
+        (OTHERS[1], "", 5, "turn x3 of session x"),
     ],
-    ids=["another life", "without its beginning", "that day", "a later day", "the question", "too short", "its own"],
-)
+    ids=[
+        "another life", "without its beginning", "that day", "a later day", "the question", "too short", "its own",
+        "two of its own", "its own before a name", "begins as two of its own", "begins as its own",
+    ],
+)  # fmt: skip
 def test_text_that_was_not_ingested_is_named_with_its_turn(
     text: str, question: str, day: int, what: str | None
 ) -> None:

@@ -27,6 +27,8 @@ BEYOND = "under a bound the prompt holds words of the life that no item of Retri
 NEVER_INGESTED = "holds words that were not ingested in this namespace"
 _LEAST_PROMPT_WORDS = 8
 """Of a turn, so that instructions are not taken for it."""
+_OWN_WORDS = 2
+"""In a row that an item may have between two texts of a life without being asked where they come from."""
 _QUOTED_CHARS = 60
 MOST_WORDS = 2_000_000
 """Of lives whose indexes are kept at a time, and of the largest life that is audited: about 0.5 GB."""
@@ -81,9 +83,22 @@ class LifeAudit:
                 passages = list(self._later_than(day, text))
                 known = self._passages.put(text, (day, passages), sum(len(words) for _, words, _ in passages))
             for since, words, source in known[1]:
-                if since > day and words not in asked:
+                if since > day and words not in asked and not self._joined(words, day):
                     return f"{NEVER_INGESTED}: {_named(source)}: “{words[:_QUOTED_CHARS]}…”"
         return ""
+
+    def _joined(self, passage: str, day: int) -> bool:
+        """Whether a passage may come from two texts of the life through ``day`` that an item has one after the other.
+
+        Or from one, with a word or two of the item's own before or after it, such as a speaker's name.
+        """
+        words = self._index.numbers(passage.split())
+        first = next(
+            (count for count in range(len(words), _OWN_WORDS, -1) if self._index.has_passage(words[:count], day)),
+            _OWN_WORDS,
+        )
+        rest = words[first:]
+        return len(rest) <= _OWN_WORDS or self._index.has_passage(rest, day)
 
     def _later_than(self, day: int, text: str) -> Iterator[tuple[float, str, LifeText]]:
         """Passages of a text that are in the data set, and not in this life through ``day``: since when they are."""

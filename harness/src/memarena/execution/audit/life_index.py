@@ -123,6 +123,15 @@ class LifeIndex:
             if own[position] >= PASSAGE_RUNS or weight >= LEAST_SHARE * self.entries[position].weight
         )
 
+    def has_passage(self, words: Sequence[int], day: int) -> bool:
+        """Whether a text of the life through ``day`` has these words, three or more, in a row."""
+        if not all(words):
+            return False
+        wanted, count = tuple(words), len(words)
+        having = min((self._postings.get(run, []) for run in _runs(wanted)), key=len)
+        known = (e for e in map(self.entries.__getitem__, having) if any(s.day <= day for s in e.sources))
+        return any(e.words[at : at + count] == wanted for e in known for at in range(len(e.words) - count + 1))
+
     def scattered(self, words: set[int]) -> list[int]:
         """Positions of the entries whose rare words are among these for the most part, in whatever order."""
         hits: defaultdict[int, list[int]] = defaultdict(list)
