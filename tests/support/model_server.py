@@ -283,11 +283,10 @@ class _Handler(BaseHTTPRequestHandler):
         data = [{"object": "embedding", "index": number, "embedding": embed(text)} for number, text in enumerate(texts)]
         counts = {"prompt_tokens": tokens, "total_tokens": tokens}
         made = {"object": "list", "model": body.get("model"), "data": data, "usage": counts}
-        if self._at_once(made, body):
-            self.scripted.embedded += texts
+        self._at_once(made, body, texts)
 
-    def _at_once(self, value: object, body: Body) -> bool:
-        """Vectors or scores, unless the script fails; whether they were sent."""
+    def _at_once(self, value: object, body: Body, embedded: Sequence[str] = ()) -> None:
+        """Vectors or scores, unless the script fails; texts count as embedded before the client has its reply."""
         vectors, script = self.scripted.vectors, self.scripted.script
         if vectors is not None:
             script = script_of(vectors(body))
@@ -295,10 +294,11 @@ class _Handler(BaseHTTPRequestHandler):
             script = script_of(script) if isinstance(script, Script) else Script()
         if script.status != 200:
             self._send(script)
-            return False
+            return
         self._pause(script.delay_s)
+        if script.fault == "none":
+            self.scripted.embedded += embedded
         self._send(Script(body="{not json" if script.fault == "malformed" else value))
-        return script.fault == "none"
 
     def _chat(self, body: Body) -> None:
         self.scripted.before_chat()
