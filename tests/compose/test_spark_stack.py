@@ -53,7 +53,7 @@ PLAN = {
         "url": "http://sglang:30000",
         "model": MODEL,
         "container": "sglang",
-        "flags": {**GB10["reader_server"]["flags"], "version": "null"},
+        "flags": {**GB10["reader_server"]["flags"], "version": "0.5.23"},
     },
     "pins": {"images": DIGESTS},
 }
