@@ -15,6 +15,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from scripts.install_in_image import canonical
+
 ROOT = Path(__file__).resolve().parent.parent
 HEAD = "# From constraints.txt by python -m scripts.hashes; edit that file, not this one.\n"
 
@@ -73,7 +75,7 @@ def _lines(path: Path) -> list[str]:
 
 def _canonical(pin: str) -> str:
     name, _, version = pin.partition("==")
-    return f"{name.lower().replace('_', '-').replace('.', '-')}=={version}"
+    return f"{canonical(name)}=={version}"
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -22,6 +21,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from memarena_spark.errors import FileError, SparkError
 from memarena_spark.files import sha256
+from memarena_spark.locking import now
 from memarena_spark.plans import LoadedPlan
 
 VARIABLE = "MEMARENA_SPARK_ANNOUNCEMENTS"
@@ -220,11 +220,6 @@ def end(
         head = known.head_sha256
         entry = Ended(number=announced.number, at=now(), previous_sha256=head, outcome=outcome, started_at=started_at)
         _append(path, entry)
-
-
-def now() -> str:
-    """The time in UTC, to the second."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _dataset_sha256(loaded: LoadedPlan) -> str:

@@ -50,7 +50,7 @@ def node_lock(path: Path, boot_id: str, out: Path) -> Iterator[Holder | None]:
         left_by = _note_in(path)
         _write(
             descriptor,
-            Holder(pid=os.getpid(), boot_id=boot_id, since=_now(), out=str(out)).model_dump_json().encode() + b"\n",
+            Holder(pid=os.getpid(), boot_id=boot_id, since=now(), out=str(out)).model_dump_json().encode() + b"\n",
         )
         try:
             yield left_by
@@ -112,5 +112,6 @@ def _who(holder: Holder | None, path: Path) -> str:
     return f"process {holder.pid} has run into {holder.out} since {holder.since} ({path})"
 
 
-def _now() -> str:
+def now() -> str:
+    """The time in UTC, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")

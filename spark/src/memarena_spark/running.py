@@ -20,13 +20,13 @@ from memarena.log.base import Record
 from memarena_dataset.io.reading import open_dataset
 
 from memarena_spark.announcing import NAME as ANNOUNCED
-from memarena_spark.announcing import end, now, open_announcement, start
+from memarena_spark.announcing import end, open_announcement, start
 from memarena_spark.backends import BackendCode, ConformanceReport, code_of, hold_to_contract
 from memarena_spark.code import own_code
 from memarena_spark.errors import Refusal, RefusedError, SparkError
 from memarena_spark.facts import CanaryResult, Unknown
 from memarena_spark.files import canonical_json, write_whole
-from memarena_spark.locking import Holder, left_note, lock_path, node_lock
+from memarena_spark.locking import Holder, left_note, lock_path, node_lock, now
 from memarena_spark.node import Node
 from memarena_spark.plans import LoadedPlan, effective_run
 from memarena_spark.preflight import Preflight, preflight, still_well

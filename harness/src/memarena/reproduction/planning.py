@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from memarena.configs import read_named
 from memarena.reproduction.hours import hours_of
-from memarena.reproduction.steps import Settings, Step, steps_for, steps_of
+from memarena.reproduction.steps import Settings, Step, seeds_of, steps_for, steps_of
 from memarena.reproduction.tables import PaperTable, use_of
 
 
@@ -83,8 +83,7 @@ def _commands(table: PaperTable, settings: Settings) -> list[str]:
     if settings.dataset is None:
         found.append("masim generate")
     for name in table.configurations:
-        seeds = use_of(name).seeds or tuple(read_named(name).run.get("seeds") or ("s1",))  # type: ignore[arg-type]
-        found.append(f"memarena sweep of {name} ({', '.join(map(str, seeds))}) for each reader")
+        found.append(f"memarena sweep of {name} ({', '.join(seeds_of(read_named(name)))}) for each reader")
     if table.configurations and settings.readers.judge is not None:
         found.append(f"memarena judge --judge {settings.readers.judge.name}")
     if table.study:

@@ -134,9 +134,8 @@ def _sweep(configuration: Configuration, reader: ReaderEntry, settings: Settings
             memories.append(entry)
         else:
             left_out[name] = why
-    own_seeds = use.seeds or tuple(_texts(run.pop("seeds", ("s1",))))
-    run.pop("seeds", None)
-    for field_name in ("backends", "options", "settings", "prompt_styles", *_BY_MEMORY):
+    own_seeds = seeds_of(configuration)
+    for field_name in ("backends", "seeds", "options", "settings", "prompt_styles", *_BY_MEMORY):
         run.pop(field_name, None)
     run |= helpers | ({"limit": settings.limit} if settings.limit else {})
     content = {
@@ -261,6 +260,11 @@ def selection_size(limit: int | None) -> tuple[int, int]:
 def short(name: object) -> str:
     """A name as that of a folder."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", str(name)).strip("-.")[:64] or "x"
+
+
+def seeds_of(configuration: Configuration) -> tuple[str, ...]:
+    """The seeds that a configuration is run with: those of the table of tables, else its own."""
+    return use_of(configuration.name).seeds or _texts(configuration.run.get("seeds", ("s1",)))
 
 
 def _texts(values: object) -> tuple[str, ...]:

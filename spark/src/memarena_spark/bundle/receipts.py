@@ -8,10 +8,11 @@ from typing import Literal
 from memarena.log.base import Record
 from pydantic import ValidationError
 
-from memarena_spark.announcing import Announcements, now, parse
+from memarena_spark.announcing import Announcements, parse
 from memarena_spark.bundle.signing import NAMESPACE_ANNOUNCE, sign
 from memarena_spark.errors import FileError, RefusedError, SparkError
 from memarena_spark.files import canonical_json, sha256, write_whole
+from memarena_spark.locking import now
 from memarena_spark.refusal_codes import refusal
 
 
