@@ -172,6 +172,9 @@ def test_an_unknown_question_file_is_named(spoilable: Any) -> None:
     assert refusal(spoilable.path).startswith("eval_instances/d9_new.jsonl: not named after a task family (d5_cloze")
 
 
+PACK = {"name": "x", "version": "1", "sha256": "00"}
+
+
 @pytest.mark.parametrize(
     ("report", "message"),
     [
@@ -179,6 +182,12 @@ def test_an_unknown_question_file_is_named(spoilable: Any) -> None:
         ({"config": {"calendar_epoch": 7}}, "pipeline_report.json: config.calendar_epoch: 7; a date"),
         ({"day_count": 0}, "pipeline_report.json: day_count: 0; a number of days"),
         ([1], "pipeline_report.json: a JSON object is expected"),
+        ({"pack": {"name": "x"}}, "pipeline_report.json: pack: an object with the texts name, version, sha256"),
+        ({"pack": PACK}, "pipeline_report.json: banks: the SHA-256 of each file"),
+        (
+            {"configuration": {"pack": PACK}, "banks": {"a": "0"}},
+            "pipeline_report.json: configuration.pack.sha256: 00 is",
+        ),
     ],
 )
 def test_a_report_that_makes_no_sense_is_named(tiny: Any, report: Any, message: str) -> None:

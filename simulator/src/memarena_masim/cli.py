@@ -52,9 +52,10 @@ def generate(
         float | None,
         typer.Option(help="Sessions per person and day, relative to the released data set (overrides the preset)."),
     ] = None,
-    banks: Annotated[
-        str | None, typer.Option(help="Which half of the phrase banks to use: all, tuning or held-out.")
+    pack: Annotated[
+        Path | None, typer.Option(help="Folder of the pack that the words come from. Default: the public pack.")
     ] = None,
+    banks: Annotated[str | None, typer.Option(help="Which half of the pack to use: all, tuning or held-out.")] = None,
     wording: Annotated[
         str | None,
         typer.Option(
@@ -102,7 +103,7 @@ def generate(
     from memarena_masim.generation import Where, WorldFlags, generate_worlds  # noqa: PLC0415
 
     connection = EngineFlags(engine, endpoint, model, api_key_env, concurrency, temperature, timeout_s).connection()
-    flags = WorldFlags(seed, preset_name, agents, days, density, banks, wording)
+    flags = WorldFlags(seed, preset_name, agents, days, density, banks, wording, pack)
     where = Where(executor, address)
     generate_worlds(out, flags, connection, worlds=worlds, workers=workers, quiet=quiet, where=where)
 

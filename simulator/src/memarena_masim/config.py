@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
-from typing import Literal, get_args
+from typing import get_args
 
 from memarena_dataset.model import Family
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from memarena_masim.errors import MasimError
+from memarena_masim.pack import Half, Pack, PackHalf, public_pack
 
 RELEASED_COUNTS: dict[Family, int] = {
     Family.CLOZE: 198,
@@ -33,8 +34,20 @@ NEAREST_DATE_DAYS = 30
 """The nearest date in a detail: so far ahead that none is past when it is first told."""
 
 
-Half = Literal["all", "tuning", "held-out"]
-"""Which half of the phrase banks is used: what is tuned on one half can be reported on the other."""
+class PackRef(BaseModel):
+    """The pack of a world. ``folder`` says where it is on this machine (empty: in MaSim), and is in no file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    version: str
+    sha256: str
+    folder: str = Field(default="", exclude=True)
+
+    @classmethod
+    def of(cls, pack: Pack, folder: str = "") -> PackRef:
+        """The reference to ``pack``."""
+        return cls(name=pack.manifest.name, version=pack.manifest.version, sha256=pack.sha256, folder=folder)
 
 
 class WorldConfig(BaseModel):
@@ -52,6 +65,7 @@ class WorldConfig(BaseModel):
     seed: int = Field(ge=0)
     world: int = Field(default=0, ge=0)
     calendar_epoch: date = date(2025, 1, 1)
+    pack: PackRef = Field(default_factory=lambda: PackRef.of(public_pack()))
     banks: Half = "all"
     wording: tuple[int, int, int] = (70, 20, 10)
     """Percent of the questions that call a thing by its own name, by another one, and by a description."""
@@ -67,6 +81,11 @@ class WorldConfig(BaseModel):
         if min(shares) < 0 or sum(shares) != 100:
             raise ValueError("shares of 100 are expected")
         return shares
+
+    @property
+    def words(self) -> PackHalf:
+        """Where the words of this world are read from."""
+        return PackHalf(self.pack.folder, self.pack.sha256 if self.pack.folder else "", self.banks)
 
     @property
     def key(self) -> str:
@@ -120,8 +139,8 @@ def preset(name: str, seed: int, world: int = 0) -> WorldConfig:
     return _checked(name=name, agents=agents, days=days, density=density, question_share=share, seed=seed, world=world)
 
 
-def sized(config: WorldConfig, **sizes: int | float | str | None) -> WorldConfig:
-    """``config`` with other agents, days, density, banks or wording where given; a custom one if a size is given.
+def sized(config: WorldConfig, **sizes: int | float | str | PackRef | None) -> WorldConfig:
+    """``config`` with other agents, days, density, pack, banks or wording where given; a custom one if a size is given.
 
     ``wording`` are three percentages as text (``70/20/10``).
 
@@ -130,8 +149,8 @@ def sized(config: WorldConfig, **sizes: int | float | str | None) -> WorldConfig
     settings = {name: value for name, value in sizes.items() if value is not None}
     if not settings:
         return config
-    name = config.name if set(settings) <= {"banks", "wording"} else "custom"
-    return _checked(**{**config.model_dump(), **settings, "name": name})
+    name = config.name if set(settings) <= {"pack", "banks", "wording"} else "custom"
+    return _checked(**{**dict(config), **settings, "name": name})
 
 
 def _checked(**values: object) -> WorldConfig:

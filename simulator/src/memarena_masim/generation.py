@@ -9,7 +9,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from memarena_masim.config import PA_SESSIONS_PER_AGENT_DAY, PP_SESSIONS_PER_AGENT_DAY, WorldConfig, preset, sized
+from memarena_masim.config import (
+    PA_SESSIONS_PER_AGENT_DAY,
+    PP_SESSIONS_PER_AGENT_DAY,
+    PackRef,
+    WorldConfig,
+    preset,
+    sized,
+)
 from memarena_masim.engines.connection import EndpointConfig
 from memarena_masim.engines.model import Engine
 from memarena_masim.engines.offline import OfflineEngine
@@ -17,6 +24,7 @@ from memarena_masim.errors import MasimError
 from memarena_masim.output.generate import generate
 from memarena_masim.output.parts import is_left
 from memarena_masim.output.worlds import counts_of_complete, shortage, summary, world_folder
+from memarena_masim.pack import announced, open_pack
 
 SESSIONS_PER_PROCESS = 1000
 """A process of its own reads all phrase banks first: fewer sessions than this are sooner put into words without it."""
@@ -36,12 +44,14 @@ class WorldFlags:
     density: float | None
     banks: str | None
     wording: str | None = None
+    pack: Path | None = None
 
     def config(self, world: int) -> WorldConfig:
         """The configuration of world number ``world``. MasimError names the flag that is wrong."""
         config = preset(self.preset, self.seed, world)
         sizes = {"agents": self.agents, "days": self.days, "density": self.density}
-        return sized(config, **sizes, banks=self.banks, wording=self.wording)
+        pack = None if self.pack is None else PackRef.of(announced(open_pack(self.pack)), str(self.pack.absolute()))
+        return sized(config, **sizes, pack=pack, banks=self.banks, wording=self.wording)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +114,8 @@ def _on_ray(
     # Only who has a cluster takes what reaches it.
     from memarena_masim.on_ray import WorldJob, make_on_ray  # noqa: PLC0415
 
+    if flags.pack is not None:
+        raise MasimError("--pack: does not go with --executor ray, whose nodes have the public pack alone")
     if connection is not None or workers is not None:
         flag = "workers" if connection is None else "engine llm"
         raise MasimError(f"--{flag}: does not go with --executor ray, where a world is one task of one core")

@@ -71,7 +71,7 @@ class Trial:
 
     def __post_init__(self) -> None:
         world = build_world(CONFIG)
-        facts = catalogue(CONFIG.banks)
+        facts = catalogue(CONFIG.words)
         attribute = next(one for one in facts.attributes.values() if one.kind.type == "name" and not one.sensitive)
         fact = Fact(
             fact_id="fact_planted",

@@ -37,7 +37,7 @@ SAID_ON = date(2025, 1, 1)
 @pytest.fixture(scope="module")
 def points() -> list[Point]:
     """Every statement of a small world."""
-    planner = Planner(CONFIG, build_world(CONFIG), catalogue(CONFIG.banks))
+    planner = Planner(CONFIG, build_world(CONFIG), catalogue(CONFIG.words))
     found: list[Point] = []
     for day in range(CONFIG.days):
         plan = planner.plan(day)
@@ -82,7 +82,7 @@ def test_a_statement_may_be_worded_freely(points: list[Point]) -> None:
 def test_a_prompt_says_what_the_session_is_about() -> None:
     """The event stands in the prompts of its sessions."""
     world = build_world(CONFIG)
-    planner = Planner(CONFIG, world, catalogue(CONFIG.banks))
+    planner = Planner(CONFIG, world, catalogue(CONFIG.words))
     sessions = [session for session in planner.plan(0).sessions if session.event is not None]
     assert sessions
     for session in sessions:
@@ -94,7 +94,7 @@ def test_a_prompt_says_what_the_session_is_about() -> None:
 @pytest.fixture(scope="module")
 def detector() -> Detector:
     """Knows the world of ``CONFIG``."""
-    return Detector(build_world(CONFIG), CONFIG.banks)
+    return Detector(build_world(CONFIG), CONFIG.words)
 
 
 ALLOWED = Allowed(["The desk lamp cost me 45 euros.", "Maya", "Wednesday", "At 4:35 pm on March 14."], SAID_ON)

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from memarena_dataset.values.generous import dates_in
 from memarena_masim.errors import MasimError
 from memarena_masim.facts.values import ValueKind, day_words
+from memarena_masim.pack import PUBLIC
 from memarena_masim.phrases.grammar import Bank, Scope, Voice, phrase, tidy, ways
 from memarena_masim.phrases.inflect import inflect
-from memarena_masim.phrases.library import BANKS, library
+from memarena_masim.phrases.library import library
 from memarena_masim.rng import Stream
 
 _CHOICE = re.compile(r"\{([^{}]*)\}")
@@ -115,7 +116,7 @@ def third(verb: str) -> str:
 
 def test_no_choice_offers_a_verb_in_both_numbers() -> None:
     """``{stairs|the kerb} {is|are}`` says "stairs is" in a quarter of all cases: the number goes with the subject."""
-    paths = [path for path in sorted(BANKS.rglob("*")) if path.suffix in (".toml", ".bank")]
+    paths = [path for path in sorted(PUBLIC.rglob("*")) if path.suffix in (".toml", ".bank")]
     texts = {path.name: path.read_text(encoding="utf-8") for path in paths}
     verbs = {verb for text in texts.values() for verb in re.findall(r"\^([a-z]+)", text)}
     both = _NUMBERS | {(third(verb), verb) for verb in verbs}
@@ -133,7 +134,7 @@ def test_no_choice_offers_a_verb_in_both_numbers() -> None:
 def test_verbs_of_the_banks_double_their_last_letter() -> None:
     """A short verb on one vowel and one consonant ("hug") is listed as irregular or as doubled, never "huged"."""
     short = re.compile(r"[^aeiou]*[aeiou][bdgklmnprt]")
-    texts = [path.read_text(encoding="utf-8") for path in sorted(BANKS.rglob("*")) if path.is_file()]
+    texts = [path.read_text(encoding="utf-8") for path in sorted(PUBLIC.rglob("*")) if path.is_file()]
     verbs = {verb for text in texts for verb in re.findall(r"\^([a-z]+)", text)}
     past = {verb: inflect(verb, "past") for verb in verbs if short.fullmatch(verb)}
     assert len(past) > 5

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from memarena_masim.config import Half, preset, sized
+from memarena_masim.config import preset, sized
 from memarena_masim.errors import MasimError
 from memarena_masim.facts.catalogue import catalogue
 from memarena_masim.output.generate import generate
+from memarena_masim.pack import Half, PackHalf
 from memarena_masim.phrases.grammar import LITERAL, SPLIT_FROM, Bank, Node, Scope, Sequence_, Voice, phrase, wordings
 from memarena_masim.phrases.library import library, scene_files
 from memarena_masim.phrases.scenes import WEEKDAYS, Scene, read_topic
@@ -43,18 +44,19 @@ def check_split(tuning: Bank, held_out: Bank, whole: Bank) -> None:
 
 def test_halves_share_no_sentence() -> None:
     """Lines round scenes, statements and question templates fall into two disjoint halves that make up the whole."""
-    check_split(library("tuning").frame, library("held-out").frame, library("all").frame)
-    check_split(catalogue("tuning").bank, catalogue("held-out").bank, catalogue("all").bank)
-    check_split(question_bank("tuning").kinds, question_bank("held-out").kinds, question_bank("all").kinds)
+    halves = [PackHalf(half=half) for half in HALVES]
+    check_split(*(library(half).frame for half in halves))
+    check_split(*(catalogue(half).bank for half in halves))
+    check_split(*(question_bank(half).kinds for half in halves))
 
 
 def test_halves_share_no_topic_and_have_enough_of_them() -> None:
     """A topic belongs to one half, and so do its scenes."""
-    tuning, held_out, whole = (set(library(half).topics) for half in HALVES)
+    tuning, held_out, whole = (set(library(PackHalf(half=half)).topics) for half in HALVES)
     assert not tuning & held_out
     assert tuning | held_out == whole
     assert min(len(tuning), len(held_out)) >= 6
-    assert not set(library("tuning").scenes) & set(library("held-out").scenes)
+    assert not set(library(PackHalf(half="tuning")).scenes) & set(library(PackHalf(half="held-out")).scenes)
 
 
 def test_lines_added_at_the_end_move_no_other(tmp_path: Path) -> None:

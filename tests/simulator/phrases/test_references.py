@@ -10,6 +10,7 @@ import pytest
 from memarena_masim.errors import MasimError
 from memarena_masim.facts import catalogue as module
 from memarena_masim.facts.catalogue import catalogue
+from memarena_masim.pack import PUBLIC_PACK
 from memarena_masim.phrases.grammar import Bank, wordings
 from memarena_masim.phrases.library import library
 from memarena_masim.phrases.references import Heard, References, stems
@@ -78,15 +79,15 @@ def test_a_kind_of_fact_without_a_reaction_is_named(name: str, monkeypatch: pyte
     """With its file and section."""
     read = module._toml
 
-    def without(asked: str) -> dict[str, dict[str, object]]:
-        rows = read(asked)
+    def without(facts: Path, asked: str) -> dict[str, dict[str, object]]:
+        rows = read(facts, asked)
         if asked == name:
             next(row for row in rows.values() if "react" in row).pop("react")
         return rows
 
     monkeypatch.setattr(module, "_toml", without)
     with pytest.raises(MasimError, match=rf"facts/{name}\.toml: \w+: react is missing"):
-        catalogue.__wrapped__("all")
+        catalogue.__wrapped__(PUBLIC_PACK)
 
 
 def test_reactions_hold_for_whoever_a_fact_is_about() -> None:
@@ -101,13 +102,13 @@ def test_a_kind_of_fact_without_a_question_is_named(monkeypatch: pytest.MonkeyPa
     """A new kind of detail needs its section in the file of questions too."""
     read = module._toml
 
-    def with_another(asked: str) -> dict[str, dict[str, object]]:
-        rows = read(asked)
+    def with_another(facts: Path, asked: str) -> dict[str, dict[str, object]]:
+        rows = read(facts, asked)
         return {**rows, "shoe_size": rows["price"]} if asked == "details" else rows
 
     monkeypatch.setattr(module, "_toml", with_another)
     with pytest.raises(MasimError, match=r"facts/invites\.toml: invite\.shoe_size\.own is missing"):
-        catalogue.__wrapped__("all")
+        catalogue.__wrapped__(PUBLIC_PACK)
 
 
 def test_neither_the_question_for_a_fact_nor_what_is_added_tells_its_value() -> None:
@@ -135,7 +136,7 @@ def test_a_line_for_a_kind_of_fact_that_there_is_not_is_named(monkeypatch: pytes
 
     monkeypatch.setattr(Bank, "read", with_another)
     with pytest.raises(MasimError, match=r"more\.shoe_size: there is no such kind of fact"):
-        catalogue.__wrapped__("all")
+        catalogue.__wrapped__(PUBLIC_PACK)
 
 
 @pytest.mark.parametrize(
@@ -158,4 +159,4 @@ def test_events_are_of_groups_that_there_are(groups: list[str], message: str, mo
 
     monkeypatch.setattr(tomllib, "loads", changed)
     with pytest.raises(MasimError, match=message):
-        events.event_kinds.__wrapped__()
+        events.event_kinds.__wrapped__(PUBLIC_PACK)

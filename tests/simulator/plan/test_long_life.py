@@ -19,7 +19,7 @@ LONG = WorldConfig(name="test", agents=6, days=200, density=0.4, question_share=
 @pytest.fixture(scope="module")
 def days() -> list[DayPlan]:
     """The plans of all days of a long life of few people."""
-    planner = Planner(LONG, build_world(LONG), catalogue("all"))
+    planner = Planner(LONG, build_world(LONG), catalogue())
     found = []
     for day in range(LONG.days):
         found.append(planner.plan(day))

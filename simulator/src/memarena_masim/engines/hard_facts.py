@@ -17,8 +17,8 @@ from memarena_dataset.values.calendar import MONTHS, WEEKDAYS
 from memarena_dataset.values.generous import explicit_dates_in, numbers_in, times_in
 from memarena_dataset.values.phrases import normal, tokens_of
 
-from memarena_masim.config import Half
 from memarena_masim.facts.catalogue import base, catalogue
+from memarena_masim.pack import PackHalf
 from memarena_masim.world.build import pools
 from memarena_masim.world.model import World
 
@@ -87,13 +87,14 @@ class Allowed:
 class Detector:
     """Finds the hard facts of one world in sentences."""
 
-    def __init__(self, world: World, banks: Half) -> None:
+    def __init__(self, world: World, pack: PackHalf) -> None:
+        pool = pools(pack)
         self._names = _listed("given_names.v1.txt") | {
             word
-            for name in (*pools()["first_names"], *pools()["last_names"], *(person.name for person in world.people))
+            for name in (*pool["first_names"], *pool["last_names"], *(person.name for person in world.people))
             for word in name.split()
         }
-        self._phrases = _phrases(banks)
+        self._phrases = _phrases(pack)
 
     def find(self, sentence: str, allowed: Allowed) -> tuple[HardFact, ...]:
         """Every hard fact of a sentence that is not allowed."""
@@ -164,9 +165,9 @@ def _harmless() -> frozenset[str]:
 
 
 @cache
-def _phrases(banks: Half) -> dict[str, tuple[str, ...]]:
+def _phrases(pack: PackHalf) -> dict[str, tuple[str, ...]]:
     """Normal forms of items and values that no talk brings up by chance, by their first word."""
-    listed = catalogue(banks)
+    listed = catalogue(pack)
     needles = {_needle(text) for text in (*listed.finds, *listed.sources)}
     happenings = {_needle(base(happening).split(" ", 1)[-1]) for happening in listed.happenings}
     needles |= {happening for happening in happenings if " " in happening}

@@ -104,7 +104,7 @@ class LlmEngine:
 
     def words(self, setting: Setting, plans: Iterator[DayPlan]) -> Iterator[DayWords]:
         """The days' words, in order. MasimError if the endpoint is of no use; days given out before stay good."""
-        shared = Shared(setting, self._endpoint, Detector(setting.world, setting.config.banks))
+        shared = Shared(setting, self._endpoint, Detector(setting.world, setting.config.words))
         queue: asyncio.Queue[tuple[_Day, int]] = asyncio.Queue()
         crew = self._submit(self._crew(shared, queue))
         # All days are planned first: planning is seconds, the words are hours, and replies should not wait for it.

@@ -70,7 +70,7 @@ def realise(job: tuple[WorldConfig, tuple[SessionPlan, ...]]) -> str:
 
 def words_of(config: WorldConfig, plan: SessionPlan) -> tuple[SpokenTurn, ...]:
     """The turns of a session, from the session's own stream."""
-    return speak(config, plan, Stream(config.key, "speech", plan.day, plan.session_id), library(config.banks))
+    return speak(config, plan, Stream(config.key, "speech", plan.day, plan.session_id), library(config.words))
 
 
 @contextmanager

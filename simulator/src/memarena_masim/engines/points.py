@@ -130,7 +130,7 @@ def _worded(config: WorldConfig, plan: SessionPlan, statement: Statement, rule: 
     stream = Stream(config.key, "statement", statement.statement_id, rule)
     slots = {"weekday": plan.weekday, "daypart": plan.daypart, **dict(statement.slots)}
     scope = Scope(stream, Voice(0), slots)
-    text = phrase(scope.draw(catalogue(config.banks).bank.rules[rule]), scope)
+    text = phrase(scope.draw(catalogue(config.words).bank.rules[rule]), scope)
     text = text.rstrip(",;: ")
     return text[0].upper() + text[1:] + ("" if text[-1] in ".?!" else ".")
 

@@ -7,18 +7,19 @@ import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any, Literal
 
 from memarena_dataset.values import AmountValue, NameValue, PlaceValue, TermValue, TimeValue, Value, WeekdayValue
 from memarena_dataset.values.generous import numbers_in
 from memarena_dataset.values.phrases import normal, phrase_occurs, spellings
 
-from memarena_masim.config import Half
 from memarena_masim.errors import MasimError
 from memarena_masim.facts.values import ValueKind
+from memarena_masim.pack import PUBLIC_PACK, PackHalf
 from memarena_masim.phrases.grammar import Bank
 from memarena_masim.phrases.inflect import inflect
-from memarena_masim.phrases.library import BANKS, library, may_arise, scene_files
+from memarena_masim.phrases.library import folder_of, library, may_arise, scene_files
 
 PersonForm = Literal["own", "you", "told", "they"]
 
@@ -105,10 +106,11 @@ class Catalogue:
     """Numbers that ``common`` spells out."""
     themes: tuple[frozenset[str], ...]
     """Kinds of facts that belong together in a talk: attributes, community kinds, ``happening``, ``find``, ``tie``."""
+    pack: PackHalf
 
     def distinctive(self, item: str) -> bool:
         """Whether an item's words come up in statements about it only."""
-        if phrase_occurs(item, self.common) or _nearly(item, self.common) or may_arise(item):
+        if phrase_occurs(item, self.common) or _nearly(item, self.common) or may_arise(item, self.pack):
             return False
         needle = normal(item).strip().removeprefix("the ")
         return self.details.count(f" {needle} ") <= 1
@@ -146,20 +148,21 @@ def base(phrase: str) -> str:
 
 
 @cache
-def catalogue(banks: Half = "all") -> Catalogue:
-    """The facts of this installation, worded from ``banks``. MasimError names the file and key of the first fault."""
-    library(banks)
+def catalogue(pack: PackHalf = PUBLIC_PACK) -> Catalogue:
+    """The facts of a pack, worded from one half of it or from all. MasimError names file and key of the first fault."""
+    library(pack)
+    facts = folder_of(pack) / "facts"
     bank = Bank()
     attributes: dict[str, Attribute] = {}
-    changes = _toml("changes")
+    changes = _toml(facts, "changes")
     for name in ("details", "sensitive"):
-        for key, row in _toml(name).items():
+        for key, row in _toml(facts, name).items():
             attributes[key] = _attribute(key, row, f"facts/{name}.toml: {key}", key in changes["attributes"])
             _rules(bank, key, row["say"], f"facts/{name}.toml: {key}")
             _reactions(bank, key, row, f"facts/{name}.toml: {key}")
     _change_rules(bank, attributes, changes)
-    community = {key: _community(bank, key, row) for key, row in _toml("community").items()}
-    happenings, finds, ties = _toml("happenings"), _toml("finds"), _toml("ties")
+    community = {key: _community(bank, key, row) for key, row in _toml(facts, "community").items()}
+    happenings, finds, ties = _toml(facts, "happenings"), _toml(facts, "finds"), _toml(facts, "ties")
     _rules(bank, "happening", happenings.pop("say")["lines"], "facts/happenings.toml: say")
     for mood, row in happenings.items():
         _reactions(bank, mood, row, f"facts/happenings.toml: {mood}")
@@ -167,17 +170,17 @@ def catalogue(banks: Half = "all") -> Catalogue:
     _rules(bank, "fate", finds["fate"], "facts/finds.toml: fate")
     for key in ("friends", "not_friends"):
         _rules(bank, key, ties[key]["say"], f"facts/ties.toml: {key}")
-    bank.read(BANKS / "facts" / "levels.bank")
-    bank.read(BANKS / "facts" / "prompts.bank")
-    bank.read(BANKS / "facts" / "invites.bank")
-    for key, row in _toml("invites").items():
+    bank.read(facts / "levels.bank")
+    bank.read(facts / "prompts.bank")
+    bank.read(facts / "invites.bank")
+    for key, row in _toml(facts, "invites").items():
         if key not in attributes:
             raise MasimError(f"facts/invites.toml: {key!r} is no section of details.toml or sensitive.toml")
         if not row.get("invite"):
             raise MasimError(f"facts/invites.toml: {key}: invite is missing")
         _invites(bank, key, row["invite"])
-    bank.read(BANKS / "facts" / "probes.bank")
-    bank.read(BANKS / "facts" / "more.bank")
+    bank.read(facts / "probes.bank")
+    bank.read(facts / "more.bank")
     kinds = (*attributes, *community, *happenings, "find", "fate", *ties)
     for name, rules in (
         ("invites.toml", [f"invite.{kind}.own" for kind in attributes]),
@@ -188,8 +191,8 @@ def catalogue(banks: Half = "all") -> Catalogue:
         if missing:
             raise MasimError(f"facts/{name}: {missing[0]} is missing")
     _no_stray_rules(bank, kinds, attributes)
-    bank.link(banks)
-    common = _common_words()
+    bank.link(pack.half)
+    common = _common_words(pack)
     return Catalogue(
         attributes,
         community,
@@ -202,12 +205,13 @@ def catalogue(banks: Half = "all") -> Catalogue:
         common,
         _detail_words(attributes),
         numbers_in(common),
-        _themes((*attributes, *community, "happening", "find", "tie")),
+        _themes(_toml(facts, "themes"), (*attributes, *community, "happening", "find", "tie")),
+        pack,
     )
 
 
-def _themes(kinds: tuple[str, ...]) -> tuple[frozenset[str], ...]:
-    themes = {name: frozenset(ones) for name, ones in _toml("themes").items()}
+def _themes(rows: Mapping[str, Any], kinds: tuple[str, ...]) -> tuple[frozenset[str], ...]:
+    themes = {name: frozenset(ones) for name, ones in rows.items()}
     for name, theme in themes.items():
         if theme - set(kinds):
             raise MasimError(f"facts/themes.toml: {name}: {min(theme - set(kinds))!r} is no kind of fact")
@@ -224,17 +228,17 @@ def _detail_words(attributes: dict[str, Attribute]) -> str:
     return "".join(map(normal, parts))
 
 
-def _common_words() -> str:
-    paths = scene_files()
+def _common_words(pack: PackHalf) -> str:
+    folder, paths = folder_of(pack), scene_files(pack)
     facts = ("happenings.toml", "finds.toml", "ties.toml", "community.toml", "changes.toml", "invites.toml")
     banks = ("levels.bank", "invites.bank", "more.bank", "probes.bank", "prompts.bank")
-    paths += [BANKS / "facts" / name for name in (*facts, *banks)]
-    paths += [BANKS / "facts" / "events.toml", BANKS / "world" / "people.toml"]
+    paths += [folder / "facts" / name for name in (*facts, *banks)]
+    paths += [folder / "facts" / "events.toml", folder / "world" / "people.toml"]
     return normal(" ".join(re.sub(r"[^A-Za-z' ]", " ", path.read_text(encoding="utf-8")) for path in paths))
 
 
-def _toml(name: str) -> dict[str, Any]:
-    path = BANKS / "facts" / f"{name}.toml"
+def _toml(facts: Path, name: str) -> dict[str, Any]:
+    path = facts / f"{name}.toml"
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:

@@ -60,6 +60,8 @@ def overview_lines(data: Inspected) -> list[str]:
     report = json_value(data.folder, "pipeline_report.json")
     engine = report.get("engine", {})
     lines = [f"made by: {' '.join(str(engine[key]) for key in ('name', 'model') if key in engine) or 'unknown'}"]
+    if pack := report.get("configuration", {}).get("pack"):
+        lines.append(f"pack: {pack['name']} {pack['version']}, SHA-256 {pack['sha256']}")
     lines += [f"{name}: {count}" for name, count in _counts(data, report).items()]
     if spread := report.get("interference"):
         aims = list(next(iter(spread.values())))

@@ -29,7 +29,8 @@ from memarena_masim.output.parts import PARTS, Parts, clear_left, is_left
 from memarena_masim.output.rows import fact_row, report_row
 from memarena_masim.output.world_files import write_lines, write_world
 from memarena_masim.output.worlds import REPORT, counts_of_complete
-from memarena_masim.phrases.library import data_files
+from memarena_masim.pack import unchanged
+from memarena_masim.phrases.library import folder_of
 from memarena_masim.plan.day import DayPlan, Planner
 from memarena_masim.plan.facts import FactSource
 from memarena_masim.questions import phrasing
@@ -73,7 +74,7 @@ def generate(
             return complete
         parts = Parts.open(config, engine.identity, out)
         world = build_world(config)
-        planner = Planner(config, world, catalogue(config.banks))
+        planner = Planner(config, world, catalogue(config.words))
         chronicle, day_lines = Chronicle(world), dict[int, str]()
         for words in engine.words(Setting(config, world), _unwritten(planner, chronicle, day_lines, parts, progress)):
             parts.write(words)
@@ -211,7 +212,8 @@ def _counts(
         "instances": questions,
         "short": short,
     }
-    return report_row(config, {**figures, "engine": dict(engine), "banks": data_files()})
+    pack = unchanged(folder_of(config.words), config.pack.sha256)
+    return report_row(config, {**figures, "engine": dict(engine), "banks": dict(pack.hashes)})
 
 
 def _write_run_info(out: Path, wall_s: float, engine: Engine) -> None:

@@ -15,7 +15,6 @@ from memarena_masim.config import WorldConfig
 from memarena_masim.engines.model import DayWords
 from memarena_masim.errors import MasimError
 from memarena_masim.json_files import dump
-from memarena_masim.phrases.library import data_files
 
 PARTS = ".days"
 """Folder of finished days inside the output folder. While it is there, the data set is not complete."""
@@ -63,7 +62,6 @@ class Parts:
         stamp: dict[str, JsonValue] = {
             "configuration": config.model_dump(mode="json"),
             "engine": dict(engine),
-            "banks": dict(data_files()),
             "masim": __version__,
         }
         if not folder.exists():

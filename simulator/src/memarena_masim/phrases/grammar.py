@@ -23,8 +23,8 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Final, get_args
 
-from memarena_masim.config import Half
 from memarena_masim.errors import MasimError
+from memarena_masim.pack import Half
 from memarena_masim.phrases.inflect import VerbForm, inflect
 from memarena_masim.rng import Stream
 

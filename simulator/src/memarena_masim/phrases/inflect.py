@@ -8,7 +8,7 @@ from typing import Literal
 
 VerbForm = Literal["base", "past", "ing"]
 
-_FILE = Path(__file__).resolve().parent.parent / "banks" / "verbs.txt"
+_FILE = Path(__file__).resolve().parent / "verbs.v1.txt"
 _KEEPS_E = frozenset({"be", "see", "agree", "dye", "flee", "free", "singe"})
 _IE = frozenset({"lie", "die", "tie"})
 

@@ -1,29 +1,25 @@
-"""The scenes that come with MaSim and the lines round them, read once per process."""
+"""The scenes of a pack and the lines round them, read once per process."""
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 
-from memarena_masim.config import Half
 from memarena_masim.errors import MasimError
+from memarena_masim.pack import PUBLIC_PACK, PackHalf, root
 from memarena_masim.phrases.grammar import Bank, Sequence_, wordings
 from memarena_masim.phrases.references import References, stems, told_in
 from memarena_masim.phrases.scenes import Scene, Topic, read_topic
 
-BANKS = Path(__file__).resolve().parent.parent / "banks"
-SCENES = BANKS / "scenes"
-
 
 @dataclass(frozen=True)
 class Library:
-    """Topics with their scenes, of one half of the banks or of all, and the lines that go round scenes."""
+    """Topics with their scenes, of one half of a pack or of all, and the lines that go round scenes."""
 
-    banks: Half
+    pack: PackHalf
     frame: Bank
     topics: dict[str, Topic]
 
@@ -48,57 +44,56 @@ class Library:
 
 
 @cache
-def library(banks: Half = "all") -> Library:
-    """The banks of this installation. MasimError names file and line of the first fault.
+def library(pack: PackHalf = PUBLIC_PACK) -> Library:
+    """The scenes of a pack. MasimError names file and line of the first fault.
 
     Of a rule with four lines or more, the first, third, … belong to the tuning half and the others to the held-out
     half; shorter rules belong to both. A topic says itself to which half it belongs.
     """
-    frame = Bank()
-    frame.read(SCENES / "frame.bank")
-    frame.link(banks)
-    topics = [read_topic(path) for path in sorted(SCENES.glob("*.toml"))]
-    if not topics:
-        raise MasimError("scenes: at least one topic is expected")
-    return Library(banks, frame, {topic.key: topic for topic in topics if banks in ("all", topic.half)})
+    scenes, frame = folder_of(pack) / "scenes", Bank()
+    frame.read(scenes / "frame.bank")
+    frame.link(pack.half)
+    topics = [read_topic(path) for path in sorted(scenes.glob("*.toml"))]
+    used = {topic.key: topic for topic in topics if pack.half in ("all", topic.half)}
+    if not used:
+        raise MasimError(f"scenes: at least one topic of the half {pack.half!r} is expected")
+    return Library(pack, frame, used)
 
 
-def scene_files() -> list[Path]:
+def folder_of(pack: PackHalf) -> Path:
+    """The folder of a pack, whose files were checked."""
+    return root(pack.folder, pack.sha256)
+
+
+def scene_files(pack: PackHalf = PUBLIC_PACK) -> list[Path]:
     """Every file that talk is made of."""
-    return [SCENES / "frame.bank", *sorted(SCENES.glob("*.toml"))]
-
-
-def data_files() -> dict[str, str]:
-    """SHA-256 of every bank file, by path inside the banks folder."""
-    paths = sorted(path for path in BANKS.rglob("*") if path.is_file() and path.suffix != ".md")
-    return {str(path.relative_to(BANKS)): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
+    scenes = folder_of(pack) / "scenes"
+    return [scenes / "frame.bank", *sorted(scenes.glob("*.toml"))]
 
 
 @cache
-def _bank_text() -> str:
-    return "\n".join(path.read_text(encoding="utf-8") for path in scene_files()).lower()
+def _scene_text(pack: PackHalf) -> str:
+    return "\n".join(path.read_text(encoding="utf-8") for path in scene_files(pack)).lower()
 
 
 @cache
-def may_arise(phrase: str) -> bool:
+def may_arise(phrase: str, pack: PackHalf) -> bool:
     """Whether two parts of the banks can meet so that they read as ``phrase``: ``on the ridge. Walk …``."""
-    words = phrase.lower().split()
+    words, text = phrase.lower().split(), _scene_text(pack)
     for cut in range(1, len(words)):
         before, after = " ".join(words[:cut]), " ".join(words[cut:])
-        if before != "the" and _ends_a_part(before) and _starts_a_part(after):
+        if before != "the" and _ends_a_part(before, text) and _starts_a_part(after, text):
             return True
     return False
 
 
-def _ends_a_part(words: str) -> bool:
+def _ends_a_part(words: str, text: str) -> bool:
     """Whether ``words`` stand in the banks before something that is no word."""
-    text = _bank_text()
     return any(not _is_letter(text, at - 1) and _NO_WORD.match(text, at + len(words)) for at in _places(text, words))
 
 
-def _starts_a_part(words: str) -> bool:
+def _starts_a_part(words: str, text: str) -> bool:
     """Whether ``words`` stand in the banks behind something that is no word."""
-    text = _bank_text()
     for at in _places(text, words):
         before = text[max(0, at - _LONGEST_GAP) : at].rstrip()
         if before and not _PART_OF_WORD.match(before[-1]) and not _is_letter(text, at + len(words)):

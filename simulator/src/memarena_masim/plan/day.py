@@ -84,12 +84,12 @@ class Planner:
             person.agent_id: person.first_name if firsts.count(person.first_name) == 1 else person.name
             for person in world.people
         }
-        words = library(config.banks)
+        words = library(config.words)
         self.catalogue, mentioned = parted(catalogue, config.key)
         source, wishes = FactSource(config, self.catalogue), Wishes(config, world, self._names)
         self._chooser = Chooser(config, world, self.catalogue, source, self.knowledge, wishes)
         self._small_talk = SmallTalk(config, world, mentioned, self._chooser.attributes, wishes)
-        names = {"man": pools()["other_men"], "woman": pools()["other_women"]}
+        names = {"man": pools(config.words)["other_men"], "woman": pools(config.words)["other_women"]}
         self._courses = Courses(words, names, config.key)
         self._taken_up: Counter[tuple[str, str, str]] = Counter()
         self._taken_up_today: Counter[tuple[str, str, str]] = Counter()
@@ -105,7 +105,7 @@ class Planner:
         events = plan_events(self.config, self.world, day)
         talked_of = [*events, *(event for earlier in self._recent_events for event in earlier)]
         meetings = DayMeetings(self.config, self.world, day, schedules, talked_of, self.impressions).draw()
-        weather = Stream(self.config.key, "weather", day).pick(pools()["places"]["weather"])
+        weather = Stream(self.config.key, "weather", day).pick(pools(self.config.words)["places"]["weather"])
         sessions: list[SessionPlan] = []
         stated: list[StatedFact] = []
         mentioned: list[StatedFact] = []
@@ -346,7 +346,7 @@ class Planner:
         others = [agent for agent in ids if agent != narrator]
         if looked is None:
             return self._courses.assign(stream, thread, narrator, others)
-        return self._courses.telling(thread, narrator, others, library(self.config.banks).scenes[looked[1]], looked[2])
+        return self._courses.telling(thread, narrator, others, library(self.config.words).scenes[looked[1]], looked[2])
 
     def _topic(self, stream: Stream, people: list[Person]) -> str:
         liked = [topic for person in people for topic in person.topics]

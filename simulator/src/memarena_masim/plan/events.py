@@ -9,7 +9,8 @@ from functools import cache
 
 from memarena_masim.config import WorldConfig
 from memarena_masim.errors import MasimError
-from memarena_masim.phrases.library import BANKS
+from memarena_masim.pack import PackHalf
+from memarena_masim.phrases.library import folder_of
 from memarena_masim.plan.facts import opaque
 from memarena_masim.plan.model import EventTalk
 from memarena_masim.rng import Stream
@@ -34,10 +35,10 @@ class EventKind:
 
 
 @cache
-def event_kinds() -> dict[str, tuple[EventKind, ...]]:
+def event_kinds(pack: PackHalf) -> dict[str, tuple[EventKind, ...]]:
     """Kinds of events by category. MasimError names the section that cannot be used."""
     try:
-        sections = tomllib.loads((BANKS / "facts" / "events.toml").read_text(encoding="utf-8"))
+        sections = tomllib.loads((folder_of(pack) / "facts" / "events.toml").read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
         raise MasimError(f"facts/events.toml: {error}") from error
     kinds: dict[str, tuple[EventKind, ...]] = {}
@@ -90,7 +91,8 @@ def _event(config: WorldConfig, world: World, day: int, number: int, category: s
         mask = (stream.pick(ids),)
     else:
         category, mask = "global", tuple(ids)
-    kinds = [kind for kind in event_kinds()[category] if group is None or not kind.groups or group.kind in kind.groups]
+    known = event_kinds(config.words)[category]
+    kinds = [kind for kind in known if group is None or not kind.groups or group.kind in kind.groups]
     kind = stream.weighted(kinds, [kind.weight for kind in kinds])
     spoken = content = stream.pick(kind.lines)
     cast: tuple[str, ...] = ()

@@ -49,7 +49,7 @@ def put(
 class _Phrasing:
     def __init__(self, book: Book, texts: Mapping[str, str]) -> None:
         self._book = book
-        self._bank = question_bank(book.config.banks)
+        self._bank = question_bank(book.config.words)
         self._counts: Counter[str] = Counter()
         self._happenings = {base(name): called for name, called in self._bank.happenings.items()}
         self._sessions: dict[str, list[str]] = {}

@@ -6,15 +6,15 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any, Literal
 
-from memarena_masim.config import Half
 from memarena_masim.errors import MasimError
 from memarena_masim.facts.catalogue import Catalogue, PersonForm, catalogue, did, in_person
+from memarena_masim.pack import PUBLIC_PACK, Half, PackHalf
 from memarena_masim.phrases.grammar import SPLIT_FROM, Bank
-from memarena_masim.phrases.library import BANKS
+from memarena_masim.phrases.library import folder_of
 
-FOLDER = BANKS / "questions"
 Wording = Literal["plain", "other_name", "description"]
 """How a question names what it asks for; see ``memarena_dataset.model.WORDINGS``."""
 
@@ -70,16 +70,16 @@ def filled(line: str, form: PersonForm, subject: str, slots: Mapping[str, str]) 
 
 
 @cache
-def question_bank(banks: Half = "all") -> QuestionBank:
-    """The question banks of this installation. MasimError names the file and what is missing in it."""
-    kinds = Bank()
-    kinds.read(FOLDER / "kinds.bank")
-    kinds.link(banks)
-    known = catalogue(banks)
-    details = {key: _detail(key, row, banks) for key, row in _toml("details").items()}
-    items = {(row[0], row[1]): _called(row[2:]) for row in _rows("items.txt", 4)}
-    happenings = {row[0]: _called(row[1:]) for row in _rows("happenings.txt", 3)}
-    finds = _toml("finds")
+def question_bank(pack: PackHalf = PUBLIC_PACK) -> QuestionBank:
+    """The words of a pack's questions. MasimError names the file and what is missing in it."""
+    folder, kinds = folder_of(pack) / "questions", Bank()
+    kinds.read(folder / "kinds.bank")
+    kinds.link(pack.half)
+    known = catalogue(pack)
+    details = {key: _detail(key, row, pack.half) for key, row in _toml(folder, "details").items()}
+    items = {(row[0], row[1]): _called(row[2:]) for row in _rows(folder, "items.txt", 4)}
+    happenings = {row[0]: _called(row[1:]) for row in _rows(folder, "happenings.txt", 3)}
+    finds = _toml(folder, "finds")
     bank = QuestionBank(kinds, details, items, happenings, _sources(known, finds), _fates(known, finds))
     _complete(bank, known)
     return bank
@@ -142,16 +142,16 @@ def _called(cells: tuple[str, ...]) -> Called:
     return Called(tuple(name.strip() for name in names.split(";") if name.strip()), description)
 
 
-def _toml(name: str) -> dict[str, Any]:
+def _toml(folder: Path, name: str) -> dict[str, Any]:
     try:
-        return tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
+        return tomllib.loads((folder / f"{name}.toml").read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
         raise MasimError(f"questions/{name}.toml: {error}") from error
 
 
-def _rows(name: str, columns: int) -> Iterator[tuple[str, ...]]:
+def _rows(folder: Path, name: str, columns: int) -> Iterator[tuple[str, ...]]:
     """The lines of a table; the last two cells, other names and description, may be empty."""
-    for number, line in enumerate((FOLDER / name).read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate((folder / name).read_text(encoding="utf-8").splitlines(), 1):
         if line.strip() and not line.startswith("#"):
             row = tuple(part.strip() for part in line.split("|"))
             if len(row) != columns or not all(row[:-2]):

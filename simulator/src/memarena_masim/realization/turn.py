@@ -271,7 +271,7 @@ class Turn:
             self.frame("pa.invited.first" if first else "pa.invited")
             return
         kind, person = self._kind_of(statement), statement.frame.split(".")[2]
-        about_item = kind in catalogue(self._talk.library.banks).attributes
+        about_item = kind in catalogue(self._talk.library.pack).attributes
         question = self._fact(f"invite.{kind}.{person}" if about_item else f"invite.{kind}", statement)
         self.frame("invited.first" if first else "invited" if self._scene is None else "invited.shift", q=question)
 
@@ -296,7 +296,7 @@ class Turn:
         form, _, person = statement.frame.split(".")
         kind = "change" if form == "change" else "told" if person == "told" else self._kind_of(statement)
         rule = f"more.{kind}"
-        lines = catalogue(self._talk.library.banks).bank.rules[rule].alternatives
+        lines = catalogue(self._talk.library.pack).bank.rules[rule].alternatives
         to = self._talk.plan.speakers[self.listener].agent_id
         order = Stream(self._talk.config.key, "more", rule, self.who.agent_id, to).shuffled(range(len(lines)))
         aim = self._aim() * _NEWS_LENGTH
@@ -311,7 +311,7 @@ class Turn:
 
     def _react_to(self, statement: Statement) -> None:
         """Take up a fact without giving its value, and the wish that went with it."""
-        listed, frame = catalogue(self._talk.library.banks), self._talk.library.frame
+        listed, frame = catalogue(self._talk.library.pack), self._talk.library.frame
         form, attribute, _ = statement.frame.split(".")
         slots = dict(statement.slots)
         restricted = bool(statement.level) and statement.level != "public"
@@ -355,7 +355,7 @@ class Turn:
 
     def _fact(self, rule: str, statement: Statement) -> str:
         slots = {**self._slots, **dict(statement.slots)}
-        line = catalogue(self._talk.library.banks).bank.rules[rule].draw(self._talk.stream)
+        line = catalogue(self._talk.library.pack).bank.rules[rule].draw(self._talk.stream)
         return self._phrase(line, slots)
 
 
@@ -364,7 +364,7 @@ def kind_of(talk: Talk, statement: Statement) -> str:
     _, attribute, _ = statement.frame.split(".")
     if attribute != "happening":
         return attribute
-    return catalogue(talk.library.banks).moods[dict(statement.slots)["do"]]
+    return catalogue(talk.library.pack).moods[dict(statement.slots)["do"]]
 
 
 def alike(talk: Talk, first: Statement | None, second: Statement) -> bool:

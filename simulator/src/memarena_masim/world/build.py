@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from memarena_masim.config import Half, WorldConfig
+from memarena_masim.config import WorldConfig
 from memarena_masim.errors import MasimError
-from memarena_masim.phrases.library import BANKS, library
+from memarena_masim.pack import PackHalf
+from memarena_masim.phrases.library import folder_of, library
 from memarena_masim.rng import Stream
 from memarena_masim.world.graph import build_graph
 from memarena_masim.world.model import Group, Person, Place, World
@@ -28,10 +30,10 @@ RELATION_KINDS = {
 
 
 @cache
-def pools() -> dict[str, Any]:
+def pools(pack: PackHalf) -> dict[str, Any]:
     """The pools that people and places are drawn from."""
     try:
-        return tomllib.loads((BANKS / "world" / "people.toml").read_text(encoding="utf-8"))
+        return tomllib.loads((folder_of(pack) / "world" / "people.toml").read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
         raise MasimError(f"world/people.toml: {error}") from error
 
@@ -47,7 +49,7 @@ def build_world(config: WorldConfig) -> World:
 
 def strangers(config: WorldConfig, world: World) -> list[str]:
     """Agent ids of people with names of their own who are no part of the world: no person has ever met them."""
-    pool = pools()
+    pool = pools(config.words)
     stream = Stream(config.key, "strangers")
     firsts = {person.first_name for person in world.people}
     ids = {person.agent_id for person in world.people}
@@ -70,11 +72,10 @@ def relation(world: World, ego: str, other: str) -> str:
 
 
 def _places(config: WorldConfig) -> dict[str, Place]:
-    stream, pool = Stream(config.key, "places"), pools()["places"]
+    stream, pool = Stream(config.key, "places"), pools(config.words)["places"]
+    occupations = pools(config.words)["occupations"]
     third = [Place(f"third_{n}", row[0], row[1], row[2], row[3], "public") for n, row in enumerate(pool["third"])]
-    work = [
-        Place(f"work_{key}", f"the {name}", "workplace", 6, 22, "semi") for key, name in pools()["occupations"].items()
-    ]
+    work = [Place(f"work_{key}", f"the {name}", "workplace", 6, 22, "semi") for key, name in occupations.items()]
     homes = [
         Place(f"home_{n}", f"a home in {stream.pick(pool['districts'])}", "home", 0, 24, "private")
         for n in range(config.agents)
@@ -83,7 +84,7 @@ def _places(config: WorldConfig) -> dict[str, Place]:
 
 
 def _people(config: WorldConfig, places: dict[str, Place]) -> tuple[Person, ...]:
-    pool = pools()
+    pool = pools(config.words)
     first = Stream(config.key, "first names").shuffled(pool["first_names"])
     last = Stream(config.key, "last names").shuffled(pool["last_names"])
     if config.agents > len(first) * len(last):
@@ -95,12 +96,12 @@ def _people(config: WorldConfig, places: dict[str, Place]) -> tuple[Person, ...]
         name = f"{first[number % len(first)]} {family_name}"
         if number and stream.chance(0.7):
             home += 1
-        people.append(_person(name, f"home_{home}", stream, config.banks))
+        people.append(_person(name, f"home_{home}", stream, config.words))
     return tuple(people)
 
 
-def _person(name: str, home_id: str, stream: Stream, banks: Half) -> Person:
-    pool = pools()
+def _person(name: str, home_id: str, stream: Stream, pack: PackHalf) -> Person:
+    pool = pools(pack)
     occupation = stream.pick(sorted(pool["occupations"]))
     hobbies = tuple(stream.sample(pool["hobbies"], 3))
     concerns = tuple(stream.sample(pool["concerns"], 2))
@@ -110,8 +111,8 @@ def _person(name: str, home_id: str, stream: Stream, banks: Half) -> Person:
     heads.add(f"occupation:{occupation}")
     age, traits = stream.between(19, 78), tuple(stream.sample(sorted(pool["traits"]), 2))
     style = stream.pick(sorted(pool["styles"]))
-    pace, fillers, asking = _manner(stream, style, traits)
-    own = [key for key, topic in library(banks).topics.items() if heads & set(topic.heads)]
+    pace, fillers, asking = _manner(pool, stream, style, traits)
+    own = [key for key, topic in library(pack).topics.items() if heads & set(topic.heads)]
     return Person(
         agent_id=name.lower().replace(" ", "_"),
         name=name,
@@ -137,9 +138,8 @@ def _person(name: str, home_id: str, stream: Stream, banks: Half) -> Person:
     )
 
 
-def _manner(stream: Stream, style: str, traits: tuple[str, ...]) -> tuple[float, float, float]:
+def _manner(pool: dict[str, Any], stream: Stream, style: str, traits: tuple[str, ...]) -> tuple[float, float, float]:
     """Pace, fillers and asking of a person of a style and traits, and their own little."""
-    pool = pools()
     rows = [pool["styles"][style], *(pool["traits"][trait] for trait in traits)]
     pace, fillers, asking = (sum(column) for column in zip(*rows, strict=True))
     pace += _OWN_PACE * (2 * stream.unit() - 1)
@@ -148,7 +148,7 @@ def _manner(stream: Stream, style: str, traits: tuple[str, ...]) -> tuple[float,
 
 
 def _groups(config: WorldConfig, people: tuple[Person, ...], places: dict[str, Place]) -> tuple[Group, ...]:
-    stream, groups = Stream(config.key, "groups"), []
+    stream, groups, pool = Stream(config.key, "groups"), [], pools(config.words)["places"]
     homes: dict[str, list[Person]] = {}
     teams: dict[str, list[Person]] = {}
     for person in people:
@@ -156,31 +156,25 @@ def _groups(config: WorldConfig, people: tuple[Person, ...], places: dict[str, P
         teams.setdefault(person.work_id, []).append(person)
     for home_id, members in homes.items():
         if len(members) > 1:
-            groups.append(
-                _group(f"family_{home_id}", f"household of {members[0].name}", "family", members, home_id, None, stream)
-            )
+            name = f"household of {members[0].name}"
+            groups.append(_group(f"family_{home_id}", name, "family", members, home_id, None, ("adult",), stream))
     for work_id, members in teams.items():
         if len(members) > 1:
             name = f"team at {places[work_id].name}"
-            groups.append(_group(f"team_{work_id}", name, "team", members, work_id, None, stream))
+            groups.append(_group(f"team_{work_id}", name, "team", members, work_id, None, ("lead", "member"), stream))
     third = sorted(key for key in places if key.startswith("third"))
-    clubs = stream.sample(pools()["places"]["groups"], max(2, min(14, config.agents // 5)))
+    clubs = stream.sample(pool["groups"], max(2, min(14, config.agents // 5)))
     for number, club in enumerate(clubs):
         members = stream.sample(people, min(len(people), stream.between(4, 8)))
         meets = (stream.below(7), stream.between(18, 20))
-        groups.append(_group(f"club_{number}", club, "club", members, stream.pick(third), meets, stream))
+        location = stream.pick(third)
+        titles = (*stream.sample(pool["posts"], _POSTS), "member")
+        groups.append(_group(f"club_{number}", club, "club", members, location, meets, titles, stream))
     return tuple(groups)
 
 
 _POSTS = 5
 """Posts that a club has."""
-
-
-def _titles(kind: str, stream: Stream) -> tuple[str, ...]:
-    """Posts of a group, one each; whoever is left has the last."""
-    if kind == "club":
-        return (*stream.sample(pools()["places"]["posts"], _POSTS), "member")
-    return ("adult",) if kind == "family" else ("lead", "member")
 
 
 def _group(
@@ -190,9 +184,10 @@ def _group(
     members: list[Person],
     place_id: str,
     meets: tuple[int, int] | None,
+    titles: Sequence[str],
     stream: Stream,
 ) -> Group:
-    titles = _titles(kind, stream)
+    """A group whose members have the ``titles``, one each; whoever is left has the last."""
     shuffled = stream.shuffled([person.agent_id for person in members])
     roles = tuple((agent, titles[min(index, len(titles) - 1)]) for index, agent in enumerate(shuffled))
     ids = tuple(sorted(person.agent_id for person in members))

@@ -6,6 +6,7 @@ which hold exactly the ego's projection: the sessions in which the ego takes par
 
 from __future__ import annotations
 
+import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
@@ -222,6 +223,7 @@ class _Loader:
             self.epoch = _epoch_of(report)
             self.day_count = _day_count_of(report)
             _check_versions(report)
+            _check_pack(report)
         except FieldError as error:
             self._problem(REPORT, None, error)
 
@@ -361,6 +363,24 @@ def _check_versions(report: Mapping[str, Any]) -> None:
     field, value = _find(report, "sufficient_turns_version")
     if value is not None and value != SUFFICIENT_TURNS_VERSION:
         raise FieldError(field, f"{value!r}; {SUFFICIENT_TURNS_VERSION} is expected")
+
+
+def _check_pack(report: Mapping[str, Any]) -> None:
+    """The pack of a generated data set has all its keys, and its hash is that of the files listed in ``banks``."""
+    field, pack = _find(report, "pack")
+    if pack is None:
+        return
+    if not isinstance(pack, Mapping) or not all(isinstance(pack.get(key), str) for key in _PACK_KEYS):
+        raise FieldError(field, f"an object with the texts {', '.join(_PACK_KEYS)} is expected")
+    hashes = report.get("banks")
+    if not isinstance(hashes, Mapping) or not all(isinstance(sha256, str) for sha256 in hashes.values()):
+        raise FieldError("banks", "the SHA-256 of each file of the pack is expected")
+    lines = "".join(f"{hashes[path]}  {path}\n" for path in sorted(hashes))
+    if hashlib.sha256(lines.encode()).hexdigest() != pack["sha256"]:
+        raise FieldError(f"{field}.sha256", f"{pack['sha256']} is not the hash of the files listed in banks")
+
+
+_PACK_KEYS = ("name", "version", "sha256")
 
 
 def open_dataset(path: Path, *, strict: bool = True, leave_out: Collection[str] = ()) -> Dataset:
