@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 from memarena_backend_gated.english import sensitive
+from memarena_backend_gated.prefilter import Pattern
 
-_PATTERN = re.compile(rf"\b(?:{'|'.join(sensitive(name) for name in ('credentials', 'numbers', 'health'))})\b", re.I)
+_PATTERN = Pattern(rf"\b(?:{'|'.join(sensitive(name) for name in ('credentials', 'numbers', 'health'))})\b", re.I)
 _ADDRESS = re.compile(rf"\b(?:{sensitive('address')})")
 
 

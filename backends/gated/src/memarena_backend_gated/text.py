@@ -6,26 +6,32 @@ import re
 from functools import lru_cache
 
 from memarena_backend_gated.english import word_list
+from memarena_backend_gated.prefilter import Pattern
 
 _SENTENCE = re.compile(r"(?<=[.!?;])[\"'’”)]*\s+|\n+|\s+[–—]\s+|\s+--?\s+")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _STRONG = re.compile(r"[^\s\"'“”‘’,;:!?()]+")
+_DIGIT = re.compile(r"\d")
+_WITHOUT_APOSTROPHE = (
+    (Pattern(r"\bcannot\b", re.I), "can not"),
+    (Pattern(r"\bdont\b", re.I), "do not"),
+    (Pattern(r"\bgonna\b", re.I), "going to"),
+)
 _CONTRACTIONS = (
-    (re.compile(r"\bcan(?:['’]t|not)\b", re.I), "can not"),
-    (re.compile(r"\bwon['’]t\b", re.I), "will not"),
-    (re.compile(r"\bshan['’]t\b", re.I), "shall not"),
-    (re.compile(r"\bain['’]t\b", re.I), "is not"),
-    (re.compile(r"n['’]t\b", re.I), " not"),
-    (re.compile(r"\b(i)['’]d\b", re.I), r"\1 would"),
-    (re.compile(r"\b(you|he|she|we|they)['’]d\b", re.I), r"\1 would"),
-    (re.compile(r"\b(i)['’]m\b", re.I), r"\1 am"),
-    (re.compile(r"['’]re\b", re.I), " are"),
-    (re.compile(r"['’]ve\b", re.I), " have"),
-    (re.compile(r"['’]ll\b", re.I), " will"),
-    (re.compile(r"\b(it|that|this|he|she|there|what|who|mum|mom)['’]s\b", re.I), r"\1 is"),
-    (re.compile(r"\blet['’]s\b", re.I), "let us"),
-    (re.compile(r"\bdont\b", re.I), "do not"),
-    (re.compile(r"\bgonna\b", re.I), "going to"),
+    (Pattern(r"\bcan['’]t\b", re.I), "can not"),
+    (Pattern(r"\bwon['’]t\b", re.I), "will not"),
+    (Pattern(r"\bshan['’]t\b", re.I), "shall not"),
+    (Pattern(r"\bain['’]t\b", re.I), "is not"),
+    (Pattern(r"n['’]t\b", re.I), " not"),
+    (Pattern(r"\b(i)['’]d\b", re.I), r"\1 would"),
+    (Pattern(r"\b(you|he|she|we|they)['’]d\b", re.I), r"\1 would"),
+    (Pattern(r"\b(i)['’]m\b", re.I), r"\1 am"),
+    (Pattern(r"['’]re\b", re.I), " are"),
+    (Pattern(r"['’]ve\b", re.I), " have"),
+    (Pattern(r"['’]ll\b", re.I), " will"),
+    (Pattern(r"\b(it|that|this|he|she|there|what|who|mum|mom)['’]s\b", re.I), r"\1 is"),
+    (Pattern(r"\blet['’]s\b", re.I), "let us"),
+    *_WITHOUT_APOSTROPHE,
 )
 
 STOPWORDS = word_list("stop")
@@ -33,7 +39,8 @@ STOPWORDS = word_list("stop")
 
 def expanded(text: str) -> str:
     """The text with contractions written out, so that one pattern fits both."""
-    for pattern, whole in _CONTRACTIONS:
+    shortened = "'" in text or "’" in text
+    for pattern, whole in _CONTRACTIONS if shortened else _WITHOUT_APOSTROPHE:
         text = pattern.sub(whole, text)
     return text.replace("’", "'")
 
@@ -74,7 +81,9 @@ def content(text: str) -> tuple[str, ...]:
 
 def strong_tokens(text: str) -> frozenset[str]:
     """Tokens that tell a fact by themselves: codes and numbers with four digits, or letters mixed with two digits."""
-    kept = set()
+    kept: set[str] = set()
+    if text.isascii() and _DIGIT.search(text) is None:
+        return frozenset()
     for match in _STRONG.finditer(text):
         token = match.group().strip(".-").lower()
         digits = sum(letter.isdigit() for letter in token)
