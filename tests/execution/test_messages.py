@@ -8,12 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from memarena.execution.cells.messages import (
-    MAX_FRAME_BYTES,
     add_privileged_evidence,
     day_batch,
     retrieved_items,
     search_request,
-    split_session,
 )
 from memarena.execution.cells.opaque_ids import IdKind, NamespaceIds
 from memarena.execution.planning.questions import plan_questions
@@ -23,6 +21,7 @@ from memarena_dataset.gold import PermissionGold
 from memarena_dataset.io.reading import open_dataset
 from memarena_proto import memory_backend_pb2 as pb
 from memarena_proto.digest import day_digest
+from memarena_proto.frames import MAX_FRAME_BYTES, split_session
 
 EXAMPLE = Path(__file__).parents[1] / "data" / "example"
 READING = Reading(max_answer_tokens=10, max_context_tokens=100)

@@ -7,7 +7,7 @@ diagnostic backends alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,17 +17,15 @@ from memarena_dataset.io.reading import Dataset
 from memarena_dataset.model import Session, Turn
 from memarena_proto import memory_backend_pb2 as pb
 from memarena_proto.digest import DIGEST_VERSION, DayDigest
+from memarena_proto.frames import split_session
 
 from memarena.execution.cells.opaque_ids import IdKind, NamespaceIds
 from memarena.execution.errors import RunError
 from memarena.execution.planning.questions import date_of, group_name, place_name, rfc3339
 from memarena.log.records import Question, Reading, RetrievedItem
 
-MAX_FRAME_BYTES = 1 << 20
-"""SPEC.md LIM: largest frame of an Ingest."""
 MAX_QUERY_BYTES = 1 << 16
 """SPEC.md LIM: longest text of a query."""
-_FRAME_TARGET_BYTES = MAX_FRAME_BYTES - (1 << 12)
 _REQUESTER = {
     "owner": pb.REQUESTER_KIND_OWNER,
     "known_person": pb.REQUESTER_KIND_KNOWN_PERSON,
@@ -134,27 +132,6 @@ def day_batch(
         events=trailer.event_count,
         payload_bytes=sum(frame.ByteSize() for frame in frames),
     )
-
-
-def split_session(session: pb.Session, target_bytes: int = _FRAME_TARGET_BYTES) -> Iterator[pb.Session]:
-    """The session as one frame, or as several that each stay below ``target_bytes`` (a turn is never split)."""
-    if session.ByteSize() <= target_bytes:
-        yield session
-        return
-    part = pb.Session()
-    part.CopyFrom(session)
-    del part.turns[:]
-    size = part.ByteSize()
-    for turn in session.turns:
-        # A repeated message costs its bytes, a tag and a length of at most five bytes.
-        cost = turn.ByteSize() + 6
-        if part.turns and size + cost > target_bytes:
-            yield part
-            part = pb.Session(session_id=session.session_id, continuation=True)
-            size = part.ByteSize()
-        part.turns.append(turn)
-        size += cost
-    yield part
 
 
 def search_request(
