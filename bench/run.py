@@ -22,13 +22,14 @@ BENCHMARKS = {
     "masim-llm": "bench_masim_llm",
     "masim-l": "bench_masim_l",
     "gate": "bench_gate",
+    "gate-search": "bench_gate_search",
     "separation": "bench_separation",
     "kills": "bench_kills",
     "sweep-faults": "bench_sweep",
     "gpu": "bench_gpu",
 }
-WITH_OPTIONS = ("gate", "separation", "masim-l", "kills", "sweep-faults", "gpu")
-ONLY_NAMED = ("gate", "kills", "sweep-faults", "gpu")
+WITH_OPTIONS = ("gate", "gate-search", "separation", "masim-l", "kills", "sweep-faults", "gpu")
+ONLY_NAMED = ("gate", "gate-search", "kills", "sweep-faults", "gpu")
 """What is mainly about faults, and what needs more than this project installs."""
 
 

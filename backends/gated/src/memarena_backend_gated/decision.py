@@ -133,7 +133,7 @@ def _of_part(
         return Decision(shown=True, ground=Ground.HEARD)
     if asker.is_stranger:
         return Decision(shown=False, ground=Ground.STRANGER)
-    if is_sensitive(text):
+    if is_sensitive(text) if spoken is None else namespace.is_sensitive(spoken):
         return Decision(shown=False, ground=Ground.SENSITIVE)
     return Decision(shown=True, ground=Ground.DEFAULT)
 

@@ -11,6 +11,7 @@ from functools import lru_cache
 from memarena_backend import Day, Session, Turn
 
 from memarena_backend_gated.records import Effect, Record
+from memarena_backend_gated.sensitive import is_sensitive
 from memarena_backend_gated.text import content, strong_tokens, words
 from memarena_backend_gated.ties import TieBook, names_in
 
@@ -57,6 +58,17 @@ class Namespace:
     """Records by the stems of their topic."""
     codes: dict[str, list[Record]] = field(default_factory=lambda: defaultdict(list))
     """Records by the strong tokens of the turns that they are about."""
+
+    sensitive: dict[str, bool] = field(default_factory=dict)
+    """Whether a turn speaks of a sensitive matter, of those that were asked for: a search repeats turns of others."""
+
+    def is_sensitive(self, spoken: Spoken) -> bool:
+        """Whether a turn speaks of a sensitive matter."""
+        turn = spoken.turn
+        known = self.sensitive.get(turn.turn_id)
+        if known is None:
+            known = self.sensitive[turn.turn_id] = is_sensitive(turn.text)
+        return known
 
     def is_name(self, word: str) -> bool:
         """Whether a capitalised word is part of a known person's name."""
