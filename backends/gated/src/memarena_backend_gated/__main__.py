@@ -8,7 +8,8 @@ from pathlib import Path
 
 from memarena_backend import Memory, MemoryFactory, ServeError, run_backend
 
-from memarena_backend_gated.memory import GatedMemory
+from memarena_backend_gated.memory import UNCLEAR, GatedMemory
+from memarena_backend_gated.remote import RemoteMemory
 from memarena_backend_gated.settings import read_settings
 from memarena_backend_gated.store import STORE_NAME, RecordStore
 
@@ -19,15 +20,17 @@ LIBRARIES = "memarena.memories"
 def make_memory(data_dir: Path) -> GatedMemory:
     """The gate with the settings of the environment. Raises ServeError."""
     settings = read_settings()
-    beneath = _beneath(settings.memory, data_dir)
+    beneath = RemoteMemory(settings.remote) if settings.remote else _library(settings.memory, data_dir)
     try:
+        if UNCLEAR in {option.key for option in beneath.describe().options}:
+            raise ServeError(f"the memory beneath has an option {UNCLEAR} itself: expected one without a gate")
         return GatedMemory(beneath, RecordStore(data_dir / STORE_NAME), settings)
     except BaseException:
         beneath.close()
         raise
 
 
-def _beneath(name: str, data_dir: Path) -> Memory:
+def _library(name: str, data_dir: Path) -> Memory:
     """The memory beneath. Raises ServeError where there is none of that name."""
     libraries = {entry.name: entry for entry in entry_points(group=LIBRARIES)}
     if name not in libraries:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import version
 
 from memarena_backend import (
@@ -36,6 +36,7 @@ _KEPT = frozenset(
         Capability.FORGET,
         Capability.STATEFUL_SEARCH,
         Capability.OWN_MODEL,
+        Capability.CELL_MODEL_ACCESS,
     }
 )
 """Abilities of the memory beneath that hold for the gate too; it does not travel in time."""
@@ -118,6 +119,9 @@ class GatedMemory(Memory):
         self._namespaces.pop(namespace, None)
         self._store.remove(namespace)
         self._beneath.forget(namespace)
+
+    def watch(self, serving: Callable[[bool], None]) -> None:
+        self._beneath.watch(serving)
 
     def close(self) -> None:
         self._beneath.close()

@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 
 from memarena_backend import ServeError
+
+_ADDRESS = re.compile(r"(?:\[[0-9a-fA-F:]+\]|[^\s:=\[\]/]+):(?P<port>\d{1,5})")
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """A backend at an address, as it is reached."""
+
+    address: str
+    """HOST:PORT."""
+    token: str = field(default="", repr=False)
+    tls_ca: bytes | None = field(default=None, repr=False)
+    """Roots in PEM; None: no TLS."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +32,8 @@ class Settings:
     """GATED_MEMORY: a memory that is installed as a library, by name."""
     default: str = "careful"
     """GATED_UNCLEAR: careful withholds what is unclear from all but the owner, open shows it."""
+    remote: Remote | None = None
+    """GATED_ADDRESS, GATED_TOKEN, GATED_TLS_CA: a backend at HOST:PORT in place of a library."""
 
 
 def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
@@ -24,4 +41,25 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
     default = environment.get("GATED_UNCLEAR") or "careful"
     if default not in ("careful", "open"):
         raise ServeError(f"GATED_UNCLEAR: expected careful or open, got {default!r}")
-    return Settings(environment.get("GATED_MEMORY") or "bm25", default)
+    memory, remote = environment.get("GATED_MEMORY"), _remote(environment)
+    if memory and remote is not None:
+        raise ServeError("GATED_ADDRESS: expected without GATED_MEMORY: one memory is beneath, a library or an address")
+    return Settings(memory or "bm25", default, remote)
+
+
+def _remote(environment: Mapping[str, str]) -> Remote | None:
+    address, token, roots = (environment.get(f"GATED_{name}") or "" for name in ("ADDRESS", "TOKEN", "TLS_CA"))
+    if not address:
+        for name, value in (("GATED_TOKEN", token), ("GATED_TLS_CA", roots)):
+            if value:
+                raise ServeError(f"{name}: expected together with GATED_ADDRESS")
+        return None
+    match = _ADDRESS.fullmatch(address)
+    if match is None or not 0 < int(match.group("port")) < 65536:
+        raise ServeError(f"GATED_ADDRESS: expected HOST:PORT, got {address!r}")
+    if not (token.isascii() and token.isprintable()):
+        raise ServeError("GATED_TOKEN: expected printable ASCII")
+    try:
+        return Remote(address, token, Path(roots).read_bytes() if roots else None)
+    except OSError as error:
+        raise ServeError(f"GATED_TLS_CA: {roots}: {error.strerror}") from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from memarena_backend.calls import Call
 from memarena_backend.records import Day, Description, Notice, Query, SearchResult
@@ -60,6 +60,12 @@ class Memory(ABC):
         """
         for day in days:
             self.commit_day(namespace, day, call)
+
+    def watch(self, serving: Callable[[bool], None]) -> None:  # noqa: B027 (optional hook)
+        """Call ``serving`` from any thread when a store beneath goes away (False) or comes back, until :meth:`close`.
+
+        Health is NOT_SERVING meanwhile (HLT-2). Called once, when the server serves.
+        """
 
     def close(self) -> None:  # noqa: B027 (optional hook)
         """Release what the memory holds when the server stops."""

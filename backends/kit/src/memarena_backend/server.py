@@ -76,8 +76,13 @@ class BackendServer:
             self.address = _bind(self._server, listen, security)
             self._server.start()
             self._opened = opened.pop_all()
+        self._report(serving=True)
+        memory.watch(lambda serving: self._report(serving=serving))
+
+    def _report(self, *, serving: bool) -> None:
+        response = health_pb2.HealthCheckResponse
         for service in ("", SERVICE):
-            self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
+            self._health.set(service, response.SERVING if serving else response.NOT_SERVING)
 
     def stop(self, grace_s: float = STOP_GRACE_S) -> None:
         """Refuse new calls, give those in flight a moment, and let go of everything. Days are safe in any case."""
