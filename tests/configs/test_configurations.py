@@ -94,7 +94,7 @@ def test_flags_win_and_entries_of_maps_are_overridden_one_by_one() -> None:
 
 
 def test_models_that_a_configuration_needs_are_asked_for() -> None:
-    with pytest.raises(RunError, match=r"memarena run dense-and-rerank: needs --embedder: embedded, or .*bge-m3"):
+    with pytest.raises(RunError, match=r"^dense-and-rerank: needs --embedder: embedded, or .*bge-m3"):
         settled(flags(name="dense-and-rerank"))
     with pytest.raises(RunError, match="needs --reranker: the URL"):
         settled(flags(name="dense-and-rerank", embedder="embedded"))
@@ -107,7 +107,7 @@ def test_models_that_a_configuration_needs_are_asked_for() -> None:
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:
-    with pytest.raises(RunError, match=r"memarena run distractor: no configuration of this name.*distractors-random"):
+    with pytest.raises(RunError, match=r"^distractor: no configuration of this name.*distractors-random"):
         settled(flags(name="distractor"))
 
 

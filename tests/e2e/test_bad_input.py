@@ -43,7 +43,7 @@ def test_a_named_run_without_what_a_memory_needs_says_how_to_leave_it_out(
     for name in ("MEMOBASE_URL", "MEMOBASE_TOKEN"):
         monkeypatch.delenv(name, raising=False)
     flags = ("--dataset", EXAMPLE, "--reader", "extractive", "--out", tmp_path / "run")
-    assert "memarena run main-grid: needs --embedder: " in refused("run", "main-grid", *flags)
+    assert "main-grid: needs --embedder: " in refused("run", "main-grid", *flags)
     told = refused("run", "main-grid", "--embedder", "embedded", *flags)
     assert "--backend memobase: cannot be started: MEMOBASE_URL and MEMOBASE_TOKEN must be set" in told
     assert told.endswith("; without it: --backend vanilla,bm25,memsearch,oracle")

@@ -26,8 +26,10 @@ from memarena.readers.probing import probe
 from memarena.readers.sglang import check_settings, server_command, start_sglang
 from memarena.readers.sglang_settings import SglangSettings, launch_flags, wanted_settings
 from memarena.readers.types import RunningReader
+from memarena.scoring.run_facts import gather
 
-ROOT = Path(__file__).parents[2]
+from tests.support.gpu_servers import install
+
 EXAMPLE = Path(__file__).parents[1] / "data" / "example"
 DIGEST = "sha256:" + "a" * 64
 
@@ -37,13 +39,7 @@ Start = Callable[..., RunningReader]
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[str, object]], None]:
     """Makes ``python -m sglang.launch_server`` run the scripted server with the given settings."""
-    folder = tmp_path / "packages" / "sglang"
-    folder.mkdir(parents=True)
-    (folder / "__init__.py").write_text("")
-    (folder / "launch_server.py").write_text(
-        "import sys\nfrom tests.support.gpu_servers import main\nmain(['sglang', *sys.argv[1:]])\n"
-    )
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(folder.parent), str(ROOT), os.environ.get("PYTHONPATH", "")]))
+    monkeypatch.setenv("PYTHONPATH", install(tmp_path / "packages"))
 
     def configure(settings: dict[str, object]) -> None:
         monkeypatch.setenv("FAKE_SGLANG", json.dumps(settings))
@@ -224,9 +220,49 @@ def test_a_run_starts_it_and_says_its_class(package: Callable[[dict[str, object]
     package({"version": "0.5.4"})
     out = tmp_path / "run"
     assert execute(RunRequest(out=out, config=config(prefill="warm"))).reason == "completed"
-    (started,) = [r for r in read_records(out, "run_started") if isinstance(r, RunStarted)]
-    (reader,) = started.manifest.readers
+    (reader,) = started_of(out).manifest.readers
     assert (reader.kind, reader.result_class, reader.details["version"]) == ("sglang", "warm_prefix", "0.5.4")
+
+
+def test_readers_of_one_gpu_run_one_after_another_and_each_starts_once(
+    package: Callable[[dict[str, object]], None], tmp_path: Path
+) -> None:
+    """The scripted GPU holds one server: a second next to it would not start."""
+    package({"gpu": str(tmp_path / "gpu"), "version": "0.5.4"})
+    out = tmp_path / "run"
+    readers = tuple(ReaderConfig(spec=f"sglang:{name}") for name in ("first", "second"))
+    extractive = ReaderConfig(spec="extractive")
+    asked = config().model_copy(
+        update={"readers": (readers[0], extractive, readers[1]), "backends": ("bm25", "vanilla")}
+    )
+    assert execute(RunRequest(out=out, config=asked)).reason == "completed"
+    assert (tmp_path / "gpu.loads").read_text().split() == ["first", "second"]
+    records = list(read_records(out))
+    order = [r.reader if r.kind == "reader_probed" else r.cell_id.split("@")[1].split("/")[0] for r in records
+             if r.kind in ("reader_probed", "backend_described")]  # fmt: skip
+    assert list(dict.fromkeys(order[1:])) == ["first", "extractive", "second"], "the extractive one is probed first"
+    facts = gather(records)
+    assert all("version" not in reader.details for reader in started_of(out).manifest.readers)
+    told = {reader.name: (reader.details.get("version"), bool(reader.base_url)) for reader in facts.manifest.readers}
+    assert told == {"first": ("0.5.4", True), "second": ("0.5.4", True), "extractive": (None, True)}
+
+
+def test_a_reader_that_does_not_start_when_it_is_needed_ends_the_run_which_goes_on_from_there(
+    package: Callable[[dict[str, object]], None], tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    asked = config().model_copy(update={"readers": tuple(ReaderConfig(spec=f"sglang:{name}") for name in "ab")})
+    package({"gpu": str(tmp_path / "gpu"), "refuses": "b"})
+    with pytest.raises(InfraError, match=r"reader sglang: it ended while starting; its log says: .*no weights of b"):
+        execute(RunRequest(out=out, config=asked))
+    package({"gpu": str(tmp_path / "gpu")})
+    assert execute(RunRequest(out=out, resume=True)).reason == "completed"
+    assert (tmp_path / "gpu.loads").read_text().split() == ["a", "b"], "what is done needs no reader"
+
+
+def started_of(out: Path) -> RunStarted:
+    (started,) = [r for r in read_records(out, "run_started") if isinstance(r, RunStarted)]
+    return started
 
 
 def test_a_cached_token_in_the_cold_class_is_no_answer_of_anybody(

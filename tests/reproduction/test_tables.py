@@ -14,9 +14,6 @@ from typing import Any
 
 import pytest
 from memarena.configs import read_named
-from memarena.execution.errors import RunError
-from memarena.execution.models.model_pool import ReaderPool
-from memarena.execution.planning.model_config import ReaderConfig
 from memarena.paper.published import load_published
 from memarena.paper.published_types import PublishedReader
 from memarena.reproduction.document import reproduction_document
@@ -234,14 +231,6 @@ def test_lines_are_those_of_the_readers_that_take_part(tmp_path: Path) -> None:
     lines = texts("results-L-full", Measured({}), settings(tmp_path))
     assert {tuple(line[1:3]) for line in lines if line[2] == "paper"} == {("Qwen3-8B", "paper"), ("mine", "paper")}
     assert len(lines) == 3 * 5 * 2
-
-
-def test_readers_that_do_not_fit_on_one_gpu_together_are_refused_before_anything_starts(tmp_path: Path) -> None:
-    two = tuple(ReaderConfig(spec=f"sglang:{name}") for name in ("a/b", "c/d"))
-    with pytest.raises(RunError, match=r"one GPU .*sglang:a/b \(0.85\), sglang:c/d \(0.85\); one reader for each run"):
-        ReaderPool(two, tmp_path, None)
-    ReaderPool((two[0], two[1].model_copy(update={"server_flags": ("--base-gpu-id=1",)})), tmp_path, None)
-    ReaderPool(tuple(reader.model_copy(update={"mem_fraction": 0.45}) for reader in two), tmp_path, None)
 
 
 def test_a_table_that_is_not_known_names_the_known_ones() -> None:

@@ -5,12 +5,15 @@ python3 -m tests.support.gpu_servers sglang --model-path=MODEL --port=PORT [flag
 
 ``python -m sglang.launch_server`` of a test and the containers of compose/spark.yaml run it. The environment variable
 FAKE_SGLANG holds settings as JSON: ``version``, ``told`` and ``untold`` (settings that it reports otherwise, or not at
-all), ``busy_flushes``, ``flush_status``, ``reply``, ``cached_tokens``, ``dies``.
+all), ``busy_flushes``, ``flush_status``, ``reply``, ``cached_tokens``, ``dies``, ``refuses`` (a
+model), ``gpu`` (a file: what a server loads
+lies in it, so that a second one does not start while the first runs; FILE.loads lists the models that were loaded).
 """
 
 from __future__ import annotations
 
 import argparse
+import fcntl
 import json
 import os
 import signal
@@ -18,6 +21,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from tests.support.model_script import Body, Script, words_of
@@ -96,6 +100,28 @@ def _number(value: object) -> object:
         return value
 
 
+def _load(gpu: Path, flags: Sequence[str]) -> None:
+    """Take the whole GPU until this process ends. Raises SystemExit where another server has it."""
+    handle = os.open(gpu, os.O_RDWR | os.O_CREAT)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise SystemExit("torch.OutOfMemoryError: CUDA out of memory") from None
+    with gpu.with_suffix(".loads").open("a") as loads:
+        loads.write(f"{dict(_flags(flags))['model_path']}\n")
+
+
+def install(folder: Path) -> str:
+    """Write a package by which ``python -m sglang.launch_server`` is the scripted server; PYTHONPATH that has it."""
+    package = folder / "sglang"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "launch_server.py").write_text(
+        "import sys\nfrom tests.support.gpu_servers import main\nmain(['sglang', *sys.argv[1:]])\n"
+    )
+    return os.pathsep.join([str(folder), str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
+
+
 def main(argv: Sequence[str]) -> None:
     """Serve until the process ends."""
     settings = json.loads(os.environ.get("FAKE_SGLANG", "{}"))
@@ -107,6 +133,10 @@ def main(argv: Sequence[str]) -> None:
         parser.add_argument("--port", type=int, default=11434)
         server = ollama(parser.parse_args(argv[1:]).port)
     else:
+        if settings.get("refuses") == dict(_flags(argv[1:]))["model_path"]:
+            raise SystemExit(f"OSError: no weights of {settings['refuses']}")
+        if "gpu" in settings:
+            _load(Path(settings["gpu"]), argv[1:])
         server = sglang(argv[1:], settings)
     server.join()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -38,6 +39,7 @@ class Told:
         self.rule, self._nodes = rule, list(nodes)
         self._pending: list[tuple[Placed, Job]] = []
         self.forgotten: list[str] = []
+        self.released: list[str] = []
         self.cleaned = 0
 
     def __enter__(self) -> None:
@@ -61,6 +63,9 @@ class Told:
 
     def forget(self, placed: Placed, job: Job) -> None:
         self.forgotten.append(placed.cell.name)
+
+    def release(self, placed: Placed) -> None:
+        self.released.append(placed.cell.name)
 
     def stop(self) -> None:
         pass
@@ -94,6 +99,16 @@ def test_a_lost_cell_is_sent_again_a_bounded_number_of_times(manifest: ManifestW
     where = Told(sealed)
     assert drive(manifest, tmp_path, where).complete
     assert (where.forgotten, where.cleaned) == (["c1"], 1)
+
+
+def test_a_reader_is_released_when_no_cell_of_the_node_needs_it_any_more(tmp_path: Path) -> None:
+    cells = tuple(dataclasses.replace(CELLS[n], server=server) for n, server in enumerate("ABA"))
+    where = Told(sealed, [Node("a", 1)])
+    with ManifestWriter(tmp_path) as manifest:
+        begin(manifest, FILE, cells, None)
+        storage = FolderStorage(tmp_path / "cells")
+        Driver(manifest, where, storage, cells, attempts=1, node_faults=1, say=lambda _: None).run()
+    assert where.released == ["c1", "c2"], "after its last cell alone"
 
 
 def test_a_node_that_fails_twice_is_put_aside_and_costs_no_cell_its_attempts(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 import pytest
@@ -55,6 +56,34 @@ def test_gpus_resources_and_labels_are_kept_to() -> None:
     assert names(place([cell("1", gpus=1), cell("2", gpus=2)], nodes, [])) in ([("1", "a"), ("2", "b")],)
     licensed = [cell("1", resources={"licence": 1}), cell("2", resources={"licence": 1})]
     assert names(place(licensed, nodes, [])) == [("1", "b")]
+
+
+def test_a_gpu_has_one_server_at_a_time_and_keeps_it_while_cells_wait_for_it() -> None:
+    """Two readers of three cells each, mixed, on two nodes with a GPU each: no server starts twice on a node."""
+    waiting = [
+        dataclasses.replace(cell(f"{number}{server}"), server=server, gpu="0") for number, server in enumerate("ABABAB")
+    ]
+    waiting.append(dataclasses.replace(cell("other"), server="C", gpu="1"))
+    nodes = [Node("n", 2), Node("m", 1)]
+    servers: dict[tuple[str, str], str] = {}
+    running: list[Placed] = []
+    starts: list[tuple[str, str]] = []
+    while waiting or running:
+        new = place(waiting, nodes, running, servers=servers)
+        for placed in new:
+            waiting.remove(placed.cell)
+            where = placed.node.name, str(placed.cell.gpu)
+            if servers.get(where) != placed.cell.server:
+                starts.append((placed.cell.server, placed.node.name))
+            servers[where] = placed.cell.server
+        running += new
+        for node in nodes:
+            there = {each.cell.server for each in running if each.node.name == node.name and each.cell.gpu == "0"}
+            assert len(there) <= 1
+        assert running, "something goes on"
+        running.pop(0)
+    assert len(starts) == len(set(starts))
+    assert {server for server, _ in starts} == {"A", "B", "C"}
 
 
 @given(

@@ -58,7 +58,7 @@ def _check_needs(chosen: Configuration, values: Mapping[str, object]) -> None:
     for role in chosen.needs:
         if not values.get(role):
             embedded = "embedded, or " if role == "embedder" else ""
-            raise RunError(f"memarena run {chosen.name}: needs --{role}: {embedded}the URL of an API ({chosen.paper})")
+            raise RunError(f"{chosen.name}: needs --{role}: {embedded}the URL of an API ({chosen.paper})")
 
 
 def _merged(under: Mapping[str, object], over: Mapping[str, object]) -> dict[str, object]:

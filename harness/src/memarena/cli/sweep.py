@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import Annotated
@@ -15,8 +16,14 @@ import typer
 from memarena_dataset.printing import echo, write_err
 from memarena_dataset.programs import EXIT_INCOMPLETE, EXIT_INTERRUPTED
 
+from memarena.cli.records import command_of
+from memarena.cli.run_config import settled
+from memarena.cli.run_flags import RunFlags
+from memarena.cli.setting_flags import FlagValues, SettingsOf
+from memarena.configs import read_named
 from memarena.execution.backends.isolation import hide_arguments
 from memarena.sweep.cells import Cell, cells_of
+from memarena.sweep.configured import sweep_of
 from memarena.sweep.driver import Driver, SweepOutcome, begin
 from memarena.sweep.errors import SweepError
 from memarena.sweep.estimates import Estimator, simulate
@@ -31,76 +38,123 @@ from memarena.sweep.storage import Storage, storage_of
 EXECUTORS = ("local", "ray")
 
 
-def sweep(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="TOML: worlds, memories, readers, seeds.")],
+@dataclass(frozen=True, kw_only=True)
+class SweepFlags:
+    """Flags as they were typed. ``settings`` decide what a run does, and go with a named configuration."""
+
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE|NAME",
+            help="TOML: worlds, memories, readers, seeds. Or a named configuration (memarena run --list), whose cells "
+            "the flags of a run complete: --dataset, --reader, …",
+        ),
+    ]
     out: Annotated[
         Path | None, typer.Option(help="Folder of the sweep: its manifest, and the sealed cells without --storage.")
-    ] = None,
-    executor: Annotated[str, typer.Option(help="local: processes of this machine; ray: a cluster.")] = "local",
+    ] = None
+    executor: Annotated[str, typer.Option(help="local: processes of this machine; ray: a cluster.")] = "local"
     address: Annotated[
         str | None,
         typer.Option(help="ray: HOST:PORT of the cluster's head, or auto. Default: a Ray of its own on this machine."),
-    ] = None,
+    ] = None
     storage: Annotated[
         str | None, typer.Option(help="URL that sealed cells are brought to: s3://…, gs://…, file:///shared/folder.")
-    ] = None,
-    cores: Annotated[int | None, typer.Option(min=1, help="Cores that cells may take here. Default: all.")] = None,
-    gpus: Annotated[float, typer.Option(min=0, help="GPUs that cells may take here.")] = 0.0,
+    ] = None
+    cores: Annotated[int | None, typer.Option(min=1, help="Cores that cells may take here. Default: all.")] = None
+    gpus: Annotated[float, typer.Option(min=0, help="GPUs that cells may take here.")] = 0.0
     scratch: Annotated[
         Path | None,
         typer.Option(
             help="Folder on each node for worlds and unfinished cells. Default: OUT/scratch, ray: the node's own."
         ),
-    ] = None,
-    plan: Annotated[bool, typer.Option("--plan", help="Print the cells and what they would take, do nothing.")] = False,
+    ] = None
+    timed: Annotated[
+        bool, typer.Option("--timed", help="With NAME: times count, so that a cell has its node to itself.")
+    ] = False
+    plan: Annotated[bool, typer.Option("--plan", help="Print the cells and what they would take, do nothing.")] = False
     simulated: Annotated[
         list[int] | None,
         typer.Option("--simulate", min=1, metavar="NODES", help="With --plan: the time on so many nodes; repeatable."),
-    ] = None,
+    ] = None
     times: Annotated[
         list[Path] | None,
         typer.Option(metavar="SWEEP", help="With --plan: folder of a sweep whose cells tell times; repeatable."),
-    ] = None,
-) -> None:
+    ] = None
+    settings: Annotated[FlagValues, SettingsOf("run", panels=True)] = field(default_factory=dict)
+
+
+def _sweep(flags: SweepFlags) -> None:
     """Carry out many runs of one cell each, here or on several machines; the same command continues a sweep.
 
     Ctrl-C and kills leave everything resumable. Exit code 3: some cells are not sealed, or have open questions.
+
+    Examples:
+      memarena sweep grid.toml --out grid
+      memarena sweep main-grid --dataset DIR --reader sglang:A,sglang:B
+      --embedder embedded --out grid
     """
-    found = read_sweep(file)
+    chosen = _chosen(flags)
     try:
-        cells = cells_of(found)
+        cells = cells_of(chosen)
     except SweepError as error:
-        raise SweepError(f"{file}: {error}") from error
-    if plan:
-        if executor != "ray":  # whose nodes may know other memories
-            check_memories(found, file)
-        _print_plan(cells, _estimator(times or [], out), simulated or [], cores)
-        if executor == "local":
-            _print_unfit(cells, Node("local", cores or os.cpu_count() or 1, gpus))
+        raise SweepError(f"{flags.name}: {error}") from error
+    if flags.plan:
+        if flags.executor != "ray":  # whose nodes may know other memories
+            check_memories(chosen, flags.name)
+        _print_plan(cells, _estimator(flags.times or [], flags.out), flags.simulated or [], flags.cores)
+        if flags.executor == "local":
+            _print_unfit(cells, Node("local", flags.cores or os.cpu_count() or 1, flags.gpus))
         return
-    if simulated or times:
-        raise SweepError(f"{'--simulate' if simulated else '--times'}: goes with --plan")
-    if out is None:
-        raise SweepError("--out: expected a folder for the sweep")
-    if executor not in EXECUTORS:
-        raise SweepError(f"--executor {executor}: expected one of {', '.join(EXECUTORS)}")
-    if executor != "ray" and address is not None:
-        raise SweepError("--address: goes with --executor ray")
-    if address is not None and (cores or gpus):
-        raise SweepError("--cores, --gpus: a cluster's nodes say what they have")
+    out = _checked_out(flags)
     if sys.platform == "linux":  # as in a run: worlds with their gold lie in these folders
-        hide_arguments([file, out, scratch, Path(storage) if storage else None])
+        dataset = flags.settings.get("dataset")
+        storage = Path(flags.storage) if flags.storage else None
+        hide_arguments([Path(flags.name), out, flags.scratch, storage, dataset if isinstance(dataset, Path) else None])
     with ManifestWriter(out) as manifest:
-        sweep_id = begin(manifest, found, cells, storage)
-        target = storage_of(out, storage)
+        sweep_id = begin(manifest, chosen, cells, flags.storage)
+        target = storage_of(out, flags.storage)
         where: Executor
-        if executor == "ray":
-            where = RayExecutor(address, target, sweep_id, _say, scratch and scratch.absolute(), cores, gpus)
+        if flags.executor == "ray":
+            scratch = flags.scratch and flags.scratch.absolute()
+            where = RayExecutor(flags.address, target, sweep_id, _say, scratch, flags.cores, flags.gpus)
         else:
-            where = LocalExecutor(scratch or out / "scratch", target, cores or os.cpu_count() or 1, gpus)
+            cores = flags.cores or os.cpu_count() or 1
+            where = LocalExecutor(flags.scratch or out / "scratch", target, cores, flags.gpus)
         with where:
-            outcome = _drive(manifest, found, cells, target, where)
+            outcome = _drive(manifest, chosen, cells, target, where)
     _finish(outcome, len(cells), out)
+
+
+sweep = command_of(SweepFlags, _sweep)
+
+
+def _chosen(flags: SweepFlags) -> SweepFile:
+    """The file of the sweep, or what a named configuration and flags make. Raises SweepError or RunError."""
+    path = Path(flags.name)
+    if path.suffix == ".toml" or "/" in flags.name or path.is_file():
+        if flags.settings or flags.timed:
+            used = "timed" if flags.timed else min(flags.settings).replace("_", "-")
+            raise SweepError(f"--{used}: goes with a named configuration; {flags.name} is a file, which says it itself")
+        return read_sweep(path)
+    config, configuration = settled(RunFlags(name=flags.name, settings=flags.settings))
+    assert config is not None and configuration is not None
+    return sweep_of(config, read_named(configuration.name).title, timed=flags.timed)
+
+
+def _checked_out(flags: SweepFlags) -> Path:
+    """The folder of the sweep. Raises SweepError for flags that do not go together."""
+    if flags.simulated or flags.times:
+        raise SweepError(f"{'--simulate' if flags.simulated else '--times'}: goes with --plan")
+    if flags.out is None:
+        raise SweepError("--out: expected a folder for the sweep")
+    if flags.executor not in EXECUTORS:
+        raise SweepError(f"--executor {flags.executor}: expected one of {', '.join(EXECUTORS)}")
+    if flags.executor != "ray" and flags.address is not None:
+        raise SweepError("--address: goes with --executor ray")
+    if flags.address is not None and (flags.cores or flags.gpus):
+        raise SweepError("--cores, --gpus: a cluster's nodes say what they have")
+    return flags.out
 
 
 def _drive(

@@ -69,7 +69,7 @@ def read_named(name: str) -> Configuration:
     known = {configuration.name: configuration for configuration in named_configurations()}
     if name not in known:
         raise RunError(
-            f"memarena run {name}: no configuration of this name, and no file (known: {', '.join(known)}); "
+            f"{name}: no configuration of this name, and no file (known: {', '.join(known)}); "
             "memarena run --list says what they are"
         )
     return known[name]

@@ -118,7 +118,7 @@ def execute(request: RunRequest, display: Display | None = None) -> RunOutcome:
         readers = stack.enter_context(
             ReaderPool(config.readers, request.out / "readers", request.reader_api_key, display.note)
         )
-        helpers = stack.enter_context(HelperPool(config, request.out / "readers", readers.readers()))
+        helpers = stack.enter_context(HelperPool(config, request.out / "readers", readers.models()))
         metering = RunMetering(
             config.meters,
             request.out,
@@ -133,14 +133,14 @@ def execute(request: RunRequest, display: Display | None = None) -> RunOutcome:
         gateway = _start_gateway(stack, config, upstreams, sink, containers)
         if request.cell_token is not None:
             # Before any backend is asked for: a server that tries its model when it starts cannot start without.
-            names = fixed_names(readers.readers()[0].upstream.model, helpers.upstreams())
+            names = fixed_names(readers.models()[0], helpers.upstreams())
             gateway.open_cell(request.cell_token, None, names)
         refs: dict[str, ReaderRef] = {role: helper.ref for role, helper in helpers.items()}
         plan = plan_run(
             config,
             dataset,
             backends,
-            [r.ref for r in readers.readers()],
+            readers.refs(),
             request.scoring_files,
             refs,
             request.configuration,
@@ -238,7 +238,7 @@ class _Run:
     def _measure(self, progress: RunProgress) -> None:
         """Everything that is metered: the preparation, the cells, and the machine at rest before and after them."""
         began = time.monotonic_ns()
-        self._prepare()
+        self._prepare(progress)
         self._metering.ended("prepare", began)
         if self._unfinished(progress):
             self._metering.idle("idle_before")
@@ -252,9 +252,12 @@ class _Run:
         settled = len(state.settled) == len(self._work.plan.questions)
         return settled and all(ego.horizon_reached or ego.gone for ego in state.egos.values())
 
-    def _prepare(self) -> None:
+    def _prepare(self, progress: RunProgress) -> None:
         """Probe the readers and measure the floor, before anything is timed."""
         self._models.prepare(self._work.config, self._log.append)
+        first = next((c for c in self._work.plan.manifest.cells if not self._is_done(progress.cells[c.cell_id])), None)
+        if first is not None:  # before the machine at rest is measured: a model at rest takes power too
+            self._models.start(first.reader, self._work.config, self._log.append)
         if self._work.config.floor_samples and self._work.config.cache is None:
             self._log.append(measure_floor(self._work.request.out / "floor", self._work.config.floor_samples))
 
@@ -271,6 +274,7 @@ class _Run:
             if self._is_done(state):
                 continue
             check_space(self._work.request.out)
+            self._start_reader(cell.reader)
             setup = self._setup(cell)
             host = _CellHost(self, cell, egos * self._work.dataset.day_count)
             phases = CellPhases()
@@ -318,6 +322,13 @@ class _Run:
         self._metering.add(*phases.ended(cell.cell_id, self._metering.samples_file))
         if (failure := self._metering.failure()) is not None:
             self._log.append(Problem(at=_now(), where="meters", cause="infra", message=failure, cell_id=cell.cell_id))
+
+    def _start_reader(self, name: str) -> None:
+        """Have a cell's reader running: cells are ordered by reader, so that each starts once in a process."""
+        running, began = self._models.readers.is_running(name), time.monotonic_ns()
+        self._models.start(name, self._work.config, self._log.append)
+        if not running:
+            self._metering.ended("prepare", began)
 
     def _setup(self, cell: Cell) -> CellSetup:
         work, models = self._work, self._models

@@ -112,6 +112,16 @@ class Gateway:
             raise GatewayError(f"the gateway has no model {upstream.model}")
         self._upstreams = {**self._upstreams, upstream.model: upstream}
 
+    def add_upstream(self, upstream: Upstream) -> None:
+        """Serve one more model from now on. Raises :class:`GatewayError` where one of its name is served already."""
+        if upstream.model in self._upstreams:
+            raise GatewayError("two models of the gateway have the same name")
+        self._upstreams = {**self._upstreams, upstream.model: upstream}
+
+    def remove_upstream(self, model: str) -> None:
+        """Serve a model no longer, for a server that was stopped; calls for it are refused with 404."""
+        self._upstreams = {name: upstream for name, upstream in self._upstreams.items() if name != model}
+
     def start(self) -> None:
         """Listen. Raises :class:`GatewayError` if the address cannot be used."""
         if self._thread is not None:

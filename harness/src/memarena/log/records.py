@@ -232,6 +232,8 @@ class ReaderProbed(Record):
     """Prompt tokens of fixed chats, where its chat template was checked by them."""
     found: dict[str, str] = Field(default_factory=dict)
     """What the check before a run saw of the server, as ``memarena reader check`` prints it."""
+    started: ReaderRef | None = None
+    """What the server reports of itself, where it started after the manifest was written."""
 
 
 class IngestDone(Record):

@@ -82,34 +82,44 @@ def connected(settings: SglangSettings, base_url: str, process: GuardedProcess |
     if server.kind != "sglang":
         raise ReaderError(f"reader sglang: {base_url} tells nothing of itself by /server_info or /get_server_info")
     untold = check_settings(settings, server.details)
+    expected = planned(settings)
+    upstream = dataclasses.replace(expected.upstream, model=model, upstream_model=model, base_url=base_url)
+    upstream = dataclasses.replace(upstream, tokenizer=remote.usable_tokenizer(upstream))
+    details = {**server.details, **expected.ref.details, "not_told": ", ".join(untold)}
+    reported = {
+        "name": model,
+        "model": model,
+        "base_url": base_url,
+        "counts_tokens": upstream.counts_tokens,
+        "details": {key: value for key, value in details.items() if value},
+    }
+    return RunningReader(expected.ref.model_copy(update=reported), upstream, process)
+
+
+def planned(settings: SglangSettings) -> RunningReader:
+    """What is known of a server before it is started: it has no address yet, and no details of its own."""
+    model = settings.served_name or settings.model_path
     upstream = Upstream(
         model=model,
-        base_url=base_url,
+        base_url="",
         upstream_model=model,
         context_window_tokens=settings.context_tokens,
         no_system_role=settings.no_system_role,
         tokenizer="sglang",
         identity=settings.model_path,
     )
-    upstream = dataclasses.replace(upstream, tokenizer=remote.usable_tokenizer(upstream))
-    details = {
-        **server.details,
-        "launch_flags": " ".join(launch_flags(settings, port=0)),
-        "image": settings.image or "",
-        "not_told": ", ".join(untold),
-    }
+    details = {"launch_flags": " ".join(launch_flags(settings, port=0)), "image": settings.image or ""}
     ref = ReaderRef(
         name=model,
         kind="sglang",
         model=model,
-        base_url=base_url,
         context_window_tokens=settings.context_tokens,
         no_system_role=settings.no_system_role,
         counts_tokens=upstream.counts_tokens,
         result_class=settings.result_class,
         details={key: value for key, value in details.items() if value},
     )
-    return RunningReader(ref, upstream, process)
+    return RunningReader(ref, upstream)
 
 
 def check_settings(settings: SglangSettings, told: Mapping[str, str]) -> list[str]:

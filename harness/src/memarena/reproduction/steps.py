@@ -17,6 +17,7 @@ from memarena.reproduction.missing import missing_of_reader
 from memarena.reproduction.reader_set import ReaderSet
 from memarena.reproduction.tables import ConfigurationUse, PaperTable, use_of
 from memarena.reproduction.toml_text import to_toml
+from memarena.sweep.configured import memory_entry, named_backends, run_fields
 from memarena.sweep.plan import ReaderEntry
 
 WORLD = ("--preset", "l", "--seed", "42")
@@ -30,7 +31,6 @@ STUDY_GROUPS: Mapping[str, tuple[str, ...]] = {
 _MEMOBASE = "memobase"
 _FIRST_READER_ONLY = ("memsearch",)
 _STUDY_EMBEDDER = "nomic-embed-text"
-_BY_MEMORY = ("diagnostic", "access_markers", "whole_corpus")
 Kind = Literal["sweep", "study"]
 
 
@@ -124,20 +124,20 @@ def _sweep(configuration: Configuration, reader: ReaderEntry, settings: Settings
     helpers, lacking = _helpers(configuration.needs, use.helpers, settings.readers)
     memories: list[dict[str, Any]] = []
     left_out: dict[str, str] = {}
-    named = [(name or backend, backend) for name, _, backend in (t.rpartition("=") for t in _texts(run["backends"]))]
+    named = named_backends(run)
     for name, backend in named:
-        entry, why = _memory(name, backend, run)
+        entry = memory_entry(name, backend, run)
         if _MEMOBASE in backend:
-            entry |= _alone(entry["run"], settings.readers.gateway_port)
-        why = why or next((line for role, line in lacking.items() if _needs(name, role, use)), None)
+            entry |= _alone(entry.get("run"), settings.readers.gateway_port)
+        why = unmet(backend, entry.get("settings")) or next(
+            (line for role, line in lacking.items() if _needs(name, role, use)), None
+        )
         if why is None:
             memories.append(entry)
         else:
             left_out[name] = why
     own_seeds = seeds_of(configuration)
-    for field_name in ("backends", "seeds", "options", "settings", "prompt_styles", *_BY_MEMORY):
-        run.pop(field_name, None)
-    run |= helpers | ({"limit": settings.limit} if settings.limit else {})
+    run = run_fields(run) | helpers | ({"limit": settings.limit} if settings.limit else {})
     content = {
         "title": configuration.title,
         "worlds": [{"dataset": str(settings.world)}],
@@ -168,22 +168,6 @@ def _alone(run: Mapping[str, Any] | None, port: int) -> dict[str, Any]:
 
 def _needs(memory: str, role: str, use: ConfigurationUse) -> bool:
     return memory in use.needed_by.get(role, (memory,))
-
-
-def _memory(name: str, backend: str, run: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:
-    """An entry of a sweep's file for one memory of a configuration, and why it cannot take part here."""
-    own: dict[str, Any] = {part: [name] for part in _BY_MEMORY if name in _texts(run.get(part, ()))}
-    if name in (styles := run.get("prompt_styles", {})):
-        own["prompt_style"] = styles[name]
-    settings = run.get("settings", {}).get(name)
-    entry = {
-        "name": name,
-        "backend": backend if backend != name else None,
-        "options": run.get("options", {}).get(name),
-        "settings": settings,
-        "run": own or None,
-    }
-    return entry, unmet(backend, settings)
 
 
 def unmet(backend: str, settings: Mapping[str, str] | None = None) -> str | None:

@@ -22,6 +22,7 @@ from memarena.log.records import (
     PhaseMeasured,
     Question,
     QuestionAsked,
+    ReaderRef,
     RunEnded,
     RunStarted,
     Verdict,
@@ -243,6 +244,8 @@ def _take_course(facts: RunFacts, record: AnyRecord) -> None:
         facts.floor_search_ns += record.search_ns
         facts.floor_hop_ns += record.gateway_hop_ns
         facts.floor_added_ns += record.gateway_added_ns
+    elif record.kind == "reader_probed" and record.started is not None:
+        facts.started = _with_reader(facts.started, record.started)
     elif record.kind == "phase_measured":
         facts.phases.append(record)
     elif record.kind == "footprint":
@@ -251,6 +254,12 @@ def _take_course(facts: RunFacts, record: AnyRecord) -> None:
         facts.deletions.setdefault(record.cell_id, []).append(record)
     elif record.kind == "problem":
         facts.problems.append(f"{record.cause}: {record.where}: {record.message}")
+
+
+def _with_reader(started: RunStarted, reader: ReaderRef) -> RunStarted:
+    """The manifest with what a reader reported of itself when it started, later than the run."""
+    readers = tuple(reader if each.name == reader.name else each for each in started.manifest.readers)
+    return started.model_copy(update={"manifest": started.manifest.model_copy(update={"readers": readers})})
 
 
 def _take_call(facts: RunFacts, call: ProjectedCall) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from memarena_dataset.errors import DatasetError
 from memarena_dataset.io.reading import open_dataset
 
+from memarena.execution.models.shared_readers import gpu_of, may_be_shared, server_key
 from memarena.sweep.errors import SweepError
 from memarena.sweep.plan import JudgeEntry, MemoryEntry, Needs, ReaderEntry, SweepFile, WorldEntry
 
@@ -45,6 +46,10 @@ class Cell:
     config: Mapping[str, Any] = field(hash=False)
     """Fields of the run's configuration but for the data set's path."""
     judges: tuple[JudgeEntry, ...] = ()
+    server: str = ""
+    """Of the reader that answers: cells with the same share a server, where they run on one node."""
+    gpu: str | None = None
+    """The GPU that this server takes for itself, by its number; None: none of ours."""
 
 
 def cells_of(sweep: SweepFile) -> tuple[Cell, ...]:
@@ -88,9 +93,10 @@ def _cell(sweep: SweepFile, world: World, memory: MemoryEntry, reader: ReaderEnt
     judges = [judge.model_dump(mode="json", exclude_defaults=True) for judge in sweep.judges]
     label = reader.name or reader.model or reader.spec
     decides = {"world": world.key, "run": config, "timed": sweep.timed, "judges": judges}
-    name = "_".join(_short(part) for part in (world.name, memory.name, label, seed))
+    short = "_".join(_short(part) for part in (world.name, memory.name, label, seed))
+    name = f"{short}_{digest(decides)[:_HASH_DIGITS]}"
     return Cell(
-        name=f"{name}_{digest(decides)[:_HASH_DIGITS]}",
+        name=name,
         world=world,
         memory=memory.name,
         reader=label,
@@ -99,6 +105,8 @@ def _cell(sweep: SweepFile, world: World, memory: MemoryEntry, reader: ReaderEnt
         needs=memory.needs.with_those_of(reader.needs),
         config=config,
         judges=sweep.judges,
+        server=server_key(reader) if may_be_shared(reader, timed=sweep.timed) else name,
+        gpu=gpu_of(reader),
     )
 
 

@@ -103,6 +103,8 @@ class Driver:
     _aside: set[str] = field(default_factory=set)
     _refused: dict[str, str] = field(default_factory=dict)
     _given_up: dict[str, str] = field(default_factory=dict)
+    _servers: dict[tuple[str, str], str] = field(default_factory=dict)
+    """By node and GPU, the reader's server that was placed there last."""
     _machine: str | None = None
     _lonely_since: float | None = None
 
@@ -139,8 +141,10 @@ class Driver:
         if self._machine is None or self._machine not in machines:
             self._machine = usual_machine(nodes)
         running = [placed for placed, _ in self._running.values()]
-        for placed in place(self._waiting, nodes, running, self._machine, self.manifest.state.nodes):
+        for placed in place(self._waiting, nodes, running, self._machine, self.manifest.state.nodes, self._servers):
             cell = placed.cell
+            if cell.gpu is not None:
+                self._servers[placed.node.name, cell.gpu] = cell.server
             self._waiting.remove(cell)
             self._sent[cell.name] += 1
             number = len(self.manifest.state.lost.get(cell.name, ())) + 1
@@ -194,6 +198,9 @@ class Driver:
             self.say(f"refused: {cell.name}: {end.line}")
         elif end.how != "stopped" or not self.wants_stop():
             self._lost(ended, end)
+        there = (placed.cell for placed, _ in self._running.values() if placed.node.name == node.name)
+        if not any(other.server == cell.server for other in (*there, *self._waiting)):
+            self.executor.release(ended.placed)
 
     def _other_world(self, cell: Cell, node: Node, sha256: str) -> str | None:
         """Note the hash of a world that was made; how it differs from what another node made."""

@@ -37,20 +37,37 @@ def place(
     running: Sequence[Placed],
     machine: str | None = None,
     before: Mapping[str, str] = {},
+    servers: Mapping[tuple[str, str], str] = {},
 ) -> list[Placed]:
     """What to start now, in the order of ``waiting``.
 
     A timed cell takes a node on which nothing runs, and nothing else starts there. While timed cells wait for such a
     node, those that would take them get no other cells. ``machine``: the kind of node that timed cells keep to.
-    ``before``: the node that a cell was sent to last, which may hold its log and is taken first.
+    ``before``: the node that a cell was sent to last, which may hold its log and is taken first. ``servers``: by name
+    of node and number of GPU, the reader's server that was placed there last. A GPU has one at a time, and keeps it
+    while cells wait for it, so that each starts once.
     """
     now = list(running)
+    loaded = dict(servers)
+    left = list(waiting)
+
+    def start(cell: Cell, node: Node) -> None:
+        now.append(Placed(cell, node))
+        left.remove(cell)
+        if cell.gpu is not None:
+            loaded[node.name, cell.gpu] = cell.server
+
+    def kept_for_others(cell: Cell, node: Node) -> bool:
+        held = loaded.get((node.name, cell.gpu)) if cell.gpu is not None else None
+        return held not in (None, cell.server) and any(other.server == held and fits(other, node, ()) for other in left)
+
     timed = [cell for cell in waiting if cell.timed]
     for cell in timed:
         for node in sorted(nodes, key=lambda node: before.get(cell.name) != node.name):
             busy = any(placed.node.name == node.name for placed in now)
-            if not busy and node.timed and machine in (None, node.machine) and fits(cell, node, ()):
-                now.append(Placed(cell, node))
+            suits = node.timed and machine in (None, node.machine) and fits(cell, node, ())
+            if not busy and suits and not kept_for_others(cell, node):
+                start(cell, node)
                 machine = node.machine
                 break
     placed_timed = {placed.cell.name for placed in now}
@@ -62,8 +79,8 @@ def place(
             break
         for node in sorted(nodes, key=lambda node: (before.get(cell.name) != node.name, _load(node, now))):
             reserved = any(node.timed and fits(wish, node, ()) for wish in kept)
-            if not reserved and fits(cell, node, _on(node, now)):
-                now.append(Placed(cell, node))
+            if not reserved and fits(cell, node, _on(node, now)) and not kept_for_others(cell, node):
+                start(cell, node)
                 break
     return now[len(running) :]
 
@@ -71,6 +88,8 @@ def place(
 def fits(cell: Cell, node: Node, there: Collection[Cell]) -> bool:
     """Whether a node has what a cell needs beside those that run there."""
     if any(other.timed for other in there) or (cell.timed and (there or not node.timed)):
+        return False
+    if cell.gpu is not None and any(other.gpu == cell.gpu and other.server != cell.server for other in there):
         return False
     needs = [cell.needs, *(other.needs for other in there)]
     return (

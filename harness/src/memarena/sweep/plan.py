@@ -17,7 +17,7 @@ from memarena.execution.reasons import reason_of
 from memarena.sweep.errors import SweepError
 
 _Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
-_OF_THE_SWEEP = tuple(each.name for each in SETTINGS if not (each.role or each.setting.in_sweep))
+OF_THE_SWEEP = tuple(each.name for each in SETTINGS if not (each.role or each.setting.in_sweep))
 """Fields of a run that stand elsewhere in a sweep's file."""
 
 
@@ -134,7 +134,7 @@ class SweepFile(_Part):
         ):
             if twice := next((name for name in names if names.count(name) > 1), None):
                 raise ValueError(f"{field}: {twice} is named twice")
-        for name in _OF_THE_SWEEP:
+        for name in OF_THE_SWEEP:
             if name in self.run or any(name in memory.run for memory in self.memories):
                 raise ValueError(f"run.{name}: is no field here; the sweep says it in a place of its own")
         return self
@@ -168,7 +168,7 @@ def read_sweep(path: Path) -> SweepFile:
     return found.model_copy(update={"worlds": worlds})
 
 
-def check_memories(sweep: SweepFile, file: Path) -> None:
+def check_memories(sweep: SweepFile, file: Path | str) -> None:
     """Raise :class:`SweepError` for a memory that this machine does not know; other nodes may."""
     for place, memory in enumerate(sweep.memories):
         try:

@@ -1,31 +1,44 @@
-"""The readers of a run: started together, stopped together, started again one by one when they die."""
+"""The readers of a run, and the models that help memories.
+
+Servers that take a GPU start when a cell needs them where a run has several, one at a time; all others start with the
+run. Each is started again when it dies, and stopped with the run.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
 from memarena.execution.errors import RunError
-from memarena.execution.models.shared_readers import published
+from memarena.execution.models.shared_readers import gpu_of, published
 from memarena.execution.planning.config import RunConfig
 from memarena.execution.planning.model_config import HelperConfig, ReaderConfig
 from memarena.gateway import Upstream
+from memarena.log.records import ReaderRef
+from memarena.readers.errors import ReaderError
 from memarena.readers.helpers import HELPER_ROLES, HelperRole, start_helper
 from memarena.readers.remote import DEFAULT_WINDOW_TOKENS, Note
 from memarena.readers.request_settings import RequestSettings
+from memarena.readers.sglang import planned
 from memarena.readers.sglang_settings import SglangSettings
 from memarena.readers.starting import SGLANG, start_reader
 from memarena.readers.types import RunningReader
 
-_GPU_FLAG = "--base-gpu-id"
-"""SGLang's flag for the GPU of a server."""
+
+@dataclass
+class _Entry:
+    config: ReaderConfig
+    expected: RunningReader
+    """The reader as it started first, or what is known of it before it starts."""
+    running: RunningReader | None = None
+    on_demand: bool = False
 
 
 class ReaderPool:
-    """Readers by name, in the order given. Use it as a context manager: leaving it stops all that it started."""
+    """Readers by name, in the order of the run. Use it as a context manager: leaving it stops all that it started."""
 
     def __init__(
         self,
@@ -34,76 +47,104 @@ class ReaderPool:
         api_key: str | None,
         note: Note = lambda _: None,
     ) -> None:
-        """``note`` takes warnings, and how long a server takes to load its model.
-
-        Raises RunError for servers of ours that do not fit on one GPU together.
-        """
-        _check_gpu_memory(configs)
+        """``note`` takes warnings, and how long a server takes to load its model."""
         self._note = note
         self._configs = configs
         self._work_dir = work_dir
         self._api_key = api_key
-        self._running: dict[str, tuple[ReaderConfig, RunningReader]] = {}
+        self._entries: dict[str, _Entry] = {}
 
     def __enter__(self) -> Self:
-        """Start all. Raises ReaderError if one cannot be started or reached; those before it are stopped again."""
+        """Start all but those that start when they are needed.
+
+        Raises ReaderError if one cannot be started or reached; those before it are stopped again.
+        """
+        several = sum(gpu_of(config) is not None for config in self._configs) > 1
         try:
             for config in self._configs:
-                reader = self._start(config)
-                if reader.ref.name in self._running:
+                on_demand = several and gpu_of(config) is not None
+                reader = self._named(config, planned_reader(config)) if on_demand else self._start(config)
+                if reader.ref.name in self._entries:
                     reader.stop()
                     raise RunError(f"--reader {config.spec}: a reader {reader.ref.name} is in the run already")
-                self._running[reader.ref.name] = (config, reader)
+                running = None if on_demand else reader
+                self._entries[reader.ref.name] = _Entry(config, reader, running, on_demand)
         except BaseException:
             self.__exit__()
             raise
         return self
 
     def __exit__(self, *_: object) -> None:
-        for _config, reader in self._running.values():
+        for reader in self.readers():
             reader.stop()
 
     def __getitem__(self, name: str) -> RunningReader:
-        return self._running[name][1]
+        """A reader that runs."""
+        running = self._entries[name].running
+        assert running is not None, f"reader {name} is asked before it was started"
+        return running
 
     def readers(self) -> list[RunningReader]:
-        """All of them, in order."""
-        return [reader for _config, reader in self._running.values()]
+        """Those that run, in order."""
+        return [entry.running for entry in self._entries.values() if entry.running is not None]
+
+    def refs(self) -> list[ReaderRef]:
+        """All of them, in order; of those that have not started, what is known before."""
+        return [(entry.running or entry.expected).ref for entry in self._entries.values()]
+
+    def models(self) -> list[str]:
+        """The names by which the gateway serves them, in order."""
+        return [entry.expected.upstream.model for entry in self._entries.values()]
 
     def config(self, name: str) -> ReaderConfig:
         """What a reader was configured with."""
-        return self._running[name][0]
+        return self._entries[name].config
+
+    def is_running(self, name: str) -> bool:
+        """Whether a reader was started and not stopped; one that died meanwhile counts."""
+        return self._entries[name].running is not None
+
+    def start(self, name: str) -> RunningReader:
+        """Start a reader that starts when it is needed. Raises ReaderError if it does not come up as expected."""
+        entry = self._entries[name]
+        reader = self._start(entry.config)
+        if (reader.ref.name, reader.upstream.model) != (name, entry.expected.upstream.model):
+            reader.stop()
+            raise ReaderError(f"reader {name}: the server's model is {reader.upstream.model}, expected was {name}")
+        entry.running = reader
+        return reader
+
+    def stop_on_demand(self, except_for: str) -> list[str]:
+        """Stop the readers that start when they are needed, but one; the models that are served no longer."""
+        stopped = []
+        for name, entry in self._entries.items():
+            if entry.on_demand and entry.running is not None and name != except_for:
+                entry.running.stop()
+                stopped.append(entry.running.upstream.model)
+                entry.running = None
+        return stopped
 
     def restart(self, name: str) -> RunningReader:
         """Start a reader again whose process has ended. Raises ReaderError if it does not come back."""
-        config, dead = self._running[name]
-        dead.stop()
-        fresh = self._start(config)
-        self._running[name] = (config, fresh)
+        self[name].stop()
+        fresh = self._entries[name].running = self._start(self._entries[name].config)
         return fresh
 
     def _start(self, config: ReaderConfig) -> RunningReader:
         reader = published(config) or start_configured(config, self._work_dir, self._api_key, self._note)
+        return self._named(config, reader)
+
+    def _named(self, config: ReaderConfig, reader: RunningReader) -> RunningReader:
         details = {**reader.ref.details, **_settings_of(config)}
         update = {"details": details, "name": config.name or reader.ref.name}
         return replace(reader, ref=reader.ref.model_copy(update=update))
 
 
-def _check_gpu_memory(configs: Sequence[ReaderConfig]) -> None:
-    """Raise RunError where readers that are started together ask for more than the whole memory of a GPU."""
-    by_gpu: dict[str, list[ReaderConfig]] = {}
-    for config in configs:
-        if config.spec.startswith(SGLANG):
-            flags = " ".join(config.server_flags).replace("=", " ").split()
-            gpu = flags[flags.index(_GPU_FLAG) + 1] if _GPU_FLAG in flags[:-1] else "0"
-            by_gpu.setdefault(gpu, []).append(config)
-    for readers in by_gpu.values():
-        if len(readers) > 1 and sum(reader.mem_fraction for reader in readers) > 1:
-            named = ", ".join(f"{reader.spec} ({reader.mem_fraction:g})" for reader in readers)
-            raise RunError(
-                f"--reader: servers started together on one GPU with these shares of its memory: {named}; "
-                "one reader for each run, mem_fraction of 1 in sum, or memarena reproduce, which takes them in turn"
-            )
+def planned_reader(config: ReaderConfig) -> RunningReader:
+    """What is known of a server of ours before it starts. Raises ReaderError for settings that it cannot have."""
+    settings = _sglang(config)
+    assert settings is not None, f"{config.spec} starts with the run"
+    return planned(settings)
 
 
 def start_configured(
@@ -160,14 +201,15 @@ class HelperPool:
     Use it as a context manager, like :class:`ReaderPool`.
     """
 
-    def __init__(self, config: RunConfig, work_dir: Path, readers: Sequence[RunningReader]) -> None:
+    def __init__(self, config: RunConfig, work_dir: Path, models: Collection[str]) -> None:
+        """``models``: names that the gateway serves already."""
         self._configs: dict[HelperRole, HelperConfig] = {}
         for role in HELPER_ROLES:
             chosen: HelperConfig | None = getattr(config, role)
             if chosen is not None:
                 self._configs[role] = chosen
         self._work_dir = work_dir
-        self._taken = {reader.upstream.model for reader in readers}
+        self._taken = set(models)
         self._running: dict[HelperRole, RunningReader] = {}
 
     def __enter__(self) -> Self:

@@ -22,17 +22,24 @@ _MARGIN_TOKENS = 512
 
 
 def prepare_reader(
-    reader: RunningReader, configured: ReaderConfig, config: RunConfig, gateway: Gateway, append: Callable[..., None]
+    reader: RunningReader,
+    configured: ReaderConfig,
+    config: RunConfig,
+    gateway: Gateway,
+    append: Callable[..., None],
+    *,
+    after_manifest: bool = False,
 ) -> None:
     """Probe a reader, compare its template's token counts with golden ones where some are known, warm it up.
 
+    ``after_manifest``: it started when the manifest was written already, so that what it is goes to the log now.
     Raises InfraError, with the finding in the log, where it is not fit to be timed.
     """
     longest = longest_prompt_tokens(reader, config)
     temperature, seed = SEED_LABELS[config.seeds[0]]
     sampling = ReadingPlan(reader.upstream.model, 1, temperature, seed, thinking=config.thinking)
     result = check_reader(reader, gateway, longest, sampling)
-    append(result)
+    append(result.model_copy(update={"started": reader.ref}) if after_manifest else result)
     if not result.ok:
         raise InfraError(f"reader {reader.ref.name}: the probe failed: {result.message}")
     _check_template(reader, configured, gateway, append)

@@ -34,6 +34,26 @@ class ModelServices:
         """A client that calls readers through the gateway."""
         return ReaderClient(self.gateway.base_url)
 
+    def start(self, name: str, config: RunConfig, append: Append) -> None:
+        """Start and prepare a reader that starts when it is needed; one of those that ran before it is stopped first.
+
+        Raises InfraError where it cannot be made ready.
+        """
+        self.release(except_for=name)
+        if self.readers.is_running(name):
+            return
+        try:
+            reader = self.readers.start(name)
+        except ReaderError as error:
+            raise InfraError(str(error)) from error
+        self.gateway.add_upstream(reader.upstream)
+        prepare_reader(reader, self.readers.config(name), config, self.gateway, append, after_manifest=True)
+
+    def release(self, except_for: str) -> None:
+        """Stop the readers that start when they are needed, but one: a GPU holds one of them at a time."""
+        for model in self.readers.stop_on_demand(except_for):
+            self.gateway.remove_upstream(model)
+
     def begin_cell(self, name: str) -> RunningReader:
         """The reader of a cell that begins. Raises InfraError where it cannot be made ready."""
         reader = self.readers[name]
@@ -44,7 +64,7 @@ class ModelServices:
         return reader
 
     def prepare(self, config: RunConfig, append: Append) -> None:
-        """Probe and warm up every reader, before anything is timed."""
+        """Probe and warm up every reader that runs, before anything is timed."""
         for reader in self.readers.readers():
             prepare_reader(reader, self.readers.config(reader.ref.name), config, self.gateway, append)
 

@@ -29,6 +29,8 @@ from memarena.readers.types import RunningReader
 VARIABLE = "MEMARENA_SHARED_READERS"
 """Environment variable of a run: the folder in which shared readers are noted."""
 _CONNECT_S = 2.0
+_GPU_FLAG = "--base-gpu-id"
+"""SGLang's flag for the GPU of a server."""
 
 Start = Callable[[ReaderConfig, Path], RunningReader]
 """Starts a reader; the folder takes its log."""
@@ -52,13 +54,21 @@ def may_be_shared(config: ReaderConfig, *, timed: bool) -> bool:
     return not timed and config.spec in {"embedded", "extractive"}
 
 
+def gpu_of(config: ReaderConfig) -> str | None:
+    """The GPU that a server of ours takes for itself, by its number; None for readers that take none of ours."""
+    if not config.spec.startswith(SGLANG):
+        return None
+    flags = " ".join(config.server_flags).replace("=", " ").split()
+    return flags[flags.index(_GPU_FLAG) + 1] if _GPU_FLAG in flags[:-1] else "0"
+
+
 def published(config: ReaderConfig) -> RunningReader | None:
     """The shared reader of that configuration; None if there is none that answers."""
     folder = os.environ.get(VARIABLE)
     if not folder:
         return None
     try:
-        note = _Note.model_validate_json((Path(folder) / f"{_key(config)}.json").read_bytes())
+        note = _Note.model_validate_json((Path(folder) / f"{server_key(config)}.json").read_bytes())
     except FileNotFoundError:
         return None
     return RunningReader(note.ref, note.upstream) if _answers(note.upstream.base_url) else None
@@ -66,12 +76,16 @@ def published(config: ReaderConfig) -> RunningReader | None:
 
 @dataclass
 class _Held:
+    gpu: str | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
     reader: RunningReader | None = None
 
 
 class ReaderHost:
-    """The shared readers of a machine, started when first needed, stopped together. Safe to share between threads."""
+    """The shared readers of a machine, started when first needed. Safe to share between threads.
+
+    A GPU has one server of ours at a time: who asks for another has no use of the one before any more.
+    """
 
     def __init__(self, folder: Path, start: Start) -> None:
         self.folder = folder
@@ -84,9 +98,13 @@ class ReaderHost:
 
         One that cannot be started is not noted: the run that starts its own then says why.
         """
-        key = _key(config)
+        key = server_key(config)
         with self._mutex:
-            held = self._held.setdefault(key, _Held())
+            held = self._held.setdefault(key, _Held(gpu_of(config)))
+            before = [other for other, each in self._held.items() if each.gpu is not None and each.gpu == held.gpu]
+        for other in before:
+            if other != key:
+                self._release(other)
         with held.lock:
             if held.reader is not None and held.reader.alive():
                 return
@@ -102,20 +120,32 @@ class ReaderHost:
             content = _Note(ref=held.reader.ref, upstream=held.reader.upstream).model_dump_json()
             write_whole(note, content, mode=0o600)  # a server may have a key
 
+    def release(self, config: ReaderConfig) -> None:
+        """Stop a reader that no run uses any more; :meth:`need` starts it again."""
+        self._release(server_key(config))
+
     def stop(self) -> None:
         """Stop all of them."""
         with self._mutex:
-            held, self._held = self._held, {}
-        for key, each in held.items():
-            with each.lock:
-                (self.folder / f"{key}.json").unlink(missing_ok=True)
-                if each.reader is not None:
-                    each.reader.stop()
+            keys = list(self._held)
+        for key in keys:
+            self._release(key)
+
+    def _release(self, key: str) -> None:
+        with self._mutex:
+            held = self._held.get(key)
+        if held is None:
+            return
+        with held.lock:
+            (self.folder / f"{key}.json").unlink(missing_ok=True)
+            if held.reader is not None:
+                held.reader.stop()
+                held.reader = None
 
 
-def _key(config: ReaderConfig) -> str:
-    """What tells one server from another: all of the configuration but its name in reports."""
-    return hashlib.sha256(config.model_dump_json(exclude={"name"}).encode()).hexdigest()[:16]
+def server_key(config: ReaderConfig) -> str:
+    """What tells one server from another: all of the configuration but its name in reports, and what cells need."""
+    return hashlib.sha256(config.model_dump_json(exclude={"name", "needs"}).encode()).hexdigest()[:16]
 
 
 def _answers(base_url: str) -> bool:

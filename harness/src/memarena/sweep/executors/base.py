@@ -43,6 +43,9 @@ class Executor(Protocol):
     def forget(self, placed: Placed, job: Job) -> None:
         """Remove what a sealed cell left on its node."""
 
+    def release(self, placed: Placed) -> None:
+        """Stop the reader that a cell shared on its node: no further cell there uses it."""
+
     def stop(self) -> None:
         """End every cell in order; their logs stay on their nodes."""
 

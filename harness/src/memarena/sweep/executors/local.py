@@ -16,7 +16,7 @@ from memarena.sweep.cells import World
 from memarena.sweep.executors.base import Ended
 from memarena.sweep.placement import Node, Placed
 from memarena.sweep.storage import Storage
-from memarena.sweep.work import GRACE_S, Job, carry_out, forget, readers_folder
+from memarena.sweep.work import GRACE_S, Job, carry_out, forget, readers_folder, shared_readers_of
 
 
 class LocalExecutor:
@@ -69,6 +69,11 @@ class LocalExecutor:
     def forget(self, placed: Placed, job: Job) -> None:
         """Remove the cell's folder."""
         forget(job)
+
+    def release(self, placed: Placed) -> None:
+        """Stop the cell's shared reader."""
+        for reader in shared_readers_of(placed.cell):
+            self._readers.release(reader)
 
     def stop(self) -> None:
         """End every cell in order."""

@@ -266,6 +266,16 @@ class RayExecutor:
         with contextlib.suppress(self._ray.exceptions.RayError):
             self._ray.kill(attempt.actor)
 
+    def release(self, placed: Placed) -> None:
+        """Stop the cell's shared reader on its node."""
+        host = self._readers.get(self._ids[placed.node.name])
+        if host is None:
+            return
+        for reader in shared_readers_of(placed.cell):
+            # An actor that is gone has taken its readers with it.
+            with contextlib.suppress(self._ray.exceptions.RayError):
+                self._ray.get(host.release.remote(reader), timeout=GRACE_S)
+
     def stop(self) -> None:
         """End every cell in order."""
         for attempt in self._attempts:

@@ -139,6 +139,10 @@ class ReaderActor:
         """Have a reader ready."""
         self._host.need(config)
 
+    def release(self, config: ReaderConfig) -> None:
+        """Stop a reader that no cell of the node uses any more."""
+        self._host.release(config)
+
     def stop(self) -> None:
         """Stop all of them."""
         self._host.stop()
