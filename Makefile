@@ -9,7 +9,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help python setup demo readme-demo test test-fast test-gate lint proto proto-check proto-baseline conformance systems typescript bench bars wheels wheels-check documented-commands images compose-test clean
 
 help:
-	@echo "make demo            compare four memories on a world made on the spot, in some four minutes"
+	@echo "make demo            compare four memories on a world made on the spot, in some three minutes"
 	@echo "make test            run the tests (ARGS='tests/proto -k digest' for some of them)"
 	@echo "make test-fast       run the tests of parts that start no run, for the work in between"
 	@echo "make test-gate       run those that make test leaves out since they take long"

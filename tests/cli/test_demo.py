@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from memarena.cli import demo_lacking
-from memarena.cli.demo import QUICK, SLOW, Part, _parts, _run
+from memarena.cli.demo import QUICK, SLOW, TIMED, Part, _parts, _run
 from memarena.cli.demo_lacking import lacking
 from memarena.cli.demo_progress import DemoDisplay, PartCosts
 from memarena.cli.demo_questions import DemoQuestions
@@ -22,7 +22,8 @@ from memarena.execution.planning.progress import read_progress
 from memarena.log.store import log_path
 from memarena.readers.embedded import Weights
 from memarena.readers.errors import ReaderError
-from memarena.report.brief_demo import demo_document
+from memarena.report.brief_demo import first_screen, second_screen
+from memarena.report.layout import Document
 from memarena.report.render.terminal import count_lines, print_document
 from memarena.report.report_input import ReportInput
 
@@ -32,7 +33,7 @@ from ..support.logs import write_log
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_first_screen_takes_forty_lines_of_a_hundred_columns(
+def test_the_first_screen_has_the_table_of_all_questions_and_the_second_what_takes_longer(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = report_run(write_log(tmp_path / "run", grid_run.records(12, prompt_words=4)))
@@ -42,44 +43,43 @@ def test_the_first_screen_takes_forty_lines_of_a_hundred_columns(
         chosen = run.scores.model_copy(update={"rows": tuple(rows[label] for label in labels)})
         return type(run)(chosen, run.provenance, run.costs, run.questions)
 
-    everything = only(*(f"{name}@small-0.6b" for name in ("bm25", "vanilla", "oracle")))
-    llm = only(*(f"{name}@large-8b" for name in ("bm25", "vanilla", "oracle", "memsearch")))
+    def printed(document: Document) -> str:
+        assert count_lines(document, 100) <= 32
+        print_document(document, width=100)
+        text = capsys.readouterr().out
+        assert max(map(len, text.splitlines())) <= 100
+        return text
+
+    everything = only(*(f"{name}@small-0.6b" for name in QUICK))
+    person = only(*(f"{name}@small-0.6b" for name in (*QUICK, SLOW)))
     page = Path("runs/demo/report.html")
-    document = demo_document(everything, only("memsearch@small-0.6b"), llm, page=page, folder=page.parent, left_out={})
-    assert count_lines(document, 100) <= 40
-    print_document(document, width=100)
-    text = capsys.readouterr().out
-    assert max(map(len, text.splitlines())) <= 100
-    for name in ("oracle", "bm25", "vanilla", "memsearch"):
-        assert sum(line.startswith(name) for line in text.splitlines()) == 1
+    text = printed(first_screen(everything, left_out={}))
+    assert [sum(line.startswith(name) for line in text.splitlines()) for name in (*QUICK, SLOW)] == [1, 1, 1, 0]
+    assert "\n  judge     value (" in text
+    assert "Right answers" in text.partition("What this says")[2]
+    text = printed(second_screen(person, only("bm25@large-8b"), page=page, folder=page.parent))
+    assert [sum(line.startswith(name) for line in text.splitlines()) for name in (*QUICK, SLOW)] == [1, 1, 1, 1]
+    latency = rows["bm25@large-8b"].latency
+    assert latency is not None
+    times = " ".join(text.partition("Times of a language model")[2].split())
+    assert f"first token after {latency.ttft.p50:.0f} ms" in times
+    assert "right" not in times, "so small a model says nothing about a memory"
     assert str(page) in text
-    counts = rows["bm25@large-8b"].counts
-    assert f"{counts.correct}/{counts.asked}" in text
-    verdict = next(line for line in text.splitlines() if "Right answers" in line)
-    assert "memsearch" not in verdict, "it was asked other questions"
-    splits = [row.errors for row in llm.scores.rows if row.errors is not None]
-    wrong = sum(e.not_ingested + e.not_retrieved + e.cut_from_prompt + e.misread for e in splits)
-    assert f"of its {wrong} wrong answers" in " ".join(text.split())
 
 
-def test_what_is_not_installed_is_left_out_of_the_screen_which_says_how_to_get_it(
+def test_what_is_not_installed_is_left_out_of_the_screens_which_say_how_to_get_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = report_run(write_log(tmp_path / "run", grid_run.records(12, prompt_words=4)))
-    names = {f"{name}@small-0.6b" for name in ("bm25", "vanilla", "oracle")}
-    rows = tuple(row for row in run.scores.rows if row.label in names)
-    quick = type(run)(run.scores.model_copy(update={"rows": rows}), run.provenance, run.costs, run.questions)
     how = {"memsearch": "pip install one", "LLM": "pip install other"}
+    print_document(first_screen(run, left_out=how, made=False), width=100)
     page = Path("runs/demo/report.html")
-    document = demo_document(quick, None, None, page=page, folder=page.parent, left_out=how, made=False)
-    assert count_lines(document, 100) <= 40
-    print_document(document, width=100)
+    print_document(second_screen(None, None, page=page, folder=page.parent), width=100)
     text = capsys.readouterr().out
     assert "left out  memsearch, not installed: pip install one\n" in text
     assert "left out  LLM, not installed: pip install other\n" in text
     assert "made just now" not in text
-    assert "reader " not in text.partition("Which memory")[2].partition("Words")[0]
-    assert "TTFT, LLM" not in text and "seldom gives" not in text
+    assert "One person" not in text and "language model on this CPU" not in text
 
 
 def test_the_demonstration_runs_what_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,11 +89,11 @@ def test_the_demonstration_runs_what_is_installed(tmp_path: Path, monkeypatch: p
         made = _parts(tmp_path, questions, lacking(SLOW))
         return {part.name: tuple(getattr(each, "name", str(each)) for each in part.config.backends) for part in made}
 
-    assert parts() == {"all": QUICK, "memsearch": (SLOW,), "llm": (*QUICK, SLOW)}
+    assert parts() == {"all": QUICK, "person": (*QUICK, SLOW), "llm": (TIMED,)}
     without = {name: found for name, found in backends_by_name().items() if name != SLOW}
     monkeypatch.setattr(demo_lacking, "backends_by_name", lambda: without)
     assert lacking(SLOW).slow == "pip install 'memarena[memsearch]'"
-    assert parts() == {"all": QUICK, "llm": QUICK}
+    assert parts() == {"all": QUICK, "llm": (TIMED,)}
 
     def no_weights() -> Weights:
         raise ReaderError("no weights")

@@ -175,6 +175,7 @@ MUTATIONS: list[tuple[Check, str, str, Spoil]] = [
     ),
     (structural.small_files, "no personas", "agents_personas.jsonl", without("agents_personas.jsonl")),
     (structural.small_files, "no questions", "eval_instances", no_questions),
+    (structural.text_golds, "a gold that is text alone", "eval_instances: 1 of ", truth("qa_0001", values=[])),
     (
         structural.references,
         "a member who is nobody",

@@ -44,6 +44,15 @@ def test_a_valid_data_set_says_so(run: Run, example: Path) -> None:
     assert result.out == f"{example}: valid (full): 0 faults, 0 warnings\n"
 
 
+def test_golds_in_text_are_a_warning_that_names_the_mend(run: Run, spoilable: Any) -> None:
+    spoilable.question("qa_0001", lambda row: row["ground_truth"].pop("values"))
+    result = run("validate", spoilable.path)
+    assert result.code == 0
+    (line,) = result.out.splitlines()[:-1]
+    assert line.startswith("warning: eval_instances: 1 of ")
+    assert "ground_truth.values" in line and "--endpoint" in line
+
+
 def test_each_fault_is_one_line_and_the_exit_code_is_1(run: Run, spoilable: Any) -> None:
     spoilable.session("sess_0004", lambda row: row["turns"][2].update(speaker_id="tomas_lindqvist"))
     spoilable.question("qa_0001", lambda row: row.update(evidence_session_ids=["sess_9999"]))

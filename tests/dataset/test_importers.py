@@ -41,7 +41,7 @@ def test_locomo_comes_over_whole(locomo: Path) -> None:
     summary = stats(locomo)
     assert (summary.agents, summary.sessions, summary.turns, summary.instances) == (10, 128, 2760, 999)
     result = validate(locomo, Profile.STRUCTURAL)
-    assert (result.errors, result.warnings) == ((), ())
+    assert (result.errors, {warning.check for warning in result.warnings}) == ((), {"text-gold"})
 
 
 def test_locomo_questions_go_to_the_families_of_their_categories(locomo: Path, locomo_file: Path) -> None:
@@ -328,7 +328,7 @@ def longmemeval(tmp_path: Path) -> Path:
 
 def test_each_longmemeval_question_has_a_namespace_of_its_own(longmemeval: Path) -> None:
     result = validate(longmemeval, Profile.STRUCTURAL)
-    assert (result.errors, result.warnings) == ((), ())
+    assert (result.errors, {warning.check for warning in result.warnings}) == ((), {"text-gold"})
     with open_dataset(longmemeval) as dataset:
         assert dataset.calendar_epoch == date(2024, 1, 5)
         assert dataset.day_count == 57

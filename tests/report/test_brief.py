@@ -14,7 +14,7 @@ import pytest
 from memarena.cli.main import main
 from memarena.cli.scores import report_run
 from memarena.report.brief import MOST_LINES, brief_candidates, brief_document, brief_groups
-from memarena.report.brief_rows import BriefRow, ranked_groups, with_llm
+from memarena.report.brief_rows import BriefRow, ranked_groups
 from memarena.report.figures import best
 from memarena.report.findings import (
     EvidenceLost,
@@ -24,6 +24,7 @@ from memarena.report.findings import (
     NothingMeasured,
     OpenOrder,
     Ranking,
+    UpperBound,
     carried_gates,
     findings,
     ranking,
@@ -176,14 +177,18 @@ def test_findings_name_what_was_lost_and_where(grid: ReportInput) -> None:
     assert split.not_retrieved in [each.lost for each in lost]
 
 
-def test_a_sample_with_a_language_model_stands_beside_all_questions(grid: ReportInput) -> None:
+@pytest.mark.parametrize(("complete", "diagnostic", "short"), [(0.9, True, 3), (1.0, True, 0), (0.9, False, 0)])
+def test_an_upper_bound_says_for_how_many_questions_its_evidence_is_larger_than_the_budget(
+    grid: ReportInput, complete: float, diagnostic: bool, short: int
+) -> None:
     [(_, rows)] = brief_groups([grid])
-    large = [row for row in rows if row.reader == "large-8b"]
-    small = [replace(row, ttft_ms=None, tokens_per_s=None) for row in rows if row.reader == "small-0.6b"]
-    for row in with_llm(small, large):
-        twin = next(other for other in large if other.scores.backend == row.scores.backend)
-        assert (row.ttft_ms, row.llm) == (twin.ttft_ms, twin.scores)
-        assert row.right == next(o.right for o in small if o.name == row.name)
+    row = next(row for row in rows if row.scores.diagnostic)
+    assert row.scores.retrieval is not None
+    seen = row.scores.retrieval.model_copy(update={"questions": 30, "complete": complete})
+    metrics = {**row.scores.metrics, "answerable": Score(value=0.95, low=0.95, high=0.95)}
+    scores = row.scores.model_copy(update={"retrieval": seen, "diagnostic": diagnostic, "metrics": metrics})
+    bounds = [each for each in findings([replace(row, scores=scores)]) if isinstance(each, UpperBound)]
+    assert [(each.short, each.questions) for each in bounds] == ([(short, 30)] if short else [])
 
 
 def test_a_report_is_a_summary_until_more_is_asked_for(memarena: Command, run_dir: Path) -> None:
@@ -204,8 +209,10 @@ def test_single_tables_are_named_and_printed(memarena: Command, run_dir: Path) -
         code, out, err = memarena("report", run_dir, "--table", name)
         assert (code, err) == (0, "")
         assert out.strip()
-    code, out, err = memarena("report", run_dir, "--table", "nonsense")
-    assert (code, out) == (2, "")
+    for name, end in (("retrival", "; did you mean retrieval?"), ("nonsense", "")):
+        code, out, err = memarena("report", run_dir, "--table", name)
+        assert (code, out) == (2, "")
+        assert err.rstrip().endswith(end) and ("did you mean" in err) == bool(end)
     assert err.startswith("error: --table nonsense: this report has no such table; there are: main-grid, ")
     for option in (["--table", "main-grid"], ["--list-tables"]):
         assert memarena("report", run_dir, "--format", "html", *option)[0] == 2

@@ -89,7 +89,9 @@ def test_a_run_that_has_only_just_begun_can_be_reported(memarena: Command, tmp_p
 
 def test_judging_appends_verdicts_once_and_changes_no_figure(memarena: Command, run_dir: Path) -> None:
     before = memarena("report", run_dir, "--format", "json")[1]
-    assert memarena("judge", run_dir)[1].startswith("62 verdicts appended by judge value")
+    _, out, err = memarena("judge", run_dir)
+    assert out.startswith("62 verdicts appended by judge value")
+    assert err.startswith("warning: ") and "golds of open answers are text alone" in err
     assert memarena("judge", run_dir)[1].startswith("0 verdicts appended")
     assert memarena("report", run_dir, "--format", "json")[1] == before
 

@@ -32,6 +32,7 @@ STRUCTURAL: tuple[Check, ...] = (
     structural.readable,
     structural.sessions,
     structural.small_files,
+    structural.text_golds,
     structural.references,
     structural.schedules_and_edges,
     structural.ego_map,

@@ -1,4 +1,4 @@
-"""``memarena demo``: the case for the project in some four minutes, from a world made on the spot."""
+"""``memarena demo``: the case for the project from a world made on the spot; its table first, slower parts after it."""
 
 from __future__ import annotations
 
@@ -29,13 +29,16 @@ from memarena.execution.planning.model_config import HelperConfig, ReaderConfig
 from memarena.execution.planning.progress import read_progress
 from memarena.execution.planning.request import RunOutcome, RunRequest
 from memarena.log.store import log_path
-from memarena.report.brief_demo import LLM_TOKENS, demo_document
+from memarena.report.brief_demo import LLM_TOKENS, first_screen, second_screen
+from memarena.report.layout import Document
 from memarena.report.render.terminal import print_document
 
 QUICK = ("bm25", "vanilla", "oracle")
 """Memories that take in a history in no time."""
 SLOW = "memsearch"
-"""It embeds every history, which on a CPU takes half a minute for one person: it is asked about one."""
+"""It embeds every history, which on a CPU takes half a minute for one person: all are asked about one."""
+TIMED = "bm25"
+"""The memory behind the language model: its prompts are as long as those of any other, since the context is cut."""
 CONTEXT_TOKENS = 3072
 """For all questions: so much that what a memory found fits, and far less than the histories."""
 WIDTH = 100
@@ -59,27 +62,31 @@ def demo(
     full: Annotated[bool, typer.Option("--full", help="Print every table, not the first screen alone.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the demonstration in --out.")] = False,
 ) -> None:
-    """Compare four memories on a world made on the spot: four minutes on two cores. Nothing is overwritten."""
+    """Compare memories on a world made on the spot: a table after a minute, all of it after three on two cores.
+
+    Nothing is overwritten.
+    """
     if dataset is not None and seed is not None:
         raise RunError("--seed: no world is made where --dataset is given")
     if resume and not out.is_dir():
         raise RunError(f"--resume: {out} holds no demonstration")
     folder = out if resume else _fresh(out)
+    screens = _Screens(folder, made=dataset is None)
     try:
         with sigterm_as_interrupt():
-            outcome = _demonstrate(folder, dataset, SEED if seed is None else seed)
+            outcome = _demonstrate(folder, dataset, SEED if seed is None else seed, screens)
     except KeyboardInterrupt:
         outcome = RunOutcome("interrupted", 0)
     if outcome.reason == "interrupted":
         given = f" --dataset {dataset}" if dataset is not None else f" --seed {seed}" if seed is not None else ""
         write_err(f"interrupted; resume with: {_command()} demo --out {folder}{given} --resume\n")
         sys.exit(EXIT_INTERRUPTED)
-    _show(folder, full=full, made=dataset is None)
+    screens.finish(full=full)
     if outcome.reason != "completed" or outcome.failed_cells:
         finish(outcome, folder / "all")
 
 
-def _demonstrate(folder: Path, dataset: Path | None, seed: int) -> RunOutcome:
+def _demonstrate(folder: Path, dataset: Path | None, seed: int, screens: _Screens) -> RunOutcome:
     """World and runs, as far as they are not there yet. The outcome of a part that was not completed, if any."""
     world = folder / "world" if dataset is None else dataset
     display = DemoDisplay()
@@ -100,6 +107,9 @@ def _demonstrate(folder: Path, dataset: Path | None, seed: int) -> RunOutcome:
                 return done
             if done.reason != "completed" or done.failed_cells:
                 outcome = done
+            if part is parts[0]:
+                with display.paused():
+                    screens.show_first()
         return outcome
     finally:
         display.stop()
@@ -129,7 +139,6 @@ def _parts(world: Path, questions: DemoQuestions, without: Lacking) -> list[Part
         )
 
     one, sample = questions.one_person, questions.sample
-    cells = QUICK if without.slow else (*QUICK, SLOW)
     parts = [
         Part(
             "all",
@@ -138,37 +147,49 @@ def _parts(world: Path, questions: DemoQuestions, without: Lacking) -> list[Part
         )
     ]
     if not without.slow:
-        parts.append(Part("memsearch", config([SLOW], "extractive", one, CONTEXT_TOKENS), PartCosts(len(one), 0.1, 3)))
+        cells = (*QUICK, SLOW)
+        costs = PartCosts(len(cells) * len(one), 0.05, 3)
+        parts.append(Part("person", config(cells, "extractive", one, CONTEXT_TOKENS), costs))
     if not without.llm:
-        days = 0 if without.slow else 3
-        costs = PartCosts(len(cells) * len(sample), 1.6, days)
-        parts.append(Part("llm", config(cells, "embedded", sample, LLM_TOKENS), costs))
+        costs = PartCosts(len(sample), 1.6, 0)
+        parts.append(Part("llm", config((TIMED,), "embedded", sample, LLM_TOKENS), costs))
     return parts
 
 
-def _show(folder: Path, *, full: bool, made: bool) -> None:
-    """The first screen; the page and the screen are written beside the runs."""
-    runs = [run for name in ("all", "memsearch", "llm") if log_path(run := folder / name).exists()]
-    page, screen = folder / "report.html", folder / "summary.txt"
-    inputs = {run.name: scores.report_run(run) for run in runs}
-    without = lacking(SLOW)
-    left_out = {SLOW: without.slow, "LLM": without.llm}
-    document = demo_document(
-        inputs["all"],
-        inputs.get("memsearch"),
-        inputs.get("llm"),
-        page=page,
-        folder=folder,
-        made=made,
-        command=_command(),
-        left_out={name: how for name, how in left_out.items() if how and name.lower() not in inputs},
-    )
-    with screen.open("w", encoding="utf-8") as file:
-        print_document(document, file, WIDTH)
-    scores.write_report(runs, "html", page)
-    if full:
-        scores.write_report(runs, "table", shown=scores.Shown(full=True))
-    print_document(document, width=WIDTH)
+class _Screens:
+    """What is printed: the table of all questions as soon as it is there, the slower parts and what to do next at the
+    end. ``summary.txt`` and the page are written next to the runs.
+    """
+
+    def __init__(self, folder: Path, *, made: bool) -> None:
+        self._folder = folder
+        self._made = made
+        self._first: Document | None = None
+
+    def show_first(self) -> Document:
+        """Print the table of all questions, once."""
+        if self._first is None:
+            without = lacking(SLOW)
+            left_out = {name: how for name, how in ((SLOW, without.slow), ("LLM", without.llm)) if how}
+            everything = scores.report_run(self._folder / "all")
+            self._first = first_screen(everything, made=self._made, left_out=left_out)
+            print_document(self._first, width=WIDTH)
+        return self._first
+
+    def finish(self, *, full: bool) -> None:
+        """Write page and summary, print what came after the first table."""
+        first = self.show_first()
+        names = [name for name in ("all", "person", "llm") if log_path(self._folder / name).exists()]
+        person, llm = (scores.report_run(self._folder / n) if n in names else None for n in ("person", "llm"))
+        page = self._folder / "report.html"
+        second = second_screen(person, llm, page=page, folder=self._folder, command=_command())
+        with (self._folder / "summary.txt").open("w", encoding="utf-8") as file:
+            print_document(Document(first.title, (*first.sections, *second.sections)), file, WIDTH)
+        runs = [self._folder / name for name in names]
+        scores.write_report(runs, "html", page)
+        if full:
+            scores.write_report(runs, "table", shown=scores.Shown(full=True))
+        print_document(second, width=WIDTH)
 
 
 def _command() -> str:

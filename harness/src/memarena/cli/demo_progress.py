@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from memarena_dataset.printing import printable, write_err
@@ -42,6 +43,7 @@ class DemoDisplay:
         self._part = PartCosts(0, 0.0, 0)
         self._done_s = 0.0
         self._total_s = 0.0
+        self._began_at = 0.0
         self._slow = False
         self._said = ""
         self._said_at = 0.0
@@ -63,6 +65,7 @@ class DemoDisplay:
     def plan(self, parts: Sequence[PartCosts]) -> None:
         """What is to be done from here on."""
         self._total_s = sum(part.total_s for part in parts)
+        self._began_at = time.monotonic()
         if self._bars is not None and self._task is not None:
             self._bars.update(self._task, total=self._total_s)
 
@@ -73,6 +76,18 @@ class DemoDisplay:
     def skip(self, costs: PartCosts) -> None:
         """A part was done before."""
         self._add(costs.total_s)
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """No bar meanwhile, so that something can be printed."""
+        if self._bars is None:
+            yield
+            return
+        self._bars.stop()
+        try:
+            yield
+        finally:
+            self._bars.start()
 
     def note_step(self, text: str) -> None:
         """What is being done now."""
@@ -111,7 +126,13 @@ class DemoDisplay:
         if self._bars is not None and self._task is not None:
             self._bars.update(self._task, completed=self._done_s)
         elif self._total_s and time.monotonic() - self._said_at > _LINE_EVERY_S:
-            self._line(f"{100 * min(1.0, self._done_s / self._total_s):.0f}% done")
+            self._line(f"{100 * min(1.0, self._done_s / self._total_s):.0f}% done{self._left()}")
+
+    def _left(self) -> str:
+        """How long the rest takes at the speed so far."""
+        took_s = time.monotonic() - self._began_at
+        left_s = took_s * (self._total_s - self._done_s) / self._done_s if self._done_s else 0.0
+        return f", about {left_s:.0f} s left" if left_s > 0 else ""
 
     def _line(self, text: str) -> None:
         if text != self._said:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from memarena_dataset.printing import write_err, write_out
 from memarena_dataset.programs import EXIT_INCOMPLETE
+from memarena_dataset.text_golds import text_gold_warning
 
 from memarena import judging
 from memarena.cli import judge_trust
@@ -17,6 +18,7 @@ from memarena.cli.judge_flags import check_flags
 from memarena.cli.judge_progress import JudgeProgress
 from memarena.evaluation import judge_run
 from memarena.judging.llm import AskedJudge, Batch, Budget, Judged, ModelJudge, Patience, Prices, judge_with_model
+from memarena.log.store import read_records
 
 DEFAULT_MODEL = "openai/gpt-4o-mini-2024-07-18"
 """The judge of published figures."""
@@ -142,6 +144,9 @@ def _judge_by_value(run: Path, name: str) -> None:
             "a judge with a model needs --endpoint"
         )
     count = judge_run(run)
+    golds = (question.instance.gold for question in read_records(run, "question") if question.kind == "question")
+    if warning := text_gold_warning(golds):
+        write_err(f"warning: {warning}\n")
     version = judging.value_judge_version()[:12]
     write_out(f"{count} verdicts appended by judge {name} ({version})\n")
 

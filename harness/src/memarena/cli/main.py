@@ -28,7 +28,7 @@ class Commands(LazyGroup):
         ),
         "demo": LazyCommand(
             "memarena.cli.demo:demo",
-            "Compare four memories on a world made on the spot: four minutes on two cores. Nothing is overwritten.",
+            "Compare memories on a world made on the spot: a table after a minute, all of it after three on two cores.",
         ),
         "doctor": LazyCommand(
             "memarena.cli.doctor:doctor",

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import yaml
+from memarena_dataset.nearest_names import nearest
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from memarena.execution.errors import RunError
@@ -70,7 +71,7 @@ def read_named(name: str) -> Configuration:
     if name not in known:
         raise RunError(
             f"{name}: no configuration of this name, and no file (known: {', '.join(known)}); "
-            "memarena run --list says what they are"
+            f"memarena run --list says what they are{nearest(name, known)}"
         )
     return known[name]
 

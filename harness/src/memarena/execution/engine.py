@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Literal
 
 from memarena_dataset.io.reading import Dataset, open_dataset
+from memarena_dataset.text_golds import text_gold_warning
 from memarena_dataset.validate import refuse_invalid
 
 from memarena.execution.audit.life_audit import LifeAudits
@@ -316,6 +317,8 @@ class _Run:
         # Last: whatever is wrong with the input is one line, and this is not it.
         if self._work.isolation.note:
             self._display.note(self._work.isolation.note)
+        if warning := text_gold_warning(question.instance.gold for question in self._work.plan.questions):
+            self._display.note(f"warning: {warning}")
 
     def _end_cell(self, cell: Cell, phases: CellPhases) -> None:
         """Log a cell's phases, also where it broke off, and a sampler that has ended meanwhile."""

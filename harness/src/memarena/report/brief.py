@@ -24,7 +24,7 @@ _WORDS = {
     "Search": "p50, ms above the floor: the same round trip with nothing behind it; TTFT: p50 time to first token, ms",
     "ingest": "seconds for one day of one ego; MB: highest memory of the backend's processes",
 }
-_SHOWN = ("data set", "asked", "apart", "in text", "reader", "state")
+_SHOWN = ("data set", "asked", "apart", "judge", "in text", "verdicts", "reader", "state")
 SMALL = Cell(f"n<{FEWEST_QUESTIONS}", faint=True)
 
 
@@ -109,9 +109,8 @@ def brief_table(
     left to the report; shares of fewer than ``least``
     questions are left out; ``reader_mark``: whether a note says what † means.
     """
-    readers = not one and (len({row.reader for row in rows}) > 1 or not any(row.llm for row in rows))
+    readers = not one
     several = not one and len({row.run for row in rows}) > 1
-    sampled = any(row.llm for row in rows)
     columns = [
         *([Column("run", align="left")] if several else []),
         Column("memory", align="left"),
@@ -125,7 +124,6 @@ def brief_table(
         Column("Search"),
         Column("TTFT"),
         *([] if one else [Column("tok/s")]),
-        *([Column("LLM")] if sampled else []),
         Column("ingest"),
         Column("MB"),
     ]
@@ -143,7 +141,6 @@ def brief_table(
             milliseconds(row.search_ms),
             milliseconds(row.ttft_ms),
             *([] if one else [number(row.tokens_per_s)]),
-            *([_of(row)] if sampled else []),
             number(row.ingest_s_per_day, 2),
             number(row.memory_mb, 0),
         ]
@@ -152,7 +149,7 @@ def brief_table(
     made = section(title, columns, body)
     notes = _marks(rows, reader_mark=reader_mark)
     budgets = sorted({row.scores.reading.max_context_tokens for row in rows})
-    if len(budgets) > 1 and not sampled:
+    if len(budgets) > 1:
         told = ", ".join(f"{tokens:,}" for tokens in budgets)
         notes.append(f"read within different budgets ({told} context tokens): recall and right answers depend on them")
     if any(cell.spread for row in body for cell in row):
@@ -214,9 +211,3 @@ def _right(row: BriefRow, least: int) -> Cell:
     if counts.asked < least and counts.asked:
         return SMALL
     return score_with_interval(row.right, row.interval, so_far=counts.missing > 0)
-
-
-def _of(row: BriefRow) -> Cell:
-    if row.llm is None:
-        return NA
-    return Cell(f"{row.llm.counts.correct}/{row.llm.counts.asked}")

@@ -1,105 +1,93 @@
-"""The first screen of the demonstration: four memories in one table, what it says, and where to go from here."""
+"""The screens of the demonstration: all questions in one table, then what takes longer, and where to go from here."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from memarena.report.brief import brief_groups, brief_table
-from memarena.report.brief_rows import BriefRow, with_llm
-from memarena.report.findings import EvidenceLost, findings, texts, unproven
+from memarena.report.brief_rows import BriefRow
+from memarena.report.figures import milliseconds, number
+from memarena.report.findings import EvidenceLost, UpperBound, findings, texts, unproven
+from memarena.report.judge_summary import judge_lines
 from memarena.report.layout import Document, Fact, Section, counted
 from memarena.report.report_input import ReportInput
 
 LLM_TOKENS = 192
 """Context tokens of the language model's prompts: reading them is what takes its time on a CPU."""
-_LLM_WORD = "TTFT, LLM"
 _WORDS = {
     "answerable": "percent of questions whose prompt holds turns that suffice, whatever the reader",
     "asked, right": "questions; percent right of those that score, [95% interval] over people (egos)",
-    "privacy": "percent of facts withheld from who may not know; utility: told to who may",
+    "privacy": "percent of facts withheld from who may not know; utility: disclosed to who may",
     "Search": "p50, ms above the floor (the same call to a memory that does nothing)",
-    _LLM_WORD: "p50 ms of the LLM to its first token; its right answers",
     "ingest, MB": "seconds for a day of one person; peak memory of the backend",
 }
 
 
-def demo_document(
-    everything: ReportInput,
-    slow: ReportInput | None,
-    llm: ReportInput | None,
-    *,
-    page: Path,
-    folder: Path,
-    left_out: Mapping[str, str],
-    made: bool = True,
-    command: str = "memarena",
-) -> Document:
-    """The first screen, from the runs over all questions, of the slow memory, and with the language model.
+def first_screen(everything: ReportInput, *, left_out: Mapping[str, str], made: bool = True) -> Document:
+    """The run over all questions: its table, and what it says.
 
-    The last two are None where they are not installed; ``left_out`` says how to get what is missing, by its name.
-    ``made``: the world was made for it. ``command``: how this program is called in the user's shell.
+    ``left_out`` says how to get what is not installed, by its name. ``made``: the world was made for it.
     """
-    apart = [] if slow is None else [replace(row, run=2) for row in _rows(slow)]
-    rows = with_llm(_rows(everything) + apart, [] if llm is None else _rows(llm))
-    data = everything.scores.dataset
+    rows, data = _rows(everything), everything.scores.dataset
     head = [
         Fact(
             "world",
             f"{data.ego_count} people, {counted(data.day_count, 'day')}{', made just now' if made else ''} "
             f"(sha256 {data.sha256[:12]})",
         ),
-        Fact(
-            "asked",
-            f"{counted(sum(everything.scores.planned.values()), 'question')}{'' if slow is None else _few(slow)}",
-        ),
+        Fact("asked", f"{counted(sum(everything.scores.planned.values()), 'question')} of each memory"),
         Fact("reader", "† picks a sentence of what a memory found: honest, quick, no language model"),
+        *judge_lines(everything.scores),
+        *(Fact("left out", f"{name}, not installed: {how}") for name, how in left_out.items()),
     ]
-    if llm is not None:
-        model = next((reader.model for reader in llm.scores.readers), "")
-        sample = counted(sum(llm.scores.planned.values()), "question")
-        person = "one" if slow is None else "that"
-        head.append(Fact("LLM", f"{model} on this CPU: {sample} of {person} person, {LLM_TOKENS} context tokens"))
-    head += [Fact("left out", f"{name}, not installed: {how}") for name, how in left_out.items()]
-    table = brief_table(rows, "Which memory should an assistant have?", one=True, reader_mark=False)
     stated = findings(rows)
-    losses = [finding for finding in stated[1:] if isinstance(finding, EvidenceLost)]
-    words = tuple(Fact(name, text, 12) for name, text in _WORDS.items() if llm is not None or name != _LLM_WORD)
-    why_low = [] if llm is None else [_why_low(llm)]
+    losses = [finding for finding in stated if isinstance(finding, EvidenceLost)]
+    bounds = [finding for finding in stated if isinstance(finding, UpperBound)]
     return Document(
         "MemArena demo",
         (
             Section("MemArena demo", tuple(head)),
-            table,
-            Section("Words", words, one_line_each=True),
-            Section("What this says", (*texts([*stated[:1], *losses[:1], *unproven(rows)[:1]]), *why_low)),
-            Section("Next", _next(page, folder, command), one_line_each=True),
+            brief_table(rows, "Which memory should an assistant have?", one=True, reader_mark=False),
+            Section("What this says", texts([*stated[:1], *losses[:1], *bounds[:1], *unproven(rows)[:1]])),
+            Section("Words", tuple(Fact(name, text, 12) for name, text in _WORDS.items()), one_line_each=True),
         ),
     )
 
 
-def _few(slow: ReportInput) -> str:
-    row = slow.scores.rows[0]
-    return f"; {row.backend} {row.counts.planned} of one person, since it embeds every history on the CPU"
+def second_screen(
+    person: ReportInput | None, llm: ReportInput | None, *, page: Path, folder: Path, command: str = "memarena"
+) -> Document:
+    """What takes longer, and where to go from here.
+
+    ``person`` has every memory on the questions of one ego, ``llm`` times a language model; None where they are not
+    installed. ``command``: how this program is called in the user's shell.
+    """
+    parts = []
+    if person is not None:
+        rows = _rows(person)
+        asked = counted(sum(person.scores.planned.values()), "question")
+        title = f"One person's {asked}, with a memory that embeds every history on the CPU"
+        table = brief_table(rows, title, one=True, reader_mark=False)
+        parts.append(Section(title, table=table.table, notes=(*table.notes, "one person gives no interval, no order")))
+    if llm is not None and (times := _llm_times(llm)):
+        parts.append(Section("Times of a language model on this CPU", times))
+    parts.append(Section("Next", _next(page, folder, command), one_line_each=True))
+    return Document("", tuple(parts))
 
 
 def _rows(run: ReportInput) -> list[BriefRow]:
     return [row for _, group in brief_groups([run]) for row in group]
 
 
-def _why_low(llm: ReportInput) -> str:
-    splits = [row.errors for row in llm.scores.rows if row.errors is not None]
-    misread = sum(split.misread for split in splits)
-    lacking = sum(split.not_ingested + split.not_retrieved + split.cut_from_prompt for split in splits)
-    stages = (
-        f": of its {lacking + misread} wrong answers to questions with evidence {lacking} lacked some in the prompt"
-        if lacking + misread
-        else ""
-    )
-    return (
-        f"The LLM has 135 million parameters and only {LLM_TOKENS} tokens of context, to be quick on a CPU{stages}. "
-        "It times a real model; judge memories with the reader you would deploy (--reader URL)."
+def _llm_times(llm: ReportInput) -> tuple[str, ...]:
+    """Times alone: so small a model, with so little context, says nothing about a memory."""
+    model = next((reader.model for reader in llm.scores.readers), "")
+    return tuple(
+        f"{model}, {LLM_TOKENS} context tokens: first token after {milliseconds(row.ttft_ms).text} ms (p50 of "
+        f"{counted(row.scores.counts.asked, 'question')} through {row.name}), then {number(row.tokens_per_s).text} "
+        "tokens/s. Judge memories with the reader you would deploy: --reader URL."
+        for row in _rows(llm)
     )
 
 

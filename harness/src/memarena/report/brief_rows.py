@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from memarena_dataset.model import Family
 
@@ -38,8 +38,6 @@ class BriefRow:
     """Seconds for one day of one ego."""
     memory_mb: float | None
     """Highest resident memory of the backend, MB (10^6 bytes)."""
-    llm: RowScores | None = None
-    """The same memory with a language model over a sample of the questions, where that is a run of its own."""
 
     @property
     def right(self) -> Score:
@@ -93,18 +91,6 @@ def _rank(row: BriefRow) -> tuple[float, float]:
 def _field(row: BriefRow) -> tuple[int, str, bool]:
     """What rows must share to be ranked together: answers made without the reader are no answers of the same reader."""
     return row.run, row.reader, row.scores.without_reader
-
-
-def with_llm(rows: Iterable[BriefRow], sample: Sequence[BriefRow]) -> list[BriefRow]:
-    """The rows, each with what a language model made of the same memory in ``sample``."""
-    found = []
-    for row in rows:
-        twin = next((other for other in sample if other.scores.backend == row.scores.backend), None)
-        if twin is None:
-            found.append(row)
-        else:
-            found.append(replace(row, ttft_ms=twin.ttft_ms, tokens_per_s=twin.tokens_per_s, llm=twin.scores))
-    return found
 
 
 def apart(upper: BriefRow, lower: BriefRow) -> bool:

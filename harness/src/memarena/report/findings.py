@@ -104,6 +104,25 @@ class EvidenceLost:
 
 
 @dataclass(frozen=True)
+class UpperBound:
+    """A diagnostic whose evidence, in whole sessions, is larger than its budget for some questions."""
+
+    memory: str
+    short: int
+    """Questions of which it could not hand over every evidence session."""
+    questions: int
+    max_context_tokens: int
+
+    @property
+    def text(self) -> str:
+        """In a sentence."""
+        return (
+            f"Evidence of {self.short} of {self.questions} questions, in whole sessions, is larger than "
+            f"{self.max_context_tokens:,} context tokens: {self.memory} is the upper bound at this budget."
+        )
+
+
+@dataclass(frozen=True)
 class AccessControl:
     """Memories that control access beyond chance, or the reverse."""
 
@@ -135,7 +154,7 @@ class SearchTimes:
         return f"Search above the floor: from {ends[0]} to {ends[1]}."
 
 
-Finding = NothingMeasured | Ranking | EvidenceRetrieved | EvidenceLost | AccessControl | SearchTimes
+Finding = NothingMeasured | Ranking | EvidenceRetrieved | EvidenceLost | UpperBound | AccessControl | SearchTimes
 
 
 # ------------------------------------------------------------------ what stays open
@@ -222,7 +241,7 @@ def findings(rows: Sequence[BriefRow]) -> list[Finding]:
         if row.nothing_measured
     ]
     ranked = [made for group in ranked_groups(rows) if (made := ranking(group)) is not None]
-    return [*failed, *ranked, *_retrieval(rows), *_losses(rows), *_access(rows), *_times(rows)]
+    return [*failed, *ranked, *_retrieval(rows), *_losses(rows), *_bounds(rows), *_access(rows), *_times(rows)]
 
 
 def split_verdicts(found: Iterable[Finding]) -> tuple[list[Finding], list[Finding]]:
@@ -305,6 +324,16 @@ def _losses(rows: Sequence[BriefRow]) -> Iterator[Finding]:
         worst = max(counts, key=lambda stage: counts[stage])
         if total >= FEWEST_QUESTIONS and counts[worst]:
             yield EvidenceLost(_label(row, rows), total, worst, counts[worst])
+
+
+def _bounds(rows: Sequence[BriefRow]) -> Iterator[Finding]:
+    for row in rows:
+        seen, answerable = row.scores.retrieval, row.answerable
+        if not row.scores.diagnostic or seen is None or seen.complete is None or answerable is None:
+            continue
+        short = round((1 - seen.complete) * seen.questions)
+        if short and answerable.value not in (None, 1.0):
+            yield UpperBound(_label(row, rows), short, seen.questions, row.scores.reading.max_context_tokens)
 
 
 def _label(row: BriefRow, rows: Sequence[BriefRow]) -> str:

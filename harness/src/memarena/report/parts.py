@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from memarena_dataset.nearest_names import nearest
+
 from memarena.report.layout import Cell, Document, Section, Table
 from memarena.scoring.errors import ScoringError
 
@@ -19,7 +21,9 @@ def only_tables(document: Document, names: Sequence[str]) -> Document:
     for name in names:
         own = [part for part in document.sections if part.table and name in (part.key, part.anchor)]
         if not own:
-            raise ScoringError(f"--table {name}: this report has no such table; there are: {', '.join(known)}")
+            raise ScoringError(
+                f"--table {name}: this report has no such table; there are: {', '.join(known)}{nearest(name, known)}"
+            )
         found += own
     return Document(document.title, tuple(dict.fromkeys(found)))
 

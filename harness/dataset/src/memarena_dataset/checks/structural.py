@@ -12,6 +12,7 @@ from memarena_dataset.io.files import CORPUS, EDGES, EGO_MAP, EVENTS, GROUPS, PE
 from memarena_dataset.io.reading import Dataset
 from memarena_dataset.io.rows import load_object
 from memarena_dataset.model import Session
+from memarena_dataset.text_golds import text_gold_warning
 
 _TIME_SLACK = 1e-4
 """About nine seconds: rounding of times is no fault."""
@@ -93,6 +94,12 @@ def small_files(world: World) -> Iterator[Finding]:
             yield _finding("small-files", file, None, "", "missing", "warning")
     if not dataset.instances:
         yield _finding("small-files", "eval_instances", None, "", "no question; a run needs at least one", "warning")
+
+
+def text_golds(world: World) -> Iterator[Finding]:
+    """Golds that are text alone, in one line."""
+    if reason := text_gold_warning(instance.gold for instance in world.dataset.instances):
+        yield _finding("text-gold", "eval_instances", None, "", reason, "warning")
 
 
 def references(world: World) -> Iterator[Finding]:

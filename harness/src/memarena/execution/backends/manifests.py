@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
+from memarena_dataset.nearest_names import nearest
 from packaging.version import Version
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
@@ -222,7 +223,7 @@ def choose_backend(text: str) -> BackendChoice:
     known = backends_by_name()
     if text not in known:
         names = ", ".join(sorted(known)) or "none was found"
-        raise RunError(f"--backend {text}: no backend of this name (known: {names})")
+        raise RunError(f"--backend {text}: no backend of this name (known: {names}){nearest(text, known)}")
     if (clash := name_clash(known[text])) is not None:
         raise RunError(f"--backend {text}: {clash}")
     return known[text][0]

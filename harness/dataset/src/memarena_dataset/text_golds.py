@@ -1,0 +1,20 @@
+"""The warning on golds that are text alone, whose answers a judge without a model sometimes takes wrongly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from memarena_dataset.gold import Gold, OpenGold
+
+
+def text_gold_warning(golds: Iterable[Gold]) -> str:
+    """How many golds of open answers are text alone, and what mends it; empty where none is."""
+    open_golds = [gold for gold in golds if isinstance(gold, OpenGold)]
+    in_text = sum(not gold.required_values for gold in open_golds)
+    if not in_text:
+        return ""
+    return (
+        f"{in_text:,} of {len(open_golds):,} golds of open answers are text alone, where the judge without a model "
+        "errs (rates: docs/judging.md): give them typed values (ground_truth.values, docs/dataset-format.md), or let a "
+        "model judge (memarena judge RUN --endpoint URL)"
+    )
