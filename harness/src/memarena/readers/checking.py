@@ -27,7 +27,7 @@ def check_reader(
         "tokens counted by": ref.details.get("tokenizer", "the server") if ref.counts_tokens else "estimate",
     }
     short = ask_once(reader, gateway, PROBE_PROMPT, sampling, PROBE_TIMEOUT_S)
-    system = "put into the user's message" if reader.upstream.no_system_role else "taken"
+    system = "put into the user's message" if reader.upstream.no_system_role else "accepted"
     found |= {"system message": system if not short.failure else "-", "streamed, sampled": short.failure or "works"}
     failure = short.failure
     if not failure:

@@ -35,7 +35,7 @@ class Probed:
     words: int = 0
     """Words of the prompt."""
     reasons: str = ""
-    """Where its reasoning came: ``a field of its own``, ``marks in the text``; empty: none came."""
+    """Where its reasoning came: ``a separate field``, ``marks in the text``; empty: none came."""
     finish_reason: str = ""
 
 
@@ -107,4 +107,4 @@ def _fault(text: str, call: GatewayCall | None) -> str:
 def _reasons(call: GatewayCall | None) -> str:
     if call is None or call.first_reasoning_ns is None:
         return ""
-    return "a field of its own" if call.reasoning else "marks in the text"
+    return "a separate field" if call.reasoning else "marks in the text"

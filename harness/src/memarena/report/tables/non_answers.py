@@ -12,7 +12,7 @@ from memarena.report.rows import ReportRow, breaks, lead_cells, lead_columns
 _REASONS: tuple[tuple[NonAnswer, str, str], ...] = (
     ("empty", "empty", "no text at all"),
     ("cut", "cut", "cut off by the limit of tokens before the answer was whole"),
-    ("filtered", "filtered", "held back by the server's filter, or refused in a field of its own"),
+    ("filtered", "filtered", "held back by the server's filter, or refused in a separate field"),
     ("reasoning", "reasoning", "every token spent on reasoning"),
 )
 
