@@ -238,6 +238,52 @@ def test_bad_input_is_one_line(run_dir: Path, arguments: list[str], line: str) -
         invoke(run_dir, *arguments)
 
 
+# ------------------------------------------------------------------ two data sets
+
+OTHERS = [
+    make_question(f"f_{e:02d}_{n}", Family.METADATA, text_gold("Porto"), "Where?", ego=f"f{e:02d}")
+    for e in range(10)
+    for n in range(6)
+]
+"""Other questions of other egos."""
+
+
+def test_a_memory_on_two_data_sets_is_compared_with_independent_draws(run_dir: Path, tmp_path: Path) -> None:
+    fresh = write_log(tmp_path / "fresh", records(0.1, salt=1, sha="cd" * 32, run_id="run-fresh", pool=OTHERS))
+    compared = json.loads(invoke(run_dir, fresh, "--unpaired", "--format", "json"))["comparisons"]
+    assert [(c["a"]["label"], c["datasets"], c["questions"]) for c in compared] == [
+        (label, ["world abab", "world cdcd"], [60, 60]) for label in (A, B)
+    ]
+    rows = [{r.label: r for r in evaluate(load_facts(path)).scores.rows}[B] for path in (run_dir, fresh)]
+    (d2,) = [d for d in compared[1]["differences"] if d["metric"] == "D2"]
+    figures = [row.metrics["D2"].value or 0 for row in rows]
+    assert d2["difference"] == pytest.approx(figures[0] - figures[1], abs=1e-6)
+    apart = sum(row.intervals["D2"].se ** 2 for row in rows) ** 0.5
+    assert d2["interval"]["se"] == pytest.approx(apart, rel=0.05)
+    table = invoke(run_dir, fresh, "--unpaired")
+    assert "unpaired" in table
+    assert "60 questions of world cdcd" in table
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["--unpaired"], "expected two runs, got 1"),
+        (["--unpaired", "--questions"], "leave out --questions"),
+        (["--unpaired", "--format", "html"], "expected one of table, md, json"),
+    ],
+)
+def test_bad_input_of_two_data_sets_is_one_line(run_dir: Path, arguments: list[str], line: str) -> None:
+    with pytest.raises(ScoringError, match=line):
+        invoke(run_dir, *arguments)
+
+
+def test_runs_of_one_data_set_are_not_compared_unpaired(run_dir: Path, tmp_path: Path) -> None:
+    other = write_log(tmp_path / "other", records(0.4, run_id="run-other"))
+    with pytest.raises(ScoringError, match="both runs are of the data set world abab, whose questions are paired"):
+        invoke(run_dir, other, "--unpaired")
+
+
 # ------------------------------------------------------------------ question by question
 
 FEW = [make_question(f"q_{n}", Family.METADATA, text_gold("Porto"), f"Where {n}?", ego=f"e{n}") for n in range(6)]

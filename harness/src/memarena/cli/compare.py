@@ -17,9 +17,9 @@ from memarena.log.records import Record
 from memarena.report.layout import Document
 from memarena.report.render.markdown import to_markdown
 from memarena.report.render.terminal import print_document
-from memarena.report.tables.comparison import comparison_document, worlds_document
+from memarena.report.tables.comparison import comparison_document, unpaired_document, worlds_document
 from memarena.report.tables.question_changes import questions_csv, questions_document
-from memarena.scoring.compare import Chosen, across_worlds, choose, compare
+from memarena.scoring.compare import Chosen, across_worlds, choose, compare, compare_unpaired
 from memarena.scoring.errors import ScoringError
 from memarena.scoring.question_changes import DIFFERS, compare_questions
 from memarena.scoring.run import ScoredRun
@@ -45,6 +45,20 @@ def run_compare(runs: Sequence[Path], cells: Sequence[str], output: str, judge: 
         if not each.questions:
             raise ScoringError(f"compare: {each.a.label} and {each.b.label}: no question has an outcome on both sides")
     sections = [part for each in compared for part in comparison_document(each).sections]
+    _emit(compared, Document("MemArena comparison", tuple(sections)), output)
+
+
+def run_compare_unpaired(runs: Sequence[Path], cells: Sequence[str], output: str, judge: str) -> None:
+    """Compare rows of two data sets and print. Raises ScoringError for what cannot be compared."""
+    if output not in FORMATS:
+        raise ScoringError(f"--format {output}: expected one of {', '.join(FORMATS)}")
+    scored = [evaluate(facts, judge) for facts in _loaded(runs, cells)]
+    if len(scored) != 2:
+        raise ScoringError(f"--unpaired: expected two runs, got {len(scored)}")
+    compared = [compare_unpaired(a, b) for a, b in _sides(scored, cells)]
+    for each in compared:
+        _refuse(each.incomparable)
+    sections = [part for each in compared for part in unpaired_document(each).sections]
     _emit(compared, Document("MemArena comparison", tuple(sections)), output)
 
 
@@ -124,6 +138,9 @@ def compare_command(
     differs: Annotated[
         bool, typer.Option("--differs", help="With --questions: only those whose outcome differs.")
     ] = False,
+    unpaired: Annotated[
+        bool, typer.Option("--unpaired", help="Two data sets: what a memory gains on A's worlds, such as public ones.")
+    ] = False,
     output: Annotated[str, typer.Option("--format", help="table, md or json; with --questions also csv.")] = "table",
     judge: JudgeOption = judging.JUDGE_NAME,
 ) -> None:
@@ -136,10 +153,16 @@ def compare_command(
       memarena compare runs/first --cell bm25@extractive --cell vanilla@extractive
       memarena compare runs/monday runs/tuesday
       memarena compare runs/monday runs/tuesday --questions --differs
+      memarena compare runs/public runs/fresh --unpaired
     """
+    if unpaired and questions:
+        raise ScoringError("--unpaired: questions of two data sets cannot be paired: leave out --questions")
     if questions:
         run_compare_questions(runs, cells or [], output, judge, differs=differs)
         return
     if differs:
         raise ScoringError("--differs: goes with --questions")
+    if unpaired:
+        run_compare_unpaired(runs, cells or [], output, judge)
+        return
     run_compare(runs, cells or [], output, judge)

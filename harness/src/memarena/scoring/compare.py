@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
@@ -25,6 +25,8 @@ from memarena.scoring.uncertainty_records import (
     Interval,
     PairedDifference,
     Side,
+    UnpairedComparison,
+    UnpairedDifference,
     WorldDifference,
     WorldsComparison,
 )
@@ -248,6 +250,52 @@ def _belongs(question: QuestionScore, groups: Sequence[str]) -> bool:
         return "all" in groups or any(g.startswith("ALLOW" if question.allowed else "DENY") for g in groups)
     name = f"D5 {question.half}" if question.dimension == "D5" else question.dimension
     return "all" in groups or name in groups
+
+
+# ------------------------------------------------------------------ two data sets, unpaired
+
+
+def compare_unpaired(a: Chosen, b: Chosen, *, resamples: int = RESAMPLES) -> UnpairedComparison:
+    """Compare two sides that were asked questions of two data sets, such as a memory on public and on fresh worlds.
+
+    Egos of the two are drawn independently of each other, so that the interval is wider than a paired one.
+    """
+    barred = incomparable(a, b, same_world=False)
+    dataset_a, dataset_b = a.scored.scores.dataset, b.scored.scores.dataset
+    if dataset_a.sha256 == dataset_b.sha256:
+        barred = (*barred, f"both runs are of the data set {dataset_a.name}, whose questions are paired")
+    left, right = _paired(a, a)[0], _paired(b, b)[0]
+    differences: tuple[UnpairedDifference, ...] = ()
+    if not barred and left[0] and right[0]:
+        draws = draw_egos(left[0], dataset_a.sha256, resamples), draw_egos(right[0], dataset_b.sha256, resamples)
+        differences = tuple(_unpaired_differences((left, right), draws))
+    noted = cautions(a, b)
+    if a.row.backend != b.row.backend:
+        noted = (*noted, f"the memories differ: {a.row.backend} and {b.row.backend}")
+    return UnpairedComparison(
+        a=a.side,
+        b=b.side,
+        datasets=(dataset_a.name, dataset_b.name),
+        incomparable=barred,
+        cautions=noted,
+        questions=(len(left[0]), len(right[0])),
+        differences=differences,
+    )
+
+
+def _unpaired_differences(sides: tuple[Cells, Cells], draws: tuple[Draws, Draws]) -> Iterator[UnpairedDifference]:
+    sums = [[tally(cell, d.rows) for cell in cells] for cells, d in zip(sides, draws, strict=True)]
+    points = [_over_all(each) for each in sums]
+    spread = [_mean_draws(each, d) for each, d in zip(sums, draws, strict=True)]
+    for name in GROUPS_OF:
+        a, b = (_value(each[name]) for each in points)
+        if a is None or b is None:
+            continue
+        values = spread[0][name] - spread[1][name]
+        clusters = min(clusters_of(each[0].asked, name) for each in sums)
+        made = interval(values, clusters)
+        p = p_value(values, clusters) if made else None
+        yield UnpairedDifference(metric=name, a=a, b=b, difference=a - b, interval=made, p_diagnostic=p)
 
 
 # ------------------------------------------------------------------ several worlds

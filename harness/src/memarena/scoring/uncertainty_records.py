@@ -108,6 +108,32 @@ class Comparison(Record):
     differences: tuple[PairedDifference, ...] = ()
 
 
+class UnpairedDifference(Record):
+    """One figure of A on its data set less the same figure of B on another; both are there."""
+
+    metric: str
+    a: float
+    b: float
+    difference: float
+    interval: Interval | None
+    """None with a single ego on a side. Egos of the two data sets are drawn independently."""
+    p_diagnostic: float | None
+
+
+class UnpairedComparison(Record):
+    """Two rows, or two cells, of two data sets: of one memory on public and fresh worlds, its overfitting."""
+
+    a: Side
+    b: Side
+    datasets: tuple[str, str]
+    """Names, of A's and of B's."""
+    incomparable: tuple[str, ...]
+    cautions: tuple[str, ...]
+    questions: tuple[int, int]
+    """Settled under every seed, on A's side and on B's."""
+    differences: tuple[UnpairedDifference, ...] = ()
+
+
 class WorldDifference(Record):
     """One figure of A less the same of B in one world."""
 

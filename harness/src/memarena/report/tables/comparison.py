@@ -6,7 +6,14 @@ from collections.abc import Sequence
 
 from memarena.report.figures import NA, few_egos
 from memarena.report.layout import Cell, Column, Document, Fact, Section, section
-from memarena.scoring.uncertainty_records import FEWEST_CLUSTERS, Comparison, Interval, Side, WorldsComparison
+from memarena.scoring.uncertainty_records import (
+    FEWEST_CLUSTERS,
+    Comparison,
+    Interval,
+    Side,
+    UnpairedComparison,
+    WorldsComparison,
+)
 
 _SIGNED = frozenset(("J", "J|known"))
 """Figures that are no shares."""
@@ -55,6 +62,39 @@ def comparison_document(found: Comparison) -> Document:
         "MemArena comparison",
         (Section("Comparison", tuple(lines), notes=tuple(notes)), section("A - B", columns, body)),
     )
+
+
+def unpaired_document(compared: UnpairedComparison) -> Document:
+    """Two rows or cells of two data sets."""
+    sides = zip((compared.a, compared.b), compared.datasets, compared.questions, strict=True)
+    lines = [
+        Fact(name, f"{_side(side)}: {questions:,} questions of {dataset}")
+        for name, (side, dataset, questions) in zip("AB", sides, strict=True)
+    ]
+    notes = [*compared.cautions]
+    if few := few_egos((d.metric, d.interval) for d in compared.differences):
+        notes.append(f"fewer than {FEWEST_CLUSTERS} egos behind {few}: these intervals cannot be relied on")
+    columns = [
+        Column("figure", align="left"),
+        Column("A"),
+        Column("B"),
+        Column("A - B", "percentage points; J on its own scale; A public and B fresh: overfitting"),
+        Column("95%", "interval of the difference; egos of the two data sets are drawn independently"),
+        Column("p", "diagnostic"),
+    ]
+    body = [
+        [
+            Cell(d.metric),
+            _share(d.a, d.metric),
+            _share(d.b, d.metric),
+            _difference(d.difference, d.metric),
+            _interval(d.interval, d.metric),
+            _p(d.p_diagnostic),
+        ]
+        for d in compared.differences
+    ]
+    head = Section("Comparison of two data sets, unpaired", tuple(lines), notes=tuple(notes))
+    return Document("MemArena comparison", (head, section("A - B", columns, body)))
 
 
 def worlds_document(found: WorldsComparison) -> Document:
