@@ -67,7 +67,17 @@ class Ended(Record):
     """Of the run's record."""
 
 
-Entry = Announced | Started | Ended
+class Committed(Record):
+    """A commitment to a fresh world was made: :mod:`.fresh.commitment`."""
+
+    kind: Literal["committed"] = "committed"
+    at: str
+    previous_sha256: str
+    node: str
+    commitment_sha256: str
+
+
+Entry = Announced | Started | Ended | Committed
 _ENTRY: TypeAdapter[Entry] = TypeAdapter(Annotated[Entry, Field(discriminator="kind")])
 
 
@@ -93,6 +103,10 @@ class Announcements:
 
     lines: tuple[bytes, ...]
     attempts: Mapping[int, Attempt]
+    commitments: Mapping[str, int]
+    """Commitments to fresh worlds by their SHA-256, in order, with the index of the line of each."""
+    node: str
+    """Of the first line; empty where there is none."""
 
     @property
     def head_sha256(self) -> str:
@@ -130,6 +144,8 @@ def parse(content: bytes, where: str) -> Announcements:
     """Announcements from their lines. Raises FileError naming the first line at fault."""
     lines = tuple(content.split(b"\n")[:-1])
     attempts: dict[int, Attempt] = {}
+    commitments: dict[str, int] = {}
+    node = ""
     before = _FIRST
     if content and not content.endswith(b"\n"):
         raise FileError(where, f"line {len(lines) + 1}: is cut short")
@@ -144,12 +160,18 @@ def parse(content: bytes, where: str) -> Announcements:
             raise FileError(where, f"line {number}: does not follow from the line before: one was changed or left out")
         for fault in _faults(entry, attempts):
             raise FileError(where, f"line {number}: {fault}")
+        if isinstance(entry, Committed):
+            commitments.setdefault(entry.commitment_sha256, number - 1)
+        if isinstance(entry, Announced | Committed):
+            node = node or entry.node
         before = sha256(line)
-    return Announcements(lines, attempts)
+    return Announcements(lines, attempts, commitments, node)
 
 
 def _faults(entry: Entry, attempts: dict[int, Attempt]) -> Iterator[str]:
     """What is wrong with an entry after those before it; it is added to them where nothing is."""
+    if isinstance(entry, Committed):
+        return
     attempt = attempts.get(entry.number)
     if isinstance(entry, Announced):
         if entry.number != len(attempts) + 1:
@@ -173,7 +195,7 @@ def read(path: Path) -> Announcements:
         content = path.read_bytes()
         return parse(content[: _whole(content)], str(path))
     except FileNotFoundError:
-        return Announcements((), {})
+        return Announcements((), {}, {}, "")
     except OSError as error:
         raise SparkError(f"{path}: cannot be read: {error.strerror}") from error
 
@@ -192,6 +214,13 @@ def announce(path: Path, loaded: LoadedPlan, node: str, nonce: str) -> Announced
         )
         _append(path, entry)
     return entry
+
+
+def announce_commitment(path: Path, node: str, commitment_sha256: str) -> None:
+    """Announce a commitment to a fresh world. Raises SparkError."""
+    with _locked(path) as known:
+        head = known.head_sha256
+        _append(path, Committed(at=now(), previous_sha256=head, node=node, commitment_sha256=commitment_sha256))
 
 
 def open_announcement(path: Path, loaded: LoadedPlan) -> Announced:

@@ -69,6 +69,7 @@ RESULT: dict[str, str] = {
     "energy": "see the reason; a phase with gaps or without a meter gives no joules",
     "latency-study": "make it again, of this run: memarena latency report RUN/run --out FOLDER",
     "announcement": "announce the run before it starts, with the plan as it is run: memarena-spark announce",
+    "fresh-world": "commit before the beacon's round, change nothing after it, and run on the world that follows",
     "unsigned": "give --key: this profile certifies nothing without a signature",
     "test-profile": "use a profile that memarena-spark brings",
 }

@@ -26,6 +26,8 @@ from memarena_spark.code import own_code
 from memarena_spark.errors import Refusal, RefusedError, SparkError
 from memarena_spark.facts import CanaryResult, Unknown
 from memarena_spark.files import canonical_json, write_whole
+from memarena_spark.fresh.commitment import BEACON, COMMITMENT
+from memarena_spark.fresh.world import check_world
 from memarena_spark.locking import Holder, left_note, lock_path, node_lock, now
 from memarena_spark.node import Node
 from memarena_spark.plans import LoadedPlan, effective_run
@@ -36,6 +38,7 @@ RECORD = "record.json"
 PLAN = "plan.yaml"
 PROFILE = "profile.toml"
 RUN = "run"
+FRESH = "fresh"
 
 Say = Callable[[str], None]
 
@@ -80,8 +83,11 @@ def run_certification(
     say: Say,
     reader_api_key: str | None = None,
     announcements: Path | None = None,
+    fresh: Path | None = None,
 ) -> RunRecord:
     """Do a run into the new folder ``out``. ``announcements``: the file in which it was announced; None: it was not.
+
+    ``fresh``: the folder of the commitment from which the data set's world follows; None: from none.
 
     Raises :class:`~memarena_spark.errors.RefusedError` with every reason why it is not begun,
     :class:`~memarena_spark.errors.SparkError` for bad input, and what :func:`memarena.execution.engine.execute` raises.
@@ -89,6 +95,8 @@ def run_certification(
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise SparkError(f"--out {out}: expected a new or empty folder")
     _check_input(loaded)
+    if fresh is not None:
+        check_world(fresh, loaded.plan.run.dataset)
     with node_lock(lock_path(), node.identity().boot_id, out) as left_by:
         if left_by is not None:
             say(left_note(left_by))
@@ -101,6 +109,9 @@ def run_certification(
         out.mkdir(parents=True, exist_ok=True)
         write_whole(out / PLAN, loaded.plan_text.encode())
         write_whole(out / PROFILE, loaded.profile_text.encode())
+        if fresh is not None:
+            for name in (COMMITMENT, BEACON):
+                write_whole(out / FRESH / name, (fresh / name).read_bytes())
         try:
             contracts, thermal = _last_gates(node, loaded, out, say)
         except RefusedError:
@@ -183,4 +194,5 @@ def _discard(out: Path) -> None:
     """Remove what a refused run has left of its own making."""
     for name in (PLAN, PROFILE):
         (out / name).unlink(missing_ok=True)
-    shutil.rmtree(out / "conformance", ignore_errors=True)
+    for folder in ("conformance", FRESH):
+        shutil.rmtree(out / folder, ignore_errors=True)

@@ -21,6 +21,8 @@ class AnnouncementsChecked:
     held: list[str] = field(default_factory=list)
     unchecked: list[str] = field(default_factory=list)
     faults: list[tuple[str, str]] = field(default_factory=list)
+    receipts: list[Receipt] = field(default_factory=list)
+    """Those of trusted witnesses."""
 
 
 def check_announcements(bundle: Path, facts: Facts, witnesses: Path | None) -> AnnouncementsChecked:
@@ -89,6 +91,7 @@ def _confirmed(
     if principal is None:
         found.unchecked.append(f"{name}: signed by {signer}, who is not in {witnesses}")
         return False
+    found.receipts.append(receipt)
     before = _holds(receipt, known, attempt) and receipt.at <= facts.record.started_at
     when = "before the run began" if before else "which says nothing of the time before the run"
     found.held.append(f"{principal} saw {receipt.lines} lines of the announcements at {receipt.at}, {when}")

@@ -46,6 +46,8 @@ def certify(
     with _folder_in_the_making(bundle) as folder:
         _gather(run, folder, latency)
         _gather_announcements(run, folder, receipts)
+        for name in layout.files_of(run / running.FRESH):
+            _copy(run / running.FRESH / name, folder / layout.FRESH / name)
         facts = read_facts(folder)
         refusals = refusals_of(facts, folder / layout.LOG_FOLDER)
         if facts.profile.demands.signature and key is None:

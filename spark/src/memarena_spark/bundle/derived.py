@@ -24,6 +24,7 @@ from memarena_spark.bundle import layout
 from memarena_spark.bundle.phases import measured_again
 from memarena_spark.errors import FileError
 from memarena_spark.files import canonical_json
+from memarena_spark.fresh.commitment import FreshWorld, read_fresh
 from memarena_spark.plans import Plan, parse_plan
 from memarena_spark.profiles import NodeProfile, parse_profile
 from memarena_spark.running import RunRecord
@@ -46,6 +47,8 @@ class Facts:
     """Energy of every phase, made again from the samples."""
     announcements: Announcements | None
     """Of the node; None: the run was not announced."""
+    fresh: FreshWorld | None
+    """Commitment and beacon; None: the world was not a fresh one."""
     template_tokens: Mapping[str, Mapping[str, int]]
     """Prompt tokens of the fixed chats by reader, of readers whose chat template was held to golden counts."""
 
@@ -67,6 +70,7 @@ def read_facts(folder: Path) -> Facts:
         scored=evaluate(run),
         phases=measured_again(folder / layout.LOG_FOLDER),
         announcements=_announcements(folder / layout.ANNOUNCED),
+        fresh=read_fresh(folder / layout.FRESH, layout.FRESH),
         template_tokens=_template_tokens(folder / layout.LOG_FOLDER),
     )
 

@@ -18,6 +18,8 @@ LATENCY = "latency/"
 ANNOUNCEMENTS = "announcements/"
 ANNOUNCED = f"{ANNOUNCEMENTS}announcements.jsonl"
 """Folder of the node's announcements and of receipts for them, ``receipt-N.json`` with ``.sig``."""
+FRESH = "fresh/"
+"""Folder of the commitment to a fresh world and of the beacon's value."""
 
 MANIFEST = "manifest.json"
 ENVIRONMENT = "environment.json"
@@ -31,9 +33,9 @@ STATEMENT = "statement.json"
 SIGNATURE = "statement.json.sig"
 
 GIVEN = (LOG, RECORD, PLAN, PROFILE)
-FOLDERS = (SAMPLES, CONFORMANCE, LATENCY, ANNOUNCEMENTS)
-"""Facts. In the folders: samples of the meters, conformance reports and, where there were any, latency study and
-announcements."""
+FOLDERS = (SAMPLES, CONFORMANCE, LATENCY, ANNOUNCEMENTS, FRESH)
+"""Facts. In the folders: samples of the meters, conformance reports and, where there were any, latency study,
+announcements, commitment and beacon."""
 DERIVED = (MANIFEST, ENVIRONMENT, ENERGY, RESULTS, REPORT, PAGE)
 """What follows from the facts alone: made when a bundle is certified, made again when it is verified."""
 SEALS = (SUMS, STATEMENT, SIGNATURE)

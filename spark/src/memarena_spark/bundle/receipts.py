@@ -43,7 +43,7 @@ def confirm(announcements: Path, key: Path, out: Path, seen: Path) -> Receipt:
     known = parse(content, str(announcements))
     if not known.lines:
         raise SparkError(f"{announcements}: has no announcement")
-    node = known.attempts[1].announced.node
+    node = known.node
     last = seen / f"{sha256(node.encode())[:16]}.json"
     if last.exists() and (fault := _fault(read_receipt(last), known)):
         raise RefusedError("witness", [refusal("announcements-changed", f"{announcements}: {fault}")])

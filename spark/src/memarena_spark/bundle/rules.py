@@ -16,6 +16,7 @@ from pydantic import JsonValue
 from memarena_spark.announcing import Attempt, plan_sha256
 from memarena_spark.bundle.coherence import contradictions
 from memarena_spark.bundle.derived import Facts
+from memarena_spark.bundle.fresh import fresh_faults
 from memarena_spark.checks.canaries import check_canary, check_drift
 from memarena_spark.errors import Refusal
 from memarena_spark.plans import effective_run, plan_faults
@@ -49,6 +50,7 @@ def refusals_of(facts: Facts, log_folder: Path) -> list[Refusal]:
         *_energy(facts),
         *_profile(facts),
         *_announced(facts),
+        *(refusal("fresh-world", each) for each in fresh_faults(facts)),
     ]
 
 

@@ -14,9 +14,10 @@ from memarena.scoring.errors import ScoringError
 from pydantic import JsonValue
 
 from memarena_spark.bundle import layout
-from memarena_spark.bundle.announced import check_announcements
+from memarena_spark.bundle.announced import AnnouncementsChecked, check_announcements
 from memarena_spark.bundle.answers import check_answers
 from memarena_spark.bundle.derived import Facts, derive, fresh_verdicts, read_facts
+from memarena_spark.bundle.fresh import dataset_faults, fresh_notes
 from memarena_spark.bundle.gold import gold_faults
 from memarena_spark.bundle.latency import check_study
 from memarena_spark.bundle.phases import differences
@@ -158,6 +159,7 @@ def _facts(bundle: Path, hashes: Mapping[str, str], trust: Trust, dataset: Path 
         found.held += announced.held
         found.unchecked += announced.unchecked
         found.faults += [Fault(name, reason) for name, reason in announced.faults]
+        _fresh(facts, announced, dataset, found)
     except FileError as error:
         found.faults.append(Fault(error.file, error.reason))
     except SamplesError as error:
@@ -208,6 +210,16 @@ def _gold(bundle: Path, facts: Facts, dataset: Path | None, found: Verification)
     found.faults += [Fault(layout.LOG, each) for each in faults]
     if not faults:
         found.held.append(f"gold, evidence and sources are those of the data set {facts.run.manifest.dataset.name}")
+
+
+def _fresh(facts: Facts, announced: AnnouncementsChecked, dataset: Path | None, found: Verification) -> None:
+    if facts.fresh is None:
+        return
+    if dataset is not None:
+        found.faults += [Fault(layout.FRESH, fault) for fault in dataset_faults(facts.fresh, dataset)]
+    if found.passed:
+        for holds, line in fresh_notes(facts, facts.fresh, announced.receipts, dataset):
+            (found.held if holds else found.unchecked).append(line)
 
 
 def _verdicts(facts: Facts, found: Verification) -> Iterator[Fault]:

@@ -30,6 +30,9 @@ from memarena_spark.checks.canaries import check_canary
 from memarena_spark.errors import EXIT_REFUSED, SparkError, print_refusals
 from memarena_spark.facts import Unknown
 from memarena_spark.files import canonical_json
+from memarena_spark.fresh.beacons import NETWORKS
+from memarena_spark.fresh.commitment import commit as make_commitment
+from memarena_spark.fresh.world import make_world
 from memarena_spark.locking import check_lock, lock_path
 from memarena_spark.machine import ThisMachine
 from memarena_spark.plans import load_plan
@@ -142,6 +145,49 @@ def witness(
 
 
 @app.command()
+def commit(
+    plan: PlanOption,
+    out: Annotated[Path, typer.Option(help="New folder of the commitment.")],
+    at: Annotated[datetime, typer.Option(help="Earliest time of the beacon's round, in UTC.")],
+    network: Annotated[str, typer.Option(help=f"Beacon: {', '.join(NETWORKS)} of drand.")] = "quicknet",
+    preset: Annotated[str, typer.Option(help="Size of the world, by masim's name.")] = "s",
+    pack_sha256: Annotated[
+        str | None, typer.Option(help="SHA-256 of a pack that will be published; default: masim's own.")
+    ] = None,
+) -> None:
+    """Fix plan and backends before the world of a run can be known, and announce it.
+
+    The world's seed follows from the commitment and a beacon's round to come.
+
+    Example:
+      memarena-spark commit --plan PLAN --at 2030-01-01T12:00:00 --out FRESH
+      memarena-spark fresh-world FRESH --beacon FILE --out DIR
+      memarena-spark announce --plan PLAN
+      memarena-spark run --plan PLAN --announced --fresh FRESH --out RUN
+    """
+    path, moment = announcing.announcements_path(), at.replace(tzinfo=at.tzinfo or UTC)
+    made = make_commitment(out, load_plan(plan), ThisMachine(), path, network, moment, preset, pack_sha256)
+    head = announcing.read(path).head_sha256
+    when = NETWORKS[network].time_of(made.round)
+    write_out(f"commitment {made.sha256} in {out}; {path}, last line {head}\n")
+    write_out(f"the seed follows from round {made.round} of {network}, which appears at {when:%Y-%m-%dT%H:%M:%SZ}\n")
+
+
+@app.command("fresh-world")
+def fresh_world(
+    folder: Annotated[Path, typer.Argument(metavar="FRESH", help="Folder of a commitment, or fresh of a bundle.")],
+    out: Annotated[Path, typer.Option(help="New folder of the data set.")],
+    beacon: Annotated[
+        Path | None, typer.Option(help="JSON of the beacon's round; default: that in FRESH, to make a world again.")
+    ] = None,
+    pack: Annotated[Path | None, typer.Option(help="The pack that the commitment names.")] = None,
+) -> None:
+    """Make the world that follows from a commitment and the beacon's value. The same bytes wherever it is done."""
+    seed = make_world(folder, beacon, pack, out)
+    write_out(f"{out}: seed {seed}\n")
+
+
+@app.command()
 def run(
     plan: PlanOption,
     out: Annotated[Path | None, typer.Option(help="New folder of the run.")] = None,
@@ -152,6 +198,9 @@ def run(
     announced: Annotated[
         bool, typer.Option("--announced", help="Do the run that was announced with this plan (announce).")
     ] = False,
+    fresh: Annotated[
+        Path | None, typer.Option(help="Folder of the commitment that the plan's world follows from (commit).")
+    ] = None,
     receipt: ReceiptOption = None,
 ) -> None:
     """Do a certification run: preflight, contract, rest, run, canary. Exit 4 if refused, 3 if it did not complete.
@@ -167,13 +216,15 @@ def run(
         _signing(key, unsigned)
     elif key is not None or unsigned or receipt:
         raise SparkError("--key, --unsigned, --receipt: only together with --certify")
+    if fresh is not None and not announced:
+        raise SparkError("--fresh: only together with --announced: the announcements show what was committed to before")
     loaded = load_plan(plan)
     known = announcing.announcements_path() if announced else None
     folder = out or (under or Path()) / datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     before = signal.signal(signal.SIGTERM, _interrupt)
     try:
         node = ThisMachine(reader_api_key=_reader_key())
-        record = run_certification(node, loaded, folder, _say, _reader_key(), known)
+        record = run_certification(node, loaded, folder, _say, _reader_key(), known, fresh)
     finally:
         signal.signal(signal.SIGTERM, before)
     _say(f"{record.outcome}; {folder}")

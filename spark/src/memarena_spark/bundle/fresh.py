@@ -1,0 +1,61 @@
+"""The fresh world in a bundle: what its commitment fixed, and what proves that it came before the beacon."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from memarena_spark.announcing import plan_sha256
+from memarena_spark.bundle.derived import Facts
+from memarena_spark.bundle.receipts import Receipt
+from memarena_spark.fresh.commitment import FreshWorld, appears_at, beacon_faults
+from memarena_spark.fresh.world import world_faults
+
+
+def fresh_faults(facts: Facts) -> Iterator[str]:
+    """Where a run is not the one that its commitment fixed, or its seed not the beacon's; nothing without one."""
+    fresh, record = facts.fresh, facts.record
+    if fresh is None:
+        return
+    commitment = fresh.commitment
+    if facts.announcements is None or commitment.sha256 not in facts.announcements.commitments:
+        yield f"commitment {commitment.sha256[:12]} is not among the announcements of the node"
+    reports = {report.backend: report.code.digest for report in record.conformance}
+    fixed_and_run = {
+        "plan and profile": (commitment.plan_sha256, plan_sha256(facts.plan_text, facts.profile_text)),
+        "the node": (commitment.node, record.preflight.state.identity.name),
+        "the backends' code": (dict(commitment.backends), reports),
+    }
+    yield from (f"{what} of the commitment is not that of the run" for what, (a, b) in fixed_and_run.items() if a != b)
+    faults = list(beacon_faults(fresh))
+    yield from faults
+    if not faults and datetime.fromisoformat(record.started_at) < appears_at(commitment):
+        yield f"the run began at {record.started_at}, before round {commitment.round} appeared"
+
+
+def fresh_notes(
+    facts: Facts, fresh: FreshWorld, receipts: Sequence[Receipt], dataset: Path | None
+) -> Iterator[tuple[bool, str]]:
+    """What holds (True) and what was not checked (False) of a fresh world without faults, a line each."""
+    commitment, known = fresh.commitment, facts.announcements
+    if known is None:
+        return
+    appeared = appears_at(commitment)
+    index = known.commitments[commitment.sha256]
+    number = list(known.commitments).index(commitment.sha256) + 1
+    which = f"commitment {number} of {len(known.commitments)} of this node, made at {commitment.at}"
+    when = f"round {commitment.round} of {commitment.network}, which appeared at {appeared:%Y-%m-%dT%H:%M:%SZ}"
+    yield True, f"world {commitment.preset} with the seed {fresh.seed}: from {which}, and {when}"
+    if any(receipt.lines > index and datetime.fromisoformat(receipt.at) < appeared for receipt in receipts):
+        yield True, "a trusted witness saw the commitment before the round appeared"
+    else:
+        yield False, "when the commitment was made: no receipt of a trusted witness from before the round (--witnesses)"
+    if dataset is None:
+        yield False, "that the data set follows from the seed: memarena-spark fresh-world makes it again for --dataset"
+
+
+def dataset_faults(fresh: FreshWorld | None, dataset: Path) -> Iterator[str]:
+    """Where the data set of a fresh world states other settings than the commitment's."""
+    if fresh is not None:
+        yield from world_faults(dataset, fresh)

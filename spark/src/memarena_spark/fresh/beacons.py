@@ -1,0 +1,116 @@
+"""Public randomness beacons: signed values that appear at a known time, checked here without a network.
+
+A drand network signs the number of a round at the round's time (https://docs.drand.love, "Cryptographic
+specification"). Its randomness is the SHA-256 of the signature, so whoever has the network's public key can tell that
+a value is the round's own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Literal
+
+from eth_typing import BLSPubkey, BLSSignature
+from memarena.log.base import Record
+from py_ecc.bls.ciphersuites import G2Basic
+from py_ecc.bls.g2_primitives import pubkey_to_G1, signature_to_G2, subgroup_check
+from py_ecc.bls.hash_to_curve import hash_to_G1
+from py_ecc.fields import optimized_bls12_381_FQ12 as FQ12
+from py_ecc.optimized_bls12_381.optimized_curve import G2, neg
+from py_ecc.optimized_bls12_381.optimized_pairing import final_exponentiate, pairing
+from pydantic import ConfigDict, Field, ValidationError
+
+from memarena_spark.errors import FileError
+
+_ON_G1 = b"BLS_SIG_BLS12381G1_XMD:SHA-256_SSWU_RO_NUL_"
+"""Domain of signatures on G1 (RFC 9380); py_ecc's G2Basic has that of signatures on G2."""
+
+
+@dataclass(frozen=True)
+class Network:
+    """A drand network, as its ``/info`` describes it."""
+
+    scheme: Literal["chained", "unchained-g1"]
+    """``chained``: signs the round with the signature before it, on G2; ``unchained-g1``: the round alone, on G1."""
+    public_key: str
+    genesis_unix_s: int
+    period_s: int
+
+    def time_of(self, number: int) -> datetime:
+        """When a round appears."""
+        return datetime.fromtimestamp(self.genesis_unix_s + (number - 1) * self.period_s, UTC)
+
+    def first_round_after(self, moment: datetime) -> int:
+        """The first round that appears later than a moment."""
+        return max(1, int(moment.timestamp() - self.genesis_unix_s) // self.period_s + 2)
+
+
+NETWORKS: dict[str, Network] = {
+    "quicknet": Network(
+        "unchained-g1",
+        "83cf0f2896adee7eb8b5f01fcad3912212c437e0073e911fb90022d3e760183c8c4b450b6a0a6c3ac6a5776a2d1064510d1fec758c921cc2"
+        "2b0e17e63aaf4bcb5ed66304de9cf809bd274ca73bab4af5a6e9c76a4bc09e76eae8991ef5ece45a",
+        1692803367,
+        3,
+    ),
+    "default": Network(
+        "chained",
+        "868f005eb8e6e4ca0a47c8a77ceaa5309a47978a7c71bc5cce96366b5d7a569937c529eeda66c7293784a9402801af31",
+        1595431050,
+        30,
+    ),
+}
+"""Networks of the League of Entropy by drand's own names."""
+
+
+class Beacon(Record):
+    """A round's value, as ``/public/ROUND`` of a network gives it; what else it gives follows from this."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    round: Annotated[int, Field(ge=1)]
+    signature: Annotated[str, Field(pattern=r"^([0-9a-f]{96}|[0-9a-f]{192})$")]
+    previous_signature: Annotated[str, Field(pattern=r"^([0-9a-f]{192})?$")] = ""
+
+    @property
+    def randomness(self) -> bytes:
+        """32 bytes that nobody knew before the round's time."""
+        return hashlib.sha256(bytes.fromhex(self.signature)).digest()
+
+
+def read_beacon(path: Path, name: str | None = None) -> Beacon:
+    """A beacon's value from its JSON. Raises :class:`~memarena_spark.errors.FileError` with ``name`` or the path."""
+    try:
+        return Beacon.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise FileError(name or str(path), f"cannot be read: {error.strerror}") from error
+    except ValidationError as error:
+        reason = f"is not a beacon's value: {' '.join(str(error).split())[:200]}"
+        raise FileError(name or str(path), reason) from error
+
+
+def is_genuine(beacon: Beacon, network: Network) -> bool:
+    """Whether the network signed this round. Takes one to two seconds."""
+    number, signature = beacon.round.to_bytes(8, "big"), bytes.fromhex(beacon.signature)
+    key = bytes.fromhex(network.public_key)
+    try:
+        if network.scheme == "chained":
+            signed = hashlib.sha256(bytes.fromhex(beacon.previous_signature) + number).digest()
+            return bool(G2Basic.Verify(BLSPubkey(key), signed, BLSSignature(signature)))
+        return _verify_on_g1(key, hashlib.sha256(number).digest(), signature)
+    except ValueError:  # no point of the curve
+        return False
+
+
+def _verify_on_g1(key: bytes, message: bytes, signature: bytes) -> bool:
+    """Whether e(signature, generator) = e(hash of the message, key)."""
+    point = pubkey_to_G1(BLSPubkey(signature))
+    if not subgroup_check(point):
+        return False
+    hashed = hash_to_G1(message, _ON_G1, hashlib.sha256)  # type: ignore[arg-type]  # its annotation names an instance
+    product = pairing(signature_to_G2(BLSSignature(key)), hashed, final_exponentiate=False)
+    product *= pairing(neg(G2), point, final_exponentiate=False)
+    return bool(final_exponentiate(product) == FQ12.one())

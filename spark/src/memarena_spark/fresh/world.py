@@ -1,0 +1,73 @@
+"""Making a fresh world from its commitment and the beacon's value: the same bytes wherever it is done."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+from memarena_spark.errors import FileError, SparkError
+from memarena_spark.files import canonical_json, write_whole
+from memarena_spark.fresh.beacons import read_beacon
+from memarena_spark.fresh.commitment import BEACON, COMMITMENT, FreshWorld, beacon_faults, read_commitment, read_fresh
+
+REPORT = "pipeline_report.json"
+"""In a data set of MaSim: the settings that it was made with."""
+
+
+def make_world(folder: Path, beacon_file: Path | None, pack: Path | None, out: Path) -> int:
+    """Make the world of a commitment as the data set ``out``, and keep the beacon's value next to the commitment.
+
+    ``beacon_file`` None: the value that is kept there. Returns the seed. Raises SparkError.
+    """
+    commitment = read_commitment(folder / COMMITMENT)
+    fresh = FreshWorld(commitment=commitment, beacon=read_beacon(beacon_file or folder / BEACON))
+    for fault in beacon_faults(fresh):
+        raise SparkError(f"{beacon_file or folder / BEACON}: {fault}")
+    if (pack is None) != (commitment.pack_sha256 is None):
+        raise SparkError("--pack: expected exactly where the commitment names the hash of one")
+    if find_spec("memarena_masim") is None:
+        raise SparkError("the simulator is not installed: pip install memarena-masim")
+    if beacon_file is not None:
+        write_whole(folder / BEACON, canonical_json(fresh.beacon))
+    options = ["--pack", str(pack)] if pack is not None else []
+    command = [sys.executable, "-P", "-m", "memarena_masim", "generate", "--quiet", "--preset", commitment.preset]
+    done = subprocess.run(
+        [*command, "--seed", str(fresh.seed), "--out", str(out), *options], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        raise SparkError(f"masim generate: {reason}")
+    for fault in world_faults(out, fresh):
+        raise SparkError(f"{out}: {fault}")
+    return fresh.seed
+
+
+def check_world(folder: Path, dataset: Path) -> None:
+    """Raise SparkError where a data set is not the world of the commitment in a folder."""
+    fresh = read_fresh(folder)
+    if fresh is None:
+        raise SparkError(f"--fresh {folder}: no such folder")
+    for fault in beacon_faults(fresh):
+        raise SparkError(f"--fresh {folder}: {fault}")
+    for fault in world_faults(dataset, fresh):
+        raise SparkError(f"{dataset}: {fault}")
+
+
+def world_faults(dataset: Path, fresh: FreshWorld) -> Iterator[str]:
+    """Where what a data set states of its making is not what follows from commitment and beacon."""
+    commitment = fresh.commitment
+    try:
+        configuration = json.loads((dataset / REPORT).read_bytes())["configuration"]
+        stated = configuration["name"], configuration["seed"], configuration["world"]
+        pack = configuration["pack"]["sha256"]
+    except (OSError, ValueError, LookupError, AttributeError, TypeError) as error:
+        raise FileError(str(dataset / REPORT), f"is not that of a world of masim: {error!r}") from error
+    expected = commitment.preset, fresh.seed, 0
+    if stated != expected:
+        yield f"preset, seed and world are {stated}, from commitment and beacon follow {expected}"
+    if commitment.pack_sha256 not in {None, pack}:
+        yield f"its pack has the SHA-256 {pack}, the commitment names {commitment.pack_sha256}"
