@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import socket
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ from memarena.execution import engine
 from memarena.execution.engine import execute
 from memarena.execution.errors import RunError
 from memarena.execution.planning.parsing import parse_config
-from memarena.execution.planning.preflight import check_network, check_out
+from memarena.execution.planning.preflight import check_loopback, check_network, check_out
 from memarena.execution.planning.request import RunRequest
 from memarena.log.store import LOCK_NAME, LogError, LogWriter, lock_log, log_path
 
@@ -72,3 +74,13 @@ def test_a_life_is_sent_beyond_private_networks_only_by_tls_and_with_a_token(add
 )
 def test_private_networks_need_neither(address: str) -> None:
     check_network("mine", address, Security())
+
+
+def test_a_machine_without_an_ipv4_loopback_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def without(address: tuple[str, int]) -> socket.socket:
+        raise OSError(errno.EADDRNOTAVAIL, "Cannot assign requested address")
+
+    check_loopback()
+    monkeypatch.setattr(socket, "create_server", without)
+    with pytest.raises(RunError, match=r"^127\.0\.0\.1: Cannot assign requested address; expected an IPv4 loopback"):
+        check_loopback()

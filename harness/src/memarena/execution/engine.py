@@ -43,6 +43,7 @@ from memarena.execution.planning.config import RunConfig
 from memarena.execution.planning.plan import RunPlan, plan_run, versions
 from memarena.execution.planning.preflight import (
     check_backends,
+    check_loopback,
     check_out,
     check_space,
     check_windows,
@@ -112,6 +113,7 @@ def execute(request: RunRequest, display: Display | None = None) -> RunOutcome:
             # Another run may have come and gone meanwhile.
             check_out(request)
         check_space(request.out)
+        check_loopback()
         # Before anything is metered, and before a model takes up memory.
         make_environments(backends, config, display.note)
         isolation = process_isolation(config.isolation, backends, _hidden(config, request.out))

@@ -268,6 +268,17 @@ def lock_out(out: Path) -> int:
         raise RunError(f"--out {out}: cannot be written to: {error.strerror}") from error
 
 
+def check_loopback() -> None:
+    """Raise :class:`RunError` where there is no IPv4 loopback, on which gateway, readers and backends listen."""
+    try:
+        socket.create_server(("127.0.0.1", 0)).close()
+    except OSError as error:
+        raise RunError(
+            f"127.0.0.1: {error.strerror}; expected an IPv4 loopback, on which gateway, readers and backends listen "
+            "(ip addr add 127.0.0.1/8 dev lo)"
+        ) from error
+
+
 def check_space(out: Path) -> None:
     """Raise :class:`RunError` where the disk is (nearly) full, so that no backend is blamed for it."""
     folder = out
