@@ -13,10 +13,13 @@ from memarena_dataset.programs import run_guarded
 from memarena_dataset.single_use_options import OnceGroup
 from memarena_dataset.version_option import version_printer
 
+from memarena_masim.pack_cli import app as pack_app
+
 app = typer.Typer(
     cls=OnceGroup,
     help="MaSim, the simulator of MemArena: generates conversation data sets whose ground truth is exact.",
 )
+app.add_typer(pack_app, name="pack")
 
 
 @app.callback()

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from memarena_masim.config import (
@@ -24,7 +25,9 @@ from memarena_masim.errors import MasimError
 from memarena_masim.output.generate import generate
 from memarena_masim.output.parts import is_left
 from memarena_masim.output.worlds import counts_of_complete, shortage, summary, world_folder
-from memarena_masim.pack import announced, open_pack
+from memarena_masim.pack import PUBLIC, announced
+from memarena_masim.packs.check import refuse_faults
+from memarena_masim.packs.commands import resolved
 
 SESSIONS_PER_PROCESS = 1000
 """A process of its own reads all phrase banks first: fewer sessions than this are sooner put into words without it."""
@@ -50,8 +53,17 @@ class WorldFlags:
         """The configuration of world number ``world``. MasimError names the flag that is wrong."""
         config = preset(self.preset, self.seed, world)
         sizes = {"agents": self.agents, "days": self.days, "density": self.density}
-        pack = None if self.pack is None else PackRef.of(announced(open_pack(self.pack)), str(self.pack.absolute()))
+        pack = None if self.pack is None else _checked_pack(self.pack.absolute())
         return sized(config, **sizes, pack=pack, banks=self.banks, wording=self.wording)
+
+
+@cache
+def _checked_pack(folder: Path) -> PackRef:
+    """The reference to a pack that has no fault; the public pack where that is the folder."""
+    pack = announced(resolved(folder))
+    if pack.folder != PUBLIC:
+        refuse_faults(pack)
+    return PackRef.of(pack, "" if pack.folder == PUBLIC else str(folder))
 
 
 @dataclass(frozen=True, slots=True)

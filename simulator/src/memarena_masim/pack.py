@@ -18,6 +18,7 @@ from typing import Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from memarena_masim.errors import MasimError
+from memarena_masim.pack_schema import check_tables
 
 MANIFEST = "pack.toml"
 PUBLIC = Path(__file__).resolve().parent / "banks"
@@ -122,6 +123,7 @@ def open_pack(folder: Path) -> Pack:
             raise MasimError(f"{folder / 'scenes'}: at least one scenes/<topic>.toml is expected")
         manifest = _manifest(folder / MANIFEST)
         hashes = {name: hashlib.sha256(_bytes(folder / name)).hexdigest() for name in names if name != MANIFEST}
+        check_tables(folder, list(hashes))
     except OSError as error:
         raise MasimError(f"{error.filename or folder}: cannot be read: {error.strerror or error}") from error
     return Pack(folder, manifest, hashes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import date, timedelta
 
@@ -36,6 +37,7 @@ MONTHS = [
 ]
 WEEKDAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 TYPES = ("amount", "time", "weekday", "date", "name", "place", "term")
+_RANGE = re.compile(r"(\d{1,2}:\d\d|\d{1,9})\.\.(\d{1,2}:\d\d|\d{1,9})(?: step ([1-9]\d{0,8}))?")
 _TITLES = ("Dr", "Mr", "Ms")
 
 
@@ -71,14 +73,14 @@ class ValueKind:
             raise MasimError(f"{where}.type: {type_name!r}; one of {', '.join(TYPES)} is expected")
         if isinstance(values, list) and all(isinstance(value, str) for value in values) and len(values) >= 5:
             return cls(type_name, unit, choices=tuple(values))
-        if isinstance(values, str) and values == "dates":
+        if values == "dates":
             return cls(type_name, unit, low=NEAREST_DATE_DAYS, high=165)
-        if isinstance(values, str) and values.startswith("digits "):
-            return cls(type_name, unit, digits=int(values.split()[1]))
-        if isinstance(values, str) and ".." in values:
-            span, _, step = values.partition(" step ")
-            low, high = map(_minutes if type_name == "time" else int, span.split(".."))
-            return cls(type_name, unit, low=low, high=high, step=int(step or 1))
+        if match := re.fullmatch(r"digits ([1-9]|1\d)", str(values)):
+            return cls(type_name, unit, digits=int(match.group(1)))
+        if match := _RANGE.fullmatch(str(values)):
+            low, high = map(_minutes if type_name == "time" else int, match.groups()[:2])
+            if low < high:
+                return cls(type_name, unit, low=low, high=high, step=int(match.group(3) or 1))
         raise MasimError(
             f"{where}.values: a list of five or more texts, 'low..high step n', 'digits n' or 'dates' expected"
         )
@@ -126,7 +128,7 @@ class ValueKind:
 
 def _minutes(time: str) -> int:
     hours, _, minutes = time.partition(":")
-    return 60 * int(hours) + int(minutes)
+    return 60 * int(hours) + int(minutes or 0)
 
 
 def clock_words(time: str) -> str:

@@ -156,15 +156,22 @@ def _draw(choices: Any, where: str) -> Draw:
     if match is not None:
         unit, low, high, step = match.group(1), int(match.group(2)), int(match.group(3)), int(match.group(4) or 1)
         ending = " euros" if unit == "euros" else ""
+        _growing(low, high, step, where)
         return lambda stream: f"{low + step * stream.below((high - low) // step + 1)}{ending}"
     match = _TIMES.fullmatch(str(choices))
     if match is not None:
         first, last = (int(match.group(n)) * 60 + int(match.group(n + 1)) for n in (1, 3))
         each = int(match.group(5) or 15)
+        _growing(first, last, each, where)
         return lambda stream: clock(first + each * stream.below((last - first) // each + 1))
     raise MasimError(
         f"{where}: a list, weekday, workday, man, woman, 'euros a..b', 'count a..b' or 'time h:mm..h:mm' is expected"
     )
+
+
+def _growing(low: int, high: int, step: int, where: str) -> None:
+    if low > high or step < 1:
+        raise MasimError(f"{where}: a range from low to high with a step above 0 is expected")
 
 
 def clock(minutes: int) -> str:

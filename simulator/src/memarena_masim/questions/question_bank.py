@@ -91,14 +91,9 @@ def _complete(bank: QuestionBank, known: Catalogue) -> None:
             raise MasimError(f"questions/details.toml: no section for {attribute.key!r}")
         if attribute.changes and not bank.details[attribute.key].earlier:
             raise MasimError(f"questions/details.toml: {attribute.key}: earlier is missing")
-        seen: dict[str, str] = {}
         for item in attribute.items:
             if (attribute.key, item) not in bank.items:
                 raise MasimError(f"questions/items.txt: no line for {attribute.key} | {item}")
-            called = bank.items[attribute.key, item]
-            for name in (item, *called.names, called.description):
-                if name and seen.setdefault(name, item) != item:
-                    raise MasimError(f"questions/items.txt: {attribute.key}: {name!r} is {seen[name]!r} and {item!r}")
     for happening in known.happenings:
         if happening not in bank.happenings:
             raise MasimError(f"questions/happenings.txt: no line for {happening!r}")

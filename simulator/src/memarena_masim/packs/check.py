@@ -1,0 +1,268 @@
+"""Checks a pack: all of it can be read, its frames have their slots, its names keep the gold safe."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from memarena_dataset.checks.overlap import function_words
+from memarena_dataset.values.phrases import normal, phrase_occurs, tokens_of
+from pydantic import ValidationError
+
+from memarena_masim.errors import MasimError
+from memarena_masim.facts.catalogue import Attribute, Catalogue, base, catalogue
+from memarena_masim.pack import PUBLIC_PACK, Pack, PackHalf
+from memarena_masim.pack_schema import line_of
+from memarena_masim.phrases.grammar import Bank
+from memarena_masim.phrases.library import Library, library
+from memarena_masim.plan.events import event_kinds
+from memarena_masim.questions.question_bank import Called, QuestionBank, question_bank
+from memarena_masim.rng import Stream
+from memarena_masim.world.build import pools
+
+_EPOCH = date(2025, 1, 1)
+_ITEMS = "questions/items.txt"
+_OF_A_KIND = ("say.", "react.", "invite.", "more.", "change.")
+_PLACE = re.compile(r"((?:scenes|facts|questions|world)/[a-z0-9_]+\.toml): ([\w.]+)(.*)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """All that worlds are worded from: one pack, read and linked."""
+
+    facts: Catalogue
+    questions: QuestionBank
+    scenes: Library
+
+
+def words_of_pack(pack: Pack) -> Words:
+    """Read a pack whole. MasimError names file, line and what is expected of the first fault."""
+    key = PackHalf(str(pack.folder), pack.sha256)
+    try:
+        words = Words(catalogue(key), question_bank(key), library(key))
+        event_kinds(key)
+        for attribute in words.facts.attributes.values():
+            _draws(attribute)
+        _same_kinds(words)
+        _people(words, pools(key))
+    except MasimError as error:
+        raise MasimError(_located(pack.folder, str(error))) from error
+    return words
+
+
+def _located(folder: Path, message: str) -> str:
+    """``message`` with the path of the file that it names, and the line of the key."""
+    match = _PLACE.match(message)
+    if match is None:
+        return f"{folder}: {message}" if str(folder) not in message else message
+    path = folder / match.group(1)
+    line = line_of(path.read_text(encoding="utf-8"), match.group(2).strip(".").split("."))
+    return f"{path}:{line}: {match.group(2)}{match.group(3)}"
+
+
+def _draws(attribute: Attribute) -> None:
+    """Every value that can be drawn is one of its type."""
+    for raw in (*attribute.kind.choices, None):
+        try:
+            if raw is None:
+                attribute.kind.draw(Stream(attribute.key), _EPOCH)
+            else:
+                attribute.kind.said(raw, _EPOCH)
+        except (ValidationError, ValueError) as error:
+            file = "sensitive" if attribute.sensitive else "details"
+            raise MasimError(
+                f"facts/{file}.toml: {attribute.key}.values: {raw!r} is no {attribute.kind.type}"
+            ) from error
+
+
+def _same_kinds(words: Words) -> None:
+    """What MaSim itself knows by name is there: rules, and kinds of what the world holds."""
+    public, asked = catalogue(PUBLIC_PACK), question_bank(PUBLIC_PACK)
+    for key in public.community:
+        if key not in words.facts.community:
+            raise MasimError(f"facts/community.toml: {key}: the section is missing")
+    for file, bank, known in (
+        ("facts/*.bank", words.facts.bank, public.bank),
+        ("questions/kinds.bank", words.questions.kinds, asked.kinds),
+        ("scenes/frame.bank", words.scenes.frame, library(PUBLIC_PACK).frame),
+    ):
+        for name in known.rules:
+            if name not in bank.rules and not name.startswith(_OF_A_KIND):
+                raise MasimError(f"{file}: the rule {name} is missing")
+
+
+def _people(words: Words, pool: Mapping[str, Iterable[str]]) -> None:
+    """Topics are brought up by hobbies, concerns and occupations that there are."""
+    heads = {f"{kind}:{name}" for kind in ("hobby", "concern", "occupation") for name in pool[_POOL[kind]]}
+    for topic in words.scenes.topics.values():
+        if not heads & set(topic.heads):
+            raise MasimError(f"scenes/{topic.key}.toml: topic.heads: none of them is in world/people.toml")
+
+
+_POOL = {"hobby": "hobbies", "concern": "concerns", "occupation": "occupations"}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What is wrong with a line, of which ``text`` is a part. ``doubtful``: a person decides whether it is."""
+
+    file: str
+    text: str
+    problem: str
+    doubtful: bool = False
+
+    def line(self, folder: Path) -> str:
+        """The finding with file and line."""
+        content = (folder / self.file).read_text(encoding="utf-8")
+        number = content.count("\n", 0, max(0, content.find(self.text))) + 1
+        return f"{folder / self.file}:{number}: {self.problem}"
+
+
+def findings(words: Words) -> list[Finding]:
+    """What makes a gold wrong or ambiguous, or may do so."""
+    return [*_slot_findings(words), *_name_findings(words)]
+
+
+def refuse_faults(pack: Pack) -> None:
+    """MasimError names the first fault of a pack: no world is made of it."""
+    words = words_of_pack(pack)
+    first = next((one for one in findings(words) if not one.doubtful), None)
+    if first is not None:
+        raise MasimError(f"{first.line(pack.folder)} (masim pack check lists every fault)")
+
+
+def _slot_findings(words: Words) -> Iterator[Finding]:
+    """Lines that lack a slot which every line of their rule has in the public pack, or have one that it never has."""
+    public = Words(catalogue(PUBLIC_PACK), question_bank(PUBLIC_PACK), library(PUBLIC_PACK))
+    for bank, known in (
+        (words.facts.bank, public.facts.bank),
+        (words.questions.kinds, public.questions.kinds),
+        (words.scenes.frame, public.scenes.frame),
+    ):
+        allowed, needed = _slots(known, public.facts)
+        for name, rule in bank.rules.items():
+            group = _group(name, words.facts)
+            for number, line in enumerate(rule.alternatives, 1):
+                slots = bank.slots_of(line)
+                extra = slots - allowed.get(group, slots)
+                lacking = needed.get(group, set()) - slots
+                if group.startswith("say.*") and not slots & {"v", "n"}:
+                    lacking = lacking | {"v"}
+                if extra or lacking:
+                    what = f"has ${min(extra)}, which has no value" if extra else f"lacks ${min(lacking)}"
+                    file = _file_of(name, words.facts)
+                    yield Finding(file, _heading(file, name), f"{name}, line {number} of it: {what}")
+    file = "questions/details.toml"
+    for key, asked in words.questions.details.items():
+        for line in (*asked.ask, *asked.clause, *asked.about, *asked.plain, *asked.earlier):
+            if "$it" not in line and "$own" not in line:
+                yield Finding(file, line, f"{key}: lacks $it or $own: {line!r}")
+        for line in asked.plain:
+            if "$v" not in line and "$n" not in line:
+                yield Finding(file, line, f"{key}: plain: lacks $v or $n: {line!r}")
+
+
+def _heading(file: str, rule: str) -> str:
+    """The text that opens the section of a rule in its file."""
+    if file.endswith(".bank"):
+        return f"== {rule}"
+    kind = rule.split(".")[1]
+    return {"find": "say = [", "fate": "fate = [", "happening": "[say]"}.get(kind, f"[{kind}]")
+
+
+def _slots(bank: Bank, known: Catalogue) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
+    """By group of rules: slots that a line may have, and those that every line has."""
+    allowed: dict[str, set[str]] = {}
+    needed: dict[str, set[str]] = {}
+    for name, rule in bank.rules.items():
+        group = _group(name, known)
+        for line in rule.alternatives:
+            slots = bank.slots_of(line)
+            allowed.setdefault(group, set()).update(slots)
+            needed[group] = needed.get(group, slots) & slots
+    return allowed, needed
+
+
+def _group(name: str, known: Catalogue) -> str:
+    """The rules that are alike: those of all details and of all moods."""
+    parts = name.split(".")
+    if len(parts) > 1 and (parts[1] in known.attributes or parts[1] in set(known.moods.values())):
+        parts[1] = "*"
+    return ".".join(parts)
+
+
+def _file_of(rule: str, known: Catalogue) -> str:
+    start, _, rest = rule.partition(".")
+    kind = rest.split(".")[0]
+    if start in ("more", "invite"):
+        own = start == "invite" and kind in known.attributes
+        return "facts/invites.toml" if own else "facts/more.bank" if start == "more" else "facts/invites.bank"
+    if start in ("say", "react", "change"):
+        if kind in known.attributes:
+            return f"facts/{'sensitive' if known.attributes[kind].sensitive else 'details'}.toml"
+        if kind in known.community:
+            return "facts/community.toml"
+        files = {"find": "finds", "fate": "finds", "friends": "ties", "not_friends": "ties"}
+        return f"facts/{files.get(kind, 'happenings')}.toml"
+    files = {"level": "facts/levels.bank", "prompt": "facts/prompts.bank", "ask": "questions/kinds.bank"}
+    return files.get(start, "scenes/frame.bank")
+
+
+def _name_findings(words: Words) -> Iterator[Finding]:
+    """Names that fit two things, say more or less than the thing, or hold a value of it."""
+    facts, questions = words.facts, words.questions
+    for attribute in facts.attributes.values():
+        called = {item: questions.items[attribute.key, item] for item in attribute.items}
+        for item, problem, doubtful in _of_things(called):
+            yield Finding(_ITEMS, f"{attribute.key} | {item}", f"{attribute.key}: {problem}", doubtful)
+        values = attribute.kind.choices if attribute.kind.type in ("name", "place", "term") else ()
+        file = f"facts/{'sensitive' if attribute.sensitive else 'details'}.toml"
+        for value in values:
+            for item, known in called.items():
+                name = next((name for name in _names(item, known) if phrase_occurs(value, normal(name))), None)
+                if name is not None:
+                    problem = f"{attribute.key}: {name!r} holds the value {value!r}"
+                    yield Finding(_ITEMS, f"{attribute.key} | {item}", problem)
+            other = next((other for other in values if other != value and phrase_occurs(value, normal(other))), None)
+            if other is not None:
+                problem = f"{attribute.key}: the value {other!r} holds the value {value!r}"
+                yield Finding(file, f'"{other}"', problem)
+    for file, table in (
+        ("questions/happenings.txt", questions.happenings),
+        ("questions/finds.toml", questions.sources),
+        ("questions/finds.toml", questions.fates),
+    ):
+        plain = {
+            base(thing): Called(tuple(map(base, one.names)), base(one.description)) for thing, one in table.items()
+        }
+        for thing, problem, doubtful in _of_things(plain):
+            yield Finding(file, thing, problem, doubtful)
+
+
+def _names(item: str, called: Called) -> Sequence[str]:
+    return [name for name in (item, *called.names, called.description) if name]
+
+
+def _of_things(called: Mapping[str, Called]) -> Iterator[tuple[str, str, bool]]:
+    """Of things that one kind of question is about: thing, what is wrong with a name of it, whether in doubt."""
+    owners: dict[str, str] = {}
+    content = {item: _content(item) for item in called}
+    for item, one in called.items():
+        for name in _names(item, one):
+            owner = owners.setdefault(normal(name), item)
+            if owner != item:
+                yield item, f"{name!r} is a name of {owner!r} and of {item!r}", False
+        for name in one.names:
+            words = _content(name)
+            wider = next((other for other in called if other != item and words and words <= content[other]), None)
+            if wider is not None:
+                yield item, f"{name!r} is wider than {item!r}: it fits {wider!r} too", False
+            elif words > content[item]:
+                yield item, f"{name!r} says more than {item!r}: {', '.join(sorted(words - content[item]))}", True
+
+
+def _content(name: str) -> frozenset[str]:
+    return frozenset(tokens_of(name)) - function_words()

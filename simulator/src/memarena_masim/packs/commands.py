@@ -1,0 +1,48 @@
+"""What ``masim pack`` prints: checks, overlap, hash."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from memarena_masim.errors import MasimError
+from memarena_masim.pack import MANIFEST, PUBLIC, Pack, announced, open_pack, public_pack
+from memarena_masim.packs.check import findings, words_of_pack
+from memarena_masim.packs.overlap import overlap
+
+
+def resolved(folder: Path | None) -> Pack:
+    """The pack in a folder; the public pack where none is named. MasimError if it cannot be read."""
+    return public_pack() if folder is None or folder.absolute() == PUBLIC else open_pack(folder.absolute())
+
+
+def check(folder: Path | None, against: Sequence[Path]) -> tuple[list[str], bool]:
+    """Lines on a pack, and whether it has no fault. MasimError for what cannot be read."""
+    pack = announced(resolved(folder))
+    words = words_of_pack(pack)
+    listed = findings(words)
+    lines = [one.line(pack.folder) for one in listed if not one.doubtful]
+    doubtful = [f"to read: {one.line(pack.folder)}" for one in listed if one.doubtful]
+    summary = f"{pack.manifest.name} {pack.manifest.version}: {len(lines)} faults, {len(doubtful)} to read"
+    shares = []
+    for other_folder in against:
+        other = resolved(other_folder)
+        for part, (count, shared) in overlap(words, words_of_pack(other)).items():
+            shares.append(f"{part}: {shared:,} of {count:,} ({shared / count:.1%}) are in {other.manifest.name}")
+    return [*lines, *doubtful, *shares, summary], not lines
+
+
+def hash_of(folder: Path | None, *, write: bool) -> str:
+    """The hash of a pack; with ``write`` it is put into the manifest too."""
+    pack = resolved(folder)
+    if write and pack.folder == PUBLIC:
+        raise MasimError("--write: the public pack changes with the code; a pack of your own is expected")
+    if write:
+        path = pack.folder / MANIFEST
+        text = re.sub(r"(?m)^sha256\s*=.*\n?", "", path.read_text(encoding="utf-8"))
+        try:
+            path.write_text(f'{text.rstrip()}\nsha256 = "{pack.sha256}"\n', encoding="utf-8")
+        except OSError as error:
+            raise MasimError(f"{path}: cannot be written: {error.strerror}") from error
+    return pack.sha256

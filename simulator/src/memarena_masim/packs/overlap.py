@@ -1,0 +1,74 @@
+"""How much of a pack is in another one: frames of statements, things with their names, scenes, people's names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from memarena_masim.facts.catalogue import base
+from memarena_masim.packs.check import Words
+from memarena_masim.phrases.grammar import Sequence_, wordings
+from memarena_masim.phrases.scenes import Scene
+from memarena_masim.world.build import pools
+
+SHARED_SCENE = 0.5
+"""A scene is in another pack if this share of what its teller says is."""
+
+
+def overlap(words: Words, other: Words) -> Mapping[str, tuple[int, int]]:
+    """By part: how many ones a pack has, and how many of them are in the other pack."""
+    counts = {}
+    for part, ones_of in _PARTS.items():
+        mine, theirs = ones_of(words), ones_of(other)
+        counts[part] = (len(mine), len(mine & theirs))
+    told = {text for scene in other.scenes.scenes.values() for texts in _told(scene) for text in texts}
+    scenes = words.scenes.scenes.values()
+    counts["scenes"] = (len(scenes), sum(_shared(scene, told) for scene in scenes))
+    return counts
+
+
+def frames(words: Words) -> frozenset[str]:
+    """Every wording of a sentence that states a fact or a wish, slots as ``$name``."""
+    rules = words.facts.bank.rules.items()
+    stating = [rule for name, rule in rules if name.startswith(("say.", "level."))]
+    return _normal(text for rule in stating for line in rule.alternatives for text in wordings(line))
+
+
+def things(words: Words) -> frozenset[str]:
+    """Everything that a question may call a thing."""
+    named = [(item, one) for (_, item), one in words.questions.items.items()]
+    named += [*words.questions.happenings.items(), *words.questions.sources.items(), *words.questions.fates.items()]
+    named += [(find, None) for find in words.facts.finds]
+    texts = (text for own, one in named for text in (own, *((*one.names, one.description) if one else ())))
+    return _normal(base(text) for text in texts if text)
+
+
+def people(words: Words) -> frozenset[str]:
+    """First and last names, of people of the world and of those who are only spoken of."""
+    pool = pools(words.facts.pack)
+    keys = ("first_names", "last_names", "other_men", "other_women")
+    return _normal(name for key in keys for name in pool[key])
+
+
+_PARTS: Mapping[str, Callable[[Words], frozenset[str]]] = {
+    "frames": frames,
+    "things": things,
+    "people's names": people,
+}
+
+
+def _normal(texts: Iterable[str]) -> frozenset[str]:
+    return frozenset(" ".join(text.casefold().split()) for text in texts)
+
+
+def _told(scene: Scene) -> list[frozenset[str]]:
+    """The wordings of each sentence of the teller."""
+    return [_wordings(sentence.words) for beat in scene.beats for sentence in beat.tell]
+
+
+def _wordings(sentence: Sequence_) -> frozenset[str]:
+    return _normal(wordings(sentence))
+
+
+def _shared(scene: Scene, told: set[str]) -> bool:
+    sentences = _told(scene)
+    return sum(not texts.isdisjoint(told) for texts in sentences) >= SHARED_SCENE * len(sentences)

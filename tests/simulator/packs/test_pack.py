@@ -1,0 +1,185 @@
+"""Packs: their hash, what is refused of hostile ones, what makes a gold unsafe, and worlds of another pack."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pickle
+import re
+import shutil
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from memarena_dataset.validate import validate
+from memarena_masim.cli import main
+from memarena_masim.config import PackRef, preset, sized
+from memarena_masim.errors import MasimError
+from memarena_masim.output.generate import generate
+from memarena_masim.pack import MAX_FILE_BYTES, PUBLIC, open_pack, public_pack
+
+Run = Callable[..., tuple[int, str, str]]
+DETAILS = "facts/details.toml"
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """``masim`` in this process: exit code, stdout, stderr."""
+
+    def masim(*arguments: str | Path) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.argv", ["masim", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        sys.stdout.flush()
+        out, err = capsys.readouterr()
+        return int(stop.value.code or 0), out, err
+
+    return masim
+
+
+@pytest.fixture
+def pack(tmp_path: Path) -> Path:
+    """A copy of the public pack under another name."""
+    folder = tmp_path / "pack"
+    shutil.copytree(PUBLIC, folder)
+    swap(folder, "pack.toml", "memarena-public", "another")
+    return folder
+
+
+def swap(folder: Path, file: str, old: str, new: str) -> None:
+    """Put ``new`` in the place of the first ``old``."""
+    text = (folder / file).read_text(encoding="utf-8")
+    assert old in text, (file, old)
+    (folder / file).write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def _link(folder: Path) -> None:
+    (folder / DETAILS).unlink()
+    (folder / DETAILS).symlink_to(PUBLIC / DETAILS)
+
+
+def _huge(folder: Path) -> None:
+    with (folder / DETAILS).open("wb") as file:
+        file.truncate(1 << 30)
+
+
+def _bytes(change: Callable[[bytes], bytes]) -> Callable[[Path], object]:
+    return lambda folder: (folder / DETAILS).write_bytes(change((folder / DETAILS).read_bytes()))
+
+
+def _swap(file: str, old: str, new: str) -> Callable[[Path], object]:
+    return lambda folder: swap(folder, file, old, new)
+
+
+HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
+    "link": (_link, "facts/details.toml: is a link"),
+    "link to a folder": (lambda folder: (folder / "more").symlink_to("/usr"), "more: is a link"),
+    "pipe": (lambda folder: os.mkfifo(folder / "scenes" / "a.toml"), "a.toml: is no plain file"),
+    "gigabyte": (_huge, f"1,073,741,824 bytes; at most {MAX_FILE_BYTES:,}"),
+    "binary": (_bytes(lambda data: data[:200] + b"\xff\xfe" + data[200:]), "facts/details.toml:2: no UTF-8"),
+    "NUL": (_bytes(lambda data: data + b"\0"), "a NUL byte"),
+    "CRLF": (_bytes(lambda data: data.replace(b"\n", b"\r\n")), "facts/details.toml:1: a carriage return"),
+    "BOM": (_bytes(lambda data: b"\xef\xbb\xbf" + data), "facts/details.toml:1: begins with a byte order mark"),
+    "missing": (lambda folder: (folder / DETAILS).unlink(), "facts/details.toml: missing"),
+    "stranger": (lambda folder: (folder / "run.py").write_text("print()"), "run.py: no file of a pack"),
+    "no TOML": (_swap(DETAILS, "[price]", "[price"), "facts/details.toml: no TOML"),
+    "unknown key": (
+        _swap(DETAILS, "[price]\n", "[price]\ncolor = 1\n"),
+        "details.toml:8: price.color: unknown key",
+    ),
+    "wrong type": (_swap(DETAILS, 'type = "amount"', "type = 5"), ": price.type: input should be a valid string"),
+    "missing key": (_swap(DETAILS, 'plain = "$I paid $v for $item"\n', ""), ":7: price.plain: is missing"),
+    "manifest": (_swap("pack.toml", "licence", "license"), "pack.toml: licence: missing"),
+    "announced": (
+        _swap("pack.toml", "version", f'sha256 = "{"0" * 64}"\nversion'),
+        f"pack.toml: sha256: {'0' * 64}, but the files have",
+    ),
+    "bad range": (
+        _swap(DETAILS, '"12..498 step 1"', '"498..12 step 1"'),
+        "details.toml:12: price.values: a list",
+    ),
+    "grammar": (_swap("facts/levels.bank", "{that|this}", "{that|this"), "levels.bank:4: missing '}'"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_pack_that_cannot_be_used_is_one_line_and_exit_code_2(name: str, pack: Path, run: Run) -> None:
+    """The file, the line where there is one, and what is expected."""
+    spoil, message = HOSTILE[name]
+    spoil(pack)
+    code, out, err = run("pack", "check", pack)
+    assert (code, out) == (2, "")
+    assert len(err.strip().splitlines()) == 1
+    assert message in err, err
+
+
+def test_the_hash_is_that_of_the_files_and_binds_an_announced_pack(pack: Path, run: Run) -> None:
+    """The manifest and notes for people are no part of it."""
+    files = sorted(
+        path.relative_to(pack).as_posix()
+        for path in pack.rglob("*")
+        if path.is_file() and path.suffix != ".md" and path.name != "pack.toml"
+    )
+    lines = "".join(f"{hashlib.sha256((pack / file).read_bytes()).hexdigest()}  {file}\n" for file in files)
+    sha256 = hashlib.sha256(lines.encode()).hexdigest()
+    (pack / "NOTES.md").write_text("notes")
+    assert run("pack", "hash", pack, "--write") == (0, f"{sha256}\n", "")
+    assert open_pack(pack).manifest.sha256 == sha256 == public_pack().sha256
+    assert run("pack", "hash", "--write")[0] == 2
+    swap(pack, "world/people.toml", '"Maya"', '"Mavis"')
+    code, _, err = run("generate", "--pack", pack, "--out", pack.parent / "out")
+    assert (code, "the files that were announced are expected" in err) == (2, True)
+
+
+def test_what_makes_a_gold_unsafe_is_listed_by_line(pack: Path, run: Run) -> None:
+    """Names that fit two things or are too wide, frames without their slots. ``generate`` refuses such a pack."""
+    swap(pack, "questions/items.txt", "| the coffee mill ;", "| the garden bench ; the bench ;")
+    swap(pack, "questions/items.txt", "| the lamp for the desk ;", "| the desk ;")
+    swap(pack, "questions/items.txt", "| the mattress |", "| the mattress ; the tall desk lamp |")
+    swap(pack, DETAILS, "$I paid $v for $item{", "$I paid $v for it{")
+    swap(pack, DETAILS, "$item cost $me $v{", "$item cost $me dearly{")
+    swap(pack, "questions/details.toml", '"How much did $I pay for $it?"', '"How much did $I pay?"')
+    swap(pack, "questions/finds.toml", 'harbour = "at the harbour"', 'harbour = "in the village"')
+    value = tomllib.loads((pack / DETAILS).read_text(encoding="utf-8"))["pet_name"]["values"][0]
+    swap(pack, "questions/items.txt", "pet_name | parrot | pet parrot", f"pet_name | parrot | {value} the parrot")
+    code, out, _ = run("pack", "check", pack, "--against", PUBLIC)
+    assert code == 1
+    for line in (
+        "items.txt:5: price: 'the bench' is wider than 'the coffee grinder': it fits 'the garden bench' too",
+        "items.txt:12: price: 'the garden bench' is a name of 'the coffee grinder' and of 'the garden bench'",
+        "details.toml:7: say.price.own, line 1 of it: lacks $item",
+        "details.toml:7: say.price.told, line 2 of it: lacks $v",
+        "questions/details.toml:9: price: lacks $it or $own: 'How much did $I pay?'",
+        "'the flea market in the village' is a name of 'the harbour flea market' and of 'the village flea market'",
+        f"pet_name: '{value} the parrot' holds the value '{value}'",
+    ):
+        assert line in out, line
+    assert re.search(r"things: [\d,]+ of [\d,]+ \(99\.\d%\) are in memarena-public\n", out)
+    assert re.search(r"scenes: (\d+) of \1 \(100\.0%\) are in memarena-public\n", out)
+    assert "\nmemarena-public 1: 0 faults, " in run("pack", "check")[1]
+    assert run("generate", "--pack", pack, "--out", pack.parent / "out")[0] == 2
+    assert not (pack.parent / "out").exists()
+
+
+def test_a_world_of_another_pack_says_so(pack: Path, tmp_path: Path, tiny_world: Path) -> None:
+    """The same words under another name give the same talk. ``validate`` sees a hash that is not that of the files."""
+
+    ref = PackRef.of(open_pack(pack), str(pack))
+    config = sized(preset("tiny", 102), pack=ref)
+    assert pickle.loads(pickle.dumps(config)).words == config.words
+    generate(config, tmp_path / "copy")
+    same = [tmp_path / "copy" / "corpus_sessions.jsonl", tiny_world / "corpus_sessions.jsonl"]
+    assert same[0].read_bytes() == same[1].read_bytes()
+    with pytest.raises(MasimError, match="files have changed meanwhile"):
+        generate(sized(preset("tiny", 5), pack=ref.model_copy(update={"sha256": "0" * 64})), tmp_path / "stale")
+    report = tmp_path / "copy" / "pipeline_report.json"
+    rows = json.loads(report.read_text())
+    assert rows["configuration"]["pack"] == {"name": "another", "version": "1", "sha256": public_pack().sha256}
+    assert not validate(tmp_path / "copy").errors
+    rows["banks"][DETAILS] = "0" * 64
+    report.write_text(json.dumps(rows))
+    (error,) = validate(tmp_path / "copy").errors
+    assert str(error.problem).startswith("pipeline_report.json: configuration.pack.sha256: ")
