@@ -171,6 +171,12 @@ def test_a_shortage_is_said_even_if_quiet(tmp_path: Path, capsys: pytest.Capture
     assert set(families.split(", ")) == said
 
 
+def test_a_world_from_preset_s_on_has_enough_permission_questions() -> None:
+    """60 of each action with their controls; smaller worlds have their share, larger ones the released count."""
+    counts = [preset(name, 1).questions(Family.PERMISSION) for name in ("tiny", "s", "m", "l")]
+    assert counts == [10, 172, 172, 200]
+
+
 def test_a_small_world_is_worded_by_one_process_and_a_large_one_by_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each process reads all banks before its first word."""
     monkeypatch.setattr("os.cpu_count", lambda: 4)

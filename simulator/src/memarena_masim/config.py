@@ -27,6 +27,9 @@ RELEASED_AGENT_DAYS = 750
 PP_SESSIONS_PER_AGENT_DAY = 8.9
 PA_SESSIONS_PER_AGENT_DAY = 8.9
 """At density 1: 13,343 sessions for 50 agents over 15 days, people and assistants in equal parts."""
+LEAST_PERMISSION, WEIGHTY_AGENT_DAYS = 172, 50
+"""D6 items of a world of preset s or larger, at least: 60 to be withheld and 60 to be disclosed, and 52 controls and
+items of the owner. With 14 and 14 of them, D6 told no memory from another."""
 STOCK_DAYS = 30
 """Days for which people have something new to state at the pace of the released data set; a longer life states it more
 slowly, so that its last month is as full as its first."""
@@ -106,7 +109,9 @@ class WorldConfig(BaseModel):
         share = self.agents * self.days / RELEASED_AGENT_DAYS * self.question_share
         if family is Family.WITNESS:
             return 2 * max(2, round(50 * share))  # always in pairs
-        return max(4, round(RELEASED_COUNTS[family] * share))
+        count = max(4, round(RELEASED_COUNTS[family] * share))
+        weighty = family is Family.PERMISSION and self.agents * self.days >= WEIGHTY_AGENT_DAYS
+        return max(LEAST_PERMISSION, count) if weighty else count
 
 
 _PRESETS: dict[str, tuple[int, int, float, float]] = {

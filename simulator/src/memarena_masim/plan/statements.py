@@ -9,7 +9,7 @@ from typing import Any
 
 from memarena_dataset.model import Family
 
-from memarena_masim.config import PP_SESSIONS_PER_AGENT_DAY, WorldConfig
+from memarena_masim.config import LEAST_PERMISSION, PP_SESSIONS_PER_AGENT_DAY, WorldConfig
 from memarena_masim.facts.catalogue import Catalogue
 from memarena_masim.facts.values import SpokenValue
 from memarena_masim.plan.community import CommunityTalk
@@ -61,6 +61,12 @@ _SMALL = 200
 """Statements between people below which a world is small."""
 
 
+def _facts_asked(config: WorldConfig, family: Family) -> int:
+    """Facts that the questions of a family need; each one of D6 is asked by several people where there are many."""
+    count = config.questions(family)
+    return min(count, LEAST_PERMISSION // 2) if family is Family.PERMISSION else count
+
+
 def _statements(config: WorldConfig) -> float:
     """How much is stated between people in a world, roughly."""
     meetings = config.agents * config.days * config.density * PP_SESSIONS_PER_AGENT_DAY
@@ -71,7 +77,7 @@ def _shares(config: WorldConfig) -> tuple[tuple[str, float], ...]:
     """SHARES for a world: one that is small for what it asks needs more of what its questions are made of."""
     statements = _statements(config)
     least = {
-        kind: min(most, times * config.questions(family) / statements)
+        kind: min(most, times * _facts_asked(config, family) / statements)
         for kind, (family, times, most) in _NEEDED.items()
     }
     return tuple((kind, max(share, least.get(kind, 0.0))) for kind, share in SHARES)
