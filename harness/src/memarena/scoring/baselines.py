@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
@@ -34,6 +35,27 @@ def compute_baselines(questions: Iterable[Question], evidence: Mapping[str, Evid
     searches never brought an item (:func:`question_only`).
     """
     asked = sorted(questions, key=lambda q: q.instance.instance_id)
+    key = _digest(asked, evidence)
+    if key not in _KNOWN:
+        while len(_KNOWN) >= _KNOWN_AT_MOST:
+            del _KNOWN[next(iter(_KNOWN))]
+        _KNOWN[key] = _computed(asked, evidence)
+    return _KNOWN[key]
+
+
+_KNOWN: dict[bytes, tuple[Baseline, ...]] = {}
+"""Baselines by the hash of their questions: many runs over one data set ask the same, and judging it takes seconds."""
+_KNOWN_AT_MOST = 16
+
+
+def _digest(questions: Sequence[Question], evidence: Mapping[str, EvidenceSession]) -> bytes:
+    digest = hashlib.sha256()
+    for record in (*questions, *(evidence[name] for name in sorted(evidence))):
+        digest.update(f"{record!r}\n".encode(errors="backslashreplace"))
+    return digest.digest()
+
+
+def _computed(asked: Sequence[Question], evidence: Mapping[str, EvidenceSession]) -> tuple[Baseline, ...]:
     policies = _Policies(evidence)
     constants = _best_constants(asked, policies)
     return (
