@@ -29,6 +29,8 @@ class Cell:
     """Whether there is no such figure."""
     spread: str = ""
     """What follows the figure at the end of ``text``, its standard deviation for example: `` ±1.2``."""
+    link: str = ""
+    """Relative address of what is behind the figure, on pages that have one."""
 
     @property
     def figure(self) -> str:

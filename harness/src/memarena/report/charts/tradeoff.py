@@ -21,8 +21,12 @@ def right_over(
     title: str,
     across: str,
     caption: str,
+    *,
+    figure: str = "all",
+    up: str = "share right, %",
+    front: bool = False,
 ) -> Figure | None:
-    """Share right of every row over a cost above 0, on a logarithmic axis. None where no row has both.
+    """A share of every row over a cost above 0, on a logarithmic axis. None where no row has both.
 
     Args:
         rows: rows of comparable runs.
@@ -31,11 +35,17 @@ def right_over(
         title: its title.
         across: what the cost is, with its unit.
         caption: what to read from it.
+        figure: key of the share in the row's metrics.
+        up: what that share is.
+        front: whether a line joins the competitors that no other one beats in both.
     """
     known = [
-        (row, value, 100 * right)
+        (row, value, 100 * score.value)
         for row in rows
-        if (value := cost(row)) is not None and value > 0 and (right := row.scores.metrics["all"].value) is not None
+        if (value := cost(row)) is not None
+        and value > 0
+        and (score := row.scores.metrics.get(figure)) is not None
+        and score.value is not None
     ]
     if not known:
         return None
@@ -46,7 +56,7 @@ def right_over(
         WIDTH,
         TOP + SIDE + 50 + LEGEND_ROW * legend_rows,
         title,
-        f"{across} across, share right in percent up. {said}.",
+        f"{across} across, {up} up. {said}.",
     )
     costs = [value for _, value, _ in known]
     x, y = log_axis(min(costs), max(costs), LEFT, WIDTH - RIGHT), Linear(0, 100, TOP + SIDE, TOP)
@@ -57,13 +67,17 @@ def right_over(
         drawing.line(LEFT, y.at(share), WIDTH - RIGHT, y.at(share), "grid")
         drawing.text(LEFT - 8, y.at(share) + 4, str(share), "tick", "end")
     drawing.text((LEFT + WIDTH - RIGHT) / 2, TOP + SIDE + 36, f"{across}, logarithmic", "label", "middle")
-    drawing.text(16, TOP + SIDE / 2, "share right, %", "label", "middle", turn=-90)
+    drawing.text(16, TOP + SIDE / 2, up, "label", "middle", turn=-90)
     series = series_of(rows)
     for row, value, _ in known:
-        made = row.scores.intervals.get("all")
+        made = row.scores.intervals.get(figure)
         if made is not None:
             ends = y.at(100 * max(made.low, 0)), y.at(100 * min(made.high, 1))
             drawing.line(x.at(value), ends[0], x.at(value), ends[1], f"whisker c{series[row.scores.backend] % 8}")
+    if front:
+        best = front_of([(value, share) for row, value, share in known if not row.scores.diagnostic])
+        if len(best) > 1:
+            drawing.path([(x.at(value), y.at(share)) for value, share in best], "guide front")
     for row, value, right in known:
         name = f"{row_name(rows, row)}: {value:,.4g}, {right:.1f}%"
         drawing.marker(x.at(value), y.at(right), series[row.scores.backend], hollow=row.scores.diagnostic, title=name)
@@ -73,5 +87,14 @@ def right_over(
         drawing.text(left - 8, line, row.tag, "tag", "end")
         drawing.marker(left + 4, line - 4, series[row.scores.backend], hollow=row.scores.diagnostic, size=4.5)
         drawing.text(left + 15, line, shortened(row_name(rows, row), 31), "legend")
-    thin = " Thin bars are 95% intervals over egos." if any(r.scores.intervals.get("all") for r, _, _ in known) else ""
+    thin = " Thin bars are 95% intervals over egos." if any(r.scores.intervals.get(figure) for r, _, _ in known) else ""
     return Figure(key, title, caption + thin, drawing.render())
+
+
+def front_of(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Of points (cost, share) those that no other one beats in both, the cheapest first."""
+    best: list[tuple[float, float]] = []
+    for value, share in sorted(points, key=lambda point: (point[0], -point[1])):
+        if not best or share > best[-1][1]:
+            best.append((value, share))
+    return best

@@ -14,17 +14,17 @@ MOST_OF_A_ROW = 18
 
 
 def sample_questions(
-    rows: Sequence[RowScores], questions: Iterable[QuestionScore], runs: int = 1
+    rows: Sequence[RowScores], questions: Iterable[QuestionScore], runs: int = 1, *, quota: int | None = None
 ) -> list[QuestionScore]:
     """Questions to trace: of each row failures first, by outcome and family in turn, and a few right.
 
-    The ``runs`` of a report share the traces it has room for, and the rows of a run its share; every row has at least
-    one. The order within a family is by a hash of the instance id, so that the same log gives the same traces, and rows
-    trace the same questions where they can.
+    ``quota`` of each row, where it is set. Else the ``runs`` of a report share the traces it has room for, and the rows
+    of a run its share; every row has at least one. The order within a family is by a hash of the instance id, so that
+    the same log gives the same traces, and rows trace the same questions where they can.
     """
     if not rows:
         return []
-    quota = min(max(AT_MOST // (len(rows) * runs), 1), MOST_OF_A_ROW)
+    quota = quota or min(max(AT_MOST // (len(rows) * runs), 1), MOST_OF_A_ROW)
     by_cell: dict[str, list[QuestionScore]] = {}
     for question in questions:
         if question.outcome is not None:

@@ -26,6 +26,7 @@ class CellView:
     """Classes: ``n`` for a figure, ``best``, ``faint``, ``slanted``."""
     head: bool
     """Whether it names the row."""
+    link: str = ""
 
 
 @dataclass(frozen=True)
@@ -57,4 +58,5 @@ def _cell(cell: Cell, figure: bool, *, head: bool) -> CellView:
         _MINUS.sub("−", cell.spread.lstrip()),
         " ".join(kind for kind, on in kinds if on),
         head,
+        cell.link,
     )

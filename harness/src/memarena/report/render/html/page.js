@@ -47,18 +47,46 @@
   const text = new Map([...traces, ...rows].map((one) => [one, one.textContent.toLowerCase()]));
   let opened = [];
 
+  // What rows of a site can be chosen by: columns that name them, and what their whole part shares.
+  const facets = new Map(["data set", "reader", "budget", "memory", "version", "certified", "device"].map((n) => [n, new Set()]));
+  const named = new Map();
+  for (const row of rows) {
+    const part = row.closest("[data-facets]");
+    if (!part) continue;
+    const own = JSON.parse(part.dataset.facets);
+    [...row.closest("table").tHead.rows[0].cells].forEach((title, place) => {
+      if (facets.has(title.textContent)) own[title.textContent] = row.cells[place].textContent;
+    });
+    named.set(row, own);
+    for (const [name, value] of Object.entries(own)) facets.get(name).add(value);
+  }
+  const choices = new Map();
+  for (const [name, values] of facets) {
+    if (values.size < 2) continue;
+    const select = make("select", { id: `facet-${choices.size}` });
+    select.append(make("option", { value: "", textContent: "all" }));
+    for (const value of [...values].sort()) select.append(make("option", { value, textContent: value }));
+    select.addEventListener("change", find);
+    const facet = make("div", { className: "facet" });
+    facet.append(make("label", { htmlFor: select.id, textContent: name }), select);
+    box.append(facet);
+    choices.set(name, select);
+  }
+  const chosen = (row) => [...choices].every(([name, select]) => !select.value || named.get(row)?.[name] === select.value);
+
   function find() {
     const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
-    for (const [one, said] of text) one.hidden = !words.every((word) => said.includes(word));
+    const narrowed = words.length > 0 || [...choices.values()].some((select) => select.value);
+    for (const [one, said] of text) one.hidden = !words.every((word) => said.includes(word)) || !chosen(one);
     const shown = (list) => list.filter((one) => !one.hidden).length;
     for (const part of parts) {
       const own = rows.filter((row) => part.contains(row));
-      part.hidden = words.length > 0 && shown(own) === 0;
+      part.hidden = narrowed && shown(own) === 0;
     }
     for (const chapter of opened) chapter.open = false;
     opened = words.length ? chapters.filter((one) => !one.open && one.querySelector("section.part:not([hidden])")) : [];
     for (const chapter of opened) chapter.open = true;
-    told.textContent = words.length ? `${shown(traces)} questions, ${shown(rows)} rows` : "";
+    told.textContent = narrowed ? `${shown(traces)} questions, ${shown(rows)} rows` : "";
   }
   field.addEventListener("input", find);
 })();
