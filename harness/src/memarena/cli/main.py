@@ -72,6 +72,10 @@ class Commands(LazyGroup):
             "memarena.cli.view:view",
             "Look at runs in a browser: grid, questions, prompts with their evidence, charts, progress.",
         ),
+        "site": LazyCommand(
+            "memarena.cli.site:app",
+            "Make a static site of results from bundles, runs and sweeps, and check one against its bundles.",
+        ),
         "annotate": LazyCommand(
             "memarena.cli.annotate:annotate",
             "Judge a sample of answers in a browser: blind, by keyboard, several people at once.",

@@ -13,6 +13,7 @@ from pydantic import JsonValue
 
 from memarena_spark.bundle.derived import Facts
 from memarena_spark.files import canonical_json
+from memarena_spark.profiles import NodeProfile
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "urn:x-memarena:certification:v1"
@@ -44,11 +45,16 @@ def statement(facts: Facts, hashes: Mapping[str, str]) -> bytes:
     )
 
 
+def certifies(profile: NodeProfile) -> dict[str, bool]:
+    """What a bundle made with a profile certifies: scores, times, energy."""
+    certified = profile.purpose == "certification"
+    return {"scores": profile.purpose != "test", "times": certified, "energy": certified}
+
+
 def _predicate(facts: Facts) -> JsonValue:
-    certified = facts.profile.purpose == "certification"
     manifest, state = facts.run.manifest, facts.record.preflight.state
     return {
-        "certifies": {"scores": facts.profile.purpose != "test", "times": certified, "energy": certified},
+        "certifies": {**certifies(facts.profile)},
         "profile": f"{facts.profile.name} v{facts.profile.version}",
         "purpose": facts.profile.purpose,
         "result_class": facts.plan.result_class,

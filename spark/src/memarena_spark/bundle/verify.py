@@ -56,6 +56,8 @@ class Verification:
     unchecked: list[str] = field(default_factory=list)
     """What nobody could check from this bundle alone, a line each."""
     faults: list[Fault] = field(default_factory=list)
+    facts: Facts | None = None
+    """What the bundle holds, where it could be read."""
 
     @property
     def passed(self) -> bool:
@@ -152,7 +154,7 @@ _NO_RUN = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeErr
 def _facts(bundle: Path, hashes: Mapping[str, str], trust: Trust, dataset: Path | None, found: Verification) -> None:
     """Look into a bundle whose hashes are right. Whatever it holds, there is a fault and no exception."""
     try:
-        facts = read_facts(bundle)
+        facts = found.facts = read_facts(bundle)
         _follow(bundle, facts, hashes, found)
         _gold(bundle, facts, dataset, found)
         announced = check_announcements(bundle, facts, trust.witnesses)

@@ -1,0 +1,179 @@
+"""Rankings: rows of many runs that may stand in one table, in their order, and how far that order holds."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from memarena.log.records import ReaderRef, Reading
+from memarena.report.brief_rows import BriefRow, brief_rows
+from memarena.report.figures import is_headline
+from memarena.report.report_input import ReportInput
+from memarena.report.rows import ReportRow, rows_of
+from memarena.scoring.results import RowScores, RunScores
+from memarena.site.entries import Entry, slug
+
+
+@dataclass(frozen=True)
+class BoardRow:
+    """A row of a ranking."""
+
+    entry: Entry
+    brief: BriefRow
+    row: ReportRow
+    group: int | None
+    """Rows of a lower group lie above by intervals that do not overlap; None: in no order."""
+
+
+@dataclass(frozen=True)
+class Board:
+    """Rows that share data set, questions, protocol, reader, budget, judge and isolation."""
+
+    key: str
+    title: str
+    terms: tuple[tuple[str, str], ...]
+    """What all its rows share: name and value."""
+    runs: tuple[ReportInput, ...]
+    """As its rows count them."""
+    rows: tuple[BoardRow, ...]
+    """The best first; diagnostics last."""
+
+    @property
+    def dataset(self) -> str:
+        """SHA-256 of the data set."""
+        return self.runs[0].scores.dataset.sha256
+
+
+def boards_of(entries: Sequence[Entry]) -> list[Board]:
+    """Every ranking, those of one data set next to each other, the largest first."""
+    groups: dict[str, list[tuple[Entry, list[RowScores]]]] = {}
+    terms: dict[str, tuple[tuple[str, str], ...]] = {}
+    for entry in entries:
+        own: dict[str, list[RowScores]] = {}
+        for row in entry.scores.rows:
+            shared, identity = _terms(entry.scores, row)
+            key = hashlib.sha256(identity.encode(errors="backslashreplace")).hexdigest()[:8]
+            terms.setdefault(key, shared)
+            own.setdefault(key, []).append(row)
+        for key, rows in own.items():
+            groups.setdefault(key, []).append((entry, rows))
+    boards = _told_apart([_board(key, terms[key], members) for key, members in groups.items()])
+    sizes: dict[str, int] = {}
+    for board in boards:
+        sizes[board.dataset] = sizes.get(board.dataset, 0) + len(board.rows)
+    return sorted(boards, key=lambda b: (-sizes[b.dataset], b.dataset, -len(b.rows), b.title, b.key))
+
+
+def _told_apart(boards: Sequence[Board]) -> list[Board]:
+    """Boards of the same title, with the terms in it that differ between them."""
+    shown = []
+    for board in boards:
+        twins = [other for other in boards if other.title == board.title]
+        differ = [
+            value
+            for position, (_, value) in enumerate(board.terms)
+            if len({other.terms[position] for other in twins}) > 1
+        ]
+        shown.append(replace(board, title=" · ".join([board.title, *differ])))
+    titles = [board.title for board in shown]
+    # What a hash alone tells apart, such as a judge's prompts.
+    return [
+        replace(board, title=f"{board.title} · {board.key[-8:]}") if titles.count(board.title) > 1 else board
+        for board in shown
+    ]
+
+
+def _terms(run: RunScores, row: RowScores) -> tuple[tuple[tuple[str, str], ...], str]:
+    """What rows must share to be ranked together, in words, and as the text that decides."""
+    reader = next((r for r in run.readers if r.name == row.reader), None)
+    reading = row.reading.model_dump(mode="json", exclude={"seed"})
+    asked = {"filter": run.question_filter, "families": dict(sorted(run.families.items()))}
+    judges = [model.model_dump(mode="json") for model in run.judging.models]
+    shared = (
+        ("data set", f"{run.dataset.name} ({run.dataset.sha256[:12]}), {sum(run.families.values()):,} questions"),
+        ("reader", _reader(reader, row.reader) + (", not called for some answers (§)" if row.without_reader else "")),
+        ("budget", _budget(row.reading)),
+        ("protocol", run.protocol + (f", filter {run.question_filter}" if run.question_filter else "")),
+        ("judge", f"{run.judge}" + "".join(f", {model['model']}" for model in judges)
+                  + "".join(f", version {version[:12]}" for version in run.judge_versions)),
+        ("isolation", row.isolation or "not known"),
+    )  # fmt: skip
+    identity = [
+        run.dataset.sha256, asked, run.protocol, _reader_identity(reader, row.reader), reading, row.without_reader,
+        run.judge, sorted(run.judge_versions), judges, row.isolation,
+    ]  # fmt: skip
+    return shared, json.dumps(identity, sort_keys=True)
+
+
+def _budget(reading: Reading) -> str:
+    """What an answer may take, and how it is asked for; what is as usual is left out."""
+    usual = Reading.model_fields
+    others = [
+        f"{name.replace('_', ' ')} {value}"
+        for name in ("max_items", "thinking", "reasoning_tokens", "prompt_style")
+        if (value := getattr(reading, name)) != usual[name].default
+    ]
+    tokens = f"{reading.max_context_tokens:,} context and {reading.max_answer_tokens:,} answer tokens"
+    return ", ".join([tokens, f"temperature {reading.temperature:g}", *others])
+
+
+def _reader(reader: ReaderRef | None, name: str) -> str:
+    return name if reader is None or reader.model == name else f"{name} ({reader.model})"
+
+
+def _reader_identity(reader: ReaderRef | None, name: str) -> list[object]:
+    hashes = {} if reader is None else {key: value for key, value in reader.details.items() if "sha256" in key.lower()}
+    return [name, reader.model if reader else None, hashes]
+
+
+def _board(key: str, terms: tuple[tuple[str, str], ...], members: Sequence[tuple[Entry, list[RowScores]]]) -> Board:
+    runs = tuple(entry.report(tuple(rows)) for entry, rows in members)
+    rows = rows_of(runs)
+    floors = [run.scores.floor.search.p50 if run.scores.floor else None for run in runs]
+    tags = {id(row.scores): row for row in rows}
+    made = [(members[b.run - 1][0], b, tags[id(b.scores)]) for b in brief_rows(rows, floors)]
+    made = _named(sorted(made, key=lambda each: (each[1].scores.diagnostic, *_rank(each[1]))))
+    groups = order_groups([brief for _, brief, _ in made])
+    first = runs[0].scores
+    title = f"{first.dataset.name} · {runs[0].scores.rows[0].reader}"
+    ranked = tuple(BoardRow(e, b, r, group) for (e, b, r), group in zip(made, groups, strict=True))
+    return Board(f"{slug(title)}-{key}", title, terms, runs, ranked)
+
+
+def _named(made: Sequence[tuple[Entry, BriefRow, ReportRow]]) -> list[tuple[Entry, BriefRow, ReportRow]]:
+    """Rows as those of one run, so that they are ranked together; equal names get the entry's."""
+    names = [brief.name for _, brief, _ in made]
+    named = []
+    for entry, brief, row in made:
+        name = f"{brief.name} · {entry.name}" if names.count(brief.name) > 1 else brief.name
+        named.append((entry, replace(brief, run=1, name=name), row))
+    return named
+
+
+def _rank(row: BriefRow) -> tuple[float, float, str]:
+    known = row.answerable.value if row.answerable else None
+    return (1.0 if known is None else -known, -(row.right.value or 0.0), row.name)
+
+
+def order_groups(rows: Sequence[BriefRow]) -> list[int | None]:
+    """The group of each row by *answerable*: every interval of a group lies above every interval of the next.
+
+    None for diagnostics, unfinished rows and rows without an interval over at least 8 egos.
+    """
+    known = [(row, made) for row in rows if (made := row.answerable_interval) is not None and _ranks(row)]
+    known.sort(key=lambda each: -each[1].low)
+    groups: dict[int, int] = {}
+    group = 1
+    for position, (row, _) in enumerate(known):
+        highest = max(later.high for _, later in known[position:])
+        if position and min(before.low for _, before in known[:position]) > highest:
+            group += 1
+        groups[id(row)] = group
+    return [groups.get(id(row)) for row in rows]
+
+
+def _ranks(row: BriefRow) -> bool:
+    made = row.answerable_interval
+    return made is not None and not made.few_clusters and not row.scores.diagnostic and is_headline(row.scores)

@@ -1,0 +1,147 @@
+"""Makes a site: each run or bundle is read once and leaves its summary; the pages follow from the summaries."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from memarena.report.question_view.records import QuestionView
+from memarena.report.question_view.sample import sample_questions
+from memarena.scoring.results import QuestionScore
+from memarena.scoring.run import ScoredRun
+from memarena.scoring.run_facts import RunFacts
+from memarena.site.archives import pack
+from memarena.site.certificates import LOG_FOLDER, BundleChecker, Certificate
+from memarena.site.entries import Entry, entry_of
+from memarena.site.errors import SiteError
+from memarena.site.rendering import INDEX, questions_file, site_files
+from memarena.site.submissions import Submission
+
+Views = Callable[[Path, RunFacts, Sequence[QuestionScore], str], Iterable[QuestionView]]
+"""Traces of questions of a log, by its folder, the run's facts, the questions' scores and the judge."""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A run that was read and scored, with where it came from."""
+
+    path: Path
+    name: str
+    facts: RunFacts
+    scored: ScoredRun
+    logs: Mapping[str, Path]
+    """The log's folder of each cell."""
+    certificate: Certificate | None = None
+    submission: Submission | None = None
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a site shows beyond figures."""
+
+    views: Views
+    questions: int = 0
+    """Traces of each row; only where the data set is public."""
+    public: frozenset[str] = frozenset()
+    """Names or SHA-256 of data sets whose questions, answers and bundles may be published."""
+
+
+def load_bundle(
+    bundle: Path, name: str, check: BundleChecker, allowed: Path | None, submission: Submission | None
+) -> Loaded:
+    """A bundle that verifies. Raises SiteError with the first fault of one that does not."""
+    checked = check(bundle, allowed)
+    if checked.faults:
+        file, message = checked.faults[0]
+        more = f" (and {len(checked.faults) - 1} more: `memarena-spark verify`)" if len(checked.faults) > 1 else ""
+        raise SiteError(f"{bundle}: {file}: {message}{more}")
+    assert checked.facts is not None and checked.scored is not None and checked.certificate is not None
+    if submission is not None and submission.key != checked.certificate.key:
+        raise SiteError(
+            f"{bundle.parent}/submission.toml: key: states {submission.key}; expected that of the signature, "
+            f"{checked.certificate.key or 'unsigned'}"
+        )
+    logs = {cell.cell_id: bundle / LOG_FOLDER for cell in checked.facts.manifest.cells}
+    shown = submission.name if submission is not None else name
+    return Loaded(bundle, shown, checked.facts, checked.scored, logs, checked.certificate, submission)
+
+
+def build(loaded: Iterable[Loaded], out: Path, shown: Shown) -> list[Entry]:
+    """Write the site into ``out``, which is new or a site. Raises SiteError for a run twice, or another folder."""
+    entries: dict[str, Entry] = {}
+    paths: dict[str, Path] = {}
+    with _replaced(out) as folder:
+        for run in loaded:
+            entry, traces = _entry(run, shown)
+            if entry.scores.run_id in paths:
+                first = paths[entry.scores.run_id]
+                raise SiteError(f"{run.path}: run {entry.scores.run_id}: is in {first} too; expected each run once")
+            paths[entry.scores.run_id] = run.path
+            if entry.certificate is not None and entry.public:
+                digest = pack(run.path, entry.entry_id, folder / "bundles" / f"{entry.entry_id}.tar.gz")
+                entry = entry.model_copy(update={"archive_sha256": digest})
+            if traces:
+                _write(folder, *questions_file(entry, traces))
+            entries[entry.entry_id] = entry
+        if not entries:
+            raise SiteError("site: expected at least one run or bundle")
+        for path, content in site_files(list(entries.values())):
+            _write(folder, path, content)
+    return list(entries.values())
+
+
+def _entry(run: Loaded, shown: Shown) -> tuple[Entry, list[QuestionView]]:
+    dataset = run.facts.manifest.dataset
+    public = bool(run.submission and run.submission.public_dataset) or bool(
+        shown.public & {dataset.name, dataset.sha256}
+    )
+    entry = entry_of(
+        run.name, run.facts, run.scored, certificate=run.certificate, submission=run.submission, public=public
+    )
+    traces = traces_of(run, shown.views, shown.questions) if public and shown.questions else []
+    per_row = shown.questions if traces else 0
+    return entry.model_copy(update={"questions": len(traces), "questions_per_row": per_row}), traces
+
+
+def traces_of(run: Loaded, views: Views, per_row: int) -> list[QuestionView]:
+    """The traces that a site carries of a run."""
+    chosen = sample_questions(run.scored.scores.rows, run.scored.questions, quota=per_row)
+    made: dict[tuple[str, str], QuestionView] = {}
+    for log in dict.fromkeys(run.logs.values()):
+        own = [score for score in chosen if run.logs[score.cell_id] == log]
+        for view in views(log, run.facts, own, run.scored.scores.judge):
+            made[view.answers[0].cell_id, view.instance_id] = view
+    return [made[score.cell_id, score.instance_id] for score in chosen]
+
+
+# ------------------------------------------------------------------ files
+
+
+@contextmanager
+def _replaced(out: Path) -> Iterator[Path]:
+    """A folder next to ``out`` that takes its place at the end; nothing of it is left after an error."""
+    if out.exists() and not (out / INDEX).is_file() and (not out.is_dir() or any(out.iterdir())):
+        raise SiteError(f"--out {out}: expected a new folder, or a site, which has {INDEX}")
+    folder = out.absolute().with_name(f".{out.absolute().name}.partial-{os.getpid()}")
+    try:
+        folder.mkdir(parents=True)
+    except OSError as error:
+        raise SiteError(f"--out {out}: cannot be made: {error.strerror}") from error
+    try:
+        yield folder
+        if out.exists():
+            shutil.rmtree(out)
+        folder.rename(out)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def _write(folder: Path, path: str, content: str) -> None:
+    target = folder / path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(content, encoding="utf-8", newline="\n")

@@ -1,0 +1,53 @@
+"""What changed since the version before of a memory, within one ranking."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from memarena.report.figures import milliseconds, percent, signed
+from memarena.report.layout import Cell, Column, Section, section
+from memarena.scoring.results import ANSWERABLE
+from memarena.site.boards import BoardRow
+
+_SHARES = ((ANSWERABLE, "answerable"), ("all", "right"), ("P", "privacy"), ("U", "utility"))
+
+
+def change_sections(rows: Sequence[BoardRow]) -> Iterator[Section]:
+    """A table for each way that a memory is set, whose latest run is of another version than one before it."""
+    by_options: dict[tuple[tuple[str, str], ...], list[BoardRow]] = {}
+    for row in rows:
+        by_options.setdefault(tuple(sorted(row.brief.scores.options.items())), []).append(row)
+    for number, (options, own) in enumerate(by_options.items()):
+        own.sort(key=lambda row: (row.entry.scores.started_at, row.entry.entry_id))
+        latest = own[-1]
+        version = latest.brief.scores.backend_version
+        before = [row for row in own if row.brief.scores.backend_version != version]
+        if before:
+            yield _section(before[-1], latest, ", ".join(f"{k}={v}" for k, v in options), number)
+
+
+def _section(before: BoardRow, now: BoardRow, options: str, number: int) -> Section:
+    old, new = before.brief.scores, now.brief.scores
+    rows = []
+    for key, name in _SHARES:
+        first, second = (scores.metrics.get(key) for scores in (old, new))
+        if first is not None and second is not None and first.value is not None and second.value is not None:
+            change = signed(second.value - first.value)
+            rows.append([Cell(f"{name}, %"), percent(first.value), percent(second.value), change])
+    for name, times in (("Search p50, ms", "search"), ("TTFT p50, ms", "ttft")):
+        first_ms, second_ms = (getattr(scores.latency, times).p50 if scores.latency else None for scores in (old, new))
+        if first_ms is not None and second_ms is not None and before.entry.device == now.entry.device:
+            by = Cell(f"{second_ms - first_ms:+,.1f}")
+            rows.append([Cell(name), milliseconds(first_ms), milliseconds(second_ms), by])
+    columns = [
+        Column("figure", align="left"),
+        Column(old.backend_version or "not stated"),
+        Column(new.backend_version or "not stated"),
+        Column("change"),
+    ]
+    title = "Change since the version before" + (f", {options}" if options else "")
+    notes = (
+        "`memarena compare RUN RUN` gives the interval of the difference, paired by question",
+        *(["times are of two devices and not compared"] if before.entry.device != now.entry.device else []),
+    )
+    return section(title, columns, rows, notes, key=f"change-{number}")

@@ -1,0 +1,186 @@
+"""Checks a site: every bundle again, every summary against its bundle, every page against the summaries."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from memarena.site.archives import sha256_of, unpack
+from memarena.site.building import Loaded, Views, traces_of
+from memarena.site.certificates import LOG_FOLDER, STATEMENT, BundleChecker, CheckedBundle, is_bundle
+from memarena.site.differences import difference
+from memarena.site.entries import Entry, entry_of
+from memarena.site.errors import SiteError
+from memarena.site.rendering import INDEX, entry_differences, questions_file, read_index, site_files
+
+_MOST_FIELDS = 5
+"""Fields of a summary that are named; more say no more."""
+
+
+@dataclass
+class SiteCheck:
+    """What was looked at, and what is wrong."""
+
+    held: list[str] = field(default_factory=list)
+    unchecked: list[str] = field(default_factory=list)
+    faults: list[tuple[str, str]] = field(default_factory=list)
+    """File and what is wrong with it."""
+
+
+@dataclass(frozen=True)
+class Trust:
+    """By what a site is checked."""
+
+    check: BundleChecker
+    views: Views
+    allowed: Path | None = None
+    """Who may have signed bundles; None: any key, as long as it is the one that the site names."""
+    bundles: tuple[Path, ...] = ()
+    """Folders with bundles that the site does not carry."""
+
+
+def check_site(site: Path, trust: Trust) -> SiteCheck:
+    """Check the site in a folder. Raises SiteError where the folder holds none."""
+    if not (site / INDEX).is_file():
+        raise SiteError(f"{site}: expected the folder of a site, with {INDEX} in it")
+    result = SiteCheck()
+    kept = {sha256_of(folder / STATEMENT): folder for folder in _bundles(trust.bundles)}
+    entries, pages = [], dict[str, str]()
+    for name in read_index((site / INDEX).read_bytes(), INDEX).entries:
+        stated = _stated(site, name, result)
+        if stated is None:
+            continue
+        expected, page = _expected(site, stated, trust, kept, result)
+        entries.append(expected)
+        pages.update(page)
+    if not result.faults:
+        pages.update(site_files(entries))
+        _compare(site, pages, entries, result)
+    return result
+
+
+def _bundles(folders: Iterable[Path]) -> Iterator[Path]:
+    for folder in folders:
+        if is_bundle(folder):
+            yield folder
+        yield from (path.parent for path in sorted(folder.glob(f"**/{STATEMENT}")) if path.parent != folder)
+
+
+def _stated(site: Path, name: str, result: SiteCheck) -> Entry | None:
+    """The summary of an entry as the site has it."""
+    path = site / "data" / f"{name}.json"
+    file = f"data/{name}.json"
+    if path.parent.resolve() != (site / "data").resolve() or not path.is_file() or path.is_symlink():
+        result.faults.append((file, f"is missing, and {INDEX} names it"))
+        return None
+    try:
+        entry = Entry.model_validate_json(path.read_bytes())
+    except (ValidationError, ValueError) as error:
+        first = error.errors()[0] if isinstance(error, ValidationError) else {"loc": (), "msg": str(error)}
+        result.faults.append((file, f"{'.'.join(map(str, first['loc'])) or 'file'}: {first['msg']}"))
+        return None
+    if entry.entry_id != name:
+        result.faults.append((file, f"entry_id: states {entry.entry_id[:80]!r}; expected {name!r}"))
+        return None
+    return entry
+
+
+def _expected(
+    site: Path, stated: Entry, trust: Trust, kept: dict[str, Path], result: SiteCheck
+) -> tuple[Entry, dict[str, str]]:
+    """The summary that the entry's bundle gives, and the page of its questions; as stated where there is no bundle."""
+    name = stated.entry_id
+    if stated.certificate is None:
+        if stated.archive_sha256 is not None:
+            result.faults.append((f"data/{name}.json", "archive_sha256: is set; expected none without a certificate"))
+        result.unchecked.append(f"{stated.name}: a run without a bundle, its figures are as the site states them")
+        return stated, _unchecked_questions(site, stated)
+    archive = site / "bundles" / f"{name}.tar.gz"
+    with tempfile.TemporaryDirectory(prefix="memarena-site-") as folder:
+        try:
+            bundle = _bundle(archive, stated, kept, Path(folder))
+        except SiteError as error:
+            result.faults.append((f"bundles/{name}.tar.gz", str(error)))
+            return stated, {}
+        if bundle is None:
+            reason = "certificate: its bundle is neither in the site nor in a folder of --bundles; expected one of them"
+            result.faults.append((f"data/{name}.json", reason))
+            return stated, {}
+        shown = f"bundles/{name}.tar.gz" if archive.is_file() else str(bundle)
+        checked = trust.check(bundle, trust.allowed)
+        result.faults += [(f"{shown}/{file}", message) for file, message in checked.faults]
+        if checked.certificate is None:
+            return stated, {}
+        return _against(stated, checked, bundle, trust, result)
+
+
+def _bundle(archive: Path, stated: Entry, kept: dict[str, Path], folder: Path) -> Path | None:
+    if stated.archive_sha256 is None:
+        assert stated.certificate is not None
+        return kept.get(stated.certificate.statement_sha256)
+    if not archive.is_file() or archive.is_symlink():
+        raise SiteError("is missing; the summary of its entry names it")
+    digest = sha256_of(archive)
+    if digest != stated.archive_sha256:
+        raise SiteError(f"is another bundle: its SHA-256 is {digest}; expected {stated.archive_sha256}")
+    return unpack(archive, stated.entry_id, folder)
+
+
+def _against(
+    stated: Entry, checked: CheckedBundle, bundle: Path, trust: Trust, result: SiteCheck
+) -> tuple[Entry, dict[str, str]]:
+    assert checked.certificate is not None and checked.facts is not None and checked.scored is not None
+    assert stated.certificate is not None
+    file = f"data/{stated.entry_id}.json"
+    vouched = stated.certificate.vouched_by if trust.allowed is None else checked.certificate.vouched_by
+    certificate = checked.certificate.model_copy(update={"vouched_by": vouched})
+    made = entry_of(
+        stated.name, checked.facts, checked.scored, certificate=certificate, submission=stated.submission,
+        public=stated.public,
+    ).model_copy(
+        update={
+            "archive_sha256": stated.archive_sha256,
+            "questions": stated.questions,
+            "questions_per_row": stated.questions_per_row,
+        }
+    )  # fmt: skip
+    differ = list(entry_differences(stated, made))
+    for path, there, here in differ[:_MOST_FIELDS]:
+        result.faults.append((file, f"{path}: states {there[:120]}; expected {here[:120]}"))
+    if stated.submission is not None and stated.submission.key != certificate.key:
+        states = f"states {stated.submission.key}; expected that of the signature, {certificate.key}"
+        result.faults.append((file, f"submission.key: {states}"))
+    if not differ:
+        result.held.append(f"{stated.name}: its bundle verifies and gives its figures; {certificate.key or 'unsigned'}")
+    logs = {cell.cell_id: bundle / LOG_FOLDER for cell in checked.facts.manifest.cells}
+    if not stated.questions:
+        return made, {}
+    run = Loaded(bundle, stated.name, checked.facts, checked.scored, logs)
+    return made, dict([questions_file(made, traces_of(run, trust.views, stated.questions_per_row))])
+
+
+def _unchecked_questions(site: Path, stated: Entry) -> dict[str, str]:
+    """The page of questions as it is, where there is no bundle to make it again from."""
+    path = f"questions/{stated.entry_id}.html"
+    return {path: (site / path).read_text(encoding="utf-8")} if stated.questions and (site / path).is_file() else {}
+
+
+def _compare(site: Path, pages: dict[str, str], entries: Sequence[Entry], result: SiteCheck) -> None:
+    """Every file against what the summaries give, and no file more."""
+    archives = {f"bundles/{entry.entry_id}.tar.gz" for entry in entries if entry.archive_sha256 is not None}
+    there = {path.relative_to(site).as_posix() for path in site.rglob("*") if path.is_symlink() or not path.is_dir()}
+    result.faults += [(path, "is not of the site") for path in sorted(there - set(pages) - archives)]
+    for path, expected in pages.items():
+        file = site / path
+        if path not in there or file.is_symlink():
+            result.faults.append((path, "is missing, or is no plain file"))
+            continue
+        content = file.read_bytes()
+        if content != expected.encode():
+            result.faults.append((path, difference(content.decode(errors="replace"), expected)))
+    if not result.faults:
+        result.held.append(f"{len(pages):,} files are what the summaries of {len(entries):,} entries give")

@@ -1,0 +1,80 @@
+"""Where two versions of a page differ: the figure by its row and column, or the text by its heading."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+_HEADINGS = frozenset(("h1", "h2", "h3", "strong"))
+_TEXTS = frozenset(("td", "th", "text", "title", "desc", "li", "p", "dd", "dt", "pre", "figcaption", *_HEADINGS))
+
+
+def difference(stated: str, expected: str) -> str:
+    """The first difference of two pages in a line: which figure, what is stated, what is expected."""
+    one, other = _texts(stated), _texts(expected)
+    for position in range(max(len(one), len(other))):
+        (name, text), (own_name, own) = (
+            texts[position] if position < len(texts) else ("the end", "") for texts in (one, other)
+        )
+        if text != own or name != own_name:
+            return f"{own_name if position < len(other) else name}: states {_cut(text)}; expected {_cut(own)}"
+    lines = zip(stated.splitlines(), expected.splitlines(), strict=False)
+    for number, (there, here) in enumerate(lines, 1):
+        if there != here:
+            at = next((i for i, (a, b) in enumerate(zip(there, here, strict=False)) if a != b), 0)
+            start = max(at - 30, 0)
+            return f"line {number}: states {_cut(there[start:])}; expected {_cut(here[start:])}"
+    return "is longer or shorter than what the bundles give"
+
+
+def _cut(text: str) -> str:
+    plain = " ".join(text.split())
+    return repr(plain if len(plain) <= 80 else plain[:79] + "…")
+
+
+class _Page(HTMLParser):
+    """Collects texts with what names them: heading, row and column in a table."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.texts: list[tuple[str, str]] = []
+        self._heading = ""
+        self._columns: list[str] = []
+        self._row: list[str] = []
+        self._open: list[tuple[str, list[str]]] = []
+        self._in_head = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "thead":
+            self._in_head, self._columns = True, []
+        elif tag == "tr":
+            self._row = []
+        if tag in _TEXTS:
+            self._open.append((tag, []))
+
+    def handle_data(self, data: str) -> None:
+        if self._open:
+            self._open[-1][1].append(data)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "thead":
+            self._in_head = False
+        if not self._open or self._open[-1][0] != tag:
+            return
+        text = " ".join("".join(self._open.pop()[1]).split())
+        name = self._heading
+        if tag in ("td", "th"):
+            if self._in_head:
+                self._columns.append(text)
+            else:
+                column = self._columns[len(self._row)] if len(self._row) < len(self._columns) else ""
+                name = ", ".join(part for part in (self._heading, " ".join(self._row[:2]), column) if part)
+                self._row.append(text)
+        elif tag in _HEADINGS:
+            self._heading = text
+        self.texts.append((name, text))
+
+
+def _texts(content: str) -> list[tuple[str, str]]:
+    page = _Page()
+    page.feed(content)
+    return page.texts

@@ -1,0 +1,96 @@
+"""The table of a ranking: a report's summary with group, device, version and certificate, every figure a link."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from memarena.report.brief import brief_table
+from memarena.report.layout import Cell, Column, Section, Table
+from memarena.site.boards import Board, BoardRow
+from memarena.site.entries import Entry, unique_slug
+
+ANSWERS = "answers"
+"""Where the page of an entry leads to the answers behind its figures."""
+GROUP_MEANS = (
+    "by answerable: every 95% interval of a group lies above every interval of the next one, so the order of groups "
+    "holds, and within a group there is none; – where a row is in no order"
+)
+_NAMES = 2
+"""Columns of the summary's table that name a row: memory and reader."""
+
+
+def ranking_table(board: Board, up: str, *, most: int | None = None) -> Section:
+    """The ranking, ``most`` rows of it; ``up`` leads from the page to the site's folder."""
+    shown = board.rows[:most]
+    made = brief_table([each.brief for each in shown], board.title)
+    assert made.table is not None
+    columns = [
+        Column("group", GROUP_MEANS, align="left"),
+        made.table.columns[0],
+        Column("version", "of the memory", align="left"),
+        Column("certified", "what the bundle certifies; the page has its key and command", align="left"),
+        *made.table.columns[_NAMES:],
+        Column("device", align="left"),
+    ]
+    rows = [_row(cells, each, up) for cells, each in zip(made.table.rows, shown, strict=True)]
+    table = Table(tuple(columns), tuple(rows), tuple(_breaks(shown)))
+    return replace(made, table=table, notes=made.notes, key=f"board-{board.key}")
+
+
+def _row(cells: Sequence[Cell], row: BoardRow, up: str) -> tuple[Cell, ...]:
+    page = f"{up}entries/{row.entry.entry_id}.html"
+    answers = answers_of(row.entry, row.brief.scores.label, up)
+    figures = [cell if cell.is_empty else replace(cell, link=answers) for cell in cells[_NAMES:]]
+    return (
+        Cell("–" if row.group is None else str(row.group), faint=row.group is None),
+        replace(cells[0], link=f"{up}memories/{unique_slug(row.brief.scores.backend)}.html"),
+        Cell(row.brief.scores.backend_version or "n/a", faint=not row.brief.scores.backend_version),
+        Cell(badge(row.entry), link=page),
+        *figures,
+        Cell(row.entry.device),
+    )
+
+
+def answers_of(entry: Entry, label: str, up: str) -> str:
+    """Where the answers behind a row are: the site's questions of it, or how to list them."""
+    if entry.questions:
+        return f"{up}questions/{entry.entry_id}.html#{row_key(label)}"
+    return f"{up}entries/{entry.entry_id}.html#{ANSWERS}"
+
+
+def row_key(label: str) -> str:
+    """The key of a row's answers on the page of its run's questions."""
+    return f"row-{unique_slug(label)}"
+
+
+def badge(entry: Entry) -> str:
+    """Whether a bundle stands behind a row, and what it certifies."""
+    if entry.certificate is None:
+        return "no"
+    return f"✓ {', '.join(entry.certificate.certifies)}" if entry.certificate.certifies else "verifies, for tests"
+
+
+def lacking(row: BoardRow) -> tuple[str, ...]:
+    """What is missing for a certificate, a line each; empty for a certified row."""
+    entry, scores = row.entry, row.brief.scores
+    if entry.certificate is not None:
+        if entry.certificate.certifies:
+            return ()
+        return (f"profile {entry.certificate.profile} is for tests and certifies nothing",)
+    counts = scores.counts
+    found = ["no bundle, which memarena-spark run and certify make"]
+    if scores.diagnostic:
+        found.append("a diagnostic is never certified")
+    if scores.own_model:
+        found.append("calls models of its own, so that its tokens are unknown")
+    if counts.missing:
+        found.append(f"{counts.missing:,} questions not asked")
+    if counts.backend_failed or counts.unmeasured:
+        found.append(f"{counts.backend_failed + counts.unmeasured:,} questions failed")
+    return tuple(found)
+
+
+def _breaks(rows: Sequence[BoardRow]) -> list[int]:
+    """Rules between groups, and before what is in no order."""
+    return [place for place in range(1, len(rows)) if rows[place].group != rows[place - 1].group]

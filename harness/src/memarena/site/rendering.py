@@ -1,0 +1,96 @@
+"""Every file of a site but its bundles, from its entries: the same entries give the same bytes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib.resources import files
+
+from jinja2 import Environment
+from pydantic import TypeAdapter, ValidationError
+
+from memarena.log.base import Record
+from memarena.report.question_view.records import QuestionView
+from memarena.report.render.html.environment import TEMPLATES, environment
+from memarena.site.boards import boards_of
+from memarena.site.entries import Entry
+from memarena.site.errors import SiteError
+from memarena.site.pages import SitePage, pages_of, questions_page
+
+SITE_VERSION = 1
+INDEX = "site.json"
+_REPORT, _SITE = files("memarena.report.render.html"), files("memarena.site")
+
+
+class SiteIndex(Record):
+    """``site.json``: which entries a site has."""
+
+    site_version: int = SITE_VERSION
+    entries: tuple[str, ...]
+
+
+def site_files(entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:
+    """Path and content of every file that follows from the entries, in the order of their names."""
+    ordered = sorted(entries, key=lambda entry: entry.entry_id)
+    yield INDEX, SiteIndex(entries=tuple(entry.entry_id for entry in ordered)).model_dump_json(indent=1) + "\n"
+    yield "style.css", _text(_REPORT, "style.css") + _text(_SITE, "site.css")
+    yield "page.js", _text(_REPORT, "page.js")
+    for entry in ordered:
+        yield f"data/{entry.entry_id}.json", entry.as_json()
+    for page in pages_of(ordered, boards_of(ordered)):
+        yield page.path, rendered(page)
+
+
+def questions_file(entry: Entry, traces: Sequence[QuestionView]) -> tuple[str, str]:
+    """The page of an entry's questions."""
+    page = questions_page(entry, traces)
+    return page.path, rendered(page)
+
+
+def rendered(page: SitePage) -> str:
+    """A page as HTML: every text is escaped, and nothing is fetched from elsewhere."""
+    return _environment().get_template("page.html.jinja").render(page=page)
+
+
+def read_index(content: bytes, name: str) -> SiteIndex:
+    """``site.json``. Raises SiteError where it is none of this version."""
+    try:
+        index = TypeAdapter(SiteIndex).validate_json(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise SiteError(f"{name}: {'.'.join(map(str, first['loc'])) or 'file'}: {first['msg']}") from error
+    if index.site_version != SITE_VERSION:
+        raise SiteError(f"{name}: site_version: is {index.site_version}; expected {SITE_VERSION}")
+    return index
+
+
+def entry_differences(stated: Entry, expected: Entry) -> Iterator[tuple[str, str, str]]:
+    """Fields in which two entries differ: path, what is stated, what is expected."""
+    one, other = (dict(_leaves("", json.loads(entry.model_dump_json()))) for entry in (stated, expected))
+    for path in dict.fromkeys([*one, *other]):
+        if one.get(path, "nothing") != other.get(path, "nothing"):
+            yield path, one.get(path, "nothing"), other.get(path, "nothing")
+
+
+def _leaves(path: str, value: object) -> Iterator[tuple[str, str]]:
+    if isinstance(value, dict) and value:
+        for name, each in value.items():
+            yield from _leaves(f"{path}.{name}" if path else name, each)
+    elif isinstance(value, list) and value:
+        for position, each in enumerate(value):
+            yield from _leaves(f"{path}.{position}", each)
+    else:
+        yield path, json.dumps(value, ensure_ascii=False)
+
+
+@cache
+def _environment() -> Environment:
+    own = _SITE / "templates"
+    return environment(
+        lambda name: ((own if name == "page.html.jinja" else TEMPLATES) / name).read_text(encoding="utf-8")
+    )
+
+
+def _text(folder: object, name: str) -> str:
+    return (folder / name).read_text(encoding="utf-8")  # type: ignore[operator,no-any-return]
