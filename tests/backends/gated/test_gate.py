@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -157,6 +159,12 @@ def test_records_outlive_a_restart_and_end_with_their_namespace(
         assert printed("--namespace", "n1") == ("error: --namespace n1: expected one of none\n", 2)
     assert "sailboat" not in (tmp_path / STORE_NAME).read_bytes().decode("latin-1")
     assert printed()[1] == 0
+    program = [str(Path(sys.executable).with_name("memarena")), "gated", "explain", str(tmp_path / "none")]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (
+        2,
+        f"error: {tmp_path}/none/{STORE_NAME}: cannot be read: unable to open database file\n",
+    )
 
 
 @pytest.mark.parametrize(

@@ -101,6 +101,12 @@ class Asker:
         return self.requester.kind is AskerKind.ANONYMOUS or not self.is_known
 
 
+def kind_of(word: str) -> str:
+    """The kind of relation, or the role, that a word such as ``friends`` names."""
+    low = word.casefold().strip()
+    return _KIND_OF.get(low, stem(low))
+
+
 Ties = Callable[[str, str, str], Answer]
 """Whether two people, by name, have a relation of a kind, as far as the talk states it."""
 

@@ -1,4 +1,4 @@
-"""``memarena-gated explain DATA_DIR``: the records of a backend in words, also while it runs."""
+"""``memarena gated explain DATA_DIR``: the records of a backend in words, also while it runs."""
 
 from __future__ import annotations
 
@@ -35,8 +35,11 @@ def _explain(data_dir: Path, namespace: str | None) -> int:
     path = data_dir / STORE_NAME
     try:
         days = read_store(path)
-    except (OSError, ValueError) as error:
-        sys.stderr.write(f"error: {path}: cannot be read: {error}\n")
+    except OSError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return EXIT_BAD_INPUT
+    except ValueError as error:
+        sys.stderr.write(f"error: {path}: no records of this version: {str(error).splitlines()[0]}\n")
         return EXIT_BAD_INPUT
     known = sorted({day.namespace for day in days})
     if namespace is not None and namespace not in known:
@@ -75,9 +78,10 @@ def _what(record: Record, people: Mapping[str, str]) -> str:
 
 def _where(record: Record, people: Mapping[str, str]) -> str:
     whose = "" if record.own else ", not the person's own wish"
+    read_by = "" if record.origin == "rules" else f"; read by a {record.origin}"
     return (
         f"stated by {people.get(record.stated_by, record.stated_by)}{whose}, {moment_in_words(record.said_at)}, turn "
-        f"{record.source_turn_id}; covers {len(record.turn_ids)} turns; confidence {record.wish.confidence:g}"
+        f"{record.source_turn_id}; covers {len(record.turn_ids)} turns; confidence {record.wish.confidence:g}{read_by}"
     )
 
 

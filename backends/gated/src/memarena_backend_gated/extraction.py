@@ -8,8 +8,10 @@ again is covered as well (:func:`extend`).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from memarena_backend import Role
 
@@ -27,25 +29,45 @@ BACK_TURNS = 6
 _FIRST_PERSON = re.compile(r"\b(?:i|me|my|mine|we|our|us)\b", re.I)
 
 
-def read_session(namespace: Namespace, fresh: Sequence[Spoken], day_index: int) -> list[Record]:
+Stated = Mapping[str, tuple[Wish, ...]]
+"""Wishes by turn that a model states; the rules read all other turns."""
+
+
+def read_session(
+    namespace: Namespace, fresh: Sequence[Spoken], day_index: int, stated: Stated = MappingProxyType({})
+) -> list[Record]:
     """The records that a session adds, in order, and their ties to what was said before."""
     added = []
     for position, spoken in enumerate(fresh):
-        for record in _records(namespace, fresh, position, day_index):
+        for record in _records(namespace, fresh, position, day_index, stated):
             namespace.add(record)
             added.append(record)
         extend(namespace, spoken)
     return added
 
 
-def _records(namespace: Namespace, fresh: Sequence[Spoken], position: int, day_index: int) -> Iterable[Record]:
+def add_again(namespace: Namespace, fresh: Sequence[Spoken], kept: Iterable[Record]) -> None:
+    """Take in the records of a session as they were made when it was heard first."""
+    by_turn: defaultdict[str, list[Record]] = defaultdict(list)
+    for record in kept:
+        by_turn[record.source_turn_id].append(record)
+    for spoken in fresh:
+        for record in by_turn[spoken.turn.turn_id]:
+            namespace.add(record)
+        extend(namespace, spoken)
+
+
+def _records(
+    namespace: Namespace, fresh: Sequence[Spoken], position: int, day_index: int, stated: Stated
+) -> Iterable[Record]:
     spoken = fresh[position]
     turn = spoken.turn
     if turn.speaker.role is Role.ASSISTANT or not turn.text:
         return
     reading = read_turn(turn.text, turn.said_at.date(), namespace.is_name)
     rest = reading.rest
-    for wish in reading.wishes:
+    of_model = stated.get(turn.turn_id)
+    for wish in of_model or reading.wishes:
         about, topic = _about(namespace, fresh, position, wish, rest)
         subject_id, subject = _subject(namespace, spoken, wish, rest)
         stated_by = turn.speaker.participant_id
@@ -70,6 +92,7 @@ def _records(namespace: Namespace, fresh: Sequence[Spoken], position: int, day_i
             session_id=spoken.session_id,
             source_turn_id=turn.turn_id,
             turn_ids=tuple(turns),
+            origin="model" if of_model else "rules",
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -22,11 +23,14 @@ from memarena_backend import (
 )
 
 from memarena_backend_gated.decision import Decision, Default, decide
-from memarena_backend_gated.extraction import read_session
+from memarena_backend_gated.extraction import add_again, read_session
+from memarena_backend_gated.model_extraction import ModelExtractor, ModelWork
 from memarena_backend_gated.namespace import Namespace
 from memarena_backend_gated.records import Record
 from memarena_backend_gated.settings import Settings
 from memarena_backend_gated.store import RecordStore
+
+_log = logging.getLogger(__name__)
 
 UNCLEAR = "unclear"
 _KEPT = frozenset(
@@ -50,17 +54,19 @@ class GatedMemory(Memory):
         self._store = store
         self._settings = settings
         self._namespaces: dict[str, Namespace] = {}
+        self._extractor = ModelExtractor() if settings.extraction == "model" else None
 
     def describe(self) -> Description:
         below = self._beneath.describe()
         unclear = OptionSpec(
             UNCLEAR, "What holds where a wish is unclear: careful (withheld) or open (shown).", self._settings.default
         )
+        by_model = "" if self._extractor is None else ", wishes read by a model"
         return Description(
             name="gated",
-            version=f"{version('memarena-backend-gated')} over {below.name} {below.version}",
+            version=f"{version('memarena-backend-gated')} over {below.name} {below.version}{by_model}",
             kind=below.kind,
-            capabilities=below.capabilities & _KEPT,
+            capabilities=below.capabilities & (_KEPT if self._extractor is None else _KEPT - {Capability.FORGET}),
             options=tuple(sorted((*below.options, unclear), key=lambda option: option.key)),
             prompt_style=below.prompt_style,
             limits=below.limits,
@@ -73,20 +79,41 @@ class GatedMemory(Memory):
         notices = self._beneath.commit_day(namespace, day, call)
         started_ns = time.perf_counter_ns()
         known = self._namespaces.setdefault(namespace, Namespace())
-        added = _hear(known, day)
+        work = ModelWork()
+        added = self._hear(known, day, call, work)
         self._store.put(namespace, day.index, added, known.people)
         elapsed_us = (time.perf_counter_ns() - started_ns) // 1000
-        if not added:
-            return notices
-        return (*notices, Notice("gate_records", f"read in {elapsed_us} us", len(added)))
+        read = [Notice("gate_records", f"read in {elapsed_us} us", len(added))] if added else []
+        return (*notices, *read, *work.notices())
+
+    def _hear(self, known: Namespace, day: Day, call: Call, work: ModelWork) -> list[Record]:
+        known.meet(day)
+        added = []
+        for session in day.sessions:
+            stated = {} if self._extractor is None else self._extractor.read(session, call, work)
+            added += read_session(known, known.hear(session), day.index, stated)
+        return added
 
     def restore(self, namespace: str, days: Iterable[Day], call: Call) -> None:
         whole = tuple(days)
         self._beneath.restore(namespace, whole, call)
         known = self._namespaces[namespace] = Namespace()
+        # What a model has read is kept, since no model may be asked now; what rules read is read again.
+        kept = {} if self._extractor is None else self._store.records(namespace)
         self._store.remove(namespace)
         for day in whole:
-            self._store.put(namespace, day.index, _hear(known, day), known.people)
+            known.meet(day)
+            records = kept.get(day.index)
+            if records is None and self._extractor is not None:
+                _log.warning("day %d: what the model read of it is gone; read by rules", day.index)
+            for session in day.sessions:
+                fresh = known.hear(session)
+                if records is None:
+                    read_session(known, fresh, day.index)
+                else:
+                    add_again(known, fresh, records)
+            added = [record for record in known.records if record.day_index == day.index]
+            self._store.put(namespace, day.index, added, known.people)
 
     def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
         default: Default = "open" if query.choice_option(UNCLEAR, ("careful", "open")) == "open" else "careful"
@@ -126,11 +153,8 @@ class GatedMemory(Memory):
     def close(self) -> None:
         self._beneath.close()
         self._store.close()
-
-
-def _hear(known: Namespace, day: Day) -> list[Record]:
-    known.meet(day)
-    return [record for session in day.sessions for record in read_session(known, known.hear(session), day.index)]
+        if self._extractor is not None:
+            self._extractor.close()
 
 
 def _notices(decisions: Iterable[Decision]) -> list[Notice]:

@@ -32,6 +32,8 @@ class Settings:
     """GATED_MEMORY: a memory that is installed as a library, by name."""
     default: str = "careful"
     """GATED_UNCLEAR: careful withholds what is unclear from all but the owner, open shows it."""
+    extraction: str = "rules"
+    """GATED_EXTRACTION: who reads wishes at Ingest, rules or a model that the caller offers."""
     remote: Remote | None = None
     """GATED_ADDRESS, GATED_TOKEN, GATED_TLS_CA: a backend at HOST:PORT in place of a library."""
 
@@ -44,7 +46,10 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
     memory, remote = environment.get("GATED_MEMORY"), _remote(environment)
     if memory and remote is not None:
         raise ServeError("GATED_ADDRESS: expected without GATED_MEMORY: one memory is beneath, a library or an address")
-    return Settings(memory or "bm25", default, remote)
+    extraction = environment.get("GATED_EXTRACTION") or "rules"
+    if extraction not in ("rules", "model"):
+        raise ServeError(f"GATED_EXTRACTION: expected rules or model, got {extraction!r}")
+    return Settings(memory or "bm25", default, extraction, remote)
 
 
 def _remote(environment: Mapping[str, str]) -> Remote | None:

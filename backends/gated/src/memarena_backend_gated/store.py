@@ -63,6 +63,12 @@ class RecordStore:
         with self._mutex:
             self._db.execute("INSERT OR REPLACE INTO days VALUES (?,?,?,?)", row)
 
+    def records(self, namespace: str) -> dict[int, list[Record]]:
+        """The records of a namespace by day."""
+        with self._mutex:
+            rows = self._db.execute("SELECT day_index, records FROM days WHERE namespace = ?", (namespace,)).fetchall()
+        return {index: _RECORDS.validate_json(records) for index, records in rows}
+
     def remove(self, namespace: str) -> None:
         """Forget a namespace."""
         with self._mutex:
