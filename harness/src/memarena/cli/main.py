@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
 
 import typer
 from memarena_dataset.programs import run_guarded
 from memarena_dataset.version_option import version_printer
 
 from memarena.cli.lazy import LazyCommand, LazyGroup
+
+_NAME = re.compile(r"[a-z][a-z0-9-]*")
 
 
 class Commands(LazyGroup):
@@ -85,6 +91,17 @@ class Commands(LazyGroup):
             "memarena.cli.latency:app", "Measure how long answers take on this machine, and what a memory costs."
         ),
     }
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """A command of ours, else the program ``memarena-NAME`` that a distribution put next to this interpreter.
+
+        ``memarena gated explain DIR`` is ``memarena-gated explain DIR``: the harness imports no backend.
+        """
+        name = args[0] if args else ""
+        program = Path(sys.executable).with_name(f"memarena-{name}")
+        if name not in self.entries and _NAME.fullmatch(name) and os.access(program, os.X_OK):
+            os.execv(program, [str(program), *args[1:]])  # noqa: S606 (a program of this environment)
+        return super().resolve_command(ctx, args)
 
 
 app = typer.Typer(
