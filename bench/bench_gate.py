@@ -85,13 +85,14 @@ def _ask_ego(dataset: Dataset, ego: str, questions: Sequence[Question], number: 
     day = 0
     for question in questions:
         while day <= question.day:
-            gated.commit_day(ids.namespace, _day(dataset, ego, day, ids), Call.internal())
+            gated.commit_day(ids.namespace, day_of(dataset, ego, day, ids), Call.internal())
             day += 1
         query = parser.parse(search_request(question, READING, ids, ()))
         yield _outcome(dataset, question, query, gated, beneath, ids, number)
 
 
-def _day(dataset: Dataset, ego: str, day: int, ids: NamespaceIds) -> Day:
+def day_of(dataset: Dataset, ego: str, day: int, ids: NamespaceIds) -> Day:
+    """A day of an ego, as a memory is shown it."""
     assembler = DayAssembler()
     for frame in day_batch(dataset, ego, day, ids, None).frames:
         assembler.add(frame)

@@ -23,13 +23,14 @@ BENCHMARKS = {
     "masim-l": "bench_masim_l",
     "gate": "bench_gate",
     "gate-search": "bench_gate_search",
+    "gatemem": "bench_gatemem",
     "separation": "bench_separation",
     "kills": "bench_kills",
     "sweep-faults": "bench_sweep",
     "gpu": "bench_gpu",
 }
-WITH_OPTIONS = ("gate", "gate-search", "separation", "masim-l", "kills", "sweep-faults", "gpu")
-ONLY_NAMED = ("gate", "gate-search", "kills", "sweep-faults", "gpu")
+WITH_OPTIONS = ("gate", "gate-search", "gatemem", "separation", "masim-l", "kills", "sweep-faults", "gpu")
+ONLY_NAMED = ("gate", "gate-search", "gatemem", "kills", "sweep-faults", "gpu")
 """What is mainly about faults, and what needs more than this project installs."""
 
 
