@@ -45,3 +45,32 @@ def hash_command(
     from memarena_masim.packs.commands import hash_of  # noqa: PLC0415
 
     typer.echo(hash_of(folder, write=write))
+
+
+@app.command()
+def new(
+    folder: Annotated[Path, typer.Argument(help="New folder; its name is the pack's name.")],
+    source: Annotated[Path | None, typer.Option("--from", help="Pack to begin from. Default: the public pack.")] = None,
+    seed: Annotated[int, typer.Option(help="Random seed: which half of the source is kept.")] = 1,
+    llm: Annotated[
+        str | None, typer.Option(help="Base URL of an OpenAI-compatible API whose model proposes the other half.")
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="Name of the model there.")] = None,
+    api_key_env: Annotated[str | None, typer.Option(help="Environment variable that holds the API key.")] = None,
+    timeout_s: Annotated[float | None, typer.Option(help="Timeout of one request in seconds. Default: 180.")] = None,
+    part: Annotated[
+        list[str] | None, typer.Option(help="Only ask the model for these: things, frames, people, scenes.")
+    ] = None,
+) -> None:
+    """Draft a pack: half of another one, and what a model proposes and checks accept.
+
+    WRITE.md in the folder lists what a person has to write, REFUSED.md what
+    was refused and why.
+
+    Examples:
+      masim pack new harbour --seed 7
+      masim pack new harbour --llm http://127.0.0.1:8080/v1 --model NAME --part things
+    """
+    from memarena_masim.packs.commands import new as drafted  # noqa: PLC0415
+
+    typer.echo(drafted(folder, source, seed, (llm, model, api_key_env, timeout_s), part))

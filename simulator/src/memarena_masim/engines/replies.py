@@ -30,7 +30,7 @@ def read_session(text: str, cut: bool, speakers: Sequence[str]) -> ReadSession:
     """The turns of a reply, each under the speaker that the plan names. ``cut``: it ran into its length limit."""
     faults: list[Fault] = ["endless"] if cut else []
     nothing: tuple[str | None, ...] = (None,) * len(speakers)
-    reply = _json(text)
+    reply = json_in(text)
     rows = reply.get("turns") if isinstance(reply, dict) else reply
     if reply is None or not isinstance(rows, list):
         return ReadSession(nothing, (*faults, "not_json" if reply is None else "no_turns"))
@@ -51,7 +51,7 @@ def read_session(text: str, cut: bool, speakers: Sequence[str]) -> ReadSession:
 
 def read_text(text: str, key: str, speaker: str = "") -> str | None:
     """The one text of a reply, under ``key``; None if it is no such JSON or the text is empty."""
-    reply = _json(text)
+    reply = json_in(text)
     value = reply.get(key) if isinstance(reply, dict) else None
     return (tidy(value, speaker) or None) if isinstance(value, str) else None
 
@@ -71,7 +71,7 @@ def _same_person(reported: object, speaker: str) -> bool:
     return wanted in (name, name.split(" ")[0])
 
 
-def _json(text: str) -> object | None:
+def json_in(text: str) -> object | None:
     """The JSON value of a reply, also if it is in a fence or among other words; None if there is none."""
     for candidate in (text, *_embedded(text)):
         try:

@@ -157,12 +157,12 @@ def _slot_findings(words: Words) -> Iterator[Finding]:
                     yield Finding(file, _heading(file, name), f"{name}, line {number} of it: {what}")
     file = "questions/details.toml"
     for key, asked in words.questions.details.items():
-        for line in (*asked.ask, *asked.clause, *asked.about, *asked.plain, *asked.earlier):
-            if "$it" not in line and "$own" not in line:
-                yield Finding(file, line, f"{key}: lacks $it or $own: {line!r}")
-        for line in asked.plain:
-            if "$v" not in line and "$n" not in line:
-                yield Finding(file, line, f"{key}: plain: lacks $v or $n: {line!r}")
+        for text in (*asked.ask, *asked.clause, *asked.about, *asked.plain, *asked.earlier):
+            if "$it" not in text and "$own" not in text:
+                yield Finding(file, text, f"{key}: lacks $it or $own: {text!r}")
+        for text in asked.plain:
+            if "$v" not in text and "$n" not in text:
+                yield Finding(file, text, f"{key}: plain: lacks $v or $n: {text!r}")
 
 
 def _heading(file: str, rule: str) -> str:
@@ -216,7 +216,7 @@ def _name_findings(words: Words) -> Iterator[Finding]:
     facts, questions = words.facts, words.questions
     for attribute in facts.attributes.values():
         called = {item: questions.items[attribute.key, item] for item in attribute.items}
-        for item, problem, doubtful in _of_things(called):
+        for item, problem, doubtful in name_problems(called):
             yield Finding(_ITEMS, f"{attribute.key} | {item}", f"{attribute.key}: {problem}", doubtful)
         values = attribute.kind.choices if attribute.kind.type in ("name", "place", "term") else ()
         file = f"facts/{'sensitive' if attribute.sensitive else 'details'}.toml"
@@ -238,7 +238,7 @@ def _name_findings(words: Words) -> Iterator[Finding]:
         plain = {
             base(thing): Called(tuple(map(base, one.names)), base(one.description)) for thing, one in table.items()
         }
-        for thing, problem, doubtful in _of_things(plain):
+        for thing, problem, doubtful in name_problems(plain):
             yield Finding(file, thing, problem, doubtful)
 
 
@@ -246,7 +246,7 @@ def _names(item: str, called: Called) -> Sequence[str]:
     return [name for name in (item, *called.names, called.description) if name]
 
 
-def _of_things(called: Mapping[str, Called]) -> Iterator[tuple[str, str, bool]]:
+def name_problems(called: Mapping[str, Called]) -> Iterator[tuple[str, str, bool]]:
     """Of things that one kind of question is about: thing, what is wrong with a name of it, whether in doubt."""
     owners: dict[str, str] = {}
     content = {item: _content(item) for item in called}

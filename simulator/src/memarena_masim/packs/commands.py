@@ -1,4 +1,4 @@
-"""What ``masim pack`` prints: checks, overlap, hash."""
+"""What ``masim pack`` prints: checks, overlap, hash, drafts."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from memarena_masim.engines.options import EngineFlags
 from memarena_masim.errors import MasimError
 from memarena_masim.pack import MANIFEST, PUBLIC, Pack, announced, open_pack, public_pack
 from memarena_masim.packs.check import findings, words_of_pack
+from memarena_masim.packs.drafting import PARTS, draft_pack
 from memarena_masim.packs.overlap import overlap
 
 
@@ -46,3 +48,23 @@ def hash_of(folder: Path | None, *, write: bool) -> str:
         except OSError as error:
             raise MasimError(f"{path}: cannot be written: {error.strerror}") from error
     return pack.sha256
+
+
+def new(
+    folder: Path,
+    source: Path | None,
+    seed: int,
+    server: tuple[str | None, str | None, str | None, float | None],
+    parts: Sequence[str] | None,
+) -> str:
+    """Draft a pack and say how many proposals were accepted. MasimError for what a user can mend."""
+    url, model, key_variable, timeout_s = server
+    wrong = next((part for part in parts or () if part not in PARTS), None)
+    if wrong is not None:
+        raise MasimError(f"--part {wrong}: one of {', '.join(PARTS)} is expected")
+    if url is None and (model or key_variable or timeout_s or parts):
+        raise MasimError("--llm: missing; --model, --api-key-env, --timeout-s and --part go with it")
+    flags = EngineFlags("llm", url, model, key_variable, 1, timeout_s=timeout_s) if url else EngineFlags()
+    draft = draft_pack(folder, resolved(source), seed, flags.connection(), parts or PARTS)
+    share = f", {draft.accepted} of {draft.proposed} proposals accepted" if url else ""
+    return f"{folder}: {len(draft.left)} sections to write, listed in WRITE.md{share}"

@@ -20,9 +20,8 @@ def overlap(words: Words, other: Words) -> Mapping[str, tuple[int, int]]:
     for part, ones_of in _PARTS.items():
         mine, theirs = ones_of(words), ones_of(other)
         counts[part] = (len(mine), len(mine & theirs))
-    told = {text for scene in other.scenes.scenes.values() for texts in _told(scene) for text in texts}
-    scenes = words.scenes.scenes.values()
-    counts["scenes"] = (len(scenes), sum(_shared(scene, told) for scene in scenes))
+    told, scenes = sentences_told(other), words.scenes.scenes.values()
+    counts["scenes"] = (len(scenes), sum(is_shared(scene, told) for scene in scenes))
     return counts
 
 
@@ -37,8 +36,7 @@ def things(words: Words) -> frozenset[str]:
     """Everything that a question may call a thing."""
     named = [(item, one) for (_, item), one in words.questions.items.items()]
     named += [*words.questions.happenings.items(), *words.questions.sources.items(), *words.questions.fates.items()]
-    named += [(find, None) for find in words.facts.finds]
-    texts = (text for own, one in named for text in (own, *((*one.names, one.description) if one else ())))
+    texts = [*words.facts.finds, *(text for own, one in named for text in (own, *one.names, one.description))]
     return _normal(base(text) for text in texts if text)
 
 
@@ -69,6 +67,12 @@ def _wordings(sentence: Sequence_) -> frozenset[str]:
     return _normal(wordings(sentence))
 
 
-def _shared(scene: Scene, told: set[str]) -> bool:
+def sentences_told(words: Words) -> frozenset[str]:
+    """Every wording of what the tellers of all scenes say."""
+    return frozenset(text for scene in words.scenes.scenes.values() for texts in _told(scene) for text in texts)
+
+
+def is_shared(scene: Scene, told: frozenset[str]) -> bool:
+    """Whether half of what the teller of a scene says is among ``told``."""
     sentences = _told(scene)
     return sum(not texts.isdisjoint(told) for texts in sentences) >= SHARED_SCENE * len(sentences)

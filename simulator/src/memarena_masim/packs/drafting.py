@@ -1,0 +1,260 @@
+"""Drafts a pack from another one: keeps a drawn half of it, and lets a model propose the other half where there is one.
+
+Checks decide on each proposal; a person edits what is left. ``WRITE.md`` lists what is still the source's,
+``REFUSED.md`` what was refused and why.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import shutil
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from string import Template
+from typing import Any, TypeVar
+
+from memarena_dataset.values.phrases import normal
+from pydantic import BaseModel, ValidationError
+
+from memarena_masim.engines.connection import EndpointConfig
+from memarena_masim.engines.endpoint import Endpoint, NoReplyError
+from memarena_masim.engines.replies import json_in
+from memarena_masim.errors import MasimError
+from memarena_masim.facts.catalogue import Attribute
+from memarena_masim.pack import MANIFEST, Pack, open_pack
+from memarena_masim.packs import proposals
+from memarena_masim.packs.check import Words, words_of_pack
+from memarena_masim.packs.editing import keep_rows, put_list, put_scenes, table
+from memarena_masim.packs.overlap import frames, people, sentences_told, things
+from memarena_masim.packs.proposals import Known, Lines, ProposedScene, Thing, Things
+from memarena_masim.questions.question_bank import Called
+from memarena_masim.rng import Stream
+
+PARTS = ("things", "frames", "people", "scenes")
+NAMES = {
+    "first_names": "first names of people", "last_names": "last names of people",
+    "other_men": "first names of men", "other_women": "first names of women",
+}  # fmt: skip
+_FEWEST = {"items": 2, "say": 2, "scenes": 1}
+_FEWEST_PEOPLE = 10
+_MOST_AT_ONCE = 8
+_TOKENS = {"things": 600, "frames": 300, "people": 200, "scenes": 2500}
+_PROMPTS = Path(__file__).resolve().parent / "prompts" / "propose.v1.toml"
+_PEOPLE = "world/people.toml"
+Shape = TypeVar("Shape", bound=BaseModel)
+
+
+@dataclass
+class Draft:
+    """A pack that is being drafted, with what is still the source's and what was refused."""
+
+    folder: Path
+    words: Words
+    known: Known
+    stream: Stream
+    endpoint: Endpoint | None
+    parts: Sequence[str]
+    left: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    proposed: int = 0
+    accepted: int = 0
+
+    def drawn(self, ones: Sequence[str], fewest: int) -> list[str]:
+        """The half of ``ones`` that is kept, in its order."""
+        chosen = set(self.stream.sample(range(len(ones)), max(fewest, len(ones) // 2)))
+        return [one for index, one in enumerate(ones) if index in chosen]
+
+    def decide(self, part: str, section: str, proposal: str, fault: str | None) -> bool:
+        """Count a proposal, and note why it is refused; whether it is accepted."""
+        self.proposed += 1
+        self.accepted += fault is None
+        if fault is not None:
+            self.refused.append(f"- {part}, {section}: `{proposal[:300]}`: {fault}")
+        return fault is None
+
+    def note(self, section: str, kept: int, new: int, before: int) -> None:
+        """Say how many ones of a section are the source's, and how many are missing."""
+        self.left.append(f"- `{section}`: {kept} of the source's to replace, {max(0, before - kept - new)} to add")
+
+    async def ask(self, part: str, shape: type[Shape], section: str, **slots: object) -> Shape | None:
+        """A reply of the given shape; None where no model is asked or its reply has another shape."""
+        if self.endpoint is None or part not in self.parts:
+            return None
+        prompts = tomllib.loads(_PROMPTS.read_text(encoding="utf-8"))
+        text = Template(prompts[part]).safe_substitute({name: str(value) for name, value in slots.items()})
+        messages = [{"role": "system", "content": prompts["system"]}, {"role": "user", "content": text}]
+        try:
+            reply = await self.endpoint.complete(messages, _TOKENS[part], shape.model_json_schema())
+            return shape.model_validate(json_in(reply.text))
+        except NoReplyError as error:
+            self.decide(part, section, "no reply", str(error))
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            where = ".".join(map(str, first["loc"])) or "the reply"
+            self.decide(part, section, reply.text, f"of another form: {where}: {first['msg']}")
+        return None
+
+
+def draft_pack(
+    folder: Path, source: Pack, seed: int, connection: EndpointConfig | None, parts: Sequence[str] = PARTS
+) -> Draft:
+    """Write a draft to the new folder ``folder``. MasimError if it is there, or the endpoint is of no use."""
+    if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,63}", folder.name):
+        raise MasimError(f"{folder}: small letters, digits and hyphens are expected: the folder names the pack")
+    if folder.exists():
+        raise MasimError(f"{folder}: is there already; a new folder is expected")
+    words = words_of_pack(source)
+    try:
+        for name in source.hashes:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source.folder / name, folder / name)
+        draft = asyncio.run(_filled(folder, words, source, seed, connection, parts))
+        _write_notes(draft, source, connection)
+    except OSError as error:
+        raise MasimError(f"{error.filename or folder}: {error.strerror or error}") from error
+    words_of_pack(open_pack(folder))
+    return draft
+
+
+async def _filled(
+    folder: Path, words: Words, source: Pack, seed: int, connection: EndpointConfig | None, parts: Sequence[str]
+) -> Draft:
+    known = Known(
+        words.facts, _plain(things(words)), _plain(frames(words)), _plain(people(words)), sentences_told(words)
+    )
+    endpoint = None if connection is None else Endpoint(connection)
+    draft = Draft(folder, words, known, Stream("pack", seed, source.sha256), endpoint, parts)
+    description = json.dumps(f"Draft from {source.manifest.name} {source.manifest.version}, seed {seed}.")
+    lines = [f'name = "{folder.name}"', 'version = "0"', f"licence = {json.dumps(source.manifest.licence)}"]
+    (folder / MANIFEST).write_text("\n".join([*lines, f"description = {description}\n"]), encoding="utf-8")
+    try:
+        for attribute in words.facts.attributes.values():
+            await _things(draft, attribute)
+            await _frames(draft, attribute)
+        await _names(draft)
+        for topic in words.scenes.topics:
+            await _scenes(draft, topic)
+        _lists(draft)
+    finally:
+        if endpoint is not None:
+            await endpoint.close()
+    return draft
+
+
+def _plain(texts: frozenset[str]) -> frozenset[str]:
+    return frozenset(map(normal, texts))
+
+
+def _file(attribute: Attribute) -> str:
+    return f"facts/{'sensitive' if attribute.sensitive else 'details'}.toml"
+
+
+async def _things(draft: Draft, attribute: Attribute) -> None:
+    """Half of the things of a kind, and those that a model proposes in the place of the other half."""
+    kept, key = draft.drawn(attribute.items, _FEWEST["items"]), attribute.key
+    called: dict[str, Called] = {item: draft.words.questions.items[key, item] for item in kept}
+    new: list[Thing] = []
+    for count in _batches(len(attribute.items) - len(kept)):
+        reply = await draft.ask(
+            "things", Things, key, count=count, examples=proposals.listed(kept[:3]),
+            known=proposals.listed([*attribute.items, *(one.name for one in new)]), sentence=attribute.plain,
+        )  # fmt: skip
+        for thing in reply.things if reply else ():
+            fault = proposals.thing_fault(thing, attribute, draft.known, called)
+            if draft.decide("things", key, " | ".join((thing.name, thing.other_name, thing.description)), fault):
+                called[thing.name] = Called((thing.other_name,), thing.description)
+                new.append(thing)
+    put_list(draft.folder, _file(attribute), (key, "items"), [*kept, *(one.name for one in new)])
+    mine = {tuple(part.strip() for part in (key, item)) for item in kept}
+    keep_rows(
+        draft.folder,
+        "questions/items.txt",
+        lambda line: _cells(line)[0] != key or _cells(line) in mine,
+        [proposals.row_of(key, thing) for thing in new],
+    )
+    draft.note(f"{_file(attribute)}: {key}.items", len(kept), len(new), len(attribute.items))
+
+
+def _cells(line: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in line.split("|")[:2])
+
+
+async def _frames(draft: Draft, attribute: Attribute) -> None:
+    """Half of the sentences that state a kind of fact, and a model's."""
+    before = table(draft.folder, _file(attribute))[attribute.key]["say"]
+    kept, new = draft.drawn(before, _FEWEST["say"]), list[str]()
+    reply = await draft.ask(
+        "frames", Lines, attribute.key, count=len(before) - len(kept), examples="\n".join(kept)
+    )  # fmt: skip
+    for line in reply.lines if reply else ():
+        text = line.rstrip(".")
+        if draft.decide("frames", attribute.key, line, proposals.frame_fault(text, draft.known, new)):
+            new.append(text)
+    put_list(draft.folder, _file(attribute), (attribute.key, "say"), [*kept, *new])
+    draft.note(f"{_file(attribute)}: {attribute.key}.say", len(kept), len(new), len(before))
+
+
+async def _names(draft: Draft) -> None:
+    """Half of the names of people, and a model's."""
+    rows = table(draft.folder, _PEOPLE)
+    for key, what in NAMES.items():
+        kept, new = draft.drawn(rows[key], _FEWEST_PEOPLE), list[str]()
+        count = min(_MOST_AT_ONCE * 3, len(rows[key]) - len(kept))
+        reply = await draft.ask("people", Lines, key, count=count, known=proposals.listed(kept[:40]), sentence=what)
+        for name in reply.lines if reply else ():
+            if draft.decide("people", key, name, proposals.person_fault(name, draft.known, new)):
+                new.append(name)
+        put_list(draft.folder, _PEOPLE, (key,), [*kept, *new])
+        draft.note(f"{_PEOPLE}: {key}", len(kept), len(new), len(rows[key]))
+
+
+async def _scenes(draft: Draft, topic: str) -> None:
+    """Half of the scenes of a topic, and one of a model."""
+    file = f"scenes/{topic}.toml"
+    rows: dict[str, Any] = {key: row for key, row in table(draft.folder, file).items() if key != "topic"}
+    kept, new = draft.drawn(list(rows), _FEWEST["scenes"]), 0
+    scenes = {key: rows[key] for key in kept}
+    example = json.dumps(rows[kept[0]], ensure_ascii=False)
+    reply = await draft.ask("scenes", ProposedScene, topic, examples=example, sentence=topic)
+    if reply is not None:
+        scene = reply.model_dump()
+        if draft.decide(
+            "scenes", topic, scene["thing"], proposals.scene_fault(topic, f"{topic}_new", scene, draft.known)
+        ):
+            scenes[f"{topic}_new"] = scene
+            new = 1
+    put_scenes(draft.folder, file, scenes)
+    draft.note(file, len(kept), new, len(rows))
+
+
+def _lists(draft: Draft) -> None:
+    """Half of what people did and of what they got: their verbs are for a person to write."""
+    for mood, row in table(draft.folder, "facts/happenings.toml").items():
+        if mood != "say":
+            kept = draft.drawn(row["items"], _FEWEST["items"])
+            put_list(draft.folder, "facts/happenings.toml", (mood, "items"), kept)
+            draft.note(f"facts/happenings.toml: {mood}.items", len(kept), 0, len(row["items"]))
+    finds = table(draft.folder, "facts/finds.toml")["things"]
+    kept = draft.drawn(finds, _FEWEST_PEOPLE)
+    put_list(draft.folder, "facts/finds.toml", ("things",), kept)
+    draft.note("facts/finds.toml: things", len(kept), 0, len(finds))
+
+
+def _batches(count: int) -> list[int]:
+    return [min(_MOST_AT_ONCE, count - start) for start in range(0, count, _MOST_AT_ONCE)]
+
+
+def _write_notes(draft: Draft, source: Pack, connection: EndpointConfig | None) -> None:
+    model = "no model" if connection is None else f"{connection.model}, {_PROMPTS.name}"
+    head = (
+        f"Draft from {source.manifest.name} {source.manifest.version} ({source.sha256}), {model}. What is the source's "
+        "is known to whoever knows the source: replace it, add what is missing, then `masim pack check`."
+    )
+    (draft.folder / "WRITE.md").write_text("\n".join(["# To write", "", head, "", *draft.left, ""]), encoding="utf-8")
+    share = f"{draft.accepted} of {draft.proposed} proposals were accepted."
+    refused = "\n".join(["# Refused", "", share, "", *draft.refused, ""])
+    (draft.folder / "REFUSED.md").write_text(refused, encoding="utf-8")
