@@ -23,7 +23,7 @@ WORKERS = 3
 """Much of a run is waiting."""
 
 
-LONG = {"gen.deadline", "gen.many-namespaces", "ing.cancelled", "lim.response", "src.endurance"}
+LONG = {"gen.deadline", "ing.cancelled", "lim.response", "src.endurance"}
 """Checks of more than half a second."""
 COSTLY = {"dig.every-field", "gen.concurrent", "lim.frame", "txt.times"}
 """Checks of hundreds of calls or megabytes, which together take a quarter of a run's time on the processor."""
@@ -116,7 +116,7 @@ def test_a_defect_fails_exactly_the_checks_of_the_table(runs: dict[str, Future[S
 def test_every_check_with_a_control_fails_for_a_backend_that_finds_nothing() -> None:
     """Whoever adds a check of what must not be visible adds it to the row of the empty search, or it has no control."""
     negative = {
-        "idn.isolated",
+        "idn.long-ids",
         "ing.cancelled",
         "ing.no-trailer",
         "ing.digest-checked",

@@ -16,7 +16,16 @@ from memarena_proto import memory_backend_pb2 as pb
 from memarena.conformance import fixtures
 from memarena.conformance.drawn_words import Words
 from memarena.conformance.errors import BrokenError, SkippedError
-from memarena.conformance.expectations import differs, mentions, offering, quoted, seen, shows, with_access
+from memarena.conformance.expectations import (
+    differs,
+    expect_refused,
+    mentions,
+    offering,
+    quoted,
+    seen,
+    shows,
+    with_access,
+)
 from memarena.conformance.fixtures import Fact
 from memarena.conformance.life_size import LifeSize
 from memarena.conformance.scripted_models import READER, Access, ReaderScript, ScriptedModels
@@ -43,15 +52,6 @@ class Patience:
     """Deadlines that are meant to pass."""
     notice_s: float = 0.3
     """For frames to arrive, and for a backend to notice that a call has ended."""
-
-
-@dataclass(frozen=True)
-class FirstLife:
-    """The life that the first Ingest of a run began; it outlives the check that ingested it."""
-
-    ns: NamespaceFixture
-    frames: list[pb.IngestRequest]
-    fact: Fact
 
 
 @dataclass
@@ -81,12 +81,14 @@ class BackendUnderTest:
     """Namespaces of the check that is running; reset when it ends."""
     kept: list[NamespaceFixture] = field(default_factory=list)
     """Namespaces that outlive their check; reset when the run ends."""
+    linger_until: float = 0.0
+    """Until when a late model call of the chapter mod is waited for; 0 before it has made any call."""
     life: object = None
     """Made by the first check that needs it (lived.py)."""
     at_end: list[Callable[[], None]] = field(default_factory=list)
     """What is to be stopped when the run ends."""
-    first_life: FirstLife | None = None
-    """Begun by hlt.first-ingest, and held to be there by hlt.first-batch at the end of the run."""
+    first_day: tuple[NamespaceFixture, list[pb.IngestRequest], Fact] | None = None
+    """Sent by hlt.first-ingest, and held to be there by hlt.first-batch at the end of the run."""
     _run_id: str = field(default_factory=lambda: secrets.token_hex(4))
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
@@ -124,6 +126,12 @@ class BackendUnderTest:
         self.namespaces.remove(ns)
         self.kept.append(ns)
 
+    def filled(self) -> tuple[NamespaceFixture, Fact]:
+        """A namespace of one day that holds one fact."""
+        ns, fact = self.namespace(), self.fact()
+        ns.add(fact)
+        return ns, fact
+
     def fact(self) -> Fact:
         """Something that the backend can be expected to keep, and a question that finds it."""
         value = self.words.next()
@@ -146,9 +154,9 @@ class BackendUnderTest:
         self, label: str, script: ReaderScript | None = None, models: Sequence[pb.Model] | None = None
     ) -> Iterator[pb.ModelAccess]:
         """Model access for one call, revoked at the end."""
-        if self.cell_access is not None:
-            self.models.rehearse(self.cell_access.token, script or ReaderScript())
-            yield self.cell_access.message if models is None else offering(self.cell_access.message, models)
+        if (cell := self.cell_access) is not None:
+            cell.script = script or ReaderScript()
+            yield cell.message if models is None else offering(cell.message, models)
             return
         with self.models.grant(label, script, models) as message:
             try:
@@ -353,6 +361,36 @@ class NamespaceFixture:
         except RefusedError as error:
             self.skip_for_the_digest(error)
             raise BrokenError(f"{what} was refused: {error}") from error
+
+    def refuse(
+        self,
+        sent: Sequence[pb.IngestRequest] | pb.SearchRequest | pb.AnswerRequest,
+        code: str,
+        what: str,
+        *,
+        field: str | None = None,
+        script: ReaderScript | None = None,
+        models: Sequence[pb.Model] | None = None,
+    ) -> RefusedError:
+        """A day, a question or a request for an answer must fail with this code and name the field, if one is named."""
+
+        def send() -> None:
+            if isinstance(sent, pb.SearchRequest):
+                self.backend.search(sent)
+            elif not isinstance(sent, pb.AnswerRequest):
+                self.backend.ingest(sent)
+            elif (refused := self.answer(sent, script, models).refused) is not None:
+                raise refused
+
+        return expect_refused(send, code, what, field=field)
+
+    def expect_unharmed(self, kept: Fact, refused: Fact, why: str, sound: Sequence[pb.IngestRequest]) -> None:
+        """What was there is, what was refused is not, and is once its day is sent as it should be."""
+        self.expect_visible(kept)
+        self.expect_hidden(refused, why)
+        if self.commit(sound).replayed:
+            raise BrokenError(f"a day that was never committed counts as replayed: {why}")
+        self.expect_visible(refused)
 
     def skip_for_the_digest(self, error: RefusedError) -> None:
         """Raise SkippedError for a sound day that is refused because the backend computes another digest."""

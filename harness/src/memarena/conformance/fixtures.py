@@ -57,13 +57,17 @@ def session(session_id: str, texts: Sequence[str], *, day: int = 0, minute: int 
     )
 
 
-def split(whole: pb.Session) -> list[pb.Session]:
-    """A session in frames of one turn each."""
-    opening = pb.Session()
-    opening.CopyFrom(whole)
-    del opening.turns[1:]
-    rest = (pb.Session(session_id=whole.session_id, continuation=True, turns=[turn]) for turn in whole.turns[1:])
-    return [opening, *rest]
+def split(whole: pb.Session, step: int) -> list[pb.Session]:
+    """A session in frames, ``step`` turns in the first and twice as many in each that follows, up to 1,000."""
+    frames, begin = [], 0
+    while begin < max(len(whole.turns), 1):
+        part = pb.Session(session_id=whole.session_id, continuation=begin > 0, turns=whole.turns[begin : begin + step])
+        if not begin:
+            part.CopyFrom(whole)
+            del part.turns[step:]
+        frames.append(part)
+        begin, step = begin + step, min(step * 2, 1_000)
+    return frames
 
 
 def event(event_id: str, text: str, day: int = 0) -> pb.Event:

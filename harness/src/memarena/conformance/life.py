@@ -18,6 +18,8 @@ from memarena.conformance.fixtures import Fact
 from memarena.conformance.life_size import LifeSize
 
 _MODALITIES = ("face_to_face", "voice_message", "text_message", "")
+_FIRST_FRAME = 37
+"""Turns in the first frame of a session; the further ones are longer."""
 _CATEGORIES = ("global", "community", "dyadic", "private", "")
 _FIRST, _LAST = "the first turn of a long session", "the last turn of a long session"
 _ODD = (
@@ -95,9 +97,8 @@ class LifeWriter:
         self._people = [self._person(pb.PARTICIPANT_ROLE_OWNER), *(self._person() for _ in range(5))]
         self._people.append(self._person(pb.PARTICIPANT_ROLE_ASSISTANT))
         self._life.people = self._people
-        namesake, twin = self._people[3], self._people[4]
-        twin.display_name = namesake.display_name
-        twin.participant_id = namesake.participant_id.swapcase()
+        self._people[4].display_name = self._people[3].display_name
+        self._people[2].participant_id = self._people[3].participant_id.swapcase()
 
     # ---------------------------------------------------------------- parts
 
@@ -148,7 +149,10 @@ class LifeWriter:
         """A session in which each draft is a turn. ``step_s`` 0: all turns have one time."""
         at = self.moment(day).replace(microsecond=0)
         others = [index for index in range(1, len(self._people)) if index != speaker]
-        present = self._random.sample(others, 2) + ([0] if speaker != 0 and self._random.random() < 0.7 else [])
+        # A namesake talks to the person whose id differs from the own one in its case alone.
+        present = ([2] if speaker == 3 else self._random.sample(others, 2)) + (
+            [0] if speaker != 0 and self._random.random() < 0.7 else []
+        )
         people = [self._people[index] for index in (present if speaker is None else [speaker, *present])]
         session = pb.Session(session_id=session_id or self.id(), participants=people, started_at=at.isoformat())
         session.modality = self._random.choice(_MODALITIES)
@@ -165,10 +169,13 @@ class LifeWriter:
 
     def happens(self, day: int, group: str, count: int, hour: float | None = None) -> list[pb.Event]:
         """Events of a day, at one time if an hour is passed."""
-        events, together = [], self.moment(day, hour)
+        events: list[pb.Event] = []
+        together = self.moment(day, hour)
         for number in range(count):
             fact, at = self.fact(), together if hour is not None else self.moment(day)
             event = pb.Event(event_id=self.id(), happened_at=at.isoformat(), text=fact.statement)
+            if number % 2:  # an id that differs from the one before in its case alone
+                event.event_id = events[-1].event_id.swapcase()
             event.category = _CATEGORIES[number % len(_CATEGORIES)]
             events.append(event)
             kind = f"{group} of category {event.category!r}" if group == "an event" else group
@@ -183,7 +190,7 @@ class LifeWriter:
         head.owner.CopyFrom(self._people[0])
         if len(self._life.days) % 5 == 4:  # an id that differs from the one before in its case alone
             head.batch_id = self._life.days[-1][0].header.batch_id.swapcase()
-        frames = (pb.IngestRequest(session=part) for whole in sessions for part in _in_frames(whole))
+        frames = (pb.IngestRequest(session=part) for whole in sessions for part in fixtures.split(whole, _FIRST_FRAME))
         whole = [pb.IngestRequest(header=head), *frames, *(pb.IngestRequest(event=event) for event in events)]
         self._life.days.append(fixtures.sealed(whole))
 
@@ -195,6 +202,9 @@ class LifeWriter:
         indices = self._indices(self._size.days)
         parts = self._parts()
         self._random.shuffle(parts)
+        # What is dealt first and last may share a day; these events have theirs alone.
+        at_one_time = partial(self.happens, group="events that happen at one time", count=4, hour=7)
+        parts[len(parts) // 2 : len(parts) // 2] = [at_one_time, self._crowd_of_events]
         # The first day holds something, the last one nothing; every third or so in between is empty, too.
         busy = sorted(self._random.sample(indices[1:-1], min(len(parts), len(indices) * 2 // 3 - 1)))
         shares: dict[int, list[Callable[[int], object]]] = {day: [] for day in busy}
@@ -202,7 +212,7 @@ class LifeWriter:
             shares[busy[number % len(busy)]].append(part)
         shares[indices[0]] = [lambda day: self.talk(day, self.facts("a turn of the first day"), speaker=1)]
         shares[busy[-1]].append(lambda day: self.talk(day, self.facts("a turn of the last day"), speaker=1))
-        shares[busy[-1]].append(partial(self.happens, group="an event", count=5))  # with sessions; the others alone
+        shares[busy[-1]].append(partial(self.happens, group="an event next to sessions", count=5))
         earlier, half = self._people[1].display_name, indices[len(indices) // 2]
         life.renamed = (earlier, self._name())
         for day in indices:
@@ -235,13 +245,12 @@ class LifeWriter:
         parts += [partial(self._talk_of, group, speaker=who) for group, who in (*spoken, *spoken)]
         parts += [self._together, self._long, self._at_the_limit, self._one_word, self._near_ids, self._crowd]
         parts += [self._odd, self._ends] * ((self._size.per_group + 1) // 2)
-        parts += [
-            partial(self.talk, drafts=()),
-            partial(self.happens, group="events that happen at one time", count=4, hour=7),
-            self._crowd_of_events,
-        ]
         repeated = self.fact()
-        return [*parts, *[partial(self.talk, drafts=[("a turn that comes twice", repeated)])] * 2]
+        return [
+            *parts,
+            partial(self.talk, drafts=()),
+            *[partial(self.talk, drafts=[("a turn that comes twice", repeated)])] * 2,
+        ]
 
     def _talk_of(self, group: str, day: int, *, speaker: int | None = None) -> pb.Session:
         return self.talk(day, self.facts(group, 1), speaker=speaker)
@@ -303,18 +312,3 @@ class LifeWriter:
         for first, second in zip(earlier.turns, other.turns, strict=True):
             second.turn_id = first.turn_id.swapcase()
         return earlier, other
-
-
-def _in_frames(whole: pb.Session) -> list[pb.Session]:
-    """A session as it is sent: a long one in frames of unequal length."""
-    if len(whole.turns) < 100:
-        return [whole]
-    frames, begin, step = [], 0, 37
-    while begin < len(whole.turns):
-        part = pb.Session(session_id=whole.session_id, continuation=begin > 0, turns=whole.turns[begin : begin + step])
-        if not begin:
-            part.CopyFrom(whole)
-            del part.turns[step:]
-        frames.append(part)
-        begin, step = begin + step, min(step * 2, 1_000)
-    return frames

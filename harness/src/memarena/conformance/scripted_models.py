@@ -126,13 +126,21 @@ class ModelCall:
 
 
 @dataclass
-class _Grant:
+class Access:
+    """Model access of one call; a context manager that revokes the token when the call has returned."""
+
     label: str
-    models: frozenset[str]
+    message: pb.ModelAccess
     script: ReaderScript
     revoked: bool = False
     abandoned: bool = False
     """The caller ended the call, by a deadline or by going away."""
+
+    def __enter__(self) -> pb.ModelAccess:
+        return self.message
+
+    def __exit__(self, *_: object) -> None:
+        self.revoked = True
 
 
 class ScriptedModels:
@@ -140,7 +148,7 @@ class ScriptedModels:
 
     def __init__(self, advertise: str | None, real: RealModel | None = None, host: str = "127.0.0.1") -> None:
         self._lock = threading.Lock()
-        self._grants: dict[str, _Grant] = {}
+        self._grants: dict[str, Access] = {}
         self.calls: list[ModelCall] = []
         self.real = real
         models = self
@@ -165,15 +173,11 @@ class ScriptedModels:
     def grant(self, label: str, script: ReaderScript | None = None, models: Sequence[pb.Model] | None = None) -> Access:
         """Access for one call. ``label`` names the call in the record."""
         offered = default_models() if models is None else models
-        token = secrets.token_urlsafe(24)
+        message = pb.ModelAccess(base_url=self.base_url, token=secrets.token_urlsafe(24), models=offered)
+        access = Access(label, message, script or ReaderScript())
         with self._lock:
-            self._grants[token] = _Grant(label, frozenset(m.name for m in offered), script or ReaderScript())
-        return Access(self, token, pb.ModelAccess(base_url=self.base_url, token=token, models=offered))
-
-    def rehearse(self, token: str, script: ReaderScript) -> None:
-        """Another script for a token that outlives a call (MOD-8)."""
-        with self._lock:
-            self._grants[token].script = script
+            self._grants[message.token] = access
+        return access
 
     def tokens(self) -> list[str]:
         """Every token that was issued so far."""
@@ -185,11 +189,6 @@ class ScriptedModels:
         with self._lock:
             if token in self._grants:
                 self._grants[token].abandoned = True
-
-    def revoke(self, token: str) -> None:
-        """The call has returned."""
-        with self._lock:
-            self._grants[token].revoked = True
 
     @contextmanager
     def recording(self) -> Iterator[list[ModelCall]]:
@@ -212,7 +211,7 @@ class ScriptedModels:
                 phase: Phase = "unknown_token"
             elif grant.revoked:
                 phase = "abandoned" if grant.abandoned else "after_return"
-            elif path != "/models" and model not in grant.models:
+            elif path != "/models" and model not in {each.name for each in grant.message.models}:
                 phase = "not_offered"
             else:
                 phase = "in_call"
@@ -220,21 +219,6 @@ class ScriptedModels:
             if grant is not None and path == "/chat/completions":
                 grant.script.calls.append(call)
         return phase, grant.script if grant else ReaderScript()
-
-
-@dataclass(frozen=True)
-class Access:
-    """Model access of one call; a context manager that revokes the token when the call has returned."""
-
-    models: ScriptedModels
-    token: str
-    message: pb.ModelAccess
-
-    def __enter__(self) -> pb.ModelAccess:
-        return self.message
-
-    def __exit__(self, *_: object) -> None:
-        self.models.revoke(self.token)
 
 
 def default_models(window_tokens: int = 8192, *, no_system_role: bool = False) -> list[pb.Model]:

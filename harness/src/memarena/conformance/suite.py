@@ -19,7 +19,7 @@ from memarena_proto import memory_backend_pb2 as pb
 from memarena.client.backend import Security
 from memarena.conformance.backend_under_test import BackendUnderTest, Patience
 from memarena.conformance.check import Check, CheckResult, Status
-from memarena.conformance.checks import all_checks, digest_gate
+from memarena.conformance.checks import all_checks, digest
 from memarena.conformance.drawn_words import Words
 from memarena.conformance.errors import BrokenError, ConformanceError, SkippedError
 from memarena.conformance.life_size import THOROUGH, LifeSize
@@ -130,8 +130,8 @@ def run_suite(
             backend.cell_access = models.grant("cell")
         backend.missing_rpcs = wire.missing = _missing_rpcs(wire)
         run = _Run(backend, settings, on_result)
-        if digest_gate.gate not in checks and any(check.chapter not in _WITHOUT_DAYS for check in checks):
-            run.hold(digest_gate.gate, quietly=True)
+        if digest.gate not in checks and any(check.chapter not in _WITHOUT_DAYS for check in checks):
+            run.hold(digest.gate, quietly=True)
         for check in checks:
             run.hold(check)
         run.end()

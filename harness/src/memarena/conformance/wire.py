@@ -6,6 +6,7 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Self, TypeVar
 
 import grpc
@@ -127,19 +128,8 @@ class Connection:
             namespace=next((frame.header.namespace for frame in sent if frame.HasField("header")), ""),
         )
 
-    def ingest_raw(self, frames: Iterable[bytes]) -> pb.IngestResponse:
-        """Frames as bytes, for those that no message can express."""
-        method = self._channel.stream_unary(f"/{SERVICE}/Ingest", _as_is, pb.IngestResponse.FromString)
-        sent = list(frames)
-        return self._call("Ingest", lambda timeout: method(iter(sent), timeout=timeout, metadata=self._metadata))
-
     def search(self, request: pb.SearchRequest, deadline_s: float | None = None) -> pb.SearchResponse:
         return self._unary("Search", self._stub.Search, request, request.namespace, deadline_s)
-
-    def search_raw(self, request: bytes) -> pb.SearchResponse:
-        """A request as bytes."""
-        method = self._channel.unary_unary(f"/{SERVICE}/Search", _as_is, pb.SearchResponse.FromString)
-        return self._unary("Search", method, request)
 
     def answer(
         self,
@@ -171,9 +161,20 @@ class Connection:
     def forget(self, request: pb.ForgetRequest) -> pb.ForgetResponse:
         return self._unary("Forget", self._stub.Forget, request, request.namespace)
 
-    def unknown_rpc(self, name: str) -> None:
-        """An RPC that the contract does not have."""
-        self._unary(name, self._channel.unary_unary(f"/{SERVICE}/{name}", _as_is, _as_is), b"")
+    def searches(self, request: pb.SearchRequest, count: int) -> list[RefusedError]:
+        """The same search so often at one time; the errors of those that failed."""
+        send = partial(self._stub.Search.future, request, timeout=self.timeout_s, metadata=self._metadata)
+        errors = [call.exception() for call in [send() for _ in range(count)]]
+        return [refusal("Search", error) for error in errors if isinstance(error, grpc.RpcError)]
+
+    def raw(self, rpc: str, *sent: bytes) -> None:
+        """An RPC by its name with messages as bytes, for what no message can express."""
+        path = f"/{SERVICE}/{rpc}"
+        if rpc == "Ingest":
+            stream = self._channel.stream_unary(path, _as_is, _as_is)
+            self._call(rpc, lambda timeout: stream(iter(sent), timeout=timeout, metadata=self._metadata))
+        else:
+            self._unary(rpc, self._channel.unary_unary(path, _as_is, _as_is), sent[0])
 
     def health(self, service: str = "", deadline_s: float | None = None) -> str:
         """The status by name, ``SERVING`` or ``unknown_7`` for example. Sent without the bearer token (SEC-3)."""

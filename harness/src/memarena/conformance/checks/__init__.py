@@ -8,8 +8,6 @@ from memarena.conformance.checks import (
     answer_calls,
     describe,
     digest,
-    digest_gate,
-    endurance,
     errors,
     evidence,
     forget,
@@ -20,7 +18,6 @@ from memarena.conformance.checks import (
     life,
     limits,
     models,
-    questions,
     reset,
     search,
     search_results,
@@ -35,8 +32,8 @@ CHAPTERS = {
     "txt": (text,),
     "dsc": (describe,),
     "ing": (ingest,),
-    "dig": (digest_gate, digest),
-    "src": (search, search_results, questions, endurance),
+    "dig": (digest,),
+    "src": (search, search_results),
     "ans": (answer, answer_calls),
     "rst": (reset,),
     "fgt": (forget,),
@@ -56,5 +53,5 @@ def all_checks() -> tuple[Check, ...]:
     """Every check in the order of a run: the first Ingest and the digest first, what looks back on the run last."""
     modules = (module for chapter in CHAPTERS.values() for module in chapter)
     checks = [each for module in modules for each in vars(module).values() if isinstance(each, Check)]
-    first, last = (health.first_ingest, digest_gate.gate), (security.log, health.after_errors)
+    first, last = (health.first_ingest, digest.gate), (models.after_return, security.log, health.after_errors)
     return (*first, *(each for each in checks if each not in (*first, *last)), *last)

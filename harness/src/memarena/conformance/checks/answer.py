@@ -8,12 +8,12 @@ from memarena_proto import memory_backend_pb2 as pb
 
 from memarena.client.enums import enum_name
 from memarena.conformance import requirements
-from memarena.conformance.backend_under_test import BackendUnderTest, NamespaceFixture
+from memarena.conformance.backend_under_test import BackendUnderTest
 from memarena.conformance.check import check
 from memarena.conformance.checks.search import with_models
 from memarena.conformance.checks.text import dates_of_the_clock
 from memarena.conformance.errors import BrokenError
-from memarena.conformance.expectations import differs, expect_refused, mentions, quoted, shows
+from memarena.conformance.expectations import differs, expect_refused, mentions, shows
 from memarena.conformance.fixtures import Fact, edited
 from memarena.conformance.scripted_models import (
     DIALECTS,
@@ -37,12 +37,6 @@ REQUIRED = (
     *("reading", "reading.model", "reading.max_tokens"),
 )
 """Paths of the REQUIRED fields of a request for an answer."""
-
-
-def filled(backend: BackendUnderTest) -> tuple[NamespaceFixture, Fact]:
-    ns, fact = backend.namespace(), backend.fact()
-    ns.add(fact)
-    return ns, fact
 
 
 def completion(received: Received, what: str = "a sound request") -> pb.Completed:
@@ -71,16 +65,14 @@ def prompt_of(calls: list[ModelCall]) -> str:
 @check("ans.undeclared", "GEN-2", "ERR-4", applies=requirements.no_answer)
 def undeclared(backend: BackendUnderTest) -> None:
     """Without ANSWER the RPC is UNIMPLEMENTED."""
-    ns, _ = filled(backend)
-    received = ns.answer(ns.answer_request("What?"))
-    if received.refused is None or received.refused.code != "UNIMPLEMENTED":
-        raise BrokenError(f"Answer: expected UNIMPLEMENTED, got {received.refused or 'OK'}")
+    ns, _ = backend.filled()
+    ns.refuse(ns.answer_request("What?"), "UNIMPLEMENTED", "Answer")
 
 
 @check("ans.required", "ANS-5", "GEN-3", "ERR-2", applies=requirements.answer)
 def required(backend: BackendUnderTest) -> None:
     """What is missing or cannot be read with is refused by its name."""
-    ns, fact = filled(backend)
+    ns, fact = backend.filled()
     sound = ns.answer_request(fact.question)
     sound.search.CopyFrom(with_models(backend, sound.search))
     faults: list[tuple[str, str | None, str]] = [(path, None, f"a request without {path}") for path in REQUIRED]
@@ -97,13 +89,17 @@ def required(backend: BackendUnderTest) -> None:
     completion(ns.answer(ns.answer_request(fact.question)))
 
 
-@check("ans.events", "ANS-1", "ANS-2", "ANS-8", "TXT-3", applies=requirements.answer)
+@check("ans.events", "ANS-1", "ANS-2", "ANS-8", "ING-7", "TXT-3", applies=requirements.answer)
 def events(backend: BackendUnderTest) -> None:
-    """One Retrieved with the items, the text in pieces, one Completed."""
-    ns, fact = filled(backend)
+    """One Retrieved with the items, the text in pieces, one Completed, of the memory as it is now."""
+    (ns, earlier), fact = backend.filled(), backend.fact()
+    # Asked in the same words both times, so that what was kept from the first answer shows in the second.
+    question = f"{earlier.question} {fact.question}" if backend.keeps_words else fact.question
+    completion(ns.answer(ns.answer_request(question)))
+    ns.add(fact)
     ns.expect_visible(fact)
     with backend.models.recording() as calls:
-        received = ns.answer(ns.answer_request(fact.question))
+        received = ns.answer(ns.answer_request(question))
     completed = completion(received)
     kinds = received.kinds()
     if kinds[0] != "retrieved" or kinds[-1] != "completed" or set(kinds[1:-1]) - {"text_delta"}:
@@ -115,11 +111,13 @@ def events(backend: BackendUnderTest) -> None:
         raise BrokenError(f"the text_deltas say {''.join(deltas)!r}, completed says {completed.text!r}")
     retrieved = received.events[0].retrieved
     if not shows(retrieved.items, fact, verbatim=backend.keeps_words):
-        raise BrokenError("Retrieved does not hold the fact that Search finds")
+        raise BrokenError(
+            "Retrieved does not hold a fact that Search finds, ingested after the question was asked before"
+        )
     if retrieved.visible_through_day != ns.last_day:
         raise BrokenError(f"Retrieved says visible_through_day {retrieved.visible_through_day}, not {ns.last_day}")
     # The question names the fact, too.
-    prompt = prompt_of(calls).replace(fact.question.lower(), "")
+    prompt = prompt_of(calls).replace(question.lower(), "")
     if fact.value.lower() not in prompt:
         raise BrokenError("the prompt does not hold the fact that was retrieved")
     if clock := sorted(date for date in dates_of_the_clock() if date in prompt):
@@ -131,117 +129,66 @@ def events(backend: BackendUnderTest) -> None:
 @check("ans.as-of-day", "ANS-2", "SRC-5", "SRC-6", applies=requirements.answer)
 def as_of_day(backend: BackendUnderTest) -> None:
     """An answer sees the day that it is asked as of, and no later one."""
-    ns, first, second = backend.namespace(), backend.fact(), backend.fact()
-    ns.add(first)
+    (ns, first), second = backend.filled(), backend.fact()
     ns.add(second, day=3)
     request = ns.answer_request(f"{first.question} {second.question}" if backend.keeps_words else first.question)
-    request.search.as_of_day = 4
-    received = ns.answer(request)
-    if received.refused is None or received.refused.code != "FAILED_PRECONDITION":
-        raise BrokenError(
-            f"as_of_day 4, the last day being 3: expected FAILED_PRECONDITION, got {received.refused or 'OK'}"
-        )
-    if not backend.has(pb.CAPABILITY_TIME_TRAVEL):
-        request.search.as_of_day = 0
-        received = ns.answer(request)
-        if received.refused is None or received.refused.code != "FAILED_PRECONDITION":
-            raise BrokenError(
-                f"as_of_day 0 without TIME_TRAVEL: expected FAILED_PRECONDITION, got {received.refused or 'OK'}"
-            )
-        return
-    for day in (0, 2):  # on day 2 nothing was committed
+    travels = backend.has(pb.CAPABILITY_TIME_TRAVEL)
+    for day in (4,) if travels else (4, 0):
+        request.search.as_of_day = day
+        ns.refuse(request, "FAILED_PRECONDITION", f"Answer as of day {day}, the last day being 3,")
+    for day in (0, 2) if travels else ():  # on day 2 nothing was committed
         request.search.as_of_day = day
         with backend.models.recording() as calls:
             received = ns.answer(request)
         completion(received, f"as_of_day {day}")
         retrieved = received.events[0].retrieved
-        if mentions(retrieved.items, second):
-            raise BrokenError(f"as of day {day} Retrieved holds what was ingested on day 3")
+        prompt = prompt_of(calls).replace(second.question.lower(), "")
+        if mentions(retrieved.items, second) or second.value.lower() in prompt:
+            where = "Retrieved" if mentions(retrieved.items, second) else "the prompt"
+            raise BrokenError(f"as of day {day} {where} holds what was ingested on day 3")
         if retrieved.visible_through_day != 0:
             raise BrokenError(f"as of day {day} Retrieved says visible_through_day {retrieved.visible_through_day}")
-        prompt = prompt_of(calls)
-        if second.value.lower() in prompt.replace(second.question.lower(), ""):
-            raise BrokenError(f"as of day {day} the prompt holds what was ingested on day 3")
-
-
-@check("ans.own-life", "ANS-2", "ANS-8", "IDN-1", "ING-7", applies=requirements.answer)
-def own_life(backend: BackendUnderTest) -> None:
-    """An answer rests on its own namespace alone, and on it as it is now."""
-    ns, first = filled(backend)
-    _, foreign = filled(backend)
-    second = backend.fact()
-    # Asked in the same words both times, so that what was kept from the first answer shows in the second.
-    words = [fact.question for fact in (first, second, foreign)] if backend.keeps_words else [first.question]
-    question = " ".join(words)
-    for ingested in (first, second):
-        if ingested is second:
-            ns.add(second)
-        with backend.models.recording() as calls:
-            received = ns.answer(ns.answer_request(question))
-        completion(received)
-        items = received.events[0].retrieved.items
-        prompt = prompt_of(calls)
-        for word in words:
-            prompt = prompt.replace(word.lower(), "")
-        if mentions(items, foreign) or foreign.value.lower() in prompt:
-            where = "Retrieved" if mentions(items, foreign) else "the prompt"
-            raise BrokenError(f"{where} holds {quoted(foreign)}, which was ingested in another namespace")
-        returned = ns.search(question).items
-        if shows(returned, ingested, verbatim=backend.keeps_words) and not shows(
-            items, ingested, verbatim=backend.keeps_words
-        ):
-            raise BrokenError(f"Search finds {quoted(ingested)}, Retrieved of the same question does not hold it")
 
 
 @check("ans.retrieved-first", "ANS-2", applies=requirements.our_reader)
 def retrieved_first(backend: BackendUnderTest) -> None:
     """Retrieved is sent before the reader has answered."""
-    ns, fact = filled(backend)
-    script = ReaderScript(hold_reply=threading.Event(), hold_timeout_s=backend.patience.hold_s)
-
-    def let_go(event: pb.AnswerEvent) -> None:
-        if event.HasField("retrieved") and script.hold_reply is not None:
-            script.hold_reply.set()
-
-    completion(ns.answer(ns.answer_request(fact.question), script, on_event=let_go))
-    _once(script)
-    if script.held_out:
-        raise BrokenError(
-            f"Retrieved did not come in the {script.hold_timeout_s:g} s in which the reader held its reply back"
-        )
+    gate = threading.Event()
+    _comes_while(backend, "retrieved", gate, ReaderScript(hold_reply=gate), "its reply")
 
 
 @check("ans.streams", "ANS-3", applies=requirements.our_reader)
 def streams(backend: BackendUnderTest) -> None:
     """A TextDelta is sent as soon as its text is there."""
-    ns, fact = filled(backend)
-    script = ReaderScript(hold_rest=threading.Event(), hold_timeout_s=backend.patience.hold_s)
+    gate = threading.Event()
+    _comes_while(backend, "text_delta", gate, ReaderScript(hold_rest=gate), "all but a first piece")
+
+
+def _comes_while(
+    backend: BackendUnderTest, kind: str, gate: threading.Event, script: ReaderScript, withheld: str
+) -> None:
+    """An event comes while the reader waits for it with what it still has to say."""
+    ns, fact = backend.filled()
+    script.hold_timeout_s = backend.patience.hold_s
 
     def let_go(event: pb.AnswerEvent) -> None:
-        if event.HasField("text_delta") and script.hold_rest is not None:
-            script.hold_rest.set()
+        if event.WhichOneof("event") == kind:
+            gate.set()
 
     completion(ns.answer(ns.answer_request(fact.question), script, on_event=let_go))
-    _once(script)
-    if script.held_out:
-        raise BrokenError(
-            f"no TextDelta came in the {script.hold_timeout_s:g} s in which the reader held back all but a first piece"
-        )
-
-
-def _once(script: ReaderScript) -> None:
-    """What comes when cannot be decided where the reader is asked more than once."""
-    if len(script.calls) > 1 and script.held_out:
+    if script.held_out and len(script.calls) > 1:  # what comes when cannot be decided
         raise BrokenError(
             f"the reader was asked {len(script.calls)} times for one Answer, and nothing of its first reply was passed "
             "on while the rest was held back"
         )
+    if script.held_out:
+        raise BrokenError(f"no {kind} came in the {script.hold_timeout_s:g} s in which the reader held back {withheld}")
 
 
 @check("ans.unaltered", "ANS-4", applies=requirements.our_reader)
 def unaltered(backend: BackendUnderTest) -> None:
     """The reader's output, its end and its token counts arrive unaltered."""
-    ns, fact = filled(backend)
+    ns, fact = backend.filled()
     scripts = {
         "white space, tags and emoji": ReaderScript(
             pieces=(" \n<think>", "hm</think>\n", '```json\n{"a": ', "1}\n```", " caf\u00e9 cafe\u0301 👩‍👧 ", "\n\n")
@@ -281,16 +228,18 @@ def unaltered(backend: BackendUnderTest) -> None:
 @check("ans.sampling", "ANS-5", applies=requirements.our_reader)
 def sampling(backend: BackendUnderTest) -> None:
     """The reader is asked as the request says."""
-    ns, fact = filled(backend)
-    request = ns.answer_request(fact.question, max_tokens=37)
-    for temperature, seed in ((0.25, 7_001), (0.0, 0), (0.5, 2**32 + backend.seed + 1), (0.0, 2**53 - 1)):
-        request.reading.temperature, request.reading.seed = temperature, seed
+    ns, fact = backend.filled()
+    request = ns.answer_request(fact.question)
+    for most, temperature, seed in (
+        (37, 0.25, 7_001), (2_000, 0.0, 0), (1, 0.5, 2**32 + backend.seed + 1), (4_000, 1.5, 2**53 - 1),
+    ):  # fmt: skip
+        request.reading.max_tokens, request.reading.temperature, request.reading.seed = most, temperature, seed
         with backend.models.recording() as calls:
             completion(ns.answer(request))
         body = reader_call(calls).body
         asked = body.get("max_tokens", body.get("max_completion_tokens"))
         for name, got, expected in (
-            ("max_tokens", asked, 37),
+            ("max_tokens", asked, most),
             ("temperature", body.get("temperature"), temperature),
             ("seed", body.get("seed"), seed),
         ):
@@ -327,19 +276,16 @@ def window(backend: BackendUnderTest) -> None:
         raise BrokenError("the prompt holds nothing of the memory, although there is room")
     # Diagnostics aside, the longest question must be refused by name rather than cut.
     request.search.text = f"{last.question} " + "why " * (_LONG_QUESTION_BYTES // 4)
-    received = ns.answer(request, models=default_models(_WINDOW_TOKENS))
-    if received.refused is None or received.refused.code != "RESOURCE_EXHAUSTED":
-        raise BrokenError(
-            f"a question that does not fit into the window: expected RESOURCE_EXHAUSTED, got {received.refused or 'OK'}"
-        )
-    if "text" not in received.refused.message:
-        raise BrokenError(f"a question that does not fit: the message does not name search.text: {received.refused}")
+    what = "a question that does not fit into the window"
+    refused = ns.refuse(request, "RESOURCE_EXHAUSTED", what, models=default_models(_WINDOW_TOKENS))
+    if "text" not in refused.message:
+        raise BrokenError(f"{what}: the message does not name search.text: {refused}")
 
 
 @check("ans.no-system-role", "ANS-7", applies=requirements.our_reader)
 def no_system_role(backend: BackendUnderTest) -> None:
     """A model without a system role is sent no system message."""
-    ns, fact = filled(backend)
+    ns, fact = backend.filled()
     with backend.models.recording() as calls:
         completion(ns.answer(ns.answer_request(fact.question), models=default_models(no_system_role=True)))
     roles = [role for role, _ in reader_call(calls).messages()]
@@ -354,14 +300,11 @@ def no_system_role(backend: BackendUnderTest) -> None:
 @check("ans.model-errors", "ANS-1", "ANS-9", "GEN-7", applies=requirements.our_reader)
 def model_errors(backend: BackendUnderTest) -> None:
     """A model that fails is an error of the right code, never an answer."""
-    ns, fact = filled(backend)
+    ns, fact = backend.filled()
     before = ns.items(fact)
     for status, code in ((500, "UNAVAILABLE"), (502, "UNAVAILABLE"), (400, "INTERNAL"), (429, "INTERNAL")):
-        received = ns.answer(ns.answer_request(fact.question), ReaderScript(status=status))
-        if received.completed is not None:
-            raise BrokenError(f"the gateway answered {status}, and Answer completed with {received.completed.text!r}")
-        if received.refused is None or received.refused.code != code:
-            raise BrokenError(f"the gateway answered {status}: expected {code}, got {received.refused or 'OK'}")
+        what = f"Answer, while the gateway answers {status},"
+        ns.refuse(ns.answer_request(fact.question), code, what, script=ReaderScript(status=status))
     received = ns.answer(ns.answer_request(fact.question), ReaderScript(breaks_off=True))
     if received.completed is not None or received.refused is None:
         reported = "no Completed" if received.completed is None else f"Completed ({received.completed.text!r})"

@@ -9,21 +9,18 @@ from memarena_proto import memory_backend_pb2 as pb
 from memarena.conformance import requirements
 from memarena.conformance.backend_under_test import BackendUnderTest
 from memarena.conformance.check import check
-from memarena.conformance.checks.answer import completion, filled, prompt_of
+from memarena.conformance.checks.answer import completion, prompt_of
 from memarena.conformance.contract_limits import QUERY_TEXT_BYTES
 from memarena.conformance.errors import BrokenError
-from memarena.conformance.expectations import expect_refused, mentions
+from memarena.conformance.expectations import mentions
 from memarena.conformance.fixtures import Fact
 from memarena.conformance.scripted_models import ReaderScript
-
-_SIDE_BY_SIDE = 4
-_ROUNDS = 3
 
 
 @check("ans.refusals", "ANS-2", "ERR-5", "SRC-8", "TXT-1", "LIM-1", applies=requirements.answer)
 def refusals(backend: BackendUnderTest) -> None:
     """What Search refuses Answer refuses too, and asks no reader."""
-    ns, fact = filled(backend)
+    ns, fact = backend.filled()
     limit = backend.described.limits.max_query_text_bytes or QUERY_TEXT_BYTES
     undeclared = "no_such_option"
     while undeclared in {option.key for option in backend.described.options}:
@@ -51,13 +48,8 @@ def refusals(backend: BackendUnderTest) -> None:
     for what, code, field, edit in faults:
         request = ns.answer_request(fact.question)
         edit(request.search)
-
-        def call(request: pb.AnswerRequest = request) -> None:
-            if (refused := ns.answer(request).refused) is not None:
-                raise refused
-
         with backend.models.recording() as calls:
-            expect_refused(call, code, f"Answer: {what}", field=field)
+            ns.refuse(request, code, f"Answer: {what}", field=field)
         if any(each.path == "/chat/completions" for each in calls):
             raise BrokenError(f"Answer: for {what} the reader was asked before the call was refused")
     completion(ns.answer(ns.answer_request(fact.question)))
@@ -66,7 +58,7 @@ def refusals(backend: BackendUnderTest) -> None:
 @check("ans.one-question", "ANS-8", "ANS-9", "SRC-7", applies=requirements.our_reader)
 def one_question(backend: BackendUnderTest) -> None:
     """A prompt holds its own question alone, and neither questions nor replies are remembered."""
-    ns, fact = filled(backend)
+    ns, fact = backend.filled()
     asked, reported = (Fact(word, f"{word}?", word) for word in (backend.words.next(), backend.words.next()))
     ns.expect_visible(fact)
     ns.search(f"Was it {asked.value}?")

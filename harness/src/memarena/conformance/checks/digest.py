@@ -1,28 +1,132 @@
-"""DIG: the digest is computed over exactly the fields of the table, as they were sent."""
+"""The digest of the smallest days first: whoever computes it wrongly sees the mistake once, and not by every day."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import NamedTuple
 
 from memarena_proto import memory_backend_pb2 as pb
 
 from memarena.conformance import fixtures
 from memarena.conformance.backend_under_test import BackendUnderTest, NamespaceFixture
 from memarena.conformance.check import check
-from memarena.conformance.expectations import expect_refused
+from memarena.conformance.digest_faults import FAULTS, TABLE_1, first_difference
+from memarena.conformance.errors import BrokenError
 from memarena.conformance.fixtures import edited_day
+from memarena.conformance.wire import RefusedError
 
+_SHOWN_BYTES = 400
 _COMPOSED, _DECOMPOSED = "caf\u00e9", "cafe\u0301"
-_FAR_DAY = 4_000_000_000
-"""Above what a signed 32-bit integer holds."""
 
 
-def _rich_session(ns: NamespaceFixture) -> pb.Session:
+class Step(NamedTuple):
+    """A day that is a little richer than the one before, and the test vector of the same kind."""
+
+    what: str
+    vector: str
+    frames: list[pb.IngestRequest]
+
+
+def _steps(backend: BackendUnderTest) -> list[Step]:
+    def of(*sessions: pb.Session, events: tuple[pb.Event, ...] = ()) -> list[pb.IngestRequest]:
+        return backend.namespace().frames(*sessions, events=events)
+
+    ns = backend.namespace()
+    split = ns.session("One.")
+    rest = pb.Session(session_id=split.session_id, continuation=True, turns=_later_turns(split))
+    return [
+        Step("an empty day", "empty_day", of()),
+        Step("a day with one session of one turn", "absent_modality_place_group", of(ns.session("Good morning."))),
+        Step("a day with a session that has every field", "one_session", of(_rich_session(ns))),
+        Step("a day with a session without turns and one with a turn without text", "empty_turn_text",
+             of(ns.session(), ns.session(""))),
+        Step("a day with one event", "events_only", of(events=(fixtures.event(backend.new_id(), "It rained."),))),
+        Step("a day with text outside ASCII", "composed",
+             of(ns.session("Wir trafen uns im Caf\u00e9. \U0001f3bb"))),
+        Step("a day with text that is not normalised", "decomposed", of(ns.session(" Cafe\u0301 \ufb01 "))),
+        Step("a day with a session split over two frames", "split_session", of(split, rest)),
+        Step("a day out of the order of ids and times", "order_of_the_wire", _out_of_order(ns)),
+    ]  # fmt: skip
+
+
+def _rich_session(ns: NamespaceFixture, where: str = "harbour") -> pb.Session:
     """A session with every field set."""
-    session = ns.session("It was late.", f"We met at the {_COMPOSED}.")
+    session = ns.session("It was late.", f"We met at the {where}.")
     session.modality, session.place, session.group = "face_to_face", "Harbour", "Rowing club"
     return session
+
+
+def _later_turns(session: pb.Session) -> list[pb.Turn]:
+    return [
+        pb.Turn(
+            turn_id=f"{session.session_id}-1",
+            speaker_id=fixtures.OWNER.participant_id,
+            text="Two.",
+            said_at=fixtures.moment(0, 1),
+        )
+    ]
+
+
+def _out_of_order(ns: NamespaceFixture) -> list[pb.IngestRequest]:
+    """The next day of a namespace, with sessions, turns and events out of the order of ids and times."""
+    day = ns.last_day + 1
+    sessions = []
+    for number, (letter, minute) in enumerate((("z", 300), ("a", 20), ("m", 120))):
+        session_id = f"{letter}-{ns.backend.new_id()}"
+        session = fixtures.session(
+            session_id, ["Later.", "Earlier.", "In between.", f"Session {number}."], day=day, minute=minute
+        )
+        for index, turn in enumerate(session.turns):
+            turn.turn_id = f"{'zamb'[index % 4]}{index}-{session_id}"
+            turn.said_at = fixtures.moment(day, minute + (len(session.turns) - index) % len(session.turns))
+        sessions.append(session)
+    sessions[1].participants.reverse()
+    events = [
+        pb.Event(event_id=f"{letter}-{ns.backend.new_id()}", happened_at=fixtures.moment(day, minute), text=text)
+        for letter, minute, text in (("y", 400, "It rained."), ("b", 30, "The sun rose."), ("k", 200, "A bell rang."))
+    ]
+    return ns.frames(*sessions, events=events)
+
+
+@check("dig.gate", "DIG-1", "DIG-2", "DIG-3", "DIG-4", "DIG-5", "DIG-6")
+def gate(backend: BackendUnderTest) -> None:
+    """The digest of small days is accepted; if not, which mistake it has."""
+    before = "none before it"
+    for step in _steps(backend):
+        try:
+            backend.retried(partial(backend.ingest, step.frames))
+        except RefusedError as error:
+            if error.code != "DATA_LOSS":
+                continue  # that is for other checks to report
+            backend.digest_is_wrong = True
+            raise BrokenError(_diagnosis(backend, step, before)) from error
+        before = f"{step.what} was accepted"
+
+
+def _diagnosis(backend: BackendUnderTest, step: Step, before: str) -> str:
+    right = TABLE_1.day(step.frames)
+    shown = right[:_SHOWN_BYTES].hex() + ("…" if len(right) > _SHOWN_BYTES else "")
+    reported = f"{step.what} is DATA_LOSS ({before})"
+    vector = f"compare the vector {step.vector} of digest.v1.json; expected encoding: {shown}"
+    for mistake, encoding in FAULTS.items():
+        wrong = encoding.day(step.frames)
+        if wrong == right:
+            continue
+        frames = [*step.frames]
+        frames[-1] = pb.IngestRequest()
+        frames[-1].CopyFrom(step.frames[-1])
+        frames[-1].trailer.digest = encoding.digest(step.frames)
+        try:
+            backend.ingest(frames)
+        except RefusedError:
+            continue
+        at = first_difference(right, wrong)
+        return (
+            f"{reported}: {mistake}; the first byte that differs is {at}: expected {right[at : at + 8].hex()}, "
+            f"hashed {wrong[at : at + 8].hex()}; {vector}"
+        )
+    return f"{reported}, by none of the known mistakes; {vector}"
 
 
 def _turned_round(values: Sequence[object]) -> list[object]:
@@ -69,8 +173,8 @@ def every_field(backend: BackendUnderTest) -> None:
     ns = backend.namespace()
     event = fixtures.event(backend.new_id(), "It rained.")
     event.category = "community"
-    whole = ns.frames(_rich_session(ns), events=[event])
+    whole = ns.frames(_rich_session(ns, _COMPOSED), events=[event])
     for path, value in (*ALTERED, ("header.namespace", backend.namespace().namespace)):
         frames = edited_day(whole, path, value, seal=False)
-        expect_refused(partial(backend.ingest, frames), "DATA_LOSS", f"an altered {path}")
+        ns.refuse(frames, "DATA_LOSS", f"an altered {path}")
     ns.commit(whole)

@@ -20,10 +20,10 @@ def unknown_namespace(backend: BackendUnderTest) -> None:
     """A namespace without a committed day is NOT_FOUND."""
     ns = backend.namespace()
     question = ns.question("What?")
-    expect_refused(partial(backend.search, question), "NOT_FOUND", "Search of a namespace that never was")
+    ns.refuse(question, "NOT_FOUND", "Search of a namespace that never was")
     spoilt = edited_day(ns.frames(ns.session("Good morning.")), "session.session_id")
-    expect_refused(partial(backend.ingest, spoilt), "INVALID_ARGUMENT", "a session without an id")
-    expect_refused(partial(backend.search, question), "NOT_FOUND", "Search of a namespace of which only failures exist")
+    ns.refuse(spoilt, "INVALID_ARGUMENT", "a session without an id")
+    ns.refuse(question, "NOT_FOUND", "Search of a namespace of which only failures exist")
     ns.add(backend.fact())
     ns.search("What?")
 
@@ -31,26 +31,7 @@ def unknown_namespace(backend: BackendUnderTest) -> None:
 @check("err.unknown-rpc", "ERR-4")
 def unknown_rpc(backend: BackendUnderTest) -> None:
     """An RPC that the contract does not have is UNIMPLEMENTED."""
-    expect_refused(partial(backend.wire.unknown_rpc, "Rewind"), "UNIMPLEMENTED", "an RPC named Rewind")
-
-
-@check("err.works-on", "ERR-1", "ERR-8", "ERR-6")
-def works_on(backend: BackendUnderTest) -> None:
-    """After errors of every kind a namespace works as before."""
-    ns, fact, later = backend.namespace(), backend.fact(), backend.fact()
-    ns.add(fact)
-    ns.expect_visible(fact)
-    whole = ns.frames(ns.session(later.statement))
-    bad_question = ns.question("What?")
-    bad_question.ClearField("text")
-    for _ in range(3):
-        nameless = partial(backend.ingest, edited_day(whole, "session.session_id"))
-        expect_refused(nameless, "INVALID_ARGUMENT", "a session without an id")
-        expect_refused(partial(backend.ingest, []), "INVALID_ARGUMENT", "a stream without frames")
-        expect_refused(partial(backend.search, bad_question), "INVALID_ARGUMENT", "a question without text")
-        ns.expect_visible(fact)
-    ns.commit(whole)
-    ns.expect_visible(later)
+    expect_refused(partial(backend.wire.raw, "Rewind", b""), "UNIMPLEMENTED", "an RPC named Rewind")
 
 
 @check("err.own-namespace", "IDN-1", "ERR-5")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 
 from memarena_proto import memory_backend_pb2 as pb
@@ -11,8 +12,10 @@ from memarena.conformance import requirements
 from memarena.conformance.backend_under_test import BackendUnderTest, NamespaceFixture
 from memarena.conformance.check import check
 from memarena.conformance.errors import BrokenError
-from memarena.conformance.expectations import differs, score_change
+from memarena.conformance.expectations import differs, mentions, score_change
 from memarena.conformance.wire import RefusedError
+
+_FACTS = 5
 
 
 @check("evd.competitor", "EVD-2", applies=requirements.competitor)
@@ -30,16 +33,20 @@ def competitor(backend: BackendUnderTest) -> None:
         without = ns.expect_ok(partial(backend.search, question), "a question without evidence").items
         evidence = pb.PrivilegedEvidence(session_ids=[ns.sessions[index].session_id], access_marker="restricted")
         question.privileged_evidence.CopyFrom(evidence)
-        _ignored("Search", without, partial(_searched, ns, question))
+        asked: dict[str, Callable[[], Sequence[pb.MemoryItem]]] = {"Search": lambda: backend.search(question).items}  # noqa: B023
         if backend.has(pb.CAPABILITY_ANSWER):
-            _ignored("Answer", without, partial(_retrieved, ns, question))
-
-
-_FACTS = 5
-
-
-def _searched(ns: NamespaceFixture, question: pb.SearchRequest) -> Sequence[pb.MemoryItem]:
-    return ns.backend.search(question).items
+            asked["Answer"] = partial(_retrieved, ns, question)
+        for rpc, call in asked.items():
+            try:
+                returned = call()
+            except RefusedError as error:
+                if error.code != "INVALID_ARGUMENT" or not any("privileged_evidence" in each for each in error.fields):
+                    raise BrokenError(
+                        f"{rpc}: expected OK or INVALID_ARGUMENT naming privileged_evidence, got {error}"
+                    ) from error
+                continue
+            if differs(without, returned):
+                raise BrokenError(f"privileged evidence changed what {rpc} finds: {score_change(without, returned)}")
 
 
 def _retrieved(ns: NamespaceFixture, question: pb.SearchRequest) -> Sequence[pb.MemoryItem]:
@@ -51,25 +58,16 @@ def _retrieved(ns: NamespaceFixture, question: pb.SearchRequest) -> Sequence[pb.
     return received.events[0].retrieved.items
 
 
-def _ignored(rpc: str, without: Sequence[pb.MemoryItem], call: Callable[[], Sequence[pb.MemoryItem]]) -> None:
-    try:
-        returned = call()
-    except RefusedError as error:
-        if error.code != "INVALID_ARGUMENT" or not any("privileged_evidence" in field for field in error.fields):
-            raise BrokenError(
-                f"{rpc} with privileged evidence: expected INVALID_ARGUMENT naming privileged_evidence, got {error}"
-            ) from error
-        return
-    if differs(without, returned):
-        raise BrokenError(f"privileged evidence changed what {rpc} finds: {score_change(without, returned)}")
-
-
-@check("evd.diagnostic", "EVD-3", applies=requirements.diagnostic)
+@check("evd.diagnostic", "EVD-3", "IDN-1", applies=requirements.diagnostic)
 def diagnostic(backend: BackendUnderTest) -> None:
-    """A diagnostic takes evidence that names no session."""
-    ns, fact = backend.namespace(), backend.fact()
-    ns.add(fact)
+    """A diagnostic takes evidence that names no session, and none of another namespace."""
+    (ns, fact), (other, theirs) = backend.filled(), backend.filled()
     ns.expect_visible(fact)
+    question = ns.question(theirs.question)
+    question.privileged_evidence.session_ids[:] = [session.session_id for session in other.sessions]
+    with suppress(RefusedError):  # evidence that is not there may be refused
+        if mentions(backend.search(question).items, theirs):
+            raise BrokenError("evidence that names a session of another namespace shows that session")
     question = ns.question(fact.question)
     question.privileged_evidence.CopyFrom(pb.PrivilegedEvidence())
     ns.expect_ok(partial(backend.search, question), "evidence that names no session")

@@ -77,7 +77,7 @@ def session(backend: BackendUnderTest) -> None:
     # Split over frames: all of it is to go. Where facts are extracted, a second might replace the first.
     more = [backend.fact()] if backend.keeps_words else []
     ingested = ns.session(gone.statement, *(fact.statement for fact in more), "See you.")
-    first = ns.frames(*fixtures.split(ingested), ns.session(kept.statement))
+    first = ns.frames(*fixtures.split(ingested, 1), ns.session(kept.statement))
     ns.commit(first)
     second = ns.frames(ns.session(later.statement))
     ns.commit(second)
@@ -105,8 +105,4 @@ def _empty_the_last_day(ns: NamespaceFixture) -> None:
     if response.visible_through_day != ns.last_day:
         raise BrokenError(f"{what} says visible_through_day {response.visible_through_day}")
     back = ns.frames(ns.session("Good day.", day=ns.last_day), day=ns.last_day)
-    expect_refused(
-        partial(ns.backend.ingest, back),
-        "FAILED_PRECONDITION",
-        f"a new batch for day {ns.last_day}, whose only session was forgotten,",
-    )
+    ns.refuse(back, "FAILED_PRECONDITION", f"a new batch for day {ns.last_day}, whose only session was forgotten,")

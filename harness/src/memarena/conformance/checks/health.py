@@ -8,7 +8,7 @@ from functools import partial
 from memarena_proto import memory_backend_pb2 as pb
 
 from memarena.conformance import requirements
-from memarena.conformance.backend_under_test import BackendUnderTest, FirstLife, NamespaceFixture
+from memarena.conformance.backend_under_test import BackendUnderTest, NamespaceFixture
 from memarena.conformance.check import check
 from memarena.conformance.errors import BrokenError, SkippedError
 from memarena.conformance.expectations import expect_refused
@@ -32,7 +32,7 @@ def first_ingest(backend: BackendUnderTest) -> None:
         raise BrokenError(f"health is SERVING, but the first Ingest was refused: {error}") from error
     ns.note(frames)
     backend.keep(ns)
-    backend.first_life = FirstLife(ns, frames, fact)
+    backend.first_day = ns, frames, fact
 
 
 @check("hlt.serving", "GEN-1", "HLT-1")
@@ -52,19 +52,16 @@ def unknown_service(backend: BackendUnderTest) -> None:
 @check("hlt.first-batch", "ING-8", "ING-7", "TXT-3")
 def first_batch(backend: BackendUnderTest) -> None:
     """The day that was ingested first is still known at the end."""
-    life, backend.first_life = backend.first_life, None
-    if life is None:
+    if backend.first_day is None:
         raise SkippedError("hlt.first-ingest was not run, or ingested nothing")
+    ns, frames, fact = backend.first_day
     what = "a replay of the first day of the run"
-    try:
-        response = backend.retried(partial(backend.ingest, life.frames))
-    except RefusedError as error:
-        raise BrokenError(f"{what} was refused: {error}") from error
+    response = ns.expect_ok(partial(backend.ingest, frames), what)
     if not response.replayed and not backend.has(pb.CAPABILITY_DURABLE) and backend.restart is not None:
         raise SkippedError("without DURABLE a restart during the run may have ended the first life")
     if not response.replayed:
         raise BrokenError(f"{what} is not reported as one, although nothing but time has passed in its namespace")
-    life.ns.expect_visible(life.fact)
+    ns.expect_visible(fact)
 
 
 @check("hlt.after-errors", "HLT-4")
@@ -105,14 +102,10 @@ def restart(backend: BackendUnderTest) -> None:
         finally:
             open_call.cancel()
     if not backend.has(pb.CAPABILITY_DURABLE):
-        question = ns.question(fact.question)
-        expect_refused(partial(backend.search, question), "NOT_FOUND", "Search after a restart without DURABLE")
+        ns.refuse(ns.question(fact.question), "NOT_FOUND", "Search after a restart without DURABLE")
         return
-    expect_refused(
-        partial(backend.search, gone.question("What?", as_of_day=0)),
-        "NOT_FOUND",
-        "Search of a namespace of three days that was reset before SIGKILL",
-    )
+    what = "Search of a namespace of three days that was reset before SIGKILL"
+    gone.refuse(gone.question("What?", as_of_day=0), "NOT_FOUND", what)
     ns.expect_visible(fact)
     ns.expect_hidden(half, "the stream that it came in was cut off by SIGKILL")
     replayed = ns.expect_ok(partial(backend.ingest, first), "a replay after a restart")
@@ -130,9 +123,9 @@ def _as_before(ns: NamespaceFixture, first: list[pb.IngestRequest], fact: Fact, 
     backend = ns.backend
     ns.expect_visible(later)
     other = ns.frames(ns.session("Good day."), day=0, batch_id=first[0].header.batch_id)
-    expect_refused(partial(backend.ingest, other), "ALREADY_EXISTS", "after a restart, a known batch id, other digest,")
+    ns.refuse(other, "ALREADY_EXISTS", "after a restart, a known batch id, other digest,")
     back = ns.frames(ns.session("Good day."), day=1)
-    expect_refused(partial(backend.ingest, back), "FAILED_PRECONDITION", "after a restart, a new batch for day 1")
+    ns.refuse(back, "FAILED_PRECONDITION", "after a restart, a new batch for day 1")
     if backend.has(pb.CAPABILITY_TIME_TRAVEL):
         ns.expect_visible(fact, as_of_day=1)
         ns.expect_hidden(later, "it was ingested on day 2, after day 1, and the backend was restarted", as_of_day=1)

@@ -12,7 +12,7 @@ from memarena.conformance.backend_under_test import BackendUnderTest, NamespaceF
 from memarena.conformance.check import check
 from memarena.conformance.checks.health import restarted
 from memarena.conformance.errors import BrokenError, SkippedError
-from memarena.conformance.expectations import differs, expect_refused, mentions, quoted, score_change, scores_differ
+from memarena.conformance.expectations import differs, mentions, quoted, score_change, scores_differ
 from memarena.conformance.fixtures import Fact
 from memarena.conformance.lived import Items, Lived, Neighbour, lived, words_of
 from memarena.conformance.scripted_models import count_tokens
@@ -25,6 +25,8 @@ _BOUND_TOKENS = 60
 _SCAFFOLD_BYTES = 8192
 _ITEM_LAYOUT_BYTES = 256
 _ROUNDS = 3
+_AT_ONE_TIME = 16
+_LONG_QUESTION_CHARS = 4_000
 _WILD = ".*?_%"
 
 
@@ -47,6 +49,8 @@ def _fed(backend: BackendUnderTest) -> Lived:
     "TXT-2",
     "TXT-5",
     "IDN-3",
+    "IDN-5",
+    "IDN-6",
     "LIM-2",
     applies=requirements.words,
 )
@@ -236,6 +240,8 @@ def at_once(backend: BackendUnderTest) -> None:
 
     def expect_own(ns: NamespaceFixture, items: Items, prompt: str, when: str) -> None:
         prompted, shown = words_of(prompt), words_of(" ".join(item.text for item in items))
+        if ns is not life.ns and not own[ns.namespace] & shown:
+            raise BrokenError(f"asked {when} for all that it holds, {ns.namespace} returns nothing of it")
         for other, values in own.items():
             if other != ns.namespace and (leaked := values & (prompted | shown)):
                 where = "the prompt" if leaked & prompted else "an item"
@@ -256,10 +262,24 @@ def at_once(backend: BackendUnderTest) -> None:
             if stable and prompt != prompted:
                 raise BrokenError(f"asked at the same time, the prompt of {ns.namespace} is another one than alone")
 
+    _several(life)
     with ThreadPoolExecutor(2 * len(asked)) as pool:  # each namespace twice
         begun = [pool.submit(asks, *each) for each in asked * 2]
         for done in begun:
             done.result()
+
+
+def _several(life: Lived) -> None:
+    """Searches of one namespace are pending at the same time, long enough to be so."""
+    plain = (entry.fact.statement for entry in life.life.entries if entry.group == "plain")
+    request = life.ns.question(" ".join(plain)[:_LONG_QUESTION_CHARS])
+    with life.backend.access("Search") as access:
+        request.model_access.CopyFrom(access)
+        errors = life.backend.wire.searches(request, _AT_ONE_TIME)
+    if busy := [error for error in errors if error.code == "ABORTED"]:
+        raise BrokenError(
+            f"of {_AT_ONE_TIME} searches of one namespace at the same time {len(busy)} were refused: {busy[0]}"
+        )
 
 
 def _asked(life: Lived, ns: NamespaceFixture, question: str, *, answers: bool) -> tuple[Items, str]:
@@ -359,17 +379,7 @@ def _as_if_never(ns: NamespaceFixture, never: NamespaceFixture, questions: list[
             )
 
 
-@check(
-    "life.again",
-    "HLT-3",
-    "ING-7",
-    "ING-8",
-    "RST-1",
-    "RST-4",
-    "FGT-2",
-    "SRC-7",
-    applies=requirements.stable_words,
-)
+@check("life.again", "HLT-3", "ING-7", "ING-8", "RST-1", "RST-4", "FGT-2", "SRC-7", applies=requirements.stable_words)
 def again(backend: BackendUnderTest) -> None:
     """After SIGKILL, replays of days, and the Reset of a neighbour, everything is returned as before."""
     life = _fed(backend)
@@ -391,7 +401,7 @@ def again(backend: BackendUnderTest) -> None:
         restarted(backend)
         if not backend.has(pb.CAPABILITY_DURABLE):
             request = life.question(life.life.entries[0])
-            expect_refused(partial(backend.search, request), "NOT_FOUND", "Search after a restart without DURABLE")
+            life.ns.refuse(request, "NOT_FOUND", "Search after a restart without DURABLE")
             return
         life.lost = ""
     _is_gone(backend, gone)
@@ -430,7 +440,7 @@ def _same(what: str, before: Items, after: Items) -> None:
 def _is_gone(backend: BackendUnderTest, gone: Neighbour) -> None:
     """A neighbour that was reset: all of its days went."""
     what = f"Search of a namespace of {len(gone.facts)} days that was reset"
-    expect_refused(partial(backend.search, gone.ns.question("What?", as_of_day=0)), "NOT_FOUND", what)
+    gone.ns.refuse(gone.ns.question("What?", as_of_day=0), "NOT_FOUND", what)
     fresh, fact = backend.namespace(gone.ns.namespace), backend.fact()
     fresh.add(fact, day=len(gone.facts))
     for old in gone.facts:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 from memarena_proto import memory_backend_pb2 as pb
@@ -18,8 +17,7 @@ from memarena.conformance.contract_limits import (
     TURN_TEXT_BYTES,
 )
 from memarena.conformance.errors import BrokenError
-from memarena.conformance.expectations import expect_refused
-from memarena.conformance.fixtures import Fact, edited_day
+from memarena.conformance.fixtures import Fact, edited, edited_day
 from memarena.conformance.spelled_limits import names_field, sizes_in
 
 _BIG_SESSIONS, _BIG_TURNS, _BIG_TURN_BYTES = 6, 4, 250_000
@@ -37,9 +35,11 @@ def _small_days(backend: BackendUnderTest) -> str | None:
     return None if most <= _FILLED_DAY_BYTES else f"max_day_bytes is {most}: a day above it takes too long to send"
 
 
-def _exhausted(call: Callable[[], object], what: str, name: str, limit: int) -> None:
-    """The call is refused, and its message names field and limit."""
-    refused = expect_refused(call, "RESOURCE_EXHAUSTED", what)
+def _exhausted(
+    ns: NamespaceFixture, sent: list[pb.IngestRequest] | pb.SearchRequest, what: str, name: str, limit: int
+) -> None:
+    """It is refused, and the message names field and limit."""
+    refused = ns.refuse(sent, "RESOURCE_EXHAUSTED", what)
     message = " ".join((refused.message, *refused.fields, *refused.details))
     if not names_field(message, name) or limit not in sizes_in(message):
         raise BrokenError(
@@ -64,7 +64,7 @@ def turn_text(backend: BackendUnderTest) -> None:
     )
     for what, path in (("a turn", "session.turns.text"), ("an event", "event.text")):
         frames = edited_day(whole, path, lambda text: f"{text}.")
-        _exhausted(partial(backend.ingest, frames), f"{what} of {limit + 1} bytes", "text", limit)
+        _exhausted(ns, frames, f"{what} of {limit + 1} bytes", "text", limit)
     ns.commit(whole)
     after = backend.fact()
     ns.add(after)
@@ -74,24 +74,24 @@ def turn_text(backend: BackendUnderTest) -> None:
 @check("lim.query-text", "LIM-1", "LIM-2", "LIM-3")
 def query_text(backend: BackendUnderTest) -> None:
     """The text of a question at its limit is accepted, one byte more is not."""
-    ns, fact = backend.namespace(), backend.fact()
-    ns.add(fact)
+    ns, fact = backend.filled()
     limit = backend.described.limits.max_query_text_bytes or QUERY_TEXT_BYTES
     question = ns.question(_padded(f"{fact.question} ", limit))
     ns.expect_ok(partial(backend.search, question), f"a question of {limit} bytes")
     question.text += "."
-    _exhausted(partial(backend.search, question), f"a question of {limit + 1} bytes", "text", limit)
+    _exhausted(ns, question, f"a question of {limit + 1} bytes", "text", limit)
 
 
-@check("lim.ids", "LIM-1", "LIM-2")
+@check("lim.ids", "LIM-1", "LIM-2", "IDN-2", "IDN-4")
 def ids(backend: BackendUnderTest) -> None:
-    """An id of 128 bytes is accepted, one byte more is not."""
+    """An id of 128 bytes, every printable character of ASCII among them, is accepted, one byte more is not."""
+    printable = "".join(chr(code) for code in range(0x21, 0x7F))
 
     def long(stem: str) -> str:
-        return f"{stem}-{backend.new_id()}".ljust(ID_BYTES, "x")
+        return f"{stem}{printable}-{backend.new_id()}".ljust(ID_BYTES, "x")
 
-    ns = backend.namespace(long("n"))
-    session = ns.session("Good morning.")
+    ns, fact = backend.namespace(long("n")), backend.fact()
+    session = ns.session(fact.statement)
     session.session_id, session.turns[0].turn_id = long("s"), long("t")
     session.participants[1].participant_id = long("p")
     event = fixtures.event(long("e"), "It rained.")
@@ -102,13 +102,14 @@ def ids(backend: BackendUnderTest) -> None:
                  "session.turns.turn_id", "event.event_id"):  # fmt: skip
         name = path.rpartition(".")[2]
         frames = edited_day(sound, path, lambda value: f"{value}x")
-        _exhausted(partial(backend.ingest, frames), f"a {name} of {ID_BYTES + 1} bytes", name, ID_BYTES)
+        _exhausted(ns, frames, f"a {name} of {ID_BYTES + 1} bytes", name, ID_BYTES)
     ns.commit(sound)
+    ns.expect_visible(fact)
     question = ns.question("What?")
     question.query_id = long("q")
     ns.expect_ok(partial(backend.search, question), "a query_id of 128 bytes")
     question.query_id += "x"
-    _exhausted(partial(backend.search, question), "a query_id of 129 bytes", "query_id", ID_BYTES)
+    _exhausted(ns, question, "a query_id of 129 bytes", "query_id", ID_BYTES)
 
 
 @check("lim.frame", "LIM-1", "LIM-2")
@@ -126,26 +127,24 @@ def frame(backend: BackendUnderTest) -> None:
         at_limit = ns.frames(session)
     above = edited_day(at_limit, "session.turns.text", lambda text: f"{text}x")
     what = f"a frame of {above[1].ByteSize()} bytes"
-    expect_refused(partial(backend.ingest, above), "RESOURCE_EXHAUSTED", what)
+    ns.refuse(above, "RESOURCE_EXHAUSTED", what)
     ns.commit(at_limit)
-    question = ns.question("What?")
-    question.requester.CopyFrom(
-        pb.Requester(kind=pb.REQUESTER_KIND_KNOWN_PERSON, participant_id="p1", display_name="x" * (FRAME_BYTES + 1))
-    )
-    expect_refused(partial(backend.search, question), "RESOURCE_EXHAUSTED", "a question of more than 1 MiB")
+    name = "x" * (FRAME_BYTES + 1)
+    stranger = pb.Requester(kind=pb.REQUESTER_KIND_KNOWN_PERSON, participant_id="p1", display_name=name)
+    question = edited(ns.question("What?"), "requester", stranger)
+    ns.refuse(question, "RESOURCE_EXHAUSTED", "a question of more than 1 MiB")
     ns.search("What?")
 
 
 @check("lim.max-items", "LIM-3", applies=requirements.item_limit)
 def max_items(backend: BackendUnderTest) -> None:
     """Max_items above the declared limit is refused."""
-    ns, fact = backend.namespace(), backend.fact()
-    ns.add(fact)
+    ns, fact = backend.filled()
     question = ns.question(fact.question)
     question.max_items = limit = backend.described.limits.max_items
     ns.expect_ok(partial(backend.search, question), f"max_items {limit}")
     question.max_items = limit + 1
-    _exhausted(partial(backend.search, question), f"max_items {limit + 1}", "max_items", limit)
+    _exhausted(ns, question, f"max_items {limit + 1}", "max_items", limit)
 
 
 @check("lim.response", "LIM-5", "LIM-1")
@@ -157,7 +156,10 @@ def response(backend: BackendUnderTest) -> None:
     fact = Fact(f"{word}: ", f"{word}?", word) if backend.keeps_words else backend.fact()
     text = _padded(f"{fact.statement} ", limit)
     best = _padded(f"{fact.statement} {' '.join([fact.value] * _BEST_REPEATS)} ", limit)
-    _commit_big(ns, text, best)
+    # One turn amid them is another.
+    sessions = [ns.session(*([text] * _BIG_TURNS)) for _ in range(_BIG_SESSIONS)]
+    sessions[_BIG_SESSIONS // 2].turns[0].text = best
+    ns.commit(ns.frames(*sessions))
     question = ns.question(fact.question)
     question.max_items = backend.described.limits.max_items
     returned = ns.expect_ok(partial(backend.search, question), "a question that finds six megabytes")
@@ -175,13 +177,6 @@ def response(backend: BackendUnderTest) -> None:
             )
 
 
-def _commit_big(ns: NamespaceFixture, text: str, best: str) -> None:
-    """A day of more text than fits a response, over several sessions; one turn amid them is another."""
-    sessions = [ns.session(*([text] * _BIG_TURNS)) for _ in range(_BIG_SESSIONS)]
-    sessions[_BIG_SESSIONS // 2].turns[0].text = best
-    ns.commit(ns.frames(*sessions))
-
-
 @check("lim.day-bytes", "LIM-6", applies=_small_days)
 def day_bytes(backend: BackendUnderTest) -> None:
     """A day of more than the declared max_day_bytes is refused."""
@@ -192,9 +187,7 @@ def day_bytes(backend: BackendUnderTest) -> None:
     text, turns = "x" * size, FRAME_BYTES // (size + _TURN_ENVELOPE_BYTES)
     sessions = [ns.session(*([text] * turns)) for _ in range(most // (size * turns) + 1)]
     what = f"a day above max_day_bytes ({most})"
-    expect_refused(
-        partial(backend.ingest, ns.frames(ns.session(late.statement), *sessions)), "RESOURCE_EXHAUSTED", what
-    )
+    ns.refuse(ns.frames(ns.session(late.statement), *sessions), "RESOURCE_EXHAUSTED", what)
     ns.expect_visible(fact)
     ns.expect_hidden(late, f"it was ingested on {what}")
     ns.add(late)

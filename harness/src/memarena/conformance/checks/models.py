@@ -22,30 +22,17 @@ _PATHS = {
 }
 
 
-def _calls(backend: BackendUnderTest, linger_s: float = 0.0) -> list[ModelCall]:
-    """Every model call of the run so far, with those of an ingest, a search and an answer made now, and of
-    ``linger_s`` seconds after them.
-    """
-    ns, fact = backend.namespace(), backend.fact()
-    ns.add(fact)
-    ns.expect_visible(fact)
-    if backend.has(pb.CAPABILITY_ANSWER):
-        ns.answer(ns.answer_request(fact.question))
-    time.sleep(linger_s)
+def _calls(backend: BackendUnderTest) -> list[ModelCall]:
+    """Every model call of the run so far, with those of an ingest, a search and an answer made for it once."""
+    if not backend.linger_until:
+        ns, fact = backend.filled()
+        ns.expect_visible(fact)
+        if backend.has(pb.CAPABILITY_ANSWER):
+            ns.answer(ns.answer_request(fact.question))
+        backend.linger_until = time.monotonic() + backend.patience.linger_s
     if not backend.models.calls:
         raise SkippedError("the backend has called no model")
     return list(backend.models.calls)
-
-
-@check("mod.after-return", "MOD-3", "ING-7", "MOD-2", applies=requirements.token_per_call)
-def after_return(backend: BackendUnderTest) -> None:
-    """No token is used after the return of its call."""
-    late = [call for call in _calls(backend, backend.patience.linger_s) if call.phase == "after_return"]
-    if late:
-        raise BrokenError(
-            f"{len(late)} model calls came after the return of the call that their token belonged to, "
-            f"the first of {late[0].label} to {late[0].path}"
-        )
 
 
 @check("mod.offered-models", "MOD-1", "MOD-2", "MOD-4")
@@ -77,3 +64,15 @@ def without_access(backend: BackendUnderTest) -> None:
     made = [call for call in calls if call.phase not in ("after_return", "abandoned")]  # those are mod.after-return's
     if made:
         raise BrokenError(f"a call without model access called a model at {made[0].path}")
+
+
+@check("mod.after-return", "MOD-3", "ING-7", "MOD-2", applies=requirements.token_per_call)
+def after_return(backend: BackendUnderTest) -> None:
+    """No token is used after the return of its call."""
+    _calls(backend)
+    time.sleep(max(0.0, backend.linger_until - time.monotonic()))
+    if late := [call for call in _calls(backend) if call.phase == "after_return"]:
+        raise BrokenError(
+            f"{len(late)} model calls came after the return of the call that their token belonged to, "
+            f"the first of {late[0].label} to {late[0].path}"
+        )

@@ -32,7 +32,7 @@ def forgets(backend: BackendUnderTest) -> None:
     ns.expect_visible(before)
     ns.expect_ok(partial(backend.wire.reset, ns.namespace), "Reset")
     question = ns.question(before.question)
-    expect_refused(partial(backend.search, question), "NOT_FOUND", "Search after a Reset")
+    ns.refuse(question, "NOT_FOUND", "Search after a Reset")
     # The same question of the same day: what a life before answered is not remembered either.
     other = backend.namespace(ns.namespace)
     other.add(second := backend.fact(), day=5)

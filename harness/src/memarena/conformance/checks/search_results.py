@@ -2,40 +2,34 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+import statistics
+import time
 from functools import partial
 from itertools import pairwise
 
 from memarena.conformance import fixtures, requirements
 from memarena.conformance.backend_under_test import BackendUnderTest, NamespaceFixture
 from memarena.conformance.check import check
-from memarena.conformance.errors import BrokenError
-from memarena.conformance.expectations import by_itself, differs, score_change, scores_differ, seen
+from memarena.conformance.errors import BrokenError, SkippedError
+from memarena.conformance.expectations import by_itself, differs, mentions, score_change, scores_differ, seen
 from memarena.conformance.fixtures import Fact
 
-_TURNS = 64
 _RANKED = 7
-_DATE_CHARS = 10
-_TIME = re.compile(
-    r"\d{4}-\d{2}-\d{2}([Tt]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:\d{2}))?", re.ASCII
-)  # fmt: skip
-
-
-def _ranked(backend: BackendUnderTest) -> tuple[NamespaceFixture, list[str]]:
-    """Sessions that share a word, and for three of them a question that only this one matches fully."""
-    ns = backend.namespace()
-    shared = backend.words.next()
-    own = [backend.words.next() for _ in range(_RANKED)]
-    ns.commit(ns.frames(*(ns.session(f"The {shared} was seen with the {word}.") for word in own)))
-    ns.items(Fact(f"The {shared} was seen with the {own[0]}.", f"{own[0]}?", own[0]))
-    return ns, [f"{shared} {own[index]}?" for index in (0, _RANKED // 2, _RANKED - 1)]
+_SEARCHES = 500
+_AT_MOST_S = 6.0
+_AT_LEAST = 40
+_GROWTH = 2.0
+_GROWTH_MS = 5.0
 
 
 @check("src.order", "SRC-1", "SRC-3", applies=requirements.ranking)
 def order(backend: BackendUnderTest) -> None:
     """The order is not worst first, and higher scores are better."""
-    ns, questions = _ranked(backend)
+    ns, shared = backend.namespace(), backend.words.next()
+    own = [backend.words.next() for _ in range(_RANKED)]
+    ns.commit(ns.frames(*(ns.session(f"The {shared} was seen with the {word}.") for word in own)))
+    ns.items(Fact(f"The {shared} was seen with the {own[0]}.", f"{own[0]}?", own[0]))
+    questions = [f"{shared} {own[index]}?" for index in (0, _RANKED // 2, _RANKED - 1)]
     rising, worst_kept, shown, orders = 0, 0, "", set()
     for text in questions:
         free = ns.search(text).items
@@ -61,22 +55,6 @@ def order(backend: BackendUnderTest) -> None:
         raise BrokenError("with max_items 1 the item of the lowest score is kept, for each of three questions")
 
 
-@check("src.exact-bound", "SRC-2", "SRC-12", applies=requirements.ranking)
-def exact_bound(backend: BackendUnderTest) -> None:
-    """Max_items takes away only what is above it."""
-    ns, questions = _ranked(backend)
-    free = ns.search(questions[0]).items
-    for bound in range(1, len(free) + 2):
-        question = ns.question(questions[0])
-        question.max_items = bound
-        response = ns.expect_ok(partial(backend.search, question), f"max_items {bound}")
-        returned, truncated = response.items, response.truncated
-        if len(returned) == len(free) and truncated:
-            raise BrokenError(f"with max_items {bound} all {len(free)} items are returned, and truncated is set")
-        if len(returned) != min(bound, len(free)):
-            raise BrokenError(f"with max_items {bound} {len(returned)} items are returned, without it {len(free)}")
-
-
 @check("src.events", "SRC-1", applies=requirements.recall, advisory=True)
 def events(backend: BackendUnderTest) -> None:
     """What happened is returned, not turns alone."""
@@ -88,18 +66,22 @@ def events(backend: BackendUnderTest) -> None:
         raise BrokenError(f"the event {event.text!r} was committed, but is not returned ({seen(items)})")
 
 
+def scored(backend: BackendUnderTest) -> tuple[NamespaceFixture, str, str]:
+    """A namespace, a question in rare and in common words, and a text that makes a word of it more common."""
+    ns, facts = backend.namespace(), (backend.fact(), backend.fact())
+    if not backend.keeps_words:
+        ns.add(*facts)
+        return ns, facts[0].question, backend.fact().statement
+    rare, common = backend.words.next(), backend.words.next()
+    texts = (f"The {rare} is by the river.", f"The {common} is by the river.", "The river is high.", "Good night.")
+    ns.commit(ns.frames(*(ns.session(text) for text in texts)))
+    return ns, f"{rare} {common} river?", f"The {common} again."
+
+
 @check("src.earlier-scores", "SRC-5", applies=requirements.stable_time_travel)
 def earlier_scores(backend: BackendUnderTest) -> None:
     """With TIME_TRAVEL later days change neither items nor scores of an earlier day."""
-    ns = backend.namespace()
-    if backend.keeps_words:
-        rare, common = backend.words.next(), backend.words.next()
-        texts: Sequence[str] = (f"The {rare} is by the river.", f"The {common} is by the river.", "The river is high.")
-        question, later = f"{rare} {common} river?", f"The {common} again."
-    else:
-        fact = backend.fact()
-        texts, question, later = (fact.statement,), fact.question, backend.fact().statement
-    ns.commit(ns.frames(*(ns.session(text) for text in texts)))
+    ns, question, later = scored(backend)
     before = ns.stable_items(question)
     for _ in range(3):
         ns.commit(ns.frames(*(ns.session(later) for _ in range(3))))
@@ -107,3 +89,59 @@ def earlier_scores(backend: BackendUnderTest) -> None:
     if differs(before, after) or scores_differ(before, after):
         cause = by_itself(after, lambda: ns.search(question, as_of_day=0).items)
         raise BrokenError(f"as of day 0 {cause or 'later days change'} items or scores: {score_change(before, after)}")
+
+
+ODD = (
+    '"',
+    'What did she call "the boat',
+    "'; DROP TABLE turns; --",
+    "NOT this OR that AND (more",
+    "NEAR(one two, 3)",
+    "name:canoe^2~ +a -b *",
+    "100% of a_b?",
+    "a/b\\c [d] {e} <f> & $g @h #i | `j` !",
+    "???",
+    "…",
+    "🙂",
+    "\t\n ",
+    "the",
+    "?" * 500,
+)
+"""Questions that are operators, quotes, wild cards or nothing to look for in one query language or another."""
+
+
+@check("src.any-question", "SRC-1", "TXT-2")
+def any_question(backend: BackendUnderTest) -> None:
+    """Quotes, operators and bare signs in a question are text like any other."""
+    ns, fact = backend.filled()
+    ns.expect_visible(fact)
+    for text in ODD:
+        ns.expect_ok(partial(backend.search, ns.question(text)), f"the question {text[:40]!r}")
+    for mark in ('"', "'", "*", "(", ":", "-", "%"):
+        question = f"{fact.question} {mark}"
+        returned = ns.expect_ok(partial(backend.search, ns.question(question)), f"the question {question!r}").items
+        if not mentions(returned, fact):
+            raise BrokenError(f"the question {question!r} lacks what {fact.question!r} returns ({seen(returned)})")
+
+
+@check("src.endurance", "SRC-7", applies=requirements.stable_search, advisory=True)
+def endurance(backend: BackendUnderTest) -> None:
+    """Five hundred searches neither slow down nor change what is returned."""
+    ns, fact = backend.filled()
+    before = ns.items(fact)
+    end = time.monotonic() + _AT_MOST_S
+    took_ms: list[float] = []
+    while len(took_ms) < _SEARCHES and time.monotonic() < end:
+        began = time.perf_counter()
+        items = ns.search(fact.question).items
+        took_ms.append((time.perf_counter() - began) * 1000)
+        if differs(before, items):
+            raise BrokenError(f"search {len(took_ms)} returns other items than the first")
+    if len(took_ms) < _AT_LEAST:
+        raise SkippedError(f"{len(took_ms)} searches in {_AT_MOST_S:g} s are too few to tell")
+    part = len(took_ms) // 5
+    first, last = statistics.median(took_ms[:part]), statistics.median(took_ms[-part:])
+    if last > _GROWTH * first and last - first > _GROWTH_MS:
+        raise BrokenError(
+            f"over {len(took_ms)} searches the median grew from {first:.1f} ms (the first {part}) to {last:.1f} ms"
+        )

@@ -47,8 +47,7 @@ FOREIGN = "http://203.0.113.7:9/v1"
 @check("sec.redirect", "SEC-6", applies=requirements.our_reader)
 def redirect(backend: BackendUnderTest) -> None:
     """A redirect away from base_url is not followed."""
-    ns, fact = backend.namespace(), backend.fact()
-    ns.add(fact)
+    ns, fact = backend.filled()
     try:
         elsewhere = ScriptedModels(None, host="127.0.0.2")
     except ConformanceError as error:
@@ -65,8 +64,7 @@ def redirect(backend: BackendUnderTest) -> None:
 @check("sec.base-url", "SEC-6", advisory=True)
 def base_url(backend: BackendUnderTest) -> None:
     """A base_url on a host that is not the caller's is refused by name."""
-    ns, fact = backend.namespace(), backend.fact()
-    ns.add(fact)
+    ns, fact = backend.filled()
     request = ns.question(fact.question)
     with backend.access("Search") as access:
         request.model_access.CopyFrom(access)
