@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
@@ -368,6 +369,13 @@ def test_the_same_as_csv_table_and_markdown_and_only_what_differs(two_runs: tupl
     ):
         assert piece in table, piece
     assert "| run.backends.bm25.k | 512 | 1024 |" in invoke(*two_runs, "--questions", "--format", "md")
+    page = invoke(*two_runs, "--questions", "--differs", "--format", "html")
+    assert "<script" not in page
+    cells = [re.findall(r"<t[hd][^>]*>([^<]*)", row) for row in re.findall(r"<tr>(.*?)</tr>", page, re.DOTALL)]
+    assert {row[-1]: row[0] for row in cells if row[-1].startswith("q_")} == {
+        r["instance_id"]: r["change"] for r in rows
+    }
+    assert ["wrong", "right", "Porto"] in [[row[3], row[5], row[6]] for row in cells if row[-1] == "q_1"]
 
 
 def test_a_question_that_a_side_was_not_asked_is_in_no_figure(tmp_path: Path, two_runs: tuple[Path, Path]) -> None:
@@ -385,8 +393,8 @@ def test_a_question_that_a_side_was_not_asked_is_in_no_figure(tmp_path: Path, tw
         (["A", "B", "--differs"], "--differs: goes with --questions"),
         (["A", "B", "--format", "csv"], "--format csv: expected one of table, md, json"),
         (
-            ["A", "B", "--questions", "--format", "html"],
-            "--format html: with --questions expected one of table, md, json, csv",
+            ["A", "B", "--questions", "--format", "latex"],
+            "--format latex: with --questions expected one of table, md, json, csv, html",
         ),
         (["A", "--questions"], "of a single run expected two --cell; there are: bm25@small"),
         (["A", "B", "--questions", "--cell", "x"], "--cell x: no such row or cell in run run-a"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -26,7 +27,7 @@ from memarena.scoring.run import ScoredRun
 from memarena.scoring.run_facts import RunFacts
 
 FORMATS = ("table", "md", "json")
-QUESTION_FORMATS = (*FORMATS, "csv")
+QUESTION_FORMATS = (*FORMATS, "csv", "html")
 
 
 def run_compare(runs: Sequence[Path], cells: Sequence[str], output: str, judge: str) -> None:
@@ -79,6 +80,16 @@ def run_compare_questions(
         compared.append(made)
     if output == "csv":
         write_out(questions_csv(compared))
+        return
+    if output == "html":
+        from memarena.report.render.html import document_to_html  # noqa: PLC0415 (templates, which no other format has)
+
+        parts = [
+            replace(part, key=f"{part.key}-{number}")
+            for number, each in enumerate(compared, 1)
+            for part in questions_document(each, table=True).sections
+        ]
+        write_out(document_to_html(Document("MemArena comparison", tuple(parts))))
         return
     sections = [part for each in compared for part in questions_document(each).sections]
     _emit(compared, Document("MemArena comparison", tuple(sections)), output)
@@ -141,7 +152,9 @@ def compare_command(
     unpaired: Annotated[
         bool, typer.Option("--unpaired", help="Two data sets: what a memory gains on A's worlds, such as public ones.")
     ] = False,
-    output: Annotated[str, typer.Option("--format", help="table, md or json; with --questions also csv.")] = "table",
+    output: Annotated[
+        str, typer.Option("--format", help="table, md or json; with --questions also csv, html.")
+    ] = "table",
     judge: JudgeOption = judging.JUDGE_NAME,
 ) -> None:
     """Compare two memories, A and B: difference of each figure, 95% interval, p. Paired by question.

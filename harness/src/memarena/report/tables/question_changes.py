@@ -32,8 +32,8 @@ _MEANINGS = {
 }
 
 
-def questions_document(compared: QuestionsCompared) -> Document:
-    """Settings that differ, figures by family, and a line for each question."""
+def questions_document(compared: QuestionsCompared, *, table: bool = False) -> Document:
+    """Settings that differ, figures by family, and a line for each question; with ``table`` a row, answers whole."""
     counts = ", ".join(f"{count:,} {change}" for change, count in compared.counts.items())
     head = Section(
         "Question by question",
@@ -44,8 +44,10 @@ def questions_document(compared: QuestionsCompared) -> Document:
         ),
         notes=compared.cautions,
     )
-    lines = _lines(compared.questions) or ("none",)
-    questions = Section("Questions", lines, one_line_each=True)
+    if table and compared.questions:
+        questions = _table(compared.questions)
+    else:
+        questions = Section("Questions", _lines(compared.questions) or ("none",), one_line_each=True)
     return Document("MemArena comparison", (head, _settings(compared), _families(compared.families), questions))
 
 
@@ -77,6 +79,21 @@ def _figure(family: FamilyChange, name: str) -> Cell:
     return Cell(f"{a:,.1f} → {b:,.1f} ({by:+,.1f})", questions=family.questions if FIGURES[name].share else None)
 
 
+def _table(questions: Sequence[QuestionChange]) -> Section:
+    titles = ("change", "family", "question", "A", "answer of A", "B", "answer of B", "id")
+    rows = [
+        [q.change, q.family, q.question, _outcome(q.a), _answers(q.a), _outcome(q.b), _answers(q.b), q.instance_id]
+        for q in questions
+    ]
+    columns = [Column(title, align="left") for title in titles]
+    return section("Questions", columns, [[Cell(text) for text in row] for row in rows])
+
+
+def _answers(side: AnswersOf) -> str:
+    """Every different answer of the seeds."""
+    return " | ".join(dict.fromkeys(" ".join(answer.split()) for answer in side.answers))
+
+
 def _lines(questions: Sequence[QuestionChange]) -> tuple[str, ...]:
     heads = [(q.change, q.instance_id, q.family) for q in questions]
     widths = [max((len(head[i]) for head in heads), default=0) for i in range(3)]
@@ -90,15 +107,19 @@ def _lines(questions: Sequence[QuestionChange]) -> tuple[str, ...]:
 
 def _side(name: str, side: AnswersOf) -> str:
     """``A right 2 of 3 “Porto”``: the answer is that of the first seed."""
+    text = _cut(" ".join(side.answers[0].split())) if side.answers else ""
+    return f"{name} {_outcome(side)}" + (f" “{text}”" if text else "")
+
+
+def _outcome(side: AnswersOf) -> str:
+    """``right``, or ``right 2 of 3`` where seeds differ."""
     if not side.outcomes:
-        return f"{name} not asked"
+        return "not asked"
     kinds = list(dict.fromkeys(side.outcomes))
-    word = {"correct": "right"}.get(kinds[0], kinds[0].replace("_", " "))
     if len(kinds) > 1:
         right = fmean(outcome == "correct" for outcome in side.outcomes) * len(side.outcomes)
-        word = f"right {right:.0f} of {len(side.outcomes)}"
-    text = _cut(" ".join(side.answers[0].split()))
-    return f"{name} {word}" + (f" “{text}”" if text else "")
+        return f"right {right:.0f} of {len(side.outcomes)}"
+    return {"correct": "right"}.get(kinds[0], kinds[0].replace("_", " "))
 
 
 def _cut(text: str) -> str:
