@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import stat
 import subprocess
 import sys
 import urllib.error
@@ -15,7 +16,8 @@ import pytest
 from memarena.cli.main import app
 from memarena.report.render.html.environment import visible
 from memarena.viewer.cache_file import cache_path, remove_old
-from memarena.viewer.security import Door
+from memarena.viewer.errors import ViewerError
+from memarena.viewer.security import Door, kept_token
 from memarena.viewer.templating import marked_pieces
 from typer.testing import CliRunner
 
@@ -42,6 +44,21 @@ def test_the_token_becomes_a_cookie_and_leaves_the_address(site: Site) -> None:
     assert cookie.startswith(f"{site.door.cookie}={site.door.token};")
     assert "HttpOnly" in cookie
     assert "SameSite=Lax" in cookie
+
+
+def test_a_token_file_keeps_the_token_for_its_owner_alone(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    token = kept_token(file)
+    assert (kept_token(file), stat.S_IMODE(file.stat().st_mode)) == (token, 0o600)
+    assert Door.new("127.0.0.1", 80, token).knows(token)
+    assert not Door.new("127.0.0.1", 80).knows(token)
+    for mode, text, why in ((0o644, token, "other users may read it"), (0o600, "short", "expected one line")):
+        file.write_text(text)
+        file.chmod(mode)
+        with pytest.raises(ViewerError, match=why):
+            kept_token(file)
+    with pytest.raises(ViewerError, match="cannot be made"):
+        kept_token(tmp_path / "none" / "token")
 
 
 @pytest.mark.parametrize("path", ["//evil.example/", "/\\evil.example/"])

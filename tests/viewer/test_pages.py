@@ -9,6 +9,7 @@ import shutil
 import sqlite3
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
@@ -18,9 +19,11 @@ from memarena.evaluation import evaluate
 from memarena.log.records import AnyRecord, HeldText
 from memarena.log.store import LogWriter, log_path
 from memarena.report.answer_list import Filter, values_of
+from memarena.report.brief import brief_groups
 from memarena.report.render.html import to_html
 from memarena.scoring.run import ScoredRun
 from memarena.viewer.found_runs import find_runs
+from memarena.viewer.grid import COLUMNS, grid_cell
 from memarena.viewer.queries import SORTS
 from memarena.viewer.server import make_app
 from memarena_dataset.model import Family
@@ -178,6 +181,13 @@ def test_runs_that_asked_the_same_share_a_grid_and_lead_to_their_own_answers(sit
         listed, right = said(site.ask(html.unescape(link)).text)
         assert 100 * right / listed == pytest.approx(float(figure), abs=0.06)
     assert site.page(f"{path}&with={site.keys['hostile']}").text.count('class="figure"') == len(own)
+
+
+def test_a_share_of_fewer_than_five_questions_is_left_out_of_the_grid(lab: Path) -> None:
+    [(_, [row, *_])] = brief_groups([report_run(lab)])
+    column = next(column for column in COLUMNS if column.key == "P")
+    for deny, text in ((4, "n<5"), (5, column.cell(row).figure)):
+        assert grid_cell(replace(row, deny=deny), column).text == text
 
 
 def test_rows_are_sorted_within_their_reader(site: Site) -> None:

@@ -17,7 +17,7 @@ from memarena.cli.scores import JudgeOption
 from memarena.viewer.cache_file import users_caches
 from memarena.viewer.export import LIMIT, export
 from memarena.viewer.found_runs import find_runs
-from memarena.viewer.security import Door
+from memarena.viewer.security import Door, kept_token
 from memarena.viewer.server import make_app
 from memarena.viewer.serving import serve
 
@@ -31,6 +31,10 @@ def view(
     port: PortOption = 0,
     host: HostOption = "127.0.0.1",
     open_: OpenOption = False,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(help="Keep the token in this file, made if missing: with --port, links outlive a restart."),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--export", metavar="DIR", help="Write pages as files to a new folder, and end.")
     ] = None,
@@ -49,10 +53,13 @@ def view(
         write_out(f"{out / 'index.html'}: {count:,} pages\n")
         return
     find_runs(runs)
-    serve_pages(lambda door: make_app(runs, name, door, users_caches()), host, port, open_=open_)
+    token = None if token_file is None else kept_token(token_file)
+    serve_pages(lambda door: make_app(runs, name, door, users_caches()), host, port, open_=open_, token=token)
 
 
-def serve_pages(make: Callable[[Door], web.Application], host: str, port: int, *, open_: bool) -> None:
+def serve_pages(
+    make: Callable[[Door], web.Application], host: str, port: int, *, open_: bool, token: str | None = None
+) -> None:
     """Serve an application, its address on standard output, until told to end."""
 
     def told(address: str) -> None:
@@ -61,7 +68,7 @@ def serve_pages(make: Callable[[Door], web.Application], host: str, port: int, *
         if open_:
             typer.launch(address)
 
-    asyncio.run(serve(make, host, port, told))
+    asyncio.run(serve(make, host, port, told, token))
 
 
 def _note(line: str) -> None:

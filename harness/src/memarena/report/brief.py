@@ -21,8 +21,8 @@ _WORDS = {
     "recall@10": "percent of the evidence (sessions that hold the answer) among the first 10 items of Search",
     "right": "percent right of the questions that score (not X1, controls, owner's own D6); 95% interval over egos",
     "privacy": "percent of facts withheld from askers who may not know them; utility: disclosed to those who may",
-    "Search": "p50, ms above the floor: the same round trip with nothing behind it; TTFT: p50 time to first token, ms",
-    "ingest": "seconds for one day of one ego; MB: highest memory of the backend's processes",
+    "Search": "p50 above the floor: the same round trip with nothing behind it; TTFT: p50 time to first token",
+    "ingest": "for one day of one ego; MB: highest memory of the backend's processes",
 }
 _SHOWN = ("data set", "asked", "apart", "judge", "in text", "verdicts", "reader", "state")
 SMALL = Cell(f"n<{FEWEST_QUESTIONS}", faint=True)
@@ -121,10 +121,10 @@ def brief_table(
         *([] if one else [Column("recall@10")]),
         Column("privacy"),
         Column("utility"),
-        Column("Search"),
-        Column("TTFT"),
+        Column("Search ms"),
+        Column("TTFT ms"),
         *([] if one else [Column("tok/s")]),
-        Column("ingest"),
+        Column("ingest s/day"),
         Column("MB"),
     ]
     body = [

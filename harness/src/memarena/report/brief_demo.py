@@ -19,8 +19,8 @@ _WORDS = {
     "answerable": "percent of questions whose prompt holds turns that suffice, whatever the reader",
     "asked, right": "questions; percent right of those that score, [95% interval] over people (egos)",
     "privacy": "percent of facts withheld from who may not know; utility: disclosed to who may",
-    "Search": "p50, ms above the floor (the same call to a memory that does nothing)",
-    "ingest, MB": "seconds for a day of one person; peak memory of the backend",
+    "Search": "p50 above the floor (the same call to a memory that does nothing)",
+    "ingest, MB": "for a day of one person; peak memory of the backend",
 }
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
-from memarena.report.brief import brief_groups
-from memarena.report.brief_rows import BriefRow
+from memarena.report.brief import SMALL, brief_groups
+from memarena.report.brief_rows import FEWEST_QUESTIONS, BriefRow
 from memarena.report.charts.svg import Drawing
 from memarena.report.figures import milliseconds, number, percent, score
 from memarena.report.layout import Cell
@@ -16,6 +16,7 @@ from memarena.report.tables.grid import ANSWERABLE_MEANS, DIMENSION_NAMES
 from memarena.scoring.results import ANSWERABLE, AVG_WITHOUT_D6, Baseline, Score
 from memarena.scoring.uncertainty_records import Interval
 
+SMALL_MEANS = f"fewer than {FEWEST_QUESTIONS} questions, no share is given"
 WHISKER_WIDTH, WHISKER_HEIGHT = 72.0, 12.0
 
 
@@ -31,6 +32,8 @@ class GridColumn:
     answers: Mapping[str, str]
     interval: Callable[[BriefRow], Interval | None] = lambda _: None
     baseline: Callable[[Baseline], float | None] = lambda _: None
+    questions: Callable[[BriefRow], int | None] = lambda _: None
+    """Questions behind a share; fewer than five leave it out. None: not counted."""
     share: bool = True
     """Whether it is a share in percent, which has a bar; more is better."""
 
@@ -91,7 +94,15 @@ def _share(name: str, title: str, meaning: str, answers: Mapping[str, str]) -> G
         answers,
         interval=lambda row: row.scores.intervals.get(name),
         baseline=lambda base: base.scores.get(name),
+        questions=lambda row: _questions(row, name),
     )
+
+
+def _questions(row: BriefRow, name: str) -> int | None:
+    """Questions behind a share; None for a mean of several."""
+    known = {ANSWERABLE: row.answerable_questions, "all": row.scores.counts.asked, "P": row.deny, "U": row.allow}
+    own = (part.counts.asked for part in row.scores.slices if part.by == "dimension" and part.key == name)
+    return known.get(name, next(own, None))
 
 
 def _latency(name: str, quantile: str) -> Callable[[BriefRow], float | None]:
@@ -126,15 +137,28 @@ COLUMNS = (
         lambda row: row.recall,
         lambda row: percent(row.recall),
         {"sort": "found"},
+        questions=lambda row: row.evidence_questions,
     ),
     *(_share(name, name, f"{meaning}, percent", {"dimension": name}) for name, meaning in DIMENSION_NAMES.items()),
     _share("Avg", "Avg", "mean of the six dimensions, percent", {}),
     _share(AVG_WITHOUT_D6, AVG_WITHOUT_D6, "mean of D1 to D5, percent", {}),
     _share("P", "privacy", "facts withheld from askers who may not know them, percent", {"action": "deny"}),
     _share("U", "utility", "facts disclosed to askers who may know them, percent", {"action": "allow"}),
-    _cost("search", "Search", "Search, p50, ms, with the overhead of measuring", _latency("search", "p50"), "search"),
-    _cost("ttft", "TTFT", "time to the first token at the gateway, p50, ms", lambda row: row.ttft_ms, "ttft"),
-    _cost("first", "both p95", "Search and TTFT together, p95, ms", _latency("end_to_end", "p95"), "ttft"),
+    _cost(
+        "search",
+        "Search ms",
+        "Search above the floor (the same round trip with nothing behind it), p50, ms",
+        lambda row: row.search_ms,
+        "search",
+    ),
+    _cost("ttft", "TTFT ms", "time to the first token at the gateway, p50, ms", lambda row: row.ttft_ms, "ttft"),
+    _cost(
+        "first",
+        "S+TTFT p95 ms",
+        "Search and TTFT, with the floor, p95, ms",
+        _latency("end_to_end", "p95"),
+        "ttft",
+    ),
     _cost(
         "tokens",
         "tokens",
@@ -151,7 +175,7 @@ COLUMNS = (
         "",
         2,
     ),
-    _cost("ingest", "ingest", "seconds to take in one day of one ego", lambda row: row.ingest_s_per_day, "", 2),
+    _cost("ingest", "ingest s/day", "seconds to take in one day of one ego", lambda row: row.ingest_s_per_day, "", 2),
     _cost("memory", "MB", "highest memory of the backend's processes, MB", lambda row: row.memory_mb, "", 0),
 )
 SHOWN_FIRST = (ANSWERABLE, "all", "recall", "P", "U", "search", "ttft", "tokens", "ingest")
@@ -189,14 +213,17 @@ def _row(row: BriefRow, columns: Sequence[GridColumn]) -> GridRow:
     return GridRow(
         name=row.name,
         run=row.run - 1,
-        cells=tuple(_cell(row, column) for column in columns),
+        cells=tuple(grid_cell(row, column) for column in columns),
         seeds=tuple((cell.seed_label, urlencode({"cell": cell.cell_id})) for cell in scores.cells),
     )
 
 
-def _cell(row: BriefRow, column: GridColumn) -> GridCell:
+def grid_cell(row: BriefRow, column: GridColumn) -> GridCell:
+    """A figure of a row; a share of fewer than five questions is left out."""
     value, made = column.value(row), column.interval(row)
-    cell = column.cell(row)
+    cell, questions = column.cell(row), column.questions(row)
+    if column.share and value is not None and questions is not None and questions < FEWEST_QUESTIONS:
+        return GridCell(SMALL.text, urlencode({"cell": row.scores.label, **column.answers}), "", SMALL_MEANS)
     said = [f"{cell.spread.strip()} over seeds"] if cell.spread else []
     if made is not None:
         said.append(f"95% interval {100 * made.low:.1f} to {100 * made.high:.1f}")

@@ -6,13 +6,18 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import os
+import re
 import secrets
 import socket
 from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
+
+from memarena.viewer.errors import ViewerError
 
 TOKEN_KEY = "token"  # noqa: S105 (the name of a parameter)
 HEADERS = {
@@ -27,6 +32,7 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+TOKEN = re.compile(r"[A-Za-z0-9_-]{32,128}")
 REFUSED = "<!DOCTYPE html><html lang=en><meta charset=utf-8><title>Not open</title><h1>Not open</h1><p>{}</p>"
 
 
@@ -39,9 +45,9 @@ class Door:
     token: str
 
     @classmethod
-    def new(cls, host: str, port: int) -> Door:
-        """A door with a token of its own."""
-        return cls(host, port, secrets.token_urlsafe(24))
+    def new(cls, host: str, port: int, token: str | None = None) -> Door:
+        """A door with this token, or with a new one."""
+        return cls(host, port, token or secrets.token_urlsafe(24))
 
     @property
     def cookie(self) -> str:
@@ -76,6 +82,29 @@ class Door:
     def takes_origin(self, origin: str | None, named: str) -> bool:
         """Whether a request comes from our own pages; ``origin`` None: the browser sent none."""
         return origin is None or origin == f"http://{named}"
+
+
+def kept_token(path: Path) -> str:
+    """The token in a file, which is made with a new one where there is none yet, for its owner alone.
+
+    Raises ViewerError for a file that cannot be used or that other users may read.
+    """
+    try:
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
+            file.write(secrets.token_urlsafe(24) + "\n")
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise ViewerError(f"--token-file {path}: cannot be made: {error.strerror}") from error
+    try:
+        open_to, text = path.stat().st_mode & 0o077, path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ViewerError(f"--token-file {path}: cannot be read: {error}") from error
+    if open_to:
+        raise ViewerError(f"--token-file {path}: other users may read it; expected mode 600 (chmod 600 {path})")
+    if not TOKEN.fullmatch(text):
+        raise ViewerError(f"--token-file {path}: expected one line of 32 to 128 letters, digits, - and _")
+    return text
 
 
 def guard(door: Door) -> Middleware:

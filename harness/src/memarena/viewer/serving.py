@@ -13,13 +13,21 @@ from memarena.viewer.errors import ViewerError
 from memarena.viewer.security import Door
 
 
-async def serve(make: Callable[[Door], web.Application], host: str, port: int, told: Callable[[str], None]) -> None:
+async def serve(
+    make: Callable[[Door], web.Application],
+    host: str,
+    port: int,
+    told: Callable[[str], None],
+    token: str | None = None,
+) -> None:
     """Serve an application until SIGINT or SIGTERM; ``told`` gets the address to open, with its token.
+
+    ``token``: the one that lets in; None: a new one.
 
     Raises ViewerError if the address cannot be listened on.
     """
     listening = listening_socket(host, port)
-    door = Door.new(host, listening.getsockname()[1])
+    door = Door.new(host, listening.getsockname()[1], token)
     runner = web.AppRunner(make(door), shutdown_timeout=1.0)
     ended = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
