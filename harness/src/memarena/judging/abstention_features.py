@@ -10,7 +10,7 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 
 from memarena_dataset.values.numbers import digits_for_words
 from memarena_dataset.values.word_lists import word_list
@@ -65,22 +65,22 @@ class Clause:
     forms: tuple[str, ...]
     """The words, with ``Q``, ``NUM``, ``NAME``, ``QUOTE`` and ``NEW`` for those that are open."""
 
-    @property
+    @cached_property
     def turns(self) -> bool:
         """Whether it negates or speaks of lacking."""
         return bool(_TURNS & set(self.classes))
 
-    @property
+    @cached_property
     def news(self) -> bool:
         """Whether it has a word that the question does not have."""
         return bool(_NEWS & set(self.classes))
 
-    @property
+    @cached_property
     def subject(self) -> str:
         """Class of the first word that can be a subject."""
         return next((c for c in self.classes if c in _SUBJECTS), "-")
 
-    @property
+    @cached_property
     def shape(self) -> str:
         """What kind of clause it is: whether it turns, whose voice it has, whether it tells news, keeps a secret."""
         own = self.subject if self.subject in (*_OWN_VOICE, "Q", "NEG", "NEW", "NAME", "THIRD", "YOU") else "o"
@@ -88,7 +88,7 @@ class Clause:
         keeps = "k" if _KEEPS & set(self.classes) else ""
         return f"{'-' if self.turns else '+'}{own}{'n' if self.news else ''}{speaks}{keeps}"
 
-    @property
+    @cached_property
     def declines(self) -> bool:
         """Whether it looks like declining by itself: in the answer's own voice, or about what was told."""
         if not self.turns:
@@ -126,7 +126,7 @@ def features_of(answer: str, question: str, names: Iterable[str] = ()) -> frozen
     read = read_clauses(answer, question, tuple(names))
     found: set[str] = set()
     for at, clause in enumerate(read):
-        found.update(_of_clause(clause, asked, first=at == 0, last=at == len(read) - 1))
+        found.update(_of_clause(clause, asked, at == 0, at == len(read) - 1))
     found.update(_of_whole(read, asked, answer))
     return frozenset(found)
 
@@ -150,6 +150,7 @@ def _unquoted(text: str) -> str:
     return held if 2 * len(held) > len(text) else _QUOTED.sub(f" {_QUOTE_MARK} ", text)
 
 
+@lru_cache(maxsize=16_384)
 def _clause(text: str, asked: Question) -> Clause:
     return _read_clause(text, asked.stems & frozenset(stem(w) for w in words(text)), _ATTRIBUTE_OF.get(asked.wh, ""))
 
@@ -224,7 +225,13 @@ def _grouped(spoken: list[str]) -> Iterator[str]:
 # ------------------------------------------------------------------ features
 
 
-def _of_clause(clause: Clause, asked: Question, *, first: bool, last: bool) -> Iterator[str]:
+@lru_cache(maxsize=8192)
+def _of_clause(clause: Clause, asked: Question, first: bool, last: bool) -> frozenset[str]:
+    # Answers to a question share most of their clauses.
+    return frozenset(_features_of_clause(clause, asked, first=first, last=last))
+
+
+def _features_of_clause(clause: Clause, asked: Question, *, first: bool, last: bool) -> Iterator[str]:
     classes, shape = clause.classes, clause.shape
     turn = next((i for i, c in enumerate(classes) if c in _TURNS), None)
     yield from word_ngrams(clause.forms)

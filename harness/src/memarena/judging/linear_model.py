@@ -32,8 +32,7 @@ class LinearModel:
 
     def score(self, features: Iterable[str]) -> int:
         """Bias plus the weights of the features, each counted once, held within the range of int32."""
-        weights = self.weights
-        total = self.bias + sum(weights.get(feature, 0) for feature in set(features))
+        total = self.bias + sum(filter(None, map(self.weights.get, set(features))))
         return max(-_LARGEST_SCORE, min(_LARGEST_SCORE, total))
 
     def to_bytes(self) -> bytes:

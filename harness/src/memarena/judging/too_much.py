@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 MOST_WORDS = 300
 """Words of an answer field; a longer one is no answer to a question about one fact."""
@@ -59,5 +60,7 @@ def beginning_and_end(text: str) -> str:
     return f"{text[:half].rpartition(' ')[0] or text[:half]}\n{text[-half:].partition(' ')[2] or text[-half:]}"
 
 
+@lru_cache(maxsize=4096)
 def _plain(text: str) -> str:
+    # Turns of the evidence come round with every answer.
     return _BLANKS.sub(" ", text).strip().casefold()

@@ -37,6 +37,8 @@ _ORDINAL = re.compile(rf"\b({ORDINAL_PATTERN})\b(?=\s+(?:of\s+)?(?:{_MONTHS})\b)
 _ORDINAL_BEHIND = re.compile(rf"(?<=\b)({_MONTHS})(\s+(?:the\s+)?)({ORDINAL_PATTERN})\b", re.I)
 _TOKEN = re.compile(r"[a-z]+", re.I)
 _COUPLE = re.compile(r"\ba couple(?: of)?(?= \w)", re.I)
+_SAYS_NUMBER = frozenset(_TOKEN.findall(f"{_NUMBER} {' '.join(_ORDINALS)} couple"))
+"""Words without which a text says no number."""
 _COUNTABLE = re.compile(
     r"[\s-]+(?:seconds?|minutes?|mins?|hours?|days?|nights?|weeks?|months?|years?|euros?|dollars?|pounds?|cents?|percent|"
     r"km|kilometers?|kilometres?|miles?|metres?|meters?|kg|kilos?|o'clock)\b",
@@ -52,6 +54,8 @@ def digits_for_words(text: str, every_digit: bool = False) -> str:
     ``1980``). A lone ``one`` counts only before something that is counted, since it is mostly a pronoun, or with
     ``every_digit``.
     """
+    if text.isascii() and _SAYS_NUMBER.isdisjoint(_TOKEN.findall(text.lower())):
+        return text
     text = _ORDINAL.sub(lambda match: f"{ordinal_of(match[1])}th", text)
     text = _ORDINAL_BEHIND.sub(lambda match: f"{match[1]}{match[2]}{ordinal_of(match[3])}th", text)
     return _SEQUENCE.sub(lambda match: _digits(match, every_digit), _COUPLE.sub("2", text))

@@ -97,8 +97,8 @@ def _completed(asked: Asked, claims: tuple[Claim, ...]) -> tuple[Claim, ...]:
 
 def _final(asked: Asked, tokens: Sequence[Token]) -> list[Token]:
     """The tokens behind the last final answer or correction, if they say anything."""
+    text, starts = joined(tokens)
     for section in ("final", "correction"):
-        text, starts = joined(tokens)
         for match in reversed(list(phrases(section).finditer(text))):
             cut = next(n for n, at in enumerate([*starts, len(text) + 1]) if at >= match.end())
             before, behind = list(tokens[:cut]), list(tokens[cut:])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterator
+from functools import lru_cache
 
 _FENCE = re.compile(r"```[a-z]*\n?|```", re.IGNORECASE)
 _MARKS = re.compile(r"\*\*|__|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)|^\s*#+\s*|^\s*>\s*", re.MULTILINE)
@@ -48,7 +49,12 @@ def plain_text(answer: str, question: str) -> str:
     """
     text = _FENCE.sub("", answer).strip()
     text = from_json(text)
-    text = _without_echo(text, question)
+    return _without_marks(_without_echo(text, question))
+
+
+@lru_cache(maxsize=4096)
+def _without_marks(text: str) -> str:
+    # Cells, readers and baselines often say the same.
     text = _RULE.sub("", text)
     text = re.sub(r"^\s*\||\|\s*$", "", text, flags=re.MULTILINE)
     text = re.sub(r"\s*\|\s*", ": ", text)
