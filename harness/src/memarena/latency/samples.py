@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from memarena.latency.results import Sample
+from memarena.log.projection import ProjectedCall
 from memarena.log.records import Cell
-from memarena.scoring.run_facts import Attempt, CallFacts, RunFacts
+from memarena.scoring.run_facts import Attempt, RunFacts
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ def _main_segment(attempts: Sequence[Attempt]) -> int:
     return min(counts, key=lambda segment: (-counts[segment], segment), default=0)
 
 
-def _sample(run: str, cell: Cell, attempt: Attempt, calls: Mapping[str, CallFacts]) -> Sample | None:
+def _sample(run: str, cell: Cell, attempt: Attempt, calls: Mapping[str, ProjectedCall]) -> Sample | None:
     """One question's times; None where its answer came without a model call whose tokens are known."""
     record = attempt.record
     answer = record.answer

@@ -7,15 +7,28 @@ retrieved for, and the raw output only on request.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 from pydantic import TypeAdapter
 
-from memarena.log.records import RECORD_ADAPTER, AnyRecord, GatewayCall, HeldText, QuestionAsked, RetrievedItem
+from memarena.log.records import (
+    RECORD_ADAPTER,
+    AnswerSpan,
+    AnyRecord,
+    GatewayCall,
+    HeldText,
+    QuestionAsked,
+    RetrievedItem,
+    SearchSpan,
+)
 from memarena.log.serialization import object_of, unpack_text
 from memarena.log.store import LogReader, Row
 from memarena.log.texts import split_ids
+
+_OK = 200
+WRITING_ROUTES = frozenset({"/v1/chat/completions", "/v1/completions"})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,25 +105,36 @@ class ProjectedCall:
     route: str = ""
     status: int = 0
 
+    @property
+    def writes(self) -> bool:
+        """Whether it is a call for text, not for vectors or an order."""
+        return self.route in WRITING_ROUTES
+
+    @property
+    def gave_nothing(self) -> bool:
+        """Whether it is a call for text that ended without any: refused, failed, or left before the first content."""
+        return self.writes and self.status != _OK and self.first_content_ns is None
+
     @classmethod
     def of(cls, call: GatewayCall) -> ProjectedCall:
         """From the whole record."""
-        return cls(
-            call.call_id,
-            call.cell_id,
-            call.phase,
-            call.first_content_ns,
-            call.last_content_ns,
-            call.server_prompt_ms,
-            call.prompt_tokens,
-            call.completion_tokens,
-            call.done_ns,
-            call.refusal,
-            call.from_cache,
-            call.cached_tokens,
-            call.route,
-            call.status,
-        )
+        return cls(**{each.name: getattr(call, each.name) for each in fields(cls)})
+
+
+class _StoredSearch(SearchSpan):
+    items: Any = ()
+
+
+class _StoredAnswer(AnswerSpan):
+    items: Any = ()
+    raw: Any = ""
+
+
+class _StoredAttempt(QuestionAsked):
+    """An attempt as its body has it: items and raw output are still packed."""
+
+    search: _StoredSearch | None = None
+    answer: _StoredAnswer | None = None
 
 
 _CALL = TypeAdapter(ProjectedCall)
@@ -150,20 +174,21 @@ class _ProjectionReader:
 
     def _asked(self, body: str) -> ProjectedAttempt:
         """An attempt from its body."""
-        whole = object_of(body)
-        search, answer = whole["search"], whole["answer"]
-        found = self._taken(search)
-        read = self._taken(answer)
-        if isinstance(answer, dict):
-            wanted = self._wants_raw(str(whole["instance_id"]))
+        record = _StoredAttempt.model_validate_json(body)
+        found, read = self._taken(record.search), self._taken(record.answer)
+        if record.answer is not None:
+            # Nothing else has seen the record yet: changing it here spares a copy of each.
+            answer = vars(record.answer)
+            wanted = self._wants_raw(record.instance_id)
             answer["raw"] = unpack_text(answer["raw"], self._log.texts) if wanted else ""
-        return ProjectedAttempt(QuestionAsked.model_validate(whole), found, read)
+        return ProjectedAttempt(record, found, read)
 
-    def _taken(self, span: object) -> ProjectedItems:
-        """Takes the items out of a span; one that is no object is left for the record's own check."""
-        items = span.pop("items", None) if isinstance(span, dict) else None
-        if not items:
+    def _taken(self, span: _StoredSearch | _StoredAnswer | None) -> ProjectedItems:
+        """Takes the items out of a span."""
+        if span is None or not span.items:
             return NOTHING
+        items = vars(span)["items"]
+        vars(span)["items"] = ()
         if not isinstance(items, dict):
             return _seen(_ITEMS.validate_python(items))
         key = str(items["t"])

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
 from statistics import fmean, median
 
+from memarena.log.projection import ProjectedCall
 from memarena.log.records import FootprintTaken, PhaseMeasured, Record
 from memarena.scoring.results import Percentiles, QuestionScore, RowScores
-from memarena.scoring.run_facts import Attempt, CallFacts, IngestFacts, RunFacts
+from memarena.scoring.run_facts import Attempt, IngestFacts, RunFacts
 from memarena.scoring.timing import LEAST_N, percentiles
 
 BUCKETS = 4
@@ -110,13 +111,13 @@ def _efficiency(facts: RunFacts, answered: Sequence[tuple[QuestionScore, Attempt
     )
 
 
-def _reading_call(facts: RunFacts, attempt: Attempt) -> CallFacts | None:
+def _reading_call(facts: RunFacts, attempt: Attempt) -> ProjectedCall | None:
     """The model call that wrote the answer: the last one with content."""
     calls = [facts.calls[c] for c in attempt.record.gateway_call_ids if c in facts.calls]
     return next((c for c in reversed(calls) if c.first_content_ns is not None), None)
 
 
-def _decode_speed(call: CallFacts) -> float | None:
+def _decode_speed(call: ProjectedCall) -> float | None:
     if call.completion_tokens is None or call.first_content_ns is None or call.last_content_ns is None:
         return None
     span_s = (call.last_content_ns - call.first_content_ns) / 1e9

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from memarena_dataset.gold import PermissionGold
 
-from memarena.log.projection import ProjectedAttempt, ProjectedCall
+from memarena.log.projection import WRITING_ROUTES, ProjectedAttempt, ProjectedCall
 from memarena.log.records import (
     AnyRecord,
     BackendDescribed,
@@ -30,28 +30,9 @@ from memarena.log.records import (
 from memarena.scoring.errors import ScoringError
 from memarena.scoring.retrieved_evidence import RetrievedEvidence, retrieved_evidence
 
-_OK = 200
 _CALLER_GONE = 499
 """Status of a call whose caller hung up: the model may have read and written all the same."""
-_WRITING_ROUTES = frozenset({"/v1/chat/completions", "/v1/completions"})
-_READING_ROUTES = _WRITING_ROUTES | {"/v1/embeddings", "/v1/rerank"}
-
-
-@dataclass(frozen=True)
-class CallFacts:
-    """What one model call cost."""
-
-    first_content_ns: int | None
-    server_prompt_ms: float | None
-    last_content_ns: int | None = None
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    done_ns: int | None = None
-    cached_tokens: int | None = None
-    writes: bool = False
-    """A call for text, not for vectors or an order."""
-    gave_nothing: bool = False
-    """A call for text that ended without any: refused, failed, or left before the first content."""
+_READING_ROUTES = WRITING_ROUTES | {"/v1/embeddings", "/v1/rerank"}
 
 
 @dataclass(frozen=True)
@@ -110,7 +91,7 @@ class RunFacts:
     verdicts: list[Verdict] = field(default_factory=list)
     buckets: list[BucketNamed] = field(default_factory=list)
     judging_failures: list[JudgingFailed] = field(default_factory=list)
-    calls: dict[str, CallFacts] = field(default_factory=dict)
+    calls: dict[str, ProjectedCall] = field(default_factory=dict)
     after_return: dict[str, int] = field(default_factory=dict)
     budget_refusals: dict[str, int] = field(default_factory=dict)
     """Model calls by cell that were refused because a budget was spent."""
@@ -263,17 +244,7 @@ def _with_reader(started: RunStarted, reader: ReaderRef) -> RunStarted:
 
 
 def _take_call(facts: RunFacts, call: ProjectedCall) -> None:
-    facts.calls[call.call_id] = CallFacts(
-        call.first_content_ns,
-        call.server_prompt_ms,
-        call.last_content_ns,
-        call.prompt_tokens,
-        call.completion_tokens,
-        call.done_ns,
-        call.cached_tokens,
-        call.route in _WRITING_ROUTES,
-        call.route in _WRITING_ROUTES and call.status != _OK and call.first_content_ns is None,
-    )
+    facts.calls[call.call_id] = call
     if call.cell_id is None:
         return
     if call.refusal == "budget_spent":
@@ -294,8 +265,7 @@ def _take_ingest_call(ingest: IngestFacts, call: ProjectedCall) -> None:
     if 400 <= call.status < _CALLER_GONE or call.route not in _READING_ROUTES:
         # Refused by the server (a context too long, an unknown model), or no call that reads with a model.
         return
-    wrote = call.route in _WRITING_ROUTES
-    ingest.unsized_calls += call.prompt_tokens is None or (wrote and call.completion_tokens is None)
+    ingest.unsized_calls += call.prompt_tokens is None or (call.writes and call.completion_tokens is None)
 
 
 def _take_footprint(facts: RunFacts, taken: FootprintTaken) -> None:
