@@ -21,11 +21,14 @@ def answerable_families(questions: Sequence[QuestionScore], draws: Draws | None)
 
 
 def _families(questions: Sequence[QuestionScore], draws: Draws | None) -> Iterator[AnswerableFamily]:
-    counted = [q for q in questions if q.retrievable and not q.apart and q.outcome is not None]
+    by_family: dict[str, list[QuestionScore]] = {}
+    for question in questions:
+        if question.retrievable and not question.apart and question.outcome is not None:
+            by_family.setdefault(question.family, []).append(question)
     for family in FAMILY_ORDER:
-        own = [q for q in counted if q.family == family]
-        if not own:
+        if family not in by_family:
             continue
+        own = by_family[family]
         if any(q.suffices is None and not q.unmeasured for q in own):
             yield AnswerableFamily(family=family, questions=len(own), score=Score())
             continue

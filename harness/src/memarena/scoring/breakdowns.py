@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isnan
 from statistics import fmean
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from memarena_dataset.model import WORDINGS
@@ -100,17 +100,21 @@ class _Kind:
         return ("all", f"D5 {self.half}" if self.dimension == "D5" else self.dimension)
 
 
+def _none_yet() -> defaultdict[Any, int]:
+    return defaultdict(int)
+
+
 @dataclass
 class _Part:
     """Sums over questions of one kind, or of one part."""
 
-    outcomes: Counter[Outcome | None] = field(default_factory=Counter)
+    outcomes: defaultdict[Outcome | None, int] = field(default_factory=_none_yet)
     token_f1: list[float] = field(default_factory=list)
     recalls: list[float] = field(default_factory=list)
     says_sources: bool = False
-    right: Counter[str] = field(default_factory=Counter)
-    asked: Counter[str] = field(default_factory=Counter)
-    lost: Counter[str] = field(default_factory=Counter)
+    right: defaultdict[str, int] = field(default_factory=_none_yet)
+    asked: defaultdict[str, int] = field(default_factory=_none_yet)
+    lost: defaultdict[str, int] = field(default_factory=_none_yet)
     """By group; questions that say nothing about the memory."""
 
     def take(self, question: QuestionScore) -> None:
@@ -125,12 +129,13 @@ class _Part:
 
     def add(self, other: _Part, groups: Iterable[str]) -> None:
         """Add the sums of another, which counts in the groups."""
-        self.outcomes += other.outcomes
+        for outcome, count in other.outcomes.items():
+            self.outcomes[outcome] += count
         self.token_f1 += other.token_f1
         self.recalls += other.recalls
         self.says_sources = self.says_sources or other.says_sources
         for group in groups:
-            self.asked[group] += other.outcomes.total() - other.outcomes[None]
+            self.asked[group] += sum(other.outcomes.values()) - other.outcomes[None]
             self.right[group] += other.outcomes[Outcome.CORRECT]
             self.lost[group] += _unmeasured(other.outcomes)
 
@@ -177,7 +182,7 @@ def _slices(by: By, parts: dict[str, _Part]) -> Iterator[Slice]:
     for key, found in zip(keys, figures, strict=True):
         part = parts[key]
         counts = Counts(
-            planned=part.outcomes.total(),
+            planned=sum(part.outcomes.values()),
             correct=part.outcomes[Outcome.CORRECT],
             wrong=part.outcomes[Outcome.WRONG],
             backend_failed=part.outcomes[Outcome.BACKEND_FAILED],
@@ -217,11 +222,11 @@ def _figures(parts: Sequence[_Part]) -> list[dict[str, Score]]:
     return found
 
 
-def _unmeasured(outcomes: Counter[Outcome | None]) -> int:
-    return sum(outcomes[each] for each in UNMEASURED)
+def _unmeasured(outcomes: Mapping[Outcome | None, int]) -> int:
+    return sum(outcomes.get(each, 0) for each in UNMEASURED)
 
 
-def _array(sums: Sequence[Counter[str]]) -> Array:
+def _array(sums: Sequence[Mapping[str, int]]) -> Array:
     made = np.zeros((len(sums), len(GROUPS)))
     for row, one in enumerate(sums):
         for group, count in one.items():

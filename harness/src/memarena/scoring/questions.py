@@ -12,10 +12,11 @@ from memarena_dataset.model import WORDINGS, Dimension
 from memarena.judging.judgment import Judgment
 from memarena.judging.judgments import Judgments
 from memarena.judging.token_f1 import best_token_f1
+from memarena.log.projection import ProjectedCall
 from memarena.log.records import NON_ANSWERS, Cell, NonAnswer, Outcome, Question
 from memarena.scoring.results import QuestionScore, Retrieved, Spans, Stage
 from memarena.scoring.retrieved_evidence import retrieved_evidence
-from memarena.scoring.run_facts import Attempt, CallFacts, RunFacts
+from memarena.scoring.run_facts import Attempt, RunFacts
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -45,26 +46,26 @@ def score_all(
 ) -> tuple[list[QuestionScore], T]:
     """Every question of every cell, in the manifest's order of cells and by instance id, and what ``meanwhile`` gives.
 
-    The questions are split in two halves, each in all cells, so that what cells share is computed once. The result does
-    not depend on ``run_both``.
+    The questions are split in two, each in all cells, so that what cells share is computed once. The second part is the
+    smaller one, since ``meanwhile`` comes on top of it. The result does not depend on ``run_both``.
     """
     ids = sorted(facts.questions)
-    half, (other_half, between) = run_both(
-        lambda: list(score_questions(facts, judgments, ids[::2])),
-        lambda: (list(score_questions(facts, judgments, ids[1::2])), meanwhile()),
+    first, (second, between) = run_both(
+        lambda: list(score_questions(facts, judgments, [i for n, i in enumerate(ids) if n % 5 < 3])),
+        lambda: (list(score_questions(facts, judgments, [i for n, i in enumerate(ids) if n % 5 >= 3])), meanwhile()),
     )
-    place = {cell.cell_id: at for at, cell in enumerate(facts.manifest.cells)}
-    ordered = sorted((*half, *other_half), key=lambda question: (place[question.cell_id], question.instance_id))
+    order = {cell.cell_id: position for position, cell in enumerate(facts.manifest.cells)}
+    ordered = sorted((*first, *second), key=lambda question: (order[question.cell_id], question.instance_id))
     return ordered, between
 
 
 def score_questions(facts: RunFacts, judgments: Judgments, instance_ids: Iterable[str]) -> Iterator[QuestionScore]:
-    """These questions in every cell, in the manifest's order of cells and in theirs."""
-    bases = {instance_id: question_base(facts.questions[instance_id]) for instance_id in instance_ids}
-    for cell in facts.manifest.cells:
-        for instance_id, base in bases.items():
+    """These questions in every cell: all cells of one question in a row, since its answers share what is read of it."""
+    for instance_id in instance_ids:
+        question = facts.questions[instance_id]
+        base = question_base(question)
+        for cell in facts.manifest.cells:
             attempts = facts.attempts.get((cell.cell_id, instance_id), ())
-            question = facts.questions[instance_id]
             if attempts and judgments.leaves(question.instance.gold):
                 left = {"cell_id": cell.cell_id, "attempts": len(attempts), "why": NOT_JUDGED}
                 yield base.model_copy(update=left)
@@ -267,7 +268,7 @@ def _spans(facts: RunFacts, latest: Attempt) -> Spans:
     )
 
 
-def _first_call(facts: RunFacts, latest: Attempt, ttft_ns: int | None) -> CallFacts | None:
+def _first_call(facts: RunFacts, latest: Attempt, ttft_ns: int | None) -> ProjectedCall | None:
     """The model call of the first text, where its server reports its prompt time."""
     calls = [facts.calls[c] for c in latest.record.gateway_call_ids if c in facts.calls]
     for call in calls:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -43,7 +44,7 @@ def score_run(
         facts: the run, from its log.
         judgments: of the judge that counts.
         resamples: draws of egos for the intervals; 0 leaves intervals and variances out.
-        run_both: how the two halves of the questions are run.
+        run_both: how two halves are run: of the questions, then of the rows.
     """
     scored, computed = score_all(
         facts,
@@ -61,7 +62,12 @@ def score_run(
     draws = draw_egos(questions, manifest.dataset.sha256, resamples) if resamples else None
     found = categories(facts.questions.values())
     material = RowInputs(facts, by_cell, baselines, judgments, draws, found)
-    rows = tuple(score_row(material, cells) for cells in rows_of(manifest.cells))
+    groups = rows_of(manifest.cells)
+    ahead, behind = run_both(
+        lambda: [score_row(material, cells) for cells in groups[::2]],
+        lambda: [score_row(material, cells) for cells in groups[1::2]],
+    )
+    rows = tuple(row for pair in itertools.zip_longest(ahead, behind) for row in pair if row is not None)
     used = deciding_verdicts(questions, facts, judgments)
     scores = RunScores(
         run_id=facts.started.run_id,

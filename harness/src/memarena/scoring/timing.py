@@ -16,7 +16,7 @@ LEAST_N = {50: 11, 90: 64, 95: 130, 99: 662}
 
 def percentiles(samples_ms: Iterable[float | None]) -> Percentiles:
     """Percentiles (linear interpolation) of the samples that were read; None where there are too few for one."""
-    known = sorted(s for s in samples_ms if s is not None)
+    known = np.array([s for s in samples_ms if s is not None], dtype=np.float64)
     value = {p: float(np.percentile(known, p)) if len(known) >= least else None for p, least in LEAST_N.items()}
     return Percentiles(n=len(known), p50=value[50], p90=value[90], p95=value[95], p99=value[99])
 
