@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 import pytest
 from memarena.report.answer_list import Filter, answers_document
 from memarena.scoring.breakdowns import FIGURES, interference_bucket, lag_bucket
-from memarena.scoring.metrics import accuracy, cell_metrics, count
+from memarena.scoring.metrics import cell_metrics, count
 from memarena.scoring.results import QuestionScore
 from memarena.scoring.run_facts import gather
 
@@ -40,7 +40,7 @@ def test_a_part_has_the_figures_of_its_questions(row: object) -> None:
     compared = 0
     for part in found.slices:
         questions = behind(cells, part.by, part.key)
-        assert (part.counts, part.score) == (count(questions), accuracy(questions)), (part.by, part.key)
+        assert (part.counts, part.score) == (count(questions), count(questions).accuracy), (part.by, part.key)
         if part.by in ("family", "dimension"):
             assert not part.figures
             continue

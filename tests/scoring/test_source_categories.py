@@ -11,7 +11,7 @@ from memarena.report.report_input import ReportInput
 from memarena.report.rows import rows_of
 from memarena.report.tables.source_categories import source_table
 from memarena.scoring.errors import ScoringError
-from memarena.scoring.metrics import accuracy, count
+from memarena.scoring.metrics import count
 from memarena.scoring.results import RowScores, SourcePart
 from memarena.scoring.run import ScoredRun
 
@@ -61,7 +61,7 @@ def test_locomo_has_its_five_categories_and_the_first_four_together() -> None:
     cells = {cell.cell_id for cell in row.cells if cell.seed_label in row.headline_seeds}
     questions = [q for q in scored.questions if q.cell_id in cells and not q.apart]
     answerable = [q for q in questions if not q.instance_id.startswith(("abst_1", "abst_2"))]
-    assert (parts["1 to 4"].counts, parts["1 to 4"].score) == (count(answerable), accuracy(answerable))
+    assert (parts["1 to 4"].counts, parts["1 to 4"].score) == (count(answerable), count(answerable).accuracy)
     assert parts["1 to 5"].counts == count(questions)
     assert sum(parts[name].counts.correct for name in names) == parts["1 to 5"].counts.correct
     whole = parts["1 to 5"]

@@ -6,14 +6,13 @@ A linear model (``models/abstention.npz``) over the answer's clauses decides.
 from __future__ import annotations
 
 import re
-import tomllib
 import unicodedata
 from collections.abc import Iterable
 from functools import cache, lru_cache
-from importlib.resources import files
 
 from memarena.judging.abstention_features import features_of, is_plain, is_unmarked, read_clauses
 from memarena.judging.linear_model import LinearModel, stored_model
+from memarena.judging.tables import toml_file
 from memarena.judging.too_much import beginning_and_end
 
 MODEL = "abstention"
@@ -68,7 +67,7 @@ def declines(
 def withholds(answer: str, question: str = "") -> bool:
     """Whether an answer that declines lets see that it has the fact, and holds it back: by its words for keeping."""
     read = read_clauses(answer, question)
-    if any(clause.turns and _says_not_knowing(clause.classes) for clause in read):
+    if any(clause.turns and negation_bears_on(("KNOW", "FIND"), clause.classes, 3) for clause in read):
         return False
     return any(_KEEPING & set(clause.classes) or _WILL_NOT_TELL.search(" ".join(clause.words)) for clause in read)
 
@@ -106,14 +105,13 @@ def declines_abroad(answer: str) -> bool:
 
 @cache
 def _abroad() -> tuple[re.Pattern[str], ...]:
-    text = (files("memarena.judging") / "tables" / ABROAD).read_text(encoding="utf-8")
-    return tuple(re.compile("|".join(patterns)) for patterns in tomllib.loads(text).values())
+    return tuple(re.compile("|".join(patterns)) for patterns in toml_file(ABROAD).values())
 
 
-def _says_not_knowing(classes: tuple[str, ...]) -> bool:
-    """Whether a negation bears on knowing, finding or a record."""
+def negation_bears_on(wanted: Iterable[str], classes: tuple[str, ...], reach: int) -> bool:
+    """Whether one of some classes stands within reach behind the first negation (``nobody said that …``)."""
     at = next((i for i, c in enumerate(classes) if c in ("NEG", "LACK")), None)
-    return at is not None and bool({"KNOW", "FIND"} & set(classes[at + 1 : at + 4]))
+    return at is not None and not set(wanted).isdisjoint(classes[at + 1 : at + 1 + reach])
 
 
 def sentences(answer: str) -> list[str]:

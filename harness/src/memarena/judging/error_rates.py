@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import tomllib
 from functools import cache
-from importlib.resources import files
 
 from pydantic import model_validator
 
+from memarena.judging.tables import toml_file
 from memarena.log.records import Record
 
 _TABLE = "error_rates.v1.toml"
@@ -45,5 +44,4 @@ class ErrorCounts(Record):
 @cache
 def text_error_counts() -> ErrorCounts:
     """The judge's errors on golds in text, blind (``harness/judge_training/MODEL_CARD.text_gold.md``)."""
-    table = tomllib.loads((files("memarena.judging") / "tables" / _TABLE).read_text(encoding="utf-8"))
-    return ErrorCounts.model_validate(table["text"])
+    return ErrorCounts.model_validate(toml_file(_TABLE)["text"])

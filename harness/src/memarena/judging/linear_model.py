@@ -7,9 +7,10 @@ import io
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
-from importlib.resources import files
 
 import numpy as np
+
+from memarena.judging.tables import data_file
 
 LARGEST_WEIGHT = 2**15 - 1
 _LARGEST_SCORE = 2**31 - 1
@@ -76,5 +77,4 @@ class LinearModel:
 @cache
 def stored_model(name: str) -> LinearModel:
     """A model of this package (``models/NAME.npz``)."""
-    entry = files("memarena.judging") / "models" / f"{name}.npz"
-    return LinearModel.from_bytes(entry.read_bytes(), name)
+    return LinearModel.from_bytes(data_file(f"{name}.npz", "models"), name)

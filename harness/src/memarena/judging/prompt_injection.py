@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-import tomllib
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
 from memarena_dataset.values.confusables import LOOK_ALIKES
 from memarena_dataset.values.words import tidy
+
+from memarena.judging.tables import data_file, toml_file
 
 _FILE = "prompt_injection.v2.toml"
 _SENTENCE = re.compile(r"[^.!?\n]*(?:[.!?](?![\s\"')\]]|$)[^.!?\n]*)*(?:[.!?]+[\"')\]]*|\n|$)")
@@ -38,7 +38,7 @@ class Cleared:
 
 def table_sha256() -> str:
     """SHA-256 of the patterns in use."""
-    return hashlib.sha256(_raw()).hexdigest()
+    return hashlib.sha256(data_file(_FILE)).hexdigest()
 
 
 def cleared(answer: str) -> Cleared:
@@ -84,20 +84,16 @@ def _undisguised(text: str) -> str:
     return _LETTERS_AND_DIGITS.sub(lambda match: match.group().translate(_DIGITS_FOR_LETTERS), mixed)
 
 
-def _raw() -> bytes:
-    return (files("memarena.judging") / "tables" / _FILE).read_bytes()
-
-
 @cache
 def _weights() -> tuple[dict[str, float], float]:
-    table = tomllib.loads(_raw().decode())
+    table = toml_file(_FILE)
     found = {word: float(weight) for weight, words in table["weights"].items() for word in words.split()}
     return found, table["enough"]
 
 
 @cache
 def _patterns() -> tuple[re.Pattern[str], ...]:
-    table = tomllib.loads(_raw().decode())
+    table = toml_file(_FILE)
     names: dict[str, str] = table["names"]
     found = []
     for pattern in table["patterns"].values():

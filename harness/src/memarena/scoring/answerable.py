@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
 from memarena.scoring.breakdowns import FAMILY_ORDER
 from memarena.scoring.results import AnswerableFamily, QuestionScore, Score
 from memarena.scoring.uncertainty.bootstrap import Draws, interval
-from memarena.scoring.uncertainty_records import Interval
 
 
 def answerable_families(questions: Sequence[QuestionScore], draws: Draws | None) -> tuple[AnswerableFamily, ...]:
@@ -35,14 +32,7 @@ def _families(questions: Sequence[QuestionScore], draws: Draws | None) -> Iterat
         held, unmeasured = sum(q.suffices is True for q in own), sum(q.suffices is None for q in own)
         low, high = held / len(own), (held + unmeasured) / len(own)
         score = Score(value=None if unmeasured else low, low=low, high=high)
-        made = None if unmeasured or draws is None else _drawn(own, draws)
+        made = None
+        if draws is not None and not unmeasured:
+            made = interval(draws.shares(own, lambda q: q.suffices is True), len({q.ego for q in own}))
         yield AnswerableFamily(family=family, questions=len(own), score=score, interval=made)
-
-
-def _drawn(questions: Sequence[QuestionScore], draws: Draws) -> Interval | None:
-    sums = np.zeros((len(draws.rows), 2))
-    for question in questions:
-        sums[draws.rows[question.ego]] += (question.suffices is True, 1)
-    drawn = draws.weigh_egos(sums)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return interval(drawn[:, 0] / drawn[:, 1], int((sums[:, 1] > 0).sum()))

@@ -13,7 +13,8 @@ import numpy as np
 from memarena_dataset.model import WORDINGS
 
 from memarena.log.records import UNMEASURED, Outcome
-from memarena.scoring.results import Counts, QuestionScore, Score, Slice
+from memarena.scoring.metrics import counts_of
+from memarena.scoring.results import QuestionScore, Score, Slice
 from memarena.scoring.tally import GROUPS, Array, figures_of
 
 By = Literal["family", "dimension", "lag", "difficulty", "tier", "interference", "wording"]
@@ -181,31 +182,16 @@ def _slices(by: By, parts: dict[str, _Part]) -> Iterator[Slice]:
     figures = _figures([parts[key] for key in keys]) if by in _CUT else [{} for _ in keys]
     for key, found in zip(keys, figures, strict=True):
         part = parts[key]
-        counts = Counts(
-            planned=sum(part.outcomes.values()),
-            correct=part.outcomes[Outcome.CORRECT],
-            wrong=part.outcomes[Outcome.WRONG],
-            backend_failed=part.outcomes[Outcome.BACKEND_FAILED],
-            infra_failed=part.outcomes[Outcome.INFRA_FAILED],
-            reader_not_applicable=part.outcomes[Outcome.READER_NOT_APPLICABLE],
-        )
+        counts = counts_of(part.outcomes)
         yield Slice(
             by=by,
             key=key,
             counts=counts,
-            score=_accuracy(counts),
+            score=counts.accuracy,
             token_f1=fmean(part.token_f1) if part.token_f1 else None,
             recall_at_k=fmean(part.recalls) if part.recalls and part.says_sources else None,
             figures=found,
         )
-
-
-def _accuracy(counts: Counts) -> Score:
-    """Share answered right, as a range where some say nothing about the memory; n/a without questions."""
-    if not counts.asked:
-        return Score(value=None, low=None, high=None)
-    low, high = counts.correct / counts.asked, (counts.correct + counts.unmeasured) / counts.asked
-    return Score(value=None if counts.unmeasured else low, low=low, high=high)
 
 
 def _figures(parts: Sequence[_Part]) -> list[dict[str, Score]]:

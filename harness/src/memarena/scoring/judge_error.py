@@ -6,8 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from memarena.judging.error_rates import ErrorCounts, text_error_counts
 from memarena.scoring.formulas import wilson
 from memarena.scoring.results import JudgeError, QuestionScore
@@ -114,10 +112,5 @@ def _over_egos(judged: Sequence[QuestionScore], draws: Draws | None) -> Interval
     """The interval of the share right over draws of egos; None without one, or where all egos have the same share."""
     if draws is None:
         return None
-    sums = np.zeros((len(draws.rows), 2))
-    for question in judged:
-        sums[draws.rows[question.ego]] += (question.correct, 1)
-    drawn = draws.weigh_egos(sums)
-    with np.errstate(invalid="ignore"):
-        made = interval(drawn[:, 0] / drawn[:, 1], len({q.ego for q in judged}))
+    made = interval(draws.shares(judged, lambda q: q.correct), len({q.ego for q in judged}))
     return made if made is not None and made.se > 0 else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from memarena.log.records import UNMEASURED, Outcome
@@ -13,24 +14,13 @@ from memarena.scoring.tally import DIMENSIONS, Right, figures_of, tally
 
 def count(questions: Sequence[QuestionScore]) -> Counts:
     """How the questions ended."""
-    ended = [q.outcome for q in questions]
-    return Counts(
-        planned=len(questions),
-        correct=ended.count(Outcome.CORRECT),
-        wrong=ended.count(Outcome.WRONG),
-        backend_failed=ended.count(Outcome.BACKEND_FAILED),
-        infra_failed=ended.count(Outcome.INFRA_FAILED),
-        reader_not_applicable=ended.count(Outcome.READER_NOT_APPLICABLE),
-    )
+    return counts_of(Counter(q.outcome for q in questions))
 
 
-def accuracy(questions: Sequence[QuestionScore]) -> Score:
-    """Share answered right, as a range where some say nothing about the memory; n/a without questions."""
-    low = share_right(questions, lambda q: q.outcome is Outcome.CORRECT)
-    if not any(q.outcome in UNMEASURED for q in questions):
-        return Score(value=low, low=low, high=low)
-    high = share_right(questions, lambda q: q.outcome is Outcome.CORRECT or q.outcome in UNMEASURED)
-    return Score(value=None, low=low, high=high)
+def counts_of(ended: Mapping[Outcome | None, int]) -> Counts:
+    """How questions ended, from how often each outcome came up; None: not asked yet."""
+    own = {outcome.value: ended.get(outcome, 0) for outcome in Outcome}
+    return Counts(planned=sum(ended.values()), **own)
 
 
 def cell_metrics(questions: Sequence[QuestionScore], chance: Mapping[str, float | None]) -> dict[str, Score]:
@@ -48,12 +38,6 @@ def figures(questions: Sequence[QuestionScore], right: Right) -> dict[str, float
     sums = tally(questions, dict.fromkeys((q.ego for q in questions), 0), right)
     values = {name: float(value[0]) for name, value in figures_of(sums.right, sums.asked).items()}
     return {name: None if math.isnan(value) else value for name, value in values.items()}
-
-
-def share_right(questions: Sequence[QuestionScore], right: Right) -> float | None:
-    """Share that counts as right; None without questions."""
-    asked = [q for q in questions if q.outcome is not None]
-    return sum(right(q) for q in asked) / len(asked) if asked else None
 
 
 def _corrected(values: Mapping[str, float | None], chance: Mapping[str, float | None]) -> dict[str, float | None]:

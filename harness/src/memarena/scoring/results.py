@@ -56,8 +56,6 @@ OWN_METRICS = (
 """Next to them: answerable, over all and by dimension; Avg without D6; D5* and Avg* (halves of D5 as harmonic mean), D6
 apart, the owner's own D6 items, extensions, and the share right of all that score (without X1, controls and the owner's
 own D6 items)."""
-CORRECTED_METRICS = ("D1c", "D2c", "D3c", "D4c", "D5c", "D6c")
-"""Chance-corrected: (s - c) / (1 - c) with c the best baseline."""
 
 
 class Retrieved(Record):
@@ -227,6 +225,14 @@ class Counts(Record):
     def missing(self) -> int:
         """Questions not asked yet."""
         return self.planned - self.asked
+
+    @property
+    def accuracy(self) -> Score:
+        """Share answered right, as a range where some say nothing about the memory; n/a without questions."""
+        if not self.asked:
+            return Score()
+        low, high = self.correct / self.asked, (self.correct + self.unmeasured) / self.asked
+        return Score(value=None if self.unmeasured else low, low=low, high=high)
 
 
 class Slice(Record):

@@ -18,10 +18,9 @@ from memarena.judging.judgments import Judgments, evidence_of, raw_output
 from memarena.judging.kinds import kind_of
 from memarena.log.records import Outcome, Question
 from memarena.scoring.errors import ScoringError
-from memarena.scoring.metrics import accuracy, count
+from memarena.scoring.metrics import count
 from memarena.scoring.results import QuestionScore, Score, SourcePart, SourceScores
 from memarena.scoring.run_facts import RunFacts
-from memarena.scoring.tally import Array
 from memarena.scoring.uncertainty.bootstrap import Draws, interval
 from memarena.scoring.uncertainty_records import Interval
 
@@ -133,10 +132,11 @@ class _Scorer:
 
     def part(self, key: str, questions: Sequence[QuestionScore]) -> SourcePart:
         """The score of some questions."""
+        counts = count(questions)
         return SourcePart(
             key=key,
-            counts=count(questions),
-            score=accuracy(questions),
+            counts=counts,
+            score=counts.accuracy,
             interval=self._interval([questions]),
             rubric=self._rubric(questions),
             published=self._published(questions),
@@ -161,14 +161,7 @@ class _Scorer:
         """Of the mean over groups of the share right. None where only a range is known, or without draws."""
         if self.draws is None or any(q.outcome is None or q.unmeasured for group in groups for q in group):
             return None
-        shares = []
-        for group in groups:
-            sums = np.zeros((len(self.draws.rows), 2))
-            for question in group:
-                sums[self.draws.rows[question.ego]] += (question.correct, 1)
-            drawn: Array = self.draws.weigh_egos(sums)
-            with np.errstate(invalid="ignore"):
-                shares.append(drawn[:, 0] / drawn[:, 1])
+        shares = [self.draws.shares(group, lambda q: q.correct) for group in groups]
         egos = min(len({q.ego for q in group}) for group in groups)
         return interval(np.mean(shares, axis=0), egos)
 
@@ -188,7 +181,7 @@ class _Scorer:
 
     def _published(self, questions: Sequence[QuestionScore]) -> float | None:
         """Share right by the golds as published; None without corrections, or where that is not known."""
-        if not self.judgments.is_rules or not self.found.corrected or accuracy(questions).value is None:
+        if not self.judgments.is_rules or not self.found.corrected or count(questions).accuracy.value is None:
             return None
         return _mean([self._right_as_published(q) for q in questions if q.outcome is not None])
 

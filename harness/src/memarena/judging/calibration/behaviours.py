@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import random
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import get_args
 
 from memarena_dataset.gold import PermissionGold
@@ -15,6 +13,7 @@ from memarena_dataset.values import Value
 from memarena.judging.calibration.synthetic_answers import BEHAVIOURS
 from memarena.judging.calibration.value_paraphrases import another, fill, kind_of, near, say
 from memarena.judging.kinds.permission import behaviour
+from memarena.judging.tables import toml_file
 from memarena.judging.typed_value.question import day_of
 from memarena.log.records import BehaviourLabel, Question
 
@@ -74,7 +73,7 @@ def synthetic_behaviours(
     ``per_label`` phrasings of each label are drawn for a question; a value that the data set offers no other value for
     gets none of ``disclose_wrong``.
     """
-    table = tomllib.loads((files("memarena.judging") / "synthetic" / BEHAVIOURS).read_text(encoding="utf-8"))
+    table = toml_file(BEHAVIOURS, "synthetic")
     asked = [(q, q.instance.gold) for q in questions]
     pool = [v for _, gold in asked if isinstance(gold, PermissionGold) for v in gold.values]
     for question, gold in asked:

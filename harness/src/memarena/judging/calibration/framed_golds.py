@@ -7,12 +7,10 @@ itself is used, so that imported data sets, whose gold is text, are calibrated t
 from __future__ import annotations
 
 import random
-import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
 from memarena_dataset.gold import (
     AbstainGold,
@@ -26,6 +24,7 @@ from memarena_dataset.gold import (
 
 from memarena.judging.calibration.corrupted_golds import corrupted
 from memarena.judging.calibration.synthetic_answers import FRAMES, SyntheticAnswer
+from memarena.judging.tables import toml_file
 from memarena.log.records import EvidenceSession, Question
 
 MOST = 200
@@ -50,7 +49,7 @@ class Frames:
 @cache
 def frames() -> Frames:
     """The frames of the data file."""
-    table = tomllib.loads((files("memarena.judging") / "synthetic" / FRAMES).read_text(encoding="utf-8"))
+    table = toml_file(FRAMES, "synthetic")
     groups = {name: table[name] for name in ("gold", "versions", "option", "declines", "refuses")}
     return Frames(**groups, names=tuple(table["others"]["names"]))
 

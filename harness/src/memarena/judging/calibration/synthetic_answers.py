@@ -5,12 +5,10 @@ from __future__ import annotations
 import hashlib
 import math
 import random
-import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Literal
 
 from memarena_dataset.gold import Gold, OpenGold
@@ -18,6 +16,7 @@ from memarena_dataset.values import Value
 from memarena_dataset.values.words import words
 
 from memarena.judging.calibration.value_paraphrases import another, fill, kind_of, near, say
+from memarena.judging.tables import data_file, toml_file
 from memarena.judging.typed_value.question import day_of
 from memarena.log.records import EvidenceSession, Question
 
@@ -105,15 +104,13 @@ def make_answers(
 
 def phrasings_sha256(phrasings: Phrasings) -> str:
     """SHA-256 of what answers are made from: the files of phrasings, of behaviours and of frames, in this order."""
-    folder = files("memarena.judging") / "synthetic"
     names = (_FILES[phrasings], BEHAVIOURS, FRAMES)
-    return hashlib.sha256(b"".join((folder / name).read_bytes() for name in names)).hexdigest()
+    return hashlib.sha256(b"".join(data_file(name, "synthetic") for name in names)).hexdigest()
 
 
 @cache
 def _phrases(phrasings: Phrasings) -> _Phrases:
-    raw = (files("memarena.judging") / "synthetic" / _FILES[phrasings]).read_text(encoding="utf-8")
-    table = tomllib.loads(raw)
+    table = toml_file(_FILES[phrasings], "synthetic")
     return _Phrases(tuple(table["things"]), table["say"], table["right"], table["wrong"])
 
 

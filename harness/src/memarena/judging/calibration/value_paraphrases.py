@@ -32,20 +32,8 @@ _TENS_WORDS = "zero ten twenty thirty forty fifty sixty seventy eighty ninety"
 _TENS = tuple(_TENS_WORDS.split())
 _SIGNS = {"euros": "€", "dollars": "$", "pounds": "£"}
 _ARTICLES = ("a ", "an ", "the ")
-_PREPOSITIONS = (
-    "in ",
-    "on ",
-    "at ",
-    "under ",
-    "behind ",
-    "above ",
-    "below ",
-    "beside ",
-    "inside ",
-    "next ",
-    "with ",
-    "by ",
-)
+_PREPOSITION_WORDS = "in on at under behind above below beside inside next with by"
+_PREPOSITIONS = tuple(f"{word} " for word in _PREPOSITION_WORDS.split())
 _STEPS_MINUTES = (5, 10, 15, 25, 45, 60, 90)
 _LONG = 100
 

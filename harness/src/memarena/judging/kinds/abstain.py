@@ -17,7 +17,7 @@ from memarena_dataset.values.names import proper_names
 from memarena_dataset.values.reading import read_text
 from memarena_dataset.values.words import content_words, tidy, words
 
-from memarena.judging.abstention import MODEL, SENTENCE_LOGITS, declines, sentences
+from memarena.judging.abstention import MODEL, SENTENCE_LOGITS, declines, negation_bears_on, sentences
 from memarena.judging.abstention_features import features_of, read_clauses
 from memarena.judging.judgment import Code, Judgment, right, wrong
 from memarena.judging.kinds.kind import Kind
@@ -171,16 +171,10 @@ def _is_denied(clause: str, answer: str, known: str, trap: str) -> bool:
     if phrases("denied_before").search(" ".join(words(clause[:first])) + " "):
         return True
     read = next(iter(read_clauses(clause, known)), None)
-    if read is not None and (read.words[0] in ("whether", "if") or _denies_knowing(read.classes)):
+    if read is not None and (read.words[0] in ("whether", "if") or negation_bears_on(_OF_KNOWING, read.classes, 4)):
         return True
     model = stored_model(MODEL)
     return model.score(features_of(clause, known)) > _DENIES_LOGITS * model.scale
-
-
-def _denies_knowing(classes: tuple[str, ...]) -> bool:
-    """Whether a negation bears on saying, finding or recording (``nobody said that …``)."""
-    at = next((i for i, c in enumerate(classes) if c in ("NEG", "LACK")), None)
-    return at is not None and bool(_OF_KNOWING & set(classes[at + 1 : at + 5]))
 
 
 def _with_that_for(trap: str, answer: str) -> str:

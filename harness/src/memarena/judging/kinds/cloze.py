@@ -25,7 +25,6 @@ from memarena.judging.typed_value.segments import phrases
 from memarena.log.records import EvidenceSession, Question
 
 _NOISE = re.compile(r"```(?:json)?|[*_`\"{}]|(?<!\w)'|'(?!\w)")
-_FIELD = re.compile(r"\b(?:final answer|answer|option|choice|letter)\s*:\s*(?=\S)", re.IGNORECASE)
 _FIRST_FIELD = re.compile(r"^\s*(?:the )?(?:answer|option|choice|letter)\s*:\s*", re.IGNORECASE)
 _PIECE = re.compile(r"[^\W_]+(?:['’][^\W_]+)*|[^\w\s]|\n")
 _LETTER = r"(?<![\w'’.-])(?P<l>{})(?![\w'’]|-\w|\.\w)"

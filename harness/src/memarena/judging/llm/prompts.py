@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
 from memarena.judging.kinds import KINDS, kind_of
+from memarena.judging.tables import data_file, toml_file
 from memarena.log.records import JudgeTask, Question
 
 _FILES: dict[JudgeTask, str] = {
@@ -55,17 +54,20 @@ def prompt_files() -> tuple[PromptFile, ...]:
 
 @cache
 def _read(name: str) -> PromptFile:
-    raw = (files("memarena.judging") / "prompts" / name).read_bytes()
-    table = tomllib.loads(raw.decode())
+    table = toml_file(name, "prompts")
     return PromptFile(
         name=name,
-        sha256=hashlib.sha256(raw).hexdigest(),
+        sha256=_sha256(name),
         system=table["system"],
         user=table["user"],
         again=table["again"],
         max_reply_tokens=table["max_reply_tokens"],
         guidance=table.get("guidance", {}),
     )
+
+
+def _sha256(name: str) -> str:
+    return hashlib.sha256(data_file(name, "prompts")).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -82,9 +84,8 @@ class Decoy:
 @cache
 def decoy() -> Decoy:
     """The question that tells a judge that judges from one that is talked to."""
-    raw = (files("memarena.judging") / "prompts" / _DECOY).read_bytes()
-    table = tomllib.loads(raw.decode())
-    return Decoy(hashlib.sha256(raw).hexdigest(), table["question"], table["gold"], table["told"])
+    table = toml_file(_DECOY, "prompts")
+    return Decoy(_sha256(_DECOY), table["question"], table["gold"], table["told"])
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:

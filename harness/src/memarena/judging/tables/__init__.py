@@ -1,10 +1,23 @@
-"""Tables of judging, as data files with a version in their name."""
+"""Data files of judging, each with a version in its name, and the tables among them."""
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
+from typing import Any
+
+
+def data_file(name: str, folder: str = "tables") -> bytes:
+    """What is in a data file of this package, of a folder next to this one."""
+    return (files("memarena.judging") / folder / name).read_bytes()
+
+
+@cache
+def toml_file(name: str, folder: str = "tables") -> dict[str, Any]:
+    """A data file as TOML."""
+    return tomllib.loads(data_file(name, folder).decode())
 
 
 def word_classes() -> Mapping[str, tuple[str, ...]]:
@@ -26,9 +39,7 @@ def synonyms_of(term: str) -> frozenset[str]:
 
 @cache
 def _synonyms() -> Mapping[str, frozenset[str]]:
-    text = (files("memarena.judging.tables") / "synonyms.v1.txt").read_text(encoding="utf-8")
-    lines = (line for line in text.splitlines() if line.strip() and not line.startswith("#"))
-    groups = [frozenset(_plain(term) for term in line.split(",")) for line in lines]
+    groups = [frozenset(_plain(term) for term in line.split(",")) for line in _lines("synonyms.v1.txt")]
     return {term: group for group in groups for term in group}
 
 
@@ -39,6 +50,10 @@ def _plain(term: str) -> str:
 @cache
 def _table(name: str) -> Mapping[str, tuple[str, ...]]:
     """Lines ``name: words`` of a table; ``#`` opens a comment."""
-    text = (files("memarena.judging.tables") / name).read_text(encoding="utf-8")
-    rows = (line.split(":", 1) for line in text.splitlines() if line.strip() and not line.startswith("#"))
+    rows = (line.split(":", 1) for line in _lines(name))
     return {key.strip(): tuple(members.split()) for key, members in rows}
+
+
+def _lines(name: str) -> list[str]:
+    lines = data_file(name).decode().splitlines()
+    return [line for line in lines if line.strip() and not line.startswith("#")]

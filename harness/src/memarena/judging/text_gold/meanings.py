@@ -6,10 +6,11 @@ import gzip
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from importlib.resources import files
 
 from memarena_dataset.values.word_lists import word_list
 from memarena_dataset.values.words import stem, words
+
+from memarena.judging.tables import data_file
 
 TABLE = "word_relations.v1.txt.gz"
 _LEAST_PREFIX = 5
@@ -62,11 +63,10 @@ def _alike(a: str, b: str) -> bool:
 
 @cache
 def _relations() -> _Relations:
-    content = (files("memarena.judging.tables") / TABLE).read_bytes()
     same: dict[str, frozenset[str]] = {}
     near: dict[str, frozenset[str]] = {}
     base_of: dict[str, str] = {}
-    for line in gzip.decompress(content).decode().splitlines():
+    for line in gzip.decompress(data_file(TABLE)).decode().splitlines():
         kind, word, *others = line.split()
         if kind == ">":
             base_of[word] = others[0]

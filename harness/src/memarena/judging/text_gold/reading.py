@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
-from importlib.resources import files
-from typing import Any, Literal
+from typing import Literal
 
 from memarena_dataset.values.amounts import amounts
 from memarena_dataset.values.dates import durations, times, weekdays
@@ -16,6 +14,7 @@ from memarena_dataset.values.periods import Period, periods, readable
 from memarena_dataset.values.reading import read_text
 from memarena_dataset.values.words import spell_out, words
 
+from memarena.judging.tables import toml_file
 from memarena.judging.text_gold.meanings import bases
 
 NEGATIONS = frozenset(("not", "never", "no", "without", "neither", "nor", "instead", "rather", "wrong", "incorrect"))
@@ -148,20 +147,14 @@ def read(text: str) -> TextReading:
 @cache
 def frame_words() -> frozenset[str]:
     """Words that may stand around a value without adding to it or taking it back."""
-    return frozenset(" ".join(_table()["frame"]).split())
+    return frozenset(" ".join(toml_file(_TABLE)["frame"]).split())
 
 
 @cache
 def _declining() -> tuple[re.Pattern[str], ...]:
-    return tuple(re.compile(pattern) for pattern in _table()["declines"])
+    return tuple(re.compile(pattern) for pattern in toml_file(_TABLE)["declines"])
 
 
 @cache
 def _side(name: str) -> re.Pattern[str]:
-    return re.compile(_table()["side"][name])
-
-
-@cache
-def _table() -> dict[str, Any]:
-    text = (files("memarena.judging") / "tables" / _TABLE).read_text(encoding="utf-8")
-    return tomllib.loads(text)
+    return re.compile(toml_file(_TABLE)["side"][name])

@@ -16,63 +16,12 @@ from memarena_dataset.values.words import words
 from memarena.judging.judgment import Code
 from memarena.judging.text_gold.reading import TextReading
 
-_AROUND = frozenset(
-    [
-        "a",
-        "an",
-        "the",
-        "in",
-        "on",
-        "at",
-        "of",
-        "from",
-        "since",
-        "by",
-        "during",
-        "around",
-        "about",
-        "approximately",
-        "roughly",
-        "nearly",
-        "almost",
-        "over",
-        "more",
-        "than",
-        "least",
-        "for",
-        "it",
-        "was",
-        "is",
-        "were",
-        "are",
-        "total",
-        "times",
-        "time",
-        "old",
-        "long",
-        "only",
-        "just",
-        "exactly",
-        "and",
-        "or",
-        "day",
-        "date",
-        "year",
-        "month",
-        "week",
-        "weekend",
-        "ago",
-        "late",
-        "early",
-        "mid",
-        "middle",
-        "start",
-        "end",
-        "beginning",
-        "before",
-        "after",
-    ]
-)
+_AROUND_WORDS = """
+a an the in on at of from since by during around about approximately roughly nearly almost over more than
+least for it was is were are total times time old long only just exactly and or day date year month week
+weekend ago late early mid middle start end beginning before after
+"""
+_AROUND = frozenset(_AROUND_WORDS.split())
 """Words that may stand next to a value without saying anything else."""
 _OF_TALK = re.compile(
     r"\b(?:mention\w*|said|told|talk\w*|convers\w*|chat\w*|discuss\w*|session|message\w*|shared|stated|reported|dialogue|"

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from importlib.resources import files
 
 from memarena_dataset.values.words import stem
 
 from memarena.judging.linear_model import stored_model
+from memarena.judging.tables import data_file
 from memarena.judging.typed_value.claims import Statement
 from memarena.judging.typed_value.masking import Mask, Token
 from memarena.judging.typed_value.question import Asked
@@ -107,5 +107,4 @@ def _spelled(word: str) -> tuple[str, ...]:
 @cache
 def known_words() -> frozenset[str]:
     """The words that the model knows."""
-    text = (files("memarena.judging") / "tables" / WORDS).read_text(encoding="utf-8")
-    return frozenset(line for line in text.splitlines() if not line.startswith("#"))
+    return frozenset(line for line in data_file(WORDS).decode().splitlines() if not line.startswith("#"))

@@ -47,27 +47,11 @@ _PIECE = re.compile(r"[^\W_]+(?:'[^\W_]+)*|[^\w\s]|\n", re.UNICODE)
 _YOU = frozenset(
     ("you", "your", "yours", "you're", "you've", "you'd", "you'll", "yourself", "i", "my", "me", "mine", "i've")
 )
-_THEY = frozenset(
-    (
-        "he",
-        "she",
-        "his",
-        "her",
-        "hers",
-        "they",
-        "their",
-        "theirs",
-        "him",
-        "he's",
-        "she's",
-        "they're",
-        "himself",
-        "herself",
-    )
-)
-_TITLE = re.compile(r"[A-Z]\S*(?: .*)? [A-Z]\S*|[A-Z]\S*")
+_THEY_WORDS = "he she his her hers they their theirs him he's she's they're himself herself"
+_THEY = frozenset(_THEY_WORDS.split())
 _WHOLE_DATE = 3
 """Fineness of a date with its day: it does not compete with ``late May``."""
+_TITLE = re.compile(r"[A-Z]\S*(?: .*)? [A-Z]\S*|[A-Z]\S*")
 """A thing that is written with capitals at either end, such as a programme."""
 _YOURS = frozenset(("yours", "mine"))
 _HOLIDAYS = frozenset(

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
-from importlib.resources import files
 
+from memarena.judging.tables import toml_file
 from memarena.judging.typed_value.masking import Mask, Token
 
 TABLE = "claims.v1.toml"
@@ -19,15 +18,8 @@ _CUT = frozenset((";", "(", ")", "—", "while", "whereas", "but", "though", "al
 @cache
 def phrases(section: str) -> re.Pattern[str]:
     """The phrases of a section of the table as one pattern over words that are joined by single spaces."""
-    lines: Sequence[str] = _table()[section]
+    lines: Sequence[str] = toml_file(TABLE)[section]
     return re.compile("|".join(rf"(?<!\S)(?:{line})(?!\S)" for line in lines))
-
-
-@cache
-def _table() -> Mapping[str, Sequence[str]]:
-    text = (files("memarena.judging") / "tables" / TABLE).read_text(encoding="utf-8")
-    found: dict[str, Sequence[str]] = tomllib.loads(text)
-    return found
 
 
 def joined(tokens: Sequence[Token]) -> tuple[str, list[int]]:

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from memarena.scoring.results import QuestionScore
-from memarena.scoring.tally import ALLOW, DENY, GROUPS, GROUPS_OF, OTHERS, Array
+from memarena.scoring.tally import ALLOW, DENY, GROUPS, GROUPS_OF, OTHERS, Array, Right
 from memarena.scoring.uncertainty_records import POWER, RESAMPLES, Interval
 
 _LEAST_DEFINED = 0.5
@@ -39,10 +39,14 @@ class Draws:
             out[:, groups] = self._weights[stratum] @ sums[:, groups]
         return out
 
-    def weigh_egos(self, sums: Array) -> Array:
-        """Sums by draw from sums by ego (egos × any), all egos drawn together."""
+    def shares(self, questions: Sequence[QuestionScore], right: Right) -> Array:
+        """Share of the questions that are right, by draw, all egos drawn together; NaN where none is drawn."""
+        sums = np.zeros((len(self.rows), 2))
+        for question in questions:
+            sums[self.rows[question.ego]] += (right(question), 1)
         weighed: Array = self._weights["others"] @ sums
-        return weighed
+        with np.errstate(invalid="ignore"):
+            return np.asarray(weighed[:, 0] / weighed[:, 1])
 
 
 def draw_egos(questions: Sequence[QuestionScore], seed: str, resamples: int = RESAMPLES) -> Draws:
