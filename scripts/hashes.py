@@ -39,7 +39,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def pinning() -> list[Path]:
     """Every constraints.txt of the repository."""
-    folders = (".", "backends/*", "compose/*")
+    folders = (".", "backends/*", "compose/*", "harness/src/memarena/readers/environments/*")
     return [path for folder in folders for path in sorted(ROOT.glob(f"{folder}/constraints.txt"))]
 
 

@@ -52,6 +52,7 @@ GATE_ONLY = {
     "judging/test_embedded_judge.py": "a real model reads the judge's prompts",
     "memobase/test_run.py": "whole runs against the scripted Memobase server",
     "spark/test_embedded.py": "a certified run with a real model",
+    "readers/test_reader_environments.py::test_every": "resolves the packages of three servers from the index",
     "reproduction/test_killed.py": "three tables of the paper, each killed and stopped on its way",
     "sweep/test_ray.py": "Ray clusters, with kills",
 }

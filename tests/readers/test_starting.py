@@ -209,7 +209,8 @@ def test_no_reader_survives_its_harness_not_even_a_sigkill(spec: str, tmp_path: 
 @pytest.mark.parametrize(
     ("spec", "options", "words"),
     [
-        ("nonesuch", {}, "unknown reader 'nonesuch': expected embedded, extractive, sglang:MODEL or an http(s) URL"),
+        ("nonesuch", {}, "unknown reader 'nonesuch': expected embedded, extractive, sglang:MODEL, llamacpp:FILE.gguf"),
+        ("llamacpp:none.gguf", {}, "reader llamacpp:none.gguf: expected the path of a .gguf file that is there"),
         ("extractive", {"model": "x"}, "a model can only be named for a URL"),
         ("extractive", {"window_tokens": 0}, "at least 1 token"),
         ("embedded", {"window_tokens": 9000}, "above 8192"),

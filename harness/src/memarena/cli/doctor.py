@@ -23,6 +23,7 @@ from memarena.client.errors import BackendCallError, BackendContractError
 from memarena.execution.backends.manifests import LaunchableBackend, backends_by_name, name_clash
 from memarena.execution.backends.process import LaunchError, launch
 from memarena.execution.errors import RunError
+from memarena.execution.models.reader_environments import SERVERS, lacks, reader_environment
 from memarena.execution.planning.preflight import MIN_FREE_BYTES
 from memarena.meters.choice import AUTO
 from memarena.meters.sources import open_source
@@ -53,7 +54,7 @@ def doctor(
     table = Table(box=None, pad_edge=False)
     for column in ("what", "status", "detail"):
         table.add_column(column, overflow="fold")
-    findings = [*_machine(out), *_readers(), *_backends(start=start), *_tools(), *_meters()]
+    findings = [*_machine(out), *_readers(), *_servers(), *_backends(start=start), *_tools(), *_meters()]
     for finding in findings:
         table.add_row(finding.what, finding.status, finding.detail)
     # Without markup, which would take the [extra] of a package for a style and swallow it.
@@ -83,6 +84,24 @@ def _readers() -> Iterator[Finding]:
         yield Finding("reader embedded", "missing", str(error))
     else:
         yield Finding("reader embedded", "ok", f"{weights.model}, xllamacpp {weights.engine_version}")
+
+
+def _servers() -> Iterator[Finding]:
+    """Servers that readers run on: whether their environments are there, and what the machine lacks for them."""
+    driver = _driver()
+    for server in SERVERS:
+        environment = reader_environment(server)
+        missing = environment.missing()
+        faults = lacks(server, driver, platform.libc_ver()[1] if platform.libc_ver()[0] == "glibc" else "")
+        detail = "; ".join([missing or environment_line(environment), *faults])
+        yield Finding(f"readers {server}", "missing" if missing or faults else "ok", detail)
+
+
+def _driver() -> str | None:
+    """Version of the NVIDIA driver; None where none answers."""
+    command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    found = _tool("NVIDIA driver", command, "")
+    return found.detail if found.status == "ok" else None
 
 
 def _backends(*, start: bool) -> Iterator[Finding]:

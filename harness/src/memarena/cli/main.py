@@ -45,6 +45,9 @@ class Commands(LazyGroup):
             "List memory backends; make and remove the environments that some have of their own.",
         ),
         "reader": LazyCommand("memarena.cli.reader:app", "Look at a reader before a run: window, requests, reasoning."),
+        "readers": LazyCommand(
+            "memarena.cli.readers:app", "List the servers that readers run on; make and remove their environments."
+        ),
         "conformance": LazyCommand(
             "memarena.cli.conformance:conformance",
             "Test any implementation of the contract. Exit 0 if it passes, 1 if a check fails, 2 if it cannot be "

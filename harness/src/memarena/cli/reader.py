@@ -33,7 +33,9 @@ def _group() -> None:
 class CheckFlags:
     """Flags of the check."""
 
-    reader: Annotated[str, typer.Argument(help="embedded, extractive, sglang:MODEL or the URL of an API.")]
+    reader: Annotated[
+        str, typer.Argument(help="embedded, extractive, sglang:MODEL, llamacpp:FILE.gguf or an API's URL.")
+    ]
     settings: Annotated[FlagValues, SettingsOf("reader check")] = field(default_factory=dict)
 
 

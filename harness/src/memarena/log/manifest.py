@@ -31,7 +31,7 @@ class ReaderRef(Record):
 
     name: str
     """``embedded``, ``extractive`` or the model's name behind a URL."""
-    kind: Literal["embedded", "url", "extractive", "sglang"]
+    kind: Literal["embedded", "url", "extractive", "sglang", "llamacpp"]
     model: str
     base_url: str | None = None
     context_window_tokens: int

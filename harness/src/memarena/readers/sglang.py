@@ -27,6 +27,7 @@ START_TIMEOUT_S = 1800.0
 """Loading the weights of a large model takes minutes."""
 
 _POLL_S = 0.2
+_NOT_INSTALLED = "No module named 'sglang'"
 _SAFE_PATH = {"PYTHONSAFEPATH": "1"}
 """As ``-P``, for whichever Python serves and the workers that it starts: files of the current folder are no modules."""
 _HOLDER = "import os,subprocess,sys; r,_=os.pipe(); sys.exit(subprocess.call(sys.argv[1:], stdin=r))"
@@ -64,7 +65,7 @@ def server_command(settings: SglangSettings, port: int) -> list[str]:
     """The command that serves until it is told to end: a process, or a container that ends with its standard input."""
     flags = launch_flags(settings, port=port)
     if settings.image is None:
-        return [settings.python, "-m", "sglang.launch_server", *flags]
+        return [*settings.program, "-m", "sglang.launch_server", *flags]
     mounted = Path(settings.model_path)
     volume = ["--volume", f"{mounted.resolve()}:{settings.model_path}:ro"] if mounted.exists() else []
     name = f"memarena-sglang-{secrets.token_hex(4)}"
@@ -151,7 +152,9 @@ def _wait_until_serving(process: GuardedProcess, base_url: str, timeout_s: float
     deadline = time.monotonic() + timeout_s
     while not remote.answers(f"{base_url}/models"):
         if process.poll() is not None:
-            raise ReaderError(f"reader sglang: it ended while starting; its log says: {process.log_tail(3)}")
+            said = process.log_tail(3)
+            hint = "; memarena readers install sglang" if _NOT_INSTALLED in said else ""
+            raise ReaderError(f"reader sglang: it ended while starting; its log says: {said}{hint}")
         if time.monotonic() > deadline:
             raise ReaderError(f"reader sglang: it did not serve after {timeout_s:g} s: {process.log_tail(3)}")
         time.sleep(_POLL_S)

@@ -11,7 +11,7 @@ from memarena.readers.errors import ReaderError
 
 @dataclass(frozen=True, slots=True)
 class SglangSettings:
-    """One server. ``image`` names a container image by digest; None starts a process of ``python``.
+    """One server. ``image`` names a container image by digest; None starts a process of ``program``, a Python.
 
     ``mem_fraction`` is the share of memory for weights and cache: 0.85 alone, 0.5 beside an embedding server.
     """
@@ -19,7 +19,7 @@ class SglangSettings:
     model_path: str
     result_class: ResultClass = "cold_prefill"
     image: str | None = None
-    python: str = sys.executable
+    program: tuple[str, ...] = (sys.executable,)
     context_tokens: int = 16_384
     mem_fraction: float = 0.85
     attention_backend: str = "flashinfer"

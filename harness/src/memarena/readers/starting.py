@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ from memarena.gateway import Upstream
 from memarena.log.records import ReaderRef, ResultClass
 from memarena.processes import STARTS_AFTER_KILL, GuardedProcess, ProcessError, python_module
 from memarena.readers import embedded, extractive, remote
+from memarena.readers.embedded_server import WAIT_POLICY
 from memarena.readers.request_settings import RequestSettings
 from memarena.readers.sglang import start_sglang
 from memarena.readers.sglang_settings import SglangSettings
@@ -25,8 +27,12 @@ START_TIMEOUT_S = 180.0
 SGLANG = "sglang:"
 """What a reader's name begins with where SGLang is to be started with the model behind it."""
 
+LLAMACPP = "llamacpp:"
+"""What a reader's name begins with where llama.cpp's server is to be started with the GGUF file behind it."""
+
 _AS_THEY_ARE = RequestSettings()
 _POLL_S = 0.02
+_LLAMACPP_SERVER = Path(__file__).with_name("embedded_server.py")
 _COLD: Mapping[str, JsonValue] = {"cache_prompt": False}
 """llama.cpp reuses the prefix of the prompt before unless told not to; cold TTFT needs it told."""
 
@@ -41,21 +47,24 @@ def start_reader(
     threads: int | None = None,
     no_system_role: bool | None = None,
     sglang: SglangSettings | None = None,
+    program: Sequence[str] = (sys.executable,),
     request: RequestSettings = _AS_THEY_ARE,
     note: remote.Note = lambda _: None,
 ) -> RunningReader:
-    """Start or connect to the reader that ``spec`` names: ``embedded``, ``extractive``, ``sglang:MODEL`` or a URL.
+    """Start or connect to the reader that ``spec`` names: ``embedded``, ``extractive``, ``sglang:MODEL``,
+    ``llamacpp:FILE.gguf`` or a URL.
 
     ``work_dir`` takes the log and the address file of a reader that is started. ``model`` and ``api_key`` (default:
     the environment's MEMARENA_READER_API_KEY) are for URLs, as is ``no_system_role`` where the server does not say
-    whether its chat template takes a system message; ``threads`` (default: all CPUs) is for ``embedded``. ``request``
-    changes the requests to any reader; ``note`` takes warnings and progress.
+    whether its chat template takes a system message; ``threads`` (default: all CPUs) is for ``embedded`` and
+    ``llamacpp:``, whose server the Python of ``program`` starts. ``request`` changes the requests to any reader;
+    ``note`` takes warnings and progress.
 
     Raises :class:`ReaderError`, in one line, if the reader is not installed, does not come up or cannot be reached.
     """
     if window_tokens is not None and window_tokens < 1:
         raise ReaderError(f"reader {spec}: the window must have at least 1 token, not {window_tokens}")
-    reader = _started(spec, work_dir, model, api_key, window_tokens, threads, no_system_role, sglang, note)
+    reader = _started(spec, work_dir, model, api_key, window_tokens, threads, no_system_role, sglang, program, note)
     return dataclasses.replace(reader, upstream=request.applied(reader.upstream))
 
 
@@ -68,6 +77,7 @@ def _started(
     threads: int | None,
     no_system_role: bool | None,
     sglang: SglangSettings | None,
+    program: Sequence[str],
     note: remote.Note,
 ) -> RunningReader:
     if spec.startswith(("http://", "https://")):
@@ -75,7 +85,7 @@ def _started(
         return _connect(spec, model, key, window_tokens, no_system_role, note)
     if model is not None:
         raise ReaderError(f"reader {spec}: a model can only be named for a URL")
-    if no_system_role and not spec.startswith(SGLANG):
+    if no_system_role and not spec.startswith((SGLANG, LLAMACPP)):
         raise ReaderError(f"reader {spec}: its chat template is known; no_system_role is for a URL")
     if spec.startswith(SGLANG):
         settings = sglang or SglangSettings(
@@ -83,11 +93,15 @@ def _started(
             context_tokens=window_tokens or remote.DEFAULT_WINDOW_TOKENS,
         )
         return start_sglang(settings, work_dir=work_dir)
+    if spec.startswith(LLAMACPP):
+        return _start_llamacpp(planned_llamacpp(spec, window_tokens, threads), work_dir, no_system_role, program)
     if spec == "embedded":
         return _start_embedded(work_dir, window_tokens, threads)
     if spec == "extractive":
         return _start_extractive(work_dir, window_tokens)
-    raise ReaderError(f"unknown reader {spec!r}: expected embedded, extractive, sglang:MODEL or an http(s) URL")
+    raise ReaderError(
+        f"unknown reader {spec!r}: expected embedded, extractive, sglang:MODEL, llamacpp:FILE.gguf or an http(s) URL"
+    )
 
 
 def _start_embedded(work_dir: Path, window_tokens: int | None, threads: int | None) -> RunningReader:
@@ -96,14 +110,8 @@ def _start_embedded(work_dir: Path, window_tokens: int | None, threads: int | No
     if window > embedded.MODEL_WINDOW_TOKENS:
         raise ReaderError(f"reader embedded: a window of {window} tokens is above {embedded.MODEL_WINDOW_TOKENS}")
     cpus = threads or embedded.usable_cpus()
-    flags = {"--window-tokens": str(window), "--threads": str(cpus), "--model": weights.model}
-    arguments = [part for flag in flags.items() for part in flag]
-    process, base_url = start_child(
-        "embedded",
-        "memarena.readers.embedded_server",
-        work_dir,
-        [*arguments, "--weights", str(weights.path.absolute())],
-    )
+    arguments = _llamacpp_arguments(weights.path, weights.model, window, cpus)
+    process, base_url = start_child("embedded", _LLAMACPP_SERVER, work_dir, arguments)
     ref = ReaderRef(
         name="embedded",
         kind="embedded",
@@ -116,13 +124,7 @@ def _start_embedded(work_dir: Path, window_tokens: int | None, threads: int | No
             "weights_sha256": weights.sha256(),
             "weights_distribution": f"{embedded.WEIGHTS_DISTRIBUTION} {weights.distribution_version}",
             "engine": f"{embedded.ENGINE_DISTRIBUTION} {weights.engine_version}",
-            "n_ctx": str(window),
-            "n_parallel": "1",
-            "n_gpu_layers": "0",
-            "n_threads": str(cpus),
-            "omp_wait_policy": embedded.WAIT_POLICY,
-            "cache_ram_mib": "0",
-            "cache_prompt": "false",
+            **_llamacpp_settings(window, cpus),
         },
     )
     upstream = Upstream(
@@ -135,6 +137,70 @@ def _start_embedded(work_dir: Path, window_tokens: int | None, threads: int | No
         identity=ref.details["weights_sha256"],
     )
     return RunningReader(ref, upstream, process)
+
+
+def _llamacpp_arguments(weights: Path, model: str, window: int, cpus: int) -> list[str]:
+    flags = {"--window-tokens": str(window), "--threads": str(cpus), "--model": model}
+    return [*(part for flag in flags.items() for part in flag), "--weights", str(weights.absolute())]
+
+
+def _llamacpp_settings(window: int, cpus: int) -> dict[str, str]:
+    """What the server is started with, for the manifest."""
+    return {
+        "n_ctx": str(window),
+        "n_parallel": "1",
+        "n_gpu_layers": "0",
+        "n_threads": str(cpus),
+        "omp_wait_policy": WAIT_POLICY,
+        "cache_ram_mib": "0",
+        "cache_prompt": "false",
+    }
+
+
+def planned_llamacpp(spec: str, window_tokens: int | None, threads: int | None = None) -> RunningReader:
+    """What is known of a server of ``llamacpp:FILE`` before it starts; its upstream has no address yet.
+
+    Raises :class:`ReaderError` where the file cannot be read.
+    """
+    path = Path(spec.removeprefix(LLAMACPP))
+    if path.suffix != ".gguf" or not path.is_file():
+        raise ReaderError(f"reader {spec}: expected the path of a .gguf file that is there")
+    window, cpus = window_tokens or remote.DEFAULT_WINDOW_TOKENS, threads or embedded.usable_cpus()
+    sha256 = embedded.sha256_of(path.absolute())
+    ref = ReaderRef(
+        name=path.stem,
+        kind="llamacpp",
+        model=path.stem,
+        context_window_tokens=window,
+        counts_tokens=True,
+        result_class="cold_prefill",
+        details={"weights_sha256": sha256, "weights": str(path.absolute()), **_llamacpp_settings(window, cpus)},
+    )
+    upstream = Upstream(
+        model=path.stem,
+        base_url="",
+        upstream_model=path.stem,
+        context_window_tokens=window,
+        tokenizer="llama.cpp",
+        extra_body=_COLD,
+        identity=sha256,
+    )
+    return RunningReader(ref, upstream)
+
+
+def _start_llamacpp(
+    planned: RunningReader, work_dir: Path, no_system_role: bool | None, program: Sequence[str]
+) -> RunningReader:
+    ref, details = planned.ref, planned.ref.details
+    arguments = _llamacpp_arguments(
+        Path(details["weights"]), ref.model, ref.context_window_tokens, int(details["n_threads"])
+    )
+    process, base_url = start_child(f"llamacpp-{ref.name}", _LLAMACPP_SERVER, work_dir, arguments, program)
+    server = remote.identify(base_url, None, ref.model)
+    without = bool(server.no_system_role if no_system_role is None else no_system_role)
+    reported = {"base_url": base_url, "no_system_role": without, "details": {**server.details, **details}}
+    upstream = dataclasses.replace(planned.upstream, base_url=base_url, no_system_role=without)
+    return RunningReader(ref.model_copy(update=reported), upstream, process)
 
 
 def _start_extractive(work_dir: Path, window_tokens: int | None) -> RunningReader:
@@ -162,12 +228,19 @@ def _start_extractive(work_dir: Path, window_tokens: int | None) -> RunningReade
     return RunningReader(ref, upstream, process)
 
 
-def start_child(name: str, module: str, work_dir: Path, arguments: Sequence[str]) -> tuple[GuardedProcess, str]:
-    """Run one of our servers as a child; the process and the base URL of its API once it listens."""
+def start_child(
+    name: str, server: str | Path, work_dir: Path, arguments: Sequence[str], program: Sequence[str] = (sys.executable,)
+) -> tuple[GuardedProcess, str]:
+    """Run one of our servers as a child; the process and the base URL of its API once it listens.
+
+    ``server``: a module, or the file of a program that the Python of ``program`` runs.
+    """
     work_dir.mkdir(parents=True, exist_ok=True)
     address_file = work_dir / f"reader-{name}.address"
     # By its name alone: every process of a machine can read the arguments of this one, and the folder is a run's.
-    command = python_module(module, "--address-file", address_file.name, *arguments)
+    flags = ["--address-file", address_file.name, *arguments]
+    # -P: the folder of the file holds modules that are none of its own.
+    command = python_module(server, *flags) if isinstance(server, str) else [*program, "-P", str(server), *flags]
     for left in reversed(range(STARTS_AFTER_KILL + 1)):
         address_file.unlink(missing_ok=True)
         try:
@@ -191,6 +264,7 @@ def _await_address(name: str, process: GuardedProcess, address_file: Path) -> No
     while not address_file.exists():
         if (code := process.poll()) is not None:
             said = process.log_tail(3) or "nothing"
+            said += "; memarena readers install llamacpp" if "No module named 'xllamacpp'" in said else ""
             raise ReaderError(f"reader {name}: it ended while starting (exit code {code}); its log says: {said}")
         if time.monotonic() > deadline:
             raise ReaderError(f"reader {name}: it was not ready after {START_TIMEOUT_S:g} s")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from importlib.util import find_spec
 
+from memarena.execution.models.reader_environments import reader_environment
 from memarena.execution.planning.model_config import ReaderConfig
 from memarena.readers.embedded import find_weights
 from memarena.readers.errors import ReaderError
@@ -28,5 +29,6 @@ def missing_of_reader(reader: ReaderConfig) -> tuple[str, ...]:
     if reader.image is not None and shutil.which("docker") is None:
         found.append("docker")
     if reader.image is None and find_spec("sglang") is None:
-        found.append("sglang in this environment")
+        lacking = reader_environment("sglang").missing()
+        found += [f"sglang ({lacking})"] if lacking is not None else []
     return tuple(found)

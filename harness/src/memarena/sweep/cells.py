@@ -13,7 +13,7 @@ from typing import Any
 from memarena_dataset.errors import DatasetError
 from memarena_dataset.io.reading import open_dataset
 
-from memarena.execution.models.shared_readers import gpu_of, may_be_shared, server_key
+from memarena.execution.models.shared_readers import device_of, may_be_shared, server_key
 from memarena.sweep.errors import SweepError
 from memarena.sweep.plan import JudgeEntry, MemoryEntry, Needs, ReaderEntry, SweepFile, WorldEntry
 
@@ -106,7 +106,7 @@ def _cell(sweep: SweepFile, world: World, memory: MemoryEntry, reader: ReaderEnt
         config=config,
         judges=sweep.judges,
         server=server_key(reader) if may_be_shared(reader, timed=sweep.timed) else name,
-        gpu=gpu_of(reader),
+        gpu=device_of(reader),
     )
 
 

@@ -44,7 +44,7 @@ def make_environment(environment: BackendEnvironment, say: Callable[[str], None]
     with _only_one(name, say) as held:
         if (made := place.made()) is not None:
             return made
-        say(f"making the environment of {name} (once; about a minute) …")
+        say(f"making the environment of {name} (once; {environment.takes}) …")
         began = time.monotonic()
         try:
             made = _make(environment, place, held)

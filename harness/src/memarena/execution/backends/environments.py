@@ -103,11 +103,15 @@ class Place:
 
 
 class BackendEnvironment(_Strict):
-    """The environment of the backends of one manifest; ``name`` is the first one's."""
+    """The environment of the backends of one manifest, whose first has this name; or of a reader's server."""
 
     name: str
     folder: Path
     table: EnvironmentTable
+    command: str = ""
+    """What makes it; empty: ``memarena backends install NAME``."""
+    takes: str = "about a minute"
+    """What making it takes, for people."""
 
     def place(self) -> Place:
         """Where it lies. Raises :class:`RunError` if a file cannot be read or no Python fits."""
@@ -124,7 +128,7 @@ class BackendEnvironment(_Strict):
             made = self.place().made()
         except RunError as error:
             return str(error)
-        return None if made else f"not installed: run memarena backends install {self.name}"
+        return None if made else f"not installed: run {self.command or f'memarena backends install {self.name}'}"
 
     def all_of_this_name(self) -> list[Path]:
         """Environments of this name, whole or not, also those that are out of date or of another folder."""

@@ -7,13 +7,15 @@ run. Each is started again when it dies, and stopped with the run.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
 from memarena.execution.errors import RunError
-from memarena.execution.models.shared_readers import gpu_of, published
+from memarena.execution.models.reader_environments import server_program
+from memarena.execution.models.shared_readers import device_of, published
 from memarena.execution.planning.config import RunConfig
 from memarena.execution.planning.model_config import HelperConfig, ReaderConfig
 from memarena.gateway import Upstream
@@ -24,7 +26,7 @@ from memarena.readers.remote import DEFAULT_WINDOW_TOKENS, Note
 from memarena.readers.request_settings import RequestSettings
 from memarena.readers.sglang import planned
 from memarena.readers.sglang_settings import SglangSettings
-from memarena.readers.starting import SGLANG, start_reader
+from memarena.readers.starting import LLAMACPP, SGLANG, planned_llamacpp, start_reader
 from memarena.readers.types import RunningReader
 
 
@@ -59,10 +61,10 @@ class ReaderPool:
 
         Raises ReaderError if one cannot be started or reached; those before it are stopped again.
         """
-        several = sum(gpu_of(config) is not None for config in self._configs) > 1
+        several = sum(device_of(config) is not None for config in self._configs) > 1
         try:
             for config in self._configs:
-                on_demand = several and gpu_of(config) is not None
+                on_demand = several and device_of(config) is not None
                 reader = self._named(config, planned_reader(config)) if on_demand else self._start(config)
                 if reader.ref.name in self._entries:
                     reader.stop()
@@ -142,6 +144,8 @@ class ReaderPool:
 
 def planned_reader(config: ReaderConfig) -> RunningReader:
     """What is known of a server of ours before it starts. Raises ReaderError for settings that it cannot have."""
+    if config.spec.startswith(LLAMACPP):
+        return planned_llamacpp(config.spec, config.window_tokens)
     settings = _sglang(config)
     assert settings is not None, f"{config.spec} starts with the run"
     return planned(settings)
@@ -160,6 +164,7 @@ def start_configured(
         # Unset leaves it to what the server says of its template.
         no_system_role=config.no_system_role or None,
         sglang=_sglang(config),
+        program=server_program("llamacpp") if config.spec.startswith(LLAMACPP) else (sys.executable,),
         request=RequestSettings(
             config.params,
             config.drop,
@@ -188,6 +193,7 @@ def _sglang(config: ReaderConfig) -> SglangSettings | None:
         config.spec.removeprefix(SGLANG),
         result_class="cold_prefill" if config.prefill == "cold" else "warm_prefix",
         image=config.image,
+        program=(sys.executable,) if config.image else server_program("sglang"),
         context_tokens=config.window_tokens or DEFAULT_WINDOW_TOKENS,
         mem_fraction=config.mem_fraction,
         no_system_role=config.no_system_role,

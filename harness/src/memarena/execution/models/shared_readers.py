@@ -23,7 +23,7 @@ from memarena.execution.planning.model_config import ReaderConfig
 from memarena.gateway import Upstream
 from memarena.log.records import ReaderRef
 from memarena.readers.errors import ReaderError
-from memarena.readers.starting import SGLANG
+from memarena.readers.starting import LLAMACPP, SGLANG
 from memarena.readers.types import RunningReader
 
 VARIABLE = "MEMARENA_SHARED_READERS"
@@ -51,11 +51,13 @@ def may_be_shared(config: ReaderConfig, *, timed: bool) -> bool:
     """
     if config.spec.startswith(SGLANG):
         return timed or config.prefill == "cold"
-    return not timed and config.spec in {"embedded", "extractive"}
+    return not timed and (config.spec in {"embedded", "extractive"} or config.spec.startswith(LLAMACPP))
 
 
-def gpu_of(config: ReaderConfig) -> str | None:
-    """The GPU that a server of ours takes for itself, by its number; None for readers that take none of ours."""
+def device_of(config: ReaderConfig) -> str | None:
+    """What a server of ours takes for itself: a GPU, by its number, or ``cpu``; None for those that take neither."""
+    if config.spec.startswith(LLAMACPP):
+        return "cpu"
     if not config.spec.startswith(SGLANG):
         return None
     flags = " ".join(config.server_flags).replace("=", " ").split()
@@ -100,7 +102,7 @@ class ReaderHost:
         """
         key = server_key(config)
         with self._mutex:
-            held = self._held.setdefault(key, _Held(gpu_of(config)))
+            held = self._held.setdefault(key, _Held(device_of(config)))
             before = [other for other, each in self._held.items() if each.gpu is not None and each.gpu == held.gpu]
         for other in before:
             if other != key:

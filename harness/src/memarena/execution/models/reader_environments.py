@@ -1,0 +1,79 @@
+"""Environments of the readers' servers, apart from the harness's: made like those of backends, from pinned packages.
+
+Each has a folder below ``memarena/readers/environments`` with what pip installs, every package pinned and hashed.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+
+from memarena.execution.backends.environments import BackendEnvironment, EnvironmentTable, outside_the_harness
+from memarena.execution.errors import RunError
+
+SERVERS: Mapping[str, str] = {
+    "sglang": "some 6 GB are downloaded",
+    "vllm": "some 6 GB are downloaded",
+    "llamacpp": "about half a minute",
+}
+"""Servers that can be installed, and what that takes."""
+PYTHONS = ">=3.11,<3.13"
+"""For which their packages are pinned."""
+GLIBC = "2.34"
+"""Oldest that the wheels of the servers with CUDA are built for (manylinux_2_34)."""
+DRIVERS: Mapping[int, int] = {12: 525, 13: 580}
+"""Oldest NVIDIA driver for each major version of CUDA (CUDA Toolkit release notes, minor-version compatibility)."""
+_CUDA = re.compile(r"^nvidia-cuda-runtime(?:-cu\d+)?==(\d+)\.(\d+)", re.MULTILINE)
+
+
+def reader_environment(server: str) -> BackendEnvironment:
+    """The environment of a server. Raises :class:`RunError` for one that is not known."""
+    if server not in SERVERS:
+        raise RunError(f"{server}: no reader server of this name (known: {', '.join(SERVERS)})")
+    folder = Path(str(files("memarena.readers"))) / "environments" / server
+    table = EnvironmentTable(
+        python=PYTHONS, requirements="requirements.txt", constraints="constraints.txt", hashes="hashes.txt"
+    )
+    command = f"memarena readers install {server}"
+    return BackendEnvironment(
+        name=f"reader-{server}", folder=folder, table=table, command=command, takes=SERVERS[server]
+    )
+
+
+def lacks(server: str, driver: str | None, libc: str) -> list[str]:
+    """What a machine lacks to run a server, whether or not it is installed.
+
+    Args:
+        server: one of :data:`SERVERS`.
+        driver: version of the NVIDIA driver, such as ``580.65.06``; None where none answers.
+        libc: version of glibc, such as ``2.36``; empty where the machine has another.
+    """
+    pins = (reader_environment(server).folder / "constraints.txt").read_text(encoding="utf-8")
+    runtime = _CUDA.search(pins)
+    if runtime is None:
+        return []
+    found = []
+    cuda, needed = f"CUDA {runtime[1]}.{runtime[2]}", DRIVERS[int(runtime[1])]
+    if driver is None:
+        found.append(f"no NVIDIA driver answers, {cuda} needs {needed} or newer")
+    elif _version(driver) < (needed,):
+        found.append(f"the NVIDIA driver is {driver}, {cuda} needs {needed} or newer")
+    if _version(libc) < _version(GLIBC):
+        found.append(f"glibc is {libc or 'not there'}, the wheels need {GLIBC} or newer")
+    return found
+
+
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", text))
+
+
+def server_program(server: str) -> tuple[str, ...]:
+    """The Python that starts a server: its environment's where that is there, else the harness's own."""
+    try:
+        place = reader_environment(server).place()
+    except RunError:  # no Python fits: installing it says so
+        return (sys.executable,)
+    return tuple(outside_the_harness([str(place.python)])) if place.made() else (sys.executable,)
