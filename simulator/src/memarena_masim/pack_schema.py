@@ -140,22 +140,25 @@ class _People(_Row):
 
 class _Topic(_Row):
     half: Text
-    heads: Texts
+    heads: list[Text] = []
+    episodes: StrictBool = False
 
 
 class _Beat(_Row):
     tell: Texts
     friend: Texts
-    assistant: Texts
+    assistant: list[Text] = []
 
 
 class _Scene(_Row):
+    """How many lines of which sort a scene needs is checked where it is read: ``phrases/scenes.py``."""
+
     tone: Text
     thing: Text
-    ask: Texts
-    again: Texts
-    resume: Texts
-    also: Texts
+    ask: list[Text] = []
+    again: list[Text] = []
+    resume: list[Text] = []
+    also: list[Text] = []
     values: dict[str, Text | Texts] = {}
     beats: list[_Beat]
 

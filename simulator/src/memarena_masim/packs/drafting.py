@@ -136,8 +136,9 @@ async def _filled(
             await _things(draft, attribute)
             await _frames(draft, attribute)
         await _names(draft)
-        for topic in words.scenes.topics:
-            await _scenes(draft, topic)
+        for name in source.hashes:
+            if name.startswith("scenes/") and name.endswith(".toml"):
+                await _scenes(draft, name)
         _lists(draft)
     finally:
         if endpoint is not None:
@@ -212,22 +213,24 @@ async def _names(draft: Draft) -> None:
         draft.note(f"{_PEOPLE}: {key}", len(kept), len(new), len(rows[key]))
 
 
-async def _scenes(draft: Draft, topic: str) -> None:
-    """Half of the scenes of a topic, and one of a model."""
-    file = f"scenes/{topic}.toml"
-    rows: dict[str, Any] = {key: row for key, row in table(draft.folder, file).items() if key != "topic"}
+async def _scenes(draft: Draft, file: str) -> None:
+    """Half of the scenes of a topic, and one of a model; none of episodes, which have another form."""
+    rows: dict[str, Any] = table(draft.folder, file)
+    about, topic = rows.pop("topic"), Path(file).stem
     kept, new = draft.drawn(list(rows), _FEWEST["scenes"]), 0
     scenes = {key: rows[key] for key in kept}
     example = json.dumps(rows[kept[0]], ensure_ascii=False)
-    reply = await draft.ask("scenes", ProposedScene, topic, examples=example, sentence=topic)
-    if reply is not None:
-        scene = reply.model_dump()
-        if draft.decide(
-            "scenes", topic, scene["thing"], proposals.scene_fault(topic, f"{topic}_new", scene, draft.known)
-        ):
-            scenes[f"{topic}_new"] = scene
-            new = 1
     put_scenes(draft.folder, file, scenes)
+    reply = None
+    if not about.get("episodes"):
+        reply = await draft.ask("scenes", ProposedScene, topic, examples=example, sentence=topic)
+    if reply is not None:
+        key, scene, path = f"{topic}_new", reply.model_dump(), draft.folder / file
+        put_scenes(draft.folder, file, {**scenes, key: scene})
+        fault = proposals.scene_fault(path, key, scene, draft.known)
+        new = draft.decide("scenes", topic, scene["thing"], fault)
+        if not new:
+            put_scenes(draft.folder, file, scenes)
     draft.note(file, len(kept), new, len(rows))
 
 

@@ -51,13 +51,17 @@ def put_scenes(folder: Path, file: str, scenes: Mapping[str, Mapping[str, Any]])
     for key, scene in scenes.items():
         parts += ["", f"[{key}]"]
         parts += [f"{name} = {_value(value)}" for name, value in scene.items() if name not in ("values", "beats")]
-        parts += ["", f"[{key}.values]", *(f"{name} = {_value(value)}" for name, value in scene["values"].items())]
+        parts += [
+            "",
+            f"[{key}.values]",
+            *(f"{name} = {_value(value)}" for name, value in scene.get("values", {}).items()),
+        ]
         for beat in scene["beats"]:
             parts += ["", f"[[{key}.beats]]", *(f"{name} = {_value(value)}" for name, value in beat.items())]
     (folder / file).write_text("\n".join(parts) + "\n", encoding="utf-8")
 
 
-def _value(value: str | Sequence[str]) -> str:
-    if isinstance(value, str):
+def _value(value: str | bool | Sequence[str]) -> str:
+    if isinstance(value, str | bool):
         return json.dumps(value, ensure_ascii=False)
     return "[" + "".join(f"\n  {json.dumps(text, ensure_ascii=False)}," for text in value) + "\n]"

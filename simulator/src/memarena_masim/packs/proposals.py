@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 from memarena_dataset.checks.overlap import function_words
@@ -16,7 +17,7 @@ from memarena_masim.facts.catalogue import Attribute, Catalogue, in_person
 from memarena_masim.packs.check import name_problems
 from memarena_masim.packs.overlap import is_shared
 from memarena_masim.phrases.grammar import Bank
-from memarena_masim.phrases.scenes import WEEKDAYS, scene_of
+from memarena_masim.phrases.scenes import WEEKDAYS, read_topic
 from memarena_masim.questions.question_bank import Called
 
 Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=2, max_length=400)]
@@ -138,14 +139,14 @@ def person_fault(name: str, known: Known, mine: Collection[str]) -> str | None:
     return "was proposed before" if name in mine else None
 
 
-def scene_fault(topic: str, key: str, scene: Mapping[str, Any], known: Known) -> str | None:
-    """Why a scene is refused."""
+def scene_fault(path: Path, key: str, scene: Mapping[str, Any], known: Known) -> str | None:
+    """Why a scene is refused, which is written in the topic at ``path`` under ``key``."""
     spoken = [line for beat in scene["beats"] for lines in beat.values() for line in lines]
     bad = next((line for line in spoken if _SPELLED.search(line)), None)
     if bad is not None:
         return f"has a number or a day: {bad!r}"
     try:
-        written = scene_of(topic, key, scene, Bank(), key)
+        written = next(one for one in read_topic(path).scenes if one.key == f"{path.stem}.{key}")
     except (MasimError, IndexError) as error:
         return str(error)
     return "is in the source pack" if is_shared(written, known.told) else None

@@ -90,11 +90,11 @@ def read_topic(path: Path) -> Topic:
         raise MasimError(f"scenes/{path.name}: topic.heads: at least one hobby, concern or occupation is expected")
     if not rows:
         raise MasimError(f"scenes/{path.name}: at least one scene is expected")
-    scenes = tuple(scene_of(path.stem, key, row, bank, f"scenes/{path.name}: {key}") for key, row in rows.items())
+    scenes = tuple(_scene(path.stem, key, row, bank, f"scenes/{path.name}: {key}") for key, row in rows.items())
     return Topic(path.stem, tuple(about["heads"]), about["half"], scenes)
 
 
-def scene_of(topic: str, key: str, row: Mapping[str, Any], bank: Bank, where: str) -> Scene:
+def _scene(topic: str, key: str, row: Mapping[str, Any], bank: Bank, where: str) -> Scene:
     unknown = set(row) - {"tone", "thing", "values", "beats", *LINES}
     if unknown:
         raise MasimError(f"{where}: {min(unknown)!r} is no part of a scene")
