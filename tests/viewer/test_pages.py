@@ -23,7 +23,7 @@ from memarena.report.brief import brief_groups
 from memarena.report.render.html import to_html
 from memarena.scoring.run import ScoredRun
 from memarena.viewer.found_runs import find_runs
-from memarena.viewer.grid import COLUMNS, grid_cell
+from memarena.viewer.grid import COLUMNS, LOSS_STAGES, grid_cell
 from memarena.viewer.queries import SORTS
 from memarena.viewer.server import make_app
 from memarena_dataset.model import Family
@@ -181,6 +181,16 @@ def test_runs_that_asked_the_same_share_a_grid_and_lead_to_their_own_answers(sit
         listed, right = said(site.ask(html.unescape(link)).text)
         assert 100 * right / listed == pytest.approx(float(figure), abs=0.06)
     assert site.page(f"{path}&with={site.keys['hostile']}").text.count('class="figure"') == len(own)
+
+
+def test_the_grid_begins_like_the_report_and_each_loss_leads_to_its_answers(site: Site, scored: ScoredRun) -> None:
+    text = site.page(site.run("lab")).text
+    assert [text.index(f'<figure id="{key}">') for key in ("ranked-right", "recall-bars", "error-split")]
+    links = re.findall(r'<a href="([^"]+stage=[^"]+)">([\d,]+)</a>', text)
+    counts = [getattr(row.errors, stage) for row in scored.scores.rows if row.errors for stage in LOSS_STAGES]
+    assert len(links) == sum(count > 0 for count in counts) > 4
+    for link, count in links[::5]:
+        assert said(site.ask(html.unescape(link)).text) == (int(count), 0), link
 
 
 def test_a_share_of_fewer_than_five_questions_is_left_out_of_the_grid(lab: Path) -> None:

@@ -13,6 +13,7 @@ from memarena.report.figures import milliseconds, number, percent, score
 from memarena.report.layout import Cell
 from memarena.report.report_input import ReportInput
 from memarena.report.tables.grid import ANSWERABLE_MEANS, DIMENSION_NAMES
+from memarena.report.tables.retrieval import STAGES
 from memarena.scoring.results import ANSWERABLE, AVG_WITHOUT_D6, Baseline, Score
 from memarena.scoring.uncertainty_records import Interval
 
@@ -233,6 +234,37 @@ def grid_cell(row: BriefRow, column: GridColumn) -> GridCell:
         query=urlencode({"cell": row.scores.label, **column.answers}),
         drawing=drawing,
         said=", ".join(said),
+    )
+
+
+@dataclass(frozen=True)
+class LostRow:
+    """Where the wrong answers of a memory went wrong: each stage's count with the query of its answers."""
+
+    name: str
+    reader: str
+    run: int
+    """Which of the runs, from 0."""
+    stages: tuple[tuple[int, str], ...]
+
+
+LOSS_STAGES = tuple(STAGES)
+
+
+def lost_by_stage(rows: Sequence[BriefRow]) -> tuple[LostRow, ...]:
+    """A row for each memory of which it is known, stages in the order of :data:`LOSS_STAGES`."""
+    return tuple(
+        LostRow(
+            row.name,
+            row.reader,
+            row.run - 1,
+            tuple(
+                (getattr(row.scores.errors, stage), urlencode({"cell": row.scores.label, "stage": stage}))
+                for stage in LOSS_STAGES
+            ),
+        )
+        for row in rows
+        if row.scores.errors is not None
     )
 
 

@@ -14,6 +14,8 @@ from pydantic import TypeAdapter
 
 from memarena.log.records import Cell
 from memarena.report.brief import brief_groups
+from memarena.report.brief_rows import FEWEST_QUESTIONS
+from memarena.report.charts.bars import error_split, ranked_right, recall_bars
 from memarena.report.charts.catalogue import CHAPTERS
 from memarena.report.findings import findings, texts, unproven
 from memarena.report.provenance import Provenance
@@ -27,7 +29,7 @@ from memarena.scoring.costs import RowCosts
 from memarena.scoring.results import QuestionScore, RunScores
 from memarena.viewer.cache_file import CHARTS
 from memarena.viewer.found_runs import RunHead
-from memarena.viewer.grid import COLUMNS, SHOWN_FIRST, grid_of
+from memarena.viewer.grid import COLUMNS, LOSS_STAGES, SHOWN_FIRST, grid_of, lost_by_stage
 from memarena.viewer.queries import (
     AGREEMENTS,
     ANSWER_CHOICES,
@@ -47,6 +49,8 @@ MOST_TOGETHER = 8
 """Runs that a link of the page of runs puts into one grid."""
 MOST_CELLS = 4
 """Cells that one question is shown in at the same time."""
+_FIRST_CHARTS = (ranked_right, recall_bars, error_split)
+"""As the HTML report begins."""
 _COSTS = TypeAdapter(tuple[RowCosts, ...])
 
 
@@ -116,6 +120,9 @@ class Pages:
             sort=sort,
             sorts={c.key: urlencode([*chosen, ("sort", _turned(sort, c.key, c.share))]) for c in COLUMNS},
             choices=[(c, c.key in shown) for c in COLUMNS],
+            figures=[figure for draw in _FIRST_CHARTS if (figure := draw(rows)) is not None],
+            lost=lost_by_stage(rows),
+            loss_stages=LOSS_STAGES,
             findings=texts(findings(rows)),
             unproven=texts(unproven(rows)),
             warnings=[
@@ -309,15 +316,20 @@ def _said(listed: Listed, side: Sequence[str]) -> str:
     failed = listed.total - right - wrong
     what = "question" if side else "answer"
     noun = what if listed.total == 1 else f"{what}s"
-    share = f" ({100 * right / listed.total:.1f}%)"
+    share = _share(right, listed.total)
     lost = f", {failed:,} without an answer" if failed else ""
     of = f" in {side[0]}" if side else ""
     apart = ""
     if listed.apart:
         apart = f" {listed.apart:,} of them are in no figure: the owner's own D6 items, controls, extensions"
         counted, among = listed.total - listed.apart, right - listed.right_apart
-        apart += f"; of the other {counted:,}, {among:,} right ({100 * among / counted:.1f}%)." if counted else "."
+        apart += f"; of the other {counted:,}, {among:,} right{_share(among, counted)}." if counted else "."
     return f"{listed.total:,} {noun}: {right:,} right{share}, {wrong:,} wrong{lost}{of}.{apart}"
+
+
+def _share(part: int, whole: int) -> str:
+    """A share in percent; none of fewer than five, as in every report."""
+    return f" ({100 * part / whole:.1f}%)" if whole >= FEWEST_QUESTIONS else ""
 
 
 def _set_filters(chosen: Selection) -> list[Link]:

@@ -49,13 +49,14 @@ def retrieval_table(rows: Sequence[ReportRow]) -> Section:
     return section("Retrieval", [*lead_columns(rows), *columns], body, notes, breaks=breaks(rows), trace=trace(rows))
 
 
-_STAGES = {
+STAGES = {
     "not_ingested": "the evidence never arrived at the memory",
     "not_retrieved": "not all of the evidence was among the items of Search",
     "cut_from_prompt": "all of it was found, not all of it fitted into the prompt",
     "misread": "all of it was in the prompt",
     "unknown": "the backend does not say where its items come from",
 }
+"""Where a wrong answer went wrong, and what that means."""
 
 
 def error_table(rows: Sequence[ReportRow]) -> Section | None:
@@ -65,21 +66,21 @@ def error_table(rows: Sequence[ReportRow]) -> Section | None:
     body = []
     for row in rows:
         split = row.scores.errors
-        counts = [None if split is None else getattr(split, stage) for stage in _STAGES]
+        counts = [None if split is None else getattr(split, stage) for stage in STAGES]
         total = None if split is None else sum(n for n in counts if n is not None)
         body.append([*lead_cells(rows, row), whole(total), *(whole(n) for n in counts)])
     columns = [
         Column("wrong", "wrong answers to questions that had evidence and could be answered"),
-        *(Column(stage.replace("_", " "), meaning) for stage, meaning in _STAGES.items()),
+        *(Column(stage.replace("_", " "), meaning) for stage, meaning in STAGES.items()),
     ]
-    wrong = [row for row in rows if row.scores.errors and any(getattr(row.scores.errors, s) for s in _STAGES)]
+    wrong = [row for row in rows if row.scores.errors and any(getattr(row.scores.errors, s) for s in STAGES)]
     return section(
         "Where wrong answers went wrong",
         [*lead_columns(rows), *columns],
         body,
         breaks=breaks(rows),
         trace=trace(wrong, "--outcome wrong"),
-        trace_columns=[("wrong", "--stage any"), *((s.replace("_", " "), f"--stage {s}") for s in _STAGES)],
+        trace_columns=[("wrong", "--stage any"), *((s.replace("_", " "), f"--stage {s}") for s in STAGES)],
     )
 
 
