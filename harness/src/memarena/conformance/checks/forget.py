@@ -98,8 +98,13 @@ def session(backend: BackendUnderTest) -> None:
 
 def _empty_the_last_day(ns: NamespaceFixture) -> None:
     """Forget all that a last day of one session holds: the day itself stays the last one."""
-    last = ns.sessions[-1]
-    _forget(ns, pb.ForgetRequest(session_id=last.session_id))
+    fact = ns.backend.fact()
+    frames = ns.frames(ns.session(fact.statement))
+    ns.commit(frames)
+    ns.expect_visible(fact)
+    _forget(ns, pb.ForgetRequest(session_id=ns.sessions[-1].session_id))
+    ns.expect_ok(partial(ns.backend.ingest, frames), "a replay of the last day after a Forget")
+    ns.expect_hidden(fact, "it was to be forgotten, and its day, the last one, was only replayed")
     what = f"Search as of day {ns.last_day}, whose only session was forgotten,"
     response = ns.expect_ok(partial(ns.backend.search, ns.question("Anything?")), what)
     if response.visible_through_day != ns.last_day:
