@@ -69,6 +69,8 @@ def test_the_table_is_whole(folders: list[Path], tmp_path: Path, monkeypatch: py
         "bm25 recall at 10, d7_qa",
     ):
         assert by_name[name]["verdict"] == "reported"
+    assert by_name["above bm25 on a world of the pack it learned, points"]["figure"] > 0
+    assert by_name["above bm25 on another pack, points"]["note"] == "the worlds are of the pack that was learned"
     assert by_name["true next turn preferred to a random one"]["verdict"] == "not measured"
     assert any("needs --llm" in line for line in lines)
     assert all("not at hand" in line for line in lines if line.startswith("  "))

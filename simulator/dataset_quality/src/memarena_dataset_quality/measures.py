@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from memarena_dataset.validate import Profile, validate
 
-from memarena_dataset_quality import bm25_recall, coherence, embedded_model, guessing, permission_reading
+from memarena_dataset_quality import bm25_recall, coherence, embedded_model, guessing, permission_reading, tuned_vendor
 from memarena_dataset_quality import history_shortcuts as history
 from memarena_dataset_quality import permission_shortcuts as permission
 from memarena_dataset_quality import specific_turns as specific
-from memarena_dataset_quality.bar_table import BarRow, bounded, reported
+from memarena_dataset_quality.bar_table import NO_BAR, BarRow, bounded, reported
 from memarena_dataset_quality.evidence_cues import CueClassifier, Stated, stated_facts
 from memarena_dataset_quality.extractive_reader import MODULE as EXTRACTIVE
 from memarena_dataset_quality.position_and_length import place_figures
@@ -22,6 +22,7 @@ from memarena_dataset_quality.shortcut_attack import ShortcutAttack, compare
 from memarena_dataset_quality.solver.solve import solve_worlds
 from memarena_dataset_quality.take_up import take_up
 from memarena_dataset_quality.tokenization import words
+from memarena_dataset_quality.tuned_vendor import pack_of
 from memarena_dataset_quality.waking_hours import asleep, outside_hours
 from memarena_dataset_quality.world import World
 
@@ -59,6 +60,7 @@ def measure(setting: Setting, say: Callable[[str], None]) -> list[BarRow]:
         ("questions: permission", permission_rows),
         ("questions: retrieval", retrieval_rows),
         ("questions: shortcut attack", shortcut_rows),
+        ("questions: a vendor tuned on a pack", tuned_rows),
         ("questions: solver", solver_rows),
         ("questions: guessing", guess_rows),
         ("worlds", world_rows),
@@ -243,6 +245,31 @@ def shortcut_rows(setting: Setting) -> Iterator[BarRow]:
     for family, (guessed, read, asked) in found.by_family.items():
         note = f"attack {guessed / asked:.3f}, extractive {read / asked:.3f}, {asked} questions"
         yield bounded(group, f"  {family}", 100 * (guessed - read) / asked, bar, -100, 10, note=note)
+
+
+def tuned_rows(setting: Setting) -> Iterator[BarRow]:
+    """What a memory gains that learned a pack by heart: on another world of that pack, and on another pack."""
+    group, bar = "tuned vendor", "at most 5"
+    others = {pack_of(world) for world in setting.train}
+    known = [world for world in setting.worlds if pack_of(world) in others]
+    fresh = [world for world in setting.worlds if pack_of(world) not in others]
+    with ServerProcess(EXTRACTIVE) as reader:
+        if known:
+            same = tuned_vendor.compare(setting.train, known, reader)
+        else:
+            same = tuned_vendor.compare(setting.train[:-1], setting.train[-1:], reader) if setting.train[1:] else None
+        other = tuned_vendor.compare(setting.train, fresh, reader) if setting.train and fresh else None
+    name = "above bm25 on a world of the pack it learned, points"
+    yield BarRow(group, name, same.gain if same else None, NO_BAR, None, note=_tuned(same))
+    note = NO_TRAIN if not setting.train else _tuned(other) if fresh else "the worlds are of the pack that was learned"
+    yield bounded(group, "above bm25 on another pack, points", other.gain if other else None, bar, -100, 5, note=note)
+
+
+def _tuned(one: tuned_vendor.Compared | None) -> str:
+    if one is None:
+        return "two worlds to learn from are needed"
+    right = f"tuned {one.tuned / one.questions:.3f}, bm25 {one.bm25 / one.questions:.3f}"
+    return f"{right}, {one.questions} questions, {one.by_rules} by rules"
 
 
 def solver_rows(setting: Setting) -> Iterator[BarRow]:

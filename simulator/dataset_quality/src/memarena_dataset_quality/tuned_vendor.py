@@ -1,0 +1,239 @@
+"""A tuned vendor: a memory that learned by heart what worlds of one pack say, and answers by rules.
+
+From worlds whose plan is public it learns the things that questions are about, by all names that they were called by,
+and the frames of the sentences that state them. In another world it looks up what a question is about, searches the
+ego's turns for sentences that name the thing, and takes the value out of a frame that it knows. What it has no frame
+for it leaves to BM25 and the extractive reader, with which it is compared.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from memarena_dataset.io.files import REPORT, Folder
+from memarena_dataset.model import Fact, Instance, Turn
+from memarena_dataset.values.calendar import MONTHS, WEEKDAYS
+
+from memarena_dataset_quality.answers import gold_values, is_right
+from memarena_dataset_quality.bm25_recall import Ranking
+from memarena_dataset_quality.extractive_reader import ask
+from memarena_dataset_quality.server_process import ServerProcess
+from memarena_dataset_quality.tokenization import sentences, words
+from memarena_dataset_quality.world import World
+
+THING, NAME, VALUE = "qqthing", "qqname", "qqvalue"
+"""What stands in a learned sentence for the thing, for people and for the value."""
+BEFORE_WORDS, AFTER_WORDS = 4, 1
+"""Words of a frame on both sides of its value."""
+_NUMBERS = (
+    rf"(?:{'|'.join(WEEKDAYS)})|(?:{'|'.join(MONTHS)}) \d{{1,2}}|\d+(?::\d\d)?(?: (?:[ap]m|euros|minutes|degrees|km))?"
+)
+_TEXTS = r"[\w'’.-]+(?: [\w'’.-]+){0,5}?"
+_TWO = re.compile(r"\b(?:two|different|versions)\b", re.IGNORECASE)
+_EARLIER = re.compile(r"\b(?:originally|before|earlier|at first|used to)\b", re.IGNORECASE)
+_TELLER = re.compile(r"\b(?:who|whom)\b.*\b(?:told|tell|mentioned|said|heard)\b|\bheard\b.*\bfrom\b", re.IGNORECASE)
+
+_OPTIONS = re.compile(r"^[A-E]\) .*$", re.MULTILINE)
+
+Key = tuple[str, str]
+"""Kind of fact and thing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The words next to a value. ``text``: whether the value is a name or term, not a number, time or day."""
+
+    before: str
+    after: str
+    text: bool
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """Finds the value in a masked sentence."""
+        value = _TEXTS if self.text else _NUMBERS
+        end = rf"\b{re.escape(self.after)}" if self.after else r"\s*(?:[.,;:?!)]|$)"
+        return re.compile(rf"{re.escape(self.before)}\s*({value}){end}", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Right answers to the same questions: of the tuned vendor, of BM25, and how often the vendor answered itself."""
+
+    questions: int
+    tuned: int
+    bm25: int
+    by_rules: int
+
+    @property
+    def gain(self) -> float:
+        """Points of the tuned vendor above BM25."""
+        return 100 * (self.tuned - self.bm25) / self.questions
+
+
+def key_of(fact: Fact) -> Key:
+    """Kind and thing of a statement: ``price: the coffee grinder``."""
+    kind, _, thing = fact.attribute.partition(": ")
+    return kind, thing
+
+
+def pack_of(world: World) -> tuple[str, str] | None:
+    """Hash of the pack of a generated world, and the half of it; None where its report names none."""
+    data = Folder(world.path).read_bytes(REPORT)
+    configuration = json.loads(data).get("configuration", {}) if data else {}
+    pack = configuration.get("pack")
+    return (str(pack["sha256"]), str(configuration.get("banks", "all"))) if pack else None
+
+
+class TunedVendor:
+    """What was learned: what each question was about, and frames by kind of fact."""
+
+    def __init__(self, worlds: Iterable[World]) -> None:
+        asked: defaultdict[Key, set[str]] = defaultdict(set)
+        frames: defaultdict[str, dict[Frame, None]] = defaultdict(dict)
+        for world in worlds:
+            people = _names(world)
+            keys: dict[str, Key] = {}
+            for fact in world.facts:
+                key = keys[fact.fact_id] = key_of(fact)
+                asked[key].update(words(key[1]))
+                frames[key[0]].update(dict.fromkeys(_frames_of(world, fact, people)))
+            for instance in world.instances:
+                key_asked = keys.get(str(instance.metadata.get("fact_id")))
+                if key_asked is not None:
+                    asked[key_asked].update(words(_masked(instance.query, people)))
+        self._asked = dict(sorted(asked.items()))
+        spread = Counter(word for said in asked.values() for word in said)
+        self._weights = {word: math.log(len(asked) / count) for word, count in spread.items()}
+        self._patterns = {kind: [(frame, frame.pattern) for frame in found] for kind, found in frames.items()}
+
+    def answer(self, world: World, instance: Instance, turns: Sequence[Turn]) -> str | None:
+        """The answer by rules from what the ego heard; None where no frame fits."""
+        people = _names(world)
+        kind, thing = self.about(_OPTIONS.sub("", instance.query), people)
+        subject = next((agent for agent, name in people.items() if _named(name, instance.query)), instance.ego_agent_id)
+        stated = list(self._stated(kind, thing, subject, people, turns))
+        if not stated:
+            return None
+        values = list(dict.fromkeys(value for _, value in stated))
+        if _TELLER.search(instance.query):
+            return next((world.name(speaker) for speaker, _ in stated if speaker != instance.ego_agent_id), None)
+        if _TWO.search(instance.query):
+            return " or ".join(values[:2])
+        return values[0] if _EARLIER.search(instance.query) else values[-1]
+
+    def about(self, query: str, people: dict[str, str]) -> Key:
+        """The thing that a question names, by its longest name; else the one whose questions share most with it."""
+        said = set(words(_masked(query, people)))
+        spaced = f" {' '.join(words(query))} "
+        named = [key for key in self._asked if f" {' '.join(words(key[1].removeprefix('the ')))} " in spaced]
+        longest = max((len(thing) for _, thing in named), default=0)
+        among = [key for key in named if len(key[1]) == longest] or self._asked
+        return max(among, key=lambda key: sum(self._weights[word] for word in said & self._asked[key]))
+
+    def _stated(
+        self, kind: str, thing: str, subject: str, people: dict[str, str], turns: Sequence[Turn]
+    ) -> Iterator[tuple[str, str]]:
+        """Speaker and value of each sentence that states the thing of a person, in the order of the talk."""
+        needle = thing.lower()
+        for turn in turns:
+            if needle not in turn.text.lower():
+                continue
+            own, named = turn.speaker_id == subject, _named(people.get(subject, ""), turn.text)
+            for sentence in sentences(turn.text):
+                if needle not in sentence.lower():
+                    continue
+                masked = _masked(sentence, people, thing)
+                value = self._value(kind, masked) if (NAME not in masked if own else named) else None
+                if value is not None:
+                    yield turn.speaker_id, value
+
+    def _value(self, kind: str, sentence: str) -> str | None:
+        """The value in the frame with the most words that fits."""
+        fitting = [
+            (len(frame.before) + len(frame.after), match.group(1))
+            for frame, pattern in self._patterns.get(kind, ())
+            if (match := pattern.search(sentence))
+        ]
+        return max(fitting)[1] if fitting else None
+
+
+def _names(world: World) -> dict[str, str]:
+    return {agent: name for agent, name in world.names.items() if not agent.startswith("assistant_")}
+
+
+def _named(name: str, text: str) -> bool:
+    return bool(name) and re.search(rf"\b{re.escape(name.split(maxsplit=1)[0])}\b", text) is not None
+
+
+def _masked(text: str, people: dict[str, str], thing: str = "") -> str:
+    """A sentence with the thing and people's names masked."""
+    if thing:
+        text = re.sub(re.escape(thing), THING, text, flags=re.IGNORECASE)
+    return re.sub("|".join(rf"\b{re.escape(part)}\b" for name in people.values() for part in name.split()), NAME, text)
+
+
+def _frames_of(world: World, fact: Fact, people: dict[str, str]) -> Iterator[Frame]:
+    """The frame of the sentence that states a fact, if it names the thing and the value."""
+    thing, value = key_of(fact)[1], dict(fact.value)
+    turn = world.turns[fact.turn_id][0]
+    text = value.get("type") in ("name", "place", "term")
+    spelled = [str(value.get("name", value.get("text"))), *map(str, value.get("aliases", ()))]
+    forms = sorted(spelled, key=len, reverse=True) if text else _candidates(value, turn.text)
+    for sentence in sentences(turn.text):
+        for form in forms:
+            start = sentence.find(form)
+            if thing.lower() in sentence.lower() and start >= 0:
+                masked = f"{sentence[:start]} {VALUE} {sentence[start + len(form) :]}"
+                before, _, after = _masked(masked, people, thing).partition(VALUE)
+                end = re.match(r"\s*(\w+)", after)
+                yield Frame(" ".join(before.split()[-BEFORE_WORDS:]), " " + end.group(1) if end else "", text)
+                return
+
+
+def _candidates(value: Mapping[str, object], text: str) -> list[str]:
+    """Numbers, times and days of a text that a value may be written as."""
+    digits = {part.lstrip("0") for part in re.findall(r"\d+", json.dumps(value))}
+    found = re.findall(_NUMBERS, text, re.IGNORECASE)
+    if "weekday" in value:
+        return [one for one in found if one.lower() == value["weekday"]]
+    return [one for one in found if any(part.lstrip("0") in digits for part in re.findall(r"\d+", one))]
+
+
+@dataclass
+class _Ego:
+    """What one person heard, in order, with BM25 over it."""
+
+    turns: Sequence[Turn]
+
+    @cached_property
+    def ranking(self) -> Ranking:
+        """BM25 over the turns."""
+        return Ranking(words(turn.text) for turn in self.turns)
+
+
+def compare(train: Sequence[World], worlds: Sequence[World], reader: ServerProcess) -> Compared | None:
+    """The vendor tuned on ``train`` against BM25, over the value questions of ``worlds``; None if there is none."""
+    vendor, tuned, bm25, by_rules, questions = TunedVendor(train), 0, 0, 0, 0
+    for world in worlds:
+        egos = {ego: _Ego(turns) for ego, turns in world.projections.items()}
+        for instance in world.instances:
+            if not gold_values(instance) or not instance.evidence_turn_ids:
+                continue
+            ego, today = egos[instance.ego_agent_id], world.day_of(instance.query_timestamp or 0.0)
+            asked = instance.query_timestamp
+            until = world.day_count if asked is None else int(asked) + 1
+            count = sum(turn.timestamp < until for turn in ego.turns)
+            found = [ego.turns[at] for at in sorted(ego.ranking.top(words(instance.query), count))]
+            plain = ask(reader, [f"{world.name(turn.speaker_id)}: {turn.text}" for turn in found], instance.query)
+            answer = vendor.answer(world, instance, ego.turns[:count])
+            questions += 1
+            by_rules += answer is not None
+            bm25 += is_right(instance, plain, today)
+            tuned += is_right(instance, plain if answer is None else answer, today)
+    return Compared(questions, tuned, bm25, by_rules) if questions else None

@@ -1,0 +1,32 @@
+"""A vendor that learned a pack by heart: it answers on that pack, and has nothing where other things are spoken of."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from memarena_dataset_quality.answers import gold_values, is_right
+from memarena_dataset_quality.tuned_vendor import TunedVendor, key_of, pack_of
+from memarena_dataset_quality.world import World, read_world
+
+from .worlds import retold
+
+
+def answered(vendor: TunedVendor, world: World) -> tuple[int, int, int]:
+    """Value questions, those that rules answer, and those that they answer rightly."""
+    asked = [one for one in world.instances if gold_values(one) and one.evidence_turn_ids]
+    answers = [(one, vendor.answer(world, one, world.projections[one.ego_agent_id])) for one in asked]
+    right = [is_right(one, text, world.day_of(one.query_timestamp or 0)) for one, text in answers if text is not None]
+    return len(asked), len(right), sum(right)
+
+
+def test_what_was_learned_answers_on_its_own_pack_alone(small_world: Path, other_small_worlds: list[Path]) -> None:
+    """The same world with other words for its things leaves it without an answer."""
+    vendor, world = TunedVendor(map(read_world, other_small_worlds)), read_world(small_world)
+    things = sorted({key_of(fact)[1] for fact in world.facts} - {""}, key=len, reverse=True)
+    pattern = re.compile("|".join(re.escape(thing.removeprefix("the ")) for thing in things), re.IGNORECASE)
+    other = retold(world, lambda turn: pattern.sub(lambda match: match.group()[::-1], turn.text))
+    asked, by_rules, right = answered(vendor, world)
+    assert right > 0.25 * asked
+    assert answered(vendor, other)[1] < 0.2 * by_rules
+    assert pack_of(world) == pack_of(read_world(other_small_worlds[0])) is not None
