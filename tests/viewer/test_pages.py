@@ -17,9 +17,10 @@ import pytest
 from memarena.cli.scores import report_run
 from memarena.evaluation import evaluate
 from memarena.log.records import AnyRecord, HeldText
-from memarena.log.store import LogWriter, log_path
+from memarena.log.store import LogWriter, log_path, read_records
 from memarena.report.answer_list import Filter, values_of
 from memarena.report.brief import brief_groups
+from memarena.report.question_view.making import asker_of
 from memarena.report.render.html import to_html
 from memarena.scoring.run import ScoredRun
 from memarena.viewer.found_runs import find_runs
@@ -191,6 +192,15 @@ def test_the_grid_begins_like_the_report_and_each_loss_leads_to_its_answers(site
     assert len(links) == sum(count > 0 for count in counts) > 4
     for link, count in links[::5]:
         assert said(site.ask(html.unescape(link)).text) == (int(count), 0), link
+
+
+def test_rows_of_d6_name_the_asker_and_the_relation(site: Site, lab: Path) -> None:
+    questions = {q.instance.instance_id: q for q in read_records(lab, "question") if q.kind == "question"}
+    text = site.page(site.run("lab", "/questions?dimension=D6")).text
+    rows = re.findall(r'<p class="where">D6 [^·]+· (\S+) ·.*? · asked by ([^<]+)</p>', text)
+    assert rows and len(rows) == text.count('<p class="where">')
+    assert {(name, html.unescape(asker)) for name, asker in rows} <= {(n, asker_of(q)) for n, q in questions.items()}
+    assert "asked by" not in site.page(site.run("lab", "/questions?dimension=D3")).text
 
 
 def test_a_share_of_fewer_than_five_questions_is_left_out_of_the_grid(lab: Path) -> None:

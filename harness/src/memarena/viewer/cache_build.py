@@ -18,6 +18,7 @@ from memarena.evaluation import evaluate, load_facts
 from memarena.log.store import LogError
 from memarena.report.answer_list import values_of
 from memarena.report.charts.catalogue import charts_of
+from memarena.report.question_view.making import asker_of
 from memarena.report.report_input import ReportInput, report_input
 from memarena.report.rows import rows_of
 from memarena.scoring.errors import ScoringError
@@ -58,7 +59,7 @@ def build(folder: Path, judge: str, path: Path, told: Callable[[str], None]) -> 
 def _write(db: sqlite3.Connection, facts: RunFacts, given: ReportInput, key: CacheKey) -> None:
     numbers = {instance_id: place for place, instance_id in enumerate(sorted(facts.questions))}
     bases = {q.instance_id: q for q in given.questions[: len(numbers)]}
-    db.executemany("INSERT INTO questions VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)", _questions(facts, numbers, bases))
+    db.executemany("INSERT INTO questions VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", _questions(facts, numbers, bases))
     cells = {cell.cell_id: place for place, cell in enumerate(facts.manifest.cells)}
     db.executemany("INSERT INTO cells VALUES (?,?,?,?,?)", _cells(given.scores, cells))
     answered = [q for q in given.questions if q.outcome is not None]
@@ -95,6 +96,7 @@ def _questions(
             _one(score, "action"),
             int(score.apart),
             _storable(question.question_text),
+            _storable(asker_of(question)) if score.dimension == "D6" else "",
         )
 
 

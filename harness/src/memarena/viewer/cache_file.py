@@ -25,7 +25,7 @@ from memarena.judging import value_judge_version
 from memarena.report.charts.catalogue import Chart
 from memarena.viewer.found_runs import Position, position
 
-CACHE_VERSION = 2
+CACHE_VERSION = 3
 """Raised whenever the tables or what they hold change."""
 CHARTS: TypeAdapter[list[Chart]] = TypeAdapter(list[Chart])
 """Charts as a cache holds them."""
@@ -41,7 +41,7 @@ CREATE TABLE cells (
 CREATE TABLE questions (
     q INTEGER PRIMARY KEY, instance_id TEXT NOT NULL UNIQUE, family TEXT NOT NULL, dimension TEXT NOT NULL,
     ego TEXT NOT NULL, day INTEGER NOT NULL, lag_days INTEGER, lag TEXT, difficulty TEXT, tier TEXT, interference TEXT,
-    action TEXT, apart INTEGER NOT NULL, text TEXT NOT NULL
+    action TEXT, apart INTEGER NOT NULL, text TEXT NOT NULL, asker TEXT NOT NULL
 );
 CREATE TABLE answers (
     id INTEGER PRIMARY KEY, cell INTEGER NOT NULL, q INTEGER NOT NULL, outcome TEXT NOT NULL, stage TEXT, label TEXT,

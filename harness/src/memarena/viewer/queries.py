@@ -174,6 +174,8 @@ class QuestionRow:
     day: int
     lag_days: int | None
     text: str
+    asker: str
+    """D6: who asked, with the relation to the ego; else empty."""
     answers: tuple[AnswerRow | None, ...]
 
 
@@ -312,13 +314,14 @@ class Cache:
 
 _ORDER = {"lag": "min(lag_days)", "interference": "min(length(interference)), 1", "outcome": "count(*) DESC"}
 _WHOLE = (
-    "SELECT q.instance_id, q.family, q.dimension, q.ego, q.day, q.lag_days, q.text, c.cell_id, a.*, t.answer, t.why "
-    "FROM answers a JOIN questions q ON q.q = a.q JOIN cells c ON c.cell = a.cell JOIN answer_texts t ON t.id = a.id"
+    "SELECT q.instance_id, q.family, q.dimension, q.ego, q.day, q.lag_days, q.text, q.asker, c.cell_id, a.*, "
+    "t.answer, t.why FROM answers a JOIN questions q ON q.q = a.q JOIN cells c ON c.cell = a.cell "
+    "JOIN answer_texts t ON t.id = a.id"
 )
 
 
 def _question(row: sqlite3.Row, answers: tuple[AnswerRow | None, ...]) -> QuestionRow:
-    names = ("instance_id", "family", "dimension", "ego", "day", "lag_days", "text")
+    names = ("instance_id", "family", "dimension", "ego", "day", "lag_days", "text", "asker")
     return QuestionRow(**{name: row[name] for name in names}, answers=answers)
 
 

@@ -129,13 +129,14 @@ def _asked(question: Question) -> tuple[tuple[str, str], ...]:
     since = "no evidence" if lag is None else f"{counted(lag, 'day')} after the latest evidence"
     kind = f"{instance.family.value} ({instance.dimension.value}), difficulty {instance.difficulty or 'n/a'}"
     return (
-        ("asked by", f"{_asker(question)}, to the assistant of {question.ego_name}"),
+        ("asked by", f"{asker_of(question)}, to the assistant of {question.ego_name}"),
         ("asked at", f"{question.asked_at}, after day {question.day}; {since}"),
         ("kind", kind),
     )
 
 
-def _asker(question: Question) -> str:
+def asker_of(question: Question) -> str:
+    """Who asked, with the relation to the ego."""
     known = f"{question.asker_name or 'a person'} ({question.relationship or 'no relation known'})"
     kinds = {"owner": f"{question.ego_name}, the owner", "anonymous": "an unknown person"}
     return kinds.get(question.requester_kind, known)
@@ -157,7 +158,7 @@ def _request(question: Question, cell: Cell) -> str:
     reading = cell.reading
     items = f"{counted(reading.max_items, 'item')} of " if reading.max_items is not None else ""
     return (
-        f"Searched for the question as it was asked, on behalf of {_asker(question)}, "
+        f"Searched for the question as it was asked, on behalf of {asker_of(question)}, "
         f"for at most {items}{counted(reading.max_context_tokens, 'token')}."
     )
 
