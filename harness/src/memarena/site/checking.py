@@ -23,7 +23,7 @@ _MOST_FIELDS = 5
 
 @dataclass
 class SiteCheck:
-    """What was looked at, and what is wrong."""
+    """What was checked, and what is wrong."""
 
     held: list[str] = field(default_factory=list)
     unchecked: list[str] = field(default_factory=list)

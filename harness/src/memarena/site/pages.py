@@ -294,7 +294,7 @@ def _certificate(entry: Entry, rows: Sequence[tuple[Board, BoardRow]]) -> Block:
         ("certifies", ", ".join(made.certifies) or f"nothing: profile {made.profile} is for tests"),
         ("profile", f"{made.profile}, {made.result_class}, node {made.node}"),
         ("key", made.key or "unsigned"),
-        ("vouched by", made.vouched_by or "no user: the site was made without a file of allowed signers"),
+        ("vouched by", made.vouched_by or "not checked: the site was made without a file of allowed signers"),
         ("statement", f"sha256 {made.statement_sha256}"),
         *(("archive", f"sha256 {entry.archive_sha256}") for _ in range(entry.archive_sha256 is not None)),
         *(("not checked", line) for line in made.unchecked),
