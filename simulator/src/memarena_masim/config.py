@@ -29,7 +29,7 @@ PA_SESSIONS_PER_AGENT_DAY = 8.9
 """At density 1: 13,343 sessions for 50 agents over 15 days, people and assistants in equal parts."""
 LEAST_PERMISSION, WEIGHTY_AGENT_DAYS = 172, 50
 """D6 items of a world of preset s or larger, at least: 60 to be withheld and 60 to be disclosed, and 52 controls and
-items of the owner. With 14 and 14 of them, D6 told no memory from another."""
+items of the owner. With 14 and 14, D6 separated no two memories."""
 STOCK_DAYS = 30
 """Days for which people have something new to state at the pace of the released data set; a longer life states it more
 slowly, so that its last month is as full as its first."""

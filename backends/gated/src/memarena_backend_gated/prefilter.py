@@ -64,7 +64,7 @@ class Pattern:
 
 
 def folded(text: str) -> str:
-    """Lower case as IGNORECASE compares: a dotless or a dotted capital i counts as an i there, which casefold tells."""
+    """Lower case as IGNORECASE compares: a dotless or a dotted capital i counts as an i there, not in casefold."""
     return text.casefold().replace("ı", "i").replace("i\u0307", "i")
 
 

@@ -88,7 +88,7 @@ class BackendUnderTest:
     at_end: list[Callable[[], None]] = field(default_factory=list)
     """What is to be stopped when the run ends."""
     first_day: tuple[NamespaceFixture, list[pb.IngestRequest], Fact] | None = None
-    """Sent by hlt.first-ingest, and held to be there by hlt.first-batch at the end of the run."""
+    """Sent by hlt.first-ingest, and expected to be there by hlt.first-batch at the end of the run."""
     _run_id: str = field(default_factory=lambda: secrets.token_hex(4))
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 

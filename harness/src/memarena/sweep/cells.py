@@ -49,7 +49,7 @@ class Cell:
     server: str = ""
     """Of the reader that answers: cells with the same share a server, where they run on one node."""
     gpu: str | None = None
-    """The GPU that this server takes for itself, by its number; None: none of ours."""
+    """What this server takes for itself: a GPU, by its number, or ``cpu``; None: neither."""
 
 
 def cells_of(sweep: SweepFile) -> tuple[Cell, ...]:

@@ -28,7 +28,7 @@ from memarena_dataset_quality.tokenization import sentences, words
 from memarena_dataset_quality.world import World
 
 THING, NAME, VALUE = "qqthing", "qqname", "qqvalue"
-"""What stands in a learned sentence for the thing, for people and for the value."""
+"""Marks in a learned sentence in place of the thing, of people and of the value."""
 BEFORE_WORDS, AFTER_WORDS = 4, 1
 """Words of a frame on both sides of its value."""
 _NUMBERS = (

@@ -57,7 +57,7 @@ def new(
     server: tuple[str | None, str | None, str | None, float | None],
     parts: Sequence[str] | None,
 ) -> str:
-    """Draft a pack and say how many proposals were accepted. MasimError for what a user can mend."""
+    """Draft a pack and state how many proposals were accepted. MasimError for what a user can mend."""
     url, model, key_variable, timeout_s = server
     wrong = next((part for part in parts or () if part not in PARTS), None)
     if wrong is not None:

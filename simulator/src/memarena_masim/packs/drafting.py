@@ -77,7 +77,7 @@ class Draft:
         return fault is None
 
     def note(self, section: str, kept: int, new: int, before: int) -> None:
-        """Say how many ones of a section are the source's, and how many are missing."""
+        """State how many entries of a section are the source's, and how many are missing."""
         self.left.append(f"- `{section}`: {kept} of the source's to replace, {max(0, before - kept - new)} to add")
 
     async def ask(self, part: str, shape: type[Shape], section: str, **slots: object) -> Shape | None:
@@ -155,7 +155,7 @@ def _file(attribute: Attribute) -> str:
 
 
 async def _things(draft: Draft, attribute: Attribute) -> None:
-    """Half of the things of a kind, and those that a model proposes in the place of the other half."""
+    """Half of the things of a kind, and those that a model proposes instead of the other half."""
     kept, key = draft.drawn(attribute.items, _FEWEST["items"]), attribute.key
     called: dict[str, Called] = {item: draft.words.questions.items[key, item] for item in kept}
     new: list[Thing] = []

@@ -17,7 +17,7 @@ def table(folder: Path, file: str) -> dict[str, Any]:
 
 
 def put_list(folder: Path, file: str, loc: Sequence[str], values: Sequence[str]) -> None:
-    """Put ``values`` in the place of the list that ``loc`` leads to."""
+    """Replace the list that ``loc`` leads to by ``values``."""
     path = folder / file
     lines = path.read_text(encoding="utf-8").splitlines()
     start = line_of("\n".join(lines), loc) - 1

@@ -15,7 +15,7 @@ SHARED_SCENE = 0.5
 
 
 def overlap(words: Words, other: Words) -> Mapping[str, tuple[int, int]]:
-    """By part: how many ones a pack has, and how many of them are in the other pack."""
+    """By part: how many entries a pack has, and how many of them are in the other pack."""
     counts = {}
     for part, ones_of in _PARTS.items():
         mine, theirs = ones_of(words), ones_of(other)

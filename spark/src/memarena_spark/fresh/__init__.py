@@ -1,1 +1,1 @@
-"""Fresh worlds: a data set whose seed nobody could know when the backends of a run were fixed."""
+"""Fresh worlds: a data set whose seed could not be known when the backends of a run were fixed."""

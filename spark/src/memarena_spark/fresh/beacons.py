@@ -1,7 +1,7 @@
 """Public randomness beacons: signed values that appear at a known time, checked here without a network.
 
 A drand network signs the number of a round at the round's time (https://docs.drand.love, "Cryptographic
-specification"). Its randomness is the SHA-256 of the signature, so whoever has the network's public key can tell that
+specification"). Its randomness is the SHA-256 of the signature, so whoever has the network's public key can check that
 a value is the round's own.
 """
 
@@ -77,7 +77,7 @@ class Beacon(Record):
 
     @property
     def randomness(self) -> bytes:
-        """32 bytes that nobody knew before the round's time."""
+        """32 bytes that could not be known before the round's time."""
         return hashlib.sha256(bytes.fromhex(self.signature)).digest()
 
 

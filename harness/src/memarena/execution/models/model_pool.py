@@ -202,7 +202,7 @@ def _sglang(config: ReaderConfig) -> SglangSettings | None:
 
 
 class HelperPool:
-    """The models beside the readers: an embedder, an extractor, a reranker, as far as they are configured.
+    """The models next to the readers: an embedder, an extractor, a reranker, as far as they are configured.
 
     Use it as a context manager, like :class:`ReaderPool`.
     """

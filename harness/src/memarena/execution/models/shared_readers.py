@@ -86,7 +86,7 @@ class _Held:
 class ReaderHost:
     """The shared readers of a machine, started when first needed. Safe to share between threads.
 
-    A GPU has one server of ours at a time: who asks for another has no use of the one before any more.
+    A GPU has one server of ours at a time, and so has the CPU: whoever asks for another no longer uses the one before.
     """
 
     def __init__(self, folder: Path, start: Start) -> None:
