@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -20,12 +22,12 @@ from memarena_spark.bundle.verify import Trust, verify
 from memarena_spark.errors import SparkError
 from memarena_spark.files import canonical_json, sha256_of
 from memarena_spark.fresh.beacons import NETWORKS, Beacon, Network, is_genuine
-from memarena_spark.fresh.commitment import BEACON, COMMITMENT, commit, read_commitment
-from memarena_spark.fresh.world import make_world
+from memarena_spark.fresh.bls import G2Basic
+from memarena_spark.fresh.commitment import BEACON, COMMITMENT, commit, read_commitment, read_fresh
+from memarena_spark.fresh.world import REPORT, make_world, world_faults
 from memarena_spark.machine import ThisMachine
 from memarena_spark.plans import load_plan
 from memarena_spark.running import run_certification
-from py_ecc.bls.ciphersuites import G2Basic
 
 from .commands import Invoke, one_line
 from .conftest import EXAMPLE, Keys, silent, write_plan
@@ -60,8 +62,18 @@ def test_rounds_that_the_real_networks_signed_are_genuine_and_no_others(
     assert is_genuine(beacon, NETWORKS[network])
     assert beacon.randomness.hex() == randomness
     assert not is_genuine(beacon.model_copy(update={"round": beacon.round + 1}), NETWORKS[network])
+    # py-ecc alone accepts bytes in front of a point of G1, which would leave the randomness to choose.
+    assert not is_genuine(beacon.model_copy(update={"signature": "0a" * 48 + beacon.signature}), NETWORKS[network])
     broken = f"{beacon.signature[:-1]}{int(beacon.signature[-1], 16) ^ 1:x}"
     assert not is_genuine(beacon.model_copy(update={"signature": broken}), NETWORKS[network])
+
+
+def test_checking_a_signature_leaves_the_recursion_limit() -> None:
+    """py-ecc raises it to 100,000, at which a statement that nests without end would end the process."""
+    code = (
+        "import sys; n = sys.getrecursionlimit(); import memarena_spark.fresh.bls; print(n == sys.getrecursionlimit())"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_the_first_round_after_a_moment_is_not_out_yet() -> None:
@@ -120,7 +132,7 @@ def test_a_bundle_proves_that_its_world_came_after_its_backends(
     (line,) = [line for line in verified.held if line.startswith("world tiny with the seed ")]
     assert "from commitment 2 of 2 of this node, made at " in line
     assert "a trusted witness saw the commitment before the round appeared" in verified.held
-    assert any("memarena-spark fresh-world makes it again" in line for line in verified.unchecked)
+    assert any("memarena-spark fresh-world BUNDLE/fresh" in line for line in verified.unchecked)
     make_world(certified.bundle / layout.FRESH, None, None, tmp_path / "again")
     verified = verify(certified.bundle, Trust(keys.allowed), tmp_path / "again")
     assert verified.faults == []
@@ -194,6 +206,21 @@ def test_a_run_on_another_world_than_the_commitments_is_not_begun(
     with pytest.raises(SparkError, match="is not that of a world of masim"):
         run_certification(ThisMachine(), load_plan(plan_path), tmp_path / "run", silent, fresh=certified.fresh)
     assert not (tmp_path / "run").exists()
+
+
+def test_a_world_with_words_of_the_operators_choice_is_not_the_one_that_follows(certified: Certified) -> None:
+    report = certified.world / REPORT
+    content = report.read_bytes()
+    fresh = read_fresh(certified.fresh)
+    assert fresh is not None
+    assert list(world_faults(certified.world, fresh)) == []
+    for field, value in (("banks", "tuning"), ("wording", [100, 0, 0])):
+        changed = json.loads(content)
+        changed["configuration"][field] = value
+        report.write_text(json.dumps(changed))
+        (fault,) = world_faults(certified.world, fresh)
+        assert fault.startswith("engine, banks and wording are ")
+    report.write_bytes(content)
 
 
 def test_bad_input_is_one_line(

@@ -133,6 +133,7 @@ def test_a_site_shows_what_its_bundle_gives_and_checks(whole: Path, keys: Keys, 
     assert done.code == 0, done.out
     assert re.search(r"holds +Lab <b>one</b>: its bundle verifies and gives its figures; ED25519 SHA256:", done.out)
     assert "not checked  small_run: a run without a bundle" in done.out
+    assert "vouches for its key, as the site states (--allowed-signers)" in memarena("site", "check", whole).out
     index = (whole / "index.html").read_text(encoding="utf-8")
     assert "Lab &lt;b&gt;one&lt;/b&gt; (verifies, for tests)" in index
     entry = next((whole / "bundles").iterdir()).name.removesuffix(".tar.gz")

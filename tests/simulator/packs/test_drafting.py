@@ -104,3 +104,10 @@ def test_checks_decide_on_what_a_model_proposes(tmp_path: Path, capsys: pytest.C
     assert "hiking_new" in (folder / "scenes/hiking.toml").read_text()
     assert "films_new" not in (folder / "scenes/films.toml").read_text()
     assert masim("pack", "check", folder) == 0
+
+
+def test_nothing_is_left_of_a_draft_whose_endpoint_is_gone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with ModelServer(lambda body: Script(status=401)) as server:
+        assert masim("pack", "new", tmp_path / "draft", "--llm", server.base_url, "--model", "scripted") != 0
+    assert capsys.readouterr().err.startswith("error: ")
+    assert not (tmp_path / "draft").exists()

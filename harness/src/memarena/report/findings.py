@@ -105,7 +105,7 @@ class EvidenceLost:
 
 @dataclass(frozen=True)
 class UpperBound:
-    """A diagnostic whose evidence, in whole sessions, is larger than its budget for some questions."""
+    """A diagnostic that could not put every evidence session of some questions into the prompt."""
 
     memory: str
     short: int
@@ -117,8 +117,8 @@ class UpperBound:
     def text(self) -> str:
         """In a sentence."""
         return (
-            f"Evidence of {self.short} of {self.questions} questions, in whole sessions, is larger than "
-            f"{self.max_context_tokens:,} context tokens: {self.memory} is the upper bound at this budget."
+            f"{self.memory} had not all evidence of {self.short} of {self.questions} questions in its prompts "
+            f"({self.max_context_tokens:,} context tokens): it is the upper bound at this budget."
         )
 
 

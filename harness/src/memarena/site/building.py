@@ -18,7 +18,7 @@ from memarena.site.archives import pack
 from memarena.site.certificates import LOG_FOLDER, BundleChecker, Certificate
 from memarena.site.entries import Entry, entry_of
 from memarena.site.errors import SiteError
-from memarena.site.rendering import INDEX, questions_file, site_files
+from memarena.site.rendering import INDEX, questions_file, read_index, site_files
 from memarena.site.submissions import Submission
 
 Views = Callable[[Path, RunFacts, Sequence[QuestionScore], str], Iterable[QuestionView]]
@@ -126,6 +126,8 @@ def _replaced(out: Path) -> Iterator[Path]:
     """A folder next to ``out`` that takes its place at the end; nothing of it is left after an error."""
     if out.exists() and not (out / INDEX).is_file() and (not out.is_dir() or any(out.iterdir())):
         raise SiteError(f"--out {out}: expected a new folder, or a site, which has {INDEX}")
+    if (out / INDEX).is_file():
+        read_index((out / INDEX).read_bytes(), f"--out {out}: {INDEX}")
     folder = out.absolute().with_name(f".{out.absolute().name}.partial-{os.getpid()}")
     try:
         folder.mkdir(parents=True)
@@ -133,9 +135,11 @@ def _replaced(out: Path) -> Iterator[Path]:
         raise SiteError(f"--out {out}: cannot be made: {error.strerror}") from error
     try:
         yield folder
+        before = folder.with_name(f".{out.absolute().name}.before-{os.getpid()}")
         if out.exists():
-            shutil.rmtree(out)
+            out.rename(before)
         folder.rename(out)
+        shutil.rmtree(before, ignore_errors=True)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise

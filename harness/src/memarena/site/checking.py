@@ -137,6 +137,9 @@ def _against(
     assert stated.certificate is not None
     file = f"data/{stated.entry_id}.json"
     vouched = stated.certificate.vouched_by if trust.allowed is None else checked.certificate.vouched_by
+    if vouched is not None and trust.allowed is None:
+        claim = f"that {vouched} vouches for its key, as the site states"
+        result.unchecked.append(f"{stated.name}: {claim} (--allowed-signers)")
     certificate = checked.certificate.model_copy(update={"vouched_by": vouched})
     made = entry_of(
         stated.name, checked.facts, checked.scored, certificate=certificate, submission=stated.submission,

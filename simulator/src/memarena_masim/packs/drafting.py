@@ -114,9 +114,13 @@ def draft_pack(
             shutil.copyfile(source.folder / name, folder / name)
         draft = asyncio.run(_filled(folder, words, source, seed, connection, parts))
         _write_notes(draft, source, connection)
-    except OSError as error:
-        raise MasimError(f"{error.filename or folder}: {error.strerror or error}") from error
-    words_of_pack(open_pack(folder))
+        words_of_pack(open_pack(folder))
+    except BaseException as error:
+        # A half-made draft would be in the way of the next try.
+        shutil.rmtree(folder, ignore_errors=True)
+        if isinstance(error, OSError):
+            raise MasimError(f"{error.filename or folder}: {error.strerror or error}") from error
+        raise
     return draft
 
 

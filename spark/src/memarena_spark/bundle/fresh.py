@@ -51,8 +51,11 @@ def fresh_notes(
         yield True, "a trusted witness saw the commitment before the round appeared"
     else:
         yield False, "when the commitment was made: no receipt of a trusted witness from before the round (--witnesses)"
+    made_again = "memarena-spark fresh-world BUNDLE/fresh --out DIR makes it again"
     if dataset is None:
-        yield False, "that the data set follows from the seed: memarena-spark fresh-world makes it again for --dataset"
+        yield False, f"that the data set follows from the seed: {made_again} for --dataset"
+    else:
+        yield False, f"that the data set follows from the seed, unless {dataset} was made so: {made_again}"
 
 
 def dataset_faults(fresh: FreshWorld | None, dataset: Path) -> Iterator[str]:

@@ -16,6 +16,8 @@ from memarena_spark.fresh.commitment import BEACON, COMMITMENT, FreshWorld, beac
 
 REPORT = "pipeline_report.json"
 """In a data set of MaSim: the settings that it was made with."""
+_DEFAULT_WORDS = ("offline", "all", [70, 20, 10])
+"""Engine, banks and wording: what ``masim generate`` uses without these options."""
 
 
 def make_world(folder: Path, beacon_file: Path | None, pack: Path | None, out: Path) -> int:
@@ -61,13 +63,17 @@ def world_faults(dataset: Path, fresh: FreshWorld) -> Iterator[str]:
     """Where what a data set states of its making is not what follows from commitment and beacon."""
     commitment = fresh.commitment
     try:
-        configuration = json.loads((dataset / REPORT).read_bytes())["configuration"]
+        report = json.loads((dataset / REPORT).read_bytes())
+        configuration = report["configuration"]
         stated = configuration["name"], configuration["seed"], configuration["world"]
         pack = configuration["pack"]["sha256"]
+        words = report["engine"]["name"], configuration["banks"], configuration["wording"]
     except (OSError, ValueError, LookupError, AttributeError, TypeError) as error:
         raise FileError(str(dataset / REPORT), f"is not that of a world of masim: {error!r}") from error
     expected = commitment.preset, fresh.seed, 0
     if stated != expected:
         yield f"preset, seed and world are {stated}, from commitment and beacon follow {expected}"
+    if words != _DEFAULT_WORDS:
+        yield f"engine, banks and wording are {words}, expected masim's defaults {_DEFAULT_WORDS}"
     if commitment.pack_sha256 not in {None, pack}:
         yield f"its pack has the SHA-256 {pack}, the commitment names {commitment.pack_sha256}"
