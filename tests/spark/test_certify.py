@@ -31,6 +31,7 @@ from memarena_spark.bundle.verify import Trust, verify
 from memarena_spark.errors import Refusal, RefusedError, SparkError
 from memarena_spark.facts import Unknown
 from memarena_spark.files import canonical_json
+from memarena_spark.fresh.commitment import BEACON, COMMITMENT, Commitment
 from memarena_spark.plans import load_plan
 from memarena_spark.refusal_codes import RESULT
 from memarena_spark.running import RunRecord
@@ -38,6 +39,7 @@ from memarena_spark.running import RunRecord
 from .commands import Invoke
 from .conftest import EXAMPLE, ROOT, Keys, Studied, rewrite_log
 from .studies import write_study_of
+from .test_fresh_worlds import QUICKNET
 
 Copy = Callable[[Path], Path]
 PROVOKED: set[str] = set()
@@ -448,6 +450,30 @@ def test_a_run_that_is_not_in_its_announcements_is_refused(
     monkeypatch.setenv(announcing.VARIABLE, str(run / announcing.NAME))
     announcing.announce(run / announcing.NAME, load_plan(plan_path), "node", "")
     assert codes(refused(run, tmp_path)) == {"announcement"}
+
+
+def test_a_run_that_is_not_the_one_of_its_commitment_is_refused(finished: Path, tmp_path: Path, copy_of: Copy) -> None:
+    run = copy_of(finished)
+    none = "0" * 64
+    commitment = Commitment(
+        at="2023-01-01T00:00:00+00:00",
+        node="node",
+        plan_sha256=none,
+        backends={},
+        network="quicknet",
+        round=QUICKNET.round,
+        preset="tiny",
+    )
+    (run / running.FRESH).mkdir()
+    (run / running.FRESH / COMMITMENT).write_bytes(canonical_json(commitment))
+    (run / running.FRESH / BEACON).write_bytes(canonical_json(QUICKNET))
+    refusals = refused(run, tmp_path)
+    assert codes(refusals) == {"fresh-world"}
+    reasons = [refusal.reason for refusal in refusals]
+    assert "is not among the announcements of the node" in reasons[0]
+    assert [reason.partition(" of the commitment")[0] for reason in reasons[1:]] == [
+        "plan and profile", "the node", "the backends' code",
+    ]  # fmt: skip
 
 
 def test_a_latency_study_of_another_run_is_refused(studied: Studied, tmp_path: Path) -> None:
