@@ -65,6 +65,10 @@ def machine_path_faults(lines: Iterable[tuple[str, str]]) -> list[str]:
     return [where for where, line in lines if MACHINE_PATH.search(line)]
 
 
+def merge_mark_faults(lines: Iterable[tuple[str, str]]) -> list[str]:
+    return [where for where, line in lines if line.startswith((7 * "<" + " ", 7 * ">" + " "))]
+
+
 def constraint_faults(text: str) -> list[str]:
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     names = [re.split(r"[=<>~;! ]", line)[0].lower().replace("_", "-").replace(".", "-") for line in lines]
@@ -86,6 +90,11 @@ def test_no_file_names_a_package_registry() -> None:
 
 def test_no_file_names_a_path_of_one_machine() -> None:
     assert machine_path_faults(text_lines(committed())) == []
+
+
+def test_no_file_holds_the_marks_of_a_merge() -> None:
+    assert merge_mark_faults([("x:1", "<" * 7 + " HEAD"), ("x:2", ">>> print()")]) == ["x:1"]
+    assert merge_mark_faults(text_lines(committed())) == []
 
 
 @pytest.mark.parametrize("line", [f"see https://{host}/simple" for host in REGISTRIES])
