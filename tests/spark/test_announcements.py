@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from memarena_dataset.safe_files import sha256_of
 from memarena_spark import announcing
 from memarena_spark.bundle import layout
 from memarena_spark.bundle.certify import certify
@@ -15,7 +16,7 @@ from memarena_spark.bundle.receipts import confirm
 from memarena_spark.bundle.statement import sums
 from memarena_spark.bundle.verify import Trust, verify
 from memarena_spark.errors import RefusedError, SparkError
-from memarena_spark.files import sha256, sha256_of
+from memarena_spark.files import sha256
 from memarena_spark.machine import ThisMachine
 from memarena_spark.plans import LoadedPlan, load_plan
 from memarena_spark.running import run_certification

@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from memarena_dataset.safe_files import sha256_of
 from memarena_spark import announcing
 from memarena_spark.bundle import layout
 from memarena_spark.bundle.certify import certify
@@ -20,7 +21,7 @@ from memarena_spark.bundle.receipts import confirm
 from memarena_spark.bundle.statement import sums
 from memarena_spark.bundle.verify import Trust, verify
 from memarena_spark.errors import SparkError
-from memarena_spark.files import canonical_json, sha256_of
+from memarena_spark.files import canonical_json
 from memarena_spark.fresh.beacons import NETWORKS, Beacon, Network, is_genuine
 from memarena_spark.fresh.bls import G2Basic
 from memarena_spark.fresh.commitment import BEACON, COMMITMENT, commit, read_commitment, read_fresh

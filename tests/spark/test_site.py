@@ -16,11 +16,12 @@ from pathlib import Path
 import pytest
 from memarena.cli import main as harness
 from memarena.cli.scores import views_of
-from memarena.site.archives import pack, sha256_of
+from memarena.site.archives import pack
 from memarena.site.certificates import CheckedBundle
 from memarena.site.checking import Trust, check_site
 from memarena.site.entries import Entry
 from memarena.site.rendering import site_files
+from memarena_dataset.safe_files import sha256_of
 from memarena_spark.bundle.certify import certify
 from memarena_spark.bundle.checked import check_bundle
 from memarena_spark.bundle.signing import who_signed

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from memarena_dataset.safe_files import sha256_of
 from memarena_spark.bundle import layout
 from memarena_spark.bundle.certify import certify
 from memarena_spark.bundle.derived import read_facts
@@ -17,7 +18,7 @@ from memarena_spark.bundle.signing import is_canonical, sign
 from memarena_spark.bundle.statement import PREDICATE_TYPE, STATEMENT_TYPE, statement, sums
 from memarena_spark.bundle.verify import Trust, Verification, verify
 from memarena_spark.errors import SparkError
-from memarena_spark.files import canonical_json, sha256_of
+from memarena_spark.files import canonical_json
 
 from .conftest import Keys, rewrite_log
 

@@ -17,12 +17,13 @@ from memarena.log.records import ReaderRef
 from memarena.scoring.results import QuestionScore
 from memarena.scoring.run_facts import RunFacts
 from memarena_dataset.io.reading import open_dataset
+from memarena_dataset.safe_files import sha256_of
 
 from memarena_spark.bundle import layout
 from memarena_spark.bundle.derived import Facts, read_facts
 from memarena_spark.bundle.verify import Trust, verify
 from memarena_spark.errors import SparkError
-from memarena_spark.files import canonical_json, sha256_of, write_whole
+from memarena_spark.files import canonical_json, write_whole
 from memarena_spark.locking import left_note, lock_path, node_lock
 from memarena_spark.machine.host import identity
 

@@ -17,12 +17,6 @@ def canonical_json(value: Record | JsonValue) -> bytes:
     return (json.dumps(content, sort_keys=True, indent=2, ensure_ascii=False) + "\n").encode()
 
 
-def sha256_of(path: Path) -> str:
-    """SHA-256 of a file, in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def sha256(content: bytes) -> str:
     """SHA-256 of bytes, in hexadecimal."""
     return hashlib.sha256(content).hexdigest()

@@ -106,12 +106,7 @@ def run_certification(
         found = preflight(node, loaded, out)
         if not found.passed:
             raise RefusedError("preflight", found.refusals)
-        out.mkdir(parents=True, exist_ok=True)
-        write_whole(out / PLAN, loaded.plan_text.encode())
-        write_whole(out / PROFILE, loaded.profile_text.encode())
-        if fresh is not None:
-            for name in (COMMITMENT, BEACON):
-                write_whole(out / FRESH / name, (fresh / name).read_bytes())
+        _write_input(loaded, fresh, out)
         try:
             contracts, thermal = _last_gates(node, loaded, out, say)
         except RefusedError:
@@ -160,6 +155,16 @@ def _check_input(loaded: LoadedPlan) -> None:
             raise SparkError(f"--backend {name}: cannot be started: {missing}")
     with open_dataset(loaded.plan.run.dataset) as dataset:
         choose_questions(loaded.plan.run, dataset)
+
+
+def _write_input(loaded: LoadedPlan, fresh: Path | None, out: Path) -> None:
+    """Plan, profile and, of a fresh world, commitment and beacon, as they are when the run begins."""
+    out.mkdir(parents=True, exist_ok=True)
+    write_whole(out / PLAN, loaded.plan_text.encode())
+    write_whole(out / PROFILE, loaded.profile_text.encode())
+    if fresh is not None:
+        for name in (COMMITMENT, BEACON):
+            write_whole(out / FRESH / name, (fresh / name).read_bytes())
 
 
 def _last_gates(

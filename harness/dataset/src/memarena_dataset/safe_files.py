@@ -1,4 +1,4 @@
-"""Locks on files, and files that are whole or not there: the one way to do either.
+"""Locks on files, files that are whole or not there, and the hash of a file: the one way to do each.
 
 The library filelock is no way to do it here: a lock's file holds a note or a position, which filelock empties, and a
 child process has to keep the lock by its descriptor after its parent has died.
@@ -7,6 +7,7 @@ child process has to keep the lock by its descriptor after its parent has died.
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 import threading
 from collections.abc import Iterable, Iterator
@@ -68,3 +69,9 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def sha256_of(path: Path) -> str:
+    """SHA-256 of a file, in hexadecimal. Raises OSError."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -74,10 +74,10 @@ def check_command(
 
     Exit 2 with a line for each file that is not what its bundle gives.
     """
-    made = check_site(site, Trust(bundle_checker(), views_of, allowed_signers, tuple(bundles or ())))
-    write_out("".join(f"holds        {line}\n" for line in made.held))
-    write_out("".join(f"not checked  {line}\n" for line in made.unchecked))
-    _refuse([f"{file}: {message}" for file, message in made.faults])
+    result = check_site(site, Trust(bundle_checker(), views_of, allowed_signers, tuple(bundles or ())))
+    write_out("".join(f"holds        {line}\n" for line in result.confirmed))
+    write_out("".join(f"not checked  {line}\n" for line in result.unchecked))
+    _refuse([f"{file}: {message}" for file, message in result.faults])
 
 
 @app.command("submit-check")

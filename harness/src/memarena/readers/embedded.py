@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.metadata
 import importlib.util
 import os
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+
+from memarena_dataset import safe_files
 
 from memarena.readers.types import ReaderError
 
@@ -42,8 +43,7 @@ class Weights:
 def sha256_of(weights: Path) -> str:
     """SHA-256 (hex) of a file, read once in a process: about a second for each GB. Raises :class:`ReaderError`."""
     try:
-        with weights.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return safe_files.sha256_of(weights)
     except OSError as error:
         raise ReaderError(f"{weights}: cannot be read: {error.strerror}") from error
 

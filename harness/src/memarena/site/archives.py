@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 import tarfile
 from pathlib import Path
+
+from memarena_dataset.safe_files import sha256_of
 
 from memarena.site.errors import SiteError
 
@@ -40,9 +41,3 @@ def unpack(archive: Path, name: str, folder: Path) -> Path:
     except (tarfile.TarError, EOFError, OSError) as error:
         raise SiteError(f"is no archive of a bundle: {error}") from error
     return folder / name
-
-
-def sha256_of(path: Path) -> str:
-    """SHA-256 of a file, in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

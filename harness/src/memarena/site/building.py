@@ -110,12 +110,12 @@ def _entry(run: Loaded, shown: Shown) -> tuple[Entry, list[QuestionView]]:
 def traces_of(run: Loaded, views: Views, per_row: int) -> list[QuestionView]:
     """The traces that a site carries of a run."""
     chosen = sample_questions(run.scored.scores.rows, run.scored.questions, quota=per_row)
-    made: dict[tuple[str, str], QuestionView] = {}
+    traces: dict[tuple[str, str], QuestionView] = {}
     for log in dict.fromkeys(run.logs.values()):
         own = [score for score in chosen if run.logs[score.cell_id] == log]
         for view in views(log, run.facts, own, run.scored.scores.judge):
-            made[view.answers[0].cell_id, view.instance_id] = view
-    return [made[score.cell_id, score.instance_id] for score in chosen]
+            traces[view.answers[0].cell_id, view.instance_id] = view
+    return [traces[score.cell_id, score.instance_id] for score in chosen]
 
 
 # ------------------------------------------------------------------ files

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from memarena_dataset.safe_files import sha256_of
 from pydantic import ValidationError
 
-from memarena.site.archives import sha256_of, unpack
+from memarena.site.archives import unpack
 from memarena.site.building import Loaded, Views, traces_of
 from memarena.site.certificates import LOG_FOLDER, STATEMENT, BundleChecker, CheckedBundle, is_bundle
 from memarena.site.differences import difference
@@ -25,7 +26,7 @@ _MOST_FIELDS = 5
 class SiteCheck:
     """What was checked, and what is wrong."""
 
-    held: list[str] = field(default_factory=list)
+    confirmed: list[str] = field(default_factory=list)
     unchecked: list[str] = field(default_factory=list)
     faults: list[tuple[str, str]] = field(default_factory=list)
     """File and what is wrong with it."""
@@ -48,13 +49,13 @@ def check_site(site: Path, trust: Trust) -> SiteCheck:
     if not (site / INDEX).is_file():
         raise SiteError(f"{site}: expected the folder of a site, with {INDEX} in it")
     result = SiteCheck()
-    kept = {sha256_of(folder / STATEMENT): folder for folder in _bundles(trust.bundles)}
+    bundles_by_statement = {sha256_of(folder / STATEMENT): folder for folder in _bundles(trust.bundles)}
     entries, pages = [], dict[str, str]()
     for name in read_index((site / INDEX).read_bytes(), INDEX).entries:
         stated = _stated(site, name, result)
         if stated is None:
             continue
-        expected, page = _expected(site, stated, trust, kept, result)
+        expected, page = _expected(site, stated, trust, bundles_by_statement, result)
         entries.append(expected)
         pages.update(page)
     if not result.faults:
@@ -90,7 +91,7 @@ def _stated(site: Path, name: str, result: SiteCheck) -> Entry | None:
 
 
 def _expected(
-    site: Path, stated: Entry, trust: Trust, kept: dict[str, Path], result: SiteCheck
+    site: Path, stated: Entry, trust: Trust, bundles_by_statement: dict[str, Path], result: SiteCheck
 ) -> tuple[Entry, dict[str, str]]:
     """The summary that the entry's bundle gives, and the page of its questions; as stated where there is no bundle."""
     name = stated.entry_id
@@ -102,7 +103,7 @@ def _expected(
     archive = site / "bundles" / f"{name}.tar.gz"
     with tempfile.TemporaryDirectory(prefix="memarena-site-") as folder:
         try:
-            bundle = _bundle(archive, stated, kept, Path(folder))
+            bundle = _bundle(archive, stated, bundles_by_statement, Path(folder))
         except SiteError as error:
             result.faults.append((f"bundles/{name}.tar.gz", str(error)))
             return stated, {}
@@ -118,10 +119,10 @@ def _expected(
         return _against(stated, checked, bundle, trust, result)
 
 
-def _bundle(archive: Path, stated: Entry, kept: dict[str, Path], folder: Path) -> Path | None:
+def _bundle(archive: Path, stated: Entry, bundles_by_statement: dict[str, Path], folder: Path) -> Path | None:
     if stated.archive_sha256 is None:
         assert stated.certificate is not None
-        return kept.get(stated.certificate.statement_sha256)
+        return bundles_by_statement.get(stated.certificate.statement_sha256)
     if not archive.is_file() or archive.is_symlink():
         raise SiteError("is missing; the summary of its entry names it")
     digest = sha256_of(archive)
@@ -141,7 +142,7 @@ def _against(
         claim = f"that {vouched} vouches for its key, as the site states"
         result.unchecked.append(f"{stated.name}: {claim} (--allowed-signers)")
     certificate = checked.certificate.model_copy(update={"vouched_by": vouched})
-    made = entry_of(
+    expected_entry = entry_of(
         stated.name, checked.facts, checked.scored, certificate=certificate, submission=stated.submission,
         public=stated.public,
     ).model_copy(
@@ -151,19 +152,21 @@ def _against(
             "questions_per_row": stated.questions_per_row,
         }
     )  # fmt: skip
-    differ = list(entry_differences(stated, made))
+    differ = list(entry_differences(stated, expected_entry))
     for path, there, here in differ[:_MOST_FIELDS]:
         result.faults.append((file, f"{path}: states {there[:120]}; expected {here[:120]}"))
     if stated.submission is not None and stated.submission.key != certificate.key:
         states = f"states {stated.submission.key}; expected that of the signature, {certificate.key}"
         result.faults.append((file, f"submission.key: {states}"))
     if not differ:
-        result.held.append(f"{stated.name}: its bundle verifies and gives its figures; {certificate.key or 'unsigned'}")
+        result.confirmed.append(
+            f"{stated.name}: its bundle verifies and gives its figures; {certificate.key or 'unsigned'}"
+        )
     logs = {cell.cell_id: bundle / LOG_FOLDER for cell in checked.facts.manifest.cells}
     if not stated.questions:
-        return made, {}
+        return expected_entry, {}
     run = Loaded(bundle, stated.name, checked.facts, checked.scored, logs)
-    return made, dict([questions_file(made, traces_of(run, trust.views, stated.questions_per_row))])
+    return expected_entry, dict([questions_file(expected_entry, traces_of(run, trust.views, stated.questions_per_row))])
 
 
 def _unchecked_questions(site: Path, stated: Entry) -> dict[str, str]:
@@ -186,4 +189,4 @@ def _compare(site: Path, pages: dict[str, str], entries: Sequence[Entry], result
         if content != expected.encode():
             result.faults.append((path, difference(content.decode(errors="replace"), expected)))
     if not result.faults:
-        result.held.append(f"{len(pages):,} files are what the summaries of {len(entries):,} entries give")
+        result.confirmed.append(f"{len(pages):,} files are what the summaries of {len(entries):,} entries give")

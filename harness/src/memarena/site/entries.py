@@ -5,11 +5,10 @@ from __future__ import annotations
 import hashlib
 import re
 
-from pydantic import JsonValue
-
 from memarena.log.base import Record
 from memarena.report.provenance import Provenance
 from memarena.report.report_input import ReportInput, report_input
+from memarena.report.rounding import rounded
 from memarena.scoring.costs import RowCosts
 from memarena.scoring.results import RowScores, RunScores
 from memarena.scoring.run import ScoredRun
@@ -18,7 +17,6 @@ from memarena.site.certificates import Certificate
 from memarena.site.submissions import Submission
 
 SUMMARY_VERSION = 1
-_DIGITS = 9
 _NAME_CHARACTERS = 80
 
 
@@ -82,7 +80,7 @@ def entry_of(
         costs=run.costs,
         provenance=run.provenance.model_copy(update={"dataset": dataset}),
     )
-    return Entry.model_validate(_rounded(whole.model_dump(mode="json")))
+    return Entry.model_validate(rounded(whole.model_dump(mode="json")))
 
 
 def entry_id(name: str, run_id: str) -> str:
@@ -97,15 +95,7 @@ def slug(text: str) -> str:
 
 def unique_slug(text: str) -> str:
     """A slug that other texts do not have."""
-    made = slug(text)
-    return made if made == text else f"{made}-{hashlib.sha256(text.encode(errors='backslashreplace')).hexdigest()[:6]}"
-
-
-def _rounded(value: JsonValue) -> JsonValue:
-    if isinstance(value, float):
-        return float(f"{value:.{_DIGITS}g}")
-    if isinstance(value, list):
-        return [_rounded(each) for each in value]
-    if isinstance(value, dict):
-        return {name: _rounded(each) for name, each in value.items()}
-    return value
+    short = slug(text)
+    return (
+        short if short == text else f"{short}-{hashlib.sha256(text.encode(errors='backslashreplace')).hexdigest()[:6]}"
+    )

@@ -23,19 +23,19 @@ _NAMES = 2
 def ranking_table(board: Board, up: str, *, most: int | None = None) -> Section:
     """The ranking, ``most`` rows of it; ``up`` leads from the page to the site's folder."""
     shown = board.rows[:most]
-    made = brief_table([each.brief for each in shown], board.title)
-    assert made.table is not None
+    section = brief_table([each.brief for each in shown], board.title)
+    assert section.table is not None
     columns = [
         Column("group", GROUP_MEANS, align="left"),
-        made.table.columns[0],
+        section.table.columns[0],
         Column("version", "of the memory", align="left"),
         Column("certified", "what the bundle certifies; the page has its key and command", align="left"),
-        *made.table.columns[_NAMES:],
+        *section.table.columns[_NAMES:],
         Column("device", align="left"),
     ]
-    rows = [_row(cells, each, up) for cells, each in zip(made.table.rows, shown, strict=True)]
+    rows = [_row(cells, each, up) for cells, each in zip(section.table.rows, shown, strict=True)]
     table = Table(tuple(columns), tuple(rows), tuple(_breaks(shown)))
-    return replace(made, table=table, notes=made.notes, key=f"board-{board.key}")
+    return replace(section, table=table, notes=section.notes, key=f"board-{board.key}")
 
 
 def _row(cells: Sequence[Cell], row: BoardRow, up: str) -> tuple[Cell, ...]:
@@ -79,16 +79,16 @@ def lacking(row: BoardRow) -> tuple[str, ...]:
             return ()
         return (f"profile {entry.certificate.profile} is for tests and certifies nothing",)
     counts = scores.counts
-    found = ["no bundle, which memarena-spark run and certify make"]
+    lacking = ["no bundle, which memarena-spark run and certify make"]
     if scores.diagnostic:
-        found.append("a diagnostic is never certified")
+        lacking.append("a diagnostic is never certified")
     if scores.own_model:
-        found.append("calls models of its own, so that its tokens are unknown")
+        lacking.append("calls models of its own, so that its tokens are unknown")
     if counts.missing:
-        found.append(f"{counts.missing:,} questions not asked")
+        lacking.append(f"{counts.missing:,} questions not asked")
     if counts.backend_failed or counts.unmeasured:
-        found.append(f"{counts.backend_failed + counts.unmeasured:,} questions failed")
-    return tuple(found)
+        lacking.append(f"{counts.backend_failed + counts.unmeasured:,} questions failed")
+    return tuple(lacking)
 
 
 def _breaks(rows: Sequence[BoardRow]) -> list[int]:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 
 from jinja2 import Environment
 from pydantic import TypeAdapter, ValidationError
@@ -92,5 +93,5 @@ def _environment() -> Environment:
     )
 
 
-def _text(folder: object, name: str) -> str:
-    return (folder / name).read_text(encoding="utf-8")  # type: ignore[operator,no-any-return]
+def _text(folder: Traversable, name: str) -> str:
+    return (folder / name).read_text(encoding="utf-8")

@@ -11,7 +11,7 @@ from contextlib import closing
 from pathlib import Path
 
 from memarena.log.store import LOG_NAME, LogError, LogReader, log_path
-from memarena_dataset.safe_files import sync_folder
+from memarena_dataset.safe_files import sha256_of, sync_folder
 
 from memarena_spark import announcing, running
 from memarena_spark.bundle import layout
@@ -22,7 +22,7 @@ from memarena_spark.bundle.rules import distinct, refusals_of
 from memarena_spark.bundle.signing import sign
 from memarena_spark.bundle.statement import statement, sums
 from memarena_spark.errors import RefusedError, SparkError
-from memarena_spark.files import sha256_of, write_whole
+from memarena_spark.files import write_whole
 from memarena_spark.refusal_codes import refusal
 
 

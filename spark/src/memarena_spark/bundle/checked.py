@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from memarena.site.certificates import Certificate, CheckedBundle
+from memarena_dataset.safe_files import sha256_of
 
 from memarena_spark.bundle import layout
 from memarena_spark.bundle.derived import Facts
 from memarena_spark.bundle.signing import allowed_signer, who_signed
 from memarena_spark.bundle.statement import certifies
 from memarena_spark.bundle.verify import Trust, verify
-from memarena_spark.files import sha256_of
 
 
 def check_bundle(bundle: Path, allowed: Path | None) -> CheckedBundle:

@@ -15,6 +15,7 @@ from memarena.report.render.html import to_html
 from memarena.report.render.json import to_json
 from memarena.report.render.markdown import to_markdown
 from memarena.report.report_input import report_input
+from memarena.report.rounding import rounded
 from memarena.scoring.run import ScoredRun
 from memarena.scoring.run_facts import RunFacts
 from pydantic import JsonValue
@@ -28,8 +29,6 @@ from memarena_spark.fresh.commitment import FreshWorld, read_fresh
 from memarena_spark.plans import Plan, parse_plan
 from memarena_spark.profiles import NodeProfile, parse_profile
 from memarena_spark.running import RunRecord
-
-_DIGITS = 9
 
 
 @dataclass(frozen=True)
@@ -156,18 +155,7 @@ def _environment(record: RunRecord) -> JsonValue:
 def _energy(phases: Sequence[PhaseMeasured]) -> JsonValue:
     """What the meters say of every phase; a figure is a value, void or unavailable, never 0 for one that is missing."""
     shown: JsonValue = [phase.model_dump(mode="json", exclude={"kind"}) for phase in phases]
-    return _rounded(shown)
-
-
-def _rounded(value: JsonValue) -> JsonValue:
-    """Rounded to significant digits, so that machines whose sums differ in the last bit give the same bytes."""
-    if isinstance(value, float):
-        return float(f"{value:.{_DIGITS}g}")
-    if isinstance(value, list):
-        return [_rounded(each) for each in value]
-    if isinstance(value, dict):
-        return {name: _rounded(each) for name, each in value.items()}
-    return value
+    return rounded(shown)
 
 
 def _text(path: Path) -> str:

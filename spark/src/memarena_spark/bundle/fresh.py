@@ -10,7 +10,6 @@ from memarena_spark.announcing import plan_sha256
 from memarena_spark.bundle.derived import Facts
 from memarena_spark.bundle.receipts import Receipt
 from memarena_spark.fresh.commitment import FreshWorld, appears_at, beacon_faults
-from memarena_spark.fresh.world import world_faults
 
 
 def fresh_faults(facts: Facts) -> Iterator[str]:
@@ -56,9 +55,3 @@ def fresh_notes(
         yield False, f"that the data set follows from the seed: {made_again} for --dataset"
     else:
         yield False, f"that the data set follows from the seed, unless {dataset} was made so: {made_again}"
-
-
-def dataset_faults(fresh: FreshWorld | None, dataset: Path) -> Iterator[str]:
-    """Where the data set of a fresh world states other settings than the commitment's."""
-    if fresh is not None:
-        yield from world_faults(dataset, fresh)

@@ -11,13 +11,14 @@ from xml.etree import ElementTree
 from memarena.log.store import LogError
 from memarena.meters.readings import MeterError, SamplesError
 from memarena.scoring.errors import ScoringError
+from memarena_dataset.safe_files import sha256_of
 from pydantic import JsonValue
 
 from memarena_spark.bundle import layout
 from memarena_spark.bundle.announced import AnnouncementsChecked, check_announcements
 from memarena_spark.bundle.answers import check_answers
 from memarena_spark.bundle.derived import Facts, derive, fresh_verdicts, read_facts
-from memarena_spark.bundle.fresh import dataset_faults, fresh_notes
+from memarena_spark.bundle.fresh import fresh_notes
 from memarena_spark.bundle.gold import gold_faults
 from memarena_spark.bundle.latency import check_study
 from memarena_spark.bundle.phases import differences
@@ -26,7 +27,7 @@ from memarena_spark.bundle.signing import allowed_signer, is_canonical, who_sign
 from memarena_spark.bundle.statement import read_sums, statement, sums
 from memarena_spark.code import own_code
 from memarena_spark.errors import FileError, SparkError
-from memarena_spark.files import sha256_of
+from memarena_spark.fresh.world import world_faults
 
 
 @dataclass(frozen=True)
@@ -218,7 +219,7 @@ def _fresh(facts: Facts, announced: AnnouncementsChecked, dataset: Path | None, 
     if facts.fresh is None:
         return
     if dataset is not None:
-        found.faults += [Fault(layout.FRESH, fault) for fault in dataset_faults(facts.fresh, dataset)]
+        found.faults += [Fault(layout.FRESH, fault) for fault in world_faults(dataset, facts.fresh)]
     if found.passed:
         for holds, line in fresh_notes(facts, facts.fresh, announced.receipts, dataset):
             (found.held if holds else found.unchecked).append(line)

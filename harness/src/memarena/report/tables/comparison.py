@@ -10,8 +10,10 @@ from memarena.scoring.uncertainty_records import (
     FEWEST_CLUSTERS,
     Comparison,
     Interval,
+    PairedDifference,
     Side,
     UnpairedComparison,
+    UnpairedDifference,
     WorldsComparison,
 )
 
@@ -32,12 +34,11 @@ def comparison_document(found: Comparison) -> Document:
     elif not any(d.interval for d in found.differences):
         notes.append(f"egos: fewer than 2; below {FEWEST_CLUSTERS} no interval can be relied on")
     columns = [
-        Column("figure", align="left"),
-        Column("A"),
-        Column("B"),
-        Column("A - B", "percentage points; J on its own scale"),
-        Column("95%", "interval of the difference, over draws of egos"),
-        Column("p", "diagnostic: egos of one world share its events"),
+        *_columns(
+            "percentage points; J on its own scale",
+            "interval of the difference, over draws of egos",
+            "diagnostic: egos of one world share its events",
+        ),
         Column("least", "least difference that this pairing finds with 80% power"),
         Column("n", "questions behind the figure"),
         Column("A only", "of them: right in A only, or under more seeds"),
@@ -45,12 +46,7 @@ def comparison_document(found: Comparison) -> Document:
     ]
     body = [
         [
-            Cell(d.metric),
-            _share(d.a, d.metric),
-            _share(d.b, d.metric),
-            _difference(d.difference, d.metric),
-            _interval(d.interval, d.metric),
-            _p(d.p_diagnostic),
+            *_cells(d),
             _share(d.smallest_difference, d.metric),
             Cell(f"{d.questions:,}"),
             Cell(f"{d.only_a:,}"),
@@ -74,25 +70,12 @@ def unpaired_document(compared: UnpairedComparison) -> Document:
     notes = [*compared.cautions]
     if few := few_egos((d.metric, d.interval) for d in compared.differences):
         notes.append(f"fewer than {FEWEST_CLUSTERS} egos behind {few}: these intervals cannot be relied on")
-    columns = [
-        Column("figure", align="left"),
-        Column("A"),
-        Column("B"),
-        Column("A - B", "percentage points; J on its own scale; A public and B fresh: overfitting"),
-        Column("95%", "interval of the difference; egos of the two data sets are drawn independently"),
-        Column("p", "diagnostic"),
-    ]
-    body = [
-        [
-            Cell(d.metric),
-            _share(d.a, d.metric),
-            _share(d.b, d.metric),
-            _difference(d.difference, d.metric),
-            _interval(d.interval, d.metric),
-            _p(d.p_diagnostic),
-        ]
-        for d in compared.differences
-    ]
+    columns = _columns(
+        "percentage points; J on its own scale; A public and B fresh: overfitting",
+        "interval of the difference; egos of the two data sets are drawn independently",
+        "diagnostic",
+    )
+    body = [_cells(difference) for difference in compared.differences]
     head = Section("Comparison of two data sets, unpaired", tuple(lines), notes=tuple(notes))
     return Document("MemArena comparison", (head, section("A - B", columns, body)))
 
@@ -127,6 +110,25 @@ def worlds_document(found: WorldsComparison) -> Document:
     ]
     head = Section("Comparison across worlds", tuple(lines), notes=found.cautions)
     return Document("MemArena comparison", (head, section("A - B", columns, body)))
+
+
+def _columns(difference: str, interval: str, p: str) -> list[Column]:
+    """Those of any two sides, with what to say of three of them."""
+    first = [Column("figure", align="left"), Column("A"), Column("B")]
+    return [*first, Column("A - B", difference), Column("95%", interval), Column("p", p)]
+
+
+def _cells(difference: PairedDifference | UnpairedDifference) -> list[Cell]:
+    """A figure's, under these columns."""
+    metric = difference.metric
+    return [
+        Cell(metric),
+        _share(difference.a, metric),
+        _share(difference.b, metric),
+        _difference(difference.difference, metric),
+        _interval(difference.interval, metric),
+        _p(difference.p_diagnostic),
+    ]
 
 
 def _side(side: Side) -> str:

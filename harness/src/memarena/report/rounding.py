@@ -1,0 +1,18 @@
+"""Rounding, so that machines whose sums differ in the last bit give the same bytes."""
+
+from __future__ import annotations
+
+from pydantic import JsonValue
+
+_DIGITS = 9
+
+
+def rounded(value: JsonValue) -> JsonValue:
+    """A value of JSON with its numbers rounded to 9 significant digits."""
+    if isinstance(value, float):
+        return float(f"{value:.{_DIGITS}g}")
+    if isinstance(value, list):
+        return [rounded(each) for each in value]
+    if isinstance(value, dict):
+        return {name: rounded(each) for name, each in value.items()}
+    return value
