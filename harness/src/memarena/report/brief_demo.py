@@ -44,12 +44,13 @@ def first_screen(everything: ReportInput, *, left_out: Mapping[str, str], made: 
     stated = findings(rows)
     losses = [finding for finding in stated if isinstance(finding, EvidenceLost)]
     bounds = [finding for finding in stated if isinstance(finding, UpperBound)]
+    unanswered = tuple(f"Not shown: {each.text}" for each in unproven(rows)[:1])
     return Document(
         "MemArena demo",
         (
             Section("MemArena demo", tuple(head)),
             brief_table(rows, "Which memory should an assistant have?", one=True, reader_mark=False),
-            Section("What this says", texts([*stated[:1], *losses[:1], *bounds[:1], *unproven(rows)[:1]])),
+            Section("What this says", (*texts([*stated[:1], *losses[:1], *bounds[:1]]), *unanswered)),
             Section("Words", tuple(Fact(name, text, 12) for name, text in _WORDS.items()), one_line_each=True),
         ),
     )

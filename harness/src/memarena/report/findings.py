@@ -117,7 +117,7 @@ class UpperBound:
     def text(self) -> str:
         """In a sentence."""
         return (
-            f"{self.memory} had not all evidence of {self.short} of {self.questions} questions in its prompts "
+            f"{self.memory} lacked some evidence of {self.short} of {self.questions} questions in its prompts "
             f"({self.max_context_tokens:,} context tokens): it is the upper bound at this budget."
         )
 
