@@ -242,11 +242,12 @@ def count_tokens(text: str) -> int:
 
 
 def embed(text: str) -> list[float]:
-    """A bag of hashed words, of length 1: texts that share rare words are near each other. A word is several signed
-    dimensions, so that words which share one of them are not near.
+    """A set of hashed words, of length 1: texts that share rare words are near each other. A word counts once, so that
+    words which recur do not hide a rare one, and is several signed dimensions, so that words which share one of them
+    are not near.
     """
     vector = [0] * EMBEDDING_DIMENSIONS
-    for word in _WORD.findall(text.lower()):
+    for word in set(_WORD.findall(text.lower())):
         for dimension, sign in _signs_of(word):
             vector[dimension] += sign
     norm = math.sqrt(sum(value * value for value in vector))
