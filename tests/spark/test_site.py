@@ -206,6 +206,13 @@ def a_path_out_of_the_archive(site: Made) -> None:
     site.change(archive_sha256=sha256_of(site.archive))
 
 
+def an_archive_that_fills_the_disk(site: Made) -> None:
+    member = tarfile.TarInfo(f"{site.entry}/log/run.sqlite")
+    member.size = 1 << 40
+    site.archive.write_bytes(gzip.compress(member.tobuf(tarfile.GNU_FORMAT)))
+    site.change(archive_sha256=sha256_of(site.archive))
+
+
 def an_entry_left_out(site: Made) -> None:
     index = json.loads((site.folder / "site.json").read_bytes())
     index["entries"].remove(site.entry)
@@ -244,6 +251,10 @@ FORGED: tuple[tuple[Callable[[Made], None], str], ...] = (
     (
         a_path_out_of_the_archive,
         r"bundles/ENTRY\.tar\.gz: is no archive of a bundle: .*outside the destination",
+    ),
+    (
+        an_archive_that_fills_the_disk,
+        r"bundles/ENTRY\.tar\.gz: holds 1,099,511,627,776 bytes or more; expected at most",
     ),
     (an_entry_left_out, r"data/ENTRY\.json: is not of the site"),
     (an_entry_elsewhere, r"data/\.\./\.\./etc/passwd\.json: is missing"),
