@@ -14,6 +14,7 @@ from memarena_dataset.printing import echo, write_err, write_out
 
 from memarena import judging
 from memarena.evaluation import answer_records, evaluate, load_facts
+from memarena.log.reviews import Review, reviews_of
 from memarena.log.store import LOG_NAME
 from memarena.report.brief import MOST_LINES, brief_candidates
 from memarena.report.brief_rows import FEWEST_QUESTIONS
@@ -53,10 +54,11 @@ def score(
 ) -> None:
     """Print the dimension scores of a run. Missing verdicts are computed on the way and not written."""
     _check_format(output, SCORE_FORMATS)
-    facts = load_facts(run_folder(run))
+    source = RunSource(run, (run_folder(run),))
+    facts, _ = source.load()
     scored = evaluate(facts, name)
     if output == "json":
-        _write(to_json([report_input(facts, scored)]), None)
+        _write(to_json([report_input(facts, scored, reviews=source.reviews())]), None)
     else:
         _emit(score_document(scored.scores), output, None)
 
@@ -211,6 +213,15 @@ class RunSource:
     logs: tuple[Path, ...]
     run_id: str | None = None
 
+    def reviews(self) -> list[Review]:
+        """What people remarked on its answers. Raises LogError."""
+        found: list[Review] = []
+        for log in self.logs:
+            if (own := reviews_of(log)) is not None:
+                found += own.all()
+                write_err("".join(f"warning: {fault}\n" for fault in own.faults))
+        return found
+
     def load(self) -> tuple[RunFacts, dict[str, Path]]:
         """Its facts, and the log of each cell."""
         parts = [load_facts(log) for log in self.logs]
@@ -241,7 +252,8 @@ def report_source(
     """The same for a run that may be joined from several logs."""
     facts, where = source.load()
     scored = evaluate(facts, name)
-    return report_input(facts, scored, _traces(where, facts, scored, runs, name) if traces else ())
+    shown = _traces(where, facts, scored, runs, name) if traces else ()
+    return report_input(facts, scored, shown, source.reviews())
 
 
 # ------------------------------------------------------------------ traces

@@ -1,4 +1,4 @@
-"""``memarena view``: runs, their figures and answers in a browser. Nothing is written to a run."""
+"""``memarena view``: runs, their figures and answers in a browser. Reviews are written next to a log, nothing to it."""
 
 from __future__ import annotations
 

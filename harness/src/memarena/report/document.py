@@ -33,6 +33,7 @@ from memarena.report.tables.latency import latency_table, stopwatch_table
 from memarena.report.tables.non_answers import non_answer_table
 from memarena.report.tables.permission import behaviour_table, permission_table
 from memarena.report.tables.retrieval import answerable_by_family, error_table, recall_by_family, retrieval_table
+from memarena.report.tables.reviews import reviews_table
 from memarena.report.tables.source_categories import source_table
 from memarena.report.tables.uncertainty import bucket_table, dimension_interval_table, interval_table, variance_table
 from memarena.scoring.results import RunScores
@@ -109,6 +110,7 @@ _TABLES: tuple[tuple[ChapterName, str, Callable[[Sequence[ReportRow]], Section |
     ("scores", "families", family_table),
     ("scores", "source-categories", source_table),
     ("scores", "judge-error", judge_error_table),
+    ("scores", "reviews-of-answers", reviews_table),
     ("permission", "permission-d6", permission_table),
     ("permission", "behaviour-on-deny-items", behaviour_table),
     ("permission", "reasons-facts-were-withheld", bucket_table),

@@ -6,8 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from memarena.log.records import Manifest
+from memarena.log.reviews import Review
 from memarena.report.provenance import Provenance, provenance_of
 from memarena.report.question_view.records import QuestionView
+from memarena.report.reviews import RowReviews, row_reviews
 from memarena.scoring.costs import RowCosts, run_costs
 from memarena.scoring.results import QuestionScore, RunScores
 from memarena.scoring.run import ScoredRun
@@ -25,9 +27,13 @@ class ReportInput:
     """Single questions, for how times are spread."""
     traces: tuple[QuestionView, ...] = ()
     """Traces of a sample of questions, each with its answer in one cell."""
+    reviews: tuple[RowReviews, ...] = ()
+    """What people remarked on answers, for each row that has reviews."""
 
 
-def report_input(facts: RunFacts, scored: ScoredRun, traces: Iterable[QuestionView] = ()) -> ReportInput:
+def report_input(
+    facts: RunFacts, scored: ScoredRun, traces: Iterable[QuestionView] = (), reviews: Iterable[Review] = ()
+) -> ReportInput:
     """A run with all that its facts and scores give."""
     manifest: Manifest = facts.manifest
     return ReportInput(
@@ -36,4 +42,5 @@ def report_input(facts: RunFacts, scored: ScoredRun, traces: Iterable[QuestionVi
         costs=run_costs(facts, scored.scores.rows, scored.questions),
         questions=scored.questions,
         traces=tuple(traces),
+        reviews=row_reviews(scored, reviews),
     )

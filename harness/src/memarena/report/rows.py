@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from memarena.log.records import NON_ANSWERS
 from memarena.report.layout import Cell, Column
 from memarena.report.report_input import ReportInput
+from memarena.report.reviews import RowReviews
 from memarena.scoring.costs import RowCosts
 from memarena.scoring.results import MANY_FAILED, MANY_NON_ANSWERS, Permission, RowScores, RunScores
 
@@ -22,6 +23,7 @@ class ReportRow:
     scores: RowScores
     tag: str = ""
     costs: RowCosts | None = None
+    reviews: RowReviews | None = None
 
 
 def rows_of(runs: Sequence[ReportInput]) -> list[ReportRow]:
@@ -29,9 +31,11 @@ def rows_of(runs: Sequence[ReportInput]) -> list[ReportRow]:
     found: list[ReportRow] = []
     for number, run in enumerate(runs, 1):
         costs = {cost.label: cost for cost in run.costs}
+        reviews = {each.label: each for each in run.reviews}
         readers = list(dict.fromkeys(row.reader for row in run.scores.rows))
         for row in sorted(run.scores.rows, key=lambda r: (r.diagnostic, r.without_reader, readers.index(r.reader))):
-            found.append(ReportRow(number, row, _letters(len(found)), costs.get(row.label)))
+            tag = _letters(len(found))
+            found.append(ReportRow(number, row, tag, costs.get(row.label), reviews.get(row.label)))
     return found
 
 

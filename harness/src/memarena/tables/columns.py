@@ -108,6 +108,18 @@ VERDICTS = (
     Column("label", "text", "D6: the behaviour"),
     Column("reason", "text", "may quote the right answer", gold=True),
 )
+REVIEWS = (
+    Column("cell_id", "text", ""),
+    Column("instance_id", "text", ""),
+    Column("attempt", "integer", "that was reviewed, counted from 0"),
+    Column("author", "text", "who reviewed the answer in the viewer"),
+    Column("at", "text", "ISO 8601, UTC"),
+    Column("starred", "boolean", ""),
+    Column("judge", "text", "whose verdict the author saw"),
+    Column("verdict", "text", "of that judge: correct, wrong, in D6 the behaviour; None: a failed answer"),
+    Column("label", "text", "what the author thinks right, in the same words; None: not stated"),
+    Column("note", "text", "may quote the right answer", gold=True),
+)
 TABLES: Mapping[str, tuple[Column, ...]] = {
     "cells": CELLS,
     "scores": SCORES,
@@ -115,6 +127,7 @@ TABLES: Mapping[str, tuple[Column, ...]] = {
     "answers": ANSWERS,
     "timings": TIMINGS,
     "verdicts": VERDICTS,
+    "reviews": REVIEWS,
 }
 """Columns by table."""
 

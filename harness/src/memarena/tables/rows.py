@@ -1,4 +1,4 @@
-"""Rows of each table from a scored run. Pure: nothing is read here."""
+"""Rows of each table from a scored run. Nothing is read here but what arguments read."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from memarena.log.records import Question, Verdict
+from memarena.log.reviews import Review
 from memarena.scoring.results import QuestionScore, RowScores
 from memarena.scoring.run import ScoredRun
 from memarena.scoring.run_facts import RunFacts
@@ -13,7 +14,13 @@ from memarena.tables.columns import Row, columns_of
 
 
 def rows_of(
-    table: str, facts: RunFacts, scored: ScoredRun, verdicts: Iterable[Verdict], *, gold: bool
+    table: str,
+    facts: RunFacts,
+    scored: ScoredRun,
+    verdicts: Iterable[Verdict],
+    reviews: Callable[[], Iterable[Review]],
+    *,
+    gold: bool,
 ) -> Iterator[Row]:
     """The rows of a table with its columns in their order.
 
@@ -22,6 +29,7 @@ def rows_of(
         facts: the run.
         scored: its scores.
         verdicts: those of the log and those made since.
+        reviews: reads what people remarked on answers.
         gold: whether columns that tell right answers are in.
     """
     names = [column.name for column in columns_of(table, gold=gold)]
@@ -32,6 +40,7 @@ def rows_of(
         "answers": lambda: _answers(facts, scored),
         "timings": lambda: _timings(scored),
         "verdicts": lambda: _verdicts(verdicts),
+        "reviews": lambda: (review.model_dump() for review in reviews()),
     }
     for row in whole[table]():
         yield {name: row[name] for name in names}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from memarena import judging
 from memarena.evaluation import evaluate, load_facts, missing_verdicts
 from memarena.log.records import Verdict
+from memarena.log.reviews import Review, reviews_of
 from memarena.log.store import LOG_NAME, LogError
 from memarena.scoring.run import ScoredRun
 from memarena.scoring.run_facts import RunFacts
@@ -42,14 +43,14 @@ class Run:
         """Rows of a table as dictionaries.
 
         Args:
-            table: cells, scores, questions, answers, timings or verdicts; columns: :meth:`columns`.
+            table: cells, scores, questions, answers, timings, verdicts or reviews; columns: :meth:`columns`.
             gold: also the columns that tell right answers.
 
         Raises:
             TableError: there is no such table.
         """
         self.columns(table)
-        return rows_of(table, self.facts, self.scored, self._verdicts, gold=gold)
+        return rows_of(table, self.facts, self.scored, self._verdicts, self._reviews, gold=gold)
 
     def columns(self, table: str, *, gold: bool = False) -> tuple[Column, ...]:
         """Name, type and meaning of each column. Raises TableError if there is no such table."""
@@ -99,6 +100,10 @@ class Run:
         series = {one.name: library.array([row[one.name] for row in rows], dtype=types[one.type]) for one in columns}
         made: pandas.DataFrame = library.DataFrame(series)
         return made
+
+    def _reviews(self) -> list[Review]:
+        own = reviews_of(self.path)
+        return [] if own is None else own.all()
 
     @cached_property
     def _verdicts(self) -> tuple[Verdict, ...]:

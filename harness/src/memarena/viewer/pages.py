@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import ceil
 from pathlib import Path
 from typing import Any, Literal
@@ -13,6 +14,7 @@ from urllib.parse import urlencode
 from pydantic import TypeAdapter
 
 from memarena.log.records import Cell
+from memarena.log.reviews import LONGEST_NOTE, Review, Reviews
 from memarena.report.brief import brief_groups
 from memarena.report.brief_rows import FEWEST_QUESTIONS
 from memarena.report.charts.bars import error_split, ranked_right, recall_bars
@@ -28,6 +30,7 @@ from memarena.report.tables.grid import baseline_table
 from memarena.scoring.costs import RowCosts
 from memarena.scoring.results import QuestionScore, RunScores
 from memarena.viewer.cache_file import CHARTS
+from memarena.viewer.errors import ViewerError
 from memarena.viewer.found_runs import RunHead
 from memarena.viewer.grid import COLUMNS, LOSS_STAGES, SHOWN_FIRST, grid_of, lost_by_stage
 from memarena.viewer.queries import (
@@ -36,6 +39,7 @@ from memarena.viewer.queries import (
     MOST_SIDE_BY_SIDE,
     PAGE_ROWS,
     QUESTION_CHOICES,
+    REVIEW_WORDS,
     SORTS,
     Cache,
     Listed,
@@ -43,6 +47,7 @@ from memarena.viewer.queries import (
     words_of,
 )
 from memarena.viewer.question_page import passages_of, read_source, read_view, whole_text
+from memarena.viewer.reviewing import LABEL_WORDS, review_form, review_sent
 from memarena.viewer.templating import render
 
 MOST_TOGETHER = 8
@@ -82,6 +87,11 @@ class Pages:
         self._cache = cache
         self._older = older
         self._static = static
+
+    @cached_property
+    def reviews(self) -> Reviews | None:
+        """What people remarked on answers; None in files. Raises LogError."""
+        return None if self._static else Reviews(self._head.run.folder, self._head.run_id)
 
     def grid(
         self,
@@ -140,6 +150,7 @@ class Pages:
     def questions(self, chosen: Selection) -> str:
         """Answers by filter, in a list or side by side."""
         cache = self._asked()
+        cache.add_reviews(self.reviews.all() if self.reviews else ())
         named = cache.named(chosen.cells)
         known = {cell.cell_id for cell in cache.cells()} | {cell.row for cell in cache.cells()}
         unknown = [f"cell={name}: this run has no such cell" for name in chosen.cells if name not in known]
@@ -162,6 +173,8 @@ class Pages:
             cut_cells=len(named) - MOST_SIDE_BY_SIDE if side else 0,
             filters=self._filters(chosen, cache.values()),
             set_filters=_set_filters(chosen),
+            reviews=self.reviews,
+            review_counts=cache.review_counts(),
             cells=_cells_by_row(cache, chosen),
             agreements=AGREEMENTS,
             sorts=_sort_links(chosen),
@@ -171,7 +184,7 @@ class Pages:
             gold_query=chosen.query(gold=None if chosen.gold else "1", page=chosen.page),
         )
 
-    def question(self, instance_id: str, names: Sequence[str], *, gold: bool) -> str | None:
+    def question(self, instance_id: str, names: Sequence[str], *, gold: bool, author: str = "") -> str | None:
         """One question in one cell or several; None where the run has no such question."""
         cache = self._asked()
         if not cache.has_question(instance_id):
@@ -191,6 +204,12 @@ class Pages:
             page="question",
             view=view,
             passages=passages_of(view),
+            author=author,
+            longest_note=LONGEST_NOTE,
+            label_words=LABEL_WORDS,
+            forms={cell: review_form(self.reviews, score, author) for cell, score in scores.items()}
+            if self.reviews
+            else {},
             gold=gold,
             gold_query=urlencode([*(("cell", cell) for cell in cells), *([] if gold else [("gold", "1")])]),
             keep=urlencode(keep),
@@ -200,6 +219,17 @@ class Pages:
             right=sum(outcome == "correct" for outcome in outcomes.values()),
             asked=len(outcomes),
         )
+
+    def review(self, instance_id: str, sent: Mapping[str, str]) -> Review:
+        """Write the review that a form sends. Raises ViewerError or LogError where that cannot be done."""
+        cell = sent.get("cell", "")
+        stored = self._asked().score_of(cell, instance_id)
+        if stored is None or self.reviews is None:
+            raise ViewerError(f"cell: {cell[:80]!r}: expected a cell that asked this question")
+        score = QuestionScore.model_validate_json(stored)
+        review = review_sent(sent, score, self._head.run_id, self._judge())
+        self.reviews.write(review)
+        return review
 
     def text(self, instance_id: str, cell: str, part: str) -> str | None:
         """A text that a page shows the start of."""
@@ -250,6 +280,8 @@ class Pages:
                 known.append((own, own))
             if len(known) > 1 or own:
                 found.append(Filter(choice.key, choice.name, tuple(known), own))
+        reviewed = [(key, f"{REVIEW_WORDS[key]} ({n:,})") for key, n in self._asked().review_counts().items()]
+        found.append(Filter("review", "review", tuple(reviewed), wanted.get("review", "")))
         return found
 
 
@@ -335,7 +367,13 @@ def _share(part: int, whole: int) -> str:
 def _set_filters(chosen: Selection) -> list[Link]:
     """What is set, each with the query that leaves it out."""
     names = {choice.key: choice.name for choice in (*QUESTION_CHOICES, *ANSWER_CHOICES)}
-    found = [Link(f"{names[key]}: {_word(key, value)}", chosen.query(**{key: None})) for key, value in chosen.filters]
+    found = [
+        Link(
+            REVIEW_WORDS[value] if key == "review" else f"{names[key]}: {_word(key, value)}",
+            chosen.query(**{key: None}),
+        )
+        for key, value in chosen.filters
+    ]
     if chosen.text:
         found.append(Link(f"text: {chosen.text}", chosen.query(q=None)))
     if chosen.agreement and chosen.side:

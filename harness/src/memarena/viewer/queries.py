@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
+from memarena.log.reviews import Review
 from memarena.report.answer_list import WORDS
 
 PAGE_ROWS = 50
@@ -43,6 +44,14 @@ ANSWER_CHOICES = (
     Choice("ground", "withheld because (D6)", "ground"),
 )
 """Filters on how a memory answered it."""
+REVIEW_WORDS = {
+    "any": "reviewed",
+    "starred": "with a star",
+    "noted": "with a note",
+    "labelled": "with a label",
+    "disputed": "verdict disputed",
+}
+"""Values of the filter on reviews."""
 AGREEMENTS = {"same": "all the same outcome", "differ": "outcomes differ", "first": "only the first right"}
 """Filters on cells that stand side by side."""
 SORTS: dict[str, tuple[str, str]] = {
@@ -86,7 +95,7 @@ class Selection:
         """From the pairs of an address. What is not understood is left out and told, never guessed."""
         pairs = [(key, value.strip()) for key, value in query if value.strip()]
         single = dict(pairs)
-        keys = {choice.key for choice in (*QUESTION_CHOICES, *ANSWER_CHOICES)}
+        keys = {"review", *(choice.key for choice in (*QUESTION_CHOICES, *ANSWER_CHOICES))}
         unknown = [f"{key}: no such filter" for key, _ in pairs if key not in keys | _OTHER_KEYS]
         sort = single.get("sort", "")
         if sort.removeprefix("-") not in {*SORTS, ""}:
@@ -96,6 +105,8 @@ class Selection:
         if agreement not in {*AGREEMENTS, ""}:
             unknown.append(f"agreement={agreement}: expected one of {', '.join(AGREEMENTS)}")
             agreement = ""
+        if single.get("review", "any") not in REVIEW_WORDS:
+            unknown.append(f"review={single.pop('review')[:_QUOTED_CHARS]}: expected one of {', '.join(REVIEW_WORDS)}")
         page = single.get("page", "1")
         if not (page.isascii() and page.isdigit() and len(page) <= _PAGE_DIGITS and int(page)):
             unknown.append(f"page={page[:_QUOTED_CHARS]}: expected a number from 1 of at most {_PAGE_DIGITS} digits")
@@ -198,6 +209,28 @@ class Cache:
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
+
+    def add_reviews(self, reviews: Iterable[Review]) -> None:
+        """Have the filter on reviews know these; they are in a table of this connection alone."""
+        self._db.execute("PRAGMA temp_store = MEMORY")
+        self._db.execute("DROP TABLE IF EXISTS temp.reviews")
+        self._db.execute("CREATE TEMP TABLE reviews (cell INTEGER, q INTEGER, starred, noted, labelled, disputed)")
+        self._db.executemany(
+            "INSERT INTO temp.reviews SELECT c.cell, q.q, ?, ?, ?, ? FROM cells c, questions q "
+            "WHERE c.cell_id = ? AND q.instance_id = ?",
+            [
+                (each.starred, bool(each.note), each.label is not None, each.disputes, each.cell_id, each.instance_id)
+                for each in reviews
+            ],
+        )
+
+    def review_counts(self) -> dict[str, int]:
+        """Reviewed answers for each value of the filter on reviews."""
+        sums = ", ".join(
+            f"count(DISTINCT iif({_REVIEW_CLAUSES[name]}, cell || ' ' || q, NULL))" for name in REVIEW_WORDS
+        )
+        row = self._db.execute(f"SELECT {sums} FROM temp.reviews").fetchone()  # noqa: S608 (our own names)
+        return dict(zip(REVIEW_WORDS, map(int, row), strict=True))
 
     def meta(self, key: str) -> str:
         """A value that was stored with the cache."""
@@ -312,6 +345,7 @@ class Cache:
         return _question(any_of, tuple(_answer(found[cell]) if cell in found else None for cell in cells))
 
 
+_REVIEW_CLAUSES = {name: "1" if name == "any" else name for name in REVIEW_WORDS}
 _ORDER = {"lag": "min(lag_days)", "interference": "min(length(interference)), 1", "outcome": "count(*) DESC"}
 _WHOLE = (
     "SELECT q.instance_id, q.family, q.dimension, q.ego, q.day, q.lag_days, q.text, q.asker, c.cell_id, a.*, "
@@ -356,6 +390,10 @@ def _where(chosen: Selection, cells: Sequence[int] | None) -> tuple[str, list[An
                 clauses.append(f"{table}.{choice.column} = ?")
                 # SQLite compares a text of digits with a column of numbers as a number.
                 arguments.append(value)
+    if review := wanted.get("review"):
+        condition = _REVIEW_CLAUSES[review]
+        own = "SELECT 1 FROM temp.reviews r WHERE r.cell = a.cell AND r.q = a.q"
+        clauses.append(f"EXISTS ({own} AND {condition})")
     if chosen.text:
         clauses.append("(q.text LIKE ? ESCAPE '\\' OR t.answer LIKE ? ESCAPE '\\' OR q.instance_id = ?)")
         part = "%" + chosen.text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"

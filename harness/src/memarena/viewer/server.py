@@ -1,4 +1,4 @@
-"""The application: addresses, and what each of them answers. Nothing here writes to a run."""
+"""The application: addresses, and what each of them answers. Reviews are written next to a log, nothing to it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, urlencode
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
+from memarena.log.reviews import Review, Reviews
 from memarena.log.store import LogError
 from memarena.report.render.html.environment import visible
 from memarena.viewer.building import CACHE_FAULTS, Build, Caches, Ready
@@ -21,6 +23,7 @@ from memarena.viewer.errors import ViewerError
 from memarena.viewer.found_runs import FoundRun, Heads, RunHead, find_runs
 from memarena.viewer.pages import Pages, runs_page
 from memarena.viewer.queries import Cache, Selection
+from memarena.viewer.reviewing import REVIEWER_COOKIE, author_of, cookie_of, reviews_csv, reviews_json
 from memarena.viewer.security import Door, guard
 from memarena.viewer.static_files import static_file
 from memarena.viewer.templating import render
@@ -28,6 +31,8 @@ from memarena.viewer.templating import render
 UPDATE_SECONDS = 1.0
 """Between two looks at a run that is being written."""
 UNREADABLE = 422
+REVIEWER_KEPT_S = 365 * 86_400
+"""For how long a browser keeps its reviewer's name."""
 
 
 @dataclass
@@ -69,6 +74,8 @@ def make_app(paths: Sequence[Path], judge: str, door: Door, caches: Path) -> web
             web.get("/run/{run}/questions", _questions),
             web.get("/run/{run}/question/{instance}", _question),
             web.get("/run/{run}/question/{instance}/text", _text),
+            web.post("/run/{run}/question/{instance}/review", _review),
+            web.get("/run/{run}/reviews.{form:json|csv}", _reviews),
             web.get("/run/{run}/charts", _charts),
             web.get("/run/{run}/progress", _progress),
             web.get("/run/{run}/events", _events),
@@ -162,7 +169,44 @@ async def _charts(request: web.Request) -> web.Response:
 async def _question(request: web.Request) -> web.Response:
     instance, cells = request.match_info["instance"], request.query.getall("cell", [])
     gold = request.query.get("gold") == "1"
-    return await _page(request, lambda pages: pages.question(instance, cells, gold=gold))
+    author = author_of(request.cookies.get(REVIEWER_COOKIE))
+    return await _page(request, lambda pages: pages.question(instance, cells, gold=gold, author=author))
+
+
+async def _review(request: web.Request) -> web.StreamResponse:
+    """Write the review of an answer, then show the question again."""
+    instance = request.match_info["instance"]
+    sent = {key: value for key, value in (await request.post()).items() if isinstance(value, str)}
+    head, ready = await _ready(request)
+    if not isinstance(ready, Ready):
+        return _building(head, ready)
+
+    def written() -> Review:
+        with opened(ready.path) as db:
+            return Pages(head, Cache(db), ready.older).review(instance, sent)
+
+    try:
+        review = await asyncio.to_thread(written)
+    except (ViewerError, LogError) as error:
+        return _html("message", status=UNREADABLE, title="Not saved", text=str(error), head=head)
+    query = urlencode([pair for pair in parse_qsl(sent.get("back", "")) if pair[0] in ("cell", "gold")])
+    place = f"{request.rel_url.raw_path.removesuffix('/review')}?{query}"
+    response = web.Response(status=303, headers={"Location": place})
+    name = cookie_of(review.author)
+    response.set_cookie(REVIEWER_COOKIE, name, httponly=True, samesite="Lax", path="/", max_age=REVIEWER_KEPT_S)
+    return response
+
+
+async def _reviews(request: web.Request) -> web.StreamResponse:
+    """All reviews of a run as a file."""
+    head, form = await _head(request), request.match_info["form"]
+    if head.state in ("unreadable", "empty"):
+        raise LogError(head.fault)
+    found = await asyncio.to_thread(lambda: Reviews(head.run.folder, head.run_id).all())
+    text = reviews_json(found) if form == "json" else reviews_csv(found)
+    kind = "application/json" if form == "json" else "text/csv"
+    disposition = {"Content-Disposition": f'attachment; filename="reviews.{form}"'}
+    return web.Response(text=text, content_type=kind, charset="utf-8", headers=disposition)
 
 
 async def _text(request: web.Request) -> web.Response:

@@ -12,6 +12,7 @@ STATIC = {
     "viewer.css": ("text/css", _OWN / "viewer.css"),
     "icon.svg": ("image/svg+xml", _OWN / "icon.svg"),
     "live.js": ("text/javascript", _OWN / "live.js"),
+    "drafts.js": ("text/javascript", _OWN / "drafts.js"),
     "keys.js": ("text/javascript", _OWN / "keys.js"),
     "htmx.min.js": ("text/javascript", _OWN / "htmx.min.js"),
 }

@@ -14,6 +14,7 @@ from memarena.paper.published import load_published
 from memarena.paper.published_types import GridCell, Published
 from memarena.report.provenance import Provenance
 from memarena.report.report_input import ReportInput
+from memarena.report.reviews import RowReviews
 from memarena.report.tables.calibration import Calibration
 from memarena.scoring.costs import RowCosts
 from memarena.scoring.results import RunScores
@@ -31,6 +32,8 @@ class JsonReport(Record):
     provenance: tuple[Provenance | None, ...]
     costs: tuple[tuple[RowCosts, ...], ...]
     """Of each run its rows, in the order of the run."""
+    reviews: tuple[tuple[RowReviews, ...], ...] = ()
+    """Of each run the rows with answers that people reviewed."""
     published: tuple[GridCell, ...] = ()
     """The paper's main grid in percent, where it was asked for."""
     published_tables: Published | None = None
@@ -45,6 +48,7 @@ def to_json(runs: Sequence[ReportInput], *, published: bool = False, calibration
         runs=tuple(run.scores for run in runs),
         provenance=tuple(run.provenance for run in runs),
         costs=tuple(run.costs for run in runs),
+        reviews=tuple(run.reviews for run in runs),
         published=load_published().grid if published else (),
         published_tables=load_published() if published else None,
         calibrations=tuple(calibrations),

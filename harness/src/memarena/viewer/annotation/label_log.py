@@ -6,16 +6,14 @@ in the middle of a line leaves a piece of one, which is told and passed over.
 
 from __future__ import annotations
 
-import fcntl
-import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from memarena.judging.errors import JudgeError
+from memarena.log.line_file import LineFile
 
 LABELS_NAME = "labels.jsonl"
 CANNOT_SAY = "cannot_say"
@@ -46,9 +44,8 @@ class LabelLog:
     """The labels of one sample. Raises JudgeError where the file cannot be read or written, or is of another sample."""
 
     def __init__(self, folder: Path, sample_sha256: str) -> None:
-        self._path = folder / LABELS_NAME
+        self._file = LineFile(folder / LABELS_NAME)
         self._sample = sample_sha256
-        self._read_bytes = 0
         self._lines = 0
         self._ids: set[str] = set()
         self._history: dict[str, dict[str, list[LabelGiven]]] = {}
@@ -59,31 +56,24 @@ class LabelLog:
     def refresh(self) -> None:
         """Read what others have written since."""
         try:
-            with self._path.open("rb") as file:
-                file.seek(self._read_bytes)
-                new = file.read()
-        except FileNotFoundError:
-            return
+            lines = self._file.new_lines()
         except OSError as error:
-            raise JudgeError(f"{self._path}: cannot be read: {error.strerror}") from error
-        # The last line may be in the middle of being written: it is read when it has its end.
-        whole = new[: new.rfind(b"\n") + 1]
-        self._read_bytes += len(whole)
-        for line in whole.splitlines():
+            raise JudgeError(f"{self._file.path}: cannot be read: {error.strerror}") from error
+        for line in lines:
             self._lines += 1
             self._take(line)
 
     def append(self, labels: Sequence[LabelGiven]) -> int:
         """Write labels, on disk when this returns; those whose id is there already are left out. Returns how many."""
-        with self._locked() as file:
-            self.refresh()
-            new = [label for label in labels if label.id not in self._ids]
-            end = os.lseek(file, 0, os.SEEK_END)
-            torn = end > self._read_bytes
-            text = ("\n" if torn else "") + "".join(f"{label.model_dump_json()}\n" for label in new)
-            if new:
-                _write_all(file, text.encode(), self._path)
-            self.refresh()
+        try:
+            with self._file.appending() as append:
+                self.refresh()
+                new = [label for label in labels if label.id not in self._ids]
+                if new:
+                    append([label.model_dump_json() for label in new])
+                self.refresh()
+        except OSError as error:
+            raise JudgeError(f"{self._file.path}: cannot be written: {error.strerror}") from error
         return len(new)
 
     @property
@@ -128,34 +118,15 @@ class LabelLog:
             self.faults.append(f"line {self._lines} of {LABELS_NAME} is no label and is passed over")
             return
         if given.sample_sha256 != self._sample:
-            raise JudgeError(f"{self._path}: line {self._lines}: sample_sha256: this label belongs to another sample")
+            raise JudgeError(
+                f"{self._file.path}: line {self._lines}: sample_sha256: this label belongs to another sample"
+            )
         if given.id in self._ids:
             return
         self._ids.add(given.id)
         self._history.setdefault(given.annotator, {}).setdefault(given.item, []).append(given)
 
-    @contextmanager
-    def _locked(self) -> Iterator[int]:
-        try:
-            file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-        except OSError as error:
-            raise JudgeError(f"{self._path}: cannot be written: {error.strerror}") from error
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield file
-        finally:
-            os.close(file)
-
 
 def now() -> str:
     """The time as a label keeps it: equal lengths, so that texts are in the order of time."""
     return datetime.now(UTC).isoformat(timespec="microseconds")
-
-
-def _write_all(file: int, content: bytes, path: Path) -> None:
-    try:
-        while content:
-            content = content[os.write(file, content) :]
-        os.fsync(file)
-    except OSError as error:
-        raise JudgeError(f"{path}: cannot be written: {error.strerror}") from error

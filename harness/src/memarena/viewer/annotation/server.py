@@ -15,6 +15,7 @@ from aiohttp.typedefs import Handler
 from memarena.judging.errors import JudgeError
 from memarena.viewer.annotation.campaign import LONGEST_NOTE, Campaign
 from memarena.viewer.annotation.label_log import CANNOT_SAY
+from memarena.viewer.reviewing import LABEL_WORDS
 from memarena.viewer.security import Door, guard
 from memarena.viewer.static_files import static_file
 from memarena.viewer.templating import render
@@ -23,11 +24,7 @@ CAMPAIGN = web.AppKey("campaign", Campaign)
 ANNOTATORS = web.AppKey("annotators", tuple[str, ...])
 LONGEST_SECONDS = 3600.0
 """A longer time from item to label is a break, and is not kept."""
-WORDS = {
-    "correct": "right", "wrong": "wrong", CANNOT_SAY: "cannot say", "disclose_correct": "tells the fact",
-    "disclose_wrong": "tells something else as the fact", "refuse": "refuses: you may not know",
-    "dont_know": "says it does not know", "other": "anything else",
-}  # fmt: skip
+WORDS = {**LABEL_WORDS, CANNOT_SAY: "cannot say"}
 """Labels in words."""
 
 

@@ -1,0 +1,151 @@
+"""What people remark on single answers: ``reviews.jsonl`` next to a log, which stays as it is.
+
+A line is one person's review of one answer as a whole; of several on the same answer the last one counts. Reviews are
+written by people who see the verdict, so they are never mixed with the blind labels of ``memarena annotate``.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from memarena.log.line_file import LineFile
+from memarena.log.store import LogError, read_records
+
+REVIEWS_NAME = "reviews.jsonl"
+LONGEST_NOTE = 4000
+"""Characters of a note."""
+_AUTHOR = re.compile(r"[^\W_][\w .@-]{0,59}")
+
+
+class Review(BaseModel):
+    """One line of the file: all that a person remarks on an answer. Without star, note and label it is taken back."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    review_version: Literal[1] = 1
+    at: str
+    """When, UTC."""
+    author: str
+    run_id: str
+    cell_id: str
+    instance_id: str
+    attempt: int
+    """Which attempt at the question was reviewed, counted from 0: an answer that came later was not."""
+    judge: str
+    verdict: str | None
+    """What this judge decided when the review was written; None: nothing, as of a failed answer."""
+    label: str | None = None
+    """What the person thinks right, in the words of ``verdict``: correct, wrong, or in D6 a behaviour."""
+    starred: bool = False
+    note: str = Field(default="", max_length=LONGEST_NOTE)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is left of it."""
+        return not (self.starred or self.note or self.label)
+
+    @property
+    def disputes(self) -> bool:
+        """Whether the person thinks the verdict wrong."""
+        return self.label is not None and self.label != self.verdict
+
+    def same_as(self, other: Review) -> bool:
+        """Whether both say the same, whenever they were written."""
+        return self.model_copy(update={"at": other.at}) == other
+
+
+AnswerKey = tuple[str, str]
+"""Cell and question."""
+
+
+class Reviews:
+    """The reviews of a run. Raises LogError where the file cannot be read or written, or is of another run."""
+
+    def __init__(self, folder: Path, run_id: str) -> None:
+        self._file = LineFile(folder / REVIEWS_NAME)
+        self._run_id = run_id
+        self._lines = 0
+        self._history: dict[AnswerKey, list[Review]] = {}
+        self.faults: list[str] = []
+        """Lines that hold no review, a sentence each."""
+        self._refresh()
+
+    def write(self, review: Review) -> bool:
+        """Append a review, on disk when this returns; False: what stands says the same, and nothing was written."""
+        try:
+            with self._file.appending() as append:
+                self._refresh()
+                standing = self._standing(review.cell_id, review.instance_id).get(review.author)
+                if (standing is None and review.is_empty) or (standing is not None and review.same_as(standing)):
+                    return False
+                append([review.model_dump_json()])
+                self._refresh()
+        except OSError as error:
+            raise LogError(f"{self._file.path}: cannot be written: {error.strerror}") from error
+        return True
+
+    def of(self, cell_id: str, instance_id: str) -> tuple[Review, ...]:
+        """What stands on an answer, one review of each author."""
+        return tuple(each for each in self._standing(cell_id, instance_id).values() if not each.is_empty)
+
+    def history(self, cell_id: str, instance_id: str) -> tuple[Review, ...]:
+        """Every line on an answer, the first one first."""
+        return tuple(self._history.get((cell_id, instance_id), ()))
+
+    def all(self) -> list[Review]:
+        """What stands, by cell and question."""
+        return [review for key in sorted(self._history) for review in self.of(*key)]
+
+    def _standing(self, cell_id: str, instance_id: str) -> dict[str, Review]:
+        latest = {each.author: each for each in self._history.get((cell_id, instance_id), ())}
+        return dict(sorted(latest.items()))
+
+    def _refresh(self) -> None:
+        try:
+            lines = self._file.new_lines()
+        except OSError as error:
+            raise LogError(f"{self._file.path}: cannot be read: {error.strerror}") from error
+        for line in lines:
+            self._lines += 1
+            if line.strip():
+                self._add(line)
+
+    def _add(self, line: bytes) -> None:
+        try:
+            review = Review.model_validate_json(line)
+        except ValidationError:
+            self.faults.append(f"{self._file.path}: line {self._lines} holds no review and is passed over")
+            return
+        if review.run_id != self._run_id:
+            raise LogError(
+                f"{self._file.path}: line {self._lines}: run_id: this review is of run {review.run_id}, the log of run "
+                f"{self._run_id}"
+            )
+        self._history.setdefault((review.cell_id, review.instance_id), []).append(review)
+
+
+def reviews_of(folder: Path) -> Reviews | None:
+    """The reviews next to a log; None where there is no file of them. Raises LogError."""
+    if not (folder / REVIEWS_NAME).exists():
+        return None
+    started = next((r for r in read_records(folder, "run_started") if r.kind == "run_started"), None)
+    if started is None:
+        raise LogError(f"{folder / REVIEWS_NAME}: expected the log of the reviewed run next to it; it holds no run")
+    return Reviews(folder, started.run_id)
+
+
+def checked_author(name: str) -> str:
+    """A reviewer's name without blanks around it. Raises LogError where it is none."""
+    if not _AUTHOR.fullmatch(name.strip()):
+        raise LogError(f"reviewer {name[:80]!r}: expected 1 to 60 letters, digits, blanks or . @ - _, a letter first")
+    return name.strip()
+
+
+def utc_now() -> str:
+    """The time as a review keeps it."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")

@@ -1,0 +1,47 @@
+"""The table of answers that people reviewed, with their disagreement with the judge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memarena.report.figures import whole
+from memarena.report.layout import Column, Section, section
+from memarena.report.rows import ReportRow, breaks, lead_cells, lead_columns
+
+TITLE = "Reviews of answers"
+
+
+def reviews_table(rows: Sequence[ReportRow]) -> Section | None:
+    """What people remarked in the viewer, by row; None where nobody did."""
+    shown = [(row, counts) for row in rows if (counts := row.reviews) is not None]
+    if not shown:
+        return None
+    own = [row for row, _ in shown]
+    columns = [
+        *lead_columns(own),
+        Column("people", "who reviewed an answer"),
+        Column("reviewed", "answers with a star, a note or a label, all seeds"),
+        Column("starred", "answers with a star"),
+        Column("labelled", "answers of which a person states what is right"),
+        Column("disputed", "of those, answers that a person labels otherwise than the judge"),
+        Column("wrong → right", "the judge says wrong, the person right"),
+        Column("right → wrong", "the judge says right, the person wrong"),
+        Column("behaviour", "D6: another behaviour than the judge's"),
+    ]
+    body = [
+        [
+            *lead_cells(own, row),
+            *map(
+                whole,
+                (
+                    counts.reviewers, counts.reviewed, counts.starred, counts.labelled, counts.disputed,
+                    counts.right_called_wrong, counts.wrong_called_right, counts.other_behaviour,
+                ),
+            ),
+        ]
+        for row, counts in shown
+    ]  # fmt: skip
+    notes = ["reviewers chose the answers and saw the verdicts: counts, from which no error rate of the judge follows"]
+    if replaced := sum(counts.earlier_attempts for _, counts in shown):
+        notes.append(f"{replaced} reviews of answers that a later attempt replaced are not counted")
+    return section(TITLE, columns, body, notes, breaks=breaks(own))

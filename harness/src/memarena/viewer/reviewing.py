@@ -1,0 +1,110 @@
+"""Reviews of answers in the viewer: the form of each answer, writing what it sends, and the files to download."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import quote, unquote
+
+from memarena_dataset.printing import csv_cell
+
+from memarena.judging.human.sampling import BEHAVIOUR_LABELS, BINARY_LABELS
+from memarena.log.reviews import LONGEST_NOTE, Review, Reviews, checked_author, utc_now
+from memarena.report.reviews import verdict_of
+from memarena.scoring.results import QuestionScore
+from memarena.viewer.errors import ViewerError
+
+REVIEWER_COOKIE = "memarena_reviewer"
+LABEL_WORDS = {
+    "correct": "right", "wrong": "wrong", "disclose_correct": "tells the fact",
+    "disclose_wrong": "tells something else as the fact", "refuse": "refuses: you may not know",
+    "dont_know": "says it does not know", "other": "anything else",
+}  # fmt: skip
+"""Labels of answers in words."""
+
+
+@dataclass(frozen=True)
+class ReviewForm:
+    """What the page shows of the reviews of an answer."""
+
+    attempt: int
+    verdict: str | None
+    choices: tuple[tuple[str, str], ...]
+    """Labels that can be chosen, and their words; none for an answer without verdict."""
+    own: Review | None
+    """The one that this browser's reviewer wrote."""
+    reviews: tuple[Review, ...]
+    history: tuple[Review, ...]
+
+
+def review_form(reviews: Reviews, score: QuestionScore, author: str) -> ReviewForm:
+    """The form of an answer, filled with what its author wrote before."""
+    standing = reviews.of(score.cell_id, score.instance_id)
+    verdict = verdict_of(score)
+    return ReviewForm(
+        attempt=score.attempts - 1,
+        verdict=verdict,
+        choices=tuple((label, LABEL_WORDS[label]) for label in _labels(score, verdict)),
+        own=next((each for each in standing if each.author == author), None),
+        reviews=standing,
+        history=reviews.history(score.cell_id, score.instance_id),
+    )
+
+
+def review_sent(sent: Mapping[str, str], score: QuestionScore, run_id: str, judge: str) -> Review:
+    """The review that a form sends. Raises ViewerError or LogError where a field does not hold what is expected."""
+    if sent.get("attempt") != str(score.attempts - 1):
+        raise ViewerError("a later attempt replaced this answer meanwhile; load the page again and look at the new one")
+    verdict, label, note = verdict_of(score), sent.get("label", ""), sent.get("note", "").replace("\r\n", "\n").strip()
+    choices = _labels(score, verdict)
+    if label and label not in choices:
+        expected = ", ".join(choices) or "none, since no verdict was reached"
+        raise ViewerError(f"label: {label[:80]!r}: expected one of {expected}")
+    if len(note) > LONGEST_NOTE:
+        raise ViewerError(f"note: {len(note):,} characters; expected at most {LONGEST_NOTE:,}")
+    return Review(
+        at=utc_now(),
+        author=checked_author(sent.get("author", "")),
+        run_id=run_id,
+        cell_id=score.cell_id,
+        instance_id=score.instance_id,
+        attempt=score.attempts - 1,
+        judge=judge,
+        verdict=verdict,
+        label=label or None,
+        starred="starred" in sent,
+        note=note,
+    )
+
+
+def reviews_csv(reviews: Sequence[Review]) -> str:
+    """Reviews as CSV with a head, safe for spreadsheets."""
+    file = io.StringIO()
+    writer = csv.DictWriter(file, list(Review.model_fields), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: csv_cell(value) for name, value in each.model_dump().items()} for each in reviews)
+    return file.getvalue()
+
+
+def reviews_json(reviews: Sequence[Review]) -> str:
+    """Reviews as a list of objects."""
+    return json.dumps([each.model_dump() for each in reviews], indent=2, ensure_ascii=False) + "\n"
+
+
+def cookie_of(author: str) -> str:
+    """A name as a cookie holds it."""
+    return quote(author, safe="")
+
+
+def author_of(cookie: str | None) -> str:
+    """The name in a cookie, empty where there is none."""
+    return unquote(cookie or "")[:60]
+
+
+def _labels(score: QuestionScore, verdict: str | None) -> tuple[str, ...]:
+    if verdict is None:
+        return ()
+    return BINARY_LABELS if score.disclosure is None else BEHAVIOUR_LABELS
