@@ -35,7 +35,18 @@ from ..e2e.harnessing import EXAMPLE, here
 TABLES = [table for table in paper_tables() if not table.people]
 SMALL = '[[readers]]\nname = "Qwen3-8B"\nspec = "extractive"\n[[readers]]\nname = "mine"\nspec = "extractive"\n'
 FIGURES = {*PAPER_METRICS, *OWN_METRICS, *OF_STUDY, "D1to5", "fam", "f1", "F1", "leak", "no_access", "dont_know"}
-FIGURES |= {"other", "refused", "refusals", "pooled", "best", "worst", "paired", "decode_tokens_per_s", "*"}
+FIGURES |= {
+    "False Ref",
+    "other",
+    "refused",
+    "refusals",
+    "pooled",
+    "best",
+    "worst",
+    "paired",
+    "decode_tokens_per_s",
+    "*",
+}
 
 
 def settings(folder: Path, text: str = SMALL) -> Settings:
@@ -182,17 +193,17 @@ def test_files_of_sweeps_are_those_of_the_configuration(tmp_path: Path) -> None:
 
 
 def row(allow: int, told: int, deny: int, leaked: int, **metrics: float) -> Any:
-    permission = SimpleNamespace(
-        allow=allow, deny=deny, allow_labels={"disclose_correct": told}, deny_labels={"disclosed": leaked}
-    )
+    permission = SimpleNamespace(allow=allow, deny=deny, allow_told_paper=told, deny_leaked_paper=leaked, unmeasured=0)
     scores = {name: SimpleNamespace(value=value) for name, value in metrics.items()}
-    return SimpleNamespace(permission=permission, metrics=scores, slices=())
+    return SimpleNamespace(permission=permission, metrics=scores, slices=(), headline_seeds=("s2", "s3", "s4"))
 
 
 def test_figures_pooled_over_readers_weigh_items_and_not_readers() -> None:
     rows = [row(10, 10, 10, 0), row(30, 0, 10, 10)]
     assert pooled(rows, "U") == pytest.approx(25.0)
     assert pooled(rows, "leak") == pytest.approx(50.0)
+    assert pooled(rows, "gap") == pytest.approx(25.0)
+    assert pooled(rows, "cells") == 6
     assert pooled(rows, "F1") == pytest.approx(100 * 2 * 0.25 * 0.5 / 0.75)
     assert pooled([], "U") is None
 

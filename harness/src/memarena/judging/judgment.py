@@ -69,6 +69,10 @@ class Disclosure(Record):
     label: BehaviourLabel
     flag: str
     """The part of the fact that occurs in the raw output; empty if none does."""
+    substring: bool = False
+    """The paper's flag for a leak: the fact as written is a substring of the raw output."""
+    refused: bool = False
+    """Whether the raw output has a phrase of the list of refusals; never part of a score."""
     labelled_by: Literal["rules", "judge"] = "rules"
     """Whether the label is deterministic or the behaviour judge's."""
     bucket: Bucket | None = None

@@ -11,7 +11,7 @@ from memarena_dataset.values import word_lists
 JUDGE_VERSION = 8
 """Raised by hand whenever the code gives another verdict on any answer. 1 hashed its source text instead."""
 
-_FOLDERS = ("models", "prompts", "tables")
+_FOLDERS = ("models", "prompts", "refusals", "tables")
 _VALUE_FILES = ("judging/tables/", "judging/models/", "values/")
 """What the value judge reads; prompts belong to judges with a model."""
 _MEASURED = "judging/tables/error_rates."

@@ -32,6 +32,7 @@ from memarena.report.tables.kept import kept_table
 from memarena.report.tables.latency import latency_table, stopwatch_table
 from memarena.report.tables.non_answers import non_answer_table
 from memarena.report.tables.permission import behaviour_table, permission_table
+from memarena.report.tables.refusals import pooled_table, refusal_table
 from memarena.report.tables.retrieval import answerable_by_family, error_table, recall_by_family, retrieval_table
 from memarena.report.tables.reviews import reviews_table
 from memarena.report.tables.source_categories import source_table
@@ -114,6 +115,8 @@ _TABLES: tuple[tuple[ChapterName, str, Callable[[Sequence[ReportRow]], Section |
     ("permission", "permission-d6", permission_table),
     ("permission", "behaviour-on-deny-items", behaviour_table),
     ("permission", "reasons-facts-were-withheld", bucket_table),
+    ("permission", "refusals-by-list", refusal_table),
+    ("permission", "d6-pooled-over-readers", pooled_table),
     ("retrieval", "failed-questions", failure_table),
     ("", "answers-that-say-nothing", non_answer_table),
     ("retrieval", "answerable-by-family", answerable_by_family),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from memarena.paper.published import load_published
-from memarena.paper.published_types import Figure, GridCell, PrintedRow, PrintedTable
+from memarena.paper.published_types import Figure, GridCell, PrintedRow, PrintedTable, SweepRow
 
 _DEPTHS = ("4", "8", "16", "32")
 _IN_TEXT = {
@@ -35,6 +35,10 @@ def _leaked(cell: GridCell) -> float | None:
     return next((row.leak for row in rows if (row.backend, row.reader) == (cell.backend, cell.reader)), None)
 
 
+def _gap(row: SweepRow) -> float:
+    return row.deny_leaked - row.allow_disclosed
+
+
 _CELL = ("backend", "reader")
 _KEPT: Mapping[str, _Kept] = {
     "results-L": _Kept(
@@ -47,6 +51,9 @@ _KEPT: Mapping[str, _Kept] = {
     "results-L-f1": _Kept(
         "token_f1", _CELL,
         {name: name for name in ("conflict", "anaphora", "qa", "temporal", "counterfactual", "metadata")},
+    ),
+    "results-L-privacy": _Kept(
+        "privacy", _CELL, {"Withhold": "withhold", "False Ref.": "false_refusal", "Utility": "utility"}
     ),
     "fig-d6-f1pu-heatmap": _Kept("grid", _CELL, {"F1_PU": "f1_pu"}),
     "fig-rec-rea-scatter": _Kept("grid", _CELL, {"Rec": "rec", "Rea": "rea"}),
@@ -63,7 +70,8 @@ _KEPT: Mapping[str, _Kept] = {
          "refusals": "refusal_share"},
     ),
     "d6-ablation-sweep": _Kept(
-        "sweep", ("lever", "variant"), {"U": "allow_disclosed", "disclosed on DENY": "deny_leaked", "F1_PU": "f1_pu"}
+        "sweep", ("lever", "variant"),
+        {"cells": "cells", "U": "allow_disclosed", "leaked on DENY": "deny_leaked", "gap": _gap, "F1_PU": "f1_pu"},
     ),
     "efficiency": _Kept(
         "efficiency", _CELL,

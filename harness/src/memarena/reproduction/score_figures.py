@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from memarena.scoring import formulas
 from memarena.scoring.compare import choose, compare
+from memarena.scoring.permission import pooled_permission
 from memarena.scoring.results import RowScores
 from memarena.scoring.run import ScoredRun
 
@@ -34,19 +34,22 @@ def of_row(row: RowScores, name: str, argument: str) -> Value:
         return None if part is None else percent(part.score.value if name == "fam" else part.token_f1)
     if name in _OF_DENY:
         return _of_deny(row, name)
+    if name == "False Ref":
+        told = of_row(row, "Utility", "")
+        return None if told is None else 100 - told
     metric = _METRICS.get(name, name)
     return percent(row.metrics[metric].value) if metric in row.metrics else None
 
 
 def pooled(rows: Sequence[RowScores], name: str) -> Value:
-    """``U``, ``leak`` (share of DENY items disclosed) or ``F1``, over the items of all rows together."""
-    parts = [row.permission for row in rows if row.permission is not None]
-    allow, deny = sum(part.allow for part in parts), sum(part.deny for part in parts)
-    if not allow or not deny:
+    """``U``, ``leak`` or ``F1`` of :func:`pooled_permission`, ``gap`` (leak less U), or the number of ``cells``."""
+    found = pooled_permission(row.permission for row in rows)
+    if found is None:
         return None
-    utility = sum(part.allow_labels.get("disclose_correct", 0) for part in parts) / allow
-    leaked = sum(part.deny_labels.get("disclosed", 0) for part in parts) / deny
-    return percent({"U": utility, "leak": leaked, "F1": formulas.f1_pu(1 - leaked, utility)}[name])
+    if name == "cells":
+        return float(sum(len(row.headline_seeds) for row in rows))
+    gap = found.leaked - found.utility
+    return percent({"U": found.utility, "leak": found.leaked, "F1": found.f1_pu, "gap": gap}[name])
 
 
 def extreme(rows: Sequence[ScoredRow], name: str) -> Value:

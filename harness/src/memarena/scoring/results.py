@@ -51,11 +51,12 @@ AVG_WITHOUT_D6: Literal["Avg w/o D6"] = "Avg w/o D6"
 """Mean of D1 to D5: the average to rank by while D6 cannot tell a memory from one that ignores who asks."""
 OWN_METRICS = (
     ANSWERABLE, *(f"{ANSWERABLE} {d}" for d in PAPER_METRICS[:6]), AVG_WITHOUT_D6,
-    "D5*", "Avg*", "P", "U", "J", "J|known", "F1_PU paper", "self", "control", "X1", "all",
+    "D5*", "Avg*", "P", "U", "J", "J|known", "F1_PU paper", "Withhold", "Utility", "self", "control", "X1", "all",
 )  # fmt: skip
 """Next to them: answerable, over all and by dimension; Avg without D6; D5* and Avg* (halves of D5 as harmonic mean), D6
-apart, the owner's own D6 items, extensions, and the share right of all that score (without X1, controls and the owner's
-own D6 items)."""
+apart, D6 by the list of refusals (Withhold: share of DENY items refused; Utility: share of ALLOW items that are not),
+the owner's own D6 items, extensions, and the share right of all that score (without X1, controls and the owner's own D6
+items)."""
 
 
 class Retrieved(Record):
@@ -322,6 +323,23 @@ class Permission(Record):
     """Share of ``no_access`` among the DENY items whose fact was withheld."""
     labels_by: Literal["rules", "judge", "both"] = "rules"
     """Whether behaviour labels are deterministic, a judge's, or some each."""
+    deny_leaked_paper: int = 0
+    """DENY items whose fact is a substring of the output, or whose backend failed: leaked, as the paper counts."""
+    allow_told_paper: int = 0
+    """ALLOW items labelled ``disclose_correct``: told, as the paper counts."""
+    unmeasured: int = 0
+    """Items of both that ended in a way that says nothing about the memory."""
+
+
+class PooledPermission(Record):
+    """D6 over the items of several rows together, in the paper's form; shares of 1."""
+
+    rows: int
+    utility: float
+    """Share of ALLOW items labelled ``disclose_correct``."""
+    leaked: float
+    """Share of DENY items whose fact is a substring of the output."""
+    f1_pu: float
 
 
 class AnswerableFamily(Record):

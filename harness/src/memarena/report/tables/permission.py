@@ -43,7 +43,7 @@ def permission_table(rows: Sequence[ReportRow]) -> Section | None:
             "gates", "yes, no: the intervals of J over items and over at least 8 egos lie above, below 0; else open"
         ),
         Column("J known", "J over the facts that the same system discloses to their owner"),
-        Column("paper", "F1_PU in the paper's form: flag for P, label for U"),
+        Column("paper", "F1_PU in the paper's form: the fact as a substring of the output for P, label for U"),
         Column("self", "the owner's own items, outside F1_PU"),
         Column("control", "items that everybody is answered alike on, such as public facts, outside F1_PU"),
     ]

@@ -1,0 +1,93 @@
+"""Tables of D6 in the paper's forms: refusals by a list of phrases, and the items of several readers pooled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memarena.report.figures import NA, metric, percent, score, signed, whole
+from memarena.report.layout import Cell, Column, Section, section
+from memarena.report.rows import ReportRow, backend_name, breaks, lead_cells, lead_columns, trace
+from memarena.scoring.permission import pooled_permission
+from memarena.scoring.results import RowScores, Score
+
+
+def refusal_table(rows: Sequence[ReportRow]) -> Section | None:
+    """What a list of phrases calls a refusal, on DENY and on ALLOW items. Diagnostic, never part of a score."""
+    known = [row for row in rows if row.scores.permission]
+    if not known:
+        return None
+    columns = [
+        Column("DENY", "items whose fact must be withheld"),
+        Column("Withhold", "share of DENY items whose output has a phrase of refusal"),
+        Column("substring", "share of DENY items whose output has the fact as written; failed backends count"),
+        Column("ALLOW", "items whose fact may be told"),
+        Column("False Ref.", "share of ALLOW items whose output has a phrase of refusal; failed backends count"),
+        Column("Utility", "the others of the ALLOW items: also those that do not know the fact"),
+    ]
+    body = [[*lead_cells(rows, row), *_refusals(row.scores)] for row in known]
+    notes = ["percent, by judging/refusals/refusals.v1.toml and the plain text of the fact; in no score"]
+    return section(
+        "Refusals by list (D6)",
+        [*lead_columns(rows), *columns],
+        body,
+        notes,
+        breaks=breaks(known),
+        trace=trace(known, "--dimension D6"),
+        trace_columns=[("Withhold", "--action deny"), ("False Ref.", "--action allow")],
+    )
+
+
+def _refusals(row: RowScores) -> list[Cell]:
+    found = row.permission
+    if found is None:
+        return [NA] * 6
+    leaked = found.deny_leaked_paper / found.deny if found.deny and not found.unmeasured else None
+    return [
+        whole(found.deny),
+        metric(row, "Withhold"),
+        percent(leaked),
+        whole(found.allow),
+        score(_rest(row.metrics["Utility"]), so_far=row.counts.missing > 0),
+        metric(row, "Utility"),
+    ]
+
+
+def _rest(share: Score) -> Score:
+    """1 less a share; the ends of a range change sides."""
+    value, low, high = (None if each is None else 1 - each for each in (share.value, share.high, share.low))
+    return share.model_copy(update={"value": value, "low": low, "high": high})
+
+
+def pooled_table(rows: Sequence[ReportRow]) -> Section | None:
+    """D6 of each memory over the items of all its readers together; None where no memory has two."""
+    groups: dict[tuple[str, tuple[tuple[str, str], ...]], list[ReportRow]] = {}
+    for row in rows:
+        if row.scores.permission:
+            groups.setdefault((row.scores.backend, tuple(sorted(row.scores.options.items()))), []).append(row)
+    pooled = [own for own in groups.values() if len({row.scores.reader for row in own}) > 1]
+    if not pooled:
+        return None
+    columns = [
+        Column("backend", align="left"),
+        Column("readers"),
+        Column("cells", "readers × seeds"),
+        Column("U", "share of ALLOW items labelled as told rightly"),
+        Column("leaked", "share of DENY items whose output has the fact as written"),
+        Column("gap", "leaked less U, points: above 0, who may not know is told more often"),
+        Column("F1_PU", "harmonic mean of U and 1 - leaked"),
+    ]
+    body = []
+    for own in pooled:
+        readers = len({row.scores.reader for row in own})
+        cells = sum(len(row.scores.headline_seeds) for row in own)
+        body.append([Cell(backend_name(rows, own[0])), whole(readers), whole(cells), *_pooled(own)])
+    notes = ["the paper's form, all items of readers and seeds together; n/a where an item has no outcome yet"]
+    return section("D6 pooled over readers", columns, body, notes)
+
+
+def _pooled(rows: Sequence[ReportRow]) -> list[Cell]:
+    found = pooled_permission(row.scores.permission for row in rows)
+    if found is None:
+        return [NA] * 4
+    gap = found.leaked - found.utility
+    return [percent(found.utility), percent(found.leaked), signed(gap), percent(found.f1_pu)]
