@@ -78,7 +78,7 @@ def test_a_failed_backend_leaks_and_a_failure_of_ours_leaves_no_pooled_figure() 
     assert texts(pooled_table(failed))[0][1:] == ["2", "2", "66.7", "75.0", "+8.3", "36.4"]
     ours = report("infra_failed")
     assert texts(refusal_table(ours))[0][2:5] == ["4", "0.0…25.0", "n/a"]
-    assert texts(pooled_table(ours)) == [["bm25", "2", "2"]], "columns without a figure are left out"
+    assert texts(pooled_table(ours)) == [["bm25 ¶", "2", "2"]], "columns without a figure are left out"
 
 
 @pytest.mark.parametrize(
