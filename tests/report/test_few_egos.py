@@ -62,7 +62,8 @@ def test_a_comparison_names_the_figures_that_rest_on_too_few_egos(denying: int) 
     run = scored(denying)
     document = comparison_document(compare(choose(run, "bm25@small"), choose(run, "oracle@small")))
     told = notes_of(list(document.sections))
-    few = "fewer than 8 egos behind D6 (5), P (5), J (5), F1_PU paper (5): these intervals cannot be relied on"
+    names = "D6 (5), P (5), J (5), F1_PU paper (5), Withhold (5)"
+    few = f"fewer than 8 egos behind {names}: these intervals cannot be relied on"
     assert told == ([few] if denying == 5 else [])
 
 
