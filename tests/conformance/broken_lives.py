@@ -47,6 +47,21 @@ class DoubledByRestart(SoundMemory):
         super().restore(namespace, [day for day in days for _ in range(2)], call)
 
 
+class VerticalTabsLost(SoundMemory):
+    def restore(self, namespace: str, days: Iterable[Day], call: Call) -> None:
+        super().restore(namespace, [edited(day, lambda text: text.replace("\v", " ")) for day in days], call)
+
+
+class HoursLost(SoundMemory):
+    """After a restart a turn's time is the local hour with Z."""
+
+    def restore(self, namespace: str, days: Iterable[Day], call: Call) -> None:
+        def turns(session: Session) -> tuple[Turn, ...]:
+            return tuple(replace(turn, said_at=turn.said_at.replace(tzinfo=UTC)) for turn in session.turns)
+
+        super().restore(namespace, [with_turns(day, turns) for day in days], call)
+
+
 class DaysByName(SoundMemory):
     """After a restart day 10 comes before day 2."""
 
@@ -121,6 +136,26 @@ class OneTurnATime(Takes):
         return with_turns(day, lambda s: tuple({turn.said_at: turn for turn in s.turns}.values()))
 
 
+class OneTurnOfASpeakerATime(Takes):
+    def edit(self, day: Day) -> Day:
+        return with_turns(day, lambda s: tuple({(t.said_at, t.speaker): t for t in s.turns}.values()))
+
+
+class PlainApostrophes(Takes):
+    def edit(self, day: Day) -> Day:
+        return edited(day, lambda text: text.replace("\u2019", "'"))
+
+
+class FirstOfVeryManyTurns(Takes):
+    def edit(self, day: Day) -> Day:
+        return with_turns(day, lambda s: s.turns[: max(100, len(s.turns) - 60)])
+
+
+class ShortWordsAlone(SoundMemory):
+    def matches(self, namespace: str, query: Query) -> list[Item]:
+        return super().matches(namespace, replace(query, text=re.sub(r"\w{24,}", "", query.text)))
+
+
 class FirstHundredTurns(Takes):
     def edit(self, day: Day) -> Day:
         return with_turns(day, lambda s: s.turns[:100])
@@ -146,6 +181,31 @@ class FirstContinuationOnly(EditedIngest):
             else:
                 digest.add(frame)
                 yield frame
+
+
+class WholeSeconds(EditedIngest):
+    """Compares the times of a session without their fractions."""
+
+    def edited(self, header: pb.DayHeader, rest: Frames, call: Call) -> Frames:
+        digest = DayDigest()
+        digest.add(pb.IngestRequest(header=header))
+        for frame in rest:
+            if frame.HasField("session"):
+                for name in ("started_at", "ended_at"):
+                    setattr(frame.session, name, re.sub(r"\.\d+", "", getattr(frame.session, name)))
+            if frame.HasField("trailer"):
+                yield pb.IngestRequest(trailer=digest.trailer())
+            else:
+                digest.add(frame)
+                yield frame
+
+
+class EventsOfAllDays(SoundMemory):
+    """With an earlier as_of_day it sees the turns of that day and every event."""
+
+    def searched(self, namespace: str, query: Query) -> list[Day]:
+        days = [*self.days.get(namespace, ())]
+        return [day if day.index <= query.as_of_day else replace(day, sessions=()) for day in days]
 
 
 class AsciiIndex(SoundMemory):
@@ -193,6 +253,16 @@ class HourOfItsOwn(Labels):
 class NextDay(Labels):
     def label(self, item: Item, namespace: str, day: Day, session: Session, turn: Turn) -> Item:
         return replace(item, time=(turn.said_at + timedelta(days=2)).date().isoformat())
+
+
+class EventBefore(SoundMemory):
+    """An item of an event names the one before."""
+
+    def matches(self, namespace: str, query: Query) -> list[Item]:
+        days = [day.events for day in self.searched(namespace, query)]
+        before = {each.text: events[index - 1].event_id for events in days for index, each in enumerate(events)}
+        returned = super().matches(namespace, query)
+        return [replace(item, event_ids=(before[item.text],)) if item.text in before else item for item in returned]
 
 
 class NeighboursWords(Labels):
@@ -250,6 +320,12 @@ class BatchIdsFolded(DayStore):
         with self._guarded() as db:
             row = db.execute(query, (namespace, batch_id.lower())).fetchone()
         return None if row is None else Committed(int(row[0]), bytes(row[1]))
+
+
+class ResetsWithoutCase(DayStore):
+    def remove(self, namespace: str) -> None:
+        with self._guarded() as db:
+            db.execute("DELETE FROM days WHERE lower(namespace) = lower(?)", (namespace,))
 
 
 class ResetsTheLastDay(DayStore):
@@ -351,6 +427,11 @@ class OwnerAsks(Prompts):
         return replace(query, requester=Requester(AskerKind.OWNER))
 
 
+class RelationsWithoutNames(Prompts):
+    def asked(self, query: Query) -> Query:
+        return replace(query, requester=Requester(AskerKind.ANONYMOUS)) if query.requester.relationship else query
+
+
 class OwnerAndStrangerMixed(Prompts):
     def asked(self, query: Query) -> Query:
         if query.requester.kind is AskerKind.OWNER:
@@ -438,6 +519,26 @@ class ParsesReplies(Edits):
             return text
 
 
+class TakesFencesOff(Edits):
+    def reply(self, text: str) -> str:
+        return text.removeprefix("```json\n").removesuffix("\n```")
+
+
+class HoldsWordsBack(Servicer):
+    """Passes on whole words alone."""
+
+    def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Events:
+        pending = ""
+        for event in super().answer(request, context):
+            pending += event.text_delta.text
+            end = len(pending) if event.HasField("completed") else pending.rfind(" ") + 1
+            if pending[:end]:
+                yield pb.AnswerEvent(text_delta=pb.TextDelta(text=pending[:end]))
+                pending = pending[end:]
+            if not event.HasField("text_delta"):
+                yield event
+
+
 class SeedsOf32Bits(Servicer):
     def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Events:
         request.reading.seed &= 0xFFFFFFFF
@@ -503,18 +604,29 @@ BREACHES: dict[str, Breach] = {
     "restart: mojibake": Breach(Parts(memory=Mojibake), "life.again", "other items are returned"),
     "restart: items doubled": Breach(Parts(memory=DoubledByRestart), "life.again", "other items are returned"),
     "restart: empty days lost": Breach(Parts(store=LosesOnRestart), "life.again", "after SIGKILL"),
+    "restart: a character changed": Breach(Parts(memory=VerticalTabsLost), "life.again", "other items are returned"),
+    "restart: hours lost": Breach(Parts(memory=HoursLost), "life.again", "other items are returned"),
     "restart: day 10 before day 2": Breach(Parts(memory=DaysByName), "life.again", "other items are returned"),
     "restart: near names in one file": Breach(Parts(memory=NearNamesInOneFile), "life.again", "after SIGKILL"),
     "restart: first day in memory": Breach(Parts(store=FirstDayInMemoryOnly), "life.again", "after SIGKILL"),
     "an index of ASCII": Breach(Parts(memory=AsciiIndex), "life.ingested", "turns in"),
     "text above 64 KiB": Breach(Parts(memory=CutsAt64KiB), "life.ingested", "the end of a text of"),
     "turns of one time": Breach(Parts(memory=OneTurnATime), "life.ingested", "turns of one time"),
+    "turns of one speaker and time": Breach(Parts(memory=OneTurnOfASpeakerATime), "life.ingested", "turns of one time"),
+    "apostrophes": Breach(Parts(memory=PlainApostrophes), "life.ingested", "text like"),
+    "words of many letters": Breach(Parts(memory=ShortWordsAlone), "life.ingested", "a turn of one long word"),
+    "the end of very many turns": Breach(
+        Parts(memory=FirstOfVeryManyTurns), "life.ingested", "the end of a very long session"
+    ),
+    "fractions of a second": Breach(Parts(engine=WholeSeconds), "ing.offsets", "which is earlier"),
     "more than 100 turns": Breach(Parts(memory=FirstHundredTurns), "life.ingested", "a turn behind a hundred others"),
     "more than 50 events": Breach(Parts(memory=FirstFiftyEvents), "life.ingested", "an event behind many"),
     "later frames": Breach(Parts(engine=FirstContinuationOnly), "life.ingested", "the middle of a long session"),
+    "events of later days": Breach(Parts(memory=EventsOfAllDays), "src.time-travel", "after day"),
     "late events": Breach(Parts(memory=EventsLater), "life.ingested", "left for later"),
     "wrong hour": Breach(Parts(memory=HourOfItsOwn), "life.sources", "has the time"),
     "wrong day": Breach(Parts(memory=NextDay), "life.sources", "has the time"),
+    "the event before": Breach(Parts(memory=EventBefore), "life.sources", "of which it holds no word"),
     "neighbour's words": Breach(Parts(memory=NeighboursWords), "life.sources", "holds the turn"),
     "words of a neighbour session": Breach(Parts(memory=NeighbourSessionsWords), "life.sources", "of the session"),
     "every session is a source": Breach(Parts(memory=EverySession), "life.sources", "holds no word of"),
@@ -524,6 +636,7 @@ BREACHES: dict[str, Breach] = {
     "session ids without case": Breach(Parts(memory=SessionIdsFolded), "life.sources", "holds no word of"),
     "batch ids without case": Breach(Parts(store=BatchIdsFolded), "life.ingested", "batch"),
     "Reset of the last day": Breach(Parts(store=ResetsTheLastDay), "life.again", "that was reset"),
+    "Reset without case": Breach(Parts(store=ResetsWithoutCase), "life.again", "NOT_FOUND"),
     "Forget by a wild card": Breach(Parts(engine=ForgetsByPattern), "life.forget", "only resembles"),
     "Forget by an expression": Breach(Parts(engine=ForgetsByRegularExpression), "life.forget", "belongs to"),
     "Forget by first name": Breach(Parts(engine=ForgetsByFirstName), "life.forget", "only resembles"),
@@ -531,11 +644,14 @@ BREACHES: dict[str, Breach] = {
     "prompt of the first item": Breach(Parts(servicer=PromptOfTheFirst), "life.prompts", "the prompt lacks"),
     "prompt of another namespace": Breach(Parts(servicer=PromptOfAnother), "life.at-once", "the prompt"),
     "the owner asks": Breach(Parts(servicer=OwnerAsks), "life.prompts", "asks"),
+    "a relation without a name": Breach(Parts(servicer=RelationsWithoutNames), "life.prompts", "without the name"),
     "owner and stranger mixed up": Breach(Parts(servicer=OwnerAndStrangerMixed), "life.prompts", "asks"),
     "one blank after data": Breach(Parts(servicer=OneBlankAlways), "ans.unaltered", "a stream that writes"),
     "one line an event": Breach(Parts(servicer=LinesOfOneForm), "ans.unaltered", "a stream that writes"),
     "stops at a line": Breach(Parts(servicer=StopsAtALine), "ans.sampling", "to stop at"),
     "a parsed reply": Breach(Parts(servicer=ParsesReplies), "ans.unaltered", "a JSON object"),
+    "a fence taken off": Breach(Parts(servicer=TakesFencesOff), "ans.unaltered", "within a code fence"),
+    "words held back": Breach(Parts(servicer=HoldsWordsBack), "ans.streams", "no text_delta came"),
     "seeds of 32 bits": Breach(Parts(servicer=SeedsOf32Bits), "ans.sampling", "seed"),
     "tokens in the log": Breach(Parts(servicer=LogsTokens), "sec.log", "tokens of the model access"),
     "evidence": Breach(Parts(memory=PrefersEvidence, servicer=LetsEvidenceIn), "evd.competitor", "Search"),

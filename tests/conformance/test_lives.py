@@ -17,6 +17,7 @@ NEEDS = {
     "text above 64 KiB": replace(SMALL, text_bytes=70_000),
     "more than 50 events": replace(SMALL, many=56),
     "later frames": replace(SMALL, long_turns=400),
+    "the end of very many turns": replace(SMALL, long_turns=400),
 }
 CHECKS = ("life", "ans.unaltered", "ans.sampling", "ans.streams", "evd.competitor", "idn.scores")
 

@@ -12,7 +12,7 @@ from memarena.conformance.errors import BrokenError
 from memarena.conformance.fixtures import Fact
 from memarena.conformance.wire import RefusedError
 
-_CLOCK_S = 0.3
+_CLOCK_S = 1.1  # a clock of whole seconds, too
 
 
 def expect_refused(
@@ -65,8 +65,8 @@ def mentions(items: Iterable[pb.MemoryItem], fact: Fact) -> bool:
 def differs(first: Sequence[pb.MemoryItem], second: Sequence[pb.MemoryItem]) -> bool:
     """Whether two results are not the same items in the same order. Scores may differ in their last digits."""
 
-    def essence(items: Sequence[pb.MemoryItem]) -> list[tuple[str, Sequence[str], Sequence[str]]]:
-        return [(item.text, list(item.source_session_ids), list(item.source_turn_ids)) for item in items]
+    def essence(items: Sequence[pb.MemoryItem]) -> list[tuple[str, str, list[Sequence[str]]]]:
+        return [(x.text, x.time, [x.source_session_ids, x.source_turn_ids, x.source_event_ids]) for x in items]
 
     return essence(first) != essence(second)
 

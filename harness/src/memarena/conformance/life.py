@@ -29,6 +29,8 @@ _ODD = (
     "{word} \x01\x07\x1b[0m\x7f\x85 {emoji}\u200d{emoji}\ufe0f",
     '<b>{word} & b</b> &lt;no&gt; "q" \\n \\u0041 %41 $x {{y}} `z`',
     "\ufeff{word} caf\u00e9 cafe\u0301 \ufb01 \u212b \ue000 \ufffe \U0010ffff",
+    "{word} “it’s” ‘so’ – — … ½ ² ①  Ａ two\u00a0kinds\u202fof\u3000blanks\u2028and of\u2029lines",
+    "{word} " + " ".join(map(chr, (*range(0x1, 0x20), *range(0x7F, 0xA0)))) + " .",
 )
 """Characters that stores and parsers change, about a drawn word and drawn symbols."""
 
@@ -256,7 +258,7 @@ class LifeWriter:
         return self.talk(day, self.facts(group, 1), speaker=speaker)
 
     def _together(self, day: int) -> pb.Session:
-        return self.talk(day, self.facts("turns of one time", 4), step_s=0)
+        return self.talk(day, self.facts("turns of one time", 4), speaker=1, step_s=0)
 
     def _crowd(self, day: int) -> tuple[pb.Session, ...]:
         return tuple(self.talk(day, self.facts("one of many sessions of a day", 1)) for _ in range(self._size.many))
@@ -268,7 +270,8 @@ class LifeWriter:
         """A session of very many turns."""
         most = self._ns.backend.described.limits.max_day_bytes
         count = min(self._size.long_turns, most // 400) if most else self._size.long_turns
-        groups = dict.fromkeys(self._random.sample(range(101, max(count, 104)), 3), "a turn behind a hundred others")
+        groups = dict.fromkeys(range(count - 4, count - 1), "the end of a very long session")
+        groups |= dict.fromkeys(self._random.sample(range(101, max(count, 104)), 3), "a turn behind a hundred others")
         groups |= dict.fromkeys(range(count // 2 - 1, count // 2 + 2), "the middle of a long session")
         groups |= {0: _FIRST, count - 1: _LAST}
         # Every other turn has a word of some script: what changes text may do so in later frames alone.
@@ -293,14 +296,16 @@ class LifeWriter:
 
     def _one_word(self, day: int) -> pb.Session:
         words = [self._words.next() for _ in range(self._size.per_group)]
-        return self.talk(day, [("a turn of one word", Fact(word, f"{word}?", word)) for word in words])
+        drafts = [("a turn of one word", Fact(word, f"{word}?", word)) for word in words]
+        word = "".join(self._words.next() for _ in range(8))
+        return self.talk(day, [*drafts, ("a turn of one long word", Fact(word, f"{word}?", word))])
 
     def _odd(self, day: int) -> pb.Session:
         drafts = []
         for form in _ODD:
             word = self._words.next()
             text = form.format(word=word, emoji=self._words.emoji())
-            drafts.append((f"text like {form!r}", Fact(text, f"{word}?", word)))
+            drafts.append((f"text like {form[:48]!r}", Fact(text, f"{word}?", word)))
         return self.talk(day, drafts)
 
     def _near_ids(self, day: int) -> tuple[pb.Session, ...]:

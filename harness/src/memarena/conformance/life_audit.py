@@ -68,14 +68,15 @@ class Audit:
         if not held or item.derived:
             return
         partly = {entry.turn.turn_id for entry in held if entry.turn is not None}
+        partly |= {entry.event.event_id for entry in held if entry.event is not None}
         of_sessions = {entry.session.session_id for entry in held if entry.session is not None}
         if more := set(item.source_session_ids) - of_sessions:
             raise BrokenError(
                 f"{what} names {len(item.source_session_ids)} sessions and holds no word of {len(more)} of them, "
                 f"the first {min(more)!r}"
             )
-        if more := set(item.source_turn_ids) - partly:
-            raise BrokenError(f"{what} names the turn {min(more)!r}, of which it holds no word")
+        if more := {*item.source_turn_ids, *item.source_event_ids} - partly:
+            raise BrokenError(f"{what} names the turn or event {min(more)!r}, of which it holds no word")
         whole = [entry for entry in held if entry.fact.statement in item.text]
         self._names(item, whole)
         if self._provenance:

@@ -26,7 +26,7 @@ _PATIENCE = 20
 """Times the usual wait for one call: what a day of thousands of turns may take."""
 _WHOLE = 200
 """Items that a memory returns for any question, if it returns so many of the same to three."""
-_NEIGHBOURS = ("N1", "n10", "n_1", "n-1", "n.1", "n%", "n")
+_NEIGHBOURS = ("N1", "n10", "n_1", "N", "n.1", "n%", "n")
 _NEIGHBOUR_DAYS = (2, 9, 10)
 """As text they have another order than as numbers."""
 _PULSE_S = 0.02

@@ -161,7 +161,8 @@ def retrieved_first(backend: BackendUnderTest) -> None:
 def streams(backend: BackendUnderTest) -> None:
     """A TextDelta is sent as soon as its text is there."""
     gate = threading.Event()
-    _comes_while(backend, "text_delta", gate, ReaderScript(hold_rest=gate), "all but a first piece")
+    script = ReaderScript(pieces=("Ye", "s, that is ", "right."), hold_rest=gate)  # neither a word nor a line ends
+    _comes_while(backend, "text_delta", gate, script, "all but a first piece")
 
 
 def _comes_while(
@@ -195,6 +196,8 @@ def unaltered(backend: BackendUnderTest) -> None:
         ),
         "a JSON object": ReaderScript(pieces=(f'{{"answer": "{backend.words.next()}", ', '"reason": "so it was"}')),
         "several lines": ReaderScript(pieces=("One.\n", "Two.\n\ndata: [DONE]\n", "\nThree.")),
+        "a reply within a code fence": ReaderScript(pieces=("```json\n", '{"answer": "so"}\n', "```")),
+        "a reply in quotes": ReaderScript(pieces=('"It', ' is so."')),
         "an empty reply": ReaderScript(pieces=()),
         "a reply that was cut off": ReaderScript(finish="length", prompt_tokens=123, completion_tokens=64),
         "a reply without token counts": ReaderScript(prompt_tokens=None),

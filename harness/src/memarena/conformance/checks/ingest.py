@@ -148,6 +148,8 @@ def offsets(backend: BackendUnderTest) -> None:
     for started_at, ended_at in (
         ("2025-01-01T09:00:00+00:00", "2025-01-01T10:00:00+02:00"),
         ("2025-01-01T22:00:00Z", "2025-01-02T06:00:00+09:00"),
+        ("2025-01-01T09:00:00.5Z", "2025-01-01T09:00:00.25Z"),
+        ("2025-01-01T09:00:00+00:00", "2025-01-01T14:15:00+05:30"),
     ):
         what = f"a session from {started_at} to {ended_at}, which is earlier,"
         frames = ns.frames(lasting(started_at, ended_at))
@@ -155,6 +157,7 @@ def offsets(backend: BackendUnderTest) -> None:
     for started_at, ended_at in (
         ("2025-01-01T23:30:00+02:00", "2025-01-01T22:00:00+00:00"),
         ("2025-01-01T05:00:00+09:00", "2024-12-31T21:00:00Z"),
+        ("2025-01-01T09:00:00.25+00:00", "2025-01-01T09:00:00.5Z"),
     ):
         whole = ns.frames(lasting(started_at, ended_at))
         ns.expect_ok(partial(backend.ingest, whole), f"a session from {started_at} to {ended_at}, which is later,")

@@ -39,21 +39,8 @@ def _fed(backend: BackendUnderTest) -> Lived:
     return life
 
 
-@check(
-    "life.ingested",
-    "SRC-1",
-    "ING-1",
-    "ING-3",
-    "ING-7",
-    "ING-10",
-    "TXT-2",
-    "TXT-5",
-    "IDN-3",
-    "IDN-5",
-    "IDN-6",
-    "LIM-2",
-    applies=requirements.words,
-)
+@check("life.ingested", "SRC-1", "ING-1", "ING-3", "ING-7", "ING-10", "TXT-2", "TXT-5", "IDN-3", "IDN-5", "IDN-6",
+       "LIM-2", applies=requirements.words)  # fmt: skip
 def everything(backend: BackendUnderTest) -> None:
     """Months of a life are ingested, and everything that was ingested is returned by its own words."""
     life = lived(backend)
@@ -195,7 +182,7 @@ def _askers(life: Lived, index: int) -> None:
         pb.Requester(kind=pb.REQUESTER_KIND_KNOWN_PERSON, participant_id=life.backend.new_id(), display_name=name)
         for name in names
     )
-    owner = pb.Requester(kind=pb.REQUESTER_KIND_OWNER)
+    known.relationship, owner = "colleague", pb.Requester(kind=pb.REQUESTER_KIND_OWNER)
     prompt_of, shown = {}, {}
     for who, requester in (("known", known), ("other", other), ("owner", owner),
                            ("anonymous", pb.Requester(kind=pb.REQUESTER_KIND_ANONYMOUS))):  # fmt: skip
@@ -213,11 +200,12 @@ def _askers(life: Lived, index: int) -> None:
         or prompt_of["owner"] != prompt_of["known"]
         or "asked by" in prompt_of["owner"]
     )
-    if tells and (prompt_of["known"] == prompt_of["owner"] or names[0].lower() not in prompt_of["known"]):
-        raise BrokenError(
-            f"{names[0]} asks, a known person, and the prompt says who asks without the name"
-            + (": it is that of the owner's question" if prompt_of["known"] == prompt_of["owner"] else "")
-        )
+    for who, name in zip(("known", "other"), names, strict=True):
+        if tells and (prompt_of[who] == prompt_of["owner"] or name.lower() not in prompt_of[who]):
+            raise BrokenError(
+                f"{name} asks, a known person, and the prompt says who asks without the name"
+                + (": it is that of the owner's question" if prompt_of[who] == prompt_of["owner"] else "")
+            )
     for who in ("owner", "anonymous"):
         if any(name.lower() in prompt_of[who] for name in names):
             raise BrokenError(f"the requester is {who}, and the prompt names a person who asked before")
@@ -385,15 +373,15 @@ def again(backend: BackendUnderTest) -> None:
     life = _fed(backend)
     life.pulse.stop()
     since = "after replays of days and the Reset of a neighbour"
-    asked = [(each.ns, each.question) for each in life.neighbours[:-2]]
+    # Those whose names are a pattern, and the beginning of all others and that of one in another letter case.
+    gone = [life.neighbours.pop(), life.neighbours.pop()]
+    asked = [(each.ns, each.question) for each in life.neighbours]
     if not backend.diagnostic:
         asked.append((life.ns, life.life.common))
     before = [ns.search(question).items for ns, question in asked]
-    # The two whose names are a pattern and the beginning of all others.
-    gone = [life.neighbours.pop(), life.neighbours.pop()]
     for each in gone:
         each.ns.expect_ok(partial(backend.wire.reset, each.ns.namespace), "Reset")
-    resets = " and ".join(each.ns.namespace for each in gone)
+    resets = ", ".join(each.ns.namespace for each in gone)
     for (ns, question), items in zip(asked, before, strict=True):  # now, since a restart may bring back what was lost
         _same(f"{question!r} in {ns.namespace}, after the Reset of {resets},", items, ns.search(question).items)
     if backend.restart is not None:

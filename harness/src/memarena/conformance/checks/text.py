@@ -32,12 +32,14 @@ def nul(backend: BackendUnderTest) -> None:
     ):
         frames = edited_day(sound, path, "a\0b")
         ns.refuse(frames, "INVALID_ARGUMENT", f"U+0000 in {path}")
-    question = ns.question("What\0?")
-    ns.refuse(question, "INVALID_ARGUMENT", "U+0000 in the text of a question")
-    stranger = pb.Requester(kind=pb.REQUESTER_KIND_KNOWN_PERSON, participant_id="p1", display_name="a\0b")
-    ns.refuse(
-        edited(ns.question("What?"), "requester", stranger), "INVALID_ARGUMENT", "U+0000 in requester.display_name"
+    asked = ns.question("What?")
+    asked.requester.CopyFrom(
+        pb.Requester(
+            kind=pb.REQUESTER_KIND_KNOWN_PERSON, participant_id="p1", display_name="Bob", relationship="friend"
+        )
     )
+    for path in ("text", "requester.display_name", "requester.relationship"):
+        ns.refuse(edited(asked, path, "a\0b"), "INVALID_ARGUMENT", f"U+0000 in {path} of a question")
     ns.expect_unharmed(kept, fact, "every day that it was part of was refused", sound)
 
 
