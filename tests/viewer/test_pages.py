@@ -95,6 +95,22 @@ def test_a_log_that_cannot_be_read_has_a_page_that_says_so(site: Site, name: str
     assert "Traceback" not in answer.text
 
 
+def test_the_list_of_runs_shows_the_best_memory_as_the_grid_does(site: Site, scored: ScoredRun) -> None:
+    site.page(site.run("lab"))
+    row = re.search(rf'<tr data-run="{site.keys["lab"]}".*?</tr>', site.ask("/").text, re.DOTALL)
+    assert row is not None
+    rows = [each for each in scored.scores.rows if not each.diagnostic]
+    best = max(rows, key=lambda each: (each.metrics["answerable"].value or 0, each.metrics["all"].value or 0))
+    right, answerable = best.metrics["all"].value, best.metrics["answerable"].value
+    assert right is not None
+    assert answerable is not None
+    assert f'<td class="n">{100 * answerable:.1f}</td>\n<td class="n">{100 * right:.1f}</td>' in row[0]
+    assert f"<td>{best.backend}" in row[0]
+    damaged = re.search(rf'<tr data-run="{site.keys["damaged"]}".*?</tr>', site.ask("/").text, re.DOTALL)
+    assert damaged is not None
+    assert 'class="n"' not in damaged[0]
+
+
 def test_what_is_not_there_is_a_page_that_says_so(site: Site) -> None:
     for path in ("/run/none", "/nothing", site.question("lab", "no_such")):
         assert site.page(path).status == 404

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from memarena.viewer.cache_build import STEPS
-from memarena.viewer.cache_file import cache_path, fit, key_of, touch
+from memarena.viewer.cache_file import BestRow, best_row, cache_path, fit, key_of, touch
 from memarena.viewer.found_runs import FoundRun, Position, position
 
 AGAIN_AFTER = 5.0
@@ -79,6 +79,10 @@ class Caches:
     def faults(self) -> dict[Path, str]:
         """Why the last build of a run gave no cache, by its folder."""
         return {folder: build.fault for folder, build in self._builds.items() if build.fault}
+
+    def best(self, run: FoundRun) -> BestRow | None:
+        """The first row of a run by its cache; None where it was not read yet."""
+        return best_row(self._path(run), key_of(run.folder, self.judge))
 
     def _path(self, run: FoundRun) -> Path:
         return cache_path(self.folder, run.folder, self.judge)

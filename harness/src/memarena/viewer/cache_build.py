@@ -17,14 +17,16 @@ from memarena_dataset.safe_files import replacing
 from memarena.evaluation import evaluate, load_facts
 from memarena.log.store import LogError
 from memarena.report.answer_list import values_of
+from memarena.report.brief import brief_groups
 from memarena.report.charts.catalogue import charts_of
 from memarena.report.question_view.making import asker_of
 from memarena.report.report_input import ReportInput, report_input
 from memarena.report.rows import rows_of
 from memarena.scoring.errors import ScoringError
-from memarena.scoring.results import QuestionScore, RunScores
+from memarena.scoring.results import ANSWERABLE, QuestionScore, RunScores
 from memarena.scoring.run_facts import RunFacts
-from memarena.viewer.cache_file import CHARTS, INDEXES, SCHEMA, CacheKey, key_of
+from memarena.viewer.cache_file import BEST, CHARTS, INDEXES, SCHEMA, BestRow, CacheKey, key_of
+from memarena.viewer.grid import COLUMNS, grid_cell
 
 READING, SCORING, WRITING = "reading the log", "judging and scoring", "writing the cache"
 STEPS = (READING, SCORING, WRITING)
@@ -71,9 +73,21 @@ def _write(db: sqlite3.Connection, facts: RunFacts, given: ReportInput, key: Cac
         "scores": given.scores.model_dump_json(),
         "costs": json.dumps([cost.model_dump(mode="json") for cost in given.costs]),
         "provenance": given.provenance.model_dump_json() if given.provenance else "",
+        "best": BEST.dump_json(best_of(given)).decode(),
         "charts": CHARTS.dump_json(charts_of(rows_of([given]), [given])).decode(),
     }
     db.executemany("INSERT INTO meta VALUES (?,?)", meta.items())
+
+
+def best_of(given: ReportInput) -> BestRow | None:
+    """The first row by *answerable*, then by right answers; a diagnostic one where there is no other."""
+    asked = [row for _, group in brief_groups([given]) for row in group if row.scores.counts.asked]
+    rows = [row for row in asked if not row.scores.diagnostic] or asked
+    if not rows:
+        return None
+    best = max(rows, key=lambda row: (row.answerable.value or 0.0 if row.answerable else 0.0, row.right.value or 0.0))
+    figures = {column.key: grid_cell(best, column).text for column in COLUMNS if column.key in (ANSWERABLE, "all")}
+    return BestRow(best.name, best.reader, figures[ANSWERABLE], figures["all"])
 
 
 def _questions(

@@ -25,7 +25,7 @@ from memarena.judging import value_judge_version
 from memarena.report.charts.catalogue import Chart
 from memarena.viewer.found_runs import Position, position
 
-CACHE_VERSION = 3
+CACHE_VERSION = 4
 """Raised whenever the tables or what they hold change."""
 CHARTS: TypeAdapter[list[Chart]] = TypeAdapter(list[Chart])
 """Charts as a cache holds them."""
@@ -105,6 +105,33 @@ def cache_path(caches: Path, folder: Path, judge: str) -> Path:
     """The cache of a run under a judge, in the folder of caches."""
     name = hashlib.sha256(f"{folder}\0{judge}".encode(errors="surrogateescape")).hexdigest()[:32]
     return caches / f"{name}.sqlite"
+
+
+@dataclass(frozen=True)
+class BestRow:
+    """The memory of a run that comes first by *answerable*, diagnostics aside where there are others."""
+
+    memory: str
+    reader: str
+    answerable: str
+    """As the grid writes it, percent."""
+    right: str
+
+
+BEST: TypeAdapter[BestRow | None] = TypeAdapter(BestRow | None)
+"""As a cache holds it; None: no memory was asked anything."""
+
+
+def best_row(path: Path, key: CacheKey) -> BestRow | None:
+    """The first row of a run, from a cache of this key or of the log before it grew; None where there is no cache."""
+    if fit(path, key) == "none":
+        return None
+    try:
+        with opened(path) as db:
+            (stored,) = db.execute("SELECT value FROM meta WHERE key = 'best'").fetchone()
+            return BEST.validate_json(stored)
+    except (sqlite3.Error, OSError):
+        return None  # removed or replaced meanwhile
 
 
 def fit(path: Path, key: CacheKey) -> Fit:

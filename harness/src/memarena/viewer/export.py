@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 from memarena.log.store import LogError
 from memarena.scoring.errors import ScoringError
 from memarena.viewer.cache_build import build
-from memarena.viewer.cache_file import cache_path, fit, key_of, opened
+from memarena.viewer.cache_file import best_row, cache_path, fit, key_of, opened
 from memarena.viewer.errors import ViewerError
 from memarena.viewer.found_runs import FoundRun, find_runs, read_head
 from memarena.viewer.pages import Pages, runs_page
@@ -62,7 +62,7 @@ def export(
             raise ViewerError(f"--export {out}: this folder is not empty; expected a new one")
         with ExitStack() as stack:
             site = _Site(out, gold)
-            site.write("/", runs_page([read_head(run) for run in runs], static=True), limit=0)
+            site.later("/", partial(_runs_page, runs, judge, caches))
             faults = []
             for run in runs:
                 told(f"{run.folder}")
@@ -79,6 +79,11 @@ def export(
     except OSError as error:
         raise ViewerError(f"--export {out}: cannot be written: {error.strerror}") from error
     return len(site.pages)
+
+
+def _runs_page(runs: Sequence[FoundRun], judge: str, caches: Path) -> str:
+    best = {run.folder: best_row(cache_path(caches, run.folder, judge), key_of(run.folder, judge)) for run in runs}
+    return runs_page([read_head(run) for run in runs], best=best, static=True)
 
 
 class _Site:

@@ -29,7 +29,7 @@ from memarena.report.summary import comparison_warnings, summary_section
 from memarena.report.tables.grid import baseline_table
 from memarena.scoring.costs import RowCosts
 from memarena.scoring.results import QuestionScore, RunScores
-from memarena.viewer.cache_file import CHARTS
+from memarena.viewer.cache_file import CHARTS, BestRow
 from memarena.viewer.errors import ViewerError
 from memarena.viewer.found_runs import RunHead
 from memarena.viewer.grid import COLUMNS, LOSS_STAGES, SHOWN_FIRST, grid_of, lost_by_stage
@@ -294,12 +294,19 @@ def _given(cache: Cache) -> ReportInput:
     )
 
 
-def runs_page(heads: Sequence[RunHead], faults: Mapping[Path, str] | None = None, *, static: bool = False) -> str:
+def runs_page(
+    heads: Sequence[RunHead],
+    faults: Mapping[Path, str] | None = None,
+    best: Mapping[Path, BestRow | None] | None = None,
+    *,
+    static: bool = False,
+) -> str:
     """All runs, those that can be compared beside each other.
 
     Args:
         heads: the runs.
         faults: by folder, why a log gave no scores when it was read whole.
+        best: by folder, the memory that comes first, as far as the run was read.
         static: for a file.
     """
     groups: dict[object, list[RunHead]] = {}
@@ -312,6 +319,7 @@ def runs_page(heads: Sequence[RunHead], faults: Mapping[Path, str] | None = None
         count=len(heads),
         live=not static and any(head.state == "being written" for head in heads),
         faults=faults or {},
+        best=best or {},
     )
 
 

@@ -126,7 +126,8 @@ async def _runs(request: web.Request) -> web.Response:
     viewer = request.app[VIEWER]
     runs = await asyncio.to_thread(viewer.runs)
     heads = [await asyncio.to_thread(viewer.heads.of, run) for run in runs]
-    return web.Response(text=runs_page(heads, viewer.caches.faults()), content_type="text/html")
+    best = await asyncio.to_thread(lambda: {run.folder: viewer.caches.best(run) for run in runs})
+    return web.Response(text=runs_page(heads, viewer.caches.faults(), best), content_type="text/html")
 
 
 async def _grid(request: web.Request) -> web.Response:
