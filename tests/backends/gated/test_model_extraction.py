@@ -9,11 +9,12 @@ from pathlib import Path
 import grpc
 import pytest
 from memarena.gateway import CallContext, Gateway
-from memarena_backend import Capability
+from memarena_backend import Capability, ServeError
 from memarena_backend_bm25 import Bm25Memory
 from memarena_backend_gated import GatedMemory
+from memarena_backend_gated.__main__ import make_memory
 from memarena_backend_gated.settings import Settings
-from memarena_backend_gated.store import STORE_NAME, RecordStore
+from memarena_backend_gated.store import STORE_NAME, RecordStore, read_store
 from memarena_proto import memory_backend_pb2 as pb
 
 from tests.backends.gated.test_gate import GRETA, PAULO, shown
@@ -61,7 +62,7 @@ def models(replies: Replies) -> Iterator[pb.ModelAccess]:
 
 
 def gate(folder: Path) -> GatedMemory:
-    return GatedMemory(Bm25Memory(), RecordStore(folder / STORE_NAME), Settings(extraction="model"))
+    return GatedMemory(Bm25Memory(), RecordStore(folder / STORE_NAME, "model"), Settings(extraction="model"))
 
 
 def ingest(served: Served, talk: Sequence[str], models: pb.ModelAccess | None) -> dict[str, int]:
@@ -85,9 +86,28 @@ def test_a_wish_that_the_model_states_decides_and_outlives_a_restart(
         assert ["9400" in shown(served, asker) for asker in (PAULO, GRETA)] == [False, True]
     with serve(gate(tmp_path), tmp_path) as served:
         assert ["9400" in shown(served, asker) for asker in (PAULO, GRETA)] == [False, True]
-    store = RecordStore(tmp_path / STORE_NAME)
-    assert [record.origin for record in store.records("n1")[0]] == ["model"]
+    (stored,) = read_store(tmp_path / STORE_NAME)
+    assert [record.origin for record in stored.records] == ["model"]
+
+
+@pytest.mark.parametrize(("before", "after"), [("rules", "model"), ("model", "rules")])
+def test_records_of_another_extraction_are_refused(
+    before: str, after: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As long as there are any: an empty store follows the setting."""
+    path = tmp_path / STORE_NAME
+    monkeypatch.setenv("GATED_EXTRACTION", after)
+    store = RecordStore(path, before)
+    store.put("n1", 0, [], {})
     store.close()
+    line = f"{path}: holds records read by {before}, but GATED_EXTRACTION is {after}: expected {before}, or another"
+    with pytest.raises(ServeError) as refused:
+        make_memory(tmp_path)
+    assert str(refused.value) == f"{line} data folder"
+    store = RecordStore(path, before)
+    store.remove("n1")
+    store.close()
+    make_memory(tmp_path).close()
 
 
 @pytest.mark.parametrize("bad", [NOT_JSON, NO_SUCH_TURN, NO_SUCH_EFFECT, CUT])

@@ -24,7 +24,7 @@ def make_memory(data_dir: Path) -> GatedMemory:
     try:
         if UNCLEAR in {option.key for option in beneath.describe().options}:
             raise ServeError(f"the memory beneath has an option {UNCLEAR} itself: expected one without a gate")
-        return GatedMemory(beneath, RecordStore(data_dir / STORE_NAME), settings)
+        return GatedMemory(beneath, RecordStore(data_dir / STORE_NAME, settings.extraction), settings)
     except BaseException:
         beneath.close()
         raise

@@ -25,6 +25,7 @@ CREATE TABLE IF NOT EXISTS days (
     people TEXT NOT NULL,
     PRIMARY KEY (namespace, day_index)
 );
+CREATE TABLE IF NOT EXISTS extraction (id INTEGER PRIMARY KEY CHECK (id = 0), name TEXT NOT NULL);
 """
 
 
@@ -39,9 +40,12 @@ class StoredDay:
 
 
 class RecordStore:
-    """Records by namespace and day. Safe to share between threads. Raises ServeError if the file cannot be opened."""
+    """Records by namespace and day, all read by the same extraction. Safe to share between threads.
 
-    def __init__(self, path: Path | str) -> None:
+    Raises ServeError if the file cannot be opened, or holds records that another extraction read.
+    """
+
+    def __init__(self, path: Path | str, extraction: str = "rules") -> None:
         self._mutex = threading.Lock()
         try:
             self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
@@ -51,6 +55,24 @@ class RecordStore:
             self._db.executescript(_SCHEMA)
         except sqlite3.Error as error:
             raise ServeError(f"{path}: cannot be opened: {error}") from error
+        try:
+            self._note_extraction(path, extraction)
+        except BaseException:
+            self.close()
+            raise
+
+    def _note_extraction(self, path: Path | str, extraction: str) -> None:
+        """Note who reads wishes, so that a restart with another setting does not pass records off as its own."""
+        noted = [name for (name,) in self._db.execute("SELECT name FROM extraction")]
+        if noted == [extraction]:
+            return
+        if self._db.execute("SELECT EXISTS (SELECT 1 FROM days)").fetchone()[0]:
+            reader = noted[0] if noted else "an earlier version"
+            raise ServeError(
+                f"{path}: holds records read by {reader}, but GATED_EXTRACTION is {extraction}: expected "
+                f"{f'{reader}, or ' if noted else ''}another data folder"
+            )
+        self._db.execute("INSERT OR REPLACE INTO extraction VALUES (0, ?)", (extraction,))
 
     @classmethod
     def in_memory(cls) -> RecordStore:
