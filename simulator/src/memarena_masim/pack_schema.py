@@ -205,12 +205,20 @@ def check_tables(folder: Path, names: Sequence[str]) -> None:
             loc = _within(rows, first["loc"])
             problem = _PROBLEMS.get(first["type"], first["msg"][0].lower() + first["msg"][1:])
             where = ".".join(map(str, loc)) or "the file"
-            raise MasimError(f"{folder / name}:{line_of(text, loc)}: {where}: {problem}") from error
+            raise MasimError(f"{at_line(folder / name, line_of(text, loc))}: {where}: {problem}") from error
 
 
-def line_of(text: str, loc: Sequence[str | int]) -> int:
-    """The line, from 1, of the table or key of a TOML text that ``loc`` leads to, or of the nearest above it."""
-    best, line = 0, 1
+def at_line(path: Path, line: int | None) -> str:
+    """``FILE:LINE`` as messages name it; the file alone where the line is not known."""
+    return str(path) if line is None else f"{path}:{line}"
+
+
+def line_of(text: str, loc: Sequence[str | int]) -> int | None:
+    """The line, from 1, of the table or key of a TOML text that ``loc`` leads to, or of the nearest above it.
+
+    None where the text has none of them, such as for a key that is missing at the top.
+    """
+    best, line = 0, None
     for number, path in _paths(text):
         shared = next((i for i, (a, b) in enumerate(zip(path, loc, strict=False)) if a != b), min(len(path), len(loc)))
         if shared == len(path) > best:

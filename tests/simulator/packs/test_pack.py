@@ -142,6 +142,8 @@ def test_what_makes_a_gold_unsafe_is_listed_by_line(pack: Path, run: Run) -> Non
     swap(pack, DETAILS, "$I paid $v for $item{", "$I paid $v for it{")
     swap(pack, DETAILS, "$item cost $me $v{", "$item cost $me dearly{")
     swap(pack, "questions/details.toml", '"How much did $I pay for $it?"', '"How much did $I pay?"')
+    # The file holds this text with escapes, so that no line can be named.
+    swap(pack, "questions/details.toml", '"what $I paid for $it"', r'"what \"all that\" cost"')
     swap(pack, "questions/finds.toml", 'harbour = "at the harbour"', 'harbour = "in the village"')
     value = tomllib.loads((pack / DETAILS).read_text(encoding="utf-8"))["pet_name"]["values"][0]
     swap(pack, "questions/items.txt", "pet_name | parrot | pet parrot", f"pet_name | parrot | {value} the parrot")
@@ -153,6 +155,7 @@ def test_what_makes_a_gold_unsafe_is_listed_by_line(pack: Path, run: Run) -> Non
         "details.toml:7: say.price.own, line 1 of it: lacks $item",
         "details.toml:7: say.price.told, line 2 of it: lacks $v",
         "questions/details.toml:9: price: lacks $it or $own: 'How much did $I pay?'",
+        "questions/details.toml: price: lacks $it or $own: 'what \"all that\" cost'",
         "'the flea market in the village' is a name of 'the harbour flea market' and of 'the village flea market'",
         f"pet_name: '{value} the parrot' holds the value '{value}'",
     ):

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from memarena_masim.errors import MasimError
 from memarena_masim.facts.catalogue import Attribute, Catalogue, base, catalogue
 from memarena_masim.pack import PUBLIC_PACK, Pack, PackHalf
-from memarena_masim.pack_schema import line_of
+from memarena_masim.pack_schema import at_line, line_of
 from memarena_masim.phrases.grammar import Bank
 from memarena_masim.phrases.library import Library, library
 from memarena_masim.plan.events import event_kinds
@@ -60,7 +60,7 @@ def _located(folder: Path, message: str) -> str:
         return f"{folder}: {message}" if str(folder) not in message else message
     path = folder / match.group(1)
     line = line_of(path.read_text(encoding="utf-8"), match.group(2).strip(".").split("."))
-    return f"{path}:{line}: {match.group(2)}{match.group(3)}"
+    return f"{at_line(path, line)}: {match.group(2)}{match.group(3)}"
 
 
 def _draws(attribute: Attribute) -> None:
@@ -115,10 +115,10 @@ class Finding:
     doubtful: bool = False
 
     def line(self, folder: Path) -> str:
-        """The finding with file and line."""
-        content = (folder / self.file).read_text(encoding="utf-8")
-        number = content.count("\n", 0, max(0, content.find(self.text))) + 1
-        return f"{folder / self.file}:{number}: {self.problem}"
+        """The finding with file and line; the file alone where it does not hold the text letter by letter (escapes)."""
+        path = folder / self.file
+        before, match, _ = path.read_text(encoding="utf-8").partition(self.text)
+        return f"{at_line(path, before.count(chr(10)) + 1 if match else None)}: {self.problem}"
 
 
 def findings(words: Words) -> list[Finding]:
