@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from memarena_dataset.safe_files import pack_hash
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from memarena_masim.errors import MasimError
@@ -102,12 +103,6 @@ class Pack:
     def sha256(self) -> str:
         """The hash of the pack: see ``pack_hash``."""
         return pack_hash(self.hashes)
-
-
-def pack_hash(hashes: Mapping[str, str]) -> str:
-    """SHA-256 of the lines ``<SHA-256 of a file>  <path>``, sorted by path: what ``sha256sum`` prints of the files."""
-    lines = "".join(f"{hashes[path]}  {path}\n" for path in sorted(hashes))
-    return hashlib.sha256(lines.encode()).hexdigest()
 
 
 def open_pack(folder: Path) -> Pack:

@@ -1,4 +1,4 @@
-"""Locks on files, files that are whole or not there, and the hash of a file: the one way to do each.
+"""Locks on files, files that are whole or not there, and the hashes of a file and of a pack: the one way to do each.
 
 The library filelock is no way to do it here: a lock's file holds a note or a position, which filelock empties, and a
 child process has to keep the lock by its descriptor after its parent has died.
@@ -10,7 +10,7 @@ import fcntl
 import hashlib
 import os
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -75,3 +75,9 @@ def sha256_of(path: Path) -> str:
     """SHA-256 of a file, in hexadecimal. Raises OSError."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def pack_hash(hashes: Mapping[str, str]) -> str:
+    """SHA-256 of the lines ``<SHA-256 of a file>  <path>``, sorted by path: what ``sha256sum`` prints of the files."""
+    lines = "".join(f"{hashes[path]}  {path}\n" for path in sorted(hashes))
+    return hashlib.sha256(lines.encode()).hexdigest()

@@ -6,7 +6,6 @@ which hold exactly the ego's projection: the sessions in which the ego takes par
 
 from __future__ import annotations
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
@@ -49,6 +48,7 @@ from memarena_dataset.model import (
     Location,
     Session,
 )
+from memarena_dataset.safe_files import pack_hash
 
 DEFAULT_EPOCH = date(2025, 1, 1)
 """Day 0 where ``pipeline_report.json`` names no other."""
@@ -375,8 +375,7 @@ def _check_pack(report: Mapping[str, Any]) -> None:
     hashes = report.get("banks")
     if not isinstance(hashes, Mapping) or not all(isinstance(sha256, str) for sha256 in hashes.values()):
         raise FieldError("banks", "the SHA-256 of each file of the pack is expected")
-    lines = "".join(f"{hashes[path]}  {path}\n" for path in sorted(hashes))
-    if hashlib.sha256(lines.encode()).hexdigest() != pack["sha256"]:
+    if pack_hash(hashes) != pack["sha256"]:
         raise FieldError(f"{field}.sha256", f"{pack['sha256']} is not the hash of the files listed in banks")
 
 
