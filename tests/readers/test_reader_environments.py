@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from memarena.execution.backends.environments import ROOT_VARIABLE, STAMP, Made
 from memarena.execution.errors import RunError
+from memarena.execution.models import reader_environments
 from memarena.execution.models.model_pool import ReaderPool, start_configured
 from memarena.execution.models.reader_environments import SERVERS, lacks, reader_environment, server_program
 from memarena.execution.planning.model_config import ReaderConfig
@@ -79,7 +80,7 @@ def test_llamacpp_starts_one_model_after_another_with_the_program_of_its_environ
         assert not first.alive()
 
 
-def test_what_a_machine_lacks() -> None:
+def test_what_a_machine_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
     assert lacks("sglang", "580.65.06", "2.36") == []
     assert lacks("sglang", "550.54", "2.36") == ["the NVIDIA driver is 550.54, CUDA 13.0 needs 580 or newer"]
     assert lacks("vllm", None, "2.31") == [
@@ -87,6 +88,10 @@ def test_what_a_machine_lacks() -> None:
         "glibc is 2.31, the wheels need 2.34 or newer",
     ]
     assert lacks("llamacpp", None, "") == []
+    monkeypatch.setattr(reader_environments, "DRIVERS", {11: 450, 12: 525})
+    assert lacks("sglang", "580.65.06", "2.36") == [
+        "the driver that CUDA 13.0 needs is not known, only those of CUDA 11, 12"
+    ]
     with pytest.raises(RunError, match="ollama: no reader server of this name"):
         reader_environment("ollama")
 

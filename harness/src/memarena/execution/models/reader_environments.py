@@ -55,15 +55,17 @@ def lacks(server: str, driver: str | None, libc: str) -> list[str]:
     runtime = _CUDA.search(pins)
     if runtime is None:
         return []
-    found = []
-    cuda, needed = f"CUDA {runtime[1]}.{runtime[2]}", DRIVERS[int(runtime[1])]
-    if driver is None:
-        found.append(f"no NVIDIA driver answers, {cuda} needs {needed} or newer")
+    lacking = []
+    cuda, needed = f"CUDA {runtime[1]}.{runtime[2]}", DRIVERS.get(int(runtime[1]))
+    if needed is None:
+        lacking.append(f"the driver that {cuda} needs is not known, only those of CUDA {', '.join(map(str, DRIVERS))}")
+    elif driver is None:
+        lacking.append(f"no NVIDIA driver answers, {cuda} needs {needed} or newer")
     elif _version(driver) < (needed,):
-        found.append(f"the NVIDIA driver is {driver}, {cuda} needs {needed} or newer")
+        lacking.append(f"the NVIDIA driver is {driver}, {cuda} needs {needed} or newer")
     if _version(libc) < _version(GLIBC):
-        found.append(f"glibc is {libc or 'not there'}, the wheels need {GLIBC} or newer")
-    return found
+        lacking.append(f"glibc is {libc or 'not there'}, the wheels need {GLIBC} or newer")
+    return lacking
 
 
 def _version(text: str) -> tuple[int, ...]:
