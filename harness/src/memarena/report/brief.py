@@ -26,6 +26,7 @@ _WORDS = {
 }
 _SHOWN = ("data set", "asked", "apart", "judge", "in text", "verdicts", "reader", "state")
 SMALL = Cell(f"n<{FEWEST_QUESTIONS}", faint=True)
+SMALL_MEANS = f"fewer than {FEWEST_QUESTIONS} questions, no share is given"
 
 
 def brief_document(
@@ -155,7 +156,7 @@ def brief_table(
     if any(cell.spread for row in body for cell in row):
         notes.append("± standard deviation over seeds")
     if any(cell is SMALL for row in body for cell in row):
-        notes.append(f"{SMALL.text}: fewer than {FEWEST_QUESTIONS} questions, no share is given")
+        notes.append(f"{SMALL.text}: {SMALL_MEANS}")
     if cut > 0:
         notes.append(f"and {cut} more rows: --full")
     return Section(made.title, table=made.table, notes=tuple(notes))

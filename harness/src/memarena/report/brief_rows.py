@@ -78,14 +78,15 @@ def brief_rows(rows: Sequence[ReportRow], floors_ms: Sequence[float | None]) -> 
         rows: rows of a report.
         floors_ms: overhead baseline of Search of every run of the report, p50.
     """
-    made = [_brief_row(rows, row, floors_ms[row.run - 1]) for row in rows]
-    groups = list(dict.fromkeys(_field(row) for row in made))
-    return sorted(made, key=lambda row: (groups.index(_field(row)), *_rank(row)))
+    briefs = [_brief_row(rows, row, floors_ms[row.run - 1]) for row in rows]
+    groups = list(dict.fromkeys(_field(row) for row in briefs))
+    return sorted(briefs, key=lambda row: (groups.index(_field(row)), *rank(row)))
 
 
-def _rank(row: BriefRow) -> tuple[float, float]:
-    known = row.answerable.value if row.answerable else None
-    return -1.0 if known is None else -known, -(row.right.value or 0.0)
+def rank(row: BriefRow) -> tuple[float, float]:
+    """By what rows are sorted: *answerable*, the highest first and unknown last, then right answers."""
+    answerable = row.answerable.value if row.answerable else None
+    return 1.0 if answerable is None else -answerable, -(row.right.value or 0.0)
 
 
 def _field(row: BriefRow) -> tuple[int, str, bool]:
@@ -95,10 +96,10 @@ def _field(row: BriefRow) -> tuple[int, str, bool]:
 
 def apart(upper: BriefRow, lower: BriefRow) -> bool:
     """Whether the intervals of right answers support that ``upper`` answers more than ``lower``."""
-    one, other = upper.interval, lower.interval
-    if one is None or other is None or one.few_clusters or other.few_clusters:
+    above, below = upper.interval, lower.interval
+    if above is None or below is None or above.few_clusters or below.few_clusters:
         return False
-    return one.low > other.high
+    return above.low > below.high
 
 
 def ranked_groups(rows: Sequence[BriefRow]) -> list[list[BriefRow]]:
@@ -107,7 +108,7 @@ def ranked_groups(rows: Sequence[BriefRow]) -> list[list[BriefRow]]:
     for row in rows:
         if row.right.value is not None and row.scores.counts.asked and not row.nothing_measured:
             groups.setdefault(_field(row), []).append(row)
-    return [sorted(found, key=lambda row: -(row.right.value or 0.0)) for found in groups.values()]
+    return [sorted(group, key=lambda row: -(row.right.value or 0.0)) for group in groups.values()]
 
 
 def _brief_row(rows: Sequence[ReportRow], row: ReportRow, floor_ms: float | None) -> BriefRow:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from memarena.log.records import ReaderRef, Reading
-from memarena.report.brief_rows import BriefRow, brief_rows
+from memarena.report.brief_rows import BriefRow, brief_rows, rank
 from memarena.report.figures import is_headline
 from memarena.report.report_input import ReportInput
 from memarena.report.rows import ReportRow, rows_of
@@ -59,14 +59,14 @@ def boards_of(entries: Sequence[Entry]) -> list[Board]:
             own.setdefault(key, []).append(row)
         for key, rows in own.items():
             groups.setdefault(key, []).append((entry, rows))
-    boards = _told_apart([_board(key, terms[key], members) for key, members in groups.items()])
+    boards = _with_distinct_titles([_board(key, terms[key], members) for key, members in groups.items()])
     sizes: dict[str, int] = {}
     for board in boards:
         sizes[board.dataset] = sizes.get(board.dataset, 0) + len(board.rows)
     return sorted(boards, key=lambda b: (-sizes[b.dataset], b.dataset, -len(b.rows), b.title, b.key))
 
 
-def _told_apart(boards: Sequence[Board]) -> list[Board]:
+def _with_distinct_titles(boards: Sequence[Board]) -> list[Board]:
     """Boards of the same title, with the terms in it that differ between them."""
     shown = []
     for board in boards:
@@ -133,28 +133,24 @@ def _board(key: str, terms: tuple[tuple[str, str], ...], members: Sequence[tuple
     rows = rows_of(runs)
     floors = [run.scores.floor.search.p50 if run.scores.floor else None for run in runs]
     tags = {id(row.scores): row for row in rows}
-    made = [(members[b.run - 1][0], b, tags[id(b.scores)]) for b in brief_rows(rows, floors)]
-    made = _named(sorted(made, key=lambda each: (each[1].scores.diagnostic, *_rank(each[1]))))
-    groups = order_groups([brief for _, brief, _ in made])
+    triples = [(members[b.run - 1][0], b, tags[id(b.scores)]) for b in brief_rows(rows, floors)]
+    triples.sort(key=lambda each: (each[1].scores.diagnostic, *rank(each[1]), each[1].name))
+    triples = _named(triples)
+    groups = order_groups([brief for _, brief, _ in triples])
     first = runs[0].scores
     title = f"{first.dataset.name} · {runs[0].scores.rows[0].reader}"
-    ranked = tuple(BoardRow(e, b, r, group) for (e, b, r), group in zip(made, groups, strict=True))
+    ranked = tuple(BoardRow(e, b, r, group) for (e, b, r), group in zip(triples, groups, strict=True))
     return Board(f"{slug(title)}-{key}", title, terms, runs, ranked)
 
 
-def _named(made: Sequence[tuple[Entry, BriefRow, ReportRow]]) -> list[tuple[Entry, BriefRow, ReportRow]]:
+def _named(rows: Sequence[tuple[Entry, BriefRow, ReportRow]]) -> list[tuple[Entry, BriefRow, ReportRow]]:
     """Rows as those of one run, so that they are ranked together; equal names get the entry's."""
-    names = [brief.name for _, brief, _ in made]
-    named = []
-    for entry, brief, row in made:
+    names = [brief.name for _, brief, _ in rows]
+    renamed = []
+    for entry, brief, row in rows:
         name = f"{brief.name} · {entry.name}" if names.count(brief.name) > 1 else brief.name
-        named.append((entry, replace(brief, run=1, name=name), row))
-    return named
-
-
-def _rank(row: BriefRow) -> tuple[float, float, str]:
-    known = row.answerable.value if row.answerable else None
-    return (1.0 if known is None else -known, -(row.right.value or 0.0), row.name)
+        renamed.append((entry, replace(brief, run=1, name=name), row))
+    return renamed
 
 
 def order_groups(rows: Sequence[BriefRow]) -> list[int | None]:
@@ -162,18 +158,18 @@ def order_groups(rows: Sequence[BriefRow]) -> list[int | None]:
 
     None for diagnostics, unfinished rows and rows without an interval over at least 8 egos.
     """
-    known = [(row, made) for row in rows if (made := row.answerable_interval) is not None and _ranks(row)]
-    known.sort(key=lambda each: -each[1].low)
+    intervals = [(row, own) for row in rows if (own := row.answerable_interval) is not None and _ranks(row)]
+    intervals.sort(key=lambda each: -each[1].low)
     groups: dict[int, int] = {}
     group = 1
-    for position, (row, _) in enumerate(known):
-        highest = max(later.high for _, later in known[position:])
-        if position and min(before.low for _, before in known[:position]) > highest:
+    for position, (row, _) in enumerate(intervals):
+        highest = max(later.high for _, later in intervals[position:])
+        if position and min(before.low for _, before in intervals[:position]) > highest:
             group += 1
         groups[id(row)] = group
     return [groups.get(id(row)) for row in rows]
 
 
 def _ranks(row: BriefRow) -> bool:
-    made = row.answerable_interval
-    return made is not None and not made.few_clusters and not row.scores.diagnostic and is_headline(row.scores)
+    interval = row.answerable_interval
+    return interval is not None and not interval.few_clusters and not row.scores.diagnostic and is_headline(row.scores)

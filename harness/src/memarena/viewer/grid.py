@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
-from memarena.report.brief import SMALL, brief_groups
+from memarena.report.brief import SMALL, SMALL_MEANS, brief_groups
 from memarena.report.brief_rows import FEWEST_QUESTIONS, BriefRow
 from memarena.report.charts.svg import Drawing
 from memarena.report.figures import milliseconds, number, percent, score
@@ -17,7 +17,6 @@ from memarena.report.tables.retrieval import STAGES
 from memarena.scoring.results import ANSWERABLE, AVG_WITHOUT_D6, Baseline, Score
 from memarena.scoring.uncertainty_records import Interval
 
-SMALL_MEANS = f"fewer than {FEWEST_QUESTIONS} questions, no share is given"
 WHISKER_WIDTH, WHISKER_HEIGHT = 72.0, 12.0
 
 
