@@ -17,8 +17,11 @@ from memarena.cli.scores import views_of
 from memarena.evaluation import evaluate, load_facts
 from memarena.scoring.results import JudgeModel, Judging
 from memarena.scoring.uncertainty_records import Interval
+from memarena.site import certificates
 from memarena.site.boards import boards_of
 from memarena.site.building import Loaded, Shown, build
+from memarena.site.certificates import check_bundle
+from memarena.site.checking import Trust, check_site
 from memarena.site.entries import Entry, entry_of
 from memarena.site.errors import SiteError
 from memarena.site.pages import pages_of
@@ -173,6 +176,20 @@ def test_a_run_twice_and_a_folder_of_something_else_are_refused(run: Loaded, tmp
     with pytest.raises(SiteError, match=r"expected a new folder, or a site"):
         build([run], tmp_path / "mine", Shown(views_of))
     assert sorted(p.name for p in tmp_path.iterdir()) == ["mine"]
+
+
+def test_plain_runs_are_checked_without_the_package_that_checks_bundles(
+    run: Loaded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(certificates, "entry_points", lambda group: ())
+    site = tmp_path / "site"
+    build([run], site, Shown(views_of))
+    result = check_site(site, Trust(check_bundle, views_of))
+    assert result.faults == []
+    assert result.unchecked == ["small: a run without a bundle, its figures are as the site states them"]
+    assert [line.endswith("files are what the summaries of 1 entries give") for line in result.confirmed] == [True]
+    with pytest.raises(SiteError, match=r"bundle: cannot be checked: .*; install memarena-spark"):
+        check_bundle(tmp_path / "bundle", None)
 
 
 # ------------------------------------------------------------------ in a browser

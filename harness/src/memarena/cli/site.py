@@ -14,7 +14,7 @@ from memarena import judging
 from memarena.cli.scores import JudgeOption, run_sources, views_of
 from memarena.evaluation import evaluate
 from memarena.site.building import Loaded, Shown, build, load_bundle
-from memarena.site.certificates import bundle_checker, is_bundle
+from memarena.site.certificates import check_bundle, is_bundle
 from memarena.site.checking import Trust, check_site
 from memarena.site.errors import SiteError
 from memarena.site.submissions import is_submissions, submission_faults, submissions_of
@@ -74,7 +74,7 @@ def check_command(
 
     Exit 2 with a line for each file that is not what its bundle gives.
     """
-    result = check_site(site, Trust(bundle_checker(), views_of, allowed_signers, tuple(bundles or ())))
+    result = check_site(site, Trust(check_bundle, views_of, allowed_signers, tuple(bundles or ())))
     write_out("".join(f"holds        {line}\n" for line in result.confirmed))
     write_out("".join(f"not checked  {line}\n" for line in result.unchecked))
     _refuse([f"{file}: {message}" for file, message in result.faults])
@@ -86,7 +86,7 @@ def submit_check_command(
     allowed_signers: AllowedOption = None,
 ) -> None:
     """Check a folder of submissions: names, submission.toml, bundles and keys. Exit 2 if anything is wrong."""
-    faults = list(submission_faults(folder, bundle_checker(), allowed_signers))
+    faults = list(submission_faults(folder, check_bundle, allowed_signers))
     _refuse(faults)
     write_out(f"{folder}: {sum(1 for _ in submissions_of(folder)):,} submissions can be accepted\n")
 
@@ -101,10 +101,10 @@ def _loaded(runs: list[Path], allowed: Path | None, judge: str) -> Iterator[Load
     """Each run in turn, so that the facts of one alone are in memory."""
     for path in runs:
         if is_bundle(path):
-            yield load_bundle(path, path.resolve().name, bundle_checker(), allowed, None)
+            yield load_bundle(path, path.resolve().name, check_bundle, allowed, None)
         elif path.is_dir() and is_submissions(path):
             for bundle, submission in submissions_of(path):
-                yield load_bundle(bundle, submission.name, bundle_checker(), allowed, submission)
+                yield load_bundle(bundle, submission.name, check_bundle, allowed, submission)
         else:
             if not path.exists():
                 raise SiteError(f"{path}: expected a bundle, a run, a sweep or a folder of submissions")

@@ -64,11 +64,11 @@ def is_bundle(folder: Path) -> bool:
     return (folder / STATEMENT).is_file() or (folder / SUMS).is_file()
 
 
-def bundle_checker() -> BundleChecker:
-    """What checks bundles here. Raises SiteError where nothing does."""
+def check_bundle(bundle: Path, allowed: Path | None) -> CheckedBundle:
+    """Check a bundle by the installed package that can. Raises SiteError where none can, naming the one to install."""
     for entry in sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value)):
-        return cast(BundleChecker, entry.load())
+        return cast(BundleChecker, entry.load())(bundle, allowed)
     raise SiteError(
-        "bundles cannot be checked: no installed package declares the entry point group "
-        f"{GROUP}; install memarena-spark"
+        f"{bundle}: cannot be checked: no installed package declares the entry point group {GROUP}; "
+        "install memarena-spark"
     )

@@ -175,8 +175,8 @@ def _board_page(board: Board) -> SitePage:
 def _memory_page(memory: str, boards: Sequence[Board]) -> SitePage:
     blocks = []
     own = [(board, [row for row in board.rows if row.brief.scores.backend == memory]) for board in boards]
-    known = [(board, rows) for board, rows in own if rows]
-    for board, rows in known:
+    present = [(board, rows) for board, rows in own if rows]
+    for board, rows in present:
         runs = tuple(run for every in board.runs if (run := _of_memory(every, memory)).scores.rows)
         sections = [part for group in report_groups(runs) for part in group.sections if part.key in _MEMORY_TABLES]
         drawn = error_split([row.brief for row in rows], f"fig-errors-{board.key}")
@@ -200,8 +200,8 @@ def _memory_page(memory: str, boards: Sequence[Board]) -> SitePage:
                 ),
             )
         )
-    versions = sorted({row.brief.scores.backend_version or "not stated" for _, rows in known for row in rows})
-    facts = (("versions", ", ".join(versions)), ("rankings", f"{len(known):,}"))
+    versions = sorted({row.brief.scores.backend_version or "not stated" for _, rows in present for row in rows})
+    facts = (("versions", ", ".join(versions)), ("rankings", f"{len(present):,}"))
     return SitePage(f"memories/{unique_slug(memory)}.html", memory, tuple(blocks), facts=facts)
 
 
@@ -274,8 +274,8 @@ def _entry_page(entry: Entry, rows: Sequence[tuple[Board, BoardRow]]) -> SitePag
     head = summary_sections([run])[0]
     submitted: tuple[tuple[str, str], ...] = ()
     if entry.submission is not None:
-        stated = (("submitted by", entry.submission.contact), ("note", entry.submission.note))
-        submitted = tuple((name, text) for name, text in stated if text)
+        fields = (("submitted by", entry.submission.contact), ("note", entry.submission.note))
+        submitted = tuple((name, text) for name, text in fields if text)
     return SitePage(
         f"entries/{entry.entry_id}.html",
         entry.name,
@@ -286,18 +286,18 @@ def _entry_page(entry: Entry, rows: Sequence[tuple[Board, BoardRow]]) -> SitePag
 
 
 def _certificate(entry: Entry, rows: Sequence[tuple[Board, BoardRow]]) -> Block:
-    made = entry.certificate
-    if made is None:
+    certificate = entry.certificate
+    if certificate is None:
         lines = tuple(f"{row.brief.name}: {'; '.join(lacking(row))}" for _, row in rows)
         return Block("certificate", "Not certified", lead=("What is missing:", *lines))
     facts = (
-        ("certifies", ", ".join(made.certifies) or f"nothing: profile {made.profile} is for tests"),
-        ("profile", f"{made.profile}, {made.result_class}, node {made.node}"),
-        ("key", made.key or "unsigned"),
-        ("vouched by", made.vouched_by or "not checked: the site was made without a file of allowed signers"),
-        ("statement", f"sha256 {made.statement_sha256}"),
+        ("certifies", ", ".join(certificate.certifies) or f"nothing: profile {certificate.profile} is for tests"),
+        ("profile", f"{certificate.profile}, {certificate.result_class}, node {certificate.node}"),
+        ("key", certificate.key or "unsigned"),
+        ("vouched by", certificate.vouched_by or "not checked: the site was made without a file of allowed signers"),
+        ("statement", f"sha256 {certificate.statement_sha256}"),
         *(("archive", f"sha256 {entry.archive_sha256}") for _ in range(entry.archive_sha256 is not None)),
-        *(("not checked", line) for line in made.unchecked),
+        *(("not checked", line) for line in certificate.unchecked),
     )
     name = entry.entry_id
     links, commands = [], [f"memarena-spark verify {name} --allowed-signers FILE"]
@@ -307,7 +307,7 @@ def _certificate(entry: Entry, rows: Sequence[tuple[Board, BoardRow]]) -> Block:
     elif entry.submission is not None and entry.submission.bundle_url:
         links.append((entry.submission.bundle_url, "the bundle, kept by its submitter"))
     lead = () if links else ("The bundle is not published: it holds the gold of a data set that is not public.",)
-    title = f"Certified: {', '.join(made.certifies)}" if made.certifies else "A bundle that verifies"
+    title = f"Certified: {', '.join(certificate.certifies)}" if certificate.certifies else "A bundle that verifies"
     return Block("certificate", title, facts=facts, lead=lead, commands=("\n".join(commands),), links=tuple(links))
 
 
