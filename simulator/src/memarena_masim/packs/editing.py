@@ -20,7 +20,9 @@ def put_list(folder: Path, file: str, loc: Sequence[str], values: Sequence[str])
     """Replace the list that ``loc`` leads to by ``values``."""
     path = folder / file
     lines = path.read_text(encoding="utf-8").splitlines()
-    start = line_of("\n".join(lines), loc) - 1
+    line = line_of("\n".join(lines), loc)
+    assert line is not None, f"{path}: {loc} is in a pack that was checked"
+    start = line - 1
     end = start + 1
     while not _whole("\n".join(lines[start:end])):
         end += 1
