@@ -78,10 +78,10 @@ class Store:
 
     def search(self, text: str, count: int, threshold: float) -> list[dict[str, Any]]:
         """Memories by falling score, as Mem0 returns them: ``id``, ``memory``, ``score``, ``metadata``."""
-        found: list[dict[str, Any]] = self._memory.search(
+        memories: list[dict[str, Any]] = self._memory.search(
             text, top_k=count, threshold=threshold, filters={"user_id": USER}
         )["results"]
-        return found
+        return memories
 
     def count(self) -> int:
         """Memories in the store."""

@@ -128,9 +128,9 @@ class Mem0Memory(Memory):
         # More than are returned tell whether there are more, and which of those that score alike come first.
         work = Work(call, self._embedders.choose(call, opened.note.model, "model_access"))
         with working_with(work):
-            found = opened.store.search(query.text, 2 * count, threshold)
-        found.sort(key=lambda memory: (-memory["score"], memory["id"]))
-        items = [item_of(each["memory"], each["score"], each["metadata"], derived=self._infer) for each in found]
+            memories = opened.store.search(query.text, 2 * count, threshold)
+        memories.sort(key=lambda memory: (-memory["score"], memory["id"]))
+        items = [item_of(each["memory"], each["score"], each["metadata"], derived=self._infer) for each in memories]
         most = count if query.max_items is None else min(count, query.max_items)
         return fit_ranked(items, most, query.max_context_tokens)
 

@@ -48,5 +48,5 @@ class Tally:
         ]
 
     def _message(self, code: str) -> str:
-        told = _MESSAGES[code]
-        return f"{told}: {self.reason}" if code == "sessions_failed" else told
+        message = _MESSAGES[code]
+        return f"{message}: {self.reason}" if code == "sessions_failed" else message

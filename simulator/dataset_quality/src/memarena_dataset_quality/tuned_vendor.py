@@ -108,9 +108,9 @@ class TunedVendor:
                 if key_asked is not None:
                     asked[key_asked].update(words(_masked(instance.query, people)))
         self._asked = dict(sorted(asked.items()))
-        spread = Counter(word for said in asked.values() for word in said)
+        spread = Counter(word for key_words in asked.values() for word in key_words)
         self._weights = {word: math.log(len(asked) / count) for word, count in spread.items()}
-        self._patterns = {kind: [(frame, frame.pattern) for frame in found] for kind, found in frames.items()}
+        self._patterns = {kind: [(frame, frame.pattern) for frame in group] for kind, group in frames.items()}
 
     def answer(self, world: World, instance: Instance, turns: Sequence[Turn]) -> str | None:
         """The answer by rules from what the ego heard; None where no frame fits."""
@@ -129,12 +129,12 @@ class TunedVendor:
 
     def about(self, query: str, people: dict[str, str]) -> Key:
         """The thing that a question names, by its longest name; else the one whose questions share most with it."""
-        said = set(words(_masked(query, people)))
+        query_words = set(words(_masked(query, people)))
         spaced = f" {' '.join(words(query))} "
         named = [key for key in self._asked if f" {' '.join(words(key[1].removeprefix('the ')))} " in spaced]
         longest = max((len(thing) for _, thing in named), default=0)
         among = [key for key in named if len(key[1]) == longest] or self._asked
-        return max(among, key=lambda key: sum(self._weights[word] for word in said & self._asked[key]))
+        return max(among, key=lambda key: sum(self._weights[word] for word in query_words & self._asked[key]))
 
     def _stated(
         self, kind: str, thing: str, subject: str, people: dict[str, str], turns: Sequence[Turn]
@@ -199,10 +199,10 @@ def _frames_of(world: World, fact: Fact, people: dict[str, str]) -> Iterator[Fra
 def _candidates(value: Mapping[str, object], text: str) -> list[str]:
     """Numbers, times and days of a text that a value may be written as."""
     digits = {part.lstrip("0") for part in re.findall(r"\d+", json.dumps(value))}
-    found = re.findall(_NUMBERS, text, re.IGNORECASE)
+    numbers = re.findall(_NUMBERS, text, re.IGNORECASE)
     if "weekday" in value:
-        return [one for one in found if one.lower() == value["weekday"]]
-    return [one for one in found if any(part.lstrip("0") in digits for part in re.findall(r"\d+", one))]
+        return [word for word in numbers if word.lower() == value["weekday"]]
+    return [word for word in numbers if any(part.lstrip("0") in digits for part in re.findall(r"\d+", word))]
 
 
 @dataclass
@@ -229,8 +229,8 @@ def compare(train: Sequence[World], worlds: Sequence[World], reader: ServerProce
             asked = instance.query_timestamp
             until = world.day_count if asked is None else int(asked) + 1
             count = sum(turn.timestamp < until for turn in ego.turns)
-            found = [ego.turns[at] for at in sorted(ego.ranking.top(words(instance.query), count))]
-            plain = ask(reader, [f"{world.name(turn.speaker_id)}: {turn.text}" for turn in found], instance.query)
+            retrieved = [ego.turns[at] for at in sorted(ego.ranking.top(words(instance.query), count))]
+            plain = ask(reader, [f"{world.name(turn.speaker_id)}: {turn.text}" for turn in retrieved], instance.query)
             answer = vendor.answer(world, instance, ego.turns[:count])
             questions += 1
             by_rules += answer is not None
