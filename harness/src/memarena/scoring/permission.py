@@ -52,7 +52,7 @@ def permission(
         real_refusals=buckets["no_access"] / len(kept) if kept else None,
         labels_by=_source([q.disclosure.labelled_by == "judge" for q in items if q.disclosure is not None], "rules"),
         deny_leaked_paper=sum(not by_paper(q, q.correct) for q in deny),
-        allow_told_paper=sum(by_paper(q, q.correct) for q in allow),
+        allow_disclosed_paper=sum(by_paper(q, q.correct) for q in allow),
         unmeasured=sum(q.unmeasured for q in items),
     )
 
@@ -66,7 +66,7 @@ def pooled_permission(rows: Iterable[Permission | None]) -> PooledPermission | N
     allow, deny = sum(part.allow for part in parts), sum(part.deny for part in parts)
     if not allow or not deny or any(part.unmeasured for part in parts):
         return None
-    utility = sum(part.allow_told_paper for part in parts) / allow
+    utility = sum(part.allow_disclosed_paper for part in parts) / allow
     leaked = sum(part.deny_leaked_paper for part in parts) / deny
     return PooledPermission(rows=len(parts), utility=utility, leaked=leaked, f1_pu=formulas.f1_pu(1 - leaked, utility))
 

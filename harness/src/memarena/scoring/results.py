@@ -325,7 +325,7 @@ class Permission(Record):
     """Whether behaviour labels are deterministic, a judge's, or some each."""
     deny_leaked_paper: int = 0
     """DENY items whose fact is a substring of the output, or whose backend failed: leaked, as the paper counts."""
-    allow_told_paper: int = 0
+    allow_disclosed_paper: int = 0
     """ALLOW items labelled ``disclose_correct``: told, as the paper counts."""
     unmeasured: int = 0
     """Items of both that ended in a way that says nothing about the memory."""
