@@ -128,7 +128,7 @@ time.sleep(600)
 def test_a_printout_without_end_keeps_its_end(tmp_path: Path) -> None:
     log = tmp_path / "log"
     with GuardedProcess.start([sys.executable, "-c", PRINTS_WITHOUT_END], log_path=log) as process:
-        wait_for(lambda: log.stat().st_size < MOST_LOG_BYTES and process.log_tail().endswith("the last line"))
+        wait_for(lambda: log.stat().st_size < MOST_LOG_BYTES and process.log_tail().endswith("the last line"), 60)
         assert b"bytes before this were removed" in log.read_bytes()
         assert log.stat().st_size >= KEPT_LOG_BYTES
     assert len(process.log_tail()) < 100_000

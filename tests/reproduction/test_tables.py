@@ -193,7 +193,9 @@ def test_files_of_sweeps_are_those_of_the_configuration(tmp_path: Path) -> None:
 
 
 def row(allow: int, told: int, deny: int, leaked: int, **metrics: float) -> Any:
-    permission = SimpleNamespace(allow=allow, deny=deny, allow_disclosed_paper=told, deny_leaked_paper=leaked, unmeasured=0)
+    permission = SimpleNamespace(
+        allow=allow, deny=deny, allow_disclosed_paper=told, deny_leaked_paper=leaked, unmeasured=0
+    )
     scores = {name: SimpleNamespace(value=value) for name, value in metrics.items()}
     return SimpleNamespace(permission=permission, metrics=scores, slices=(), headline_seeds=("s2", "s3", "s4"))
 
