@@ -17,10 +17,11 @@ import pytest
 from memarena.cli.main import app
 from memarena.judging import JudgeError
 from memarena.judging.human.labels import read_labels
+from memarena.log.line_file import utc_now
 from memarena.log.records import Verdict
 from memarena.log.store import LogWriter
 from memarena.viewer.annotation.campaign import Campaign, open_campaign
-from memarena.viewer.annotation.label_log import LabelGiven, LabelLog, now
+from memarena.viewer.annotation.label_log import LabelGiven, LabelLog
 from memarena.viewer.annotation.server import make_annotation_app
 from typer.testing import CliRunner
 
@@ -261,19 +262,20 @@ def test_only_those_who_label_have_a_sample_drawn_and_a_judge_is_one_of_the_run(
 
 def label(n: int, annotator: str = "Anna") -> LabelGiven:
     return LabelGiven(
-        id=f"{annotator}-{n}", at=now(), annotator=annotator, item=f"b{n:05d}", label="wrong", sample_sha256=SHA
+        id=f"{annotator}-{n}", at=utc_now(), annotator=annotator, item=f"b{n:05d}", label="wrong", sample_sha256=SHA
     )
 
 
 _WRITER = """
 import sys
 from pathlib import Path
-from memarena.viewer.annotation.label_log import LabelGiven, LabelLog, now
+from memarena.log.line_file import utc_now
+from memarena.viewer.annotation.label_log import LabelGiven, LabelLog
 folder, name, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 log = LabelLog(folder, "ab" * 32)
 print("ready", flush=True)
 for n in range(count):
-    log.append([LabelGiven(id=f"{name}-{n}", at=now(), annotator=name, item=f"b{n:05d}", label="wrong",
+    log.append([LabelGiven(id=f"{name}-{n}", at=utc_now(), annotator=name, item=f"b{n:05d}", label="wrong",
                            note="x" * 300, sample_sha256="ab" * 32)])
     print(n, flush=True)
 """

@@ -19,7 +19,8 @@ from urllib.parse import quote
 
 import pytest
 from memarena.cli.scores import report_run
-from memarena.log.reviews import REVIEWS_NAME, Review, Reviews, reviews_of, utc_now
+from memarena.log.line_file import utc_now
+from memarena.log.reviews import REVIEWS_NAME, Review, Reviews, reviews_of
 from memarena.log.store import LogError, log_path
 from memarena.report.document import report_document
 from memarena.report.render.json import to_json
@@ -158,7 +159,8 @@ WRITER = """
 import sys
 from functools import cache
 from pathlib import Path
-from memarena.log.reviews import Review, Reviews, utc_now
+from memarena.log.line_file import utc_now
+from memarena.log.reviews import Review, Reviews
 folder, author, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 reviews = Reviews(folder, "r")
 print("ready", flush=True)

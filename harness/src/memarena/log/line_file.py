@@ -8,9 +8,14 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
+
+NAME_EXPECTED = "expected 1 to 60 letters, digits, blanks or . @ - _; the first a letter or digit"
+_NAME = re.compile(r"[^\W_][\w .@-]{0,59}")
 
 
 class LineFile:
@@ -18,10 +23,15 @@ class LineFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.lines = 0
+        """Lines read so far, blank ones too."""
         self._read_bytes = 0
 
-    def new_lines(self) -> list[bytes]:
-        """Lines that were written since the last call; none where there is no file. Raises OSError."""
+    def new_lines(self) -> list[tuple[int, bytes]]:
+        """Lines written since the last call that are not blank, each with its number from 1. Raises OSError.
+
+        None where there is no file.
+        """
         try:
             with self.path.open("rb") as file:
                 file.seek(self._read_bytes)
@@ -31,7 +41,9 @@ class LineFile:
         # The last line may be in the middle of being written: it is read when it has its end.
         whole = new[: new.rfind(b"\n") + 1]
         self._read_bytes += len(whole)
-        return whole.splitlines()
+        numbered = list(enumerate(whole.splitlines(), self.lines + 1))
+        self.lines += len(numbered)
+        return [(number, line) for number, line in numbered if line.strip()]
 
     @contextmanager
     def appending(self) -> Iterator[Callable[[Sequence[str]], None]]:
@@ -50,3 +62,13 @@ class LineFile:
             yield append
         finally:
             os.close(file)
+
+
+def utc_now() -> str:
+    """The time as a line keeps it: equal lengths, so that texts are in the order of time."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+def is_name(text: str) -> bool:
+    """Whether a person who writes lines can be called so; else NAME_EXPECTED states what is expected."""
+    return _NAME.fullmatch(text) is not None

@@ -6,20 +6,17 @@ written by people who see the verdict, so they are never mixed with the blind la
 
 from __future__ import annotations
 
-import re
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from memarena.log.line_file import LineFile
+from memarena.log.line_file import NAME_EXPECTED, LineFile, is_name
 from memarena.log.store import LogError, read_records
 
 REVIEWS_NAME = "reviews.jsonl"
 LONGEST_NOTE = 4000
 """Characters of a note."""
-_AUTHOR = re.compile(r"[^\W_][\w .@-]{0,59}")
 
 
 class Review(BaseModel):
@@ -55,7 +52,7 @@ class Review(BaseModel):
         return self.label is not None and self.label != self.verdict
 
     def same_as(self, other: Review) -> bool:
-        """Whether both say the same, whenever they were written."""
+        """Whether both hold the same, whenever they were written."""
         return self.model_copy(update={"at": other.at}) == other
 
 
@@ -69,14 +66,13 @@ class Reviews:
     def __init__(self, folder: Path, run_id: str) -> None:
         self._file = LineFile(folder / REVIEWS_NAME)
         self._run_id = run_id
-        self._lines = 0
         self._history: dict[AnswerKey, list[Review]] = {}
         self.faults: list[str] = []
         """Lines that hold no review, a sentence each."""
         self._refresh()
 
     def write(self, review: Review) -> bool:
-        """Append a review, on disk when this returns; False: what stands says the same, and nothing was written."""
+        """Append a review, on disk when this returns; False: what stands holds the same, and nothing was written."""
         try:
             with self._file.appending() as append:
                 self._refresh()
@@ -110,20 +106,18 @@ class Reviews:
             lines = self._file.new_lines()
         except OSError as error:
             raise LogError(f"{self._file.path}: cannot be read: {error.strerror}") from error
-        for line in lines:
-            self._lines += 1
-            if line.strip():
-                self._add(line)
+        for number, line in lines:
+            self._add(number, line)
 
-    def _add(self, line: bytes) -> None:
+    def _add(self, number: int, line: bytes) -> None:
         try:
             review = Review.model_validate_json(line)
         except ValidationError:
-            self.faults.append(f"{self._file.path}: line {self._lines} holds no review and is passed over")
+            self.faults.append(f"{self._file.path}: line {number} holds no review and is passed over")
             return
         if review.run_id != self._run_id:
             raise LogError(
-                f"{self._file.path}: line {self._lines}: run_id: this review is of run {review.run_id}, the log of run "
+                f"{self._file.path}: line {number}: run_id: this review is of run {review.run_id}, the log of run "
                 f"{self._run_id}"
             )
         self._history.setdefault((review.cell_id, review.instance_id), []).append(review)
@@ -141,11 +135,6 @@ def reviews_of(folder: Path) -> Reviews | None:
 
 def checked_author(name: str) -> str:
     """A reviewer's name without blanks around it. Raises LogError where it is none."""
-    if not _AUTHOR.fullmatch(name.strip()):
-        raise LogError(f"reviewer {name[:80]!r}: expected 1 to 60 letters, digits, blanks or . @ - _, a letter first")
+    if not is_name(name.strip()):
+        raise LogError(f"reviewer {name[:80]!r}: {NAME_EXPECTED}")
     return name.strip()
-
-
-def utc_now() -> str:
-    """The time as a review keeps it."""
-    return datetime.now(UTC).isoformat(timespec="microseconds")

@@ -12,7 +12,8 @@ from urllib.parse import quote, unquote
 from memarena_dataset.printing import csv_cell
 
 from memarena.judging.human.sampling import BEHAVIOUR_LABELS, BINARY_LABELS
-from memarena.log.reviews import LONGEST_NOTE, Review, Reviews, checked_author, utc_now
+from memarena.log.line_file import utc_now
+from memarena.log.reviews import LONGEST_NOTE, Review, Reviews, checked_author
 from memarena.report.reviews import verdict_of
 from memarena.scoring.results import QuestionScore
 from memarena.viewer.errors import ViewerError

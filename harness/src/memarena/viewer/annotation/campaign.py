@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,14 +14,14 @@ from memarena.judging.errors import JudgeError
 from memarena.judging.human.agreement import majority
 from memarena.judging.human.labels import Labels, PairAgreement, TrackAgreement, agreements, read_labels, read_sample
 from memarena.judging.human.sampling import Sample, SampleItem
-from memarena.viewer.annotation.label_log import CANNOT_SAY, LabelGiven, LabelLog, now
+from memarena.log.line_file import NAME_EXPECTED, is_name, utc_now
+from memarena.viewer.annotation.label_log import CANNOT_SAY, LabelGiven, LabelLog
 
 SAMPLE_NAME = "sample.json"
 SIZE = 500
 BINARY_SHARE = 0.6
 """Of a sample: right or wrong; the rest is behaviour in D6."""
 LONGEST_NOTE = 4000
-_NAME = re.compile(r"[^\W_][\w .@-]{0,59}")
 
 
 @dataclass(frozen=True)
@@ -97,7 +96,7 @@ class Campaign:
             [
                 LabelGiven.model_validate(
                     {
-                        "id": form, "at": now(), "annotator": annotator, "item": item, "label": label,
+                        "id": form, "at": utc_now(), "annotator": annotator, "item": item, "label": label,
                         "sample_sha256": self.sample.sha256(), **more,
                     }
                 )
@@ -170,7 +169,7 @@ class Campaign:
                 new.append(
                     LabelGiven(
                         id=hashlib.sha256(key.encode()).hexdigest()[:32],
-                        at=now(),
+                        at=utc_now(),
                         annotator=annotator,
                         item=item,
                         label=label,
@@ -237,8 +236,8 @@ def _majority(track: TrackAgreement) -> tuple[PairAgreement, ...]:
 
 def checked_name(name: str) -> str:
     """An annotator's name. Raises JudgeError where it is none."""
-    if not _NAME.fullmatch(name):
-        raise JudgeError(f"--annotator {name!r}: expected 1 to 60 letters, digits, blanks or . @ - _, a letter first")
+    if not is_name(name):
+        raise JudgeError(f"--annotator {name!r}: {NAME_EXPECTED}")
     return name
 
 
@@ -246,7 +245,7 @@ def _write_once(path: Path, text: str) -> None:
     """Two that begin at once have one sample: the file appears whole or not at all, and the first one stays."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        half = path.with_name(f".{path.name}.{hashlib.sha256(now().encode()).hexdigest()[:12]}")
+        half = path.with_name(f".{path.name}.{hashlib.sha256(utc_now().encode()).hexdigest()[:12]}")
         half.write_text(text, encoding="utf-8")
         try:
             path.hardlink_to(half)

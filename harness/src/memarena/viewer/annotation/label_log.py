@@ -7,7 +7,6 @@ in the middle of a line leaves a piece of one, which is told and passed over.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -46,7 +45,6 @@ class LabelLog:
     def __init__(self, folder: Path, sample_sha256: str) -> None:
         self._file = LineFile(folder / LABELS_NAME)
         self._sample = sample_sha256
-        self._lines = 0
         self._ids: set[str] = set()
         self._history: dict[str, dict[str, list[LabelGiven]]] = {}
         self.faults: list[str] = []
@@ -59,9 +57,8 @@ class LabelLog:
             lines = self._file.new_lines()
         except OSError as error:
             raise JudgeError(f"{self._file.path}: cannot be read: {error.strerror}") from error
-        for line in lines:
-            self._lines += 1
-            self._take(line)
+        for number, line in lines:
+            self._add(number, line)
 
     def append(self, labels: Sequence[LabelGiven]) -> int:
         """Write labels, on disk when this returns; those whose id is there already are left out. Returns how many."""
@@ -79,7 +76,7 @@ class LabelLog:
     @property
     def lines(self) -> int:
         """Lines read so far: the same number, the same labels."""
-        return self._lines
+        return self._file.lines
 
     def current(self, annotator: str) -> dict[str, LabelGiven]:
         """What counts of an annotator, by item; without what was taken back."""
@@ -109,24 +106,15 @@ class LabelLog:
             for name in self.annotators()
         }
 
-    def _take(self, line: bytes) -> None:
-        if not line.strip():
-            return
+    def _add(self, number: int, line: bytes) -> None:
         try:
             given = LabelGiven.model_validate_json(line)
         except ValidationError:
-            self.faults.append(f"line {self._lines} of {LABELS_NAME} is no label and is passed over")
+            self.faults.append(f"line {number} of {LABELS_NAME} is no label and is passed over")
             return
         if given.sample_sha256 != self._sample:
-            raise JudgeError(
-                f"{self._file.path}: line {self._lines}: sample_sha256: this label belongs to another sample"
-            )
+            raise JudgeError(f"{self._file.path}: line {number}: sample_sha256: this label belongs to another sample")
         if given.id in self._ids:
             return
         self._ids.add(given.id)
         self._history.setdefault(given.annotator, {}).setdefault(given.item, []).append(given)
-
-
-def now() -> str:
-    """The time as a label keeps it: equal lengths, so that texts are in the order of time."""
-    return datetime.now(UTC).isoformat(timespec="microseconds")
