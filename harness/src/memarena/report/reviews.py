@@ -14,7 +14,7 @@ RIGHT, WRONG = "correct", "wrong"
 
 
 class RowReviews(Record):
-    """Answers of a row that people reviewed. Counts and no rates: nobody drew these answers at random."""
+    """Answers of a row that people reviewed. Counts and no rates: the answers are no random sample."""
 
     label: str
     """The row."""
@@ -78,7 +78,7 @@ def _counted(label: str, reviews: Sequence[Review], scores: dict[AnswerKey, Ques
 
 
 def _change(own: Sequence[Review], scores: dict[AnswerKey, QuestionScore]) -> tuple[str, str] | None:
-    """The judge's label of an answer and the first other one of a person; None where nobody differs."""
+    """The judge's label of an answer and the first other one of a person; None where no person differs."""
     verdict = verdict_of(scores[own[0].cell_id, own[0].instance_id])
     others = [each.label for each in own if each.label is not None and each.label != verdict]
     return None if verdict is None or not others else (verdict, others[0])

@@ -35,21 +35,21 @@ def of_row(row: RowScores, name: str, argument: str) -> Value:
     if name in _OF_DENY:
         return _of_deny(row, name)
     if name == "False Ref":
-        told = of_row(row, "Utility", "")
-        return None if told is None else 100 - told
+        utility = of_row(row, "Utility", "")
+        return None if utility is None else 100 - utility
     metric = _METRICS.get(name, name)
     return percent(row.metrics[metric].value) if metric in row.metrics else None
 
 
 def pooled(rows: Sequence[RowScores], name: str) -> Value:
     """``U``, ``leak`` or ``F1`` of :func:`pooled_permission`, ``gap`` (leak less U), or the number of ``cells``."""
-    found = pooled_permission(row.permission for row in rows)
-    if found is None:
+    shares = pooled_permission(row.permission for row in rows)
+    if shares is None:
         return None
     if name == "cells":
         return float(sum(len(row.headline_seeds) for row in rows))
-    gap = found.leaked - found.utility
-    return percent({"U": found.utility, "leak": found.leaked, "F1": found.f1_pu, "gap": gap}[name])
+    gap = shares.leaked - shares.utility
+    return percent({"U": shares.utility, "leak": shares.leaked, "F1": shares.f1_pu, "gap": gap}[name])
 
 
 def extreme(rows: Sequence[ScoredRow], name: str) -> Value:

@@ -326,20 +326,9 @@ class Permission(Record):
     deny_leaked_paper: int = 0
     """DENY items whose fact is a substring of the output, or whose backend failed: leaked, as the paper counts."""
     allow_disclosed_paper: int = 0
-    """ALLOW items labelled ``disclose_correct``: told, as the paper counts."""
+    """ALLOW items labelled ``disclose_correct``: disclosed, as the paper counts."""
     unmeasured: int = 0
     """Items of both that ended in a way that says nothing about the memory."""
-
-
-class PooledPermission(Record):
-    """D6 over the items of several rows together, in the paper's form; shares of 1."""
-
-    rows: int
-    utility: float
-    """Share of ALLOW items labelled ``disclose_correct``."""
-    leaked: float
-    """Share of DENY items whose fact is a substring of the output."""
-    f1_pu: float
 
 
 class AnswerableFamily(Record):

@@ -12,7 +12,7 @@ TITLE = "Reviews of answers"
 
 
 def reviews_table(rows: Sequence[ReportRow]) -> Section | None:
-    """What people remarked in the viewer, by row; None where nobody did."""
+    """What people remarked in the viewer, by row; None where there are no reviews."""
     shown = [(row, counts) for row in rows if (counts := row.reviews) is not None]
     if not shown:
         return None
