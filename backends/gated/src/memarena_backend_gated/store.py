@@ -53,13 +53,9 @@ class RecordStore:
             # A forgotten namespace leaves no words behind in free pages.
             self._db.execute("PRAGMA secure_delete = ON")
             self._db.executescript(_SCHEMA)
+            self._note_extraction(path, extraction)
         except sqlite3.Error as error:
             raise ServeError(f"{path}: cannot be opened: {error}") from error
-        try:
-            self._note_extraction(path, extraction)
-        except BaseException:
-            self.close()
-            raise
 
     def _note_extraction(self, path: Path | str, extraction: str) -> None:
         """Note who reads wishes, so that a restart with another setting does not pass records off as its own."""
