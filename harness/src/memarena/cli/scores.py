@@ -215,12 +215,12 @@ class RunSource:
 
     def reviews(self) -> list[Review]:
         """What people remarked on its answers. Raises LogError."""
-        found: list[Review] = []
+        reviews: list[Review] = []
         for log in self.logs:
             if (own := reviews_of(log)) is not None:
-                found += own.all()
+                reviews += own.all()
                 write_err("".join(f"warning: {fault}\n" for fault in own.faults))
-        return found
+        return reviews
 
     def load(self) -> tuple[RunFacts, dict[str, Path]]:
         """Its facts, and the log of each cell."""

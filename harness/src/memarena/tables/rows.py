@@ -1,4 +1,4 @@
-"""Rows of each table from a scored run. Nothing is read here but what arguments read."""
+"""Rows of each table from a scored run. Only reviews are read from a file, when their table is asked for."""
 
 from __future__ import annotations
 

@@ -191,8 +191,8 @@ async def _review(request: web.Request) -> web.StreamResponse:
     except (ViewerError, LogError) as error:
         return _html("message", status=UNREADABLE, title="Not saved", text=str(error), head=head)
     query = urlencode([pair for pair in parse_qsl(sent.get("back", "")) if pair[0] in ("cell", "gold")])
-    place = f"{request.rel_url.raw_path.removesuffix('/review')}?{query}"
-    response = web.Response(status=303, headers={"Location": place})
+    location = f"{request.rel_url.raw_path.removesuffix('/review')}?{query}"
+    response = web.Response(status=303, headers={"Location": location})
     name = cookie_of(review.author)
     response.set_cookie(REVIEWER_COOKIE, name, httponly=True, samesite="Lax", path="/", max_age=REVIEWER_KEPT_S)
     return response
@@ -203,8 +203,8 @@ async def _reviews(request: web.Request) -> web.StreamResponse:
     head, form = await _head(request), request.match_info["form"]
     if head.state in ("unreadable", "empty"):
         raise LogError(head.fault)
-    found = await asyncio.to_thread(lambda: Reviews(head.run.folder, head.run_id).all())
-    text = reviews_json(found) if form == "json" else reviews_csv(found)
+    reviews = await asyncio.to_thread(lambda: Reviews(head.run.folder, head.run_id).all())
+    text = reviews_json(reviews) if form == "json" else reviews_csv(reviews)
     kind = "application/json" if form == "json" else "text/csv"
     disposition = {"Content-Disposition": f'attachment; filename="reviews.{form}"'}
     return web.Response(text=text, content_type=kind, charset="utf-8", headers=disposition)
