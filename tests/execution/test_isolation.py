@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from memarena.execution.backends.isolation import ProcessIsolation, WorkFolder, why_not_confined
-from memarena.execution.backends.process import _checkout_of
+from memarena.execution.backends.process import _checkout_of, program_folders
 from memarena.execution.engine import execute
 from memarena.execution.errors import RunError
 from memarena.execution.planning.parsing import parse_config
@@ -69,7 +69,9 @@ def spy(tmp_path: Path) -> Callable[..., Spied]:
 @needs_namespaces
 def test_a_confined_process_finds_no_gold_even_where_it_is_told_where_to_look(spy: Callable[..., Spied]) -> None:
     mark = Path("/tmp") / f"memarena-spy-{uuid.uuid4().hex}"
-    spied = spy("user", SPY_ALL="1", SPY_TOLD="{world}", SPY_RUN="{out}", SPY_MARK=str(mark))
+    # Named, so that the spy's own modules are there also where the checkout is below /tmp.
+    checkout = str(Path(__file__).parents[2])
+    spied = spy("user", SPY_ALL="1", SPY_TOLD="{world}", SPY_RUN="{out}", SPY_MARK=str(mark), SPY_CHECKOUT=checkout)
     assert spied.loot == {"gold": [], "mark": False}
     assert not mark.exists()
     assert "isolation user: spy" in spied.errors
@@ -89,6 +91,15 @@ def test_a_hidden_folder_may_lie_in_another_and_an_option_may_look_like_a_path(t
     with GuardedProcess.start(["find", str(world), "-type", "f"], log_path=log, confinement=confinement) as process:
         assert process.wait(60) == 0, log.read_text()
     assert log.read_text().split() == [str(cell / "secret")]
+
+
+def test_packages_that_an_environment_links_to_are_kept(tmp_path: Path) -> None:
+    packages = tmp_path / "env" / "lib" / "python3.11" / "site-packages"
+    packages.mkdir(parents=True)
+    (packages / "linked.pth").write_text(f"# a comment\n{tmp_path}/checkout/src\nimport os\n", encoding="utf-8")
+    folders = program_folders(str(tmp_path / "env" / "bin" / "python"))
+    assert {tmp_path / "env", tmp_path / "checkout" / "src", Path(sys.prefix)} <= set(folders)
+    assert all(folder.is_absolute() for folder in folders)
 
 
 def test_a_list_of_folders_loses_the_hidden_ones_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

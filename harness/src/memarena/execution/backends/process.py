@@ -119,7 +119,7 @@ def _start(
     argv = [_fill(argument, values) for argument in _command(backend)]
     # A backend reaches models through the gateway alone: the keys of model servers are none of its business.
     env = {**backend.manifest.env, **settings, **dict.fromkeys(KEY_VARIABLES, "")}
-    needed = [_checkout_of(backend.folder), *_programs(backend.python), *_named_paths([*argv, *env.values()])]
+    needed = [_checkout_of(backend.folder), *program_folders(backend.python), *_named_paths([*argv, *env.values()])]
     kept = [path for path in needed if not any(path.is_relative_to(hidden) for hidden in isolation.hidden)]
     if backend.environment is not None:
         argv = outside_the_harness(argv, env)
@@ -148,9 +148,15 @@ def _start(
     raise LaunchError(f"backend {backend.name} did not name its address within {timeout_s:.0f} s: {process.log_tail()}")
 
 
-def _programs(python: str) -> list[Path]:
-    """Folders without which a Python program of this environment, or of another, does not run."""
-    return [Path(sys.prefix), Path(sys.base_prefix), Path(python).parent.parent]
+def program_folders(python: str) -> list[Path]:
+    """Folders without which a Python program of this environment, or of another, does not run.
+
+    With those that its ``.pth`` files name: packages that are installed as links to a checkout.
+    """
+    environments = [Path(sys.prefix), Path(python).parent.parent]
+    files = [file for each in environments for file in each.glob("lib/python*/site-packages/*.pth")]
+    lines = [line.strip() for file in files for line in file.read_text("utf-8", "replace").splitlines()]
+    return [*environments, Path(sys.base_prefix), *_named_paths(lines)]
 
 
 def _named_paths(words: Iterable[str]) -> list[Path]:
