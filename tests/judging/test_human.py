@@ -219,6 +219,35 @@ def test_people_are_compared_with_each_other_and_their_majority_with_the_judge(s
     assert binary.majority_with_judge is not None
     assert binary.majority_with_judge.agree == 1.0
     assert behaviour.majority_with_judge is None
+    assert [part.dimension for part in (*binary.dimensions, *behaviour.dimensions)] == ["D3", "D6"]
+
+
+def test_agreement_by_dimension_is_over_its_own_items_and_an_extension_is_not_sampled(tmp_path: Path) -> None:
+    families = {Family.METADATA: "m", Family.QA: "q", Family.TEMPORAL: "t", Family.WITNESS: "x"}
+    gold = text_gold("Porto", values=[PlaceValue(name="Porto")])
+    questions = [
+        make_question(f"{name}{n}", family, gold, "Where?") for family, name in families.items() for n in "123"
+    ]
+    asked = [
+        make_asked(CELL, q, "In Rome." if q.instance.instance_id.endswith("3") else "In Porto.") for q in questions
+    ]
+    sample = draw_sample_of(write_log(tmp_path / "run", make_run([CELL], questions, [], asked)), "value", seed=0)
+    assert Counter(i.family for i in sample.items) == {Family.METADATA: 3, Family.QA: 3, Family.TEMPORAL: 3}
+    judge = {i.item: "correct" if "Porto" in i.answer else "wrong" for i in sample.items}
+    by_id = {i.instance_id: i.item for i in sample.items}
+    people = {name: dict(judge) for name in ("anna", "bela", "carl")}
+    for name in ("anna", "bela"):  # the majority, with the judge on two of three items of D2: κ 0.4 for (c, w, w)
+        people[name][by_id["m2"]] = "wrong"
+    [track] = agreements(sample, people, "value", judge)
+    shown = {p.dimension: (p.agreement.items, p.agreement.majority_with_judge) for p in track.dimensions}
+    assert [(name, items, pair and pair.agree) for name, (items, pair) in shown.items()] == [
+        ("D2", 3, pytest.approx(2 / 3)),
+        ("D3", 6, 1.0),
+    ]
+    assert shown["D2"][1] is not None
+    assert shown["D2"][1].kappa == pytest.approx(0.4)
+    assert track.items == 9
+    assert track.dimensions[1].agreement.fleiss == pytest.approx(1.0)
 
 
 def test_labels_are_read_back_and_open_ones_left_out(sample: Sample, tmp_path: Path) -> None:

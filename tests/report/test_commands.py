@@ -323,6 +323,33 @@ def test_a_calibration_stands_among_the_methods_of_every_form(
     assert f"{answers:,} synthetic answers made from gold" in " ".join(out.split())
 
 
+def test_a_sample_that_people_labelled_is_in_every_form_by_dimension(
+    memarena: Command, run_dir: Path, tmp_path: Path
+) -> None:
+    sample = run_dir / "annotations" / "sample.json"
+    sample.parent.mkdir()
+    assert memarena("judge", run_dir, "--sample", sample)[0] == 0
+    assert "Agreement with people" not in memarena("report", run_dir, "--full")[1], "no person labelled anything yet"
+    drawn = json.loads(sample.read_text())
+    labels = {item["item"]: item["choices"][n % 2] for n, item in enumerate(drawn["items"])}
+    blank = json.loads((sample.parent / "labels.json").read_text())
+    written = blank | {"annotators": dict.fromkeys(("anna", "ben", "eve"), labels)}
+    (tmp_path / "labels.json").write_text(json.dumps(written))
+    assert memarena("annotate", run_dir, "--import", tmp_path / "labels.json")[0] == 0
+    [[people]] = json.loads(memarena("report", run_dir, "--format", "json")[1])["people"]
+    parts = {part["name"]: part for part in people["parts"]}
+    assert list(parts) == ["D2", "D3", "D4", "D5", "right or wrong", "behaviour (D6)"]
+    assert sum(parts[name]["items"] for name in list(parts)[:4]) == parts["right or wrong"]["items"]
+    options = ("--labels", tmp_path / "labels.json", "--of", sample, "--format", "json")
+    [binary, behaviour] = json.loads(memarena("judge", run_dir, *options)[1])
+    assert parts["behaviour (D6)"]["kappa"] == round(behaviour["majority_with_judge"]["kappa"], 6)
+    of_d3 = binary["dimensions"][1]["agreement"]["majority_with_judge"]
+    for output in ("table", "latex"):
+        shown = memarena("report", run_dir, "--format", output, "--table", "agreement-with-people")[1]
+        assert f"{of_d3['kappa']:.3f}" in shown.replace("$-$", "-")
+        assert "3 annotators, judge value" in shown
+
+
 def test_a_calibration_of_another_version_of_the_judge_is_told_apart(
     memarena: Command, run_dir: Path, tmp_path: Path
 ) -> None:

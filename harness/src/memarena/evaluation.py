@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+from memarena_dataset.model import DIMENSION_OF, Dimension
+
 from memarena import judging
 from memarena.forked_worker import can_fork, forked
 from memarena.judging.errors import JudgeError
@@ -164,8 +166,9 @@ def draw_sample_of(run: Path, judge: str, seed: int, **items: int) -> Sample:
 
 
 def _is_for_people(question: Question, asked: QuestionAsked) -> bool:
-    """Whether an answer takes judging: options do not."""
-    return asked.status == "answered" and asked.answer is not None and kind_of(question).task is not None
+    """Whether an answer takes judging and scores: options need no judge, extensions (X1) are in no average."""
+    scores = DIMENSION_OF[question.instance.family] is not Dimension.X1
+    return asked.status == "answered" and asked.answer is not None and scores and kind_of(question).task is not None
 
 
 def labels_of_judge(run: Path, sample: Sample, judge: str) -> dict[str, str]:

@@ -12,6 +12,7 @@ from memarena import judging
 from memarena.cli.scores import JudgeOption, RunArgument, run_folder
 from memarena.cli.view import HostOption, OpenOption, PortOption, serve_pages
 from memarena.viewer.annotation.campaign import SIZE, checked_name, open_campaign
+from memarena.viewer.annotation.label_log import ANNOTATIONS
 from memarena.viewer.annotation.server import make_annotation_app
 
 
@@ -47,7 +48,7 @@ def annotate(
     if not (names or take or export):
         raise judging.JudgeError("annotate: expected --annotator NAME, --import FILE or --export FILE")
     run = run_folder(run)
-    here = folder or run / "annotations"
+    here = folder or run / ANNOTATIONS
     campaign = open_campaign(run, here, name, size=sample, seed=seed, draw=bool(names))
     if take:
         write_out(f"{campaign.take_labels(take):,} labels added to {campaign.folder}\n")

@@ -324,6 +324,8 @@ def read_people(run: Path, sample_path: Path, paths: Sequence[Path], judge: str,
     console = _console()
     for track in tracks:
         console.print(_people_table(track))
+        if len(track.dimensions) > 1:
+            console.print(_dimensions_table(track))
         console.print(f"Fleiss' κ {_number(track.fleiss)} over {track.fleiss_items} items that all labelled; ")
         if track.majority_with_judge is None:
             console.print("no majority: it takes three annotators")
@@ -332,6 +334,20 @@ def read_people(run: Path, sample_path: Path, paths: Sequence[Path], judge: str,
                 f"{track.majority_items} items with a majority; left out: {track.without_majority} on which three or "
                 f"more did not agree, {track.too_few_labels} with fewer than three labels"
             )
+
+
+def _dimensions_table(track: TrackAgreement) -> Table:
+    table = Table(
+        "", "items", "pair", "of them", "agree", "Cohen's κ", "Fleiss' κ", title="Right or wrong by dimension"
+    )
+    for part in track.dimensions:
+        own = part.agreement
+        pairs = [own.majority_with_judge] if own.majority_with_judge else own.pairs
+        for pair in pairs:
+            names = f"{pair.one} with {pair.two}"
+            shown = (str(pair.items), _percent(pair.agree), _number(pair.kappa), _number(own.fleiss))
+            table.add_row(part.dimension, str(own.items), names, *shown)
+    return table
 
 
 def _people_table(track: TrackAgreement) -> Table:

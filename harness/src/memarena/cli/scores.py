@@ -13,6 +13,7 @@ import typer
 from memarena_dataset.printing import echo, write_err, write_out
 
 from memarena import judging
+from memarena.cli.people import labelled_sample
 from memarena.evaluation import answer_records, evaluate, load_facts
 from memarena.log.reviews import Review, reviews_of
 from memarena.log.store import LOG_NAME
@@ -22,6 +23,7 @@ from memarena.report.document import report_document, score_document
 from memarena.report.layout import Document
 from memarena.report.paper.sections import PUBLISHED
 from memarena.report.parts import only_tables, without_small_cells
+from memarena.report.people import LabelledSample
 from memarena.report.question_view.making import answer_view, question_view
 from memarena.report.question_view.records import QuestionView
 from memarena.report.question_view.sample import sample_questions
@@ -58,7 +60,7 @@ def score(
     facts, _ = source.load()
     scored = evaluate(facts, name)
     if output == "json":
-        _write(to_json([report_input(facts, scored, reviews=source.reviews())]), None)
+        _write(to_json([report_input(facts, scored, reviews=source.reviews(), people=source.people(name))]), None)
     else:
         _emit(score_document(scored.scores), output, None)
 
@@ -222,6 +224,12 @@ class RunSource:
                 write_err("".join(f"warning: {fault}\n" for fault in own.faults))
         return reviews
 
+    def people(self, judge: str) -> Iterator[LabelledSample]:
+        """Samples that people labelled in ``annotations`` next to the log. Raises JudgeError."""
+        for log in self.logs:
+            if (own := labelled_sample(log, judge)) is not None:
+                yield own
+
     def load(self) -> tuple[RunFacts, dict[str, Path]]:
         """Its facts, and the log of each cell."""
         parts = [load_facts(log) for log in self.logs]
@@ -253,7 +261,7 @@ def report_source(
     facts, where = source.load()
     scored = evaluate(facts, name)
     shown = _traces(where, facts, scored, runs, name) if traces else ()
-    return report_input(facts, scored, shown, source.reviews())
+    return report_input(facts, scored, shown, source.reviews(), source.people(name))
 
 
 # ------------------------------------------------------------------ traces

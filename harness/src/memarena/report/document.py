@@ -31,6 +31,7 @@ from memarena.report.tables.judge_error import judge_error_table
 from memarena.report.tables.kept import kept_table
 from memarena.report.tables.latency import latency_table, stopwatch_table
 from memarena.report.tables.non_answers import non_answer_table
+from memarena.report.tables.people import people_section
 from memarena.report.tables.permission import behaviour_table, permission_table
 from memarena.report.tables.refusals import pooled_table, refusal_table
 from memarena.report.tables.retrieval import answerable_by_family, error_table, recall_by_family, retrieval_table
@@ -55,11 +56,12 @@ def report_document(
 
 
 def method_sections(runs: Sequence[ReportInput], calibrations: Sequence[Calibration] = ()) -> list[Section]:
-    """How the figures were made: the judge, its error rates, and the provenance of the runs."""
+    """How the figures were made: the judge, its error rates and agreement with people, the provenance of the runs."""
     scores = [run.scores for run in runs]
     return [
         *judge_sections(scores),
         *calibration_sections(calibrations, scores),
+        *people_section([sample for run in runs for sample in run.people]),
         *provenance_sections([r.provenance for r in runs if r.provenance]),
     ]
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from memarena.log.records import Manifest
 from memarena.log.reviews import Review
+from memarena.report.people import LabelledSample
 from memarena.report.provenance import Provenance, provenance_of
 from memarena.report.question_view.records import QuestionView
 from memarena.report.reviews import RowReviews, row_reviews
@@ -29,10 +30,16 @@ class ReportInput:
     """Traces of a sample of questions, each with its answer in one cell."""
     reviews: tuple[RowReviews, ...] = ()
     """What people remarked on answers, for each row that has reviews."""
+    people: tuple[LabelledSample, ...] = ()
+    """Samples of answers that people labelled."""
 
 
 def report_input(
-    facts: RunFacts, scored: ScoredRun, traces: Iterable[QuestionView] = (), reviews: Iterable[Review] = ()
+    facts: RunFacts,
+    scored: ScoredRun,
+    traces: Iterable[QuestionView] = (),
+    reviews: Iterable[Review] = (),
+    people: Iterable[LabelledSample] = (),
 ) -> ReportInput:
     """A run with all that its facts and scores give."""
     manifest: Manifest = facts.manifest
@@ -43,4 +50,5 @@ def report_input(
         questions=scored.questions,
         traces=tuple(traces),
         reviews=row_reviews(scored, reviews),
+        people=tuple(people),
     )

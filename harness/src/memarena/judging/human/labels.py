@@ -9,11 +9,12 @@ from itertools import combinations
 from pathlib import Path
 from typing import Literal, TypeVar
 
+from memarena_dataset.model import DIMENSION_OF
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from memarena.judging.errors import JudgeError
 from memarena.judging.human.agreement import cohen_kappa, fleiss_kappa, majority
-from memarena.judging.human.sampling import Sample
+from memarena.judging.human.sampling import TRACKS, Sample, SampleItem
 
 _MAJORITY_OF = 3
 
@@ -42,10 +43,10 @@ class PairAgreement:
 
 
 @dataclass(frozen=True)
-class TrackAgreement:
-    """Agreement on one track of a sample."""
+class Agreement:
+    """Agreement over some items of a sample."""
 
-    track: Literal["binary", "behaviour"]
+    items: int
     pairs: tuple[PairAgreement, ...]
     """People with each other, then each with the judge."""
     fleiss: float | None
@@ -56,9 +57,26 @@ class TrackAgreement:
     without_majority: int
     """Items that at least three labelled without a majority."""
     too_few_labels: int
-    """Items that fewer than three labelled. With the two counts above they are all items of the track."""
+    """Items that fewer than three labelled. With the two counts above they are all items."""
     majority_with_judge: PairAgreement | None
     """None with fewer than three annotators."""
+
+
+@dataclass(frozen=True)
+class DimensionAgreement:
+    """Agreement on one dimension of a track."""
+
+    dimension: str
+    agreement: Agreement
+
+
+@dataclass(frozen=True)
+class TrackAgreement(Agreement):
+    """Agreement on one track of a sample."""
+
+    track: Literal["binary", "behaviour"]
+    dimensions: tuple[DimensionAgreement, ...]
+    """The same by dimension, D2 first. Behaviour has D6 alone."""
 
 
 def read_sample(path: Path) -> Sample:
@@ -104,37 +122,45 @@ def agreements(
     sample: Sample, people: Mapping[str, Mapping[str, str]], judge: str, said: Mapping[str, str]
 ) -> tuple[TrackAgreement, ...]:
     """Agreement per track; ``said`` is the judge's label by item."""
+
+    def over(items: Sequence[SampleItem]) -> Agreement:
+        return _agreement([i.item for i in items], people, judge, said)
+
     tracks: list[TrackAgreement] = []
-    for track in ("binary", "behaviour"):
-        items = [i.item for i in sample.items if i.track == track]
+    for track in TRACKS:
+        items = [i for i in sample.items if i.track == track]
+        by_dimension: dict[str, list[SampleItem]] = {}
+        for item in sorted(items, key=_dimension):
+            by_dimension.setdefault(_dimension(item), []).append(item)
         if items:
-            tracks.append(_track("binary" if track == "binary" else "behaviour", items, people, judge, said))
+            parts = tuple(DimensionAgreement(name, over(own)) for name, own in by_dimension.items())
+            tracks.append(TrackAgreement(**vars(over(items)), track=track, dimensions=parts))
     return tuple(tracks)
 
 
-def _track(
-    track: Literal["binary", "behaviour"],
-    items: Sequence[str],
-    people: Mapping[str, Mapping[str, str]],
-    judge: str,
-    said: Mapping[str, str],
-) -> TrackAgreement:
+def _dimension(item: SampleItem) -> str:
+    return DIMENSION_OF[item.family].value
+
+
+def _agreement(
+    items: Sequence[str], people: Mapping[str, Mapping[str, str]], judge: str, said: Mapping[str, str]
+) -> Agreement:
     names = sorted(people)
     pairs = [_pair(a, people[a], b, people[b], items) for a, b in combinations(names, 2)]
     pairs += [_pair(a, people[a], judge, said, items) for a in names]
     by_all = [[people[a][i] for a in names] for i in items if all(i in people[a] for a in names)]
     voted = {i: [people[a][i] for a in names if i in people[a]] for i in items}
     enough = {i: votes for i, votes in voted.items() if len(votes) >= _MAJORITY_OF}
-    settled = {i: word for i, votes in enough.items() if (word := majority(votes)) is not None}
-    return TrackAgreement(
-        track=track,
+    decided = {i: word for i, votes in enough.items() if (word := majority(votes)) is not None}
+    return Agreement(
+        items=len(items),
         pairs=tuple(pairs),
         fleiss=fleiss_kappa(by_all),
         fleiss_items=len(by_all),
-        majority_items=len(settled),
-        without_majority=len(enough) - len(settled),
+        majority_items=len(decided),
+        without_majority=len(enough) - len(decided),
         too_few_labels=len(items) - len(enough),
-        majority_with_judge=_pair("majority", settled, judge, said, items) if enough else None,
+        majority_with_judge=_pair("majority", decided, judge, said, items) if enough else None,
     )
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeVar
 
+from memarena_dataset.model import Family
 from pydantic import BaseModel, ConfigDict
 
 from memarena.judging.errors import JudgeError
@@ -20,6 +21,7 @@ from memarena.log.store import log_path, read_records
 
 BINARY_ITEMS = 300
 BEHAVIOUR_ITEMS = 200
+TRACKS: tuple[Literal["binary", "behaviour"], ...] = ("binary", "behaviour")
 BINARY_LABELS = ("correct", "wrong")
 BEHAVIOUR_LABELS = ("disclose_correct", "disclose_wrong", "refuse", "dont_know", "other")
 
@@ -39,7 +41,7 @@ class SampleItem(_File):
     cell_id: str
     instance_id: str
     attempt: int
-    family: str
+    family: Family
     asked_on: str
     question: str
     gold: str
@@ -159,7 +161,7 @@ def _item(name: str, answer: JudgedAnswer, sessions: Mapping[str, EvidenceSessio
         cell_id=answer.asked.cell_id,
         instance_id=answer.asked.instance_id,
         attempt=answer.asked.attempt,
-        family=question.instance.family.value,
+        family=question.instance.family,
         asked_on=question.asked_at[:10],
         question=question.question_text,
         gold=kind_of(question).key(question.instance.gold),

@@ -12,6 +12,7 @@ from pydantic import JsonValue
 from memarena.log.records import Record
 from memarena.paper.published import load_published
 from memarena.paper.published_types import GridCell, Published
+from memarena.report.people import LabelledSample
 from memarena.report.provenance import Provenance
 from memarena.report.report_input import ReportInput
 from memarena.report.reviews import RowReviews
@@ -34,6 +35,8 @@ class JsonReport(Record):
     """Of each run its rows, in the order of the run."""
     reviews: tuple[tuple[RowReviews, ...], ...] = ()
     """Of each run the rows with answers that people reviewed."""
+    people: tuple[tuple[LabelledSample, ...], ...] = ()
+    """Of each run the samples of its answers that people labelled."""
     published: tuple[GridCell, ...] = ()
     """The paper's main grid in percent, where it was asked for."""
     published_tables: Published | None = None
@@ -49,6 +52,7 @@ def to_json(runs: Sequence[ReportInput], *, published: bool = False, calibration
         provenance=tuple(run.provenance for run in runs),
         costs=tuple(run.costs for run in runs),
         reviews=tuple(run.reviews for run in runs),
+        people=tuple(run.people for run in runs),
         published=load_published().grid if published else (),
         published_tables=load_published() if published else None,
         calibrations=tuple(calibrations),

@@ -15,9 +15,8 @@ from memarena.judging.human.agreement import majority
 from memarena.judging.human.labels import Labels, PairAgreement, TrackAgreement, agreements, read_labels, read_sample
 from memarena.judging.human.sampling import Sample, SampleItem
 from memarena.log.line_file import NAME_EXPECTED, is_name, utc_now
-from memarena.viewer.annotation.label_log import CANNOT_SAY, LabelGiven, LabelLog
+from memarena.viewer.annotation.label_log import CANNOT_SAY, SAMPLE_NAME, LabelGiven, LabelLog
 
-SAMPLE_NAME = "sample.json"
 SIZE = 500
 BINARY_SHARE = 0.6
 """Of a sample: right or wrong; the rest is behaviour in D6."""

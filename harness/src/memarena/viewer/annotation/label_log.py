@@ -14,6 +14,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from memarena.judging.errors import JudgeError
 from memarena.log.line_file import LineFile
 
+ANNOTATIONS = "annotations"
+"""The folder next to a log, where no other is named."""
+SAMPLE_NAME = "sample.json"
 LABELS_NAME = "labels.jsonl"
 CANNOT_SAY = "cannot_say"
 
