@@ -26,9 +26,12 @@ TABLE = Path(__file__).with_name("words.toml")
 GLOSSARY = Path("docs/glossary.md")
 
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", "docs")
-HELD = ("scripts", "harness/dataset")
-# Code whose strings are texts of a data set or of people: only its names, comments and docstrings are looked at.
-CONTENT = ("simulator", "tests", "bench", "harness/judge_training")
+HELD = ("scripts", "harness/dataset", "harness/src/memarena/report")
+# Code whose strings are texts of a data set, of people or of a report's golden files: only its names, comments and
+# docstrings are looked at.
+CONTENT = ("simulator", "tests", "bench", "harness/judge_training", "harness/src/memarena/report")
+# At the end of a line whose name a file format or a wire message prescribes.
+PRESCRIBED = "# words: a name of the file format"
 # Not prose: a block of code, `--beside NAME`, the target of a link, a quotation of a data set.
 CODE = re.compile(r"(`{3,}).*?\1|`[^`]+`|\]\([^)]*\)|(?m:^)>[^\n]*", re.DOTALL)
 
@@ -92,7 +95,8 @@ def hits(root: Path, paths: Sequence[str], listed: Sequence[Word]) -> list[Hit]:
         if path.suffix == ".md":
             names, prose = [], [(1, _without_code(text))]
         else:
-            names = list(_names(ast.parse(text)))
+            lines = text.splitlines()
+            names = [(n, name) for n, name in _names(ast.parse(text)) if not lines[n - 1].endswith(PRESCRIBED)]
             prose = [*_comments(text), *_strings(ast.parse(text), messages=not file.startswith(CONTENT))]
         for word in listed:
             result |= {Hit(file, line, name, word.word, word.instead) for line, name in names if word.names_it(name)}

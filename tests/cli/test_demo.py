@@ -72,7 +72,7 @@ def test_what_is_not_installed_is_left_out_of_the_screens_which_say_how_to_get_i
 ) -> None:
     run = report_run(write_log(tmp_path / "run", grid_run.records(12, prompt_words=4)))
     how = {"memsearch": "pip install one", "LLM": "pip install other"}
-    print_document(first_screen(run, left_out=how, made=False), width=100)
+    print_document(first_screen(run, left_out=how, world_is_new=False), width=100)
     page = Path("runs/demo/report.html")
     print_document(second_screen(None, None, page=page, folder=page.parent), width=100)
     text = capsys.readouterr().out

@@ -172,7 +172,7 @@ class _Screens:
             without = lacking(SLOW)
             left_out = {name: how for name, how in ((SLOW, without.slow), ("LLM", without.llm)) if how}
             everything = scores.report_run(self._folder / "all")
-            self._first = first_screen(everything, made=self._made, left_out=left_out)
+            self._first = first_screen(everything, world_is_new=self._made, left_out=left_out)
             print_document(self._first, width=WIDTH)
         return self._first
 

@@ -42,10 +42,10 @@ class Filter:
     def admits(self, question: QuestionScore) -> bool:
         """Whether the question is among those chosen."""
         return (self.cells is None or question.cell_id in self.cells) and all(
-            wanted is None or wanted in values_of(question, name) for name, wanted in self._wanted().items()
+            value is None or value in values_of(question, name) for name, value in self._values().items()
         )
 
-    def _wanted(self) -> dict[str, str | None]:
+    def _values(self) -> dict[str, str | None]:
         return {name: getattr(self, name) for name in FILTERS}
 
 
@@ -115,10 +115,10 @@ _SEVERAL: dict[str, Callable[[QuestionScore], tuple[str, ...]]] = {
 
 def failures_document(facts: RunFacts, questions: Sequence[QuestionScore], chosen: Filter) -> Document:
     """Wrong and failed questions among those chosen, by cell and id."""
-    asked = [q for q in questions if q.outcome is not None and chosen.admits(q)]
-    failed = [q for q in asked if q.outcome is not Outcome.CORRECT]
-    summary = f"{len(failed):,} of {len(asked):,} questions asked were not answered right"
-    return Document("Failures", (Section(summary, _lines(facts, failed), one_line_each=True),))
+    questions_asked = [q for q in questions if q.outcome is not None and chosen.admits(q)]
+    not_right = [q for q in questions_asked if q.outcome is not Outcome.CORRECT]
+    summary = f"{len(not_right):,} of {len(questions_asked):,} questions asked were not answered right"
+    return Document("Failures", (Section(summary, _lines(facts, not_right), one_line_each=True),))
 
 
 def answers_document(facts: RunFacts, questions: Sequence[QuestionScore], chosen: Filter) -> Document:
@@ -126,23 +126,23 @@ def answers_document(facts: RunFacts, questions: Sequence[QuestionScore], chosen
 
     What is in no share of a report, the owner's own D6 items, controls and extensions, is listed too and counted apart.
     """
-    asked = [q for q in questions if q.outcome is not None and chosen.admits(q)]
-    counted = [q for q in asked if not q.apart and q.dimension != "X1"]
+    listed = [q for q in questions if q.outcome is not None and chosen.admits(q)]
+    counted = [q for q in listed if not q.apart and q.dimension != "X1"]
     if not counted or chosen.outcome or chosen.stage or (chosen.label and not chosen.action):
-        counted = asked
+        counted = listed
     right = sum(q.correct for q in counted)
     share = f" ({100 * right / len(counted):.1f}%)" if counted else ""
-    lost = sum(q.outcome is Outcome.INFRA_FAILED for q in counted)
-    open_ = f", {lost:,} with infrastructure failures, which count as neither" if lost else ""
-    apart = f"; also {len(asked) - len(counted):,} in no share: the owner's own D6 items, controls, extensions"
+    infra = sum(q.outcome is Outcome.INFRA_FAILED for q in counted)
+    open_ = f", {infra:,} with infrastructure failures, which count as neither" if infra else ""
+    apart = f"; also {len(listed) - len(counted):,} in no share: the owner's own D6 items, controls, extensions"
     summary = f"{right:,} of {len(counted):,} questions asked were answered right{share}{open_}"
-    summary += apart if len(counted) < len(asked) else ""
-    return Document("Answers", (Section(summary, _lines(facts, asked), one_line_each=True),))
+    summary += apart if len(counted) < len(listed) else ""
+    return Document("Answers", (Section(summary, _lines(facts, listed), one_line_each=True),))
 
 
 def answers_json(facts: RunFacts, questions: Sequence[QuestionScore], chosen: Filter, *, failures: bool) -> str:
     """The same questions as JSON: a list of score records, each with the wording asked and the whole answer."""
-    found = []
+    records = []
     for question in questions:
         if question.outcome is None or not chosen.admits(question) or (failures and question.correct):
             continue
@@ -150,8 +150,8 @@ def answers_json(facts: RunFacts, questions: Sequence[QuestionScore], chosen: Fi
         answer = attempts[-1].record.answer if attempts else None
         wording = facts.questions[question.instance_id].question_text
         extra = {"question": wording, "answer": answer.answer if answer else None}
-        found.append({**question.model_dump(mode="json"), **extra})
-    return json.dumps(found, indent=2, ensure_ascii=False) + "\n"
+        records.append({**question.model_dump(mode="json"), **extra})
+    return json.dumps(records, indent=2, ensure_ascii=False) + "\n"
 
 
 def _lines(facts: RunFacts, questions: Sequence[QuestionScore]) -> tuple[str, ...]:
@@ -165,13 +165,13 @@ def _columns(facts: RunFacts, question: QuestionScore) -> tuple[str, ...]:
     stage = f"{question.stage.replace('_', ' ')}: " if question.stage else ""
     answer = _answer(facts, question)
     unread = "§ no call of the reader: " if question.reader_calls == 0 else ""
-    why = " ".join(f"{unread}{stage}{question.why}".split())
-    return outcome, question.cell_id, question.instance_id, question.family, why, f"“{answer}”" if answer else ""
+    reason = " ".join(f"{unread}{stage}{question.why}".split())
+    return outcome, question.cell_id, question.instance_id, question.family, reason, f"“{answer}”" if answer else ""
 
 
 def _line(row: tuple[str, ...], widths: Sequence[int]) -> str:
-    aligned = [text.ljust(width) for text, width in zip(row, widths, strict=False)]
-    return "  ".join([*aligned, *row[len(widths) :]]).rstrip()
+    columns = [text.ljust(width) for text, width in zip(row, widths, strict=False)]
+    return "  ".join([*columns, *row[len(widths) :]]).rstrip()
 
 
 def _answer(facts: RunFacts, question: QuestionScore) -> str:

@@ -24,7 +24,7 @@ _WORDS = {
     "Search": "p50 above the floor: the same round trip with nothing behind it; TTFT: p50 time to first token",
     "ingest": "for one day of one ego; MB: highest memory of the backend's processes",
 }
-_SHOWN = ("data set", "asked", "apart", "judge", "in text", "verdicts", "reader", "state")
+_LINES_OF_A_RUN = ("data set", "asked", "apart", "judge", "in text", "verdicts", "reader", "state")
 SMALL = Cell(f"n<{FEWEST_QUESTIONS}", faint=True)
 SMALL_MEANS = f"fewer than {FEWEST_QUESTIONS} questions, no share is given"
 
@@ -40,25 +40,28 @@ def brief_document(
 ) -> Document:
     """The summary of runs; ``rows`` of a table and ``remarks`` of a kind at most, and what was cut is said."""
     parts: list[Section] = []
-    for place, run in enumerate(runs[:heads], 1):
-        whole = summary_section(place, run.scores, several=len(runs) > 1)
+    for run_number, run in enumerate(runs[:heads], 1):
+        whole = summary_section(run_number, run.scores, several=len(runs) > 1)
         parts.append(
-            Section(whole.title, tuple(line for line in whole.lines if isinstance(line, Fact) and line.name in _SHOWN))
+            Section(
+                whole.title,
+                tuple(line for line in whole.lines if isinstance(line, Fact) and line.name in _LINES_OF_A_RUN),
+            )
         )
     if len(runs) > max(heads, 1):
-        lines = [run_line(place, run.scores) for place, run in enumerate(runs, 1)]
-        cut = (f"and {len(lines) - rows} more: --full",) if len(lines) > rows else ()
-        parts.append(Section("Runs", (*lines[:rows], *cut)))
-    found = brief_groups(runs)
-    for name, group in found[:groups]:
-        parts.append(brief_table(group[:rows], TITLE + name, cut=len(group) - rows))
+        lines = [run_line(run_number, run.scores) for run_number, run in enumerate(runs, 1)]
+        more = (f"and {len(lines) - rows} more: --full",) if len(lines) > rows else ()
+        parts.append(Section("Runs", (*lines[:rows], *more)))
+    run_groups = brief_groups(runs)
+    for name, group in run_groups[:groups]:
+        parts.append(brief_table(group[:rows], TITLE + name, rows_left_out=len(group) - rows))
         parts += brief_remarks(group, remarks, name)
-    if len(found) > groups:
-        parts.append(Section(f"and {len(found) - groups} more groups of runs that cannot be compared: --full"))
+    if len(run_groups) > groups:
+        parts.append(Section(f"and {len(run_groups) - groups} more groups of runs that cannot be compared: --full"))
     warnings = [note for run in runs for note in summary_section(1, run.scores, several=False).notes]
     warnings += comparison_warnings([run.scores for run in runs])
     warnings += [line for run in runs for line in _failures(run)]
-    parts += _listed("Warnings", warnings, remarks)
+    parts += _remarks("Warnings", warnings, remarks)
     if words:
         parts.append(words_section())
     parts.append(
@@ -91,27 +94,31 @@ def brief_groups(runs: Sequence[ReportInput]) -> list[tuple[str, list[BriefRow]]
     """Rows of each group of comparable runs, with what tells the group apart; empty for the only one."""
     rows = rows_of(runs)
     floors = [run.scores.floor.search.p50 if run.scores.floor else None for run in runs]
-    places = comparable_groups([run.scores for run in runs])
-    found = []
-    for members in places:
-        numbers = [place + 1 for place in members]
-        name = "" if len(places) == 1 else f", run{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
-        found.append((name, brief_rows([row for row in rows if row.run in numbers], floors)))
-    return found
+    groups = comparable_groups([run.scores for run in runs])
+    result = []
+    for members in groups:
+        numbers = [index + 1 for index in members]
+        name = "" if len(groups) == 1 else f", run{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+        result.append((name, brief_rows([row for row in rows if row.run in numbers], floors)))
+    return result
 
 
 def brief_table(
-    rows: Sequence[BriefRow], title: str = TITLE, *, cut: int = 0, one: bool = False, least: int = FEWEST_QUESTIONS,
-    reader_mark: bool = True,
+    rows: Sequence[BriefRow], title: str = TITLE, *, rows_left_out: int = 0, same_reader: bool = False,
+    least: int = FEWEST_QUESTIONS, reader_mark: bool = True,
 ) -> Section:  # fmt: skip
     """The table of the summary, in the order of ``rows``; columns without any figure are left out.
 
-    ``cut`` rows were left out; with ``one``, runs and readers are not told apart, and recall and tokens per second are
-    left to the report; shares of fewer than ``least``
-    questions are left out; ``reader_mark``: whether a note says what † means.
+    Args:
+        rows: the rows of one group of comparable runs.
+        title: its title.
+        rows_left_out: how many rows of the group are not among ``rows``; a note gives the number.
+        same_reader: all rows are of one run and one reader: no columns for these, nor for recall and tokens per second.
+        least: shares of fewer questions are not shown.
+        reader_mark: whether a note explains †.
     """
-    readers = not one
-    several = not one and len({row.run for row in rows}) > 1
+    readers = not same_reader
+    several = not same_reader and len({row.run for row in rows}) > 1
     columns = [
         *([Column("run", align="left")] if several else []),
         Column("memory", align="left"),
@@ -119,12 +126,12 @@ def brief_table(
         Column("asked"),
         Column("answerable [95%]"),
         Column("right [95%]"),
-        *([] if one else [Column("recall@10")]),
+        *([] if same_reader else [Column("recall@10")]),
         Column("privacy"),
         Column("utility"),
         Column("Search ms"),
         Column("TTFT ms"),
-        *([] if one else [Column("tok/s")]),
+        *([] if same_reader else [Column("tok/s")]),
         Column("ingest s/day"),
         Column("MB"),
     ]
@@ -136,37 +143,37 @@ def brief_table(
             Cell(f"{row.scores.counts.asked:,}"),
             _if_enough(score_with_interval(row.answerable, row.answerable_interval), row.answerable_questions, least),
             _right(row, least),
-            *([] if one else [_if_enough(percent(row.recall), row.evidence_questions, least)]),
+            *([] if same_reader else [_if_enough(percent(row.recall), row.evidence_questions, least)]),
             _if_enough(score(row.scores.metrics.get("P")), row.deny, least),
             _if_enough(score(row.scores.metrics.get("U")), row.allow, least),
             milliseconds(row.search_ms),
             milliseconds(row.ttft_ms),
-            *([] if one else [number(row.tokens_per_s)]),
+            *([] if same_reader else [number(row.tokens_per_s)]),
             number(row.ingest_s_per_day, 2),
             number(row.memory_mb, 0),
         ]
         for row in rows
     ]
-    made = section(title, columns, body)
+    table = section(title, columns, body)
     notes = _marks(rows, reader_mark=reader_mark)
     budgets = sorted({row.scores.reading.max_context_tokens for row in rows})
     if len(budgets) > 1:
-        told = ", ".join(f"{tokens:,}" for tokens in budgets)
-        notes.append(f"read within different budgets ({told} context tokens): recall and right answers depend on them")
+        sizes = ", ".join(f"{tokens:,}" for tokens in budgets)
+        notes.append(f"read within different budgets ({sizes} context tokens): recall and right answers depend on them")
     if any(cell.spread for row in body for cell in row):
         notes.append("± standard deviation over seeds")
     if any(cell is SMALL for row in body for cell in row):
         notes.append(f"{SMALL.text}: {SMALL_MEANS}")
-    if cut > 0:
-        notes.append(f"and {cut} more rows: --full")
-    return Section(made.title, table=made.table, notes=tuple(notes))
+    if rows_left_out > 0:
+        notes.append(f"and {rows_left_out} more rows: --full")
+    return Section(table.title, table=table.table, notes=tuple(notes))
 
 
 def brief_remarks(rows: Sequence[BriefRow], most: int = 6, name: str = "") -> list[Section]:
     """Findings, and what cannot be concluded."""
     return [
-        *_listed(f"Findings{name}", texts(findings(rows)), most),
-        *_listed(f"What cannot be concluded{name}", texts(unproven(rows)), most),
+        *_remarks(f"Findings{name}", texts(findings(rows)), most),
+        *_remarks(f"What cannot be concluded{name}", texts(unproven(rows)), most),
     ]
 
 
@@ -179,24 +186,24 @@ def _failures(run: ReportInput) -> list[str]:
     ]
 
 
-def _listed(title: str, lines: Sequence[str], most: int) -> list[Section]:
+def _remarks(title: str, lines: Sequence[str], most: int) -> list[Section]:
     if not lines:
         return []
-    cut = [f"and {len(lines) - most} more: --full"] if len(lines) > most else []
-    return [Section(title, (*lines[:most], *cut))]
+    more = [f"and {len(lines) - most} more: --full"] if len(lines) > most else []
+    return [Section(title, (*lines[:most], *more))]
 
 
 def _marks(rows: Sequence[BriefRow], *, reader_mark: bool) -> list[str]:
-    found = []
+    notes = []
     diagnostics = [row.scores for row in rows if row.scores.diagnostic]
     if any("no_evidence" not in scores.marks for scores in diagnostics):
-        found.append("◇ diagnostic: sees what a deployed memory cannot, an upper bound outside the competition")
+        notes.append("◇ diagnostic: sees what a deployed memory cannot, an upper bound outside the competition")
     if any("no_evidence" in scores.marks for scores in diagnostics):
-        found.append(NO_EVIDENCE)
-    found += skipped_and_failed(row.scores for row in rows)
+        notes.append(NO_EVIDENCE)
+    notes += skipped_and_failed(row.scores for row in rows)
     if reader_mark and any(not row.scores.real_reader for row in rows):
-        found.append("† no language model: picks a sentence of what the memory found")
-    return found
+        notes.append("† no language model: picks a sentence of what the memory found")
+    return notes
 
 
 def _if_enough(cell: Cell, questions: int, least: int) -> Cell:

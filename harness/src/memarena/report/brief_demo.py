@@ -24,33 +24,33 @@ _WORDS = {
 }
 
 
-def first_screen(everything: ReportInput, *, left_out: Mapping[str, str], made: bool = True) -> Document:
+def first_screen(demo_run: ReportInput, *, left_out: Mapping[str, str], world_is_new: bool = True) -> Document:
     """The run over all questions: its table, and what it says.
 
-    ``left_out`` says how to get what is not installed, by its name. ``made``: the world was made for it.
+    ``left_out`` says how to get what is not installed, by its name. ``world_is_new``: the world was made for it.
     """
-    rows, data = _rows(everything), everything.scores.dataset
+    rows, data = _rows(demo_run), demo_run.scores.dataset
     head = [
         Fact(
             "world",
-            f"{data.ego_count} people, {counted(data.day_count, 'day')}{', made just now' if made else ''} "
+            f"{data.ego_count} people, {counted(data.day_count, 'day')}{', made just now' if world_is_new else ''} "
             f"(sha256 {data.sha256[:12]})",
         ),
-        Fact("asked", f"{counted(sum(everything.scores.planned.values()), 'question')} of each memory"),
+        Fact("asked", f"{counted(sum(demo_run.scores.planned.values()), 'question')} of each memory"),
         Fact("reader", "† picks a sentence of what a memory found: honest, quick, no language model"),
-        *judge_lines(everything.scores),
-        *(Fact("left out", f"{name}, not installed: {how}") for name, how in left_out.items()),
+        *judge_lines(demo_run.scores),
+        *(Fact("left out", f"{name}, not installed: {remedy}") for name, remedy in left_out.items()),
     ]
-    stated = findings(rows)
-    losses = [finding for finding in stated if isinstance(finding, EvidenceLost)]
-    bounds = [finding for finding in stated if isinstance(finding, UpperBound)]
-    unanswered = tuple(f"Not shown: {each.text}" for each in unproven(rows)[:1])
+    conclusions = findings(rows)
+    losses = [finding for finding in conclusions if isinstance(finding, EvidenceLost)]
+    bounds = [finding for finding in conclusions if isinstance(finding, UpperBound)]
+    open_question = tuple(f"Not shown: {question.text}" for question in unproven(rows)[:1])
     return Document(
         "MemArena demo",
         (
             Section("MemArena demo", tuple(head)),
-            brief_table(rows, "Which memory should an assistant have?", one=True, reader_mark=False),
-            Section("What this says", (*texts([*stated[:1], *losses[:1], *bounds[:1]]), *unanswered)),
+            brief_table(rows, "Which memory should an assistant have?", same_reader=True, reader_mark=False),
+            Section("What this says", (*texts([*conclusions[:1], *losses[:1], *bounds[:1]]), *open_question)),
             Section("Words", tuple(Fact(name, text, 12) for name, text in _WORDS.items()), one_line_each=True),
         ),
     )
@@ -67,9 +67,9 @@ def second_screen(
     parts = []
     if person is not None:
         rows = _rows(person)
-        asked = counted(sum(person.scores.planned.values()), "question")
-        title = f"One person's {asked}, with a memory that embeds every history on the CPU"
-        table = brief_table(rows, title, one=True, reader_mark=False)
+        questions = counted(sum(person.scores.planned.values()), "question")
+        title = f"One person's {questions}, with a memory that embeds every history on the CPU"
+        table = brief_table(rows, title, same_reader=True, reader_mark=False)
         parts.append(Section(title, table=table.table, notes=(*table.notes, "one person gives no interval, no order")))
     if llm is not None and (times := _llm_times(llm)):
         parts.append(Section("Times of a language model on this CPU", times))

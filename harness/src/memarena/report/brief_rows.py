@@ -116,7 +116,7 @@ def _brief_row(rows: Sequence[ReportRow], row: ReportRow, floor_ms: float | None
     search = scores.latency.search.p50 if scores.latency else None
     efficiency = row.costs.efficiency if row.costs else None
     ingest, permission, retrieval = scores.ingest, scores.permission, scores.retrieval
-    peaks = [taken.memory_peak.value for taken in row.costs.footprints] if row.costs else []
+    peaks = [footprint.memory_peak.value for footprint in row.costs.footprints] if row.costs else []
     real = scores.real_reader
     return BriefRow(
         name=backend_name(rows, row),

@@ -47,7 +47,7 @@ def report_document(
     """The whole report: what was run, the grid, and everything behind it. Empty sections are left out.
 
     Runs that cannot be compared (another data set, protocol or other questions) never share a table: each group has
-    tables of its own.
+    its own tables.
     """
     parts = [*summary_sections(runs)]
     for group in report_groups(runs, published=published):
@@ -99,8 +99,8 @@ def report_groups(runs: Sequence[ReportInput], *, published: bool = False) -> li
         if published:
             started_from = [p.configuration.name for m in members if (p := runs[m].provenance) and p.configuration]
             parts += [replace(p, chapter="published") for p in published_sections(own, of_group, started_from)]
-        titled = [replace(part, title=f"{part.title}, {name}", group=name) if name else part for part in parts]
-        groups.append(Group(name, tuple(own), tuple(titled)))
+        titled_parts = [replace(part, title=f"{part.title}, {name}", group=name) if name else part for part in parts]
+        groups.append(Group(name, tuple(own), tuple(titled_parts)))
     return groups
 
 
@@ -139,14 +139,14 @@ _TABLES: tuple[tuple[ChapterName, str, Callable[[Sequence[ReportRow]], Section |
 
 
 def _sections(rows: Sequence[ReportRow], runs: Sequence[RunScores]) -> list[Section]:
-    made: list[tuple[ChapterName, str, Section | None]] = [
+    tables: list[tuple[ChapterName, str, Section | None]] = [
         *((chapter, key, make(rows)) for chapter, key, make in _TABLES),
         *(("breakdowns", part.key, part) for part in breakdown_tables(rows)),
         ("chance", "above-chance", corrected_table(rows)),
         ("scores", "token-f1-of-open-answers", token_f1_table(rows)),
         ("chance", "baselines", baseline_table(runs)),
     ]
-    parts = [replace(part, chapter=chapter, key=key) for chapter, key, part in made if part is not None]
+    parts = [replace(part, chapter=chapter, key=key) for chapter, key, part in tables if part is not None]
     return [part for part in parts if _says_something(part)]
 
 

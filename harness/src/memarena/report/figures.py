@@ -31,26 +31,26 @@ def score(figure: Score | None, *, so_far: bool = False, strong: bool = False) -
     return Cell(f"{mark}{100 * figure.value:.1f}{spread}", strong=strong, spread=spread)
 
 
-def score_with_interval(figure: Score | None, made: Interval | None, *, so_far: bool = False) -> Cell:
+def score_with_interval(figure: Score | None, interval: Interval | None, *, so_far: bool = False) -> Cell:
     """A figure in percent with its 95% interval in whole percent, where there is one."""
     cell = score(figure, so_far=so_far)
-    if made is None or cell is NA:
+    if interval is None or cell is NA:
         return cell
-    doubt = " (few egos)" if made.few_clusters else ""
-    ends = f" [{100 * made.low:.0f}–{100 * made.high:.0f}]{doubt}"
+    doubt = " (few egos)" if interval.few_clusters else ""
+    ends = f" [{100 * interval.low:.0f}–{100 * interval.high:.0f}]{doubt}"
     return Cell(cell.text + ends, spread=cell.spread and cell.spread + ends)
 
 
-def few_egos(found: Iterable[tuple[str, Interval | None]]) -> str:
+def few_egos(intervals: Iterable[tuple[str, Interval | None]]) -> str:
     """Which of the intervals, by name, rest on too few egos, and on how many; empty if none does.
 
     D6, and all that it goes into, rests on the egos with DENY items or those with ALLOW items, whichever are fewer:
     that can be less than a table has egos.
     """
     counts: dict[str, set[int]] = {}
-    for name, made in found:
-        if made is not None and made.few_clusters:
-            counts.setdefault(name, set()).add(made.clusters)
+    for name, interval in intervals:
+        if interval is not None and interval.few_clusters:
+            counts.setdefault(name, set()).add(interval.clusters)
     ranges = {name: sorted({min(some), max(some)}) for name, some in counts.items()}
     return ", ".join(f"{name} ({'–'.join(map(str, ends))})" for name, ends in ranges.items())
 
@@ -126,12 +126,12 @@ def best(rows: Sequence[RowScores], metric: str) -> dict[str, float]:
     for row in rows:
         if _competes(row) and is_headline(row) and _value(row, metric) is not None:
             fields.setdefault(row.reader, []).append(row)
-    found = {}
+    bests = {}
     for reader, field in fields.items():
         top, *others = sorted(field, key=lambda row: -(_value(row, metric) or 0.0))
         if others and all(_above(top, other, metric) for other in others):
-            found[reader] = _value(top, metric) or 0.0
-    return found
+            bests[reader] = _value(top, metric) or 0.0
+    return bests
 
 
 def _above(row: RowScores, other: RowScores, metric: str) -> bool:

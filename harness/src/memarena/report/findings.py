@@ -18,7 +18,7 @@ from memarena.scoring.uncertainty_records import Interval
 
 LossStage = Literal["not_ingested", "not_retrieved", "cut_from_prompt", "misread"]
 """Where the evidence of a wrong answer was lost."""
-_LOST: dict[LossStage, str] = {
+_LOSS_TEXTS: dict[LossStage, str] = {
     "not_ingested": "lacked some that never arrived at the memory",
     "not_retrieved": "lacked some that Search did not return",
     "cut_from_prompt": "lacked some that was found and did not fit into the prompt",
@@ -60,16 +60,16 @@ class Ranking:
     @property
     def text(self) -> str:
         """In a sentence."""
-        listed = ", ".join(f"{memory} {100 * share:.1f}%" for memory, share in self.right)
-        rest = ((" > " if sure else " ? ") + name for sure, (name, _) in zip(self.apart, self.right[1:], strict=True))
-        order = self.right[0][0] + "".join(rest)
+        shares = ", ".join(f"{memory} {100 * share:.1f}%" for memory, share in self.right)
+        ranks = ((" > " if sure else " ? ") + name for sure, (name, _) in zip(self.apart, self.right[1:], strict=True))
+        order = self.right[0][0] + "".join(ranks)
         if all(self.apart):
-            carried = f"no two intervals overlap, so the order holds: {order}"
+            conclusion = f"no two intervals overlap, so the order holds: {order}"
         elif any(self.apart):
-            carried = f"what the intervals carry: {order} (? = open)"
+            conclusion = f"what the intervals carry: {order} (? = open)"
         else:
-            carried = "the intervals do not carry an order"
-        return f"Right answers ({self.reader}): {listed}; {carried}."
+            conclusion = "the intervals do not carry an order"
+        return f"Right answers ({self.reader}): {shares}; {conclusion}."
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,8 @@ class EvidenceRetrieved:
     @property
     def text(self) -> str:
         """In a sentence."""
-        listed = ", ".join(f"{memory} {100 * share:.0f}%" for memory, share in self.recall)
-        return f"Evidence among the first 10 items of Search: {listed}."
+        shares = ", ".join(f"{memory} {100 * share:.0f}%" for memory, share in self.recall)
+        return f"Evidence among the first 10 items of Search: {shares}."
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class EvidenceLost:
         """In a sentence."""
         return (
             f"Of {self.wrong} wrong answers of {self.memory} to questions with evidence, {self.lost} "
-            f"{_LOST[self.stage]}."
+            f"{_LOSS_TEXTS[self.stage]}."
         )
 
 
@@ -171,8 +171,8 @@ class NoInterval:
     @property
     def text(self) -> str:
         """In a line."""
-        asked = counted(self.asked, "question")
-        return f"{self.memory} ({self.reader}): {asked} of one person give no interval, so no place in an order"
+        questions = counted(self.asked, "question")
+        return f"{self.memory} ({self.reader}): {questions} of one person give no interval, so no place in an order"
 
 
 @dataclass(frozen=True)
@@ -201,10 +201,10 @@ class OpenOrder:
     @property
     def text(self) -> str:
         """In a line."""
-        (one, its), (other, theirs) = self.upper, self.lower
-        ends = ", ".join(f"{100 * low:.0f}–{100 * high:.0f}" for low, high in (its, theirs))
+        (upper, upper_ends), (lower, lower_ends) = self.upper, self.lower
+        ends = ", ".join(f"{100 * low:.0f}–{100 * high:.0f}" for low, high in (upper_ends, lower_ends))
         return (
-            f"whether {one} answers more than {other} ({self.reader}): their intervals overlap ({ends}); "
+            f"whether {upper} answers more than {lower} ({self.reader}): their intervals overlap ({ends}); "
             "`memarena compare` pairs the questions and tells more"
         )
 
@@ -235,20 +235,20 @@ def texts(statements: Iterable[Finding | OpenQuestion]) -> tuple[str, ...]:
 
 def findings(rows: Sequence[BriefRow]) -> list[Finding]:
     """The verdicts first; empty where nothing was asked."""
-    failed = [
+    unmeasured = [
         NothingMeasured(row.name, row.reader, row.scores.counts.backend_failed, row.scores.counts.asked)
         for row in rows
         if row.nothing_measured
     ]
-    ranked = [made for group in ranked_groups(rows) if (made := ranking(group)) is not None]
-    return [*failed, *ranked, *_retrieval(rows), *_losses(rows), *_bounds(rows), *_access(rows), *_times(rows)]
+    rankings = [verdict for group in ranked_groups(rows) if (verdict := ranking(group)) is not None]
+    return [*unmeasured, *rankings, *_retrieval(rows), *_losses(rows), *_bounds(rows), *_access(rows), *_times(rows)]
 
 
-def split_verdicts(found: Iterable[Finding]) -> tuple[list[Finding], list[Finding]]:
+def split_verdicts(conclusions: Iterable[Finding]) -> tuple[list[Finding], list[Finding]]:
     """Verdicts on who answers most, and the other findings."""
     verdicts: list[Finding] = []
     others: list[Finding] = []
-    for finding in found:
+    for finding in conclusions:
         (verdicts if isinstance(finding, NothingMeasured | Ranking) else others).append(finding)
     return verdicts, others
 
@@ -266,22 +266,26 @@ def ranking(group: Sequence[BriefRow]) -> Ranking | None:
 
 def unproven(rows: Sequence[BriefRow]) -> list[OpenQuestion]:
     """What must not be read from the figures."""
-    left: list[OpenQuestion] = []
+    open_questions: list[OpenQuestion] = []
     for group in ranked_groups(rows):
-        left += [NoInterval(r.name, r.reader, r.scores.counts.asked) for r in group if r.interval is None]
-        known = [(row, row.interval) for row in group if row.interval is not None]
-        few = [(row, made) for row, made in known if made.few_clusters]
+        open_questions += [NoInterval(r.name, r.reader, r.scores.counts.asked) for r in group if r.interval is None]
+        with_interval = [(row, row.interval) for row in group if row.interval is not None]
+        few = [(row, interval) for row, interval in with_interval if interval.few_clusters]
         if few:
-            egos = max(made.clusters for _, made in few)
-            left.append(FewEgos(tuple(row.name for row, _ in few), few[0][0].reader, egos))
-        enough = [(row, made) for row, made in known if not made.few_clusters]
-        left += [
-            OpenOrder(upper.reader, (upper.name, (its.low, its.high)), (lower.name, (theirs.low, theirs.high)))
-            for (upper, its), (lower, theirs) in itertools.pairwise(enough)
+            egos = max(interval.clusters for _, interval in few)
+            open_questions.append(FewEgos(tuple(row.name for row, _ in few), few[0][0].reader, egos))
+        enough = [(row, interval) for row, interval in with_interval if not interval.few_clusters]
+        open_questions += [
+            OpenOrder(
+                upper.reader,
+                (upper.name, (upper_ends.low, upper_ends.high)),
+                (lower.name, (lower_ends.low, lower_ends.high)),
+            )
+            for (upper, upper_ends), (lower, lower_ends) in itertools.pairwise(enough)
             if not apart(upper, lower)
         ]
     names = [row.name for row in rows if (d6 := row.scores.permission) and gates(row) is None and d6.deny]
-    return [*left, OpenAccess(tuple(dict.fromkeys(names)))] if names else left
+    return [*open_questions, OpenAccess(tuple(dict.fromkeys(names)))] if names else open_questions
 
 
 def gates(row: BriefRow) -> bool | None:
@@ -309,9 +313,9 @@ def carried_gates(d6: Permission | None, interval: Interval | None) -> bool | No
 
 def _retrieval(rows: Sequence[BriefRow]) -> Iterator[Finding]:
     enough = [row for row in rows if row.recall is not None and row.evidence_questions >= FEWEST_QUESTIONS]
-    known = {_label(row, enough): row.recall or 0.0 for row in enough}
-    if known:
-        yield EvidenceRetrieved(tuple(sorted(known.items(), key=lambda share: -share[1])))
+    recall_by_label = {_label(row, enough): row.recall or 0.0 for row in enough}
+    if recall_by_label:
+        yield EvidenceRetrieved(tuple(sorted(recall_by_label.items(), key=lambda share: -share[1])))
 
 
 def _losses(rows: Sequence[BriefRow]) -> Iterator[Finding]:
@@ -319,7 +323,7 @@ def _losses(rows: Sequence[BriefRow]) -> Iterator[Finding]:
         split = row.scores.errors
         if split is None or row.scores.diagnostic:
             continue
-        counts: dict[LossStage, int] = {stage: getattr(split, stage) for stage in _LOST}
+        counts: dict[LossStage, int] = {stage: getattr(split, stage) for stage in _LOSS_TEXTS}
         total = sum(counts.values()) + split.unknown
         worst = max(counts, key=lambda stage: counts[stage])
         if total >= FEWEST_QUESTIONS and counts[worst]:
@@ -328,19 +332,19 @@ def _losses(rows: Sequence[BriefRow]) -> Iterator[Finding]:
 
 def _bounds(rows: Sequence[BriefRow]) -> Iterator[Finding]:
     for row in rows:
-        seen, answerable = row.scores.retrieval, row.answerable
-        if not row.scores.diagnostic or seen is None or seen.complete is None or answerable is None:
+        retrieval, answerable = row.scores.retrieval, row.answerable
+        if not row.scores.diagnostic or retrieval is None or retrieval.complete is None or answerable is None:
             continue
-        short = round((1 - seen.complete) * seen.questions)
+        short = round((1 - retrieval.complete) * retrieval.questions)
         if short and answerable.value not in (None, 1.0):
-            yield UpperBound(_label(row, rows), short, seen.questions, row.scores.reading.max_context_tokens)
+            yield UpperBound(_label(row, rows), short, retrieval.questions, row.scores.reading.max_context_tokens)
 
 
 def _label(row: BriefRow, rows: Sequence[BriefRow]) -> str:
     """The memory, with its reader and run as far as other rows need that to be told apart."""
-    same = [other for other in rows if other.name == row.name]
-    parts = [row.reader] if len({other.reader for other in same}) > 1 else []
-    if len([other for other in same if other.reader == row.reader]) > 1:
+    namesakes = [r for r in rows if r.name == row.name]
+    parts = [row.reader] if len({r.reader for r in namesakes}) > 1 else []
+    if len([r for r in namesakes if r.reader == row.reader]) > 1:
         parts.append(f"run {row.run}")
     return f"{row.name} ({', '.join(parts)})" if parts else row.name
 
@@ -353,8 +357,8 @@ def _access(rows: Sequence[BriefRow]) -> Iterator[Finding]:
 
 
 def _times(rows: Sequence[BriefRow]) -> Iterator[Finding]:
-    timed = [(row, row.search_ms) for row in rows if row.search_ms is not None]
-    if len(timed) > 1:
-        quick, *_, slow = sorted(timed, key=lambda each: each[1])
-        names = [row for row, _ in timed]
+    search_times = [(row, row.search_ms) for row in rows if row.search_ms is not None]
+    if len(search_times) > 1:
+        quick, *_, slow = sorted(search_times, key=lambda pair: pair[1])
+        names = [row for row, _ in search_times]
         yield SearchTimes((_label(quick[0], names), quick[1]), (_label(slow[0], names), slow[1]))

@@ -25,31 +25,31 @@ _MANY_IN_TEXT = 0.1
 def judge_lines(run: RunScores) -> list[Fact]:
     """The judge in the summary of a report."""
     if not run.judging.decided:
-        why = "it has given no verdict yet" if run.judging.unjudged else "no question of this run needed it yet"
-        return [Fact("judge", f"{run.judge}; {why}")]
+        reason = "it has given no verdict yet" if run.judging.unjudged else "no question of this run needed it yet"
+        return [Fact("judge", f"{run.judge}; {reason}")]
     versions = ", ".join(version[:12] for version in run.judge_versions)
-    named = f"{run.judge} ({versions})"
+    name = f"{run.judge} ({versions})"
     if not run.judging.models:
         in_text = _in_text(run)
-        return [Fact("judge", named), *in_text] if in_text else [Fact("judge", f"{named}; {_by_values(run)}")]
+        return [Fact("judge", name), *in_text] if in_text else [Fact("judge", f"{name}; {_by_values(run)}")]
     models = "; ".join(_model(m, digits=12) for m in run.judging.models)
-    return [Fact("judge", f"{named}: {models}"), Fact("verdicts", decided_by(run))]
+    return [Fact("judge", f"{name}: {models}"), Fact("verdicts", decided_by(run))]
 
 
 def judge_warnings(run: RunScores) -> list[str]:
     """Questions that wait for a verdict, with the command that repairs it."""
     if not run.judging.unjudged:
         return []
-    why = f" (it failed: {_causes(run)})" if run.judge_failures else ""
+    causes = f" (it failed: {_causes(run)})" if run.judge_failures else ""
     return [
-        f"no verdict by judge {run.judge}: {counted(run.judging.unjudged, 'question')}{why}; such rows have a range "
+        f"no verdict by judge {run.judge}: {counted(run.judging.unjudged, 'question')}{causes}; such rows have a range "
         f"(all wrong … all right) and no headline until `memarena judge RUN --judge {run.judge}` has judged them"
     ]
 
 
 def judge_sections(runs: Sequence[RunScores]) -> list[Section]:
     """One section per run whose verdicts decided something: full hashes, who decided, what failed."""
-    found = []
+    sections = []
     for number, run in enumerate(runs, 1):
         if not run.judging.decided and not run.judging.unjudged:
             continue
@@ -61,15 +61,15 @@ def judge_sections(runs: Sequence[RunScores]) -> list[Section]:
         if run.judging.decided:
             lines.append(_fact("verdicts", decided_by(run)))
         lines.append(_fact("failed", _failed(run)))
-        found.append(Section(f"Judge of run {number}" if len(runs) > 1 else "Judge", tuple(lines)))
-    return found
+        sections.append(Section(f"Judge of run {number}" if len(runs) > 1 else "Judge", tuple(lines)))
+    return sections
 
 
 def decided_by(run: RunScores) -> str:
     """How many verdicts rest on what, and the share that the rules made in place of the model."""
     decided = run.judging.decided
     parts = [f"{sum(decided.values()):,}: "]
-    parts.append(", ".join(f"{decided[name]:,} {said}" for name, said in _RESTS_ON.items() if name in decided))
+    parts.append(", ".join(f"{decided[name]:,} {words}" for name, words in _RESTS_ON.items() if name in decided))
     if run.handed_over_share is not None:
         parts.append(f"; decided by the rules instead {run.judging.handed_over:,} ({100 * run.handed_over_share:.1f}%)")
     if run.judge_repeats > 1:

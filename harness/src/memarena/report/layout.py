@@ -63,14 +63,14 @@ class Table:
 
     def without_empty_columns(self) -> tuple[Table, tuple[str, ...]]:
         """The table without columns that are n/a in every row, and the titles left out."""
-        kept = [
+        columns = [
             i
             for i, column in enumerate(self.columns)
             if column.align == "left" or not all(row[i].is_empty for row in self.rows)
         ]
-        left_out = tuple(c.title.strip("· ") for i, c in enumerate(self.columns) if i not in kept)
-        rows = tuple(tuple(row[i] for i in kept) for row in self.rows)
-        return Table(tuple(self.columns[i] for i in kept), rows, self.breaks), left_out
+        left_out = tuple(c.title.strip("· ") for i, c in enumerate(self.columns) if i not in columns)
+        rows = tuple(tuple(row[i] for i in columns) for row in self.rows)
+        return Table(tuple(self.columns[i] for i in columns), rows, self.breaks), left_out
 
 
 @dataclass(frozen=True)
@@ -157,9 +157,9 @@ def section(
     whole = Table(tuple(columns), tuple(tuple(row) for row in rows), tuple(breaks))
     table, left_out = whole.without_empty_columns()
     hidden = (f"left out, n/a in every row: {', '.join(dict.fromkeys(left_out))}",) if left_out else ()
-    shown = {column.title for column in table.columns}
-    added = tuple((name, filters) for name, filters in trace_columns if trace and name in shown)
-    return Section(title, (), table, (*notes, *hidden), trace=trace, trace_columns=added, key=key)
+    titles = {column.title for column in table.columns}
+    trace_filters = tuple((name, filters) for name, filters in trace_columns if trace and name in titles)
+    return Section(title, (), table, (*notes, *hidden), trace=trace, trace_columns=trace_filters, key=key)
 
 
 def counted(count: int, noun: str) -> str:

@@ -17,15 +17,15 @@ def only_tables(document: Document, names: Sequence[str]) -> Document:
     Raises ScoringError for a name that no table has, with those that there are.
     """
     known = [part.anchor for part in document.sections if part.table]
-    found: list[Section] = []
+    parts: list[Section] = []
     for name in names:
         own = [part for part in document.sections if part.table and name in (part.key, part.anchor)]
         if not own:
             raise ScoringError(
                 f"--table {name}: this report has no such table; there are: {', '.join(known)}{nearest(name, known)}"
             )
-        found += own
-    return Document(document.title, tuple(dict.fromkeys(found)))
+        parts += own
+    return Document(document.title, tuple(dict.fromkeys(parts)))
 
 
 def without_small_cells(document: Document, least: int) -> Document:
@@ -42,12 +42,12 @@ def section_without_small(part: Section, least: int) -> Section | None:
 def _without_small(part: Section, least: int) -> Section | None:
     if part.table is None or not any(_small(cell, least) for row in part.table.rows for cell in row):
         return part
-    shown = Cell(f"n<{least}", faint=True)
-    rows = tuple(tuple(shown if _small(cell, least) else cell for cell in row) for row in part.table.rows)
-    figures = [place for place, column in enumerate(part.table.columns) if column.align == "right"]
-    if all(row[place] == shown or row[place].is_empty for row in rows for place in figures):
+    too_few = Cell(f"n<{least}", faint=True)
+    rows = tuple(tuple(too_few if _small(cell, least) else cell for cell in row) for row in part.table.rows)
+    figures = [index for index, column in enumerate(part.table.columns) if column.align == "right"]
+    if all(row[index] == too_few or row[index].is_empty for row in rows for index in figures):
         return None
-    note = f"{shown.text}: fewer than {least} questions; `memarena report RUN --small` gives these shares too"
+    note = f"{too_few.text}: fewer than {least} questions; `memarena report RUN --small` gives these shares too"
     return replace(part, table=Table(part.table.columns, rows, part.table.breaks), notes=(*part.notes, note))
 
 

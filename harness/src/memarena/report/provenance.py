@@ -93,36 +93,38 @@ def _backends(manifest: Manifest) -> tuple[BackendUsed, ...]:
     )
 
 
-def provenance_sections(found: Sequence[Provenance]) -> list[Section]:
+def provenance_sections(records: Sequence[Provenance]) -> list[Section]:
     """One section per run; the hashes of the files that decide are a table."""
     sections = []
-    for number, one in enumerate(found, 1):
-        suffix = f" of run {number}" if len(found) > 1 else ""
-        sections.append(_facts(one, f"Provenance{suffix}"))
-        if one.data_files_sha256:
-            rows = [[Cell(name), Cell(digest)] for name, digest in one.data_files_sha256.items()]
+    for number, record in enumerate(records, 1):
+        suffix = f" of run {number}" if len(records) > 1 else ""
+        sections.append(_facts(record, f"Provenance{suffix}"))
+        if record.data_files_sha256:
+            rows = [[Cell(name), Cell(digest)] for name, digest in record.data_files_sha256.items()]
             columns = [Column("file", align="left"), Column("sha256", align="left")]
             sections.append(section(f"Files that decide scores{suffix}", columns, rows))
     return sections
 
 
-def _facts(one: Provenance, title: str) -> Section:
-    data, versions = one.dataset, one.versions
+def _facts(record: Provenance, title: str) -> Section:
+    data, versions = record.dataset, record.versions
     lines = [
-        _fact("run", f"{one.run_id}, started {one.started_at}, order seed {one.order_seed}"),
+        _fact("run", f"{record.run_id}, started {record.started_at}, order seed {record.order_seed}"),
         _fact("data set", f"{data.name}, sha256 {data.sha256}"),
         _fact(
             "world",
             f"{counted(data.ego_count, 'ego')}, {counted(data.day_count, 'day')} from {data.calendar_epoch}, "
             f"{data.instance_count:,} questions",
         ),
-        _fact("protocol", f"{one.protocol}" + (f", filter {one.question_filter}" if one.question_filter else "")),
-        *_configuration(one.configuration),
-        *(_fact("backend", _backend(backend)) for backend in one.backends),
-        *(_fact("reader", _reader(reader)) for reader in one.readers),
-        *(_fact(role, _reader(helper)) for role, helper in one.helpers.items()),
-        _fact("seeds", "; ".join(_seeds(one.seeds))),
-        _fact("deadlines", ", ".join(f"{name} {seconds:g} s" for name, seconds in one.deadlines_s.items())),
+        _fact(
+            "protocol", f"{record.protocol}" + (f", filter {record.question_filter}" if record.question_filter else "")
+        ),
+        *_configuration(record.configuration),
+        *(_fact("backend", _backend(backend)) for backend in record.backends),
+        *(_fact("reader", _reader(reader)) for reader in record.readers),
+        *(_fact(role, _reader(helper)) for role, helper in record.helpers.items()),
+        _fact("seeds", "; ".join(_seeds(record.seeds))),
+        _fact("deadlines", ", ".join(f"{name} {seconds:g} s" for name, seconds in record.deadlines_s.items())),
         _fact("machine", ", ".join(filter(None, (versions.platform, versions.cpu)))),
         _fact(
             "software",
@@ -133,8 +135,12 @@ def _facts(one: Provenance, title: str) -> Section:
     return Section(title, tuple(lines))
 
 
-def _configuration(named: NamedConfiguration | None) -> list[Fact]:
-    return [] if named is None else [_fact("set by", f"{named.name}, sha256 {named.sha256}; flags override it")]
+def _configuration(configuration: NamedConfiguration | None) -> list[Fact]:
+    return (
+        []
+        if configuration is None
+        else [_fact("set by", f"{configuration.name}, sha256 {configuration.sha256}; flags override it")]
+    )
 
 
 def _backend(backend: BackendUsed) -> str:

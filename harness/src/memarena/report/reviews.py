@@ -47,28 +47,30 @@ def verdict_of(score: QuestionScore) -> str | None:
 
 def row_reviews(scored: ScoredRun, reviews: Iterable[Review]) -> tuple[RowReviews, ...]:
     """Counts for each row with reviews, in the order of the rows."""
-    standing = sorted(reviews, key=lambda each: (each.cell_id, each.instance_id))
-    if not standing:
+    ordered_reviews = sorted(reviews, key=lambda review: (review.cell_id, review.instance_id))
+    if not ordered_reviews:
         return ()
     rows = {cell.cell_id: row.label for row in scored.scores.rows for cell in row.cells}
     scores = {(score.cell_id, score.instance_id): score for score in scored.questions}
     by_row: dict[str, list[Review]] = {label: [] for label in rows.values()}
-    for review in standing:
+    for review in ordered_reviews:
         if (review.cell_id, review.instance_id) in scores:
             by_row[rows[review.cell_id]].append(review)
     return tuple(_counted(label, own, scores) for label, own in by_row.items() if own)
 
 
 def _counted(label: str, reviews: Sequence[Review], scores: dict[AnswerKey, QuestionScore]) -> RowReviews:
-    current = [each for each in reviews if each.attempt == scores[each.cell_id, each.instance_id].attempts - 1]
-    answers = [list(own) for _, own in groupby(current, key=lambda each: (each.cell_id, each.instance_id))]
+    current = [
+        review for review in reviews if review.attempt == scores[review.cell_id, review.instance_id].attempts - 1
+    ]
+    answers = [list(own) for _, own in groupby(current, key=lambda review: (review.cell_id, review.instance_id))]
     changes = [change for own in answers if (change := _change(own, scores)) is not None]
     return RowReviews(
         label=label,
-        reviewers=len({each.author for each in current}),
+        reviewers=len({review.author for review in current}),
         reviewed=len(answers),
-        starred=sum(any(each.starred for each in own) for own in answers),
-        labelled=sum(any(each.label for each in own) for own in answers),
+        starred=sum(any(review.starred for review in own) for own in answers),
+        labelled=sum(any(review.label for review in own) for own in answers),
         disputed=len(changes),
         right_called_wrong=changes.count((WRONG, RIGHT)),
         wrong_called_right=changes.count((RIGHT, WRONG)),
@@ -80,5 +82,5 @@ def _counted(label: str, reviews: Sequence[Review], scores: dict[AnswerKey, Ques
 def _change(own: Sequence[Review], scores: dict[AnswerKey, QuestionScore]) -> tuple[str, str] | None:
     """The judge's label of an answer and the first other one of a person; None where no person differs."""
     verdict = verdict_of(scores[own[0].cell_id, own[0].instance_id])
-    others = [each.label for each in own if each.label is not None and each.label != verdict]
-    return None if verdict is None or not others else (verdict, others[0])
+    other_labels = [review.label for review in own if review.label is not None and review.label != verdict]
+    return None if verdict is None or not other_labels else (verdict, other_labels[0])

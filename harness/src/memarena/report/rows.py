@@ -28,29 +28,29 @@ class ReportRow:
 
 def rows_of(runs: Sequence[ReportInput]) -> list[ReportRow]:
     """All rows, runs in the order given; competitors, those without the reader, diagnostics; by reader."""
-    found: list[ReportRow] = []
+    result: list[ReportRow] = []
     for number, run in enumerate(runs, 1):
         costs = {cost.label: cost for cost in run.costs}
-        reviews = {each.label: each for each in run.reviews}
+        reviews = {review.label: review for review in run.reviews}
         readers = list(dict.fromkeys(row.reader for row in run.scores.rows))
         for row in sorted(run.scores.rows, key=lambda r: (r.diagnostic, r.without_reader, readers.index(r.reader))):
-            tag = _letters(len(found))
-            found.append(ReportRow(number, row, tag, costs.get(row.label), reviews.get(row.label)))
-    return found
+            tag = _letters(len(result))
+            result.append(ReportRow(number, row, tag, costs.get(row.label), reviews.get(row.label)))
+    return result
 
 
-def _letters(place: int) -> str:
+def _letters(index: int) -> str:
     """A, B, … Z, AA, AB, …"""
-    head, tail = divmod(place, 26)
+    head, tail = divmod(index, 26)
     return (_letters(head - 1) if head else "") + chr(ord("A") + tail)
 
 
 def comparable_groups(runs: Sequence[RunScores]) -> list[list[int]]:
     """Places of runs, from 0, whose rows may share a table: same data set, protocol and questions."""
     groups: dict[object, list[int]] = {}
-    for place, run in enumerate(runs):
+    for index, run in enumerate(runs):
         key = (run.dataset.sha256, run.protocol, run.question_filter, tuple(sorted(run.families.items())))
-        groups.setdefault(key, []).append(place)
+        groups.setdefault(key, []).append(index)
     return list(groups.values())
 
 
@@ -109,15 +109,15 @@ def breaks(rows: Sequence[ReportRow]) -> list[int]:
         own = row.scores
         return row.run, own.diagnostic, own.without_reader, "" if own.diagnostic else own.reader
 
-    return [place for place in range(1, len(rows)) if group(rows[place]) != group(rows[place - 1])]
+    return [index for index in range(1, len(rows)) if group(rows[index]) != group(rows[index - 1])]
 
 
 def trace(rows: Sequence[ReportRow], filters: str = "") -> str:
     """The command that lists the answers behind a row, with the first row that has any as the example."""
-    answered = [row for row in rows if row.scores.counts.asked]
-    if not answered:
+    rows_with_answers = [row for row in rows if row.scores.counts.asked]
+    if not rows_with_answers:
         return ""
-    first = answered[0].scores.label
+    first = rows_with_answers[0].scores.label
     return f"memarena show RUN --answers --cell {first}" + (f" {filters}" if filters else "")
 
 
@@ -146,17 +146,17 @@ def trace_deny(rows: Sequence[ReportRow], *, kept: bool = False) -> str:
 
 def marks(rows: Sequence[ReportRow]) -> list[str]:
     """What the marks at names mean, as far as they are used."""
-    found = []
+    notes = []
     if any(row.scores.diagnostic for row in rows):
-        found.append("◇ diagnostic: sees what a deployed memory cannot; outside the competition")
+        notes.append("◇ diagnostic: sees what a deployed memory cannot; outside the competition")
     if any("no_evidence" in row.scores.marks for row in rows):
-        found.append(NO_EVIDENCE)
+        notes.append(NO_EVIDENCE)
     if any(row.scores.own_model for row in rows):
-        found.append("‡ own model: calls models of its own, whose tokens are unknown; never best, never certified")
-    found += skipped_and_failed(row.scores for row in rows)
+        notes.append("‡ own model: calls models of its own, whose tokens are unknown; never best, never certified")
+    notes += skipped_and_failed(row.scores for row in rows)
     if any(not row.scores.real_reader for row in rows):
-        found.append("† no reader: picks a sentence of the context, no language model")
-    return found
+        notes.append("† no reader: picks a sentence of the context, no language model")
+    return notes
 
 
 def skipped_and_failed(rows: Iterable[RowScores]) -> list[str]:
@@ -171,8 +171,8 @@ def skipped_and_failed(rows: Iterable[RowScores]) -> list[str]:
         if "unsupported_sources" in row.marks and row.retrieval is not None:
             unsupported.append(f"{row.label} {100 * (row.retrieval.unsupported_claims or 0.0):.1f}%")
         if "many_non_answers" in row.marks and use is not None:
-            why = ", ".join(f"{count:,} {NON_ANSWERS[reason]}" for reason, count in row.non_answers.items())
-            silent.append(f"{row.label} {sum(row.non_answers.values()):,} of {use.answers:,} ({why})")
+            reasons = ", ".join(f"{count:,} {NON_ANSWERS[reason]}" for reason, count in row.non_answers.items())
+            silent.append(f"{row.label} {sum(row.non_answers.values()):,} of {use.answers:,} ({reasons})")
         if "not_isolated" in row.marks:
             open_rows.append(row.label)
     return [

@@ -12,12 +12,12 @@ from memarena.scoring.results import RowScores, RunScores
 def summary_section(number: int, run: RunScores, *, several: bool) -> Section:
     """One run in a few lines."""
     data = run.dataset
-    planned = sum(run.planned.values())
+    total = sum(run.planned.values())
     dimensions = ", ".join(f"{name} {count}" for name, count in run.planned.items())
     size = f"{counted(data.ego_count, 'ego')}, {counted(data.day_count, 'day')}"
     lines = [
         Fact("data set", f"{data.name} ({size}, sha256 {data.sha256[:12]})"),
-        Fact("asked", f"{counted(planned, 'question')} ({dimensions}), protocol {run.protocol}" + _filter(run)),
+        Fact("asked", f"{counted(total, 'question')} ({dimensions}), protocol {run.protocol}" + _filter(run)),
         *(Fact("reader", line) for line in _readers(run)),
         *judge_lines(run),
         *_not_judged(run),
@@ -32,13 +32,13 @@ def run_line(number: int, run: RunScores) -> str:
     """Which run this is, in a line: data set, questions, readers, budgets."""
     readers = ", ".join(reader.name for reader in run.readers)
     budgets = "; ".join(sorted({_budget(row) for row in run.rows}))
-    planned = counted(sum(run.planned.values()), "question")
-    return f"{number}  {run.run_id[:8]}: {run.dataset.name}, {planned}; {readers}; {budgets}"
+    questions = counted(sum(run.planned.values()), "question")
+    return f"{number}  {run.run_id[:8]}: {run.dataset.name}, {questions}; {readers}; {budgets}"
 
 
 def _not_judged(run: RunScores) -> list[Fact]:
-    left = run.not_judged
-    return [Fact("apart", f"not judged: {left:,}, they need a judge with a model")] if left else []
+    count = run.not_judged
+    return [Fact("apart", f"not judged: {count:,}, they need a judge with a model")] if count else []
 
 
 def _filter(run: RunScores) -> str:
@@ -49,9 +49,9 @@ def _readers(run: RunScores) -> list[str]:
     lines = []
     for reader in run.readers:
         budgets = sorted({_budget(row) for row in run.rows if row.reader == reader.name})
-        what = reader.model if reader.is_real_reader else "no reader: picks a sentence of the context"
-        told = "" if reader.result_class == "unknown" else f"; {reader.result_class.replace('_', ' ')}"
-        lines.append(f"{reader.name} ({what}); {'; '.join(budgets)}{told}")
+        model = reader.model if reader.is_real_reader else "no reader: picks a sentence of the context"
+        result_class = "" if reader.result_class == "unknown" else f"; {reader.result_class.replace('_', ' ')}"
+        lines.append(f"{reader.name} ({model}); {'; '.join(budgets)}{result_class}")
     return lines
 
 
@@ -64,10 +64,14 @@ def _state(run: RunScores) -> str:
     counts = [cell.counts for row in run.rows for cell in row.cells]
     asked, planned = sum(c.asked for c in counts), sum(c.planned for c in counts)
     segments = f", {run.segments} segments" if run.segments > 1 else ""
-    ended = "running, or killed" if run.ended == "running" else run.ended
-    failed = _failed_cells(run)
-    lost = f"; the backend failed every question of {failed} of {counted(len(counts), 'cell')}" if failed else ""
-    return f"{ended}; {asked:,} of {planned:,} questions asked{segments}{lost}"
+    ending = "running, or killed" if run.ended == "running" else run.ended
+    failed_cells = _failed_cells(run)
+    failure_note = (
+        f"; the backend failed every question of {failed_cells} of {counted(len(counts), 'cell')}"
+        if failed_cells
+        else ""
+    )
+    return f"{ending}; {asked:,} of {planned:,} questions asked{segments}{failure_note}"
 
 
 def _failed_cells(run: RunScores) -> int:
@@ -80,68 +84,68 @@ def _floor(run: RunScores) -> str:
     if run.floor is None:
         return "not measured"
     parts = []
-    measured = [("Search", run.floor.search), ("gateway hop", run.floor.gateway_hop)]
+    spans_by_name = [("Search", run.floor.search), ("gateway hop", run.floor.gateway_hop)]
     if run.floor.gateway_added is not None:
-        measured.append(("gateway beside a direct call", run.floor.gateway_added))
-    for name, spans in measured:
+        spans_by_name.append(("gateway beside a direct call", run.floor.gateway_added))
+    for name, spans in spans_by_name:
         value = "n/a" if spans.p50 is None else f"{spans.p50:.2f} ms"
         parts.append(f"{name} p50 {value} (n {spans.n})")
     return "null backend and null reader on this machine: " + ", ".join(parts)
 
 
 def _warnings(run: RunScores) -> list[str]:
-    found = []
+    notes = []
     counts = [cell.counts for row in run.rows for cell in row.cells]
-    if failed := _failed_cells(run):
-        found.append(
-            f"the backend failed every question of {failed} of {counted(len(counts), 'cell')}: nothing was "
+    if failed_cells := _failed_cells(run):
+        notes.append(
+            f"the backend failed every question of {failed_cells} of {counted(len(counts), 'cell')}: nothing was "
             "measured there (see Failures)"
         )
     own = sorted({row.backend for row in run.rows if row.own_model})
     if own:
-        found.append(
+        notes.append(
             f"own model: {', '.join(own)} (‡) calls models of its own: tokens unknown, not the reader's work alone, "
             "never certified"
         )
     unread = sum(c.reader_not_applicable for c in counts)
     if unread:
-        found.append(
+        notes.append(
             f"reader not applicable: in {counted(unread, 'question')} it finds no context or no question in the "
             "backend's own prompt; such rows have no headline: use another reader, or --central-reading"
         )
-    missing, infra = sum(c.missing for c in counts), sum(c.infra_failed for c in counts)
+    missing, infra_and_unjudged = sum(c.missing for c in counts), sum(c.infra_failed for c in counts)
     if missing:
-        found.append(
+        notes.append(
             f"incomplete: {counted(missing, 'question')} not asked yet; figures with ~ are over those asked so far"
         )
-    lost = infra - run.judging.unjudged
-    if lost:
-        found.append(
-            f"infrastructure failures: {counted(lost, 'question')}; such rows have a range (all wrong … all right) "
-            "and no headline until --resume has repaired them"
+    infra_failed = infra_and_unjudged - run.judging.unjudged
+    if infra_failed:
+        notes.append(
+            f"infrastructure failures: {counted(infra_failed, 'question')}; such rows have a range "
+            "(all wrong … all right) and no headline until --resume has repaired them"
         )
-    found += judge_warnings(run)
+    notes += judge_warnings(run)
     late = sum(row.after_return_calls for row in run.rows)
     if late:
-        found.append(f"model calls after their RPC had returned: {late:,}, a violation of the contract")
-    refused = sum(row.budget_refusals for row in run.rows)
-    if refused:
-        found.append(f"model calls refused because a budget was spent: {refused:,}")
-    found += [f"problem: {problem}" for problem in run.problems[:5]]
+        notes.append(f"model calls after their RPC had returned: {late:,}, a violation of the contract")
+    refusals = sum(row.budget_refusals for row in run.rows)
+    if refusals:
+        notes.append(f"model calls refused because a budget was spent: {refusals:,}")
+    notes += [f"problem: {problem}" for problem in run.problems[:5]]
     if len(run.problems) > 5:
-        found.append(f"and {len(run.problems) - 5} more problems in the log")
-    return found
+        notes.append(f"and {len(run.problems) - 5} more problems in the log")
+    return notes
 
 
 def comparison_warnings(runs: Sequence[RunScores]) -> list[str]:
     """Why rows of different runs may not be comparable."""
-    found = []
+    notes = []
     if len({run.dataset.sha256 for run in runs}) > 1:
-        found.append("the runs used different data sets: their rows cannot be compared and are in separate tables")
+        notes.append("the runs used different data sets: their rows cannot be compared and are in separate tables")
     if len({run.protocol for run in runs}) > 1:
-        found.append("the runs used different protocols: their rows are in separate tables")
+        notes.append("the runs used different protocols: their rows are in separate tables")
     if len({tuple(run.planned.items()) for run in runs}) > 1:
-        found.append("the runs asked different questions: their rows are in separate tables")
+        notes.append("the runs asked different questions: their rows are in separate tables")
     if len({run.judge_versions for run in runs if run.judge_versions}) > 1:
-        found.append("the runs were judged by different versions of their judges")
-    return found
+        notes.append("the runs were judged by different versions of their judges")
+    return notes

@@ -19,28 +19,28 @@ NAME_WIDTH = 24
 
 def ttft_split(rows: Sequence[ReportRow], key: str = "ttft-split") -> Figure | None:
     """Medians of Search and prefill, stacked; rows without a language model are left out."""
-    timed = [
+    medians = [
         (row, latency.search.p50, latency.ttft.p50, latency.end_to_end.p50)
         for row in rows
         if row.scores.real_reader and (latency := row.scores.latency) is not None
     ]
-    known = [(row, a, b, c) for row, a, b, c in timed if a is not None and b is not None and c is not None]
-    if not known:
+    complete = [(row, a, b, c) for row, a, b, c in medians if a is not None and b is not None and c is not None]
+    if not complete:
         return None
     top = 30.0
-    height = top + ROW * len(known) + 42
-    said = "; ".join(f"{row_name(rows, r)}: search {a:.1f} ms, prefill {b:.1f} ms" for r, a, b, _ in known)
-    drawing = Drawing(key, WIDTH, height, "Time to the first token, split", f"Medians in milliseconds. {said}.")
-    scale = Linear(0, round_up(max(a + b for _, a, b, _ in known)), NAMES, WIDTH - RIGHT)
+    height = top + ROW * len(complete) + 42
+    description = "; ".join(f"{row_name(rows, r)}: search {a:.1f} ms, prefill {b:.1f} ms" for r, a, b, _ in complete)
+    drawing = Drawing(key, WIDTH, height, "Time to the first token, split", f"Medians in milliseconds. {description}.")
+    scale = Linear(0, round_up(max(a + b for _, a, b, _ in complete)), NAMES, WIDTH - RIGHT)
     _hatch(drawing, key)
-    _ticks(drawing, scale, top, top + ROW * len(known), "ms, p50")
+    _ticks(drawing, scale, top, top + ROW * len(complete), "ms, p50")
     drawing.rect(NAMES, 6, 12, 12, "bar search")
     drawing.rect(NAMES, 6, 12, 12, "hatch", pattern=f"{key}-hatch")
     drawing.text(NAMES + 18, 16, "search", "legend")
     drawing.rect(NAMES + 78, 6, 12, 12, "bar prefill")
     drawing.text(NAMES + 96, 16, "prefill (model, to first token)", "legend")
-    for place, (row, search, prefill, total) in enumerate(known):
-        y = top + ROW * place + 6
+    for index, (row, search, prefill, total) in enumerate(complete):
+        y = top + ROW * index + 6
         _name(drawing, rows, row, y + 13)
         edge = scale.at(search)
         drawing.rect(NAMES, y, max(edge - NAMES, 0.6), ROW - 12, "bar search", f"search {search:.2f} ms")
@@ -59,25 +59,25 @@ def ttft_split(rows: Sequence[ReportRow], key: str = "ttft-split") -> Figure | N
 def average_intervals(rows: Sequence[ReportRow], key: str = "avg-intervals") -> Figure | None:
     """The average to rank by of every row, with its 95% interval over egos."""
     average = average_to_rank_by([row.scores for row in rows])
-    known = [
+    with_average = [
         (row, value, interval)
         for row in rows
         if (value := row.scores.metrics[average].value) is not None
         and (interval := row.scores.intervals.get(average)) is not None
     ]
-    if not known:
+    if not with_average:
         return None
     top = 12.0
-    bottom = top + ROW * len(known)
-    said = "; ".join(
-        f"{row_name(rows, r)}: {100 * v:.1f}, {100 * i.low:.1f} to {100 * i.high:.1f}" for r, v, i in known
+    bottom = top + ROW * len(with_average)
+    description = "; ".join(
+        f"{row_name(rows, r)}: {100 * v:.1f}, {100 * i.low:.1f} to {100 * i.high:.1f}" for r, v, i in with_average
     )
-    drawing = Drawing(key, WIDTH, bottom + 42, f"{average} with its interval", f"In percent. {said}.")
+    drawing = Drawing(key, WIDTH, bottom + 42, f"{average} with its interval", f"In percent. {description}.")
     scale = Linear(0, 100, NAMES, WIDTH - RIGHT)
     _ticks(drawing, scale, top, bottom, f"{average}, %")
     series = series_of(rows)
-    for place, (row, value, interval) in enumerate(known):
-        y = top + ROW * place + ROW / 2
+    for index, (row, value, interval) in enumerate(with_average):
+        y = top + ROW * index + ROW / 2
         shape = series[row.scores.backend]
         _name(drawing, rows, row, y + 4)
         ends = scale.at(max(100 * interval.low, 0)), scale.at(min(100 * interval.high, 100))
@@ -87,7 +87,7 @@ def average_intervals(rows: Sequence[ReportRow], key: str = "avg-intervals") -> 
         title = f"{100 * value:.1f} [{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
         drawing.marker(scale.at(100 * value), y, shape, hollow=row.scores.diagnostic, title=title)
         drawing.text(WIDTH - RIGHT + 10, y + 4, f"{100 * value:.1f}", "value")
-    few = few_egos((row.tag, interval) for row, _, interval in known)
+    few = few_egos((row.tag, interval) for row, _, interval in with_average)
     warning = f" Fewer than {FEWEST_CLUSTERS} egos behind {few}: do not rely on these." if few else ""
     caption = f"Intervals at 95%, resampled by ego: what another set of people in the same world would give.{warning}"
     return Figure(key, f"{average} with its interval", caption, drawing.render())
@@ -95,17 +95,17 @@ def average_intervals(rows: Sequence[ReportRow], key: str = "avg-intervals") -> 
 
 def ranked_right(rows: Sequence[BriefRow], key: str = "ranked-right") -> Figure | None:
     """Share right of every row that was asked enough, the best first, as bars with 95% intervals."""
-    known = [
+    ranked = [
         row
         for row in rows
         if row.right.value is not None and row.scores.counts.asked >= FEWEST_QUESTIONS and not row.nothing_measured
     ]
-    if not known:
+    if not ranked:
         return None
     return _shares(
         key,
         "Right answers, ranked",
-        [(row.name, row.reader, row.right.value or 0.0, row.interval, row.scores.diagnostic) for row in known],
+        [(row.name, row.reader, row.right.value or 0.0, row.interval, row.scores.diagnostic) for row in ranked],
         "share right, %",
         "Bars end at the share right; whiskers are 95% intervals over egos. Where two overlap, their order is open.",
     )
@@ -113,13 +113,13 @@ def ranked_right(rows: Sequence[BriefRow], key: str = "ranked-right") -> Figure 
 
 def recall_bars(rows: Sequence[BriefRow], key: str = "recall-bars") -> Figure | None:
     """Evidence recall at 10 of every row with enough questions that have evidence."""
-    known = [row for row in rows if row.recall is not None and row.evidence_questions >= FEWEST_QUESTIONS]
-    if not known:
+    with_recall = [row for row in rows if row.recall is not None and row.evidence_questions >= FEWEST_QUESTIONS]
+    if not with_recall:
         return None
     return _shares(
         key,
         "Evidence recall at 10",
-        [(row.name, row.reader, row.recall or 0.0, None, row.scores.diagnostic) for row in known],
+        [(row.name, row.reader, row.recall or 0.0, None, row.scores.diagnostic) for row in with_recall],
         "evidence among the first 10 items, %",
         "Share of a question's evidence sessions among the first 10 items of Search; no reader makes up for the rest.",
     )
@@ -136,35 +136,35 @@ _STAGES = {
 
 def error_split(rows: Sequence[BriefRow], key: str = "error-split") -> Figure | None:
     """Where wrong answers went wrong, as parts of a whole bar; rows with few of them are left out."""
-    counted = [(row, [getattr(row.scores.errors, stage) for stage in _STAGES]) for row in rows if row.scores.errors]
-    known = [(row, counts) for row, counts in counted if sum(counts) >= FEWEST_QUESTIONS]
-    if not known:
+    by_row = [(row, [getattr(row.scores.errors, stage) for stage in _STAGES]) for row in rows if row.scores.errors]
+    enough = [(row, counts) for row, counts in by_row if sum(counts) >= FEWEST_QUESTIONS]
+    if not enough:
         return None
-    shown = [place for place in range(len(_STAGES)) if any(counts[place] for _, counts in known)]
+    stages = [part for part in range(len(_STAGES)) if any(counts[part] for _, counts in enough)]
     names = list(_STAGES.values())
-    top = 14.0 + 18 * ((len(shown) + 1) // 2)
-    bottom = top + ROW * len(known)
-    said = "; ".join(
-        f"{row.name}, {row.reader}: {', '.join(f'{names[p]} {counts[p]}' for p in shown)}" for row, counts in known
+    top = 14.0 + 18 * ((len(stages) + 1) // 2)
+    bottom = top + ROW * len(enough)
+    description = "; ".join(
+        f"{row.name}, {row.reader}: {', '.join(f'{names[p]} {counts[p]}' for p in stages)}" for row, counts in enough
     )
-    drawing = Drawing(key, WIDTH, bottom + 42, "Where wrong answers went wrong", f"Wrong answers. {said}.")
+    drawing = Drawing(key, WIDTH, bottom + 42, "Where wrong answers went wrong", f"Wrong answers. {description}.")
     scale = Linear(0, 100, NAMES, WIDTH - RIGHT)
     _ticks(drawing, scale, top, bottom, "of the wrong answers, %")
-    for order, place in enumerate(shown):
+    for order, part in enumerate(stages):
         x, y = 28 + order % 2 * 200, 6.0 + order // 2 * 18
-        drawing.rect(x, y, 12, 12, f"bar part c{place}")
-        drawing.text(x + 18, y + 10, names[place], "legend")
-    for at, (row, counts) in enumerate(known):
-        y, total, left = top + ROW * at + 6, sum(counts), 0.0
+        drawing.rect(x, y, 12, 12, f"bar part c{part}")
+        drawing.text(x + 18, y + 10, names[part], "legend")
+    for index, (row, counts) in enumerate(enough):
+        y, total, start = top + ROW * index + 6, sum(counts), 0.0
         drawing.text(14, y + 13, shortened(f"{row.name} · {row.reader}", NAME_WIDTH + 2), "legend")
-        for place in shown:
-            width = 100 * counts[place] / total
+        for part in stages:
+            width = 100 * counts[part] / total
             if width:
-                title = f"{names[place]}: {counts[place]} of {total}"
+                title = f"{names[part]}: {counts[part]} of {total}"
                 drawing.rect(
-                    scale.at(left), y, scale.at(left + width) - scale.at(left), ROW - 12, f"bar part c{place}", title
+                    scale.at(start), y, scale.at(start + width) - scale.at(start), ROW - 12, f"bar part c{part}", title
                 )
-            left += width
+            start += width
         drawing.text(WIDTH - RIGHT + 10, y + 13, f"n {total}", "value")
     caption = (
         "Wrong answers to questions that had evidence and could be answered: what to improve first in each memory."
@@ -182,17 +182,19 @@ def _shares(
     """Bars of shares with their intervals; diagnostics are hollow."""
     top = 12.0
     bottom = top + ROW * len(bars)
-    said = "; ".join(f"{name}, {reader}: {100 * share:.1f}{_between(made)}" for name, reader, share, made, _ in bars)
-    drawing = Drawing(key, WIDTH, bottom + 42, title, f"In percent. {said}.")
+    description = "; ".join(
+        f"{name}, {reader}: {100 * share:.1f}{_between(interval)}" for name, reader, share, interval, _ in bars
+    )
+    drawing = Drawing(key, WIDTH, bottom + 42, title, f"In percent. {description}.")
     scale = Linear(0, 100, NAMES, WIDTH - RIGHT)
     _ticks(drawing, scale, top, bottom, label)
-    for place, (name, reader, share, made, hollow) in enumerate(bars):
-        y = top + ROW * place
+    for index, (name, reader, share, interval, hollow) in enumerate(bars):
+        y = top + ROW * index
         drawing.text(14, y + 19, shortened(f"{name} · {reader}", NAME_WIDTH + 2), "legend")
         width = max(scale.at(100 * share) - NAMES, 0.6)
         drawing.rect(NAMES, y + 7, width, ROW - 14, "bar rank" + (" hollow" if hollow else ""), f"{100 * share:.1f}%")
-        if made is not None:
-            ends = scale.at(max(100 * made.low, 0)), scale.at(min(100 * made.high, 100))
+        if interval is not None:
+            ends = scale.at(max(100 * interval.low, 0)), scale.at(min(100 * interval.high, 100))
             drawing.line(ends[0], y + ROW / 2, ends[1], y + ROW / 2, "median")
             for end in ends:
                 drawing.line(end, y + ROW / 2 - 4, end, y + ROW / 2 + 4, "median")
@@ -200,8 +202,8 @@ def _shares(
     return Figure(key, title, caption, drawing.render())
 
 
-def _between(made: Interval | None) -> str:
-    return "" if made is None else f", {100 * made.low:.1f} to {100 * made.high:.1f}"
+def _between(interval: Interval | None) -> str:
+    return "" if interval is None else f", {100 * interval.low:.1f} to {100 * interval.high:.1f}"
 
 
 def _name(drawing: Drawing, rows: Sequence[ReportRow], row: ReportRow, y: float) -> None:

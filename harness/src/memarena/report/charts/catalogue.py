@@ -51,8 +51,8 @@ def charts_of(rows: Sequence[ReportRow], runs: Sequence[ReportInput], ending: st
         ending: of the charts' keys, where a page holds several groups of rows.
     """
     questions = {row.tag: runs[row.run - 1].questions for row in rows}
-    found = (*_scores(rows, ending), *_times(rows, questions, ending), *_growth(rows, ending), *_parts(rows, ending))
-    return [chart for chart in found if chart is not None]
+    charts = (*_scores(rows, ending), *_times(rows, questions, ending), *_growth(rows, ending), *_parts(rows, ending))
+    return [chart for chart in charts if chart is not None]
 
 
 def _scores(rows: Sequence[ReportRow], ending: str) -> Iterator[Chart | None]:
@@ -108,14 +108,14 @@ def _scores(rows: Sequence[ReportRow], ending: str) -> Iterator[Chart | None]:
 def _times(
     rows: Sequence[ReportRow], questions: dict[str, tuple[QuestionScore, ...]], ending: str
 ) -> Iterator[Chart | None]:
-    timed = [(row, row.scores.latency) for row in rows]
+    by_row = [(row, row.scores.latency) for row in rows]
     yield _chart(
         "time",
         ttft_split(rows, f"fig-ttft{ending}"),
         ("Search p50, ms", "prefill p50, ms", "both p50, ms", "both p95, ms"),
         [
             (row_name(rows, r), *(_number(v) for v in (t.search.p50, t.ttft.p50, t.end_to_end.p50, t.end_to_end.p95)))
-            for r, t in timed
+            for r, t in by_row
             if t is not None
         ],
     )
@@ -221,8 +221,8 @@ def _context_tokens(row: ReportRow) -> float | None:
 
 
 def _interval(row: ReportRow, metric: str) -> tuple[str, str]:
-    made = row.scores.intervals.get(metric)
-    return ("n/a", "n/a") if made is None else (f"{100 * made.low:.1f}", f"{100 * made.high:.1f}")
+    interval = row.scores.intervals.get(metric)
+    return ("n/a", "n/a") if interval is None else (f"{100 * interval.low:.1f}", f"{100 * interval.high:.1f}")
 
 
 def _part(row: ReportRow, by: str, key: str) -> str:
@@ -241,5 +241,5 @@ def _number(value: float | None) -> str:
 def _quantiles(samples: Sequence[float]) -> tuple[str, ...]:
     if len(samples) < 2:
         return ("n/a",) * len(QUANTILES)
-    found = quantiles(samples, n=20, method="inclusive")
-    return tuple(_number(found[q // 5 - 1]) for q in QUANTILES)
+    cuts = quantiles(samples, n=20, method="inclusive")
+    return tuple(_number(cuts[q // 5 - 1]) for q in QUANTILES)

@@ -86,15 +86,17 @@ def ingest_over_days(rows: Sequence[ReportRow], key: str) -> Figure | None:
 
 
 def _lines(rows: Sequence[ReportRow], lines: Mapping[str, Points], key: str, words: _Words) -> Figure | None:
-    shown = [row for row in rows if len(lines[row.tag]) > 1]
-    if not shown:
+    drawn_rows = [row for row in rows if len(lines[row.tag]) > 1]
+    if not drawn_rows:
         return None
-    points = [point for row in shown for point in lines[row.tag]]
-    said = "; ".join(
+    points = [point for row in drawn_rows for point in lines[row.tag]]
+    description = "; ".join(
         f"{row_name(rows, row)}: {', '.join(f'{_at(words, x)} {ms:.2f} ms' for x, ms in lines[row.tag])}"
-        for row in shown
+        for row in drawn_rows
     )
-    drawing = Drawing(key, WIDTH, TOP + SIDE + 50 + LEGEND_ROW * ((len(shown) + 1) // 2), words.title, f"{said}.")
+    drawing = Drawing(
+        key, WIDTH, TOP + SIDE + 50 + LEGEND_ROW * ((len(drawn_rows) + 1) // 2), words.title, f"{description}."
+    )
     x = Linear(0, round_up(max(at for at, _ in points)), LEFT, WIDTH - RIGHT)
     y = log_axis(min(ms for _, ms in points), max(ms for _, ms in points), TOP + SIDE, TOP)
     for value in _ticks(x.high):
@@ -106,17 +108,17 @@ def _lines(rows: Sequence[ReportRow], lines: Mapping[str, Points], key: str, wor
     drawing.text((LEFT + WIDTH - RIGHT) / 2, TOP + SIDE + 36, words.across, "label", "middle")
     drawing.text(16, TOP + SIDE / 2, words.up, "label", "middle", turn=-90)
     series = series_of(rows)
-    for place, row in enumerate(shown):
+    for index, row in enumerate(drawn_rows):
         shape, hollow, own = series[row.scores.backend], row.scores.diagnostic, lines[row.tag]
         drawing.path([(x.at(at), y.at(ms)) for at, ms in own], f"trend c{shape % 8}")
         for at, ms in own if len(own) <= MOST_MARKS else ():
             title = f"{row_name(rows, row)}: {_at(words, at)}, {ms:.2f} ms"
             drawing.marker(x.at(at), y.at(ms), shape, hollow=hollow, size=4, title=title)
-        left, line = 22 + place % 2 * (WIDTH - 20) / 2, TOP + SIDE + 62 + place // 2 * LEGEND_ROW
-        drawing.text(left - 8, line, row.tag, "tag", "end")
-        drawing.marker(left + 4, line - 4, shape, hollow=hollow, size=4.5)
-        drawing.text(left + 15, line, shortened(row_name(rows, row), 31), "legend")
-    end_tags(drawing, {row.tag: (x.at(lines[row.tag][-1][0]), y.at(lines[row.tag][-1][1])) for row in shown})
+        x_legend, y_legend = 22 + index % 2 * (WIDTH - 20) / 2, TOP + SIDE + 62 + index // 2 * LEGEND_ROW
+        drawing.text(x_legend - 8, y_legend, row.tag, "tag", "end")
+        drawing.marker(x_legend + 4, y_legend - 4, shape, hollow=hollow, size=4.5)
+        drawing.text(x_legend + 15, y_legend, shortened(row_name(rows, row), 31), "legend")
+    end_tags(drawing, {row.tag: (x.at(lines[row.tag][-1][0]), y.at(lines[row.tag][-1][1])) for row in drawn_rows})
     return Figure(key, words.title, words.caption, drawing.render())
 
 
@@ -131,10 +133,10 @@ def _ticks(high: float) -> list[float]:
 
 def end_tags(drawing: Drawing, ends: Mapping[str, tuple[float, float]]) -> None:
     """Letters behind the ends of lines, side by side where the ends lie close together."""
-    taken: list[tuple[float, float]] = []
+    tag_positions: list[tuple[float, float]] = []
     for tag, (x, y) in ends.items():
-        place = x + 11
-        while any(abs(place - a) < 11 and abs(y - b) < 12 for a, b in taken):
-            place += 11
-        taken.append((place, y))
-        drawing.text(place, y + 4, tag, "tag", "middle")
+        x_tag = x + 11
+        while any(abs(x_tag - a) < 11 and abs(y - b) < 12 for a, b in tag_positions):
+            x_tag += 11
+        tag_positions.append((x_tag, y))
+        drawing.text(x_tag, y + 4, tag, "tag", "middle")

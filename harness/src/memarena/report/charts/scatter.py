@@ -15,7 +15,7 @@ LEFT, TOP = 62.0, 26.0
 LEGEND_ROW = 19.0
 _AROUND = ((0, -12), (12, -8), (13, 4), (10, 15), (0, 18), (-10, 15), (-13, 4), (-12, -8),
            (0, -24), (24, -14), (26, 6), (20, 28), (0, 31), (-20, 28), (-26, 6), (-24, -14))  # fmt: skip
-"""Where a letter may stand beside its mark, the best places first."""
+"""Where a letter may stand next to its mark, as offsets in pixels, the best first."""
 
 
 @dataclass(frozen=True)
@@ -70,18 +70,18 @@ def recall_reasoning(rows: Sequence[ReportRow], key: str = "recall-reasoning") -
 
 def series_of(rows: Sequence[ReportRow]) -> dict[str, int]:
     """A shape for each backend, in the order of the rows."""
-    return {backend: place for place, backend in enumerate(dict.fromkeys(row.scores.backend for row in rows))}
+    return {backend: index for index, backend in enumerate(dict.fromkeys(row.scores.backend for row in rows))}
 
 
 def _points(rows: Sequence[ReportRow], x: str, y: str) -> list[Point]:
     series = series_of(rows)
-    found = []
+    points = []
     for row in rows:
         scores = row.scores
         first, second = scores.metrics[x].value, scores.metrics[y].value
         if first is None or second is None:
             continue
-        found.append(
+        points.append(
             Point(
                 row.tag,
                 row_name(rows, row),
@@ -93,7 +93,7 @@ def _points(rows: Sequence[ReportRow], x: str, y: str) -> list[Point]:
                 _ends(scores.intervals.get(y)),
             )
         )
-    return found
+    return points
 
 
 def _ends(interval: Interval | None) -> tuple[float, float] | None:
@@ -107,8 +107,8 @@ def _bars(points: Sequence[Point]) -> str:
 def _frame(key: str, title: str, points: Sequence[Point], labels: tuple[str, str]) -> tuple[Drawing, Linear, Linear]:
     legend_rows = (len(points) + 1) // 2
     height = TOP + SIDE + 50 + LEGEND_ROW * legend_rows
-    described = "; ".join(f"{p.name}: {p.x:.1f}, {p.y:.1f}" for p in points)
-    drawing = Drawing(key, WIDTH, height, title, f"{labels[0]} across, {labels[1]} up. {described}.")
+    description = "; ".join(f"{p.name}: {p.x:.1f}, {p.y:.1f}" for p in points)
+    drawing = Drawing(key, WIDTH, height, title, f"{labels[0]} across, {labels[1]} up. {description}.")
     x = Linear(0, 100, LEFT, LEFT + SIDE)
     y = Linear(0, 100, TOP + SIDE, TOP)
     for value in (0, 25, 50, 75, 100):
@@ -127,24 +127,24 @@ def _draw(drawing: Drawing, points: Sequence[Point], x: Linear, y: Linear) -> No
             drawing.line(x.at(p.x_ends[0]), y.at(p.y), x.at(p.x_ends[1]), y.at(p.y), f"whisker c{p.series % 8}")
         if p.y_ends:
             drawing.line(x.at(p.x), y.at(p.y_ends[0]), x.at(p.x), y.at(p.y_ends[1]), f"whisker c{p.series % 8}")
-    taken = [(x.at(p.x), y.at(p.y)) for p in points]
+    occupied = [(x.at(p.x), y.at(p.y)) for p in points]
     for p in points:
         title = f"{p.name}: {p.x:.1f}, {p.y:.1f}"
         drawing.marker(x.at(p.x), y.at(p.y), p.series, hollow=p.hollow, title=title)
     for p in points:
-        spot = _free_spot(x.at(p.x), y.at(p.y), taken)
-        taken.append((spot[0], spot[1] - 4))
+        spot = _free_spot(x.at(p.x), y.at(p.y), occupied)
+        occupied.append((spot[0], spot[1] - 4))
         drawing.text(spot[0], spot[1], p.tag, "tag", "middle")
     _legend(drawing, points)
 
 
-def _free_spot(x: float, y: float, taken: Sequence[tuple[float, float]]) -> tuple[float, float]:
+def _free_spot(x: float, y: float, occupied: Sequence[tuple[float, float]]) -> tuple[float, float]:
     """The place around a mark that is farthest from everything drawn; the earlier of equals."""
     spots = [(x + dx, y + dy) for dx, dy in _AROUND]
 
     def room(spot: tuple[float, float]) -> float:
-        others = [(a, b) for a, b in taken if (a, b) != (x, y)]
-        nearest = min(((a - spot[0]) ** 2 + (b - spot[1] + 4) ** 2 for a, b in others), default=400.0)
+        neighbours = [(a, b) for a, b in occupied if (a, b) != (x, y)]
+        nearest = min(((a - spot[0]) ** 2 + (b - spot[1] + 4) ** 2 for a, b in neighbours), default=400.0)
         return min(nearest, 144.0)
 
     return max(spots, key=room)
@@ -152,8 +152,8 @@ def _free_spot(x: float, y: float, taken: Sequence[tuple[float, float]]) -> tupl
 
 def _legend(drawing: Drawing, points: Sequence[Point]) -> None:
     top = TOP + SIDE + 62
-    for place, p in enumerate(points):
-        column, row = place % 2, place // 2
+    for index, p in enumerate(points):
+        column, row = index % 2, index // 2
         x, y = 22 + column * (WIDTH - 20) / 2, top + row * LEGEND_ROW
         drawing.text(x - 8, y, p.tag, "tag", "end")
         drawing.marker(x + 4, y - 4, p.series, hollow=p.hollow, size=4.5)

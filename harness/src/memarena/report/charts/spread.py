@@ -28,8 +28,8 @@ def samples_of(
         return []
     cells = {c.cell_id for c in row.scores.cells if c.seed_label in seeds}
     spans = [q.spans for q in questions if q.cell_id in cells and q.spans is not None]
-    known = [value(s) for s in spans if s.segment == latency.segment]
-    return sorted(v for v in known if v is not None and v > 0)
+    values = [value(s) for s in spans if s.segment == latency.segment]
+    return sorted(v for v in values if v is not None and v > 0)
 
 
 def end_to_end_ms(spans: Spans) -> float | None:
@@ -46,25 +46,26 @@ def distribution(
     rows: Sequence[ReportRow], samples: Mapping[str, Sequence[float]], key: str, title: str, caption: str
 ) -> Figure | None:
     """A histogram per row. ``samples`` holds sorted milliseconds by a row's tag; rows without any are left out."""
-    shown = [row for row in rows if samples.get(row.tag)]
-    if not shown:
+    drawn_rows = [row for row in rows if samples.get(row.tag)]
+    if not drawn_rows:
         return None
-    smallest = min(samples[row.tag][0] for row in shown)
-    largest = max(samples[row.tag][-1] for row in shown)
-    bottom = TOP + ROW * len(shown)
-    said = "; ".join(
-        f"{row_name(rows, row)}: n {len(samples[row.tag])}, median {median(samples[row.tag]):.2f} ms" for row in shown
+    smallest = min(samples[row.tag][0] for row in drawn_rows)
+    largest = max(samples[row.tag][-1] for row in drawn_rows)
+    bottom = TOP + ROW * len(drawn_rows)
+    description = "; ".join(
+        f"{row_name(rows, row)}: n {len(samples[row.tag])}, median {median(samples[row.tag]):.2f} ms"
+        for row in drawn_rows
     )
-    drawing = Drawing(key, WIDTH, bottom + 42, title, f"Milliseconds on a logarithmic axis. {said}.")
+    drawing = Drawing(key, WIDTH, bottom + 42, title, f"Milliseconds on a logarithmic axis. {description}.")
     axis = log_axis(smallest, largest, NAMES, WIDTH - RIGHT)
     for tick in axis.ticks():
         drawing.line(axis.at(tick), TOP, axis.at(tick), bottom, "grid")
         drawing.text(axis.at(tick), bottom + 16, tick_label(tick), "tick", "middle")
     drawing.text((NAMES + WIDTH - RIGHT) / 2, bottom + 34, "ms, logarithmic", "label", "middle")
     series = series_of(rows)
-    for place, row in enumerate(shown):
-        _ridge(drawing, axis, samples[row.tag], TOP + ROW * (place + 1) - 4, series[row.scores.backend])
-        y = TOP + ROW * (place + 1) - 14
+    for index, row in enumerate(drawn_rows):
+        _ridge(drawing, axis, samples[row.tag], TOP + ROW * (index + 1) - 4, series[row.scores.backend])
+        y = TOP + ROW * (index + 1) - 14
         drawing.text(14, y, row.tag, "tag", "middle")
         drawing.text(28, y - 4, shortened(row_name(rows, row), NAME_WIDTH), "legend")
         drawing.text(28, y + 9, f"n {len(samples[row.tag]):,}", "note")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from html import escape
 
 SHAPES = 8
-"""Number of distinct shapes and colours before they repeat; the letters beside them never repeat."""
+"""Number of distinct shapes and colours before they repeat; the letters next to them never repeat."""
 
 
 @dataclass(frozen=True)
@@ -62,12 +62,12 @@ class Drawing:
         """The shape of a series; hollow for diagnostics."""
         kind = f"mark c{series % SHAPES}" + (" hollow" if hollow else "")
         corners = _corners(series % SHAPES, size)
-        said = _title(title) if title else ""
+        tooltip = _title(title) if title else ""
         if corners is None:
-            self.parts.append(f'<circle class="{kind}" cx="{_n(x)}" cy="{_n(y)}" r="{_n(size)}">{said}</circle>')
+            self.parts.append(f'<circle class="{kind}" cx="{_n(x)}" cy="{_n(y)}" r="{_n(size)}">{tooltip}</circle>')
         else:
             points = " ".join(f"{_n(x + dx)},{_n(y + dy)}" for dx, dy in corners)
-            self.parts.append(f'<polygon class="{kind}" points="{points}">{said}</polygon>')
+            self.parts.append(f'<polygon class="{kind}" points="{points}">{tooltip}</polygon>')
 
     def render(self) -> str:
         """The drawing as an element that a page can hold."""

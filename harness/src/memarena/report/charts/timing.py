@@ -12,17 +12,17 @@ LEAST_WIDTH = 0.8
 
 
 def timing_bar(steps: Sequence[StepView]) -> str:
-    """The parts that follow each other, on one axis; empty where none was read. The list beside it says the same."""
-    known = [(step, max(step.ms, 0.0)) for step in steps if step.part and step.ms is not None]
-    total = sum(ms for _, ms in known)
+    """The parts that follow each other, on one axis; empty where none was read. The list next to it says the same."""
+    timed_parts = [(step, max(step.ms, 0.0)) for step in steps if step.part and step.ms is not None]
+    total = sum(ms for _, ms in timed_parts)
     if not total:
         return ""
     drawing = Drawing("", WIDTH, HEIGHT, "", "")
-    left = 0.0
-    for step, ms in known:
+    start = 0.0
+    for step, ms in timed_parts:
         width = WIDTH * ms / total
-        drawing.rect(left, 2, max(width, LEAST_WIDTH), HEIGHT - 4, f"bar {step.part}", f"{step.name}: {ms:,.2f} ms")
-        left += width
+        drawing.rect(start, 2, max(width, LEAST_WIDTH), HEIGHT - 4, f"bar {step.part}", f"{step.name}: {ms:,.2f} ms")
+        start += width
     box = f"0 0 {WIDTH:g} {HEIGHT:g}"
     parts = "".join(drawing.parts)
     return f'<svg class="timing" viewBox="{box}" preserveAspectRatio="none" aria-hidden="true">{parts}</svg>'

@@ -39,7 +39,7 @@ def right_over(
         up: what that share is.
         front: whether a line joins the competitors that no other one beats in both.
     """
-    known = [
+    points = [
         (row, value, 100 * score.value)
         for row in rows
         if (value := cost(row)) is not None
@@ -47,18 +47,18 @@ def right_over(
         and (score := row.scores.metrics.get(figure)) is not None
         and score.value is not None
     ]
-    if not known:
+    if not points:
         return None
-    said = "; ".join(f"{row_name(rows, row)}: {value:,.4g}, {right:.1f}%" for row, value, right in known)
-    legend_rows = (len(known) + 1) // 2
+    description = "; ".join(f"{row_name(rows, row)}: {value:,.4g}, {right:.1f}%" for row, value, right in points)
+    legend_rows = (len(points) + 1) // 2
     drawing = Drawing(
         key,
         WIDTH,
         TOP + SIDE + 50 + LEGEND_ROW * legend_rows,
         title,
-        f"{across} across, {up} up. {said}.",
+        f"{across} across, {up} up. {description}.",
     )
-    costs = [value for _, value, _ in known]
+    costs = [value for _, value, _ in points]
     x, y = log_axis(min(costs), max(costs), LEFT, WIDTH - RIGHT), Linear(0, 100, TOP + SIDE, TOP)
     for tick in x.ticks():
         drawing.line(x.at(tick), TOP, x.at(tick), TOP + SIDE, "grid")
@@ -69,25 +69,27 @@ def right_over(
     drawing.text((LEFT + WIDTH - RIGHT) / 2, TOP + SIDE + 36, f"{across}, logarithmic", "label", "middle")
     drawing.text(16, TOP + SIDE / 2, up, "label", "middle", turn=-90)
     series = series_of(rows)
-    for row, value, _ in known:
-        made = row.scores.intervals.get(figure)
-        if made is not None:
-            ends = y.at(100 * max(made.low, 0)), y.at(100 * min(made.high, 1))
+    for row, value, _ in points:
+        interval = row.scores.intervals.get(figure)
+        if interval is not None:
+            ends = y.at(100 * max(interval.low, 0)), y.at(100 * min(interval.high, 1))
             drawing.line(x.at(value), ends[0], x.at(value), ends[1], f"whisker c{series[row.scores.backend] % 8}")
     if front:
-        best = front_of([(value, share) for row, value, share in known if not row.scores.diagnostic])
+        best = front_of([(value, share) for row, value, share in points if not row.scores.diagnostic])
         if len(best) > 1:
             drawing.path([(x.at(value), y.at(share)) for value, share in best], "guide front")
-    for row, value, right in known:
+    for row, value, right in points:
         name = f"{row_name(rows, row)}: {value:,.4g}, {right:.1f}%"
         drawing.marker(x.at(value), y.at(right), series[row.scores.backend], hollow=row.scores.diagnostic, title=name)
-    end_tags(drawing, {row.tag: (x.at(value), y.at(right)) for row, value, right in known})
-    for place, (row, _, _) in enumerate(known):
-        left, line = 22 + place % 2 * (WIDTH - 20) / 2, TOP + SIDE + 62 + place // 2 * LEGEND_ROW
-        drawing.text(left - 8, line, row.tag, "tag", "end")
-        drawing.marker(left + 4, line - 4, series[row.scores.backend], hollow=row.scores.diagnostic, size=4.5)
-        drawing.text(left + 15, line, shortened(row_name(rows, row), 31), "legend")
-    thin = " Thin bars are 95% intervals over egos." if any(r.scores.intervals.get(figure) for r, _, _ in known) else ""
+    end_tags(drawing, {row.tag: (x.at(value), y.at(right)) for row, value, right in points})
+    for index, (row, _, _) in enumerate(points):
+        x_legend, y_legend = 22 + index % 2 * (WIDTH - 20) / 2, TOP + SIDE + 62 + index // 2 * LEGEND_ROW
+        drawing.text(x_legend - 8, y_legend, row.tag, "tag", "end")
+        drawing.marker(x_legend + 4, y_legend - 4, series[row.scores.backend], hollow=row.scores.diagnostic, size=4.5)
+        drawing.text(x_legend + 15, y_legend, shortened(row_name(rows, row), 31), "legend")
+    thin = (
+        " Thin bars are 95% intervals over egos." if any(r.scores.intervals.get(figure) for r, _, _ in points) else ""
+    )
     return Figure(key, title, caption + thin, drawing.render())
 
 

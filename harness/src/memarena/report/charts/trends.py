@@ -25,50 +25,50 @@ def accuracy_over(rows: Sequence[ReportRow], by: str, key: str, title: str, acro
     """
     keys = breakdown_keys(rows, by)
     lines = {row.tag: _points(row, by, keys) for row in rows}
-    shown = [row for row in rows if len(lines[row.tag]) > 1]
-    if not shown:
+    drawn_rows = [row for row in rows if len(lines[row.tag]) > 1]
+    if not drawn_rows:
         return None
-    said = "; ".join(
+    description = "; ".join(
         f"{row_name(rows, row)}: {', '.join(f'{keys[i]} {v:.1f} (n {n})' for i, v, n in lines[row.tag])}"
-        for row in shown
+        for row in drawn_rows
     )
-    height = TOP + SIDE + 50 + LEGEND_ROW * ((len(shown) + 1) // 2)
-    drawing = Drawing(key, WIDTH, height, title, f"Share right in percent, by {across}. {said}.")
+    height = TOP + SIDE + 50 + LEGEND_ROW * ((len(drawn_rows) + 1) // 2)
+    drawing = Drawing(key, WIDTH, height, title, f"Share right in percent, by {across}. {description}.")
     x = Linear(-0.3, len(keys) - 0.7, LEFT, WIDTH - RIGHT)
     y = Linear(0, 100, TOP + SIDE, TOP)
     _axes(drawing, x, y, keys, across)
     series = series_of(rows)
-    for row in shown:
+    for row in drawn_rows:
         shape, own = series[row.scores.backend], lines[row.tag]
         drawing.path([(x.at(i), y.at(v)) for i, v, _ in own], f"trend c{shape % 8}")
         for i, v, n in own:
-            said = f"{row_name(rows, row)}: {keys[i]}, {v:.1f}%, n {n}"
-            drawing.marker(x.at(i), y.at(v), shape, hollow=row.scores.diagnostic, size=4, title=said)
-    for place, row in enumerate(shown):
-        left, line = 22 + place % 2 * (WIDTH - 20) / 2, TOP + SIDE + 62 + place // 2 * LEGEND_ROW
-        drawing.text(left - 8, line, row.tag, "tag", "end")
-        drawing.marker(left + 4, line - 4, series[row.scores.backend], hollow=row.scores.diagnostic, size=4.5)
-        drawing.text(left + 15, line, shortened(row_name(rows, row), 31), "legend")
-    end_tags(drawing, {row.tag: (x.at(lines[row.tag][-1][0]), y.at(lines[row.tag][-1][1])) for row in shown})
+            tooltip = f"{row_name(rows, row)}: {keys[i]}, {v:.1f}%, n {n}"
+            drawing.marker(x.at(i), y.at(v), shape, hollow=row.scores.diagnostic, size=4, title=tooltip)
+    for index, row in enumerate(drawn_rows):
+        x_legend, y_legend = 22 + index % 2 * (WIDTH - 20) / 2, TOP + SIDE + 62 + index // 2 * LEGEND_ROW
+        drawing.text(x_legend - 8, y_legend, row.tag, "tag", "end")
+        drawing.marker(x_legend + 4, y_legend - 4, series[row.scores.backend], hollow=row.scores.diagnostic, size=4.5)
+        drawing.text(x_legend + 15, y_legend, shortened(row_name(rows, row), 31), "legend")
+    end_tags(drawing, {row.tag: (x.at(lines[row.tag][-1][0]), y.at(lines[row.tag][-1][1])) for row in drawn_rows})
     return Figure(key, title, caption, drawing.render())
 
 
 def _points(row: ReportRow, by: str, keys: Sequence[str]) -> Points:
-    found = {
+    slices = {
         s.key: s
         for s in row.scores.slices
         if s.by == by and s.score.value is not None and s.counts.asked >= FEWEST_QUESTIONS
     }
-    parts = [(place, found[key]) for place, key in enumerate(keys) if key in found]
-    return [(place, 100 * (part.score.value or 0.0), part.counts.asked) for place, part in parts]
+    parts = [(index, slices[key]) for index, key in enumerate(keys) if key in slices]
+    return [(index, 100 * (part.score.value or 0.0), part.counts.asked) for index, part in parts]
 
 
 def _axes(drawing: Drawing, x: Linear, y: Linear, keys: Sequence[str], across: str) -> None:
     for value in (0, 25, 50, 75, 100):
         drawing.line(x.start, y.at(value), x.end, y.at(value), "grid")
         drawing.text(x.start - 8, y.at(value) + 4, str(value), "tick", "end")
-    for place, name in enumerate(keys):
-        drawing.line(x.at(place), y.start, x.at(place), y.start + 4, "grid")
-        drawing.text(x.at(place), y.start + 17, name, "tick", "middle")
+    for index, name in enumerate(keys):
+        drawing.line(x.at(index), y.start, x.at(index), y.start + 4, "grid")
+        drawing.text(x.at(index), y.start + 17, name, "tick", "middle")
     drawing.text((x.start + x.end) / 2, y.start + 36, across, "label", "middle")
     drawing.text(16, (y.start + y.end) / 2, "share right, %", "label", "middle", turn=-90)

@@ -1,1 +1,1 @@
-"""The paper's figures beside those of a run."""
+"""The paper's figures next to those of a run."""

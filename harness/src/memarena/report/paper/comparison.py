@@ -1,4 +1,4 @@
-"""The paper's figures beside ours where both have them: token-F1, behaviour on DENY items, time and ingest."""
+"""The paper's figures next to ours where both have them: token-F1, behaviour on DENY items, time and ingest."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ class PaperRows:
         notes: Sequence[str] = (),
     ) -> Section:
         """Backend by backend ours, then the paper's: of the same reader, or of all where it has no such reader."""
-        published = list(theirs)
+        paper_lines = list(theirs)
         body: list[list[Cell]] = []
         rules: list[int] = []
         for backend in dict.fromkeys(name for _, name in self.pairs):
-            cells = self._of_same_reader(backend, [row for row in published if row[0] == backend])
+            cells = self._of_same_reader(backend, [row for row in paper_lines if row[0] == backend])
             own = [row for row, name in self.pairs if name == backend]
             if body:
                 rules.append(len(body))
@@ -73,9 +73,13 @@ class PaperRows:
 
 def comparison_sections(paper_rows: PaperRows, published: Published) -> list[Section]:
     """What both have beyond the grid, as far as any of our backends is in the paper's table."""
-    found = [_token_f1(paper_rows, published), _behaviour(paper_rows, published), _answer_times(paper_rows, published)]
+    sections = [
+        _token_f1(paper_rows, published),
+        _behaviour(paper_rows, published),
+        _answer_times(paper_rows, published),
+    ]
     return [
-        part for part in (*found, _ingest(paper_rows, published), _memory_and_oracle(paper_rows, published)) if part
+        part for part in (*sections, _ingest(paper_rows, published), _memory_and_oracle(paper_rows, published)) if part
     ]
 
 
@@ -95,8 +99,8 @@ def figure_cell(figure: Figure | None, digits: int = 1) -> Cell:
 
 def _token_f1(paper_rows: PaperRows, published: Published) -> Section:
     def ours(row: ReportRow) -> list[Cell]:
-        found = {s.key: s.token_f1 for s in row.scores.slices if s.by == "family"}
-        return [percent(found.get(family)) for family in _TOKEN_F1.values()]
+        f1_by_family = {s.key: s.token_f1 for s in row.scores.slices if s.by == "family"}
+        return [percent(f1_by_family.get(family)) for family in _TOKEN_F1.values()]
 
     theirs = [(r.backend, r.reader, [figure_cell(getattr(r, name)) for name in _TOKEN_F1]) for r in published.token_f1]
     return paper_rows.section(
@@ -106,11 +110,11 @@ def _token_f1(paper_rows: PaperRows, published: Published) -> Section:
 
 def _behaviour(paper_rows: PaperRows, published: Published) -> Section:
     def ours(row: ReportRow) -> list[Cell]:
-        found = row.scores.permission
-        if found is None or not found.deny:
+        permission = row.scores.permission
+        if permission is None or not permission.deny:
             return [NA] * 5
-        shares = [found.deny_labels.get("disclosed", 0), *(found.buckets.get(k, 0) for k in _CAUSES)]
-        return [*(percent(share / found.deny) for share in shares), percent(found.real_refusals)]
+        shares = [permission.deny_labels.get("disclosed", 0), *(permission.buckets.get(k, 0) for k in _CAUSES)]
+        return [*(percent(share / permission.deny) for share in shares), percent(permission.real_refusals)]
 
     theirs = [
         (r.backend, r.reader, [number(v) for v in (r.leak, r.no_access, r.dont_know, r.other, r.refusal_share)])
@@ -154,10 +158,10 @@ def _answer_times(paper_rows: PaperRows, published: Published) -> Section:
 
     theirs: list[Theirs] = []
     for backend, reader in dict.fromkeys((*single, *totals)):
-        one = single.get((backend, reader))
+        row = single.get((backend, reader))
         cells = (
-            [milliseconds(one.ttft_ms), number(one.decode_tokens_per_s), milliseconds(1000 * one.total_s),
-             number(one.tokens, 0)] if one else [NA] * 4
+            [milliseconds(row.ttft_ms), number(row.decode_tokens_per_s), milliseconds(1000 * row.total_s),
+             number(row.tokens, 0)] if row else [NA] * 4
         )  # fmt: skip
         theirs.append((backend, reader, [*cells, figure_cell(totals.get((backend, reader)), 0)]))
     columns = [
@@ -205,14 +209,14 @@ def _ingest(paper_rows: PaperRows, published: Published) -> Section | None:
 
 def _memory_and_oracle(paper_rows: PaperRows, published: Published) -> Section | None:
     """MemSearch less Oracle, where a run has both under one reader."""
-    by_place = {(row.run, row.scores.reader, name): row for row, name in paper_rows.pairs}
+    by_run_and_memory = {(row.run, row.scores.reader, name): row for row, name in paper_rows.pairs}
     body: list[list[Cell]] = []
-    for (run, reader, name), row in by_place.items():
-        other = by_place.get((run, reader, "Oracle"))
-        if name != "MemSearch" or other is None:
+    for (run, reader, name), row in by_run_and_memory.items():
+        oracle = by_run_and_memory.get((run, reader, "Oracle"))
+        if name != "MemSearch" or oracle is None:
             continue
         for metric in _COMPARED:
-            ours, theirs = row.scores.metrics[metric].value, other.scores.metrics[metric].value
+            ours, theirs = row.scores.metrics[metric].value, oracle.scores.metrics[metric].value
             gap = None if ours is None or theirs is None else ours - theirs
             body.append([Cell("ours"), Cell(reader_name(row)), Cell(metric), signed(gap), NA, NA])
     if not body:

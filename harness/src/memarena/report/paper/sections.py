@@ -1,4 +1,4 @@
-"""The paper's figures beside ours, and where its protocol differs from that of a run."""
+"""The paper's figures next to ours, and where its protocol differs from that of a run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DIMENSIONS = ("D1", "D2", "D3", "D4", "D5", "D6")
 def published_sections(
     rows: Sequence[ReportRow], runs: Sequence[RunScores], configurations: Iterable[str] = ()
 ) -> list[Section]:
-    """Our rows beside the paper's for the same backends, its other tables, and the differences in protocol.
+    """Our rows next to the paper's for the same backends, its other tables, and the differences in protocol.
 
     ``configurations`` names those that the runs began with: the paper's tables of the same ablation stand here too.
     """
@@ -71,9 +71,9 @@ def _dimensions(paper_rows: PaperRows, published: Published) -> Section:
 
 
 def _our_headlines(row: ReportRow) -> list[Cell]:
-    found = row.scores.latency
-    ttft = found.end_to_end.p50 if found is not None and row.scores.real_reader else None
-    search = found.search.p50 if found is not None else None
+    latency = row.scores.latency
+    ttft = latency.end_to_end.p50 if latency is not None and row.scores.real_reader else None
+    search = latency.search.p50 if latency is not None else None
     return [*(metric(row.scores, name) for name in HEADLINES), milliseconds(ttft), milliseconds(search)]
 
 
@@ -102,7 +102,10 @@ def _their_dimensions(cell: GridCell) -> list[Cell]:
 
 def differences(runs: Sequence[RunScores]) -> Section:
     """Where the paper's protocol differs from that of the runs, one line each; ``docs/methodology.md`` says why."""
-    rows = [[Cell(what), Cell(paper), Cell("; ".join(dict.fromkeys(ours)))] for what, paper, ours in _differences(runs)]
+    rows = [
+        [Cell(setting), Cell(paper), Cell("; ".join(dict.fromkeys(ours)))]
+        for setting, paper, ours in _differences(runs)
+    ]
     columns = [Column("what", align="left"), Column("paper", align="left"), Column("here", align="left")]
     return section(
         "Where the protocols differ", columns, rows, ["docs/methodology.md gives the reasons"], key=DIFFERENCES
@@ -165,10 +168,10 @@ def _judge(run: RunScores) -> str:
     decided = run.judging.decided
     if run.judging.models:
         names = ", ".join(dict.fromkeys(m.model for m in run.judging.models))
-        handed = (
+        handed_over = (
             f", {run.judging.handed_over:,} verdicts decided by the rules instead" if run.judging.handed_over else ""
         )
-        return f"{run.judge} ({names}{handed})"
+        return f"{run.judge} ({names}{handed_over})"
     if run.typed_share is None or not decided:
         return run.judge
     return f"{run.judge}, {100 * (1 - run.typed_share):.0f}% of verdicts on golds in text"

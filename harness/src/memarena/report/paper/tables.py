@@ -18,10 +18,10 @@ def reference_sections(
     rows: Sequence[ReportRow], published: Published, configurations: frozenset[str]
 ) -> list[Section]:
     """Variations of D6 with our rows on top, tables of a run's ablation, how the judge agreed with people."""
-    shown = [t for t in published.printed if t.name in ALWAYS or configurations & set(t.configurations)]
-    others = [t for t in published.printed if t not in shown and t.configurations]
-    last = [Section("Other published tables", tuple(_where(t) for t in others))] if others else []
-    return [_levers(rows, published), *(_printed(table) for table in shown), *last]
+    always = [t for t in published.printed if t.name in ALWAYS or configurations & set(t.configurations)]
+    on_demand = [t for t in published.printed if t not in always and t.configurations]
+    last = [Section("Other published tables", tuple(_where(t) for t in on_demand))] if on_demand else []
+    return [_levers(rows, published), *(_printed(table) for table in always), *last]
 
 
 def _levers(rows: Sequence[ReportRow], published: Published) -> Section:

@@ -31,8 +31,8 @@ def way_of(question: Question, evidence: Mapping[str, EvidenceSession], score: Q
     for session in sessions:
         yield WayStep(True, f"{session.started_at[:10]}: said in {session.session_id}")
     if sessions and score.stage not in (None, "unknown"):
-        lost = score.stage == "not_ingested"
-        yield WayStep(not lost, "The day did not reach the memory." if lost else "The day was given to the memory.")
+        ingested = score.stage != "not_ingested"
+        yield WayStep(ingested, "The day was given to the memory." if ingested else "The day did not reach the memory.")
     yield WayStep(None, f"Asked after day {question.day}.")
     retrieved = score.retrieved
     if retrieved is not None and retrieved.evidence_sessions:
@@ -44,9 +44,9 @@ def way_of(question: Question, evidence: Mapping[str, EvidenceSession], score: Q
             text = f"The prompt held {retrieved.shown} of the {retrieved.found} found."
             yield WayStep(retrieved.shown == retrieved.found, text)
     outcome = score.outcome.value if score.outcome else ""
-    ended = {"correct": "Answered right.", "wrong": "Answered wrong."}.get(outcome, "No answer.")
+    verdict_text = {"correct": "Answered right.", "wrong": "Answered wrong."}.get(outcome, "No answer.")
     stage = f" It went wrong here: {score.stage.replace('_', ' ')}." if score.stage else ""
-    yield WayStep(outcome == "correct", ended + stage)
+    yield WayStep(outcome == "correct", verdict_text + stage)
     if isinstance(question.instance.gold, PermissionGold):
         yield WayStep(None, "A question of permission: what is right depends on who asks.")
 

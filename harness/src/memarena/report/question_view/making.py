@@ -41,8 +41,8 @@ def question_view(
 ) -> QuestionView:
     """A question; ``evidence``: sessions by id, also others than its own."""
     instance = question.instance
-    marked = set(instance.evidence_turn_ids)
-    held = [evidence[name] for name in instance.evidence_session_ids if name in evidence]
+    evidence_turns = set(instance.evidence_turn_ids)
+    sessions = [evidence[name] for name in instance.evidence_session_ids if name in evidence]
     return QuestionView(
         instance_id=instance.instance_id,
         family=instance.family.value,
@@ -50,7 +50,9 @@ def question_view(
         text=question.question_text,
         facts=_asked(question),
         gold=instance.gold.described,
-        sessions=tuple(_session(session, marked) for session in sorted(held, key=lambda each: each.started_at)),
+        sessions=tuple(
+            _session(session, evidence_turns) for session in sorted(sessions, key=lambda session: session.started_at)
+        ),
         missing_sessions=tuple(name for name in instance.evidence_session_ids if name not in evidence),
         answers=tuple(answers),
     )
@@ -63,7 +65,7 @@ def answer_view(
     score: QuestionScore,
     attempts: Sequence[QuestionAsked],
     calls: Sequence[GatewayCall],
-    judged: Iterable[JudgeRecord],
+    judge_records: Iterable[JudgeRecord],
 ) -> AnswerView:
     """How a question went in a cell.
 
@@ -74,7 +76,7 @@ def answer_view(
         score: of this question in this cell.
         attempts: at least one, in the order of the log.
         calls: of models, of all attempts.
-        judged: verdicts, causes and failures, the judge whose verdicts count first.
+        judge_records: verdicts, causes and failures, the judge whose verdicts count first.
     """
     return AnswerView(
         cell_id=cell.cell_id,
@@ -82,7 +84,7 @@ def answer_view(
         why=score.why,
         decisions=tuple(decisions(score)),
         way=tuple(way_of(question, evidence, score)),
-        judgments=tuple(judgments(judged, score, attempts[-1].attempt)),
+        judgments=tuple(judgments(judge_records, score, attempts[-1].attempt)),
         attempts=tuple(
             attempt_view(question, cell, attempt, calls, number=n, latest=n == len(attempts))
             for n, attempt in enumerate(attempts, 1)
@@ -96,11 +98,11 @@ def attempt_view(
     """One attempt; of ``calls`` only its own count."""
     search, answer = attempt.search, attempt.answer
     own = [call for call in calls if call.call_id in attempt.gateway_call_ids]
-    shown = [call for call in own if call.prompt or call.output or call.first_content_ns is not None]
-    others = Counter(call.route for call in own if call not in shown)
-    fitted = None if answer is None else answer.shown_items
-    searched = answer is not None and answer.searched_items
-    own_items = () if answer is None or searched else answer.items
+    logged_calls = [call for call in own if call.prompt or call.output or call.first_content_ns is not None]
+    other_calls = Counter(call.route for call in own if call not in logged_calls)
+    in_prompt = None if answer is None else answer.shown_items
+    reads_search_items = answer is not None and answer.searched_items
+    own_items = () if answer is None or reads_search_items else answer.items
     return AttemptView(
         number=number,
         latest=latest,
@@ -109,10 +111,12 @@ def attempt_view(
         request=_request(question, cell) if search is not None else "",
         search=_search(search),
         notices=tuple(notice.text for notice in search.notices) if search is not None else (),
-        items=tuple(_items(question, search.items if search is not None else (), fitted if searched else None)),
-        own_items=tuple(_items(question, own_items, fitted)),
-        calls=tuple(_call(call) for call in shown),
-        other_calls=tuple(f"{count} × {route}" for route, count in sorted(others.items())),
+        items=tuple(
+            _items(question, search.items if search is not None else (), in_prompt if reads_search_items else None)
+        ),
+        own_items=tuple(_items(question, own_items, in_prompt)),
+        calls=tuple(_call(call) for call in logged_calls),
+        other_calls=tuple(f"{count} × {route}" for route, count in sorted(other_calls.items())),
         answer=answer.answer if answer is not None else "",
         reason=answer.reason if answer is not None else "",
         raw=answer.raw if answer is not None and answer.raw != answer.answer else "",
@@ -137,17 +141,17 @@ def _asked(question: Question) -> tuple[tuple[str, str], ...]:
 
 def asker_of(question: Question) -> str:
     """Who asked, with the relation to the ego."""
-    known = f"{question.asker_name or 'a person'} ({question.relationship or 'no relation known'})"
+    name = f"{question.asker_name or 'a person'} ({question.relationship or 'no relation known'})"
     kinds = {"owner": f"{question.ego_name}, the owner", "anonymous": "an unknown person"}
-    return kinds.get(question.requester_kind, known)
+    return kinds.get(question.requester_kind, name)
 
 
-def _session(session: EvidenceSession, marked: set[str]) -> SessionView:
+def _session(session: EvidenceSession, evidence_turns: set[str]) -> SessionView:
     return SessionView(
         session.session_id,
         session.started_at,
         ", ".join(part for part in (session.place, session.group, session.modality) if part),
-        tuple(TurnView(turn.turn_id in marked, turn.speaker, turn.text) for turn in session.turns),
+        tuple(TurnView(turn.turn_id in evidence_turns, turn.speaker, turn.text) for turn in session.turns),
     )
 
 
@@ -169,8 +173,8 @@ def _search(search: SearchSpan | None) -> str:
     if search.code != "OK":
         return f"Search failed: {search.code}: {search.message}"
     through = search.visible_through_day
-    held = "" if through is None else f", from a memory that holds days up to {through}"
-    return f"Search returned {counted(len(search.items), 'item')}{held}."
+    horizon = "" if through is None else f", from a memory that holds days up to {through}"
+    return f"Search returned {counted(len(search.items), 'item')}{horizon}."
 
 
 def _items(question: Question, items: Iterable[RetrievedItem], in_prompt: Sequence[int] | None) -> Iterator[ItemView]:
@@ -190,22 +194,30 @@ def _items(question: Question, items: Iterable[RetrievedItem], in_prompt: Sequen
 
 
 def _held(item: RetrievedItem) -> str:
-    held = item.held
-    if held is None:
+    origins = item.held
+    if origins is None:
         return ""
-    turns, left = held.turn_ids[:TURNS_NAMED], len(held.turn_ids) - TURNS_NAMED
-    named = ", ".join(turns) + (f" and {left} more" if left > 0 else "")
-    what = f"turns {named}" if turns else f"words of {', '.join(held.session_ids)}" if held.session_ids else "no turn"
-    return f"holds {what}; {100 * held.verbatim_share:.0f}% of its words are from the life"
+    turns, more = origins.turn_ids[:TURNS_NAMED], len(origins.turn_ids) - TURNS_NAMED
+    turn_names = ", ".join(turns) + (f" and {more} more" if more > 0 else "")
+    content = (
+        f"turns {turn_names}"
+        if turns
+        else f"words of {', '.join(origins.session_ids)}"
+        if origins.session_ids
+        else "no turn"
+    )
+    return f"holds {content}; {100 * origins.verbatim_share:.0f}% of its words are from the life"
 
 
 # ------------------------------------------------------------------ calls, answer, times
 
 
 def _call(call: GatewayCall) -> CallView:
-    read, wrote = ("n/a" if n is None else f"{n:,}" for n in (call.prompt_tokens, call.completion_tokens))
+    prompt_tokens, completion_tokens = (
+        "n/a" if n is None else f"{n:,}" for n in (call.prompt_tokens, call.completion_tokens)
+    )
     error = f"; {call.error}" if call.error else ""
-    tokens = f"{read} prompt tokens, {wrote} completion tokens"
+    tokens = f"{prompt_tokens} prompt tokens, {completion_tokens} completion tokens"
     return CallView(
         head=f"{call.phase}: {call.model or 'model'}, status {call.status}, {tokens}{error}",
         route=call.route,
@@ -218,26 +230,28 @@ def _call(call: GatewayCall) -> CallView:
 def _messages(prompt: str) -> list[tuple[str, str]]:
     """Role and text of each message of a logged prompt; the prompt itself where it is no list of messages."""
     try:
-        parsed = json.loads(prompt) if prompt else []
+        messages = json.loads(prompt) if prompt else []
     except json.JSONDecodeError:
         return [("prompt", prompt)]
-    if not isinstance(parsed, list) or not all(isinstance(m, dict) for m in parsed):
+    if not isinstance(messages, list) or not all(isinstance(m, dict) for m in messages):
         return [("prompt", prompt)]
-    return [(str(m.get("role", "?")), str(m.get("content", ""))) for m in parsed]
+    return [(str(m.get("role", "?")), str(m.get("content", ""))) for m in messages]
 
 
 def _read(answer: AnswerSpan | None) -> str:
     if answer is None:
         return ""
-    how = {"backend": "by the memory's own Answer", "central": "by the harness over the items of Search"}[answer.route]
-    parsed = {
+    reading_by = {"backend": "by the memory's own Answer", "central": "by the harness over the items of Search"}[
+        answer.route
+    ]
+    parse_text = {
         "json": "the output is JSON as asked for",
         "lenient_json": "the output is JSON with faults that could be read over",
         "text": "the output is plain text and was taken whole",
         "empty": "the output is empty",
     }[answer.parse]
     code = "" if answer.code == "OK" else f"; {answer.code}: {answer.message}"
-    return f"Read {how}; {parsed}; ended by {answer.finish_reason}{code}."
+    return f"Read {reading_by}; {parse_text}; ended by {answer.finish_reason}{code}."
 
 
 def _steps(search: SearchSpan | None, answer: AnswerSpan | None, calls: Iterable[GatewayCall]) -> Iterator[StepView]:
@@ -250,8 +264,8 @@ def _steps(search: SearchSpan | None, answer: AnswerSpan | None, calls: Iterable
         yield _step("handing", "from there until the harness had the first text", _between(ttft, first))
         yield _step("rest", "from the first text to the end", _between(first, end))
         yield _step("", "Answer, from its request to its end", end)
-        both = None if t_search is None or ttft is None else t_search + ttft
-        yield _step("", "Search and time to the first token", both)
+        total = None if t_search is None or ttft is None else t_search + ttft
+        yield _step("", "Search and time to the first token", total)
     for call in calls:
         if call.server_prompt_ms is not None:
             yield StepView("", "reading the prompt, as the model server says", call.server_prompt_ms)

@@ -29,15 +29,15 @@ def sample_questions(
     for question in questions:
         if question.outcome is not None:
             by_cell.setdefault(question.cell_id, []).append(question)
-    chosen = []
+    sample = []
     for row in rows:
         cells = [c.cell_id for c in row.cells if c.seed_label in row.headline_seeds]
-        asked = [q for cell in cells for q in by_cell.get(cell, ())]
-        wrong = _in_turn([q for q in asked if q.outcome is not Outcome.CORRECT])
-        right = _in_turn([q for q in asked if q.outcome is Outcome.CORRECT])
+        candidates = [q for cell in cells for q in by_cell.get(cell, ())]
+        wrong = _in_turn([q for q in candidates if q.outcome is not Outcome.CORRECT])
+        right = _in_turn([q for q in candidates if q.outcome is Outcome.CORRECT])
         few = min(len(right), max(quota // 4, quota - len(wrong)))
-        chosen += [*wrong[: quota - few], *right[:few]]
-    return chosen
+        sample += [*wrong[: quota - few], *right[:few]]
+    return sample
 
 
 _OUTCOMES = (
@@ -55,9 +55,9 @@ def _in_turn(questions: Iterable[QuestionScore]) -> list[QuestionScore]:
     for question in sorted(questions, key=lambda q: (_hash(q.instance_id), q.cell_id)):
         rank = _OUTCOMES.index(question.outcome) if question.outcome else len(_OUTCOMES)
         strata.setdefault((rank, question.family), []).append(question)
-    ordered = [strata[key] for key in sorted(strata)]
-    depth = max(map(len, ordered), default=0)
-    in_turn = [group[i] for i in range(depth) for group in ordered if i < len(group)]
+    groups = [strata[key] for key in sorted(strata)]
+    depth = max(map(len, groups), default=0)
+    in_turn = [group[i] for i in range(depth) for group in groups if i < len(group)]
     first: dict[str, QuestionScore] = {}
     for question in in_turn:
         first.setdefault(question.instance_id, question)

@@ -20,9 +20,9 @@ def question_document(view: QuestionView, *, full: bool = False) -> Document:
 
 
 def _sections(view: QuestionView, answer: AnswerView, full: bool) -> Iterator[Section]:
-    asked = [*(f"{name:<8}  {text}" for name, text in view.facts), *_text("question", view.text, full=True)]
+    lines = [*(f"{name:<8}  {text}" for name, text in view.facts), *_text("question", view.text, full=True)]
     gold = _text("gold", view.gold, full=True)
-    yield Section(f"Question {view.instance_id} in {answer.cell_id}", (*asked, *gold))
+    yield Section(f"Question {view.instance_id} in {answer.cell_id}", (*lines, *gold))
     sessions = [line for session in view.sessions for line in _session(session, full)]
     missing = [f"{name}: not in the log" for name in view.missing_sessions]
     yield Section("Evidence", tuple([*sessions, *missing] or ["none"]))
@@ -33,19 +33,19 @@ def _sections(view: QuestionView, answer: AnswerView, full: bool) -> Iterator[Se
 
 def _session(session: SessionView, full: bool) -> Iterator[str]:
     yield f"{session.session_id}, {session.started_at}" + (f", {session.where}" if session.where else "")
-    shown = session.turns if full else session.evidence
-    yield from (f"  {'→' if turn.marked else ' '} {turn.speaker}: {_one_line(turn.text)}" for turn in shown)
-    if len(shown) < len(session.turns):
-        yield f"    … {len(session.turns) - len(shown)} other turns"
+    turns = session.turns if full else session.evidence
+    yield from (f"  {'→' if turn.marked else ' '} {turn.speaker}: {_one_line(turn.text)}" for turn in turns)
+    if len(turns) < len(session.turns):
+        yield f"    … {len(session.turns) - len(turns)} other turns"
 
 
 def _attempt(attempt: AttemptView, of: int, full: bool) -> Iterator[Section]:
     title = f"Attempt {attempt.number} of {of}" + ("" if attempt.latest else " (a later one counts)")
     yield Section(title, (f"{attempt.failed or 'answered'}; namespace {attempt.namespace}",))
-    searched = [line for line in (attempt.request, f"{attempt.search} → holds evidence") if line]
+    head = [line for line in (attempt.request, f"{attempt.search} → holds evidence") if line]
     yield Section(
         "Search",
-        (*searched, *_items(attempt.items, full)),
+        (*head, *_items(attempt.items, full)),
         notes=tuple(f"notice {notice}" for notice in attempt.notices),
     )
     yield from (_call(call, full) for call in attempt.calls)
@@ -59,13 +59,13 @@ def _attempt(attempt: AttemptView, of: int, full: bool) -> Iterator[Section]:
 
 def _items(items: Iterable[ItemView], full: bool) -> Iterator[str]:
     for item in items:
-        fitted = {None: "", True: "", False: "  did not fit into the prompt"}[item.in_prompt]
-        yield f"{'→' if item.holds_evidence else ' '} {item.rank:>2}  {item.score:8.3f}  {item.sources}{fitted}"
+        prompt_note = {None: "", True: "", False: "  did not fit into the prompt"}[item.in_prompt]
+        yield f"{'→' if item.holds_evidence else ' '} {item.rank:>2}  {item.score:8.3f}  {item.sources}{prompt_note}"
         if item.held:
             yield f"      [{item.held}]"
         line = _one_line(item.text)
-        cut = line[:ITEM_CHARACTERS] + ("…" if len(line) > ITEM_CHARACTERS else "")
-        yield from (f"      {each}" for each in (item.text if full else cut).splitlines())
+        excerpt = line[:ITEM_CHARACTERS] + ("…" if len(line) > ITEM_CHARACTERS else "")
+        yield from (f"      {text_line}" for text_line in (item.text if full else excerpt).splitlines())
 
 
 def _call(call: CallView, full: bool) -> Section:
@@ -83,34 +83,38 @@ def _answer(attempt: AttemptView, full: bool) -> Section:
     lines += _text("answer", attempt.answer or "(empty)", full=True)
     lines += _text("reason", attempt.reason, full=full) if attempt.reason else []
     if attempt.own_items:
-        held = sum(item.holds_evidence for item in attempt.own_items)
-        lines.append(f"read from {len(attempt.own_items)} items of its own search, {held} with evidence")
+        with_evidence = sum(item.holds_evidence for item in attempt.own_items)
+        lines.append(f"read from {len(attempt.own_items)} items of its own search, {with_evidence} with evidence")
         lines += _items(attempt.own_items, full)
     return Section("Answer", tuple(lines))
 
 
 def _judged(answer: AnswerView) -> Iterator[Section]:
     outcome = answer.outcome.replace("_", " ") or "not asked yet"
-    behaviour = [f"{each.judge}: {each.result}; {each.reason}" for each in answer.judgments if not each.version]
-    decided = [each.text for each in answer.decisions]
-    yield Section("Verdict", tuple(line for line in (outcome, answer.why, *decided, *behaviour) if line))
+    behaviour = [
+        f"{judgment.judge}: {judgment.result}; {judgment.reason}"
+        for judgment in answer.judgments
+        if not judgment.version
+    ]
+    decisions = [decision.text for decision in answer.decisions]
+    yield Section("Verdict", tuple(line for line in (outcome, answer.why, *decisions, *behaviour) if line))
     lines: dict[str, list[str]] = {}
-    for each in answer.judgments:
-        if each.version:
-            reason = f": {_one_line(each.reason)}" if each.reason else ""
-            own = lines.setdefault(f"Judge {each.judge} ({each.version[:12]})", [])
-            own += [f"{each.result}{reason}", *(f"  {_one_line(detail)}" for detail in each.details)]
+    for judgment in answer.judgments:
+        if judgment.version:
+            reason = f": {_one_line(judgment.reason)}" if judgment.reason else ""
+            own = lines.setdefault(f"Judge {judgment.judge} ({judgment.version[:12]})", [])
+            own += [f"{judgment.result}{reason}", *(f"  {_one_line(detail)}" for detail in judgment.details)]
     yield from (Section(title, tuple(own)) for title, own in lines.items())
 
 
 def _text(name: str, text: str, *, full: bool) -> list[str]:
     """A text under its name, cut if long unless all of it is wanted."""
-    cut = text if full or len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS]
-    lines = cut.splitlines() or [""]
-    shown = [f"{name:<8}  {lines[0]}", *(f"{'':<8}  {line}" for line in lines[1:])]
-    if len(cut) < len(text):
-        shown.append(f"{'':<8}  … {len(text) - len(cut):,} more characters (--full shows them)")
-    return shown
+    excerpt = text if full or len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS]
+    lines = excerpt.splitlines() or [""]
+    printed_lines = [f"{name:<8}  {lines[0]}", *(f"{'':<8}  {line}" for line in lines[1:])]
+    if len(excerpt) < len(text):
+        printed_lines.append(f"{'':<8}  … {len(text) - len(excerpt):,} more characters (--full shows them)")
+    return printed_lines
 
 
 def _one_line(text: str) -> str:

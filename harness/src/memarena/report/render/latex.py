@@ -16,7 +16,7 @@ _SPECIAL = {
     "|": r"\textbar{}", '"': r"\textquotedbl{}", "'": r"\textquotesingle{}", "`": r"\textasciigrave{}",
     "-": "{-}",
 }  # fmt: skip
-"""Characters with a meaning of their own. A hyphen stands alone, so that two of them make no dash."""
+"""Characters that LaTeX gives a meaning. A hyphen stands alone, so that two of them make no dash."""
 _SYMBOLS = {
     "±": r"$\pm$", "…": r"\ldots{}", "◇": r"$\diamond$", "†": r"\dag{}", "‡": r"\ddag{}", "§": r"\S{}", "¶": r"\P{}",
     "※": r"\textreferencemark{}", "⊗": r"$\otimes$", "×": r"$\times$", "∅": r"$\emptyset$",
@@ -98,8 +98,8 @@ def _tabular(table: Table) -> Iterator[str]:
     yield r"\toprule"
     yield _row([escaped(column.title.strip()) for column in table.columns])
     yield r"\midrule"
-    for place, row in enumerate(table.rows):
-        if place in table.breaks:
+    for index, row in enumerate(table.rows):
+        if index in table.breaks:
             yield r"\midrule"
         yield _row([_cell(cell) for cell in row])
     yield r"\bottomrule"
@@ -123,13 +123,15 @@ def _cell(cell: Cell) -> str:
 
 
 def _legend(part: Section) -> Iterator[str]:
-    said = [escaped(note) for note in part.notes]
-    said += [rf"\emph{{{escaped(title.strip())}}}: {escaped(meaning)}" for title, meaning in part.legend]
+    lines = [escaped(note) for note in part.notes]
+    lines += [rf"\emph{{{escaped(title.strip())}}}: {escaped(meaning)}" for title, meaning in part.legend]
     if part.trace:
-        said.append(rf"list these answers: \texttt{{{escaped(part.trace)}}}")
+        lines.append(rf"list these answers: \texttt{{{escaped(part.trace)}}}")
     if part.trace_columns:
-        added = ", ".join(rf"{escaped(name)} \texttt{{{escaped(filters)}}}" for name, filters in part.trace_columns)
-        said.append(f"for the answers of one column, add: {added}")
-    if said:
+        filters_by_column = ", ".join(
+            rf"{escaped(name)} \texttt{{{escaped(filters)}}}" for name, filters in part.trace_columns
+        )
+        lines.append(f"for the answers of one column, add: {filters_by_column}")
+    if lines:
         yield r"\par\smallskip\parbox{\linewidth}{\raggedright\footnotesize"
-        yield ";\n".join(said) + ".}"
+        yield ";\n".join(lines) + ".}"

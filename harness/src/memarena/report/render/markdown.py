@@ -33,8 +33,8 @@ def _section(part: Section) -> Iterator[str]:
     if part.trace:
         yield f"- list these answers: `{part.trace}`"
     if part.trace_columns:
-        added = "; ".join(f"{_escaped(name)} `{filters}`" for name, filters in part.trace_columns)
-        yield f"- for the answers of one column, add: {added}"
+        filters_by_column = "; ".join(f"{_escaped(name)} `{filters}`" for name, filters in part.trace_columns)
+        yield f"- for the answers of one column, add: {filters_by_column}"
 
 
 def _table(table: Table) -> Iterator[str]:

@@ -37,12 +37,12 @@ def print_document(document: Document, file: IO[str] | None = None, width: int |
 def print_fitting(candidates: Iterable[Document], lines: int, file: IO[str] | None = None) -> None:
     """Print the first document that takes no more than ``lines`` here, else the last."""
     width = Console(file=file).width if Console(file=file).is_terminal else WIDTH
-    chosen = None
-    for chosen in candidates:
-        if count_lines(chosen, width) <= lines:
+    document = None
+    for document in candidates:
+        if count_lines(document, width) <= lines:
             break
-    if chosen is not None:
-        print_document(chosen, file)
+    if document is not None:
+        print_document(document, file)
 
 
 def count_lines(document: Document, width: int = WIDTH) -> int:
@@ -77,8 +77,8 @@ def _print_section(console: Console, part: Section) -> None:
     if part.trace:
         console.print(Text(f"  list these answers: {part.trace}", style="dim"), soft_wrap=True)
     if part.trace_columns:
-        added = "; ".join(f"{name}: {filters}" for name, filters in part.trace_columns)
-        _print_line(console, f"  for the answers of one column, add: {added}", style="dim")
+        filters_by_column = "; ".join(f"{name}: {filters}" for name, filters in part.trace_columns)
+        _print_line(console, f"  for the answers of one column, add: {filters_by_column}", style="dim")
     console.print()
 
 
@@ -97,8 +97,8 @@ def _print_line(
             console.print(Text(line), soft_wrap=True)
         return
     indent = len(line) - len(line.lstrip()) if hang is None else hang
-    wrapped = textwrap.wrap(line, console.width, subsequent_indent=" " * (indent + 2), break_on_hyphens=False) or [""]
-    for piece in wrapped:
+    pieces = textwrap.wrap(line, console.width, subsequent_indent=" " * (indent + 2), break_on_hyphens=False) or [""]
+    for piece in pieces:
         console.print(Text(piece, style=style))
 
 
@@ -108,44 +108,44 @@ def _rich_tables(table: Table, width: int) -> Iterator[RichTable]:
     Each piece repeats the columns that name its rows, those before the first figure.
     """
     natural = [max(_length(text) for text in texts) for texts in _texts(table)]
-    named = next((i for i, column in enumerate(table.columns) if column.align == "right"), len(table.columns))
+    first_figure = next((i for i, column in enumerate(table.columns) if column.align == "right"), len(table.columns))
     widths = _narrowed(table, natural, width) if _whole(natural) > width else natural
-    if _whole(widths) <= width or named == len(table.columns):
+    if _whole(widths) <= width or first_figure == len(table.columns):
         yield _rich_table(table, list(range(len(table.columns))), widths)
         return
-    widths = _narrowed(table, natural, width, least_for_others=max(natural[named:]) + _BETWEEN)
-    names = list(range(named))
+    widths = _narrowed(table, natural, width, least_for_others=max(natural[first_figure:]) + _BETWEEN)
+    names = list(range(first_figure))
     piece: list[int] = []
-    for place in range(named, len(table.columns)):
-        if piece and _whole([widths[i] for i in [*names, *piece, place]]) > width:
+    for index in range(first_figure, len(table.columns)):
+        if piece and _whole([widths[i] for i in [*names, *piece, index]]) > width:
             yield _rich_table(table, [*names, *piece], widths)
             piece = []
-        piece.append(place)
+        piece.append(index)
     yield _rich_table(table, [*names, *piece], widths)
 
 
-def _rich_table(table: Table, places: Sequence[int], widths: Sequence[int]) -> RichTable:
+def _rich_table(table: Table, columns: Sequence[int], widths: Sequence[int]) -> RichTable:
     rich = RichTable(box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False, show_edge=False)
-    for place in places:
-        column = table.columns[place]
+    for index in columns:
+        shown_column = table.columns[index]
         rich.add_column(
-            Text(column.title.strip()),
-            justify=column.align,
+            Text(shown_column.title.strip()),
+            justify=shown_column.align,
             overflow="fold",
-            no_wrap=column.align == "right",
-            width=widths[place],
+            no_wrap=shown_column.align == "right",
+            width=widths[index],
         )
     for number, row in enumerate(table.rows):
         if number in table.breaks:
             rich.add_section()
-        rich.add_row(*(_text(row[place]) for place in places))
+        rich.add_row(*(_text(row[index]) for index in columns))
     return rich
 
 
 def _texts(table: Table) -> Iterator[list[str]]:
     """Title and cells of each column as they are printed."""
-    for place, column in enumerate(table.columns):
-        yield [column.title.strip(), *(_text(row[place]).plain for row in table.rows)]
+    for index, column in enumerate(table.columns):
+        yield [column.title.strip(), *(_text(row[index]).plain for row in table.rows)]
 
 
 def _length(text: str) -> int:
@@ -160,24 +160,24 @@ def _whole(widths: Sequence[int]) -> int:
 def _narrowed(table: Table, natural: Sequence[int], width: int, least_for_others: int | None = None) -> list[int]:
     """Widths with text columns wrapped between words, the widest first, as far as that is needed for ``width``.
 
-    ``least_for_others``: only the columns that name the rows must fit, beside so much for the rest.
+    ``least_for_others``: only the columns that name the rows must fit, next to so much for the rest.
     """
     widths = list(natural)
-    text = [place for place, column in enumerate(table.columns) if column.align == "left"]
-    counted = text if least_for_others is not None else range(len(widths))
+    text = [index for index, column in enumerate(table.columns) if column.align == "left"]
+    limited = text if least_for_others is not None else range(len(widths))
     room = width - (least_for_others or 0)
-    words = [(word for each in texts for word in each.split()) for texts in _texts(table)]
+    words = [(word for cell_text in texts for word in cell_text.split()) for texts in _texts(table)]
     least = {
-        place: min(max(map(cell_len, words[place]), default=1), _LONGEST_WORD)
-        if natural[place] > _SHORT
-        else natural[place]
-        for place in text
+        index: min(max(map(cell_len, words[index]), default=1), _LONGEST_WORD)
+        if natural[index] > _SHORT
+        else natural[index]
+        for index in text
     }
-    while _whole([widths[place] for place in counted]) > room:
-        wide = [place for place in text if widths[place] > least[place]]
+    while _whole([widths[index] for index in limited]) > room:
+        wide = [index for index in text if widths[index] > least[index]]
         if not wide:
             break
-        widths[max(wide, key=lambda place: widths[place])] -= 1
+        widths[max(wide, key=lambda index: widths[index])] -= 1
     return widths
 
 

@@ -42,7 +42,7 @@ class LabelErrors(Record):
 class Kappa(Record):
     """Cohen's κ of two judges; None where it is not defined."""
 
-    one: str
+    one: str  # words: a name of the file format
     two: str
     kappa: float | None
 
@@ -92,20 +92,22 @@ def read_calibration(path: Path) -> Calibration:
         raise ScoringError(f"--calibration {path}: cannot be read: {error.strerror}") from error
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"])) or "file"
+        field = ".".join(map(str, first["loc"])) or "file"
         raise ScoringError(
-            f"--calibration {path}: {where}: {first['msg'].lower()}; "
+            f"--calibration {path}: {field}: {first['msg'].lower()}; "
             "expected what `judge --calibrate --format json` prints"
         ) from error
 
 
-def calibration_sections(found: Sequence[Calibration], runs: Sequence[RunScores]) -> list[Section]:
+def calibration_sections(calibrations: Sequence[Calibration], runs: Sequence[RunScores]) -> list[Section]:
     """One table per calibration, with its relation to the judges of the runs."""
     sections = []
-    for number, one in enumerate(found, 1):
-        title = "Error rates of judges on synthetic answers" + (f", calibration {number}" if len(found) > 1 else "")
-        rows = [row for judge, by_family in one.by_family.items() for row in _rows(judge, by_family)]
-        sections.append(section(title, _COLUMNS, rows, list(_notes(one, runs))))
+    for number, calibration in enumerate(calibrations, 1):
+        title = "Error rates of judges on synthetic answers" + (
+            f", calibration {number}" if len(calibrations) > 1 else ""
+        )
+        rows = [row for judge, by_family in calibration.by_family.items() for row in _rows(judge, by_family)]
+        sections.append(section(title, _COLUMNS, rows, list(_notes(calibration, runs))))
     return sections
 
 
@@ -143,35 +145,37 @@ def _whole(parts: Iterable[SyntheticRates]) -> SyntheticRates:
     )
 
 
-def _notes(one: Calibration, runs: Sequence[RunScores]) -> Iterable[str]:
+def _notes(calibration: Calibration, runs: Sequence[RunScores]) -> Iterable[str]:
     yield (
-        f"{one.answers:,} synthetic answers made from gold, phrasings {one.phrasings} "
-        f"({one.phrasings_sha256[:12]}), seed {one.seed}"
+        f"{calibration.answers:,} synthetic answers made from gold, phrasings {calibration.phrasings} "
+        f"({calibration.phrasings_sha256[:12]}), seed {calibration.seed}"
     )
-    for pair in one.kappa:
+    for pair in calibration.kappa:
         yield f"κ of {pair.one} with {pair.two}: " + ("n/a" if pair.kappa is None else f"{pair.kappa:.3f}")
-    for judge in one.judges:
+    for judge in calibration.judges:
         if judge.failures or judge.stopped:
             causes = ", ".join(f"{cause.replace('_', ' ')} {count}" for cause, count in judge.failures.items())
-            why = "; ".join(part for part in (causes, judge.stopped) if part)
-            yield f"{judge.name} left {judge.unjudged:,} answers unjudged ({why})"
-    for name, labels in {"the rules": one.behaviour_labels, **one.behaviour_labels_by_model}.items():
-        known = {label: rates for label, rates in labels.items() if rates.missed_rate is not None}
-        if known:
-            missed = ", ".join(f"{label} {100 * (rates.missed_rate or 0):.1f}%" for label, rates in known.items())
-            yield f"labels of D6 by {name}, missed: {missed}"
-    yield from dict.fromkeys(line for run in runs if (line := _fits(one, run)))
+            reasons = "; ".join(part for part in (causes, judge.stopped) if part)
+            yield f"{judge.name} left {judge.unjudged:,} answers unjudged ({reasons})"
+    for name, labels in {"the rules": calibration.behaviour_labels, **calibration.behaviour_labels_by_model}.items():
+        measured = {label: rates for label, rates in labels.items() if rates.missed_rate is not None}
+        if measured:
+            rates_text = ", ".join(
+                f"{label} {100 * (rates.missed_rate or 0):.1f}%" for label, rates in measured.items()
+            )
+            yield f"labels of D6 by {name}, missed: {rates_text}"
+    yield from dict.fromkeys(line for run in runs if (line := _fits(calibration, run)))
 
 
-def _fits(one: Calibration, run: RunScores) -> str:
+def _fits(calibration: Calibration, run: RunScores) -> str:
     """Why a calibration does not apply to the judge of a run; empty where it does."""
-    versions = {judge.name: judge.version for judge in one.judges} or {"value": one.value_judge_version}
+    versions = {judge.name: judge.version for judge in calibration.judges} or {"value": calibration.value_judge_version}
     if run.judge not in versions:
         return f"the judge of run {run.run_id}, {run.judge}, is not among those calibrated"
     if run.judge_versions and run.judge_versions != (versions[run.judge],):
-        used = ", ".join(version[:12] for version in run.judge_versions)
+        versions_used = ", ".join(version[:12] for version in run.judge_versions)
         return (
             f"calibrated was another version of {run.judge} ({versions[run.judge][:12]}) than judged run {run.run_id} "
-            f"({used})"
+            f"({versions_used})"
         )
     return ""

@@ -21,17 +21,17 @@ _SIGNED = frozenset(("J", "J|known"))
 """Figures that are no shares."""
 
 
-def comparison_document(found: Comparison) -> Document:
+def comparison_document(comparison: Comparison) -> Document:
     """Two rows or cells of one world."""
     lines = [
-        f"A         {_side(found.a)}",
-        f"B         {_side(found.b)}",
-        f"questions {found.questions:,} settled on both sides, paired; {found.left_out:,} left out",
+        f"A         {_side(comparison.a)}",
+        f"B         {_side(comparison.b)}",
+        f"questions {comparison.questions:,} settled on both sides, paired; {comparison.left_out:,} left out",
     ]
-    notes = [*found.cautions]
-    if few := few_egos((d.metric, d.interval) for d in found.differences):
+    notes = [*comparison.cautions]
+    if few := few_egos((d.metric, d.interval) for d in comparison.differences):
         notes.append(f"fewer than {FEWEST_CLUSTERS} egos behind {few}: these intervals cannot be relied on")
-    elif not any(d.interval for d in found.differences):
+    elif not any(d.interval for d in comparison.differences):
         notes.append(f"egos: fewer than 2; below {FEWEST_CLUSTERS} no interval can be relied on")
     columns = [
         *_columns(
@@ -52,7 +52,7 @@ def comparison_document(found: Comparison) -> Document:
             Cell(f"{d.only_a:,}"),
             Cell(f"{d.only_b:,}"),
         ]
-        for d in found.differences
+        for d in comparison.differences
     ]
     return Document(
         "MemArena comparison",
@@ -60,32 +60,32 @@ def comparison_document(found: Comparison) -> Document:
     )
 
 
-def unpaired_document(compared: UnpairedComparison) -> Document:
+def unpaired_document(comparison: UnpairedComparison) -> Document:
     """Two rows or cells of two data sets."""
-    sides = zip((compared.a, compared.b), compared.datasets, compared.questions, strict=True)
+    sides = zip((comparison.a, comparison.b), comparison.datasets, comparison.questions, strict=True)
     lines = [
         Fact(name, f"{_side(side)}: {questions:,} questions of {dataset}")
         for name, (side, dataset, questions) in zip("AB", sides, strict=True)
     ]
-    notes = [*compared.cautions]
-    if few := few_egos((d.metric, d.interval) for d in compared.differences):
+    notes = [*comparison.cautions]
+    if few := few_egos((d.metric, d.interval) for d in comparison.differences):
         notes.append(f"fewer than {FEWEST_CLUSTERS} egos behind {few}: these intervals cannot be relied on")
     columns = _columns(
         "percentage points; J on its own scale; A public and B fresh: overfitting",
         "interval of the difference; egos of the two data sets are drawn independently",
         "diagnostic",
     )
-    body = [_cells(difference) for difference in compared.differences]
+    body = [_cells(difference) for difference in comparison.differences]
     head = Section("Comparison of two data sets, unpaired", tuple(lines), notes=tuple(notes))
     return Document("MemArena comparison", (head, section("A - B", columns, body)))
 
 
-def worlds_document(found: WorldsComparison) -> Document:
+def worlds_document(comparison: WorldsComparison) -> Document:
     """Two rows across worlds."""
     lines = [
-        Fact("A", found.a_label),
-        Fact("B", found.b_label),
-        Fact("worlds", f"{len(found.run_ids)}: {', '.join(found.run_ids)}"),
+        Fact("A", comparison.a_label),
+        Fact("B", comparison.b_label),
+        Fact("worlds", f"{len(comparison.run_ids)}: {', '.join(comparison.run_ids)}"),
     ]
     columns = [
         Column("figure", align="left"),
@@ -106,9 +106,9 @@ def worlds_document(found: WorldsComparison) -> Document:
             _p(d.p_diagnostic),
             _share(d.smallest_difference, d.metric),
         ]
-        for d in found.differences
+        for d in comparison.differences
     ]
-    head = Section("Comparison across worlds", tuple(lines), notes=found.cautions)
+    head = Section("Comparison across worlds", tuple(lines), notes=comparison.cautions)
     return Document("MemArena comparison", (head, section("A - B", columns, body)))
 
 
@@ -142,15 +142,15 @@ def _scaled(value: float, metric: str) -> tuple[float, int]:
 def _share(value: float | None, metric: str) -> Cell:
     if value is None:
         return NA
-    shown, digits = _scaled(value, metric)
-    return Cell(f"{shown:.{digits}f}")
+    scaled, digits = _scaled(value, metric)
+    return Cell(f"{scaled:.{digits}f}")
 
 
 def _difference(value: float | None, metric: str) -> Cell:
     if value is None:
         return NA
-    shown, digits = _scaled(value, metric)
-    return Cell(f"{shown:+.{digits}f}")
+    scaled, digits = _scaled(value, metric)
+    return Cell(f"{scaled:+.{digits}f}")
 
 
 def _interval(value: Interval | None, metric: str) -> Cell:

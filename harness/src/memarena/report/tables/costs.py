@@ -12,8 +12,8 @@ from memarena.scoring.costs import BUCKETS, Efficiency
 
 def efficiency_table(rows: Sequence[ReportRow]) -> Section | None:
     """The cost of one answer."""
-    known = [row for row in rows if row.costs is not None and row.costs.efficiency is not None]
-    if not known:
+    with_costs = [row for row in rows if row.costs is not None and row.costs.efficiency is not None]
+    if not with_costs:
         return None
     columns = [
         Column("n", "answered questions"),
@@ -25,37 +25,37 @@ def efficiency_table(rows: Sequence[ReportRow]) -> Section | None:
         Column("· p95"),
     ]
     body = []
-    for row in known:
-        found = row.costs.efficiency if row.costs else None
-        if found is None:
+    for row in with_costs:
+        efficiency = row.costs.efficiency if row.costs else None
+        if efficiency is None:
             body.append([*lead_cells(rows, row), *[NA] * len(columns)])
             continue
         body.append(
             [
                 *lead_cells(rows, row),
-                whole(found.questions),
-                *([NA] * 4 if row.scores.own_model else _models(found, real=row.scores.real_reader)),
-                milliseconds(found.answer_ms.p50),
-                milliseconds(found.answer_ms.p95),
+                whole(efficiency.questions),
+                *([NA] * 4 if row.scores.own_model else _models(efficiency, real=row.scores.real_reader)),
+                milliseconds(efficiency.answer_ms.p50),
+                milliseconds(efficiency.answer_ms.p95),
             ]
         )
     notes = ["n/a: too few samples (p50 needs 11), or the model server reports no tokens"]
-    return section("Efficiency of one answer", [*lead_columns(rows), *columns], body, notes, breaks=breaks(known))
+    return section("Efficiency of one answer", [*lead_columns(rows), *columns], body, notes, breaks=breaks(with_costs))
 
 
-def _models(found: Efficiency, *, real: bool) -> list[Cell]:
+def _models(efficiency: Efficiency, *, real: bool) -> list[Cell]:
     return [
-        number(found.model_calls, 2),
-        number(found.prompt_tokens_p50, 0),
-        number(found.completion_tokens_p50, 0),
-        number(found.decode_tokens_per_s_p50) if real else NA,  # no model: nothing is decoded
+        number(efficiency.model_calls, 2),
+        number(efficiency.prompt_tokens_p50, 0),
+        number(efficiency.completion_tokens_p50, 0),
+        number(efficiency.decode_tokens_per_s_p50) if real else NA,  # no model: nothing is decoded
     ]
 
 
 def history_table(rows: Sequence[ReportRow]) -> Section | None:
     """Search by the amount of memory held, a quarter of the questions in each pair of columns."""
-    known = [(row, row.costs.history) for row in rows if row.costs is not None and row.costs.history]
-    if not known:
+    histories = [(row, row.costs.history) for row in rows if row.costs is not None and row.costs.history]
+    if not histories:
         return None
     columns = [
         column
@@ -66,13 +66,13 @@ def history_table(rows: Sequence[ReportRow]) -> Section | None:
         )
     ]
     body = []
-    for row, buckets in known:
+    for row, buckets in histories:
         pairs = [(number(b.turns_p50, 0), milliseconds(b.search.p50)) for b in buckets]
         pairs += [(NA, NA)] * (BUCKETS - len(buckets))
         body.append([*lead_cells(rows, row), *(cell for pair in pairs for cell in pair)])
     notes = ["n/a: too few samples (p50 needs 11)"]
-    ruled = breaks([row for row, _ in known])
-    return section("Search against length of history", [*lead_columns(rows), *columns], body, notes, breaks=ruled)
+    rules = breaks([row for row, _ in histories])
+    return section("Search against length of history", [*lead_columns(rows), *columns], body, notes, breaks=rules)
 
 
 _QUARTERS = "turns in the memory when asked: median of the quarter of the questions with the fewest, of the next, …"

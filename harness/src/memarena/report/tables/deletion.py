@@ -14,17 +14,17 @@ def deletion_table(rows: Sequence[ReportRow]) -> Section | None:
     body = [
         [
             *lead_cells(rows, row),
-            Cell(found.target),
-            whole(found.forgotten),
-            whole(found.failed),
-            whole(found.found_before),
-            _share(found.found_again, found.found_before),
-            _share(found.answered_again, found.found_before),
-            whole(found.controls),
-            _share(found.controls_lost, found.controls),
+            Cell(probe.target),
+            whole(probe.forgotten),
+            whole(probe.failed),
+            whole(probe.found_before),
+            _share(probe.found_again, probe.found_before),
+            _share(probe.answered_again, probe.found_before),
+            whole(probe.controls),
+            _share(probe.controls_lost, probe.controls),
         ]
         for row in rows
-        for found in row.scores.deletion
+        for probe in row.scores.deletion
     ]
     if not body:
         return None

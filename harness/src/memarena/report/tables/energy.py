@@ -20,26 +20,26 @@ _MB = 1e6
 
 def energy_table(rows: Sequence[ReportRow]) -> Section | None:
     """Energy by rail, CPU time and load of each cell, its days and its questions; None where nothing was metered."""
-    known = [(row, phase) for row in rows if row.costs is not None for phase in row.costs.phases]
-    if not known:
+    phases = [(row, phase) for row in rows if row.costs is not None for phase in row.costs.phases]
+    if not phases:
         return None
     title = "Energy"
-    if not any(_measured(figure) for _, phase in known for figure in _figures(phase)):
-        reasons = list(dict.fromkeys(figure.reason for _, phase in known for figure in _figures(phase)))
+    if not any(_measured(figure) for _, phase in phases for figure in _figures(phase)):
+        reasons = list(dict.fromkeys(figure.reason for _, phase in phases for figure in _figures(phase)))
         return Section(title, tuple(Fact("unavailable", reason, 11) for reason in reasons))
-    others = list(dict.fromkeys(rail.name for _, phase in known for rail in phase.rails[2:]))
+    other_rails = list(dict.fromkeys(rail.name for _, phase in phases for rail in phase.rails[2:]))
     columns = [
         *lead_columns(rows),
         Column("seed", align="left"),
         Column("phase", "the whole cell, its days, its questions", align="left"),
         Column("s", "length of the phase"),
         *(column for name, words in _RAILS for column in _rail_columns(name, words)),
-        *(Column(f"{name.removesuffix('.rail_j')} J", "gross energy of this rail") for name in others),
+        *(Column(f"{name.removesuffix('.rail_j')} J", "gross energy of this rail") for name in other_rails),
         Column("CPU s", "seconds of CPU over all cores, whoever used them"),
         *(Column(title, meaning) for _, _, title, meaning in _LOADS),
     ]
     body = []
-    for row, phase in known:
+    for row, phase in phases:
         rails = {rail.name: rail for rail in phase.rails}
         body.append(
             [
@@ -48,23 +48,23 @@ def energy_table(rows: Sequence[ReportRow]) -> Section | None:
                 Cell(phase.phase),
                 number(phase.duration_s),
                 *(cell for name, _ in _RAILS for cell in _rail_cells(rails.get(name))),
-                *(_cell(rails[name].gross_j, 0) if name in rails else NA for name in others),
+                *(_cell(rails[name].gross_j, 0) if name in rails else NA for name in other_rails),
                 _cell(phase.cpu_s, 1),
-                *(_load(phase, channel, which) for channel, which, _, _ in _LOADS),
+                *(_load(phase, channel, statistic) for channel, statistic, _, _ in _LOADS),
             ]
         )
     notes = [
         "gross: measured; net: less the machine at rest; a missing reading is never shown as 0",
-        *_gpu_alone(known),
-        *_why(known),
+        *_gpu_alone(phases),
+        *_why(phases),
     ]
-    return section(title, columns, body, notes, breaks=breaks([row for row, _ in known]))
+    return section(title, columns, body, notes, breaks=breaks([row for row, _ in phases]))
 
 
 def footprint_table(rows: Sequence[ReportRow]) -> Section | None:
     """Memory and disk of every backend at the end of its last day; None where they were not measured."""
-    known = [(row, taken) for row in rows if row.costs is not None for taken in row.costs.footprints]
-    if not known:
+    footprints = [(row, footprint) for row in rows if row.costs is not None for footprint in row.costs.footprints]
+    if not footprints:
         return None
     columns = [
         *lead_columns(rows),
@@ -76,20 +76,22 @@ def footprint_table(rows: Sequence[ReportRow]) -> Section | None:
     body = [
         [
             *lead_cells(rows, row),
-            Cell(taken.cell_id.rpartition("/")[2]),
-            *(_cell(figure, 1, _MB) for figure in _sizes(taken)),
+            Cell(footprint.cell_id.rpartition("/")[2]),
+            *(_cell(figure, 1, _MB) for figure in _sizes(footprint)),
         ]
-        for row, taken in known
+        for row, footprint in footprints
     ]
-    reasons = dict.fromkeys(figure.reason for _, taken in known for figure in _sizes(taken) if figure.reason)
+    reasons = dict.fromkeys(
+        figure.reason for _, footprint in footprints for figure in _sizes(footprint) if figure.reason
+    )
     notes = [f"unavailable: {reason}" for reason in reasons]
-    return section("Memory and disk of backends", columns, body, notes, breaks=breaks([row for row, _ in known]))
+    return section("Memory and disk of backends", columns, body, notes, breaks=breaks([row for row, _ in footprints]))
 
 
 def _rail_columns(name: str, words: str) -> list[Column]:
-    told = "the GPU alone, not the machine" if name == "gpu_rail_j" else "the whole machine"
+    scope = "the GPU alone, not the machine" if name == "gpu_rail_j" else "the whole machine"
     return [
-        Column(f"{words} J", f"gross; {told}"),
+        Column(f"{words} J", f"gross; {scope}"),
         Column(f"{words} net J"),
         Column(f"{words} W", "mean power"),
         Column(f"{words} J/query", "gross, by question; phases of 60 s or more"),
@@ -109,10 +111,10 @@ def _cell(figure: MeterFigure, digits: int, unit: float = 1.0) -> Cell:
     return number(figure.value / unit, digits)
 
 
-def _load(phase: PhaseMeasured, channel: str, which: str) -> Cell:
-    for found in phase.channels:
-        if found.channel == channel:
-            return _cell(found.mean if which == "mean" else found.peak, 0)
+def _load(phase: PhaseMeasured, channel: str, statistic: str) -> Cell:
+    for measurement in phase.channels:
+        if measurement.channel == channel:
+            return _cell(measurement.mean if statistic == "mean" else measurement.peak, 0)
     return NA
 
 
@@ -124,34 +126,37 @@ def _measured(figure: MeterFigure) -> bool:
     return figure.status != "unavailable"
 
 
-def _sizes(taken: FootprintTaken) -> tuple[MeterFigure, MeterFigure, MeterFigure]:
-    return taken.memory, taken.memory_peak, taken.disk
+def _sizes(footprint: FootprintTaken) -> tuple[MeterFigure, MeterFigure, MeterFigure]:
+    return footprint.memory, footprint.memory_peak, footprint.disk
 
 
-def _gpu_alone(known: Sequence[tuple[ReportRow, PhaseMeasured]]) -> list[str]:
-    gpu, system = (any(phase.rails[rail].gross_j.value is not None for _, phase in known) for rail in (0, 1))
+def _gpu_alone(phases: Sequence[tuple[ReportRow, PhaseMeasured]]) -> list[str]:
+    gpu, system = (any(phase.rails[rail].gross_j.value is not None for _, phase in phases) for rail in (0, 1))
     return (
         ["the GPU's power leaves the CPU out: a memory that works on the CPU looks nearly free"] if gpu > system else []
     )
 
 
-def _why(known: Iterable[tuple[ReportRow, PhaseMeasured]]) -> list[str]:
+def _why(phases: Iterable[tuple[ReportRow, PhaseMeasured]]) -> list[str]:
     """Why figures are missing: reasons of unavailable ones; of void ones, by kind of phase, the first and how many."""
     unavailable: dict[tuple[str, str], None] = {}
     void: dict[tuple[str, str], list[str]] = {}
-    for _, phase in known:
-        for name, figure in _told(phase):
+    for _, phase in phases:
+        for name, figure in _named_figures(phase):
             if figure.status == "unavailable":
                 unavailable[name, figure.reason] = None
             elif figure.status == "void":
                 void.setdefault((name, phase.phase), []).append(f"{phase.cell_id}, {phase.phase}: {figure.reason}")
     return [
         *(f"{name} unavailable: {reason}" for name, reason in unavailable),
-        *(f"{name} void in {len(where)} of the phases, first {where[0]}" for (name, _), where in void.items()),
+        *(
+            f"{name} void in {len(phases_void)} of the phases, first {phases_void[0]}"
+            for (name, _), phases_void in void.items()
+        ),
     ]
 
 
-def _told(phase: PhaseMeasured) -> Iterator[tuple[str, MeterFigure]]:
+def _named_figures(phase: PhaseMeasured) -> Iterator[tuple[str, MeterFigure]]:
     """Figures by name; those that are missing for the reason of another one are left out."""
     for rail in phase.rails:
         yield rail.name, rail.gross_j

@@ -37,6 +37,6 @@ def failure_table(rows: Sequence[ReportRow]) -> Section | None:
         Column("share", "of the questions asked, percent"),
         Column("cause", align="left"),
     ]
-    failed = [row for row in rows if row.scores.failures]
-    first = failed[0].scores.failures[0].outcome
-    return section("Failed questions", columns, body, trace=trace(failed, f"--outcome {first}"))
+    with_failures = [row for row in rows if row.scores.failures]
+    first = with_failures[0].scores.failures[0].outcome
+    return section("Failed questions", columns, body, trace=trace(with_failures, f"--outcome {first}"))

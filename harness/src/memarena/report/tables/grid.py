@@ -58,8 +58,8 @@ VANILLA = "vanilla"
 
 def main_grid(rows: Sequence[ReportRow]) -> Section:
     """Backend by reader: the headline."""
-    scored = [row.scores for row in rows]
-    average = average_to_rank_by(scored)
+    scores = [row.scores for row in rows]
+    average = average_to_rank_by(scores)
     columns = [
         Column(ANSWERABLE, ANSWERABLE_MEANS),
         Column("Rec", "recall: share right over the questions of D1 and D2 together, percent"),
@@ -71,8 +71,8 @@ def main_grid(rows: Sequence[ReportRow]) -> Section:
         Column("all", "share right over the questions that score: without X1, controls and the owner's own D6 items"),
     ]
     names = [c.title for c in columns]
-    other = {"Avg", AVG_WITHOUT_D6} - {average}
-    bests = {name: {} if name in other else best(scored, name) for name in names}
+    unranked = {"Avg", AVG_WITHOUT_D6} - {average}
+    bests = {name: {} if name in unranked else best(scores, name) for name in names}
     gap = Column("Δ Vanilla", f"{average} less that of Vanilla with the same reader and budgets, points")
     times = [
         Column("S+TTFT", "time to the first token, end to end: Search and prefill at the gateway, p50, ms"),
@@ -92,7 +92,7 @@ def main_grid(rows: Sequence[ReportRow]) -> Section:
         ]
         for row in rows
     ]
-    notes = [*why_without_d6(scored), *marks(rows)]
+    notes = [*why_without_d6(scores), *marks(rows)]
     seeds = sorted({seed for row in rows if len(row.scores.headline_seeds) > 1 for seed in row.scores.headline_seeds})
     if seeds:
         notes.append(f"± sample standard deviation over seeds {', '.join(seeds)} (T = 0.3)")
@@ -144,12 +144,12 @@ def dimension_table(rows: Sequence[ReportRow]) -> Section:
     names = ["D1", "D2", "D3", "D4", "D5", "D5*", "D6", "X1"]
     meanings = {**DIMENSION_NAMES, "D5*": "harmonic mean of the two halves of D5", "X1": "extension, in no average"}
     columns = [Column(name, meanings[name]) for name in names]
-    scored = [row.scores for row in rows]
-    bests = {name: best(scored, name) for name in names}
+    scores = [row.scores for row in rows]
+    bests = {name: best(scores, name) for name in names}
     body: list[list[Cell]] = []
-    rules, ruled = [], breaks(rows)
-    for place, row in enumerate(rows):
-        if place in ruled:
+    rules, group_starts = [], breaks(rows)
+    for index, row in enumerate(rows):
+        if index in group_starts:
             rules.append(len(body))
         body.append([*lead_cells(rows, row), *(_dimension_cell(row.scores, n, bests[n]) for n in names)])
         if row.scores.greedy is not None:
@@ -187,12 +187,12 @@ def baseline_table(runs: Sequence[RunScores]) -> Section | None:
     lead = [Column("run", align="left")] if several else []
     body = [
         [
-            *([Cell(str(place))] if several else []),
+            *([Cell(str(number))] if several else []),
             Cell(base.name + (f" ({base.detail})" if base.name == "grep" else "")),
             *(percent(base.scores.get(n)) for n in names),
             signed(base.j),
         ]
-        for place, run in enumerate(runs, 1)
+        for number, run in enumerate(runs, 1)
         for base in run.baselines
         if any(value is not None for value in base.scores.values())
     ]
@@ -237,8 +237,8 @@ def token_f1_table(rows: Sequence[ReportRow]) -> Section | None:
         return None
     body = []
     for row in rows:
-        found = [_slice(row.scores, "family", f) for f in present]
-        body.append([*lead_cells(rows, row), *(percent(s.token_f1 if s else None) for s in found)])
+        parts = [_slice(row.scores, "family", f) for f in present]
+        body.append([*lead_cells(rows, row), *(percent(s.token_f1 if s else None) for s in parts)])
     columns = [*lead_columns(rows), *(Column(FAMILY_NAMES[f]) for f in present)]
     notes = ["mean over the answers that arrived, percent"]
     with_answers = [row for row in rows if (s := _slice(row.scores, "family", present[0])) and s.counts.asked]
@@ -248,7 +248,7 @@ def token_f1_table(rows: Sequence[ReportRow]) -> Section | None:
 
 def breakdown_tables(rows: Sequence[ReportRow]) -> list[Section]:
     """Accuracy and figures by lag, difficulty, context tier and interfering facts, each where the data set says."""
-    found = []
+    sections = []
     for by, (name, words) in SLICES.items():
         keys = breakdown_keys(rows, by)
         if not keys or (len(keys) < 2 and by != "lag"):
@@ -259,10 +259,12 @@ def breakdown_tables(rows: Sequence[ReportRow]) -> list[Section]:
         lead = lead_columns(rows)
         notes = ["share right, percent"]
         title = f"{words[0].upper()}{words[1:]}"
-        found.append(section(title, [*lead, *columns], body, notes, breaks=breaks(rows), trace=command, key=name))
+        sections.append(section(title, [*lead, *columns], body, notes, breaks=breaks(rows), trace=command, key=name))
         if len(keys) > 1:
-            found.append(replace(_figures_by(rows, by, keys, command), title=f"Figures {words}", key=f"figures-{name}"))
-    return found
+            sections.append(
+                replace(_figures_by(rows, by, keys, command), title=f"Figures {words}", key=f"figures-{name}")
+            )
+    return sections
 
 
 def breakdown_keys(rows: Sequence[ReportRow], by: str) -> list[str]:
@@ -280,14 +282,14 @@ def _figures_by(rows: Sequence[ReportRow], by: str, keys: Sequence[str], command
             rules.append(len(body))
         for key in keys:
             part = _slice(row.scores, by, key)
-            cells = [_part_cell(part, n) for n in SLICED]
+            cells = [_part_cell(part, n) for n in SLICE_FIGURES]
             body.append([*lead_cells(rows, row), Cell(key), *cells])
-    columns = [*lead_columns(rows), Column(by, align="left"), *(Column(name) for name in SLICED)]
+    columns = [*lead_columns(rows), Column(by, align="left"), *(Column(name) for name in SLICE_FIGURES)]
     notes = ["percent, seeds pooled; n/a where the part has no question for a figure"]
     return section("", columns, body, notes, breaks=rules, trace=command)
 
 
-SLICED = ("D1", "D2", "D3", "D4", "D5", "D6", "Rec", "Rea", "Trust", "Avg")
+SLICE_FIGURES = ("D1", "D2", "D3", "D4", "D5", "D6", "Rec", "Rea", "Trust", "Avg")
 """Figures that are shown by part; the others are in the JSON report."""
 
 
@@ -297,11 +299,11 @@ def _planned(rows: Sequence[ReportRow], by: str, key: str) -> str:
 
 
 def _share(row: RowScores, by: str, key: str) -> Cell:
-    found = _slice(row, by, key)
-    if found is None:
+    part = _slice(row, by, key)
+    if part is None:
         return NA
-    cell = score(found.score, so_far=found.counts.missing > 0)
-    return replace(cell, questions=found.counts.asked)
+    cell = score(part.score, so_far=part.counts.missing > 0)
+    return replace(cell, questions=part.counts.asked)
 
 
 def _part_cell(part: Slice | None, name: str) -> Cell:

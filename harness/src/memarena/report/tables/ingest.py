@@ -27,39 +27,39 @@ def ingest_table(rows: Sequence[ReportRow]) -> Section | None:
     ]
     body = []
     for row in rows:
-        found = row.scores.ingest
+        ingest = row.scores.ingest
         cells = [NA] * 9
-        if found is not None:
+        if ingest is not None:
             cells = [
-                whole(found.days),
-                whole(found.sessions),
-                number(found.seconds, 2),
-                number(found.sessions_per_s),
-                number(found.mb_per_s, 2),
-                *([NA] * 3 if row.scores.own_model else _models(found)),
-                whole(found.failed),
+                whole(ingest.days),
+                whole(ingest.sessions),
+                number(ingest.seconds, 2),
+                number(ingest.sessions_per_s),
+                number(ingest.mb_per_s, 2),
+                *([NA] * 3 if row.scores.own_model else _models(ingest)),
+                whole(ingest.failed),
             ]
         body.append([*lead_cells(rows, row), *cells])
     return section("Ingest", [*lead_columns(rows), *columns], body, _unknown_calls(rows), breaks=breaks(rows))
 
 
-def _models(found: Ingest) -> list[Cell]:
+def _models(ingest: Ingest) -> list[Cell]:
     return [
-        whole(found.model_calls),
-        at_least(found.prompt_tokens, found.unsized_calls),
-        at_least(found.model_seconds if found.model_calls else None, found.untimed_calls, 2),
+        whole(ingest.model_calls),
+        at_least(ingest.prompt_tokens, ingest.unsized_calls),
+        at_least(ingest.model_seconds if ingest.model_calls else None, ingest.untimed_calls, 2),
     ]
 
 
 def _unknown_calls(rows: Sequence[ReportRow]) -> list[str]:
     """What the lower bounds of the table leave out."""
-    found = [row.scores.ingest for row in rows if row.scores.ingest]
-    unsized, untimed = sum(f.unsized_calls for f in found), sum(f.untimed_calls for f in found)
+    ingests = [row.scores.ingest for row in rows if row.scores.ingest]
+    without_size, without_time = sum(f.unsized_calls for f in ingests), sum(f.untimed_calls for f in ingests)
     notes = []
-    if unsized:
-        notes.append(f"≥: {unsized:,} model calls of unknown size: cut short, or the server reports no tokens")
-    if untimed:
+    if without_size:
+        notes.append(f"≥: {without_size:,} model calls of unknown size: cut short, or the server reports no tokens")
+    if without_time:
         notes.append(
-            f"≥: {untimed:,} model calls whose end was not observed count up to their last content, or not at all"
+            f"≥: {without_time:,} model calls whose end was not observed count up to their last content, or not at all"
         )
     return notes

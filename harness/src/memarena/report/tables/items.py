@@ -17,14 +17,14 @@ _POINTS = f"{100 * DIFFERENCE:.0f} points"
 def items_document(runs: Sequence[ReportInput]) -> Document:
     """Item statistics of every run, reader and measure."""
     parts = [
-        _section(each, f", run {run.scores.run_id}" if len(runs) > 1 else "")
+        _section(statistics, f", run {run.scores.run_id}" if len(runs) > 1 else "")
         for run in runs
-        for each in item_statistics(run.scores.rows, run.questions)
+        for statistics in item_statistics(run.scores.rows, run.questions)
     ]
     return Document("MemArena items", tuple(parts))
 
 
-def _section(found: ItemStatistics, run: str) -> Section:
+def _section(statistics: ItemStatistics, run: str) -> Section:
     columns = [
         Column("questions", align="left"),
         Column("items"),
@@ -42,33 +42,35 @@ def _section(found: ItemStatistics, run: str) -> Section:
             percent(group.floor),
             percent(group.ceiling),
         ]
-        for group in found.groups
+        for group in statistics.groups
     ]
-    made = section(f"Items: {found.measure}, {found.reader}{run}", columns, body, list(_reasons(found)))
-    return Section(made.title, tuple(_lines(found)), made.table, made.notes)
+    table_section = section(
+        f"Items: {statistics.measure}, {statistics.reader}{run}", columns, body, list(_reasons(statistics))
+    )
+    return Section(table_section.title, tuple(_lines(statistics)), table_section.table, table_section.notes)
 
 
-def _lines(found: ItemStatistics) -> Iterator[Fact]:
-    yield Fact("memories", ", ".join(found.memories), _NAME_WIDTH)
-    yield Fact("competing", ", ".join(found.competitors) or "none", _NAME_WIDTH)
-    yield Fact("egos", f"{found.egos:,}; left out: {counted(found.left_out, 'question')}", _NAME_WIDTH)
-    yield Fact("reliability", _known(found.reliability, ".2f", "Cronbach's alpha over egos"), _NAME_WIDTH)
-    most = found.most_egos_for_difference.value
-    what = f"median over pairs, for {_POINTS}" + ("" if most is None else f"; the pair that needs most: {most:,.0f}")
-    yield Fact("egos needed", _known(found.egos_for_difference, ",.0f", what), _NAME_WIDTH)
+def _lines(statistics: ItemStatistics) -> Iterator[Fact]:
+    yield Fact("memories", ", ".join(statistics.memories), _NAME_WIDTH)
+    yield Fact("competing", ", ".join(statistics.competitors) or "none", _NAME_WIDTH)
+    yield Fact("egos", f"{statistics.egos:,}; left out: {counted(statistics.left_out, 'question')}", _NAME_WIDTH)
+    yield Fact("reliability", _known(statistics.reliability, ".2f", "Cronbach's alpha over egos"), _NAME_WIDTH)
+    most = statistics.most_egos_for_difference.value
+    basis = f"median over pairs, for {_POINTS}" + ("" if most is None else f"; the pair that needs most: {most:,.0f}")
+    yield Fact("egos needed", _known(statistics.egos_for_difference, ",.0f", basis), _NAME_WIDTH)
 
 
-def _known(figure: Known, form: str, what: str) -> str:
-    return f"n/a: {figure.why_not}" if figure.value is None else f"{figure.value:{form}} ({what})"
+def _known(figure: Known, form: str, basis: str) -> str:
+    return f"n/a: {figure.why_not}" if figure.value is None else f"{figure.value:{form}} ({basis})"
 
 
-def _reasons(found: ItemStatistics) -> Iterator[str]:
+def _reasons(statistics: ItemStatistics) -> Iterator[str]:
     whys: dict[str, list[str]] = {}
-    for group in found.groups:
+    for group in statistics.groups:
         if group.discrimination.value is None:
             name = FAMILY_NAMES.get(group.family, group.family)
             whys.setdefault(group.discrimination.why_not, []).append(name)
-    for why, names in whys.items():
-        yield f"discrimination n/a ({', '.join(names)}): {why}"
-    if LEAST_MEMORIES <= len(found.memories) < 10:
-        yield f"a correlation over {len(found.memories)} memories says little of a single item: read the median"
+    for reason, names in whys.items():
+        yield f"discrimination n/a ({', '.join(names)}): {reason}"
+    if LEAST_MEMORIES <= len(statistics.memories) < 10:
+        yield f"a correlation over {len(statistics.memories)} memories says little of a single item: read the median"

@@ -16,8 +16,8 @@ TITLE = "Judge error"
 
 def judge_error_table(rows: Sequence[ReportRow]) -> Section | None:
     """Each row's share right over golds in text as judged, and corrected; None where no such gold decided."""
-    shown = [(row, error) for row in rows if (error := row.scores.judge_error) is not None]
-    if not shown:
+    errors = [(row, error) for row in rows if (error := row.scores.judge_error) is not None]
+    if not errors:
         return None
     columns = [
         *lead_columns(rows),
@@ -26,9 +26,9 @@ def judge_error_table(rows: Sequence[ReportRow]) -> Section | None:
         Column("may be", "corrected for the judge's two error rates (Rogan and Gladen 1978), percent"),
         Column("95% interval", "of the corrected share: sampling of egos, or of questions, and of the two rates"),
     ]
-    body = [[*lead_cells(rows, row), *_cells(error)] for row, error in shown]
-    own = [row for row, _ in shown]
-    return section(TITLE, columns, body, _notes(shown), breaks=breaks(own))
+    body = [[*lead_cells(rows, row), *_cells(error)] for row, error in errors]
+    own = [row for row, _ in errors]
+    return section(TITLE, columns, body, _notes(errors), breaks=breaks(own))
 
 
 def rates_in_words(error: JudgeError) -> str:
@@ -49,16 +49,16 @@ def _cells(error: JudgeError) -> list[Cell]:
     ]
 
 
-def _notes(shown: Sequence[tuple[ReportRow, JudgeError]]) -> list[str]:
-    first = shown[0][1]
+def _notes(errors: Sequence[tuple[ReportRow, JudgeError]]) -> list[str]:
+    first = errors[0][1]
     counts = first.rates
     notes = [
         f"on golds in text {rates_in_words(first)} ({counts.right_called_wrong} of {counts.right}, "
         f"{counts.wrong_called_right} of {counts.wrong}; judge version {counts.judge_version}, docs/judging.md); "
         "on other data these rates may differ"
     ]
-    if any(e.clusters is not None and e.clusters < FEWEST_CLUSTERS for _, e in shown):
+    if any(e.clusters is not None and e.clusters < FEWEST_CLUSTERS for _, e in errors):
         notes.append(f"fewer than {FEWEST_CLUSTERS} egos: these intervals are too narrow to rely on")
-    if unfit := [row.scores.label for row, e in shown if not e.fits]:
+    if unfit := [row.scores.label for row, e in errors if not e.fits]:
         notes.append(f"{', '.join(unfit)}: these rates cannot give the share as judged; they do not hold here")
     return notes

@@ -12,8 +12,8 @@ from memarena.scoring.results import Kept
 
 def kept_table(rows: Sequence[ReportRow]) -> Section | None:
     """Shares of extraction that came to nothing, for the memories that count it."""
-    told = [row for row in rows if row.scores.kept is not None]
-    if not told:
+    reporting = [row for row in rows if row.scores.kept is not None]
+    if not reporting:
         return None
     columns = [
         Column("sessions", "given to the memory, of all egos"),
@@ -28,8 +28,8 @@ def kept_table(rows: Sequence[ReportRow]) -> Section | None:
         Column("bare days", "days with sessions on which nothing was stored, percent"),
         Column("no item", "of the searches that ended OK, percent that found no item"),
     ]
-    body = [[*lead_cells(told, row), *_cells(row.scores.kept)] for row in told if row.scores.kept is not None]
-    return section("What the memory kept", [*lead_columns(told), *columns], body, breaks=breaks(told))
+    body = [[*lead_cells(reporting, row), *_cells(row.scores.kept)] for row in reporting if row.scores.kept is not None]
+    return section("What the memory kept", [*lead_columns(reporting), *columns], body, breaks=breaks(reporting))
 
 
 def _cells(kept: Kept) -> list[Cell]:

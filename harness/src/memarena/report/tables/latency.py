@@ -1,4 +1,4 @@
-"""Tables of times: latency, TTFT beside the server's own prompt time."""
+"""Tables of times: latency, TTFT next to the server's own prompt time."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from memarena.scoring.results import RowScores
 
 def latency_table(rows: Sequence[ReportRow]) -> Section | None:
     """Where the time goes."""
-    timed = [row for row in rows if row.scores.latency is not None]
-    if not timed:
+    with_latency = [row for row in rows if row.scores.latency is not None]
+    if not with_latency:
         return None
     columns = [
         Column("n", "answered questions with times"),
@@ -27,47 +27,52 @@ def latency_table(rows: Sequence[ReportRow]) -> Section | None:
         Column("sum p50", "search + TTFT: end to end, as the paper composes it"),
         Column("seen p50", "first text as observed from the request of Answer on"),
     ]
-    body = [[*lead_cells(rows, row), *_latency_cells(row.scores)] for row in timed]
+    body = [[*lead_cells(rows, row), *_latency_cells(row.scores)] for row in with_latency]
     notes = ["n/a: too few samples (p50 needs 11, p90 64, p95 130, p99 662) or nothing to measure"]
-    notes += _segment_notes(timed)
+    notes += _segment_notes(with_latency)
     lead = lead_columns(rows)
     return section(
-        "Latency at concurrency 1, ms", [*lead, *columns], body, notes, breaks=breaks(timed), trace=trace(timed)
+        "Latency at concurrency 1, ms",
+        [*lead, *columns],
+        body,
+        notes,
+        breaks=breaks(with_latency),
+        trace=trace(with_latency),
     )
 
 
 def _latency_cells(row: RowScores) -> list[Cell]:
-    found = row.latency
-    if found is None:
+    latency = row.latency
+    if latency is None:
         return [NA] * 10
     return [
-        whole(found.search.n),
-        milliseconds(found.search.p50),
-        milliseconds(found.search.p95),
-        milliseconds(found.search.p99),
-        milliseconds(found.search_less_floor_p50),
-        milliseconds(found.ttft.p50),
-        milliseconds(found.ttft.p95),
-        milliseconds(found.rest.p50),
-        milliseconds(found.end_to_end.p50),
-        milliseconds(found.first_delta.p50),
+        whole(latency.search.n),
+        milliseconds(latency.search.p50),
+        milliseconds(latency.search.p95),
+        milliseconds(latency.search.p99),
+        milliseconds(latency.search_less_floor_p50),
+        milliseconds(latency.ttft.p50),
+        milliseconds(latency.ttft.p95),
+        milliseconds(latency.rest.p50),
+        milliseconds(latency.end_to_end.p50),
+        milliseconds(latency.first_delta.p50),
     ]
 
 
 def _segment_notes(rows: Sequence[ReportRow]) -> list[str]:
     """Which samples were left out, since times of two processes never mix."""
     return [
-        f"{row.scores.label}: times of segment {found.segment + 1} only, {found.left_out} samples of "
-        f"{found.segments - 1} other segments left out"
+        f"{row.scores.label}: times of segment {latency.segment + 1} only, {latency.left_out} samples of "
+        f"{latency.segments - 1} other segments left out"
         for row in rows
-        if (found := row.scores.latency) is not None and found.segments > 1
+        if (latency := row.scores.latency) is not None and latency.segments > 1
     ]
 
 
 def stopwatch_table(rows: Sequence[ReportRow]) -> Section | None:
-    """TTFT at the gateway beside the model server's own prompt time."""
-    checked = [row for row in rows if row.scores.latency is not None and row.scores.latency.server_prompt.n]
-    if not checked:
+    """TTFT at the gateway next to the model server's own prompt time."""
+    with_server_time = [row for row in rows if row.scores.latency is not None and row.scores.latency.server_prompt.n]
+    if not with_server_time:
         return None
     columns = [
         Column("n"),
@@ -76,12 +81,12 @@ def stopwatch_table(rows: Sequence[ReportRow]) -> Section | None:
         Column("difference"),
     ]
     body = []
-    for row in checked:
-        found = row.scores.latency
-        ours, theirs = (found.gateway_ttft.p50, found.server_prompt.p50) if found else (None, None)
+    for row in with_server_time:
+        latency = row.scores.latency
+        ours, theirs = (latency.gateway_ttft.p50, latency.server_prompt.p50) if latency else (None, None)
         gap = None if ours is None or theirs is None else ours - theirs
-        count = found.server_prompt.n if found else 0
+        count = latency.server_prompt.n if latency else 0
         cells = [whole(count), milliseconds(ours), milliseconds(theirs), number(gap)]
         body.append([*lead_cells(rows, row), *cells])
     title = "TTFT beside the server's own prompt time"
-    return section(title, [*lead_columns(rows), *columns], body, breaks=breaks(checked))
+    return section(title, [*lead_columns(rows), *columns], body, breaks=breaks(with_server_time))

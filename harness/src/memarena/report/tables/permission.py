@@ -49,20 +49,28 @@ def permission_table(rows: Sequence[ReportRow]) -> Section | None:
     ]
     body = []
     for row in rows:
-        found, scores = row.scores.permission, row.scores
+        permission, scores = row.scores.permission, row.scores
         j = scores.metrics["J"].value
         body.append(
             [
                 *lead_cells(rows, row),
-                replace(metric(scores, "P"), questions=found.deny - found.unsaid if found else None),
+                replace(metric(scores, "P"), questions=permission.deny - permission.unsaid if permission else None),
                 replace(
-                    _share_interval(scores.intervals.get("P")), questions=found.deny - found.unsaid if found else None
+                    _share_interval(scores.intervals.get("P")),
+                    questions=permission.deny - permission.unsaid if permission else None,
                 ),
-                *([percent(found.unsaid / found.deny if found and found.deny else None)] if unsaid else []),
-                replace(metric(scores, "U"), questions=found.allow if found else None),
-                replace(metric(scores, "D6"), questions=min(found.deny - found.unsaid, found.allow) if found else None),
+                *(
+                    [percent(permission.unsaid / permission.deny if permission and permission.deny else None)]
+                    if unsaid
+                    else []
+                ),
+                replace(metric(scores, "U"), questions=permission.allow if permission else None),
+                replace(
+                    metric(scores, "D6"),
+                    questions=min(permission.deny - permission.unsaid, permission.allow) if permission else None,
+                ),
                 signed(j),
-                interval(found.j_low, found.j_high) if found else NA,
+                interval(permission.j_low, permission.j_high) if permission else NA,
                 _gates(row.scores),
                 signed(scores.metrics["J|known"].value),
                 metric(scores, "F1_PU paper"),
@@ -71,7 +79,7 @@ def permission_table(rows: Sequence[ReportRow]) -> Section | None:
             ]
         )
     command = trace([row for row in rows if row.scores.permission], "--dimension D6")
-    added = [
+    trace_columns = [
         ("P", "--action deny"),
         ("U", "--action allow"),
         ("self", "--action self"),
@@ -86,19 +94,19 @@ def permission_table(rows: Sequence[ReportRow]) -> Section | None:
         (BY_RULES,) if by_rules else (),
         breaks=breaks(rows),
         trace=command,
-        trace_columns=added,
+        trace_columns=trace_columns,
     )
 
 
-def _share_interval(made: Interval | None) -> Cell:
-    return NA if made is None else Cell(f"{100 * made.low:.1f}–{100 * made.high:.1f}")
+def _share_interval(interval: Interval | None) -> Cell:
+    return NA if interval is None else Cell(f"{100 * interval.low:.1f}–{100 * interval.high:.1f}")
 
 
 def _gates(row: RowScores) -> Cell:
     if row.permission is None or row.permission.gates is None:
         return NA
-    carried = carried_gates(row.permission, row.intervals.get("J"))
-    return Cell("open", faint=True) if carried is None else Cell("yes" if carried else "no")
+    gate = carried_gates(row.permission, row.intervals.get("J"))
+    return Cell("open", faint=True) if gate is None else Cell("yes" if gate else "no")
 
 
 def behaviour_table(rows: Sequence[ReportRow]) -> Section | None:
@@ -115,17 +123,17 @@ def behaviour_table(rows: Sequence[ReportRow]) -> Section | None:
     ]
     body = []
     for row in rows:
-        found = row.scores.permission
-        labels = found.deny_labels if found else {}
-        deny = found.deny if found else 0
-        kept = sum(labels.get(label, 0) for label in _LABELS[1:])
-        failed = sum(labels.get(each, 0) for each in ("backend_failed", "infra_failed", "reader_not_applicable"))
+        permission = row.scores.permission
+        labels = permission.deny_labels if permission else {}
+        deny = permission.deny if permission else 0
+        withheld = sum(labels.get(label, 0) for label in _LABELS[1:])
+        failed = sum(labels.get(label, 0) for label in ("backend_failed", "infra_failed", "reader_not_applicable"))
         shares = [percent(labels.get(label, 0) / deny) if deny else NA for label in _LABELS]
-        refusals = percent(labels.get("refuse", 0) / kept) if kept else NA
+        refusals = percent(labels.get("refuse", 0) / withheld) if withheld else NA
         body.append([*lead_cells(rows, row), whole(deny), *shares, refusals, whole(failed)])
     notes = ["percent of the DENY items"]
-    added = [(label.replace("_", " "), f"--label {label}") for label in _LABELS]
-    added += [("refusals", "--label refuse"), ("failed", "--outcome failed")]
+    trace_columns = [(label.replace("_", " "), f"--label {label}") for label in _LABELS]
+    trace_columns += [("refusals", "--label refuse"), ("failed", "--outcome failed")]
     return section(
         "Behaviour on DENY items",
         [*lead_columns(rows), *columns],
@@ -133,5 +141,5 @@ def behaviour_table(rows: Sequence[ReportRow]) -> Section | None:
         notes,
         breaks=breaks(rows),
         trace=trace_deny(rows),
-        trace_columns=added,
+        trace_columns=trace_columns,
     )

@@ -32,28 +32,28 @@ _MEANINGS = {
 }
 
 
-def questions_document(compared: QuestionsCompared, *, table: bool = False) -> Document:
+def questions_document(comparison: QuestionsCompared, *, table: bool = False) -> Document:
     """Settings that differ, figures by family, and a line for each question; with ``table`` a row, answers whole."""
-    counts = ", ".join(f"{count:,} {change}" for change, count in compared.counts.items())
+    counts = ", ".join(f"{count:,} {change}" for change, count in comparison.counts.items())
     head = Section(
         "Question by question",
         (
-            Fact("A", f"{compared.a.label} of run {compared.a.run_id} (seeds {', '.join(compared.a.seeds)})"),
-            Fact("B", f"{compared.b.label} of run {compared.b.run_id} (seeds {', '.join(compared.b.seeds)})"),
+            Fact("A", f"{comparison.a.label} of run {comparison.a.run_id} (seeds {', '.join(comparison.a.seeds)})"),
+            Fact("B", f"{comparison.b.label} of run {comparison.b.run_id} (seeds {', '.join(comparison.b.seeds)})"),
             Fact("from A to B", counts, 11),
         ),
-        notes=compared.cautions,
+        notes=comparison.cautions,
     )
-    if table and compared.questions:
-        questions = _table(compared.questions)
+    if table and comparison.questions:
+        questions = _table(comparison.questions)
     else:
-        questions = Section("Questions", _lines(compared.questions) or ("none",), one_line_each=True)
-    return Document("MemArena comparison", (head, _settings(compared), _families(compared.families), questions))
+        questions = Section("Questions", _lines(comparison.questions) or ("none",), one_line_each=True)
+    return Document("MemArena comparison", (head, _settings(comparison), _families(comparison.families), questions))
 
 
-def _settings(compared: QuestionsCompared) -> Section:
+def _settings(comparison: QuestionsCompared) -> Section:
     columns = [Column("setting", align="left"), Column("A", align="left"), Column("B", align="left")]
-    rows = [[Cell(each.key), Cell(_cut(each.a)), Cell(_cut(each.b))] for each in compared.settings]
+    rows = [[Cell(setting.key), Cell(_cut(setting.a)), Cell(_cut(setting.b))] for setting in comparison.settings]
     return section("Settings that differ", columns, rows) if rows else Section("Settings that differ", ("none",))
 
 
@@ -64,8 +64,8 @@ def _families(families: Sequence[FamilyChange]) -> Section:
         *(Column(name, _MEANINGS[name]) for name in FIGURES),
     ]
     rows = [
-        [Cell(each.family), Cell(f"{each.questions:,}"), *(_figure(each, name) for name in FIGURES)]
-        for each in families
+        [Cell(family.family), Cell(f"{family.questions:,}"), *(_figure(family, name) for name in FIGURES)]
+        for family in families
     ]
     return section("Figures by family", columns, rows) if rows else Section("Figures by family", ("none",))
 
@@ -126,15 +126,15 @@ def _cut(text: str) -> str:
     return text if len(text) <= ANSWER_WIDTH else text[: ANSWER_WIDTH - 1] + "…"
 
 
-def questions_csv(compared: Sequence[QuestionsCompared]) -> str:
+def questions_csv(comparisons: Sequence[QuestionsCompared]) -> str:
     """A row for each question, whole texts; several seeds are separated by `` | ``."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(_CSV)
-    for each in compared:
-        for q in each.questions:
+    for comparison in comparisons:
+        for q in comparison.questions:
             outcomes = (" | ".join(side.outcomes) for side in (q.a, q.b))
             answers = (" | ".join(side.answers) for side in (q.a, q.b))
-            of = (each.a.label, each.b.label, q.instance_id, q.family, q.dimension, q.ego, q.change)
+            of = (comparison.a.label, comparison.b.label, q.instance_id, q.family, q.dimension, q.ego, q.change)
             writer.writerow([*of, *outcomes, q.question, *answers])
     return out.getvalue()

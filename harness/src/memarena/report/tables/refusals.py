@@ -13,8 +13,8 @@ from memarena.scoring.results import RowScores, Score
 
 def refusal_table(rows: Sequence[ReportRow]) -> Section | None:
     """What a list of phrases calls a refusal, on DENY and on ALLOW items. Diagnostic, never part of a score."""
-    known = [row for row in rows if row.scores.permission]
-    if not known:
+    with_permission = [row for row in rows if row.scores.permission]
+    if not with_permission:
         return None
     columns = [
         Column("DENY", "items whose fact must be withheld"),
@@ -24,15 +24,15 @@ def refusal_table(rows: Sequence[ReportRow]) -> Section | None:
         Column("False Ref.", "share of ALLOW items whose output has a phrase of refusal; failed backends count"),
         Column("Utility", "the others of the ALLOW items: also those that do not know the fact"),
     ]
-    body = [[*lead_cells(rows, row), *_refusals(row.scores)] for row in known]
+    body = [[*lead_cells(rows, row), *_refusals(row.scores)] for row in with_permission]
     notes = ["percent, by judging/refusals/refusals.v1.toml and the plain text of the fact; in no score"]
     return section(
         "Refusals by list (D6)",
         [*lead_columns(rows), *columns],
         body,
         notes,
-        breaks=breaks(known),
-        trace=trace(known, "--dimension D6"),
+        breaks=breaks(with_permission),
+        trace=trace(with_permission, "--dimension D6"),
         trace_columns=[("Withhold", "--action deny"), ("False Ref.", "--action allow")],
     )
 
@@ -41,11 +41,11 @@ def _refusals(row: RowScores) -> list[Cell]:
     d6 = row.permission
     if d6 is None:
         return [NA] * 6
-    leaked = d6.deny_leaked_paper / d6.deny if d6.deny and not d6.unmeasured else None
+    substring_share = d6.deny_leaked_paper / d6.deny if d6.deny and not d6.unmeasured else None
     return [
         whole(d6.deny),
         metric(row, "Withhold"),
-        percent(leaked),
+        percent(substring_share),
         whole(d6.allow),
         score(_rest(row.metrics["Utility"]), so_far=row.counts.missing > 0),
         metric(row, "Utility"),
@@ -54,7 +54,7 @@ def _refusals(row: RowScores) -> list[Cell]:
 
 def _rest(share: Score) -> Score:
     """1 less a share; the ends of a range change sides."""
-    value, low, high = (None if each is None else 1 - each for each in (share.value, share.high, share.low))
+    value, low, high = (None if end is None else 1 - end for end in (share.value, share.high, share.low))
     return share.model_copy(update={"value": value, "low": low, "high": high})
 
 
@@ -64,8 +64,8 @@ def pooled_table(rows: Sequence[ReportRow]) -> Section | None:
     for row in rows:
         if row.scores.permission:
             groups.setdefault((row.scores.backend, tuple(sorted(row.scores.options.items()))), []).append(row)
-    pooled = [own for own in groups.values() if len({row.scores.reader for row in own}) > 1]
-    if not pooled:
+    by_memory = [own for own in groups.values() if len({row.scores.reader for row in own}) > 1]
+    if not by_memory:
         return None
     columns = [
         Column("backend", align="left"),
@@ -77,7 +77,7 @@ def pooled_table(rows: Sequence[ReportRow]) -> Section | None:
         Column("F1_PU", "harmonic mean of U and 1 - leaked"),
     ]
     body = []
-    for own in pooled:
+    for own in by_memory:
         readers = len({row.scores.reader for row in own})
         cells = sum(len(row.scores.headline_seeds) for row in own)
         body.append([Cell(backend_name(rows, own[0])), whole(readers), whole(cells), *_pooled(own)])

@@ -26,25 +26,25 @@ def retrieval_table(rows: Sequence[ReportRow]) -> Section:
     ]
     body = []
     for row in rows:
-        found = row.scores.retrieval
+        retrieval = row.scores.retrieval
         body.append(
             [
                 *lead_cells(rows, row),
-                percent(found.recall_at_k if found else None),
-                percent(found.claimed_recall_at_k if found else None),
-                percent(found.unsupported_claims if found else None),
-                percent(found.recall_all if found else None),
-                percent(found.complete if found else None),
-                number(found.first_rank_p50 if found else None),
-                number(found.items if found else None),
-                number(found.context_tokens if found else None, 0),
+                percent(retrieval.recall_at_k if retrieval else None),
+                percent(retrieval.claimed_recall_at_k if retrieval else None),
+                percent(retrieval.unsupported_claims if retrieval else None),
+                percent(retrieval.recall_all if retrieval else None),
+                percent(retrieval.complete if retrieval else None),
+                number(retrieval.first_rank_p50 if retrieval else None),
+                number(retrieval.items if retrieval else None),
+                number(retrieval.context_tokens if retrieval else None, 0),
             ]
         )
     notes = ["n/a: the backend does not say where its items come from"] if _some_silent(rows) else []
-    claimed = [row.scores.label for row in rows if row.scores.retrieval and row.scores.retrieval.basis == "claimed"]
-    if claimed:
+    by_claims = [row.scores.label for row in rows if row.scores.retrieval and row.scores.retrieval.basis == "claimed"]
+    if by_claims:
         notes.append(
-            f"claimed: the recall of {', '.join(claimed)} is by what the backend names, not by its items' text"
+            f"claimed: the recall of {', '.join(by_claims)} is by what the backend names, not by its items' text"
         )
     return section("Retrieval", [*lead_columns(rows), *columns], body, notes, breaks=breaks(rows), trace=trace(rows))
 
@@ -90,12 +90,12 @@ def _some_silent(rows: Sequence[ReportRow]) -> bool:
 
 def answerable_by_family(rows: Sequence[ReportRow]) -> Section | None:
     """*Answerable* of every row in each family, with its interval: a rule before each row."""
-    known = [row for row in rows if row.scores.answerable]
-    if not known:
+    with_answerable = [row for row in rows if row.scores.answerable]
+    if not with_answerable:
         return None
     body: list[list[Cell]] = []
     rules = []
-    for row in known:
+    for row in with_answerable:
         if body:
             rules.append(len(body))
         for part in row.scores.answerable:
@@ -111,19 +111,21 @@ def answerable_by_family(rows: Sequence[ReportRow]) -> Section | None:
         "percent [95% interval over egos]; without questions that ask for nothing to be retrieved (the abstain half of "
         "D5, facts of D6 to be withheld), controls and the owner's own items of D6; witness x is in no other figure"
     ]
-    if claimed := [r.scores.label for r in known if r.scores.retrieval and r.scores.retrieval.basis == "claimed"]:
-        notes.append(f"claimed: of {', '.join(claimed)} by the turns or sessions that items name, not by their text")
+    if by_claims := [
+        r.scores.label for r in with_answerable if r.scores.retrieval and r.scores.retrieval.basis == "claimed"
+    ]:
+        notes.append(f"claimed: of {', '.join(by_claims)} by the turns or sessions that items name, not by their text")
     command = trace_slice(rows, "family")
     return section("Answerable by family", columns, body, notes, breaks=rules, trace=command)
 
 
 def recall_by_family(rows: Sequence[ReportRow]) -> Section | None:
     """Recall of evidence at 10 per family."""
-    found = {(id(row), s.key): s.recall_at_k for row in rows for s in row.scores.slices if s.by == "family"}
-    present = [f for f in FAMILY_NAMES if any(found.get((id(row), f)) is not None for row in rows)]
+    recalls = {(id(row), s.key): s.recall_at_k for row in rows for s in row.scores.slices if s.by == "family"}
+    present = [f for f in FAMILY_NAMES if any(recalls.get((id(row), f)) is not None for row in rows)]
     if len(present) < 2:
         return None
-    body = [[*lead_cells(rows, row), *(percent(found.get((id(row), f))) for f in present)] for row in rows]
+    body = [[*lead_cells(rows, row), *(percent(recalls.get((id(row), f))) for f in present)] for row in rows]
     columns = [*lead_columns(rows), *(Column(FAMILY_NAMES[f]) for f in present)]
     command = trace_slice(rows, "family")
     return section("Evidence recall at 10 by family", columns, body, ["percent"], breaks=breaks(rows), trace=command)

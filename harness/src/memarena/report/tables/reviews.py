@@ -13,10 +13,10 @@ TITLE = "Reviews of answers"
 
 def reviews_table(rows: Sequence[ReportRow]) -> Section | None:
     """What people remarked in the viewer, by row; None where there are no reviews."""
-    shown = [(row, counts) for row in rows if (counts := row.reviews) is not None]
-    if not shown:
+    reviewed_rows = [(row, counts) for row in rows if (counts := row.reviews) is not None]
+    if not reviewed_rows:
         return None
-    own = [row for row, _ in shown]
+    own = [row for row, _ in reviewed_rows]
     columns = [
         *lead_columns(own),
         Column("people", "who reviewed an answer"),
@@ -39,9 +39,9 @@ def reviews_table(rows: Sequence[ReportRow]) -> Section | None:
                 ),
             ),
         ]
-        for row, counts in shown
+        for row, counts in reviewed_rows
     ]  # fmt: skip
     notes = ["reviewers chose the answers and saw the verdicts: counts, from which no error rate of the judge follows"]
-    if replaced := sum(counts.earlier_attempts for _, counts in shown):
-        notes.append(f"{replaced} reviews of answers that a later attempt replaced are not counted")
+    if earlier := sum(counts.earlier_attempts for _, counts in reviewed_rows):
+        notes.append(f"{earlier} reviews of answers that a later attempt replaced are not counted")
     return section(TITLE, columns, body, notes, breaks=breaks(own))

@@ -41,11 +41,11 @@ def source_table(rows: Sequence[ReportRow]) -> Section | None:
 
 
 def _cells(part: SourcePart) -> list[Cell]:
-    made = part.interval
+    interval = part.interval
     return [
         whole(part.counts.asked),
         score(part.score, so_far=part.counts.missing > 0),
-        NA if made is None else Cell(f"{100 * made.low:.1f}–{100 * made.high:.1f}"),
+        NA if interval is None else Cell(f"{100 * interval.low:.1f}–{100 * interval.high:.1f}"),
         percent(part.rubric),
         percent(part.published),
     ]

@@ -37,8 +37,10 @@ def _intervals(rows: Sequence[ReportRow], title: str, names: Sequence[str]) -> S
     notes = ["percent; bootstrap over egos, since the questions of one person (ego) share a history"]
     if few := few_egos((name, row.scores.intervals.get(name)) for name in names for row in rows):
         notes.append(f"fewer than {FEWEST_CLUSTERS} egos behind {few}: these intervals are too narrow to rely on")
-    shown = [found for row in rows for name in names if (found := row.scores.intervals.get(name)) is not None]
-    if any(interval.low == interval.high for interval in shown):
+    all_intervals = [
+        each_interval for row in rows for name in names if (each_interval := row.scores.intervals.get(name)) is not None
+    ]
+    if any(interval.low == interval.high for interval in all_intervals):
         notes.append("an interval without width: all egos have the same figure, which is not certainty")
     columns = [
         *lead_columns(rows),
@@ -54,13 +56,13 @@ def _interval(interval: Interval | None) -> Cell:
 
 def variance_table(rows: Sequence[ReportRow]) -> Section | None:
     """Each kind of spread, and the smallest detectable difference."""
-    known = [
+    spreads = [
         (row, spread)
         for row in rows
         for spread in row.scores.variances
         if spread.metric in _HEADLINES and any(value is not None for value in _spreads(spread))
     ]
-    if not known:
+    if not spreads:
         return None
     columns = [
         Column("figure", align="left"),
@@ -73,7 +75,7 @@ def variance_table(rows: Sequence[ReportRow]) -> Section | None:
     ]
     body = [
         [*lead_cells(rows, row), Cell(spread.metric), *(percent(value) for value in _spreads(spread))]
-        for row, spread in known
+        for row, spread in spreads
     ]
     notes = ["percentage points; other figures are in the JSON report"]
     return section("Where the spread comes from", [*lead_columns(rows), *columns], body, notes)
@@ -92,19 +94,19 @@ def _spreads(spread: Variance) -> list[float | None]:
 
 def bucket_table(rows: Sequence[ReportRow]) -> Section | None:
     """Why DENY items did not leak. Diagnostic, never part of a score."""
-    known = [row for row in rows if row.scores.permission and sum(row.scores.permission.buckets.values())]
-    if not known:
+    with_buckets = [row for row in rows if row.scores.permission and sum(row.scores.permission.buckets.values())]
+    if not with_buckets:
         return None
     names: tuple[Bucket, ...] = ("no_access", "dont_know", "other")
     meanings = ("declined because the asker may not know", "says that it does not know the fact", "anything else")
     columns = [Column(name.replace("_", " "), meaning) for name, meaning in zip(names, meanings, strict=True)]
     body = []
-    for row in known:
-        found = row.scores.permission
-        counts = found.buckets if found else {}
+    for row in with_buckets:
+        permission = row.scores.permission
+        counts = permission.buckets if permission else {}
         total = sum(counts.values())
         shares = [percent(counts.get(name, 0) / total if total else None) for name in names]
-        named_by = found.buckets_by if found else ""
+        named_by = permission.buckets_by if permission else ""
         body.append([*lead_cells(rows, row), whole(total), *shares, Cell(named_by)])
     notes = ["percent of the DENY items whose fact was withheld; diagnostic, in no score"]
     return section(
@@ -112,7 +114,7 @@ def bucket_table(rows: Sequence[ReportRow]) -> Section | None:
         [*lead_columns(rows), Column("kept"), *columns, Column("named by", align="left")],
         body,
         notes,
-        breaks=breaks(known),
-        trace=trace_deny(known, kept=True),
+        breaks=breaks(with_buckets),
+        trace=trace_deny(with_buckets, kept=True),
         trace_columns=[(name.replace("_", " "), f"--ground {name}") for name in names],
     )

@@ -36,8 +36,8 @@ def to_html(
     """
     style = (_FOLDER / "style.css").read_text(encoding="utf-8")
     script = (_FOLDER / "page.js").read_text(encoding="utf-8")
-    allowed = f"style-src '{_digest(style)}'; script-src '{_digest(script)}'"
-    policy = f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
+    sources = f"style-src '{_digest(style)}'; script-src '{_digest(script)}'"
+    policy = f"default-src 'none'; {sources}; base-uri 'none'; form-action 'none'"
     page = page_of(runs, published=published, calibrations=calibrations, least_questions=least_questions)
     return (
         _environment()
@@ -49,7 +49,7 @@ def to_html(
 def document_to_html(document: Document) -> str:
     """Sections of lines and tables alone as one HTML file, under the same policy and without any script."""
     style = (_FOLDER / "style.css").read_text(encoding="utf-8")
-    allowed = f"style-src '{_digest(style)}'"
+    sources = f"style-src '{_digest(style)}'"
     return (
         _environment()
         .get_template("document.html.jinja")
@@ -57,7 +57,7 @@ def document_to_html(document: Document) -> str:
             title=document.title,
             parts_of=[part_of(section) for section in document.sections],
             style=_trusted(style),
-            policy=f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'",
+            policy=f"default-src 'none'; {sources}; base-uri 'none'; form-action 'none'",
         )
     )
 
@@ -72,5 +72,5 @@ def _environment() -> Environment:
 
 
 def _trusted(markup: str) -> Markup:
-    """Our own style and script: beside drawings nothing else goes onto the page as it is."""
+    """Our own style and script; nothing else but drawings goes onto the page as it is."""
     return Markup(markup)  # noqa: S704

@@ -44,10 +44,10 @@ def table_view(table: Table) -> TableView:
     figures = [column.align == "right" for column in table.columns]
     heads = figures.index(True) if True in figures else 1
     rows = [
-        tuple(_cell(cell, figures[place], head=place < heads) for place, cell in enumerate(row)) for row in table.rows
+        tuple(_cell(cell, figures[index], head=index < heads) for index, cell in enumerate(row)) for row in table.rows
     ]
     bodies = tuple(tuple(rows[a:b]) for a, b in pairwise([0, *table.breaks, len(rows)]) if b > a)
-    columns = tuple((column.title.strip(), figures[place]) for place, column in enumerate(table.columns))
+    columns = tuple((column.title.strip(), figures[index]) for index, column in enumerate(table.columns))
     return TableView(columns, bodies, len(columns) >= WIDE_FROM)
 
 

@@ -137,12 +137,12 @@ def page_of(
     )
 
 
-def _summary(place: int, name: str, rows: Sequence[BriefRow], least: int) -> SummaryView:
+def _summary(index: int, name: str, rows: Sequence[BriefRow], least: int) -> SummaryView:
     """Verdict, table, pictures and findings of a group; ids are told apart by its place."""
-    ending = f"-{place}" if place else ""
-    verdicts, others = split_verdicts(findings(rows))
+    ending = f"-{index}" if index else ""
+    verdicts, other_findings = split_verdicts(findings(rows))
     part = part_of(brief_table(rows, f"Summary{name}", least=least))
-    drawn = (
+    charts = (
         ranked_right(rows, f"fig-ranked{ending}"),
         recall_bars(rows, f"fig-evidence{ending}"),
         error_split(rows, f"fig-errors{ending}"),
@@ -151,10 +151,10 @@ def _summary(place: int, name: str, rows: Sequence[BriefRow], least: int) -> Sum
         key=part.key,
         title=part.title,
         verdicts=texts(verdicts),
-        findings=texts(others),
+        findings=texts(other_findings),
         unproven=texts(unproven(rows)),
         table=part,
-        figures=tuple(figure for figure in drawn if figure is not None),
+        figures=tuple(figure for figure in charts if figure is not None),
     )
 
 
@@ -166,7 +166,9 @@ def _title(runs: Sequence[ReportInput]) -> str:
 def _chapters(group: Group, runs: Sequence[ReportInput], least_questions: int) -> list[Chapter]:
     suffix = f", {group.name}" if group.name else ""
     ending = "-" + re.sub(r"[^a-z0-9]+", "-", group.name) if group.name else ""
-    sections = [shown for part in group.sections if (shown := section_without_small(part, least_questions)) is not None]
+    sections = [
+        kept_part for part in group.sections if (kept_part := section_without_small(part, least_questions)) is not None
+    ]
     figures = _figures(group.rows, runs, ending)
     chapters = []
     for key, (title, lead) in _CHAPTERS.items():
@@ -179,11 +181,11 @@ def _chapters(group: Group, runs: Sequence[ReportInput], least_questions: int) -
 
 def _figures(rows: Sequence[ReportRow], runs: Sequence[ReportInput], ending: str) -> Mapping[str, tuple[Figure, ...]]:
     """Charts by the chapter that they open; what grows with the life is a matter of time."""
-    found: dict[str, tuple[Figure, ...]] = {}
+    by_chapter: dict[str, tuple[Figure, ...]] = {}
     for chart in charts_of(rows, runs, ending):
         chapter = "time" if chart.chapter == "growth" else chart.chapter
-        found[chapter] = (*found.get(chapter, ()), chart.figure)
-    return found
+        by_chapter[chapter] = (*by_chapter.get(chapter, ()), chart.figure)
+    return by_chapter
 
 
 def part_of(section: Section) -> Part:
@@ -203,7 +205,7 @@ def part_of(section: Section) -> Part:
 
 
 def _traces(rows: Sequence[ReportRow], runs: Sequence[ReportInput]) -> list[TraceGroup]:
-    found = []
+    groups = []
     for row in rows:
         cells = {cell.cell_id for cell in row.scores.cells}
         own = [trace for trace in runs[row.run - 1].traces if trace.answers[0].cell_id in cells]
@@ -212,6 +214,6 @@ def _traces(rows: Sequence[ReportRow], runs: Sequence[ReportInput]) -> list[Trac
         if len({r.run for r in rows}) > 1:
             name += f", run {row.run}"
         if own:
-            failed = counts.asked - counts.correct
-            found.append(TraceGroup(row.tag, name, tuple(own), failed))
-    return found
+            not_right = counts.asked - counts.correct
+            groups.append(TraceGroup(row.tag, name, tuple(own), not_right))
+    return groups

@@ -32,7 +32,7 @@ def environment(load: Callable[[str], str]) -> Environment:
     def source(name: str) -> str:
         return (TEMPLATES / SHARED).read_text(encoding="utf-8") if name == SHARED else load(name)
 
-    made = Environment(
+    templates = Environment(
         loader=FunctionLoader(source),
         autoescape=True,
         undefined=StrictUndefined,
@@ -41,18 +41,18 @@ def environment(load: Callable[[str], str]) -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.globals["outcomes"] = OUTCOMES
-    made.filters["drawing"] = drawing
-    made.filters["excerpt"] = excerpt
-    made.filters["one_line"] = lambda text: " ".join(text.split())
-    made.filters["timing"] = lambda steps: drawing(timing_bar(steps))
-    made.filters["ms"] = lambda value: (
+    templates.globals["outcomes"] = OUTCOMES
+    templates.filters["drawing"] = drawing
+    templates.filters["excerpt"] = excerpt
+    templates.filters["one_line"] = lambda text: " ".join(text.split())
+    templates.filters["timing"] = lambda steps: drawing(timing_bar(steps))
+    templates.filters["ms"] = lambda value: (
         "n/a" if value is None else f"{value:,.2f} ms" if value < 10 else f"{value:,.0f} ms"
     )
-    made.filters["count"] = lambda value: "" if value is None else f"{value:,}"
-    made.filters["percent"] = lambda value: "" if value is None else f"{100 * value:.0f}%"
-    made.filters["words"] = lambda value: str(value).replace("_", " ")
-    return made
+    templates.filters["count"] = lambda value: "" if value is None else f"{value:,}"
+    templates.filters["percent"] = lambda value: "" if value is None else f"{100 * value:.0f}%"
+    templates.filters["words"] = lambda value: str(value).replace("_", " ")
+    return templates
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,8 @@ def _spelled(value: Any) -> Any:
     return visible(value) if type(value) is str else value
 
 
-def _name(found: re.Match[str]) -> str:
-    code = ord(found[0])
+def _name(match: re.Match[str]) -> str:
+    code = ord(match[0])
     if code < 0x20:
         return chr(0x2400 + code)
     return "\u2421" if code == 0x7F else f"[U+{code:04X}]"
