@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import cast
+
 import pytest
 from memarena.latency.composition import compose, search_times
-from memarena.latency.cost_model import break_even
+from memarena.latency.cost_model import break_even, ingest_row
 from memarena.latency.fit import fit_reader
 from memarena.latency.results import EfficiencyRow, Sample, TotalCell
-from memarena.log.measuring import MeterFigure
+from memarena.log.measuring import MeterFigure, PhaseMeasured, RailMeasured
+from memarena.meters.energy import FIGURES
 from memarena.scoring.results import Percentiles
+from memarena.scoring.run_facts import IngestFacts, RunFacts
 
+from ..support.logs import make_cell
 from .test_fit import sample
 
 SEARCH_MS = {"oracle": 0.5, "bm25": 2.0, "memsearch": 40.0}
@@ -144,3 +150,42 @@ def test_without_a_saving_or_a_measurement_there_is_no_number(
     found, told = break_even(ingest, own, oracle, joules_of, "joules")
     assert found is None
     assert why in told
+
+
+NO_IDLE = MeterFigure.unavailable("no idle windows")
+
+
+@pytest.mark.parametrize("idle", [600.0, None])
+def test_ingest_has_gross_and_net_joules_with_what_was_subtracted(idle: float | None) -> None:
+    """3,000 J gross over 4 days of egos; a question takes 10 J of Oracle's 40, net 4 of 10."""
+    cell = make_cell("memobase")
+    joules = {"gross_j": 3000.0, "idle_j": idle, "net_j": None if idle is None else 3000.0 - idle}
+    figures = {
+        name: NO_IDLE if value is None else MeterFigure(status="value", value=value, unit="J")
+        for name, value in joules.items()
+    }
+    rail = RailMeasured(name="gpu_rail_j", **{**dict.fromkeys(FIGURES, MeterFigure.unavailable("not read")), **figures})
+    phase = PhaseMeasured(
+        phase="ingest", cell_id=cell.cell_id, samples_file="x", start_mono_ns=0, duration_s=60.0, pieces=1,
+        rails=(rail,), cpu_s=NO_IDLE,
+    )  # fmt: skip
+    cost = IngestFacts(committed={(ego, day) for ego in "ab" for day in (0, 1)}, duration_ns=10**9)
+    facts = cast(RunFacts, SimpleNamespace(ingests={cell.cell_id: cost}, phases=(phase,)))
+    rows = [
+        row(name, gross).model_copy(
+            update={
+                "cell_id": cell.cell_id if name == "memobase" else "other",
+                "reader": cell.reader,
+                "gpu_net_j_per_query": MeterFigure(status="value", value=net, unit="J"),
+            }
+        )
+        for name, gross, net in (("memobase", 10.0, 4.0), ("oracle", 40.0, 10.0))
+    ]
+    made = ingest_row(cell, facts, rows)
+    assert made is not None
+    assert (made.gpu_j.value, made.gpu_j_per_ego_day.value, made.break_even_queries_j) == (3000.0, 750.0, 100.0)
+    of_net = (made.gpu_idle_j.value, made.gpu_net_j.value, made.gpu_net_j_per_ego_day.value)
+    assert of_net == ((600.0, 2400.0, 600.0) if idle else (None, None, None))
+    assert made.break_even_queries_net_j == (400.0 if idle else None)
+    assert made.gpu_net_j_per_ego_day.reason == ("" if idle else "no idle windows")
+    assert ("ingest net joules were not measured" in made.why_no_break_even) == (idle is None)

@@ -152,6 +152,8 @@ def test_tokens_of_ingest_stand_in_its_table_and_bounds_are_marked(made: Made) -
     found = dict(zip(heads, cells, strict=True))
     assert (found["calls"], found["tokens in"], found["models s"]) == ("11", "≥ 4,200", "≥ 1.50")
     assert found["system kJ"] == "9.00"
+    assert found["net J/day"] == "void", "without idle windows there is no net"
+    assert "idle kJ, net kJ and net J/day" in table
     assert "tokens out" not in found, "nothing was told of them: left out, never 0"
     assert "3 calls of unknown size" in table
 

@@ -47,11 +47,12 @@ def ingest_row(cell: Cell, facts: RunFacts, rows: Sequence[EfficiencyRow]) -> In
         return None
     days = len(cost.committed)
     phase = phase_of(facts, cell, "ingest")
-    gross = rail_figure(phase, GPU, "gross_j")
+    gross, net = rail_figure(phase, GPU, "gross_j"), rail_figure(phase, GPU, "net_j")
     seconds = cost.duration_ns / 1e9
     own = next((row for row in rows if row.cell_id == cell.cell_id), None)
     oracle = next((row for row in rows if row.reader == cell.reader and row.backend.startswith(ORACLE)), None)
     joules, why_joules = break_even(gross.value, own, oracle, lambda row: row.gpu_j_per_query.value, "joules")
+    net_joules, why_net = break_even(net.value, own, oracle, lambda row: row.gpu_net_j_per_query.value, "net joules")
     waited, why_waited = break_even(seconds, own, oracle, _waiting_s, "seconds")
     return IngestRow(
         cell_id=cell.cell_id,
@@ -67,13 +68,16 @@ def ingest_row(cell: Cell, facts: RunFacts, rows: Sequence[EfficiencyRow]) -> In
         unsized_calls=cost.unsized_calls,
         untimed_calls=cost.untimed_calls,
         gpu_j=gross,
-        gpu_net_j=rail_figure(phase, GPU, "net_j"),
+        gpu_idle_j=rail_figure(phase, GPU, "idle_j"),
+        gpu_net_j=net,
         gpu_w=rail_figure(phase, GPU, "mean_power_w"),
         system_j=rail_figure(phase, SYSTEM, "gross_j"),
         gpu_j_per_ego_day=_divided(gross, days),
+        gpu_net_j_per_ego_day=_divided(net, days),
         break_even_queries_j=joules,
+        break_even_queries_net_j=net_joules,
         break_even_queries_s=waited,
-        why_no_break_even="; ".join(dict.fromkeys(why for why in (why_joules, why_waited) if why)),
+        why_no_break_even="; ".join(dict.fromkeys(why for why in (why_joules, why_net, why_waited) if why)),
     )
 
 

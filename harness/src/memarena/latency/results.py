@@ -171,12 +171,18 @@ class IngestRow(Record):
     untimed_calls: int = 0
     """Model calls whose end was not observed: ``model_seconds`` is a lower bound then."""
     gpu_j: MeterFigure
+    """Gross: all that the GPU took."""
+    gpu_idle_j: MeterFigure
+    """What it would have taken at rest in the same time: gross less net."""
     gpu_net_j: MeterFigure
     gpu_w: MeterFigure
     system_j: MeterFigure
     gpu_j_per_ego_day: MeterFigure
+    gpu_net_j_per_ego_day: MeterFigure
     break_even_queries_j: float | None
-    """Queries after which ingest breaks even with Oracle, in joules of the GPU; None: see ``why``."""
+    """Queries after which ingest breaks even with Oracle, in gross joules of the GPU; None: see ``why``."""
+    break_even_queries_net_j: float | None
+    """The same in net joules, as the paper counts."""
     break_even_queries_s: float | None
     """The same in seconds of waiting."""
     why_no_break_even: str = ""

@@ -75,7 +75,7 @@ def _fit(study: Study | None, reader: str, _: str, what: str) -> Value:
 
 
 def _ingest(study: Study | None, reader: str, memory: str, what: str) -> Value:
-    """Cost of ingest; energy above idle."""
+    """Cost of ingest; energy above idle, None where idle was not measured."""
     rows: tuple[IngestRow, ...] = study.ingest if study is not None else ()
     found = next((each for each in rows if (each.reader, _plain(each.backend)) == (reader, memory)), None)
     if found is None:
@@ -85,7 +85,7 @@ def _ingest(study: Study | None, reader: str, memory: str, what: str) -> Value:
         "s": found.seconds,
         "kj": None if joules is None else joules / 1000,
         "calls": float(found.model_calls),
-        "j_per_ego_day": None if joules is None or not found.ego_days else joules / found.ego_days,
+        "j_per_ego_day": found.gpu_net_j_per_ego_day.value,
         "w": found.gpu_w.value,
     }
     return figures[what]

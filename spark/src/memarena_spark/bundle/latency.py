@@ -23,7 +23,7 @@ SAMPLES = f"{layout.LATENCY}samples.csv"
 _TOLERANCE = 1e-6
 """Relative: least squares of another machine's linear algebra differ in the last digits."""
 
-_OVER_ALL_RUNS = {"break_even_queries_j", "break_even_queries_s", "why_no_break_even"}
+_OVER_ALL_RUNS = {"break_even_queries_j", "break_even_queries_net_j", "break_even_queries_s", "why_no_break_even"}
 """Of a cell's rows, what is reckoned against cells of other runs."""
 
 FileFault = tuple[str, str]

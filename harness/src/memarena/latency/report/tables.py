@@ -210,6 +210,7 @@ def _efficiency(study: Study) -> Section | None:
         for row in study.efficiency
     ]
     figures = [("GPU J", row.gpu_j_per_query) for row in study.efficiency]
+    figures += [("net J", row.gpu_net_j_per_query) for row in study.efficiency]
     figures += [("system J", row.system_j_per_query) for row in study.efficiency]
     notes = ["n/a: too few samples (p50 needs 11, p90 64) or nothing to measure", *reasons(figures)]
     return section("Cost of a question", columns, body, notes)
@@ -230,15 +231,19 @@ def _ingest(study: Study) -> Section | None:
         Column("tokens out", "written by models; embeddings write none"),
         Column("models s", "of it, time of the models"),
         Column("GPU kJ", "gross, the GPU"),
-        Column("net kJ"),
+        Column("idle kJ", "what the GPU at rest would have taken in the same time"),
+        Column("net kJ", "GPU kJ less idle kJ"),
         Column("GPU W", "mean power"),
         Column("system kJ", "gross, the whole machine where a meter covers it"),
         Column("J/day", "gross joules per ego and day"),
+        Column("net J/day", "net joules per ego and day, as in the paper"),
         Column(f"kJ × {SCALED_EGOS}", f"scaled to {SCALED_EGOS} egos: arithmetic, not measured"),
-        Column("pays in J", "questions after which its joules break even with Oracle"),
+        Column("pays in J", "questions after which its gross joules break even with Oracle"),
+        Column("pays in net J", "the same in net joules, as in the paper"),
         Column("pays in s", "the same in seconds of waiting"),
     ]
     figures = [("GPU kJ", row.gpu_j) for row in study.ingest]
+    figures += [("idle kJ, net kJ and net J/day", row.gpu_net_j) for row in study.ingest]
     figures += [("system kJ", row.system_j) for row in study.ingest]
     notes = [*reasons(figures)]
     notes += [
@@ -271,11 +276,14 @@ def _ingest_cells(row: IngestRow) -> list[Cell]:
         at_least(row.completion_tokens, row.unsized_calls),
         at_least(row.model_seconds if row.model_calls else None, row.untimed_calls, 2),
         meter_cell(row.gpu_j, 2, 1e3),
+        meter_cell(row.gpu_idle_j, 2, 1e3),
         meter_cell(row.gpu_net_j, 2, 1e3),
         meter_cell(row.gpu_w, 1),
         meter_cell(row.system_j, 2, 1e3),
         meter_cell(row.gpu_j_per_ego_day, 1),
+        meter_cell(row.gpu_net_j_per_ego_day, 1),
         meter_cell(scaled, 1, 1e3),
         number(row.break_even_queries_j, 0),
+        number(row.break_even_queries_net_j, 0),
         number(row.break_even_queries_s, 0),
     ]
