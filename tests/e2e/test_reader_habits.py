@@ -121,6 +121,10 @@ CASES: dict[str, Case] = {
         says(chunk({"content": [{"type": "thinking", "thinking": [{"text": "hm"}]}]}), chunk({"content": [None, {"type": "text", "text": ANSWER}]}, "stop"), DONE),
         0, "", ANSWERED,
     ),
+    "two answers in one stream, and no count": Case(
+        says(chunk({"content": ANSWER}), b'data: {"choices": [{"index": 1, "delta": {"content": "OTHER"}}]}\n\n', chunk({}, "stop"), usage(0), DONE),
+        0, "", ANSWERED,
+    ),
     # ---- no answers
     "all spent on reasoning": Case(
         says(chunk({"reasoning_content": "Let me think"}), chunk({}, "length"), DONE),
@@ -139,6 +143,7 @@ CASES: dict[str, Case] = {
     "loading at the start": Case(good, 0, "", ANSWERED, models=first_then(2, refuses(503, openai("Loading model")), lambda b: Script(body=listed()))),
     # ---- patience
     "429 with seconds": Case(first_then(3, refuses(429, openai("slow down"), retry_after="0.2")), 0, "", ANSWERED),
+    "529 with seconds": Case(first_then(3, refuses(529, openai("Overloaded"), retry_after="0.2")), 0, "", ANSWERED),
     "429 for good": Case(
         later(refuses(429, openai("quota spent"), retry_after="3600")), 3, "quota spent (--reader-requests-per-minute"
     ),

@@ -138,6 +138,8 @@ def test_a_stream_with_a_reply_is_complete_also_where_that_is_empty(events: list
         (b"retry: 3000\n\n", b""),
         (b"id: 7\nevent: message\ndata: {}\n\n", b"data: {}\n\n"),
         (b'data: {"usage": {"prompt_tokens": -5, "total_tokens": 2}}\n\n', b'data: {"usage":{"total_tokens":2}}\n\n'),
+        (b'data: {"usage": {"prompt_tokens": 0, "total_tokens": 2}}\n\n', b'data: {"usage":{"total_tokens":2}}\n\n'),
+        (b'data: {"choices": [{"index": 1, "delta": {"content": "no"}}]}\n\n', b'data: {"choices":[]}\n\n'),
         (b'data: {"usage": {"prompt_tokens": 1%s}}\n\n' % (b"0" * 30), b'data: {"usage":{}}\n\n'),
         (b'data: {"timings": {"prompt_ms": NaN}}\n\n', b'data: {"timings":{"prompt_ms":null}}\n\n'),
         (

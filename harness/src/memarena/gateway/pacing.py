@@ -16,7 +16,8 @@ from memarena_answering.servers.retry_after import retry_after_s
 from memarena.gateway.calls import OpenCall
 from memarena.gateway.types import Upstream
 
-BUSY = frozenset({429, 503})
+BUSY = frozenset({429, 503, 529})
+"""529 is Anthropic's and Cloudflare's "overloaded"."""
 LONGEST_WAIT_S = 120.0
 FIRST_WAIT_S = 1.0
 SHORTEST_WAIT_S = 0.05

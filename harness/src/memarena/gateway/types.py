@@ -44,7 +44,7 @@ class Upstream:
     requests_per_minute: float = 0.0
     """0: as many as there are."""
     patience_s: float = 0.0
-    """How long a request waits for a server that is busy (429, 503), altogether."""
+    """How long a request waits for a server that is busy (429, 503, 529), altogether."""
 
     identity: str = ""
     """What else tells this model from another of its name (the weights' hash, the server's own words), for a cache."""

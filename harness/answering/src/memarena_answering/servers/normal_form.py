@@ -55,11 +55,14 @@ class Reading:
         return parsed
 
     def choices(self, message_key: Literal["delta", "message"]) -> list[dict[str, Any]]:
-        """The choices, each in plain form. Raises :class:`UpstreamError` for what is none or was broken off."""
+        """The first answer, in plain form. Raises :class:`UpstreamError` for what is none or was broken off.
+
+        A server that sends several answers (``index`` 1 and on) where one was asked for mixes their words in a stream.
+        """
         choices = self.body.get("choices") or []
         if not isinstance(choices, list):
             raise UpstreamError(f"the server sent choices that are no list: {str(choices)[:80]!r}")
-        found = []
+        plain = []
         for choice in choices:
             if not isinstance(choice, dict):
                 raise UpstreamError(f"the server sent a choice that is no JSON object: {str(choice)[:80]!r}")
@@ -71,8 +74,13 @@ class Reading:
                 self._parts(message)
                 for key in ("content", "reasoning_content", "reasoning"):
                     self._texts(message, key)
-            found.append(choice)
-        return found
+            index = choice.get("index")
+            if not isinstance(index, int) or index < 1:
+                plain.append(choice)
+        if len(plain) < len(choices):
+            self.body["choices"] = plain
+            self.changed = True
+        return plain
 
     def usage(self) -> Any:
         """Token counts, those that can be none left out."""
@@ -85,6 +93,9 @@ class Reading:
         for key in _COUNTS:
             if key in usage and usage[key] is not None and count(usage[key]) is None:
                 self._drop(usage, key)
+        # No prompt is empty: the server does not count.
+        if usage.get("prompt_tokens") == 0:
+            self._drop(usage, "prompt_tokens")
         details = usage.get("prompt_tokens_details")
         cached = details.get("cached_tokens") if isinstance(details, dict) else None
         if isinstance(details, dict) and cached is not None and count(cached) is None:

@@ -111,7 +111,7 @@ class ReaderConfig(BaseModel):
         float,
         Field(ge=0, le=86_400, allow_inf_nan=False),
         _readers(
-            "Seconds that a request waits for a busy server (429, 503); default {default}.",
+            "Seconds that a request waits for a busy server (429, 503, 529); default {default}.",
             commands=STUDY | CHECK,
             flag="reader-patience",
             unit="s",
