@@ -22,7 +22,7 @@ from memarena_spark.locking import VARIABLE, check_lock, lock_path, node_lock
 from memarena_spark.machine import ThisMachine
 from memarena_spark.machine import gpu_benchmark as canary
 from memarena_spark.profiles import CanarySettings, Thermal
-from memarena_spark.thermal import check_thermal, slope_c_per_min, wait_until_settled
+from memarena_spark.thermal import check_thermal, slope_c_per_min, wait_until_stable
 
 from .nodes import FakeNode
 
@@ -39,7 +39,7 @@ def test_the_slope_of_a_straight_line_is_its_slope(slope: float, start: float, n
 
 
 def test_a_settled_node_passes_after_one_window() -> None:
-    gate = wait_until_settled(FakeNode(), GATE)
+    gate = wait_until_stable(FakeNode(), GATE)
     assert (gate.settled, gate.waited_s) == (True, 60.0)
     assert not list(check_thermal(gate, GATE))
 
@@ -47,7 +47,7 @@ def test_a_settled_node_passes_after_one_window() -> None:
 def test_a_node_that_cools_down_is_waited_for() -> None:
     """It loses 4 °C a minute for five minutes and rests then: the gate opens once a whole window is flat."""
     node = FakeNode(sensors_at=lambda now: {"soc": 70 - 4 * min(now, 300) / 60, "gpu": 50.0})
-    gate = wait_until_settled(node, GATE)
+    gate = wait_until_stable(node, GATE)
     assert gate.settled
     assert 300 < gate.waited_s <= 365
     assert gate.sensor == "soc"
@@ -56,14 +56,14 @@ def test_a_node_that_cools_down_is_waited_for() -> None:
 @pytest.mark.parametrize("direction", [1, -1])
 def test_a_node_that_does_not_settle_is_refused_with_the_sensor(direction: int) -> None:
     node = FakeNode(sensors_at=lambda now: {"soc": 50 + direction * now / 60, "gpu": 50.0})
-    gate = wait_until_settled(node, GATE)
+    gate = wait_until_stable(node, GATE)
     (refused,) = check_thermal(gate, GATE)
     assert refused.code == "thermal"
     assert f"after 600 s soc still changes by {direction:+.2f} °C a minute" in refused.reason
 
 
 def test_a_node_without_sensors_is_refused_only_where_they_are_required() -> None:
-    gate = wait_until_settled(FakeNode(sensors=Unknown(unknown="no sensor")), GATE)
+    gate = wait_until_stable(FakeNode(sensors=Unknown(unknown="no sensor")), GATE)
     assert [r.reason for r in check_thermal(gate, GATE)] == ["cannot be told: no sensor"]
     assert not list(check_thermal(gate, GATE.model_copy(update={"required": False})))
 

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 from memarena_spark import warm
-from memarena_spark.facts import Embedder, Image, Memory, Place, ReaderServer, Unknown
+from memarena_spark.facts import DeclaredOrder, Embedder, Image, Memory, ReaderServer, Unknown
 from memarena_spark.machine import ThisMachine, host, images, services
 from memarena_spark.machine.services import ask_embedder, ask_reader
 from memarena_spark.plans import EmbedderSpec, ReaderServerSpec
@@ -315,8 +315,8 @@ def test_inside_a_stack_the_order_of_starting_is_the_declared_one(
 ) -> None:
     docker("exit 1")
     monkeypatch.setenv(images.ORDER, "ollama sglang")
-    assert images.container_started_at("sglang") == Place(place=1)
-    assert images.container_started_at("ollama") == Place(place=0)
+    assert images.container_started_at("sglang") == DeclaredOrder(place=1)
+    assert images.container_started_at("ollama") == DeclaredOrder(place=0)
     assert isinstance(images.container_started_at("other"), Unknown)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from memarena_spark.checks.canaries import check_drift
-from memarena_spark.facts import GpuProcess, Image, Memory, Place, Unknown
+from memarena_spark.facts import DeclaredOrder, GpuProcess, Image, Memory, Unknown
 from memarena_spark.plans import Golden, LoadedPlan
 from memarena_spark.preflight import preflight, still_well
 from memarena_spark.refusal_codes import NODE
@@ -73,9 +73,9 @@ SICK: list[tuple[str, str, Change]] = [
     ("embedder-late", "started 50 s after the model server", {"embedder_": {"started_at_unix": 250.0}}),
     ("order-unknown", "when the embedder was started", {"embedder_": {"started_at_unix": GONE}}),
     ("order-unknown", "when the model server was started", {"reader_": {"started_at_unix": GONE}}),
-    ("embedder-late", "is not declared before", {"embedder_": {"started_at_unix": Place(place=1)},
-                                                "reader_": {"started_at_unix": Place(place=0)}}),
-    ("order-unknown", "of the other a declared place", {"embedder_": {"started_at_unix": Place(place=0)}}),
+    ("embedder-late", "is not declared before", {"embedder_": {"started_at_unix": DeclaredOrder(place=1)},
+                                                "reader_": {"started_at_unix": DeclaredOrder(place=0)}}),
+    ("order-unknown", "of the other a declared place", {"embedder_": {"started_at_unix": DeclaredOrder(place=0)}}),
     ("reader-unreachable", "it does not say", {"reader_": GONE}),
     ("reader-flags", "disable_radix_cache is False, the plan says True", {"reader_": {"details": CACHE_ON}}),
     ("reader-flags", "version is not told, the plan says 0.5.23", {"reader_": {"details": NO_VERSION}}),
@@ -129,7 +129,10 @@ def test_a_server_that_stands_open_is_refused_where_a_backend_is_shut_in(backend
 
 
 def test_a_declared_order_is_as_good_as_one_that_was_read() -> None:
-    order = {"embedder_": {"started_at_unix": Place(place=0)}, "reader_": {"started_at_unix": Place(place=1)}}
+    order = {
+        "embedder_": {"started_at_unix": DeclaredOrder(place=0)},
+        "reader_": {"started_at_unix": DeclaredOrder(place=1)},
+    }
     assert preflight(sick(order), spark_plan(), OUT).passed
 
 

@@ -119,15 +119,15 @@ class Announcements:
 
     def of(self, plan: str, dataset: str) -> list[Attempt]:
         """Attempts at one plan on one data set, in the order of their numbers."""
-        wanted = (plan, dataset)
-        ordered = [self.attempts[number] for number in sorted(self.attempts)]
-        return [a for a in ordered if (a.announced.plan_sha256, a.announced.dataset_sha256) == wanted]
+        key = (plan, dataset)
+        attempts = [self.attempts[number] for number in sorted(self.attempts)]
+        return [a for a in attempts if (a.announced.plan_sha256, a.announced.dataset_sha256) == key]
 
 
 def announcements_path() -> Path:
     """The node's file: MEMARENA_SPARK_ANNOUNCEMENTS, else in the user's folder for states. Raises SparkError."""
-    if stated := os.environ.get(VARIABLE):
-        return Path(stated)
+    if variable := os.environ.get(VARIABLE):
+        return Path(variable)
     try:
         state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
     except RuntimeError as error:
@@ -140,7 +140,7 @@ def plan_sha256(plan_text: str, profile_text: str) -> str:
     return sha256(f"{plan_text}\0{profile_text}".encode())
 
 
-def parse(content: bytes, where: str) -> Announcements:
+def parse(content: bytes, source: str) -> Announcements:
     """Announcements from their lines. Raises FileError naming the first line at fault."""
     lines = tuple(content.split(b"\n")[:-1])
     attempts: dict[int, Attempt] = {}
@@ -148,18 +148,18 @@ def parse(content: bytes, where: str) -> Announcements:
     node = ""
     before = _FIRST
     if content and not content.endswith(b"\n"):
-        raise FileError(where, f"line {len(lines) + 1}: is cut short")
+        raise FileError(source, f"line {len(lines) + 1}: is cut short")
     for number, line in enumerate(lines, 1):
         try:
             entry = _ENTRY.validate_json(line)
         except ValidationError as error:
-            raise FileError(where, f"line {number}: {' '.join(str(error).split())[:200]}") from error
+            raise FileError(source, f"line {number}: {' '.join(str(error).split())[:200]}") from error
         if entry.model_dump_json().encode() != line:
-            raise FileError(where, f"line {number}: not as this program writes it")
+            raise FileError(source, f"line {number}: not as this program writes it")
         if entry.previous_sha256 != before:
-            raise FileError(where, f"line {number}: does not follow from the line before: one was changed or left out")
+            raise FileError(source, f"line {number}: does not follow from the line before: one was changed or left out")
         for fault in _faults(entry, attempts):
-            raise FileError(where, f"line {number}: {fault}")
+            raise FileError(source, f"line {number}: {fault}")
         if isinstance(entry, Committed):
             commitments.setdefault(entry.commitment_sha256, number - 1)
         if isinstance(entry, Announced | Committed):
@@ -200,16 +200,16 @@ def read(path: Path) -> Announcements:
         raise SparkError(f"{path}: cannot be read: {error.strerror}") from error
 
 
-def announce(path: Path, loaded: LoadedPlan, node: str, nonce: str) -> Announced:
+def announce(path: Path, plan: LoadedPlan, node: str, nonce: str) -> Announced:
     """Announce a run of a plan. Raises SparkError."""
-    with _locked(path) as known:
+    with _locked(path) as announcements:
         entry = Announced(
-            number=len(known.attempts) + 1,
+            number=len(announcements.attempts) + 1,
             at=now(),
-            previous_sha256=known.head_sha256,
+            previous_sha256=announcements.head_sha256,
             node=node,
-            plan_sha256=plan_sha256(loaded.plan_text, loaded.profile_text),
-            dataset_sha256=_dataset_sha256(loaded),
+            plan_sha256=plan_sha256(plan.plan_text, plan.profile_text),
+            dataset_sha256=_dataset_sha256(plan),
             nonce=nonce,
         )
         _append(path, entry)
@@ -218,41 +218,43 @@ def announce(path: Path, loaded: LoadedPlan, node: str, nonce: str) -> Announced
 
 def announce_commitment(path: Path, node: str, commitment_sha256: str) -> None:
     """Announce a commitment to a fresh world. Raises SparkError."""
-    with _locked(path) as known:
-        head = known.head_sha256
+    with _locked(path) as announcements:
+        head = announcements.head_sha256
         _append(path, Committed(at=now(), previous_sha256=head, node=node, commitment_sha256=commitment_sha256))
 
 
 def open_announcement(path: Path, loaded: LoadedPlan) -> Announced:
     """The first announcement of a plan that was not started. Raises SparkError if there is none."""
-    plan = plan_sha256(loaded.plan_text, loaded.profile_text)
-    for attempt in read(path).of(plan, _dataset_sha256(loaded)):
+    plan_sha = plan_sha256(loaded.plan_text, loaded.profile_text)
+    for attempt in read(path).of(plan_sha, _dataset_sha256(loaded)):
         if attempt.started is None:
             return attempt.announced
     raise SparkError(f"--announced: {path} has no announcement of this plan and data set that was not started")
 
 
-def start(path: Path, announced: Announced) -> None:
+def start(path: Path, announcement: Announced) -> None:
     """Write down that the run of an announcement begins. Raises SparkError."""
-    with _locked(path) as known:
-        _append(path, Started(number=announced.number, at=now(), previous_sha256=known.head_sha256))
+    with _locked(path) as announcements:
+        _append(path, Started(number=announcement.number, at=now(), previous_sha256=announcements.head_sha256))
 
 
 def end(
     path: Path,
-    announced: Announced,
+    announcement: Announced,
     outcome: Literal["completed", "incomplete", "interrupted", "aborted"],
     started_at: str,
 ) -> None:
     """Write down that it is over; ``started_at`` as its record has it. Raises SparkError."""
-    with _locked(path) as known:
-        head = known.head_sha256
-        entry = Ended(number=announced.number, at=now(), previous_sha256=head, outcome=outcome, started_at=started_at)
+    with _locked(path) as announcements:
+        head = announcements.head_sha256
+        entry = Ended(
+            number=announcement.number, at=now(), previous_sha256=head, outcome=outcome, started_at=started_at
+        )
         _append(path, entry)
 
 
-def _dataset_sha256(loaded: LoadedPlan) -> str:
-    with open_dataset(loaded.plan.run.dataset) as dataset:
+def _dataset_sha256(plan: LoadedPlan) -> str:
+    with open_dataset(plan.plan.run.dataset) as dataset:
         return dataset.sha256
 
 
@@ -261,7 +263,7 @@ def _locked(path: Path) -> Iterator[Announcements]:
     """Hold the file of announcements; gives what is in it."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        held = acquire_lock(path)
+        lock = acquire_lock(path)
     except BlockingIOError as error:
         raise SparkError(f"{path}: another process writes to it") from error
     except OSError as error:
@@ -269,7 +271,7 @@ def _locked(path: Path) -> Iterator[Announcements]:
     try:
         yield read(path)
     finally:
-        os.close(held)
+        os.close(lock)
 
 
 def _append(path: Path, entry: Entry) -> None:

@@ -64,8 +64,8 @@ class AuditReport(Record):
 
 def draw(instance_ids: Iterable[str], share: float, seed: int) -> tuple[str, ...]:
     """A share of the questions, at least one, by a seeded hash: the same seed draws the same ones everywhere."""
-    ordered = sorted(instance_ids, key=lambda each: hashlib.sha256(f"{seed}\0{each}".encode()).digest())
-    return tuple(sorted(ordered[: max(1, math.ceil(share * len(ordered)))]))
+    by_hash = sorted(instance_ids, key=lambda instance_id: hashlib.sha256(f"{seed}\0{instance_id}".encode()).digest())
+    return tuple(sorted(by_hash[: max(1, math.ceil(share * len(by_hash)))]))
 
 
 def audit(
@@ -81,52 +81,52 @@ def audit(
         raise SparkError(f"--share {share}: expected more than 0 and at most 1")
     if out.exists():
         raise SparkError(f"--out {out}: expected a new folder")
-    checked = verify(bundle, trust)
-    if not checked.passed:
-        first = checked.faults[0]
+    verification = verify(bundle, trust)
+    if not verification.passed:
+        first = verification.faults[0]
         raise SparkError(f"{bundle}: does not verify: {first.file}: {first.message}")
     facts = read_facts(bundle)
-    with open_dataset(dataset) as opened:
-        if opened.sha256 != facts.run.manifest.dataset.sha256:
+    with open_dataset(dataset) as data:
+        if data.sha256 != facts.run.manifest.dataset.sha256:
             raise SparkError(f"--dataset {dataset}: is not the data set of the bundle (its SHA-256 differs)")
-    drawn = draw(facts.run.questions, share, seed)
-    say(f"{len(drawn)} of {len(facts.run.questions)} questions are asked again, drawn with seed {seed}")
+    instance_ids = draw(facts.run.questions, share, seed)
+    say(f"{len(instance_ids)} of {len(facts.run.questions)} questions are asked again, drawn with seed {seed}")
     config = RunConfig.model_validate_json(facts.run.manifest.config_json)
-    config = config.model_copy(update={"dataset": dataset, "question_ids": drawn, "limit": None, "egos": ()})
+    config = config.model_copy(update={"dataset": dataset, "question_ids": instance_ids, "limit": None, "egos": ()})
     files = (judging.data_files,)
-    # Asking loads the node as a run does: neither may go on beside the other.
+    # Asking loads the node as a run does: only one of them may go on at a time.
     with node_lock(lock_path(), identity(Path("/")).boot_id, out) as left_by:
         if left_by is not None:
             say(left_note(left_by))
         outcome = execute(RunRequest(out=out / "run", config=config, scoring_files=files))
     if outcome.reason == "interrupted":
         raise KeyboardInterrupt
-    report = compare(facts, load_facts(out / "run"), drawn, seed, share, sha256_of(bundle / layout.STATEMENT))
+    report = compare(facts, load_facts(out / "run"), instance_ids, seed, share, sha256_of(bundle / layout.STATEMENT))
     write_whole(out / REPORT, canonical_json(report))
     return report
 
 
 def compare(
-    facts: Facts, again: RunFacts, drawn: tuple[str, ...], seed: int, share: float, statement_sha256: str
+    facts: Facts, again: RunFacts, instance_ids: tuple[str, ...], seed: int, share: float, statement_sha256: str
 ) -> AuditReport:
     """Set the answers of two runs side by side."""
-    scored = evaluate(again, resamples=0)
+    scores = evaluate(again, resamples=0)
     cells = tuple(
-        _cell(cell.cell_id, cell.reading.temperature == 0, drawn, facts, again, scored.questions)
+        _cell(cell.cell_id, cell.reading.temperature == 0, instance_ids, facts, again, scores.questions)
         for cell in facts.run.manifest.cells
     )
     greedy = [cell for cell in cells if cell.greedy]
-    asked = sum(cell.asked for cell in greedy)
-    outcomes = sum(cell.same_outcome for cell in greedy) / asked if asked else None
-    answers = sum(cell.same_answer for cell in greedy) / asked if asked else None
+    asked_count = sum(cell.asked for cell in greedy)
+    outcomes = sum(cell.same_outcome for cell in greedy) / asked_count if asked_count else None
+    answers = sum(cell.same_answer for cell in greedy) / asked_count if asked_count else None
     differ = tuple(_differences(facts.run.manifest.readers, again.manifest.readers))
-    failed = sum(cell.failed for cell in cells)
+    failed_count = sum(cell.failed for cell in cells)
     least = facts.profile.audit
     return AuditReport(
         bundle_statement_sha256=statement_sha256,
         seed=seed,
         share=share,
-        drawn=drawn,
+        drawn=instance_ids,
         cells=cells,
         same_outcome=outcomes,
         same_outcome_at_least=least.same_outcome,
@@ -135,7 +135,7 @@ def compare(
         readers_differ=differ,
         passed=_at_least(outcomes, least.same_outcome)
         and _at_least(answers, least.same_answer)
-        and not failed
+        and not failed_count
         and not differ,
     )
 
@@ -147,28 +147,28 @@ def _at_least(share: float | None, least: float) -> bool:
 def _cell(
     cell_id: str,
     greedy: bool,
-    drawn: tuple[str, ...],
+    instance_ids: tuple[str, ...],
     facts: Facts,
     again: RunFacts,
-    scored: Iterable[QuestionScore],
+    scores: Iterable[QuestionScore],
 ) -> CellAudit:
     before = {q.instance_id: q for q in facts.scored.questions if q.cell_id == cell_id}
-    now = {q.instance_id: q for q in scored if q.cell_id == cell_id}
-    pairs = [(before[i], now[i]) for i in drawn if i in now]
+    now = {q.instance_id: q for q in scores if q.cell_id == cell_id}
+    pairs = [(before[i], now[i]) for i in instance_ids if i in now]
     return CellAudit(
         cell_id=cell_id,
         greedy=greedy,
-        asked=len(drawn),
-        same_answer=sum(_answer(facts.run, cell_id, i) == _answer(again, cell_id, i) for i in drawn),
+        asked=len(instance_ids),
+        same_answer=sum(_answer(facts.run, cell_id, i) == _answer(again, cell_id, i) for i in instance_ids),
         same_outcome=sum(was.outcome == is_now.outcome for was, is_now in pairs),
-        failed=len(drawn) - sum(is_now.outcome in ("correct", "wrong") for _, is_now in pairs),
+        failed=len(instance_ids) - sum(is_now.outcome in ("correct", "wrong") for _, is_now in pairs),
     )
 
 
 def _answer(run: RunFacts, cell_id: str, instance_id: str) -> str:
     """The last answer. Where there is none, something that equals no answer of another run."""
-    made = run.attempts.get((cell_id, instance_id))
-    span = made[-1].record.answer if made else None
+    attempts = run.attempts.get((cell_id, instance_id))
+    span = attempts[-1].record.answer if attempts else None
     return span.answer if span is not None else f"no answer of {run.started.run_id}"
 
 
@@ -176,13 +176,13 @@ def _differences(before: Iterable[ReaderRef], now: Iterable[ReaderRef]) -> Itera
     """Readers that are not the same model, or not the same weights."""
     there = {reader.name: reader for reader in now}
     for was in before:
-        found = there.get(was.name)
-        if found is None:
+        reader_now = there.get(was.name)
+        if reader_now is None:
             yield f"reader {was.name} is not there"
             continue
-        for what, old, new in (
-            ("model", was.model, found.model),
-            ("weights", was.details.get("weights_sha256"), found.details.get("weights_sha256")),
+        for property_name, old, new in (
+            ("model", was.model, reader_now.model),
+            ("weights", was.details.get("weights_sha256"), reader_now.details.get("weights_sha256")),
         ):
             if old != new:
-                yield f"reader {was.name}: {what} was {old}, is {new}"
+                yield f"reader {was.name}: {property_name} was {old}, is {new}"

@@ -96,7 +96,7 @@ def hold_to_contract(name: str, node: Node, out: Path, plan: Plan) -> Conformanc
 
 
 def _launched(backend: LaunchableBackend | ContainerBackend, folder: Path, plan: Plan) -> SuiteResult:
-    """The suite against a backend that is started for it as the run will start it, in a folder of its own."""
+    """The suite against a backend that is started for it as the run will start it, in its own folder."""
     settings = plan.run.settings.get(backend.name, {})
     try:
         with ExitStack() as stack:

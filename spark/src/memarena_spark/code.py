@@ -13,8 +13,8 @@ _PASSED_OVER = {"__pycache__", "node_modules", ".git", ".venv"}
 
 def files_below(root: Path) -> list[Path]:
     """Every file below a folder that belongs to its code, sorted by name."""
-    found = (p for p in root.rglob("*") if p.is_file() and not _PASSED_OVER & set(p.relative_to(root).parts))
-    return sorted(found, key=lambda path: path.relative_to(root).as_posix())
+    paths = (p for p in root.rglob("*") if p.is_file() and not _PASSED_OVER & set(p.relative_to(root).parts))
+    return sorted(paths, key=lambda path: path.relative_to(root).as_posix())
 
 
 def folder_sha256(*roots: Path) -> str:
@@ -29,8 +29,8 @@ def folder_sha256(*roots: Path) -> str:
 
 def package_folder(name: str) -> Path | None:
     """Where an importable package lies; None if there is none of this name."""
-    found = find_spec(name)
-    return Path(found.origin).resolve().parent if found and found.origin else None
+    spec = find_spec(name)
+    return Path(spec.origin).resolve().parent if spec and spec.origin else None
 
 
 @cache

@@ -58,10 +58,10 @@ class Image(Record):
     """``docker`` where the daemon was asked, ``declared`` where the compose file's own variable says it."""
 
 
-class Place(Record):
-    """A server's place in the order of starting, as the compose file's own variable declares it."""
+class DeclaredOrder(Record):
+    """A server's index in the order of starting, as the compose file's own variable declares it."""
 
-    place: int
+    place: int  # words: a name of the file format
 
 
 class Embedder(Record):
@@ -74,7 +74,7 @@ class Embedder(Record):
     """How much of the model is on the GPU."""
     warm_s: float
     """Seconds that an embedding took when the model had just been used."""
-    started_at_unix: float | Place | Unknown
+    started_at_unix: float | DeclaredOrder | Unknown
     """When the server was started, in seconds since 1970, or its declared place where no time can be read."""
 
 
@@ -86,7 +86,7 @@ class ReaderServer(Record):
     models: tuple[str, ...]
     details: dict[str, str]
     """Version and flags, as read back."""
-    started_at_unix: float | Place | Unknown
+    started_at_unix: float | DeclaredOrder | Unknown
     """As an embedder's."""
     probe_failure: str
     """Why the sanity probe failed; empty if it passed."""

@@ -31,10 +31,10 @@ class Holder(Record):
 
 def lock_path() -> Path:
     """Where the lock is: MEMARENA_SPARK_LOCK, else in /run/lock, else in the folder for temporary files."""
-    if given := os.environ.get(VARIABLE):
-        return Path(given)
-    shared = Path("/run/lock")
-    return (shared if os.access(shared, os.W_OK) else Path(tempfile.gettempdir())) / _NAME
+    if variable := os.environ.get(VARIABLE):
+        return Path(variable)
+    system_folder = Path("/run/lock")
+    return (system_folder if os.access(system_folder, os.W_OK) else Path(tempfile.gettempdir())) / _NAME
 
 
 @contextlib.contextmanager

@@ -63,7 +63,7 @@ class Node(Protocol):
         """Whether a backend in a container reaches this server at an address of the machine, past the gateway."""
 
     def canary(self, settings: CanarySettings) -> CanaryResult | Unknown:
-        """Run the compute canary, in a process of its own."""
+        """Run the compute canary, in its own process."""
 
     def monotonic_s(self) -> float:
         """Seconds since some moment."""

@@ -75,7 +75,7 @@ class Plan(Record):
     reader_server: ReaderServerSpec | None = None
     pins: Pins = Pins()
     gpu_processes: tuple[str, ...] = ("sglang", "ollama")
-    """Words, one of which must stand in the name of every process on the GPU."""
+    """Words, one of which must be in the name of every process on the GPU."""
     golden: Golden | None = None
     advertise: str | None = None
     """Host by which backends in containers reach this process during the conformance suite."""
@@ -104,13 +104,13 @@ def load_plan(path: Path) -> LoadedPlan:
     if not run.dataset.is_absolute():
         run = run.model_copy(update={"dataset": path.parent / run.dataset})
     plan = plan.model_copy(update={"run": run})
-    found = profile_text(plan.profile, path.parent)
-    profile = parse_profile(found, f"profile {plan.profile}")
+    profile_content = profile_text(plan.profile, path.parent)
+    profile = parse_profile(profile_content, f"profile {plan.profile}")
     for fault in plan_faults(plan, profile):
         raise SparkError(f"{path}: {fault}")
-    if profile.purpose != "test" and not is_ours(found):
+    if profile.purpose != "test" and not is_ours(profile_content):
         raise SparkError(f'profile {plan.profile}: purpose: a profile that is none of ours can only be "test"')
-    return LoadedPlan(plan=plan, plan_text=text, profile=profile, profile_text=found)
+    return LoadedPlan(plan=plan, plan_text=text, profile=profile, profile_text=profile_content)
 
 
 def effective_run(plan: Plan, profile: NodeProfile) -> RunConfig:
@@ -118,21 +118,21 @@ def effective_run(plan: Plan, profile: NodeProfile) -> RunConfig:
     return plan.run.model_copy(update={"idle_s": max(plan.run.idle_s, profile.idle_s)})
 
 
-def parse_plan(text: str, where: str) -> Plan:
+def parse_plan(text: str, source: str) -> Plan:
     """A plan from its text, paths as they stand there."""
     try:
         content = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise FileError(where, f"not valid YAML: {' '.join(str(error).split())}") from error
+        raise FileError(source, f"not valid YAML: {' '.join(str(error).split())}") from error
     if not isinstance(content, dict):
-        raise FileError(where, "expected a mapping with schema, profile and run")
+        raise FileError(source, "expected a mapping with schema, profile and run")
     try:
         return Plan.model_validate(content)
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"])
-        given = "" if first["type"] == "missing" else f", got {str(first['input'])[:80]!r}"
-        raise FileError(where, f"{field}: {reason_of(first)}{given}") from error
+        actual = "" if first["type"] == "missing" else f", got {str(first['input'])[:80]!r}"
+        raise FileError(source, f"{field}: {reason_of(first)}{actual}") from error
 
 
 def plan_faults(plan: Plan, profile: NodeProfile) -> Iterator[str]:
@@ -196,11 +196,11 @@ def _other_server(
 ) -> Iterator[str]:
     """Where a run would ask another server than the one that preflight looks at."""
     try:
-        same = api_url(spec) == api_url(server.url)
+        own_url = api_url(spec) == api_url(server.url)
     except ReaderError as error:
         yield f"{field}.spec: {error}"
         return
-    if not same:
+    if not own_url:
         yield f"{field}.spec: expected the {name}'s, {server.url}, got {spec}"
     elif model != server.model:
         yield f"{field}.model: expected the {name}'s, {server.model}, got {model or 'none'}"

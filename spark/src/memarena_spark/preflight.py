@@ -1,6 +1,6 @@
 """Preflight: everything that must hold before a run, looked at in one go, so that an operator sees all reasons at once.
 
-Fails closed: what a profile or plan demands and the machine does not tell is a refusal of its own.
+Fails closed: what a profile or plan demands and the machine does not tell is itself a refusal.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Preflight(Record):
 
 
 def look(node: Node, plan: Plan) -> NodeState:
-    """The node as it is now, judged by nobody."""
+    """The node as it is now; no profile is held to it."""
     names = sorted({*PACKAGES, *plan.pins.packages})
     containers = {spec.container for spec in (plan.embedder, plan.reader_server) if spec and spec.container}
     return NodeState(
@@ -111,6 +111,6 @@ def still_well(node: Node, loaded: LoadedPlan) -> tuple[Refusal, ...]:
     )
 
 
-def _swap(node: Node, loaded: LoadedPlan) -> tuple[Refusal, ...]:
+def _swap(node: Node, plan: LoadedPlan) -> tuple[Refusal, ...]:
     """Memory may be short after a run; that it was swapped out may not."""
-    return tuple(r for r in check_room(node, loaded.profile, Path()) if r.code == "swap")
+    return tuple(r for r in check_room(node, plan.profile, Path()) if r.code == "swap")

@@ -32,7 +32,7 @@ NODE: dict[str, str] = {
     "reader-flags": "start the model server with the flags of the plan",
     "reader-probe": "read the model server's log; restart it",
     "reader-asked": "end the health checks and monitors that ask the model server; start it with --enable-metrics",
-    "server-exposed": "bind it to 127.0.0.1 (--host, or -p 127.0.0.1:PORT:PORT), or put it on a network of its own",
+    "server-exposed": "bind it to 127.0.0.1 (--host, or -p 127.0.0.1:PORT:PORT), or put it on its own network",
     "canary-failed": "install torch for this CUDA version; see that the device is free",
     "canary-slow": "restart the node from cold; measure again with memarena-spark canary",
     "canary-clock": "restart the node from cold: a slow state that shows in no counter ends with that",

@@ -32,7 +32,7 @@ from memarena_spark.locking import Holder, left_note, lock_path, node_lock, now
 from memarena_spark.node import Node
 from memarena_spark.plans import LoadedPlan, effective_run
 from memarena_spark.preflight import Preflight, preflight, still_well
-from memarena_spark.thermal import ThermalGate, check_thermal, wait_until_settled
+from memarena_spark.thermal import ThermalGate, check_thermal, wait_until_stable
 
 RECORD = "record.json"
 PLAN = "plan.yaml"
@@ -65,10 +65,10 @@ class RunRecord(Record):
     conformance: tuple[ConformanceReport, ...]
     thermal: ThermalGate
     span: Span
-    """The whole run, from before its first process to after its last; the phases within stand in its log."""
+    """The whole run, from before its first process to after its last; its log holds the phases within."""
     outcome: Literal["completed", "incomplete", "interrupted", "aborted"]
     left: int
-    """Questions that were not settled."""
+    """Questions without an outcome."""
     message: str
     code_after: dict[str, BackendCode]
     changed: tuple[Refusal, ...]
@@ -78,7 +78,7 @@ class RunRecord(Record):
 
 def run_certification(
     node: Node,
-    loaded: LoadedPlan,
+    plan: LoadedPlan,
     out: Path,
     say: Say,
     reader_api_key: str | None = None,
@@ -94,29 +94,29 @@ def run_certification(
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise SparkError(f"--out {out}: expected a new or empty folder")
-    _check_input(loaded)
+    _check_input(plan)
     if fresh is not None:
-        check_world(fresh, loaded.plan.run.dataset)
+        check_world(fresh, plan.plan.run.dataset)
     with node_lock(lock_path(), node.identity().boot_id, out) as left_by:
         if left_by is not None:
             say(left_note(left_by))
-        announced = open_announcement(announcements, loaded) if announcements is not None else None
+        announcement = open_announcement(announcements, plan) if announcements is not None else None
         started_at = now()
-        say(f"preflight for {loaded.profile.name}")
-        found = preflight(node, loaded, out)
-        if not found.passed:
-            raise RefusedError("preflight", found.refusals)
-        _write_input(loaded, fresh, out)
+        say(f"preflight for {plan.profile.name}")
+        gates = preflight(node, plan, out)
+        if not gates.passed:
+            raise RefusedError("preflight", gates.refusals)
+        _write_input(plan, fresh, out)
         try:
-            contracts, thermal = _last_gates(node, loaded, out, say)
+            contracts, thermal = _last_gates(node, plan, out, say)
         except RefusedError:
             _discard(out)
             raise
-        if announcements is not None and announced is not None:
-            start(announcements, announced)
+        if announcements is not None and announcement is not None:
+            start(announcements, announcement)
         say("run")
         start_ns = time.monotonic_ns()
-        outcome = _execute(loaded, out, reader_api_key)
+        outcome = _execute(plan, out, reader_api_key)
         span = Span(start_ns=start_ns, end_ns=time.monotonic_ns())
         if outcome.reason == "completed":
             judge_run(out / RUN)
@@ -127,65 +127,63 @@ def run_certification(
             started_at=started_at,
             ended_at=now(),
             left_by=left_by,
-            preflight=found,
+            preflight=gates,
             conformance=contracts,
             thermal=thermal,
             span=span,
             outcome=outcome.reason,
             left=outcome.left,
             message=outcome.message,
-            code_after={b.name: code_of(b, node) for b in map(choose_backend, loaded.plan.run.backends)},
-            changed=still_well(node, loaded),
-            canary_after=node.canary(loaded.profile.canary),
+            code_after={b.name: code_of(b, node) for b in map(choose_backend, plan.plan.run.backends)},
+            changed=still_well(node, plan),
+            canary_after=node.canary(plan.profile.canary),
         )
-        if announcements is not None and announced is not None:
-            end(announcements, announced, record.outcome, started_at)
+        if announcements is not None and announcement is not None:
+            end(announcements, announcement, record.outcome, started_at)
             write_whole(out / ANNOUNCED, announcements.read_bytes())
         write_whole(out / RECORD, canonical_json(record))
         return record
 
 
-def _check_input(loaded: LoadedPlan) -> None:
+def _check_input(plan: LoadedPlan) -> None:
     """What can be wrong with the run's own settings is told at once, not after the gates."""
-    for name in loaded.plan.run.backends:
+    for name in plan.plan.run.backends:
         backend = choose_backend(name)
         environment = backend.environment if isinstance(backend, LaunchableBackend) else None
         if environment is not None and (missing := environment.missing()) is not None:
             # Nothing is installed on a node between its preflight and a run.
             raise SparkError(f"--backend {name}: cannot be started: {missing}")
-    with open_dataset(loaded.plan.run.dataset) as dataset:
-        choose_questions(loaded.plan.run, dataset)
+    with open_dataset(plan.plan.run.dataset) as dataset:
+        choose_questions(plan.plan.run, dataset)
 
 
-def _write_input(loaded: LoadedPlan, fresh: Path | None, out: Path) -> None:
+def _write_input(plan: LoadedPlan, fresh: Path | None, out: Path) -> None:
     """Plan, profile and, of a fresh world, commitment and beacon, as they are when the run begins."""
     out.mkdir(parents=True, exist_ok=True)
-    write_whole(out / PLAN, loaded.plan_text.encode())
-    write_whole(out / PROFILE, loaded.profile_text.encode())
+    write_whole(out / PLAN, plan.plan_text.encode())
+    write_whole(out / PROFILE, plan.profile_text.encode())
     if fresh is not None:
         for name in (COMMITMENT, BEACON):
             write_whole(out / FRESH / name, (fresh / name).read_bytes())
 
 
-def _last_gates(
-    node: Node, loaded: LoadedPlan, out: Path, say: Say
-) -> tuple[tuple[ConformanceReport, ...], ThermalGate]:
+def _last_gates(node: Node, plan: LoadedPlan, out: Path, say: Say) -> tuple[tuple[ConformanceReport, ...], ThermalGate]:
     """The contract of every backend, then rest: holding them to it has warmed the machine."""
     contracts = []
-    for name in loaded.plan.run.backends:
+    for name in plan.plan.run.backends:
         say(f"conformance of {name}")
-        contracts.append(hold_to_contract(name, node, out, loaded.plan))
-    say("waiting for a settled temperature")
-    thermal = wait_until_settled(node, loaded.profile.thermal)
-    if refusals := tuple(check_thermal(thermal, loaded.profile.thermal)):
+        contracts.append(hold_to_contract(name, node, out, plan.plan))
+    say("waiting for a stable temperature")
+    thermal = wait_until_stable(node, plan.profile.thermal)
+    if refusals := tuple(check_thermal(thermal, plan.profile.thermal)):
         raise RefusedError("thermal gate", refusals)
     return tuple(contracts), thermal
 
 
-def _execute(loaded: LoadedPlan, out: Path, reader_api_key: str | None) -> RunOutcome:
+def _execute(plan: LoadedPlan, out: Path, reader_api_key: str | None) -> RunOutcome:
     request = RunRequest(
         out=out / RUN,
-        config=effective_run(loaded.plan, loaded.profile),
+        config=effective_run(plan.plan, plan.profile),
         reader_api_key=reader_api_key,
         scoring_files=(judging.data_files,),
     )

@@ -1,4 +1,4 @@
-"""The thermal gate: nothing is timed before the machine's temperature has settled."""
+"""The thermal gate: nothing is timed before the machine's temperature is stable."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from memarena_spark.refusal_codes import refusal
 
 
 class ThermalGate(Record):
-    """How the wait for a settled temperature ended."""
+    """How the wait for a stable temperature ended."""
 
-    settled: bool
+    settled: bool  # words: a name of the file format
     waited_s: float
     slope_c_per_min: float | Unknown
     """The steepest of all sensors over the last window; :class:`Unknown` where no sensor can be read."""
@@ -28,21 +28,21 @@ class ThermalGate(Record):
 def slope_c_per_min(times_s: Sequence[float], values_c: Sequence[float]) -> float:
     """Slope of the straight line through the readings by least squares. At least two different times."""
     times = np.asarray(times_s, np.float64) / 60
-    centred = times - times.mean()
-    return float(centred @ (np.asarray(values_c, np.float64) - np.mean(values_c)) / (centred @ centred))
+    offsets = times - times.mean()
+    return float(offsets @ (np.asarray(values_c, np.float64) - np.mean(values_c)) / (offsets @ offsets))
 
 
 def steepest(readings: Sequence[tuple[float, Mapping[str, float]]]) -> tuple[str, float]:
     """The sensor whose temperature changes fastest, up or down, among those that every reading has."""
-    shared = set.intersection(*(set(values) for _, values in readings))
+    sensors = set.intersection(*(set(values) for _, values in readings))
     slopes = {
-        name: slope_c_per_min([at for at, _ in readings], [values[name] for _, values in readings]) for name in shared
+        name: slope_c_per_min([at for at, _ in readings], [values[name] for _, values in readings]) for name in sensors
     }
-    name = max(sorted(slopes), key=lambda each: abs(slopes[each]))
+    name = max(sorted(slopes), key=lambda sensor: abs(slopes[sensor]))
     return name, slopes[name]
 
 
-def wait_until_settled(node: Node, settings: Thermal) -> ThermalGate:
+def wait_until_stable(node: Node, settings: Thermal) -> ThermalGate:
     """Wait until the slope of every sensor over the last window is below the limit, or waiting has gone on too long."""
     began = node.monotonic_s()
     readings: list[tuple[float, Mapping[str, float]]] = []

@@ -19,8 +19,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="memarena_spark.warm")
     parser.add_argument("--url", required=True)
     parser.add_argument("--model", required=True)
-    given = parser.parse_args(argv)
-    spec = EmbedderSpec(url=given.url, model=given.model)
+    options = parser.parse_args(argv)
+    spec = EmbedderSpec(url=options.url, model=options.model)
     refusals = list(check_embedder(ask_embedder(spec), spec))
     for refusal in refusals:
         sys.stderr.write(f"refused {refusal.code}: {refusal.reason}\n")

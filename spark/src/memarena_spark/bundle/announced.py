@@ -31,30 +31,31 @@ def check_announcements(bundle: Path, facts: Facts, witnesses: Path | None) -> A
     That the run is the announced one is a rule of its own (:mod:`.rules`). ``witnesses`` lists whose receipts count, as
     ssh-keygen(1) has ALLOWED SIGNERS. Raises FileError for a receipt that cannot be read.
     """
-    found = AnnouncementsChecked()
-    known, attempt = facts.announcements, announced_as(facts)
-    if known is None:
-        found.unchecked.append("other attempts: the run was not announced, so the best of many may have been chosen")
-        return found
+    result = AnnouncementsChecked()
+    announcements, attempt = facts.announcements, announced_as(facts)
+    if announcements is None:
+        result.unchecked.append("other attempts: the run was not announced, so the best of many may have been chosen")
+        return result
     if attempt is None:
-        return found
-    found.held.append(_attempts(known, attempt))
-    confirmed = [_confirmed(path, known, attempt, facts, witnesses, found) for path in _receipts(bundle)]
-    if not any(confirmed):
-        found.unchecked.append(
+        return result
+    result.held.append(_attempts(announcements, attempt))
+    proofs = [_confirmed(path, announcements, attempt, facts, witnesses, result) for path in _receipts(bundle)]
+    if not any(proofs):
+        result.unchecked.append(
             "when the run was announced: no receipt of a trusted witness from before the run (--witnesses)"
         )
-    return found
+    return result
 
 
-def _attempts(known: Announcements, attempt: Attempt) -> str:
-    made = attempt.announced
-    same = known.of(made.plan_sha256, made.dataset_sha256)
-    others = ", ".join(f"{each.announced.number} {each.state}" for each in same if each is not attempt)
-    nonce = f" with the value {made.nonce}" if made.nonce else ""
+def _attempts(announcements: Announcements, attempt: Attempt) -> str:
+    announcement = attempt.announced
+    attempts = announcements.of(announcement.plan_sha256, announcement.dataset_sha256)
+    other_attempts = ", ".join(f"{other.announced.number} {other.state}" for other in attempts if other is not attempt)
+    nonce = f" with the value {announcement.nonce}" if announcement.nonce else ""
     return (
-        f"announced as number {made.number} of {len(known.attempts)} of this node at {made.at}{nonce}; "
-        f"attempts at this plan: {len(same)}{f' (others: {others})' if others else ''}"
+        f"announced as number {announcement.number} of {len(announcements.attempts)} of this node "
+        f"at {announcement.at}{nonce}; "
+        f"attempts at this plan: {len(attempts)}{f' (others: {other_attempts})' if other_attempts else ''}"
     )
 
 
@@ -65,40 +66,40 @@ def _receipts(bundle: Path) -> Iterator[Path]:
 
 def _confirmed(
     path: Path,
-    known: Announcements,
+    announcements: Announcements,
     attempt: Attempt,
     facts: Facts,
     witnesses: Path | None,
-    found: AnnouncementsChecked,
+    result: AnnouncementsChecked,
 ) -> bool:
     """Whether a receipt proves that the run was announced before it began; what is wrong with it goes to the faults."""
     name = path.relative_to(path.parents[1]).as_posix()
     signature = path.with_name(f"{path.name}.sig")
     receipt = read_receipt(path)
     if not signature.is_file() or not is_canonical(signature.read_bytes()):
-        found.faults.append((name, "has no signature in the form that ssh-keygen writes"))
+        result.faults.append((name, "has no signature in the form that ssh-keygen writes"))
         return False
     signer = who_signed(path, signature, NAMESPACE_ANNOUNCE)
     if signer is None:
-        found.faults.append((f"{name}.sig", f"is not a valid signature of {name}"))
+        result.faults.append((f"{name}.sig", f"is not a valid signature of {name}"))
         return False
-    if not covers(receipt, known):
-        found.faults.append((name, "is not of these announcements"))
+    if not covers(receipt, announcements):
+        result.faults.append((name, "is not of these announcements"))
         return False
     if witnesses is None:
         return False
     principal = allowed_signer(path, signature, witnesses, NAMESPACE_ANNOUNCE)
     if principal is None:
-        found.unchecked.append(f"{name}: signed by {signer}, who is not in {witnesses}")
+        result.unchecked.append(f"{name}: signed by {signer}, who is not in {witnesses}")
         return False
-    found.receipts.append(receipt)
-    before = _holds(receipt, known, attempt) and receipt.at <= facts.record.started_at
-    when = "before the run began" if before else "which says nothing of the time before the run"
-    found.held.append(f"{principal} saw {receipt.lines} lines of the announcements at {receipt.at}, {when}")
+    result.receipts.append(receipt)
+    before = _holds(receipt, announcements, attempt) and receipt.at <= facts.record.started_at
+    timing = "before the run began" if before else "which says nothing of the time before the run"
+    result.held.append(f"{principal} saw {receipt.lines} lines of the announcements at {receipt.at}, {timing}")
     return before
 
 
-def _holds(receipt: Receipt, known: Announcements, attempt: Attempt) -> bool:
+def _holds(receipt: Receipt, announcements: Announcements, attempt: Attempt) -> bool:
     """Whether the announcement is among the lines that a receipt is of."""
     line = attempt.announced.model_dump_json().encode()
-    return line in known.lines[: receipt.lines]
+    return line in announcements.lines[: receipt.lines]

@@ -41,7 +41,7 @@ class AnswerChecks:
 
 def check_answers(log_folder: Path) -> AnswerChecks:
     """Hold every answered question to its model calls, and every model call to its own texts."""
-    found, calls = AnswerChecks(), dict[str, GatewayCall]()
+    result, calls = AnswerChecks(), dict[str, GatewayCall]()
     first: dict[object, str] = {}
     for call in read_records(log_folder, "gateway_call"):
         if not isinstance(call, GatewayCall):
@@ -51,18 +51,18 @@ def check_answers(log_folder: Path) -> AnswerChecks:
         if call.phase in (*_ANSWERING, "refused"):
             calls[call.call_id] = call
     held_ms: dict[str, list[float]] = defaultdict(list)
-    checks: tuple[_Check, ...] = (_text, _times, _items)
+    of_an_answer: tuple[_Check, ...] = (_text, _times, _items)
     for attempt in read_records(log_folder, "asked"):
         if not isinstance(attempt, QuestionAsked) or attempt.status != "answered":
             continue
         answer, own = _span(attempt), generating([calls[n] for n in attempt.gateway_call_ids if n in calls])
-        found.without_prompt += any(not call.prompt for call in own)
-        for check in checks:
+        result.without_prompt += any(not call.prompt for call in own)
+        for check in of_an_answer:
             for line in check(attempt, answer, own):
                 first.setdefault(check, f"{attempt.cell_id}: {attempt.instance_id}: {line}")
         held_ms[attempt.cell_id] += _held_back_ms(attempt, answer, own)
-    found.contradictions += [*first.values(), *_held_back(held_ms)]
-    return found
+    result.contradictions += [*first.values(), *_held_back(held_ms)]
+    return result
 
 
 def _span(attempt: QuestionAsked) -> AnswerSpan:
@@ -73,8 +73,8 @@ def _span(attempt: QuestionAsked) -> AnswerSpan:
 
 def _text(_: QuestionAsked, answer: AnswerSpan, own: Sequence[GatewayCall]) -> Iterator[str]:
     """The answer is what its text says, and its text the whole output of one of its calls (SPEC.md ANS-4)."""
-    parsed = parse_answer(answer.raw)
-    if (answer.answer, answer.reason, answer.parse) != (parsed.answer, parsed.reason, parsed.parse):
+    reading = parse_answer(answer.raw)
+    if (answer.answer, answer.reason, answer.parse) != (reading.answer, reading.reason, reading.parse):
         yield "the answer does not follow from the text that was read"
     if _sha256(answer.raw) not in {_output_sha256(call) for call in own}:
         yield "its text is the output of none of its model calls"
@@ -89,9 +89,9 @@ def _times(_: QuestionAsked, answer: AnswerSpan, own: Sequence[GatewayCall]) -> 
     if first is not None and answer.first_delta_ns is not None and answer.first_delta_ns < _arrived(first):
         yield "its first TextDelta came before the first content of its model call"
     for call in own:
-        ended = (call.received_to_forwarded_ns or 0) + (call.last_content_ns or 0)
+        end_ns = (call.received_to_forwarded_ns or 0) + (call.last_content_ns or 0)
         whole = _output_sha256(call) == _sha256(answer.raw)
-        if whole and len(own) == 1 and answer.completed_ns is not None and answer.completed_ns < ended:
+        if whole and len(own) == 1 and answer.completed_ns is not None and answer.completed_ns < end_ns:
             yield "was complete before the last content of its model call"
 
 
@@ -126,8 +126,8 @@ def _arrived(call: GatewayCall) -> int:
 
 def _items(attempt: QuestionAsked, answer: AnswerSpan, own: Sequence[GatewayCall]) -> Iterator[str]:
     """The items that the prompt is stated to hold are those that it holds."""
-    found = attempt.search.items if attempt.search is not None else ()
-    items = found if answer.searched_items else answer.items
+    search_items = attempt.search.items if attempt.search is not None else ()
+    items = search_items if answer.searched_items else answer.items
     if answer.searched_items and answer.items:
         yield "states other items where it was read from those of Search"
     if answer.shown_items is not None and not set(answer.shown_items) <= set(range(len(items))):
@@ -135,41 +135,44 @@ def _items(attempt: QuestionAsked, answer: AnswerSpan, own: Sequence[GatewayCall
         return
     if not all(call.prompt for call in own):
         return
-    shown = shown_items(items, own)
-    if shown is None and answer.route == "central":  # a layout that does not show where an item ends
+    in_prompt = shown_items(items, own)
+    if in_prompt is None and answer.route == "central":  # a layout that does not show where an item ends
         return
-    if _texts(items, shown) != _texts(items, answer.shown_items):
+    if _texts(items, in_prompt) != _texts(items, answer.shown_items):
         yield "the items stated as shown are not those in the prompt of its model call"
 
 
-def _texts(items: Sequence[RetrievedItem], shown: Sequence[int] | None) -> list[str] | None:
+def _texts(items: Sequence[RetrievedItem], indices: Sequence[int] | None) -> list[str] | None:
     """Texts, since two items may have the same."""
-    return None if shown is None else sorted(plain(items[at].text) for at in shown)
+    return None if indices is None else sorted(plain(items[index].text) for index in indices)
 
 
 def _call(call: GatewayCall) -> Iterator[str]:
     """Texts of a call have its hashes, its server's times fit into the gateway's, its tokens into its texts."""
     name = f"model call {call.call_id}"
-    for what, text, sha256 in (
+    for kind, text, sha256 in (
         ("prompt", call.prompt, call.prompt_sha256),
         ("output", call.output, call.output_sha256),
     ):
         if text and "\ufffd" not in text and _sha256(text) != sha256:  # a lone surrogate is kept as U+FFFD
-            yield f"{name}: its {what} is not the text of its SHA-256"
+            yield f"{name}: its {kind} is not the text of its SHA-256"
     prompt_ns = (call.server_prompt_ms or 0.0) * 1e6
     if call.first_content_ns is not None and call.first_content_ns + _SERVER_CLOCK_NS < prompt_ns:
         yield f"{name}: its first content came before its server had read the prompt"
     if call not in generating([call]) or call.status != 200 or call.from_cache:
         return
-    asked, replied = _text_bytes(call.prompt), len((call.output + call.reasoning).encode())
+    prompt_bytes, reply_bytes = _text_bytes(call.prompt), len((call.output + call.reasoning).encode())
     if (
         call.prompt_tokens is not None
-        and asked
-        and not (asked <= BYTES_PER_TOKEN * call.prompt_tokens and call.prompt_tokens <= asked + _TEMPLATE_TOKENS)
+        and prompt_bytes
+        and not (
+            prompt_bytes <= BYTES_PER_TOKEN * call.prompt_tokens
+            and call.prompt_tokens <= prompt_bytes + _TEMPLATE_TOKENS
+        )
     ):
-        yield f"{name}: {call.prompt_tokens} tokens for a prompt of {asked} bytes"
-    if call.completion_tokens is not None and replied > BYTES_PER_TOKEN * call.completion_tokens:
-        yield f"{name}: {call.completion_tokens} tokens for a reply of {replied} bytes"
+        yield f"{name}: {call.prompt_tokens} tokens for a prompt of {prompt_bytes} bytes"
+    if call.completion_tokens is not None and reply_bytes > BYTES_PER_TOKEN * call.completion_tokens:
+        yield f"{name}: {call.completion_tokens} tokens for a reply of {reply_bytes} bytes"
 
 
 def _text_bytes(prompt: str) -> int:
@@ -178,7 +181,7 @@ def _text_bytes(prompt: str) -> int:
         return 0
     content = json.loads(prompt)
     texts = (
-        [each.get("content") if isinstance(each, dict) else each for each in content]
+        [message.get("content") if isinstance(message, dict) else message for message in content]
         if isinstance(content, list)
         else [content]
     )

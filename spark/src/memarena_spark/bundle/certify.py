@@ -74,7 +74,7 @@ def _refuse_unrecorded(run: Path) -> None:
 
 @contextlib.contextmanager
 def _folder_in_the_making(bundle: Path) -> Iterator[Path]:
-    """A folder beside the bundle that becomes it at the end. Until then it holds a file that is of no bundle."""
+    """A folder next to the bundle that becomes it at the end. Until then it holds a file that is of no bundle."""
     folder = bundle.with_name(f".{bundle.name}.partial-{os.getpid()}")
     try:
         folder.mkdir(parents=True)
@@ -137,7 +137,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _copy_log(run: Path, folder: Path) -> None:
-    """Copy the log as one file: what its write-ahead log still held is in it, and reading it makes no files beside."""
+    """Copy the log as one file: what its write-ahead log still held is in it, and reading it makes no other files."""
     source = log_path(run)
     if not source.is_file():
         raise SparkError(f"{run}: no run log ({LOG_NAME}) in this folder")

@@ -19,11 +19,13 @@ def check_bundle(bundle: Path, allowed: Path | None) -> CheckedBundle:
 
     Raises SparkError where it is no folder, or ssh-keygen is missing.
     """
-    checked = verify(bundle, Trust(allowed=allowed, unsigned=allowed is None))
-    facts = checked.facts
+    verification = verify(bundle, Trust(allowed=allowed, unsigned=allowed is None))
+    facts = verification.facts
     return CheckedBundle(
-        faults=tuple((fault.file, fault.message) for fault in checked.faults),
-        certificate=_certificate(bundle, facts, allowed, checked.unchecked) if checked.passed and facts else None,
+        faults=tuple((fault.file, fault.message) for fault in verification.faults),
+        certificate=_certificate(bundle, facts, allowed, verification.unchecked)
+        if verification.passed and facts
+        else None,
         facts=facts.run if facts else None,
         scored=facts.scored if facts else None,
     )

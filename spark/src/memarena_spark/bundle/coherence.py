@@ -33,14 +33,14 @@ def contradictions(facts: RunFacts, record: RunRecord, log_folder: Path) -> Iter
     yield from _counts(facts, log_folder)
     calls = dict(_calls(log_folder))
     whole = True
-    attempts = [attempt.record for made in facts.attempts.values() for attempt in made]
-    for found in (
-        (each for attempt in attempts for each in _own_calls(attempt, calls)),
-        (each for attempt in attempts for each in _spans(attempt)),
-        (each for name, call in calls.items() for each in _moments(name, call)),
+    attempts = [attempt.record for tries in facts.attempts.values() for attempt in tries]
+    for lines in (
+        (line for attempt in attempts for line in _own_calls(attempt, calls)),
+        (line for attempt in attempts for line in _spans(attempt)),
+        (line for name, call in calls.items() for line in _moments(name, call)),
         _order(facts),
     ):
-        if (first := next(found, None)) is not None:
+        if (first := next(lines, None)) is not None:
             whole = False
             yield first
     if whole:  # what follows takes for granted that each question's calls are there
@@ -60,10 +60,10 @@ def _clocks(facts: RunFacts, record: RunRecord) -> Iterator[str]:
     if span_s <= 0:
         yield "the run ended before it began by the monotonic clock"
         return
-    ended = facts.ended.ended_at if facts.ended is not None else record.ended_at
-    named = (("run", record.started_at), ("log", facts.started.started_at), ("log's end", ended),
+    log_end = facts.ended.ended_at if facts.ended is not None else record.ended_at
+    moments = (("run", record.started_at), ("log", facts.started.started_at), ("log's end", log_end),
              ("run's end", record.ended_at))  # fmt: skip
-    for (before, first), (after, second) in pairwise(named):
+    for (before, first), (after, second) in pairwise(moments):
         if _moment(second) < _moment(first):
             yield f"by the wall clock the {after} ({second}) comes before the {before} ({first})"
             return
@@ -78,47 +78,47 @@ def _moment(text: str) -> datetime:
 
 def _counts(facts: RunFacts, log_folder: Path) -> Iterator[str]:
     """What the phases of a cell counted is what its log holds."""
-    attempts = Counter(attempt.record.cell_id for made in facts.attempts.values() for attempt in made)
+    attempts = Counter(attempt.record.cell_id for tries in facts.attempts.values() for attempt in tries)
     for phase in read_records(log_folder, "phase"):
         if not isinstance(phase, PhaseEnded) or phase.cell_id is None or phase.queries is None:
             continue
-        found = attempts[phase.cell_id]
-        if phase.queries != found:
-            told = f"{phase.queries} questions in phase {phase.phase}"
-            yield f"{phase.cell_id}: the meters tell of {told}, the log holds {found}"
+        logged_count = attempts[phase.cell_id]
+        if phase.queries != logged_count:
+            metered = f"{phase.queries} questions in phase {phase.phase}"
+            yield f"{phase.cell_id}: the meters tell of {metered}, the log holds {logged_count}"
             return
 
 
 def _own_calls(attempt: QuestionAsked, calls: Mapping[str, Call]) -> Iterator[str]:
     """The model calls of a question are in the log, are its own, and one of them gave its first token."""
-    where = f"{attempt.cell_id}: {attempt.instance_id}"
+    question = f"{attempt.cell_id}: {attempt.instance_id}"
     own = []
     for name in attempt.gateway_call_ids:
         call = calls.get(name)
         if call is None:
-            yield f"{where}: its model call {name} is not in the log"
+            yield f"{question}: its model call {name} is not in the log"
             return
         if (call["cell_id"], call["instance_id"]) != (attempt.cell_id, attempt.instance_id):
-            yield f"{where}: its model call {name} is of another question"
+            yield f"{question}: its model call {name} is of another question"
         if call["phase"] not in _OF_A_QUESTION:
-            yield f"{where}: its model call {name} is one of {call['phase']}"
+            yield f"{question}: its model call {name} is one of {call['phase']}"
         if _number(call["started_mono_ns"]) < attempt.asked_mono_ns:
-            yield f"{where}: its model call {name} began before it was asked"
+            yield f"{question}: its model call {name} began before it was asked"
         own.append(call)
     ttft_ns = attempt.answer.ttft_ns if attempt.answer is not None else None
     if ttft_ns is not None and ttft_ns not in [call["first_content_ns"] for call in own]:
-        yield f"{where}: no model call of it has its time to the first token"
+        yield f"{question}: no model call of it has its time to the first token"
 
 
 def _spans(attempt: QuestionAsked) -> Iterator[str]:
     """Spans of a question are not negative and come in order."""
-    where = f"{attempt.cell_id}: {attempt.instance_id}"
+    question = f"{attempt.cell_id}: {attempt.instance_id}"
     search_ns = attempt.search.t_search_ns if attempt.search is not None else None
     if search_ns is not None and search_ns <= 0:
-        yield f"{where}: Search took {search_ns} ns"
-    told = [at for at in _answer_moments(attempt.answer) if at is not None]
-    if any(at < 0 for at in told) or told != sorted(told):
-        yield f"{where}: the moments of Answer are out of order"
+        yield f"{question}: Search took {search_ns} ns"
+    moments = [at for at in _answer_moments(attempt.answer) if at is not None]
+    if any(at < 0 for at in moments) or moments != sorted(moments):
+        yield f"{question}: the moments of Answer are out of order"
 
 
 def _answer_moments(answer: AnswerSpan | None) -> tuple[int | None, ...]:
@@ -127,15 +127,15 @@ def _answer_moments(answer: AnswerSpan | None) -> tuple[int | None, ...]:
 
 def _moments(name: str, call: Call) -> Iterator[str]:
     """Moments of a call are not negative and come in order."""
-    told = [_number(call[moment]) for moment in _MOMENTS if call[moment] is not None]
-    if any(at < 0 for at in told) or told != sorted(told):
+    moments = [_number(call[moment]) for moment in _MOMENTS if call[moment] is not None]
+    if any(at < 0 for at in moments) or moments != sorted(moments):
         yield f"model call {name}: its moments are out of order"
 
 
 def _order(facts: RunFacts) -> Iterator[str]:
     """Where one question is asked at a time, none is asked before the one before it was over."""
-    timed = {cell.cell_id for cell in facts.manifest.cells if cell.timing}
-    attempts = [a.record for made in facts.attempts.values() for a in made if a.record.cell_id in timed]
+    timed_cells = {cell.cell_id for cell in facts.manifest.cells if cell.timing}
+    attempts = [a.record for tries in facts.attempts.values() for a in tries if a.record.cell_id in timed_cells]
     for before, after in pairwise(sorted(attempts, key=lambda attempt: attempt.asked_mono_ns)):
         if after.asked_mono_ns < before.asked_mono_ns + _took_ns(before):
             yield f"{after.cell_id}: {after.instance_id} was asked before {before.instance_id} was over"
@@ -143,8 +143,8 @@ def _order(facts: RunFacts) -> Iterator[str]:
 
 def _took_ns(attempt: QuestionAsked) -> int:
     search_ns = (attempt.search.t_search_ns or 0) if attempt.search is not None else 0
-    told = [at for at in _answer_moments(attempt.answer) if at is not None]
-    return search_ns + max(told, default=0)
+    moments = [at for at in _answer_moments(attempt.answer) if at is not None]
+    return search_ns + max(moments, default=0)
 
 
 def _number(value: JsonValue) -> int:

@@ -111,8 +111,8 @@ def derive(facts: Facts) -> dict[str, bytes]:
 
 def fresh_verdicts(run: RunFacts) -> dict[tuple[str, str, int], Verdict]:
     """What the value judge of this program says of every answer, whatever the log says."""
-    found = missing_verdicts(run, anew=True)
-    return {(v.cell_id, v.instance_id, v.attempt): v for v in found}
+    verdicts = missing_verdicts(run, anew=True)
+    return {(v.cell_id, v.instance_id, v.attempt): v for v in verdicts}
 
 
 def _manifest(facts: Facts) -> JsonValue:
@@ -154,8 +154,8 @@ def _environment(record: RunRecord) -> JsonValue:
 
 def _energy(phases: Sequence[PhaseMeasured]) -> JsonValue:
     """What the meters say of every phase; a figure is a value, void or unavailable, never 0 for one that is missing."""
-    shown: JsonValue = [phase.model_dump(mode="json", exclude={"kind"}) for phase in phases]
-    return rounded(shown)
+    content: JsonValue = [phase.model_dump(mode="json", exclude={"kind"}) for phase in phases]
+    return rounded(content)
 
 
 def _text(path: Path) -> str:

@@ -26,7 +26,9 @@ def fresh_faults(facts: Facts) -> Iterator[str]:
         "the node": (commitment.node, record.preflight.state.identity.name),
         "the backends' code": (dict(commitment.backends), reports),
     }
-    yield from (f"{what} of the commitment is not that of the run" for what, (a, b) in fixed_and_run.items() if a != b)
+    yield from (
+        f"{subject} of the commitment is not that of the run" for subject, (a, b) in fixed_and_run.items() if a != b
+    )
     faults = list(beacon_faults(fresh))
     yield from faults
     if not faults and datetime.fromisoformat(record.started_at) < appears_at(commitment):
@@ -37,16 +39,16 @@ def fresh_notes(
     facts: Facts, fresh: FreshWorld, receipts: Sequence[Receipt], dataset: Path | None
 ) -> Iterator[tuple[bool, str]]:
     """What holds (True) and what was not checked (False) of a fresh world without faults, a line each."""
-    commitment, known = fresh.commitment, facts.announcements
-    if known is None:
+    commitment, announcements = fresh.commitment, facts.announcements
+    if announcements is None:
         return
-    appeared = appears_at(commitment)
-    index = known.commitments[commitment.sha256]
-    number = list(known.commitments).index(commitment.sha256) + 1
-    which = f"commitment {number} of {len(known.commitments)} of this node, made at {commitment.at}"
-    when = f"round {commitment.round} of {commitment.network}, which appeared at {appeared:%Y-%m-%dT%H:%M:%SZ}"
-    yield True, f"world {commitment.preset} with the seed {fresh.seed}: from {which}, and {when}"
-    if any(receipt.lines > index and datetime.fromisoformat(receipt.at) < appeared for receipt in receipts):
+    appeared_at = appears_at(commitment)
+    index = announcements.commitments[commitment.sha256]
+    number = list(announcements.commitments).index(commitment.sha256) + 1
+    commitment_text = f"commitment {number} of {len(announcements.commitments)} of this node, made at {commitment.at}"
+    round_text = f"round {commitment.round} of {commitment.network}, which appeared at {appeared_at:%Y-%m-%dT%H:%M:%SZ}"
+    yield True, f"world {commitment.preset} with the seed {fresh.seed}: from {commitment_text}, and {round_text}"
+    if any(receipt.lines > index and datetime.fromisoformat(receipt.at) < appeared_at for receipt in receipts):
         yield True, "a trusted witness saw the commitment before the round appeared"
     else:
         yield False, "when the commitment was made: no receipt of a trusted witness from before the round (--witnesses)"

@@ -44,33 +44,34 @@ def check_study(bundle: Path, run_id: str) -> StudyChecked:
 
     A study of the bundle's run alone is made again whole. Of one that rests on further runs, what it says of this run
     is; its tables and figures are made again from its data; the further runs' figures cannot be, and are named. Fits
-    over other memories than the default ones do not follow either: such a study belongs beside a bundle.
+    over other memories than the default ones do not follow either: such a study belongs next to a bundle.
     """
     there = [name for name in layout.files_of(bundle) if name.startswith(layout.LATENCY)]
     if not there:
         return StudyChecked()
-    told = _read(bundle / STUDY)
-    if isinstance(told, str):
-        return StudyChecked(((STUDY, told),))
-    run = next((run for run in told.runs if run.run_id == run_id), None)
+    study = _read(bundle / STUDY)
+    if isinstance(study, str):
+        return StudyChecked(((STUDY, study),))
+    run = next((run for run in study.runs if run.run_id == run_id), None)
     if run is None:
-        others = ", ".join(each.run_id for each in told.runs) or "none"
-        return StudyChecked(((STUDY, f"is of other runs ({others}), expected the bundle's among them ({run_id})"),))
+        other_runs = ", ".join(other.run_id for other in study.runs) or "none"
+        return StudyChecked(((STUDY, f"is of other runs ({other_runs}), expected the bundle's among them ({run_id})"),))
     log = bundle / layout.LOG_FOLDER
     try:
-        found = study_runs([log])
+        from_log = study_runs([log])
         samples = [sample.model_copy(update={"run": run.path}) for sample in read_samples_of([log])]
     except LatencyError as error:
         return StudyChecked(((STUDY, f"cannot be made again from {layout.LOG}: {error}"),))
-    alone = len(told.runs) == 1
-    differs = _whole(told, found) if alone else _part(told, run, found)
+    alone = len(study.runs) == 1
+    differs = _whole(study, from_log) if alone else _part(study, run, from_log)
     if differs:
         return StudyChecked(((STUDY, differs),))
-    faults = [*_files(bundle, there, told, samples if alone else None)]
+    faults = [*_files(bundle, there, study, samples if alone else None)]
     if not alone and SAMPLES in there and not _holds(bundle / SAMPLES, run.path, samples):
         faults.append((SAMPLES, f"does not hold, of run {run_id}, what {layout.LOG} gives"))
-    others = ", ".join(each.run_id for each in told.runs if each is not run)
-    more = f"{STUDY} and {SAMPLES}: what they say of {others}, and fits over all runs: those logs are not in the bundle"
+    other_runs = ", ".join(other.run_id for other in study.runs if other is not run)
+    what = f"{STUDY} and {SAMPLES}: what they say of {other_runs}, and fits over all runs"
+    more = f"{what}: those logs are not in the bundle"
     return StudyChecked(tuple(faults), "" if alone else more)
 
 
@@ -88,36 +89,36 @@ def _read(path: Path) -> Study | str:
     return study
 
 
-def _whole(told: Study, found: Study) -> str:
+def _whole(study: Study, from_log: Study) -> str:
     """How a study of the bundle's own run differs from what its log gives; empty: it does not."""
-    bare = found.model_copy(update={"runs": _elsewhere(found.runs, told.runs)})
-    same = alike(told.model_dump(mode="json"), bare.model_dump(mode="json"), _TOLERANCE)
-    return "" if same else f"is not what follows from {layout.LOG}"
+    bare = from_log.model_copy(update={"runs": _elsewhere(from_log.runs, study.runs)})
+    agrees = alike(study.model_dump(mode="json"), bare.model_dump(mode="json"), _TOLERANCE)
+    return "" if agrees else f"is not what follows from {layout.LOG}"
 
 
-def _elsewhere(found: Sequence[StudiedRun], told: Sequence[StudiedRun]) -> tuple[StudiedRun, ...]:
+def _elsewhere(log_runs: Sequence[StudiedRun], stated_runs: Sequence[StudiedRun]) -> tuple[StudiedRun, ...]:
     """Where a run lay when it was studied says nothing."""
-    return tuple(run.model_copy(update={"path": was.path}) for run, was in zip(found, told, strict=True))
+    return tuple(run.model_copy(update={"path": was.path}) for run, was in zip(log_runs, stated_runs, strict=True))
 
 
-def _part(told: Study, run: StudiedRun, found: Study) -> str:
+def _part(study: Study, run: StudiedRun, from_log: Study) -> str:
     """The same for what a study over several runs says of this one: its entry, and the rows of its cells."""
-    (own,) = _elsewhere(found.runs, [run])
-    same = alike(run.model_dump(mode="json"), own.model_dump(mode="json"), _TOLERANCE)
-    for was, now in ((told.efficiency, found.efficiency), (told.ingest, found.ingest)):
+    (own,) = _elsewhere(from_log.runs, [run])
+    agrees = alike(run.model_dump(mode="json"), own.model_dump(mode="json"), _TOLERANCE)
+    for was, now in ((study.efficiency, from_log.efficiency), (study.ingest, from_log.ingest)):
         cells = {row.cell_id for row in now}
         rows: list[JsonValue] = [
             row.model_dump(mode="json", exclude=_OVER_ALL_RUNS) for row in was if row.cell_id in cells
         ]
         again: list[JsonValue] = [row.model_dump(mode="json", exclude=_OVER_ALL_RUNS) for row in now]
-        same = same and alike(rows, again, _TOLERANCE)
-    return "" if same else f"does not say of run {run.run_id} what follows from {layout.LOG}"
+        agrees = agrees and alike(rows, again, _TOLERANCE)
+    return "" if agrees else f"does not say of run {run.run_id} what follows from {layout.LOG}"
 
 
-def _files(bundle: Path, there: Sequence[str], told: Study, samples: Sequence[Sample] | None) -> Iterator[FileFault]:
+def _files(bundle: Path, there: Sequence[str], study: Study, samples: Sequence[Sample] | None) -> Iterator[FileFault]:
     """The study's other files against those made again; the samples only where they are all known."""
-    made = study_files(told, samples or (), study_document(told))
-    expected = {f"{layout.LATENCY}{name}": text.encode() for name, text in made.items()}
+    contents = study_files(study, samples or (), study_document(study))
+    expected = {f"{layout.LATENCY}{name}": text.encode() for name, text in contents.items()}
     for name in sorted({*there, *expected}):
         if name not in there:
             yield name, "is missing"
@@ -130,7 +131,7 @@ def _files(bundle: Path, there: Sequence[str], told: Study, samples: Sequence[Sa
 def _holds(path: Path, run: str, samples: Sequence[Sample]) -> bool:
     """Whether the samples of one run in a file are these."""
     try:
-        told = [row for row in csv.reader(path.read_text(encoding="utf-8").splitlines()) if row and row[0] == run]
+        rows = [row for row in csv.reader(path.read_text(encoding="utf-8").splitlines()) if row and row[0] == run]
     except (UnicodeDecodeError, csv.Error):
         return False
-    return told == [row for row in csv.reader(to_csv(samples).splitlines()) if row and row[0] == run]
+    return rows == [row for row in csv.reader(to_csv(samples).splitlines()) if row and row[0] == run]

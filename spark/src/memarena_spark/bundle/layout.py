@@ -32,7 +32,7 @@ SUMS = "SHA256SUMS"
 STATEMENT = "statement.json"
 SIGNATURE = "statement.json.sig"
 
-GIVEN = (LOG, RECORD, PLAN, PROFILE)
+INPUTS = (LOG, RECORD, PLAN, PROFILE)
 FOLDERS = (SAMPLES, CONFORMANCE, LATENCY, ANNOUNCEMENTS, FRESH)
 """Facts. In the folders: samples of the meters, conformance reports and, where there were any, latency study,
 announcements, commitment and beacon."""
@@ -50,9 +50,9 @@ def files_of(folder: Path) -> list[str]:
 
 def strange_folders(folder: Path) -> list[str]:
     """Folders below a bundle's that hold no file of one."""
-    known = {name.rstrip("/") for name in (LOG_FOLDER, *FOLDERS)}
+    names = {name.rstrip("/") for name in (LOG_FOLDER, *FOLDERS)}
     there = (p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_dir() and not p.is_symlink())
-    return sorted(set(there) - known)
+    return sorted(set(there) - names)
 
 
 def content_of(folder: Path) -> list[str]:

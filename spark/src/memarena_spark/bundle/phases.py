@@ -23,8 +23,8 @@ _TOLERANCE = 1e-9
 
 def samples_files(log_folder: Path) -> list[str]:
     """Names of the samples files that the log speaks of, relative to its folder."""
-    started = (r for r in read_records(log_folder, "metering_started") if r.kind == "metering_started")
-    return sorted({record.samples_file for record in started if record.samples_file})
+    starts = (r for r in read_records(log_folder, "metering_started") if r.kind == "metering_started")
+    return sorted({record.samples_file for record in starts if record.samples_file})
 
 
 def measured_again(log_folder: Path) -> tuple[PhaseMeasured, ...]:
@@ -41,7 +41,7 @@ def measured_again(log_folder: Path) -> tuple[PhaseMeasured, ...]:
             phases.append(record)
     if file and file not in files_of(log_folder):
         # Never opened: a log may name any file of this machine.
-        raise FileError(LOG, f"names the samples file {file}, which is not beside it")
+        raise FileError(LOG, f"names the samples file {file}, which is not next to it")
     samples: Samples | str = read_samples(log_folder / file) if file else NOT_METERED
     idle = {phase.phase: Window(*phase.pieces[0]) for phase in phases if phase.phase.startswith("idle_")}
     before, after = idle.get("idle_before"), idle.get("idle_after")
@@ -51,11 +51,11 @@ def measured_again(log_folder: Path) -> tuple[PhaseMeasured, ...]:
 
 def differences(log_folder: Path, again: tuple[PhaseMeasured, ...]) -> Iterator[str]:
     """Phases of which the log says something else than the samples do."""
-    logged = [r for r in read_records(log_folder, "phase_measured") if r.kind == "phase_measured"]
-    if len(logged) != len(again):
-        yield f"{len(logged)} phases are measured in the log, the samples give {len(again)}"
+    phases_logged = [r for r in read_records(log_folder, "phase_measured") if r.kind == "phase_measured"]
+    if len(phases_logged) != len(again):
+        yield f"{len(phases_logged)} phases are measured in the log, the samples give {len(again)}"
         return
-    for was, now in zip(logged, again, strict=True):
+    for was, now in zip(phases_logged, again, strict=True):
         if not alike(was.model_dump(mode="json"), now.model_dump(mode="json"), _TOLERANCE):
             yield f"phase {was.phase} {was.cell_id or ''}: its figures do not follow from the samples"
 

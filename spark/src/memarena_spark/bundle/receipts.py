@@ -40,31 +40,40 @@ def confirm(announcements: Path, key: Path, out: Path, seen: Path) -> Receipt:
         content = announcements.read_bytes()
     except OSError as error:
         raise SparkError(f"{announcements}: cannot be read: {error.strerror}") from error
-    known = parse(content, str(announcements))
-    if not known.lines:
+    parsed_announcements = parse(content, str(announcements))
+    if not parsed_announcements.lines:
         raise SparkError(f"{announcements}: has no announcement")
-    node = known.node
+    node = parsed_announcements.node
     last = seen / f"{sha256(node.encode())[:16]}.json"
-    if last.exists() and (fault := _fault(read_receipt(last), known)):
+    if last.exists() and (fault := _fault(read_receipt(last), parsed_announcements)):
         raise RefusedError("witness", [refusal("announcements-changed", f"{announcements}: {fault}")])
-    count = len(known.lines)
-    receipt = Receipt(node=node, first_sha256=known.head_after(1), head_sha256=known.head_sha256, lines=count, at=now())
+    count = len(parsed_announcements.lines)
+    receipt = Receipt(
+        node=node,
+        first_sha256=parsed_announcements.head_after(1),
+        head_sha256=parsed_announcements.head_sha256,
+        lines=count,
+        at=now(),
+    )
     write_whole(out, canonical_json(receipt))
     sign(out, key, NAMESPACE_ANNOUNCE)
     write_whole(last, canonical_json(receipt))
     return receipt
 
 
-def _fault(before: Receipt, known: Announcements) -> str:
+def _fault(before: Receipt, announcements: Announcements) -> str:
     """Why announcements do not continue those of an earlier receipt; empty if they do."""
-    if known.head_after(1) != before.first_sha256:
+    if announcements.head_after(1) != before.first_sha256:
         return f"node {before.node} has another file, seen at {before.at}"
-    return "" if covers(before, known) else f"line {before.lines} is not the one that was seen at {before.at}"
+    return "" if covers(before, announcements) else f"line {before.lines} is not the one that was seen at {before.at}"
 
 
-def covers(receipt: Receipt, known: Announcements) -> bool:
+def covers(receipt: Receipt, announcements: Announcements) -> bool:
     """Whether a receipt is of these announcements or of the first lines of them."""
-    return 1 <= receipt.lines <= len(known.lines) and known.head_after(receipt.lines) == receipt.head_sha256
+    return (
+        1 <= receipt.lines <= len(announcements.lines)
+        and announcements.head_after(receipt.lines) == receipt.head_sha256
+    )
 
 
 def read_receipt(path: Path) -> Receipt:

@@ -38,7 +38,7 @@ def refusals_of(facts: Facts, log_folder: Path) -> list[Refusal]:
     """Every reason why a run is not certified; empty if it is."""
     return [
         *_completeness(facts),
-        *(refusal("incoherent", each) for each in contradictions(facts.run, facts.record, log_folder)),
+        *(refusal("incoherent", line) for line in contradictions(facts.run, facts.record, log_folder)),
         *_plan(facts),
         *_cells(facts),
         *_asked_for(facts),
@@ -50,23 +50,25 @@ def refusals_of(facts: Facts, log_folder: Path) -> list[Refusal]:
         *_energy(facts),
         *_profile(facts),
         *_announced(facts),
-        *(refusal("fresh-world", each) for each in fresh_faults(facts)),
+        *(refusal("fresh-world", line) for line in fresh_faults(facts)),
     ]
 
 
 def _completeness(facts: Facts) -> Iterator[Refusal]:
     record, run = facts.record, facts.run
     if record.outcome != "completed" or run.ended is None or run.ended.reason != "completed":
-        how = record.outcome if record.outcome != "completed" else run.ended.reason if run.ended else "never"
-        yield refusal("not-complete", f"the run ended: {how} {record.message}".rstrip())
+        ending = record.outcome if record.outcome != "completed" else run.ended.reason if run.ended else "never"
+        yield refusal("not-complete", f"the run ended: {ending} {record.message}".rstrip())
     if record.left:
-        yield refusal("not-complete", f"{record.left} questions were not settled when the run was over")
+        yield refusal("not-complete", f"{record.left} questions had no outcome when the run was over")
     if run.segments != 1:
         yield refusal("resumed", f"the log holds {run.segments} processes' work, expected that of one")
-    wanted = json.loads(effective_run(facts.plan, facts.profile).model_dump_json(exclude=_MAY_DIFFER))
-    logged = json.loads(RunConfig.model_validate_json(run.manifest.config_json).model_dump_json(exclude=_MAY_DIFFER))
-    for name in sorted(wanted):
-        if wanted[name] != logged[name]:
+    planned_run = json.loads(effective_run(facts.plan, facts.profile).model_dump_json(exclude=_MAY_DIFFER))
+    logged_run = json.loads(
+        RunConfig.model_validate_json(run.manifest.config_json).model_dump_json(exclude=_MAY_DIFFER)
+    )
+    for name in sorted(planned_run):
+        if planned_run[name] != logged_run[name]:
             yield refusal("not-complete", f"the plan's run.{name} is not what was run")
     if not run.manifest.cells or not run.questions:
         yield refusal("missing-question", "the log holds no cell or no question")
@@ -74,16 +76,16 @@ def _completeness(facts: Facts) -> Iterator[Refusal]:
 
 def _asked_for(facts: Facts) -> Iterator[Refusal]:
     """The questions of the log are those that the plan asks, as far as that can be told without the data set."""
-    wanted, found = facts.plan.run, facts.run.questions
+    run_plan, questions = facts.plan.run, facts.run.questions
     there = facts.run.manifest.dataset.instance_count
-    most = min(len(set(wanted.question_ids)) or there, there if wanted.limit is None else wanted.limit)
-    if len(found) > most or (len(found) < most and not wanted.egos and not wanted.families):
-        yield refusal("missing-question", f"{len(found)} questions are in the log, the plan asks {most}")
-    for name, question in found.items():
-        asked = question.instance
-        other_ego = wanted.egos and asked.ego_agent_id not in wanted.egos
-        other_family = wanted.families and asked.family not in wanted.families
-        if other_ego or other_family or (wanted.question_ids and name not in wanted.question_ids):
+    most = min(len(set(run_plan.question_ids)) or there, there if run_plan.limit is None else run_plan.limit)
+    if len(questions) > most or (len(questions) < most and not run_plan.egos and not run_plan.families):
+        yield refusal("missing-question", f"{len(questions)} questions are in the log, the plan asks {most}")
+    for name, question in questions.items():
+        instance = question.instance
+        other_ego = run_plan.egos and instance.ego_agent_id not in run_plan.egos
+        other_family = run_plan.families and instance.family not in run_plan.families
+        if other_ego or other_family or (run_plan.question_ids and name not in run_plan.question_ids):
             yield refusal("missing-question", f"{name} is in the log and not among the questions of the plan")
             return
 
@@ -103,12 +105,12 @@ def _plan(facts: Facts) -> Iterator[Refusal]:
 def _cells(facts: Facts) -> Iterator[Refusal]:
     readers = {reader.name: reader for reader in facts.run.manifest.readers}
     for cell in facts.run.manifest.cells:
-        described = facts.run.described.get(cell.cell_id)
-        if cell.diagnostic or (described is not None and described.backend_kind == "diagnostic"):
+        description = facts.run.described.get(cell.cell_id)
+        if cell.diagnostic or (description is not None and description.backend_kind == "diagnostic"):
             yield refusal("diagnostic", f"{cell.cell_id}: {cell.backend} is a diagnostic backend")
-        if described is not None and OWN_MODEL in described.capabilities:
+        if description is not None and OWN_MODEL in description.capabilities:
             yield refusal("own-model", f"{cell.cell_id}: {cell.backend} calls models of its own (SPEC.md MOD-9)")
-        grade = described.isolation if described is not None else None
+        grade = description.isolation if description is not None else None
         if facts.profile.demands.containers and grade not in _CONTAINED:
             yield refusal("not-isolated", f"{cell.cell_id}: isolation {grade or 'not logged'}, expected container")
         if not cell.timing:
@@ -118,13 +120,13 @@ def _cells(facts: Facts) -> Iterator[Refusal]:
 
 
 def _questions(facts: Facts) -> Iterator[Refusal]:
-    failed = [q for q in facts.scored.questions if q.outcome in _FAILED]
-    for cell_id, count in sorted(Counter(q.cell_id for q in failed).items()):
-        first = next(q for q in failed if q.cell_id == cell_id)
+    failures = [q for q in facts.scored.questions if q.outcome in _FAILED]
+    for cell_id, count in sorted(Counter(q.cell_id for q in failures).items()):
+        first = next(q for q in failures if q.cell_id == cell_id)
         yield refusal("failed-question", f"{cell_id}: {count} failed, the first {first.instance_id}: {first.why}")
-    settled = {(q.cell_id, q.instance_id) for q in facts.scored.questions if q.outcome is not None}
-    planned = {(c.cell_id, i) for c in facts.run.manifest.cells for i in facts.run.questions}
-    if missing := sorted(planned - settled):
+    with_outcome = {(q.cell_id, q.instance_id) for q in facts.scored.questions if q.outcome is not None}
+    expected = {(c.cell_id, i) for c in facts.run.manifest.cells for i in facts.run.questions}
+    if missing := sorted(expected - with_outcome):
         cell_id, instance_id = missing[0]
         yield refusal("missing-question", f"{len(missing)} were never asked, the first {instance_id} of {cell_id}")
 
@@ -143,14 +145,14 @@ def _cache(facts: Facts, log_folder: Path) -> Iterator[Refusal]:
     warm: list[str] = []
     untold: list[str] = []
     for call in _timed_calls(log_folder):
-        used = readers.get(cells.get(str(call["cell_id"]), ""))
-        if used is None:
+        reader_used = readers.get(cells.get(str(call["cell_id"]), ""))
+        if reader_used is None:
             continue
-        cached = call.get("cached_tokens")
-        where = f"{call['cell_id']}: {call.get('instance_id')} had {cached} cached tokens"
-        if isinstance(cached, int) and cached > 0:
-            warm.append(where)
-        elif cached is None and call["status"] == 200 and _radix_cache(used) != "off":
+        cached_tokens = call.get("cached_tokens")
+        call_text = f"{call['cell_id']}: {call.get('instance_id')} had {cached_tokens} cached tokens"
+        if isinstance(cached_tokens, int) and cached_tokens > 0:
+            warm.append(call_text)
+        elif cached_tokens is None and call["status"] == 200 and _radix_cache(reader_used) != "off":
             untold.append(f"{call['cell_id']}: {call.get('instance_id')}: the server did not say how many were cached")
     if warm:
         yield refusal("warm-cache", f"{len(warm)} calls were warm in the class cold, the first {warm[0]}")
@@ -196,8 +198,8 @@ def _course(facts: Facts) -> Iterator[Refusal]:
     span = record.span
     outside = sum(
         not span.start_ns <= attempt.record.asked_mono_ns <= span.end_ns
-        for made in run.attempts.values()
-        for attempt in made
+        for tries in run.attempts.values()
+        for attempt in tries
     )
     if outside:
         yield refusal("outside-phase", f"{outside} questions were not asked between the run's start and end")
@@ -252,26 +254,26 @@ def _announced(facts: Facts) -> Iterator[Refusal]:
     if attempt is None or attempt.started is None or attempt.ended is None:
         yield refusal("announcement", f"no run that began at {record.started_at} has ended in the announcements")
         return
-    made = attempt.announced
-    wanted = {
-        "plan and profile": (made.plan_sha256, plan_sha256(facts.plan_text, facts.profile_text)),
-        "the data set": (made.dataset_sha256, facts.run.manifest.dataset.sha256),
-        "the node": (made.node, record.preflight.state.identity.name),
+    announcement = attempt.announced
+    pairs = {
+        "plan and profile": (announcement.plan_sha256, plan_sha256(facts.plan_text, facts.profile_text)),
+        "the data set": (announcement.dataset_sha256, facts.run.manifest.dataset.sha256),
+        "the node": (announcement.node, record.preflight.state.identity.name),
         "the outcome": (attempt.ended.outcome, record.outcome),
     }
-    for what, (announced, run) in wanted.items():
-        if announced != run:
-            yield refusal("announcement", f"{what} of announcement {made.number} is not that of the run")
-    times = [made.at, record.started_at, attempt.started.at, record.ended_at, attempt.ended.at]
+    for subject, (announced_value, run) in pairs.items():
+        if announced_value != run:
+            yield refusal("announcement", f"{subject} of announcement {announcement.number} is not that of the run")
+    times = [announcement.at, record.started_at, attempt.started.at, record.ended_at, attempt.ended.at]
     if times != sorted(times):
-        yield refusal("announcement", f"announcement {made.number}: {', '.join(times)} are not in order")
+        yield refusal("announcement", f"announcement {announcement.number}: {', '.join(times)} are not in order")
 
 
 def announced_as(facts: Facts) -> Attempt | None:
     """The attempt of the announcements that the run was; None if it was none of them."""
     attempts = facts.announcements.attempts.values() if facts.announcements is not None else ()
-    found = (a for a in attempts if a.ended is not None and a.ended.started_at == facts.record.started_at)
-    return next(found, None)
+    matches = (a for a in attempts if a.ended is not None and a.ended.started_at == facts.record.started_at)
+    return next(matches, None)
 
 
 def distinct(refusals: Iterable[Refusal]) -> list[Refusal]:

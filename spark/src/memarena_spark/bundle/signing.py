@@ -23,13 +23,13 @@ _KEY = re.compile(r"with (\S+) key (SHA256:\S+)")
 
 
 def sign(path: Path, key: Path, namespace: str = NAMESPACE) -> Path:
-    """Sign a file; the signature lies beside it. Raises SparkError if the key cannot be used."""
+    """Sign a file; the signature lies next to it. Raises SparkError if the key cannot be used."""
     if not key.is_file():
         raise SparkError(f"--key {key}: no such file")
-    done = _ssh_keygen("-Y", "sign", "-f", str(key), "-n", namespace, str(path))
+    process = _ssh_keygen("-Y", "sign", "-f", str(key), "-n", namespace, str(path))
     signature = path.with_name(f"{path.name}.sig")
-    if done.returncode != 0 or not signature.is_file():
-        lines = done.stderr.strip().splitlines() or ["ssh-keygen gave no reason"]
+    if process.returncode != 0 or not signature.is_file():
+        lines = process.stderr.strip().splitlines() or ["ssh-keygen gave no reason"]
         raise SparkError(f"--key {key}: cannot sign: {lines[-1]}")
     return signature
 
@@ -40,7 +40,7 @@ def check_key(key: Path) -> None:
         pwd.getpwuid(os.getuid())
     except KeyError:
         raise SparkError(
-            f"--key {key}: user id {os.getuid()} has no name here, and ssh-keygen signs for nobody without one; "
+            f"--key {key}: user id {os.getuid()} has no name here, and ssh-keygen does not sign without one; "
             "run as a user of this machine or image (MEMARENA_USER), or mount an /etc/passwd that names the id"
         ) from None
     if not os.access(key, os.R_OK):
@@ -59,29 +59,29 @@ def is_canonical(content: bytes) -> bool:
     """
     try:
         text = content.decode("ascii")
-        begin, *lines, end, rest = text.split("\n")
+        begin, *lines, end, remainder = text.split("\n")
         blob = base64.b64decode("".join(lines), validate=True)
     except (UnicodeDecodeError, ValueError, binascii.Error):
         return False
-    encoded = base64.b64encode(blob).decode()
-    wrapped = [encoded[i : i + _WIDTH] for i in range(0, len(encoded), _WIDTH)]
-    return (begin, end, rest) == (_BEGIN, _END, "") and lines == wrapped
+    base64_text = base64.b64encode(blob).decode()
+    text_lines = [base64_text[i : i + _WIDTH] for i in range(0, len(base64_text), _WIDTH)]
+    return (begin, end, remainder) == (_BEGIN, _END, "") and lines == text_lines
 
 
 def who_signed(path: Path, signature: Path, namespace: str = NAMESPACE) -> str | None:
     """Type and fingerprint of the key behind a valid signature; None if it is not valid."""
-    done = _ssh_keygen("-Y", "check-novalidate", "-n", namespace, "-s", str(signature), content=path.read_bytes())
-    match = _KEY.search(done.stdout)
-    return f"{match[1]} {match[2]}" if done.returncode == 0 and match else None
+    process = _ssh_keygen("-Y", "check-novalidate", "-n", namespace, "-s", str(signature), content=path.read_bytes())
+    match = _KEY.search(process.stdout)
+    return f"{match[1]} {match[2]}" if process.returncode == 0 and match else None
 
 
 def allowed_signer(path: Path, signature: Path, allowed: Path, namespace: str = NAMESPACE) -> str | None:
-    """The principal of ``allowed`` (ssh-keygen(1), ALLOWED SIGNERS) whose valid signature it is; None if nobody's."""
+    """The principal of ``allowed`` (ssh-keygen(1), ALLOWED SIGNERS) whose valid signature it is, or None."""
     if not allowed.is_file():
         raise SparkError(f"--allowed-signers {allowed}: no such file")
-    found = _ssh_keygen("-Y", "find-principals", "-s", str(signature), "-f", str(allowed))
-    for principal in found.stdout.split("\n"):
-        if principal and found.returncode == 0:
+    search = _ssh_keygen("-Y", "find-principals", "-s", str(signature), "-f", str(allowed))
+    for principal in search.stdout.split("\n"):
+        if principal and search.returncode == 0:
             arguments = ("-Y", "verify", "-f", str(allowed), "-I", principal, "-n", namespace, "-s", str(signature))
             if _ssh_keygen(*arguments, content=path.read_bytes()).returncode == 0:
                 return principal
@@ -94,12 +94,15 @@ def _ssh_keygen(*arguments: str, content: bytes = b"") -> subprocess.CompletedPr
         raise SparkError("ssh-keygen is not installed (package openssh-client)")
     environment = {**os.environ, "SSH_ASKPASS_REQUIRE": "never", "LC_ALL": "C"}
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [program, *arguments], input=content, capture_output=True, timeout=_TIMEOUT_S, check=False,
             env=environment, start_new_session=True,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
         raise SparkError(f"ssh-keygen: {error}") from error
     return subprocess.CompletedProcess(
-        done.args, done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+        process.args,
+        process.returncode,
+        process.stdout.decode(errors="replace"),
+        process.stderr.decode(errors="replace"),
     )

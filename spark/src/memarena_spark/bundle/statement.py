@@ -28,11 +28,11 @@ def sums(hashes: Mapping[str, str]) -> bytes:
 def read_sums(content: bytes) -> dict[str, str] | None:
     """Hashes by name; None if it is no such file."""
     try:
-        *lines, rest = content.decode("ascii").split("\n")
+        *lines, remainder = content.decode("ascii").split("\n")
     except UnicodeDecodeError:
         return None
     matches = [_LINE.fullmatch(line) for line in lines]
-    if rest or not all(matches):
+    if remainder or not all(matches):
         return None
     return {match[2]: match[1] for match in matches if match}
 

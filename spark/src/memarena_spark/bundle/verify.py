@@ -32,7 +32,7 @@ from memarena_spark.fresh.world import world_faults
 
 @dataclass(frozen=True)
 class Trust:
-    """Whose signature is believed. ``allowed`` None: anybody's, as long as it is valid; ``unsigned``: even nobody's."""
+    """Whose signature is believed. ``allowed`` None: any valid one; ``unsigned``: a bundle without one is too."""
 
     allowed: Path | None = None
     unsigned: bool = False
@@ -55,7 +55,7 @@ class Verification:
     held: list[str] = field(default_factory=list)
     """What was found in order, a line each."""
     unchecked: list[str] = field(default_factory=list)
-    """What nobody could check from this bundle alone, a line each."""
+    """What cannot be checked from this bundle alone, a line each."""
     faults: list[Fault] = field(default_factory=list)
     facts: Facts | None = None
     """What the bundle holds, where it could be read."""
@@ -74,17 +74,17 @@ def verify(bundle: Path, trust: Trust, dataset: Path | None = None) -> Verificat
     """
     if not bundle.is_dir():
         raise SparkError(f"{bundle}: expected the folder of a bundle")
-    found = Verification()
-    found.faults += _structure(bundle, trust)
-    if found.faults:
-        return found
+    result = Verification()
+    result.faults += _structure(bundle, trust)
+    if result.faults:
+        return result
     hashes = {name: sha256_of(bundle / name) for name in layout.content_of(bundle)}
-    found.faults += _hashes(bundle, hashes)
-    if not found.faults:
-        found.held.append(f"{len(hashes)} files are as {layout.SUMS} and {layout.STATEMENT} say")
-        _facts(bundle, hashes, trust, dataset, found)
-    _signature(bundle, trust, found)
-    return found
+    result.faults += _hashes(bundle, hashes)
+    if not result.faults:
+        result.held.append(f"{len(hashes)} files are as {layout.SUMS} and {layout.STATEMENT} say")
+        _facts(bundle, hashes, trust, dataset, result)
+    _signature(bundle, trust, result)
+    return result
 
 
 # ------------------------------------------------------------------ what is there
@@ -92,18 +92,18 @@ def verify(bundle: Path, trust: Trust, dataset: Path | None = None) -> Verificat
 
 def _structure(bundle: Path, trust: Trust) -> Iterator[Fault]:
     there = layout.files_of(bundle)
-    signed = () if trust.unsigned and layout.SIGNATURE not in there else (layout.SIGNATURE,)
-    for name in (*layout.GIVEN, *layout.DERIVED, layout.SUMS, layout.STATEMENT, *signed):
+    signature_files = () if trust.unsigned and layout.SIGNATURE not in there else (layout.SIGNATURE,)
+    for name in (*layout.INPUTS, *layout.DERIVED, layout.SUMS, layout.STATEMENT, *signature_files):
         if name not in there:
             hint = "; --unsigned accepts a bundle without one" if name == layout.SIGNATURE else ""
             yield Fault(name, f"is missing{hint}")
-    known = {*layout.GIVEN, *layout.DERIVED, *layout.SEALS}
+    names_of_a_bundle = {*layout.INPUTS, *layout.DERIVED, *layout.SEALS}
     for name in there:
         if (bundle / name).is_symlink() or not (bundle / name).is_file():
             yield Fault(name, "is no plain file")
         elif name == layout.UNFINISHED:
             yield Fault(name, "the making of this bundle was cut short")
-        elif name not in known and not name.startswith(layout.FOLDERS):
+        elif name not in names_of_a_bundle and not name.startswith(layout.FOLDERS):
             yield Fault(name, "is not of a bundle")
     yield from (Fault(name, "is no folder of a bundle") for name in layout.strange_folders(bundle))
 
@@ -111,21 +111,21 @@ def _structure(bundle: Path, trust: Trust) -> Iterator[Fault]:
 def _hashes(bundle: Path, hashes: Mapping[str, str]) -> Iterator[Fault]:
     """Compare with two witnesses: a file is at fault if both speak against it, a witness if only it does."""
     content = (bundle / layout.SUMS).read_bytes()
-    listed = read_sums(content)
-    stated = _subjects(bundle / layout.STATEMENT)
-    blamed = False
-    for name in sorted({*hashes, *(listed or {}), *(stated or {})}):
+    in_sums = read_sums(content)
+    in_statement = _subjects(bundle / layout.STATEMENT)
+    any_fault = False
+    for name in sorted({*hashes, *(in_sums or {}), *(in_statement or {})}):
         against = [
-            f"{where} says {told.get(name, 'nothing of it')}"
-            for where, told in ((layout.SUMS, listed), (layout.STATEMENT, stated))
-            if told is not None and told.get(name) != hashes.get(name)
+            f"{file} says {hashes_there.get(name, 'nothing of it')}"
+            for file, hashes_there in ((layout.SUMS, in_sums), (layout.STATEMENT, in_statement))
+            if hashes_there is not None and hashes_there.get(name) != hashes.get(name)
         ]
-        witnesses = (listed is not None) + (stated is not None)
+        witnesses = (in_sums is not None) + (in_statement is not None)
         if against and len(against) == witnesses:
-            blamed = True
+            any_fault = True
             here = f"its SHA-256 is {hashes[name]}" if name in hashes else "it is not there"
             yield Fault(name, f"{here}, {' and '.join(against)}")
-    if not blamed and content != sums(hashes):
+    if not any_fault and content != sums(hashes):
         yield Fault(layout.SUMS, "is not what the bundle's files give")
 
 
@@ -136,13 +136,13 @@ def _subjects(path: Path) -> dict[str, str] | None:
     except (ValueError, RecursionError):
         return None
     subjects = content.get("subject") if isinstance(content, dict) else None
-    found: dict[str, str] = {}
-    for each in subjects if isinstance(subjects, list) else ():
-        digest = each.get("digest") if isinstance(each, dict) else None
-        if not isinstance(each, dict) or not isinstance(digest, dict):
+    digests: dict[str, str] = {}
+    for subject in subjects if isinstance(subjects, list) else ():
+        digest = subject.get("digest") if isinstance(subject, dict) else None
+        if not isinstance(subject, dict) or not isinstance(digest, dict):
             return None
-        found[str(each.get("name"))] = str(digest.get("sha256"))
-    return found or None
+        digests[str(subject.get("name"))] = str(digest.get("sha256"))
+    return digests or None
 
 
 # ------------------------------------------------------------------ what follows from the facts
@@ -152,102 +152,104 @@ _NO_RUN = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeErr
 """What reading and scoring raise over records that are well-formed, each for itself, and make no run together."""
 
 
-def _facts(bundle: Path, hashes: Mapping[str, str], trust: Trust, dataset: Path | None, found: Verification) -> None:
+def _facts(bundle: Path, hashes: Mapping[str, str], trust: Trust, dataset: Path | None, result: Verification) -> None:
     """Look into a bundle whose hashes are right. Whatever it holds, there is a fault and no exception."""
     try:
-        facts = found.facts = read_facts(bundle)
-        _follow(bundle, facts, hashes, found)
-        _gold(bundle, facts, dataset, found)
-        announced = check_announcements(bundle, facts, trust.witnesses)
-        found.held += announced.held
-        found.unchecked += announced.unchecked
-        found.faults += [Fault(name, reason) for name, reason in announced.faults]
-        _fresh(facts, announced, dataset, found)
+        facts = result.facts = read_facts(bundle)
+        _follow(bundle, facts, hashes, result)
+        _gold(bundle, facts, dataset, result)
+        announcements = check_announcements(bundle, facts, trust.witnesses)
+        result.held += announcements.held
+        result.unchecked += announcements.unchecked
+        result.faults += [Fault(name, reason) for name, reason in announcements.faults]
+        _fresh(facts, announcements, dataset, result)
     except FileError as error:
-        found.faults.append(Fault(error.file, error.reason))
+        result.faults.append(Fault(error.file, error.reason))
     except SamplesError as error:
-        found.faults.append(Fault(error.path.relative_to(bundle).as_posix(), error.reason))
+        result.faults.append(Fault(error.path.relative_to(bundle).as_posix(), error.reason))
     except (LogError, MeterError, ScoringError, SparkError) as error:
-        found.faults.append(Fault(layout.LOG, str(error)))
+        result.faults.append(Fault(layout.LOG, str(error)))
     except _NO_RUN as error:
-        found.faults.append(Fault(layout.LOG, f"does not make a run: {type(error).__name__}: {error}"))
+        result.faults.append(Fault(layout.LOG, f"does not make a run: {type(error).__name__}: {error}"))
 
 
-def _follow(bundle: Path, facts: Facts, hashes: Mapping[str, str], found: Verification) -> None:
+def _follow(bundle: Path, facts: Facts, hashes: Mapping[str, str], result: Verification) -> None:
     """Hold what follows from the facts to them."""
     log_folder = bundle / layout.LOG_FOLDER
-    for refused in distinct(refusals_of(facts, log_folder)):
-        found.faults.append(Fault(layout.LOG, f"must not be certified: {refused.code}: {refused.reason}"))
+    for refusal in distinct(refusals_of(facts, log_folder)):
+        result.faults.append(Fault(layout.LOG, f"must not be certified: {refusal.code}: {refusal.reason}"))
     if facts.profile.demands.signature and layout.SIGNATURE not in layout.files_of(bundle):
-        found.faults.append(Fault(layout.SIGNATURE, f"is missing, and the profile {facts.profile.name} demands it"))
-    before = len(found.faults)
-    found.faults += [Fault(layout.LOG, each) for each in differences(log_folder, facts.phases)]
-    found.faults += [*_verdicts(facts, found), *_derived(bundle, facts), *_contract(bundle, facts)]
-    found.unchecked += [
+        result.faults.append(Fault(layout.SIGNATURE, f"is missing, and the profile {facts.profile.name} demands it"))
+    before = len(result.faults)
+    result.faults += [Fault(layout.LOG, difference) for difference in differences(log_folder, facts.phases)]
+    result.faults += [*_verdicts(facts, result), *_derived(bundle, facts), *_contract(bundle, facts)]
+    result.unchecked += [
         f"the chat template of reader {reader.name}: {layout.MANIFEST} knows no golden token counts of it"
         for reader in facts.run.manifest.readers
         if reader.is_real_reader and reader.name not in facts.template_tokens
     ]
     if unkept := check_answers(log_folder).without_prompt:
-        found.unchecked.append(f"the items shown in {unkept} answers: the prompts of their model calls were not kept")
+        result.unchecked.append(f"the items shown in {unkept} answers: the prompts of their model calls were not kept")
     study = check_study(bundle, facts.run.started.run_id)
-    found.faults += [Fault(name, f"{broken}{_by(facts)}") for name, broken in study.faults]
+    result.faults += [Fault(name, f"{broken}{_by(facts)}") for name, broken in study.faults]
     if study.unchecked:
-        found.unchecked.append(study.unchecked)
+        result.unchecked.append(study.unchecked)
     if (bundle / layout.STATEMENT).read_bytes() != statement(facts, hashes):
-        found.faults.append(Fault(layout.STATEMENT, "is not what the bundle's files give"))
-    if len(found.faults) == before:
+        result.faults.append(Fault(layout.STATEMENT, "is not what the bundle's files give"))
+    if len(result.faults) == before:
         run = facts.run
-        asked = sum(q.outcome is not None for q in facts.scored.questions)
-        found.held.append(
-            f"{asked} answers in {len(run.manifest.cells)} cells, {len(run.verdicts)} verdicts and every figure follow "
-            "from the log"
+        answers = sum(q.outcome is not None for q in facts.scored.questions)
+        result.held.append(
+            f"{answers} answers in {len(run.manifest.cells)} cells, {len(run.verdicts)} verdicts and every figure "
+            "follow from the log"
         )
 
 
-def _gold(bundle: Path, facts: Facts, dataset: Path | None, found: Verification) -> None:
+def _gold(bundle: Path, facts: Facts, dataset: Path | None, result: Verification) -> None:
     if dataset is None:
-        found.unchecked.append("gold, evidence, sources: the data set is not in a bundle (--dataset DIR checks them)")
+        result.unchecked.append("gold, evidence, sources: the data set is not in a bundle (--dataset DIR checks them)")
         return
     faults = [*gold_faults(facts, bundle / layout.LOG_FOLDER, dataset)]
-    found.faults += [Fault(layout.LOG, each) for each in faults]
+    result.faults += [Fault(layout.LOG, fault) for fault in faults]
     if not faults:
-        found.held.append(f"gold, evidence and sources are those of the data set {facts.run.manifest.dataset.name}")
+        result.held.append(f"gold, evidence and sources are those of the data set {facts.run.manifest.dataset.name}")
 
 
-def _fresh(facts: Facts, announced: AnnouncementsChecked, dataset: Path | None, found: Verification) -> None:
+def _fresh(facts: Facts, announcements: AnnouncementsChecked, dataset: Path | None, result: Verification) -> None:
     if facts.fresh is None:
         return
     if dataset is not None:
-        found.faults += [Fault(layout.FRESH, fault) for fault in world_faults(dataset, facts.fresh)]
-    if found.passed:
-        for holds, line in fresh_notes(facts, facts.fresh, announced.receipts, dataset):
-            (found.held if holds else found.unchecked).append(line)
+        result.faults += [Fault(layout.FRESH, fault) for fault in world_faults(dataset, facts.fresh)]
+    if result.passed:
+        for holds, line in fresh_notes(facts, facts.fresh, announcements.receipts, dataset):
+            (result.held if holds else result.unchecked).append(line)
 
 
-def _verdicts(facts: Facts, found: Verification) -> Iterator[Fault]:
+def _verdicts(facts: Facts, result: Verification) -> Iterator[Fault]:
     """Each logged verdict of the value judge against what the judge of this program says; whole, if it is the same."""
     fresh = fresh_verdicts(facts.run)
-    others = 0
+    other_judges = 0
     for verdict in facts.run.verdicts:
         if verdict.judge != "value":
-            others += 1
+            other_judges += 1
             continue
         now = fresh.get((verdict.cell_id, verdict.instance_id, verdict.attempt))
-        told = f"the verdict on {verdict.instance_id} of {verdict.cell_id} is {verdict.correct} with {verdict.score:g}"
+        logged_verdict = (
+            f"the verdict on {verdict.instance_id} of {verdict.cell_id} is {verdict.correct} with {verdict.score:g}"
+        )
         if now is None or (now.correct, now.score) != (verdict.correct, verdict.score):
             says = "nothing" if now is None else f"{now.correct} with {now.score:g}"
-            yield Fault(layout.LOG, f"{told}, the judge says {says} (judge {verdict.judge_version[:12]})")
+            yield Fault(layout.LOG, f"{logged_verdict}, the judge says {says} (judge {verdict.judge_version[:12]})")
             return
         if verdict.judge_version != now.judge_version:
             versions = f"{verdict.judge_version[:12]}, here it is {now.judge_version[:12]}"
-            yield Fault(layout.LOG, f"{told}, by the judge {versions}{_by(facts)}")
+            yield Fault(layout.LOG, f"{logged_verdict}, by the judge {versions}{_by(facts)}")
             return
         if verdict != now:
-            yield Fault(layout.LOG, f"{told}, and its route or reason is not the judge's")
+            yield Fault(layout.LOG, f"{logged_verdict}, and its route or reason is not the judge's")
             return
-    if others:
-        found.unchecked.append(f"{others} verdicts of other judges than the one without a model")
+    if other_judges:
+        result.unchecked.append(f"{other_judges} verdicts of other judges than the one without a model")
 
 
 def _derived(bundle: Path, facts: Facts) -> Iterator[Fault]:
@@ -258,20 +260,22 @@ def _derived(bundle: Path, facts: Facts) -> Iterator[Fault]:
 
 def _by(facts: Facts) -> str:
     """Whether it was another program that made the bundle, which may well derive something else."""
-    made, here = facts.record.code_sha256, own_code()
-    other = sorted(name for name in made if here.get(name) != made[name])
+    code_then, code_now = facts.record.code_sha256, own_code()
+    differing = sorted(name for name in code_then if code_now.get(name) != code_then[name])
     version = facts.run.manifest.versions.memarena
-    return f" (made by other code of {', '.join(other)} than is here; memarena {version} made it)" if other else ""
+    return (
+        f" (made by other code of {', '.join(differing)} than is here; memarena {version} made it)" if differing else ""
+    )
 
 
 def _contract(bundle: Path, facts: Facts) -> Iterator[Fault]:
     """The JUnit files say of each backend what the record says, and there is no other."""
-    named = {report.file: report for report in facts.record.conformance}
+    reports = {report.file: report for report in facts.record.conformance}
     there = layout.files_of(bundle)
     for name in there:
-        if name.startswith(layout.CONFORMANCE) and name not in named:
+        if name.startswith(layout.CONFORMANCE) and name not in reports:
             yield Fault(name, f"is of no backend in {layout.RECORD}")
-    for name, report in named.items():
+    for name, report in reports.items():
         if name not in there:
             # Never opened: a record may name any file of this machine.
             yield Fault(layout.RECORD, f"names {name}, which is not in the bundle")
@@ -281,36 +285,36 @@ def _contract(bundle: Path, facts: Facts) -> Iterator[Fault]:
         except (OSError, ElementTree.ParseError) as error:
             yield Fault(name, f"cannot be read: {error}")
             continue
-        failed = len(suite.findall("testcase/failure"))
+        failures = len(suite.findall("testcase/failure"))
         total = len(suite.findall("testcase"))
-        if failed != report.counts.get("failed") or total != sum(report.counts.values()):
-            yield Fault(name, f"{failed} of {total} checks failed, {layout.RECORD} says otherwise")
+        if failures != report.counts.get("failed") or total != sum(report.counts.values()):
+            yield Fault(name, f"{failures} of {total} checks failed, {layout.RECORD} says otherwise")
 
 
 # ------------------------------------------------------------------ who says so
 
 
-def _signature(bundle: Path, trust: Trust, found: Verification) -> None:
+def _signature(bundle: Path, trust: Trust, result: Verification) -> None:
     path, signature = bundle / layout.STATEMENT, bundle / layout.SIGNATURE
     if not signature.is_file():
         if trust.allowed is not None:
-            found.faults.append(Fault(layout.SIGNATURE, "is missing, so nobody of --allowed-signers signed it"))
+            result.faults.append(Fault(layout.SIGNATURE, "is missing, so no one of --allowed-signers signed it"))
         else:
-            found.held.append("unsigned: anybody may have made it")
+            result.held.append("unsigned: anybody may have made it")
         return
     if not is_canonical(signature.read_bytes()):
-        found.faults.append(Fault(layout.SIGNATURE, "is not in the form that ssh-keygen writes"))
+        result.faults.append(Fault(layout.SIGNATURE, "is not in the form that ssh-keygen writes"))
         return
     signer = who_signed(path, signature)
     if signer is None:
-        if not any(fault.file == layout.STATEMENT for fault in found.faults):
-            found.faults.append(Fault(layout.SIGNATURE, f"is not a valid signature of {layout.STATEMENT}"))
+        if not any(fault.file == layout.STATEMENT for fault in result.faults):
+            result.faults.append(Fault(layout.SIGNATURE, f"is not a valid signature of {layout.STATEMENT}"))
         return
     if trust.allowed is None:
-        found.held.append(f"signed by {signer}, for whom nobody vouches here (--allowed-signers)")
+        result.held.append(f"signed by {signer}, for whom no list of signers vouches (--allowed-signers)")
         return
     principal = allowed_signer(path, signature, trust.allowed)
     if principal is None:
-        found.faults.append(Fault(layout.SIGNATURE, f"signed by {signer}, who is not in {trust.allowed}"))
+        result.faults.append(Fault(layout.SIGNATURE, f"signed by {signer}, who is not in {trust.allowed}"))
     else:
-        found.held.append(f"signed by {principal} ({signer})")
+        result.held.append(f"signed by {principal} ({signer})")

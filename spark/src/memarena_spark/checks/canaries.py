@@ -11,24 +11,24 @@ from memarena_spark.profiles import CanarySettings
 from memarena_spark.refusal_codes import refusal
 
 
-def check_canary(found: CanaryResult | Unknown, settings: CanarySettings, golden: Golden | None) -> Iterator[Refusal]:
+def check_canary(result: CanaryResult | Unknown, settings: CanarySettings, golden: Golden | None) -> Iterator[Refusal]:
     """One canary against the profile's floor and the node's golden values."""
-    if isinstance(found, Unknown):
-        yield refusal("canary-failed", f"cannot be told: {found.unknown}")
+    if isinstance(result, Unknown):
+        yield refusal("canary-failed", f"cannot be told: {result.unknown}")
         return
     share = settings.golden_share
-    least, said = _expected(settings.tflops_at_least, share, golden.tflops if golden else None)
-    if found.tflops < least:
-        yield refusal("canary-slow", f"{found.tflops:.4g} TFLOP/s, expected at least {said}")
-    least, said = _expected(settings.clock_mhz_at_least or 0, share, golden.clock_mhz if golden else None)
+    least, expectation = _expected(settings.tflops_at_least, share, golden.tflops if golden else None)
+    if result.tflops < least:
+        yield refusal("canary-slow", f"{result.tflops:.4g} TFLOP/s, expected at least {expectation}")
+    least, expectation = _expected(settings.clock_mhz_at_least or 0, share, golden.clock_mhz if golden else None)
     if least > 0:
-        if isinstance(found.clock_mhz, Unknown):
-            yield refusal("canary-clock", f"cannot be told: {found.clock_mhz.unknown}")
-        elif found.clock_mhz < least:
-            yield refusal("canary-clock", f"{found.clock_mhz:.0f} MHz, expected at least {said} MHz")
+        if isinstance(result.clock_mhz, Unknown):
+            yield refusal("canary-clock", f"cannot be told: {result.clock_mhz.unknown}")
+        elif result.clock_mhz < least:
+            yield refusal("canary-clock", f"{result.clock_mhz:.0f} MHz, expected at least {expectation} MHz")
     if golden is None and settings.golden_required:
         yield refusal(
-            "canary-golden", f"the plan gives no golden value of this node; it now does {found.tflops:.4g} TFLOP/s"
+            "canary-golden", f"the plan gives no golden value of this node; it now does {result.tflops:.4g} TFLOP/s"
         )
 
 
@@ -48,9 +48,9 @@ def check_drift(
     before: CanaryResult | Unknown, after: CanaryResult | Unknown, settings: CanarySettings
 ) -> Iterator[Refusal]:
     """The canary after the run against that before it."""
-    for when, found in (("before", before), ("after", after)):
-        if isinstance(found, Unknown):
-            yield refusal("canary-drift", f"the canary {when} the run cannot be told: {found.unknown}")
+    for moment, result in (("before", before), ("after", after)):
+        if isinstance(result, Unknown):
+            yield refusal("canary-drift", f"the canary {moment} the run cannot be told: {result.unknown}")
             return
     limit = settings.drift_percent
     if isinstance(before, CanaryResult) and isinstance(after, CanaryResult) and limit is not None:

@@ -18,19 +18,19 @@ MIB = 2**20
 
 def check_identity(node: Node, profile: NodeProfile) -> Iterator[Refusal]:
     """Architecture, processors and memory of the profile."""
-    found, wanted = node.identity(), profile.machine
-    if found.architecture not in wanted.architectures:
-        expected = " or ".join(wanted.architectures)
-        yield refusal("node-mismatch", f"architecture is {found.architecture}, {profile.name} is {expected}")
-    if found.cpu_count < wanted.cpu_count_at_least:
+    identity, machine = node.identity(), profile.machine
+    if identity.architecture not in machine.architectures:
+        expected = " or ".join(machine.architectures)
+        yield refusal("node-mismatch", f"architecture is {identity.architecture}, {profile.name} is {expected}")
+    if identity.cpu_count < machine.cpu_count_at_least:
         yield refusal(
-            "node-mismatch", f"{found.cpu_count} CPUs, {profile.name} has at least {wanted.cpu_count_at_least}"
+            "node-mismatch", f"{identity.cpu_count} CPUs, {profile.name} has at least {machine.cpu_count_at_least}"
         )
-    if found.memory_bytes < wanted.memory_gib_at_least * GIB:
+    if identity.memory_bytes < machine.memory_gib_at_least * GIB:
         yield refusal(
             "node-mismatch",
-            f"{found.memory_bytes / GIB:.1f} GiB of memory, {profile.name} has at least "
-            f"{wanted.memory_gib_at_least:g} GiB",
+            f"{identity.memory_bytes / GIB:.1f} GiB of memory, {profile.name} has at least "
+            f"{machine.memory_gib_at_least:g} GiB",
         )
 
 
@@ -40,10 +40,10 @@ def check_versions(node: Node, plan: Plan) -> Iterator[Refusal]:
     kernel = node.identity().kernel
     if pins.kernel is not None and kernel != pins.kernel:
         yield refusal("kernel", f"the kernel is {kernel}, the plan pins {pins.kernel}")
-    installed = node.packages(pins.packages)
-    for name, wanted in sorted(pins.packages.items()):
-        if installed.get(name) != wanted:
-            yield refusal("package", f"{name} is {installed.get(name) or 'not installed'}, the plan pins {wanted}")
+    versions = node.packages(pins.packages)
+    for name, pin in sorted(pins.packages.items()):
+        if versions.get(name) != pin:
+            yield refusal("package", f"{name} is {versions.get(name) or 'not installed'}, the plan pins {pin}")
     for service, digest in sorted(pins.images.items()):
         image = node.image(service)
         if isinstance(image, Unknown):
@@ -110,10 +110,10 @@ def check_rest(node: Node, profile: NodeProfile) -> Iterator[Refusal]:
 def check_conditions(node: Node, profile: NodeProfile) -> Iterator[Refusal]:
     """Time and mains."""
     if profile.demands.clock_sync:
-        synchronised = node.clock_synchronised()
-        if isinstance(synchronised, Unknown):
-            yield refusal("clock-sync", f"cannot be told: {synchronised.unknown}")
-        elif not synchronised:
+        clock_is_synchronised = node.clock_synchronised()
+        if isinstance(clock_is_synchronised, Unknown):
+            yield refusal("clock-sync", f"cannot be told: {clock_is_synchronised.unknown}")
+        elif not clock_is_synchronised:
             yield refusal("clock-sync", "the system's clock is not synchronised")
     if profile.demands.mains_power:
         battery = node.on_battery()

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from memarena_spark.errors import Refusal
-from memarena_spark.facts import Embedder, Place, ReaderServer, Unknown
+from memarena_spark.facts import DeclaredOrder, Embedder, ReaderServer, Unknown
 from memarena_spark.node import Node
 from memarena_spark.plans import EmbedderSpec, Plan, ReaderServerSpec
 from memarena_spark.refusal_codes import refusal
@@ -59,50 +59,52 @@ def check_quiet(node: Node, plan: Plan) -> Iterator[Refusal]:
     if isinstance(after, Unknown):
         yield refusal("reader-asked", f"cannot be told: {after.unknown}")
         return
-    moved = {name: count - before.get(name, 0.0) for name, count in after.items() if count != before.get(name, 0.0)}
-    if moved:
-        name = min(moved)
-        yield refusal("reader-asked", f"{name} moved by {moved[name]:g} in {QUIET_S:g} s while nothing was asked")
+    changes = {name: count - before.get(name, 0.0) for name, count in after.items() if count != before.get(name, 0.0)}
+    if changes:
+        name = min(changes)
+        yield refusal("reader-asked", f"{name} moved by {changes[name]:g} in {QUIET_S:g} s while nothing was asked")
 
 
-def check_embedder(found: Embedder | Unknown, spec: EmbedderSpec) -> Iterator[Refusal]:
+def check_embedder(embedder: Embedder | Unknown, spec: EmbedderSpec) -> Iterator[Refusal]:
     """The embedding model: there, all of it on the GPU, and quick when warm."""
-    if isinstance(found, Unknown):
-        yield refusal("embedder-unreachable", f"cannot be told: {found.unknown}")
+    if isinstance(embedder, Unknown):
+        yield refusal("embedder-unreachable", f"cannot be told: {embedder.unknown}")
         return
-    if found.vram_bytes < found.size_bytes:
+    if embedder.vram_bytes < embedder.size_bytes:
         yield refusal(
             "embedder-on-cpu",
-            f"{found.model}: {found.vram_bytes} of {found.size_bytes} bytes are on the GPU, expected all of them",
+            f"{embedder.model}: {embedder.vram_bytes} of {embedder.size_bytes} bytes are on the GPU, "
+            "expected all of them",
         )
-    if found.warm_s >= spec.warm_within_s:
+    if embedder.warm_s >= spec.warm_within_s:
         yield refusal(
             "embedder-cold",
-            f"{found.model}: a warm embedding took {found.warm_s:.2f} s, expected less than {spec.warm_within_s:g} s",
+            f"{embedder.model}: a warm embedding took {embedder.warm_s:.2f} s, "
+            f"expected less than {spec.warm_within_s:g} s",
         )
 
 
-def _reader(found: ReaderServer | Unknown, spec: ReaderServerSpec) -> Iterator[Refusal]:
-    if isinstance(found, Unknown):
-        yield refusal("reader-unreachable", f"cannot be told: {found.unknown}")
+def _reader(server: ReaderServer | Unknown, spec: ReaderServerSpec) -> Iterator[Refusal]:
+    if isinstance(server, Unknown):
+        yield refusal("reader-unreachable", f"cannot be told: {server.unknown}")
         return
-    if found.kind != spec.kind:
-        yield refusal("reader-flags", f"the server is {found.kind}, the plan names {spec.kind}")
-    for flag, wanted in sorted(spec.flags.items()):
-        if found.details.get(flag) != wanted:
-            told = found.details.get(flag, "not told")
-            yield refusal("reader-flags", f"{flag} is {told}, the plan says {wanted}")
-    if found.probe_failure:
-        yield refusal("reader-probe", f"the sanity probe failed: {found.probe_failure}")
+    if server.kind != spec.kind:
+        yield refusal("reader-flags", f"the server is {server.kind}, the plan names {spec.kind}")
+    for flag, expected in sorted(spec.flags.items()):
+        if server.details.get(flag) != expected:
+            actual = server.details.get(flag, "not told")
+            yield refusal("reader-flags", f"{flag} is {actual}, the plan says {expected}")
+    if server.probe_failure:
+        yield refusal("reader-probe", f"the sanity probe failed: {server.probe_failure}")
 
 
 def _order(embedder: Embedder, reader: ReaderServer) -> Iterator[Refusal]:
     first, second = embedder.started_at_unix, reader.started_at_unix
-    for what, when in (("embedder", first), ("model server", second)):
-        if isinstance(when, Unknown):
-            yield refusal("order-unknown", f"when the {what} was started cannot be told: {when.unknown}")
+    for server, start in (("embedder", first), ("model server", second)):
+        if isinstance(start, Unknown):
+            yield refusal("order-unknown", f"when the {server} was started cannot be told: {start.unknown}")
             return
-    if isinstance(first, Place) and isinstance(second, Place):
+    if isinstance(first, DeclaredOrder) and isinstance(second, DeclaredOrder):
         if first.place >= second.place:
             yield refusal("embedder-late", "the embedder is not declared before the model server, expected before it")
     elif isinstance(first, float) and isinstance(second, float):

@@ -72,14 +72,14 @@ def preflight(
     if key is not None:
         _signing(key, unsigned=False)
     check_lock(lock_path())
-    found = look_before(ThisMachine(reader_api_key=_reader_key()), load_plan(plan), out)
+    result = look_before(ThisMachine(reader_api_key=_reader_key()), load_plan(plan), out)
     if as_json:
-        write_out(canonical_json(found).decode())
-    elif found.passed:
+        write_out(canonical_json(result).decode())
+    elif result.passed:
         write_out("passed\n")
     else:
-        print_refusals(found.refusals)
-    if not found.passed:
+        print_refusals(result.refusals)
+    if not result.passed:
         raise typer.Exit(EXIT_REFUSED)
 
 
@@ -95,15 +95,19 @@ def canary(
     """
     if (plan is None) == (profile is None):
         raise SparkError("expected either --plan or --profile")
-    loaded = load_plan(plan) if plan is not None else None
-    chosen = loaded.profile if loaded else parse_profile(profile_text(profile or ""), f"profile {profile}")
-    found = ThisMachine().canary(chosen.canary)
-    if not isinstance(found, Unknown):
-        clock = "" if isinstance(found.clock_mhz, Unknown) else f", clock_mhz: {found.clock_mhz:.0f}"
-        write_out(f"{found.engine}, {found.dtype}, {found.size} × {found.size}, {found.windows} windows\n")
-        write_out(f"golden: {{tflops: {found.tflops:.5g}{clock}}}\n")
-    golden = loaded.plan.golden if loaded else None
-    refusals = [r for r in check_canary(found, chosen.canary, golden) if loaded or r.code != "canary-golden"]
+    loaded_plan = load_plan(plan) if plan is not None else None
+    node_profile = (
+        loaded_plan.profile if loaded_plan else parse_profile(profile_text(profile or ""), f"profile {profile}")
+    )
+    result = ThisMachine().canary(node_profile.canary)
+    if not isinstance(result, Unknown):
+        clock = "" if isinstance(result.clock_mhz, Unknown) else f", clock_mhz: {result.clock_mhz:.0f}"
+        write_out(f"{result.engine}, {result.dtype}, {result.size} × {result.size}, {result.windows} windows\n")
+        write_out(f"golden: {{tflops: {result.tflops:.5g}{clock}}}\n")
+    golden = loaded_plan.plan.golden if loaded_plan else None
+    refusals = [
+        r for r in check_canary(result, node_profile.canary, golden) if loaded_plan or r.code != "canary-golden"
+    ]
     print_refusals(refusals)
     if refusals:
         raise typer.Exit(EXIT_REFUSED)
@@ -123,9 +127,9 @@ def announce(
       memarena-spark run --plan PLAN --announced --out RUN
     """
     path = announcing.announcements_path()
-    made = announcing.announce(path, load_plan(plan), ThisMachine().identity().name, nonce)
+    announcement = announcing.announce(path, load_plan(plan), ThisMachine().identity().name, nonce)
     head = announcing.read(path).head_sha256
-    write_out(f"announcement {made.number} at {made.at}; {path}, last line {head}\n")
+    write_out(f"announcement {announcement.number} at {announcement.at}; {path}, last line {head}\n")
 
 
 @app.command()
@@ -166,11 +170,14 @@ def commit(
       memarena-spark run --plan PLAN --announced --fresh FRESH --out RUN
     """
     path, moment = announcing.announcements_path(), at.replace(tzinfo=at.tzinfo or UTC)
-    made = make_commitment(out, load_plan(plan), ThisMachine(), path, network, moment, preset, pack_sha256)
+    commitment = make_commitment(out, load_plan(plan), ThisMachine(), path, network, moment, preset, pack_sha256)
     head = announcing.read(path).head_sha256
-    when = NETWORKS[network].time_of(made.round)
-    write_out(f"commitment {made.sha256} in {out}; {path}, last line {head}\n")
-    write_out(f"the seed follows from round {made.round} of {network}, which appears at {when:%Y-%m-%dT%H:%M:%SZ}\n")
+    appears_at = NETWORKS[network].time_of(commitment.round)
+    write_out(f"commitment {commitment.sha256} in {out}; {path}, last line {head}\n")
+    write_out(
+        f"the seed follows from round {commitment.round} of {network}, "
+        f"which appears at {appears_at:%Y-%m-%dT%H:%M:%SZ}\n"
+    )
 
 
 @app.command("fresh-world")
@@ -218,13 +225,13 @@ def run(
         raise SparkError("--key, --unsigned, --receipt: only together with --certify")
     if fresh is not None and not announced:
         raise SparkError("--fresh: only together with --announced: the announcements show what was committed to before")
-    loaded = load_plan(plan)
-    known = announcing.announcements_path() if announced else None
+    loaded_plan = load_plan(plan)
+    announcements = announcing.announcements_path() if announced else None
     folder = out or (under or Path()) / datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     before = signal.signal(signal.SIGTERM, _interrupt)
     try:
         node = ThisMachine(reader_api_key=_reader_key())
-        record = run_certification(node, loaded, folder, _say, _reader_key(), known, fresh)
+        record = run_certification(node, loaded_plan, folder, _say, _reader_key(), announcements, fresh)
     finally:
         signal.signal(signal.SIGTERM, before)
     _say(f"{record.outcome}; {folder}")
@@ -234,9 +241,9 @@ def run(
         _say(record.message or f"{record.left} questions left")
         raise typer.Exit(EXIT_INCOMPLETE)
     if bundle:
-        made = folder.with_name(f"{folder.name}.bundle")
-        make_bundle(folder, made, key, receipts=receipt or ())
-        _say(f"certified: {made}")
+        bundle_folder = folder.with_name(f"{folder.name}.bundle")
+        make_bundle(folder, bundle_folder, key, receipts=receipt or ())
+        _say(f"certified: {bundle_folder}")
 
 
 @app.command()
@@ -276,15 +283,15 @@ def verify(
     ] = None,
 ) -> None:
     """Check a bundle, offline and on any machine. Exit 4 if anything is wrong, naming the file."""
-    found = verify_bundle(bundle, Trust(allowed_signers, unsigned, witnesses), dataset)
-    for line in found.held:
+    result = verify_bundle(bundle, Trust(allowed_signers, unsigned, witnesses), dataset)
+    for line in result.held:
         write_out(f"ok      {line}\n")
-    for line in found.unchecked:
+    for line in result.unchecked:
         write_out(f"not checked  {line}\n")
-    for fault in found.faults:
+    for fault in result.faults:
         write_out(f"FAILED  {fault.file}: {' '.join(fault.message.split())}\n")
-    write_out("verified\n" if found.passed else "does not verify\n")
-    if not found.passed:
+    write_out("verified\n" if result.passed else "does not verify\n")
+    if not result.passed:
         raise typer.Exit(EXIT_REFUSED)
 
 
@@ -314,12 +321,12 @@ def audit(
         )
     for difference in report.readers_differ:
         write_out(f"{difference}\n")
-    for what, found, least in (
+    for subject, agreement, least in (
         ("outcome", report.same_outcome, report.same_outcome_at_least),
         ("answer", report.same_answer, report.same_answer_at_least),
     ):
-        shown = "no greedy cell to compare" if found is None else f"{found:.3f}"
-        write_out(f"same {what}: {shown}, expected at least {least:g}\n")
+        value = "no greedy cell to compare" if agreement is None else f"{agreement:.3f}"
+        write_out(f"same {subject}: {value}, expected at least {least:g}\n")
     write_out(f"{'agrees' if report.passed else 'does not agree'}; {out / REPORT}\n")
     if not report.passed:
         raise typer.Exit(EXIT_REFUSED)

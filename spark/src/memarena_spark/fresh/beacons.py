@@ -96,8 +96,8 @@ def is_genuine(beacon: Beacon, network: Network) -> bool:
 
     try:
         if network.scheme == "chained":
-            signed = hashlib.sha256(bytes.fromhex(beacon.previous_signature) + number).digest()
-            return verify_on_g2(key, signed, signature)
+            message = hashlib.sha256(bytes.fromhex(beacon.previous_signature) + number).digest()
+            return verify_on_g2(key, message, signature)
         return verify_on_g1(key, hashlib.sha256(number).digest(), signature)
     except ValueError:  # no point of the curve
         return False

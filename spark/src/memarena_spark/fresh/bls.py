@@ -37,7 +37,7 @@ def verify_on_g1(key: bytes, message: bytes, signature: bytes) -> bool:
     point = pubkey_to_G1(BLSPubkey(signature))
     if not subgroup_check(point):
         return False
-    hashed = hash_to_G1(message, _ON_G1, hashlib.sha256)  # type: ignore[arg-type]  # its annotation names an instance
-    product = pairing(signature_to_G2(BLSSignature(key)), hashed, final_exponentiate=False)
+    message_point = hash_to_G1(message, _ON_G1, hashlib.sha256)  # type: ignore[arg-type]  # its annotation names an instance
+    product = pairing(signature_to_G2(BLSSignature(key)), message_point, final_exponentiate=False)
     product *= pairing(neg(G2), point, final_exponentiate=False)
     return bool(final_exponentiate(product) == FQ12.one())

@@ -61,13 +61,13 @@ class FreshWorld(Record):
     @property
     def seed(self) -> int:
         """Of the world: the first 6 bytes of a SHA-256 over commitment and randomness."""
-        known = bytes.fromhex(self.commitment.sha256) + self.beacon.randomness
-        return int.from_bytes(hashlib.sha256(_DOMAIN + known).digest()[:6], "big")
+        inputs = bytes.fromhex(self.commitment.sha256) + self.beacon.randomness
+        return int.from_bytes(hashlib.sha256(_DOMAIN + inputs).digest()[:6], "big")
 
 
 def commit(
     folder: Path,
-    loaded: LoadedPlan,
+    plan: LoadedPlan,
     node: Node,
     announcements: Path,
     network: str,
@@ -89,8 +89,8 @@ def commit(
         commitment = Commitment(
             at=now(),
             node=node.identity().name,
-            plan_sha256=announcing.plan_sha256(loaded.plan_text, loaded.profile_text),
-            backends={name: code_of(choose_backend(name), node).digest for name in loaded.plan.run.backends},
+            plan_sha256=announcing.plan_sha256(plan.plan_text, plan.profile_text),
+            backends={name: code_of(choose_backend(name), node).digest for name in plan.plan.run.backends},
             network=network,
             round=NETWORKS[network].first_round_after(at),
             preset=preset,
@@ -105,16 +105,16 @@ def commit(
 
 def read_commitment(path: Path, name: str | None = None) -> Commitment:
     """A commitment from its file. Raises :class:`~memarena_spark.errors.FileError` with ``name`` or the path."""
-    where = name or str(path)
+    source = name or str(path)
     try:
         content = path.read_bytes()
         commitment = Commitment.model_validate_json(content)
     except OSError as error:
-        raise FileError(where, f"cannot be read: {error.strerror}") from error
+        raise FileError(source, f"cannot be read: {error.strerror}") from error
     except ValidationError as error:
-        raise FileError(where, f"is not a commitment: {' '.join(str(error).split())[:200]}") from error
+        raise FileError(source, f"is not a commitment: {' '.join(str(error).split())[:200]}") from error
     if canonical_json(commitment) != content:
-        raise FileError(where, "not as this program writes it")
+        raise FileError(source, "not as this program writes it")
     return commitment
 
 
@@ -122,9 +122,9 @@ def read_fresh(folder: Path, name: str | None = None) -> FreshWorld | None:
     """Commitment and beacon of a folder; None where there is no such folder. Raises FileError."""
     if not folder.exists():
         return None
-    where = name or f"{folder}/"
-    commitment = read_commitment(folder / COMMITMENT, f"{where}{COMMITMENT}")
-    return FreshWorld(commitment=commitment, beacon=read_beacon(folder / BEACON, f"{where}{BEACON}"))
+    source = name or f"{folder}/"
+    commitment = read_commitment(folder / COMMITMENT, f"{source}{COMMITMENT}")
+    return FreshWorld(commitment=commitment, beacon=read_beacon(folder / BEACON, f"{source}{BEACON}"))
 
 
 def appears_at(commitment: Commitment) -> datetime:

@@ -37,11 +37,11 @@ def make_world(folder: Path, beacon_file: Path | None, pack: Path | None, out: P
         write_whole(folder / BEACON, canonical_json(fresh.beacon))
     options = ["--pack", str(pack)] if pack is not None else []
     command = [sys.executable, "-P", "-m", "memarena_masim", "generate", "--quiet", "--preset", commitment.preset]
-    done = subprocess.run(
+    process = subprocess.run(
         [*command, "--seed", str(fresh.seed), "--out", str(out), *options], capture_output=True, text=True, check=False
     )
-    if done.returncode:
-        reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+    if process.returncode:
+        reason = (process.stderr.strip().splitlines() or [f"exit code {process.returncode}"])[-1]
         raise SparkError(f"masim generate: {reason}")
     for fault in world_faults(out, fresh):
         raise SparkError(f"{out}: {fault}")
@@ -65,14 +65,14 @@ def world_faults(dataset: Path, fresh: FreshWorld) -> Iterator[str]:
     try:
         report = json.loads((dataset / REPORT).read_bytes())
         configuration = report["configuration"]
-        stated = configuration["name"], configuration["seed"], configuration["world"]
+        actual = configuration["name"], configuration["seed"], configuration["world"]
         pack = configuration["pack"]["sha256"]
         words = report["engine"]["name"], configuration["banks"], configuration["wording"]
     except (OSError, ValueError, LookupError, AttributeError, TypeError) as error:
         raise FileError(str(dataset / REPORT), f"is not that of a world of masim: {error!r}") from error
     expected = commitment.preset, fresh.seed, 0
-    if stated != expected:
-        yield f"preset, seed and world are {stated}, from commitment and beacon follow {expected}"
+    if actual != expected:
+        yield f"preset, seed and world are {actual}, from commitment and beacon follow {expected}"
     if words != _DEFAULT_WORDS:
         yield f"engine, banks and wording are {words}, expected masim's defaults {_DEFAULT_WORDS}"
     if commitment.pack_sha256 not in {None, pack}:

@@ -69,18 +69,18 @@ def sm_clock(index: int = 0, nvml: Library | None = None) -> Iterator[Callable[[
         yield lambda: Unknown(unknown=NOT_INSTALLED)
         return
     gpu: object = None
-    why = ""
+    failure = ""
     with contextlib.ExitStack() as stack:
         try:
             library.nvmlInit()
             stack.callback(library.nvmlShutdown)
             gpu = library.nvmlDeviceGetHandleByIndex(index)
         except library.NVMLError as error:
-            why = f"NVML, GPU {index}: {error}"
+            failure = f"NVML, GPU {index}: {error}"
 
         def read() -> float | Unknown:
-            if why:
-                return Unknown(unknown=why)
+            if failure:
+                return Unknown(unknown=failure)
             try:
                 return float(library.nvmlDeviceGetClockInfo(gpu, library.NVML_CLOCK_SM))
             except library.NVMLError as error:
@@ -90,11 +90,11 @@ def sm_clock(index: int = 0, nvml: Library | None = None) -> Iterator[Callable[[
 
 
 def _read(nvml: Library, gpu: object) -> Gpu:
-    def ask(what: str, getter: Callable[[], T]) -> T | Unknown:
+    def ask(quantity: str, getter: Callable[[], T]) -> T | Unknown:
         try:
             return getter()
         except nvml.NVMLError as error:
-            return Unknown(unknown=f"NVML, {what}: {error}")
+            return Unknown(unknown=f"NVML, {quantity}: {error}")
 
     return Gpu(
         name=_str(nvml.nvmlDeviceGetName(gpu)),
@@ -116,7 +116,9 @@ def slowdowns(bits: int) -> tuple[str, ...]:
 
 def _processes(nvml: Library, gpu: object) -> tuple[GpuProcess, ...]:
     running = [*nvml.nvmlDeviceGetComputeRunningProcesses(gpu), *nvml.nvmlDeviceGetGraphicsRunningProcesses(gpu)]
-    return tuple(GpuProcess(pid=pid, name=_process_name(pid)) for pid in sorted({int(each.pid) for each in running}))
+    return tuple(
+        GpuProcess(pid=pid, name=_process_name(pid)) for pid in sorted({int(process.pid) for process in running})
+    )
 
 
 def _process_name(pid: int) -> str:

@@ -32,23 +32,25 @@ _AHEAD_S = 0.1
 _AHEAD_AT_MOST = 256
 """Products; drivers bound what may be queued."""
 _START_S = 120.0
-"""What loading the library and the device may take beside the measuring."""
+"""Seconds that loading the library and the device may take before the measuring."""
 
 
 def run_canary(settings: CanarySettings) -> CanaryResult | Unknown:
-    """Run the canary in a process of its own; :class:`~memarena_spark.facts.Unknown` says why there is no result."""
+    """Run the canary in its own process; :class:`~memarena_spark.facts.Unknown` says why there is no result."""
     command = python_module("memarena_spark.machine.gpu_benchmark", "--device", settings.device)
     command += ["--dtype", settings.dtype]
     command += ["--size", str(settings.size), "--seconds", str(settings.seconds)]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=settings.seconds + _START_S, check=False)
+        process = subprocess.run(
+            command, capture_output=True, text=True, timeout=settings.seconds + _START_S, check=False
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         return Unknown(unknown=f"the canary did not end: {error}")
-    if done.returncode != 0:
-        lines = done.stderr.strip().splitlines() or ["no reason given"]
+    if process.returncode != 0:
+        lines = process.stderr.strip().splitlines() or ["no reason given"]
         return Unknown(unknown=f"the canary failed: {lines[-1][:300]}")
     try:
-        return CanaryResult.model_validate_json(done.stdout)
+        return CanaryResult.model_validate_json(process.stdout)
     except ValidationError as error:
         return Unknown(unknown=f"the canary gave no result: {error.errors()[0]['msg']}")
 
@@ -92,8 +94,8 @@ def measure(engine: Engine, *, size: int, seconds: float) -> tuple[list[float], 
         clocks.append(_clock_at_work(engine))
         engine.finish()
         windows.append(2 * size**3 * (count + ahead) / (time.monotonic() - start) / 1e12)
-    known = [clock for clock in clocks if not isinstance(clock, Unknown)]
-    return windows, statistics.median(known) if known else clocks[0]
+    clock_readings = [clock for clock in clocks if not isinstance(clock, Unknown)]
+    return windows, statistics.median(clock_readings) if clock_readings else clocks[0]
 
 
 def _clock_at_work(engine: Engine) -> float | Unknown:
@@ -106,11 +108,11 @@ def _clock_at_work(engine: Engine) -> float | Unknown:
 def cpu_canary(size: int, seconds: float) -> CanaryResult:
     """On all CPUs, by numpy's BLAS."""
     generator = np.random.default_rng(0)
-    left, right = (generator.random((size, size), dtype=np.float32) for _ in range(2))
-    product = np.empty_like(left)
+    a, b = (generator.random((size, size), dtype=np.float32) for _ in range(2))
+    product = np.empty_like(a)
 
     def multiply() -> None:
-        np.matmul(left, right, out=product)
+        np.matmul(a, b, out=product)
 
     # A product is done when it returns; the clock that the kernel tells is an average over the time before.
     engine = Engine(multiply, lambda: None, _cpu_clock, mark=lambda: lambda: True)
@@ -122,18 +124,16 @@ def cuda_canary(torch: Any, size: int, seconds: float, dtype: str) -> CanaryResu
     """On the first CUDA device, by torch."""
     device = torch.device("cuda", 0)
     torch.manual_seed(0)
-    left, right = (torch.rand(size, size, device=device, dtype=getattr(torch, dtype)) for _ in range(2))
-    product = torch.empty_like(left)
+    a, b = (torch.rand(size, size, device=device, dtype=getattr(torch, dtype)) for _ in range(2))
+    product = torch.empty_like(a)
 
     def mark() -> Callable[[], bool]:
-        done = torch.cuda.Event()
-        done.record()
-        return lambda: not done.query()
+        event = torch.cuda.Event()
+        event.record()
+        return lambda: not event.query()
 
     with sm_clock() as clock_mhz:
-        engine = Engine(
-            lambda: torch.matmul(left, right, out=product), torch.cuda.synchronize, clock_mhz, mark, _AHEAD_S
-        )
+        engine = Engine(lambda: torch.matmul(a, b, out=product), torch.cuda.synchronize, clock_mhz, mark, _AHEAD_S)
         windows, clock = measure(engine, size=size, seconds=seconds)
     name = f"torch {torch.__version__}, CUDA {torch.version.cuda}, {torch.cuda.get_device_name(0)}"
     return _result("cuda", name, dtype, size, seconds, windows, clock)
@@ -170,9 +170,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32")
     parser.add_argument("--size", type=int, required=True)
     parser.add_argument("--seconds", type=float, required=True)
-    given = parser.parse_args(argv)
-    if given.device == "cpu":
-        result = cpu_canary(given.size, given.seconds)
+    options = parser.parse_args(argv)
+    if options.device == "cpu":
+        result = cpu_canary(options.size, options.seconds)
     else:
         try:
             torch = importlib.import_module("torch")
@@ -182,7 +182,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not torch.cuda.is_available():
             sys.stderr.write("torch finds no CUDA device\n")
             return 1
-        result = cuda_canary(torch, given.size, given.seconds, given.dtype)
+        result = cuda_canary(torch, options.size, options.seconds, options.dtype)
     sys.stdout.write(json.dumps(result.model_dump(mode="json")) + "\n")
     return 0
 

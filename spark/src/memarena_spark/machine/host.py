@@ -36,7 +36,7 @@ def identity(root: Path) -> Identity:
 
 
 def _cpu_model(root: Path) -> str:
-    """Name of the processor; Arm's kernel gives none, there the part number stands in."""
+    """Name of the processor; Arm's kernel gives none, there it is the part number."""
     lines = _text(root / "proc/cpuinfo").splitlines()
     fields = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in reversed(lines))}
     arm = f"CPU implementer {fields.get('CPU implementer', '?')} part {fields.get('CPU part', '?')}"
@@ -45,15 +45,15 @@ def _cpu_model(root: Path) -> str:
 
 def memory(root: Path) -> Memory | Unknown:
     """Available memory and swap in use. Unified memory counts as memory: NVML does not tell it apart."""
-    found: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     for line in _text(root / "proc/meminfo").splitlines():
-        name, _, rest = line.partition(":")
-        if rest.endswith(" kB") and rest[:-3].strip().isdigit():
-            found[name] = int(rest[:-3]) * 1024
-    lacking = [name for name in ("MemAvailable", "SwapTotal", "SwapFree") if name not in found]
+        name, _, amount = line.partition(":")
+        if amount.endswith(" kB") and amount[:-3].strip().isdigit():
+            sizes[name] = int(amount[:-3]) * 1024
+    lacking = [name for name in ("MemAvailable", "SwapTotal", "SwapFree") if name not in sizes]
     if lacking:
         return Unknown(unknown=f"{root / 'proc/meminfo'} has no {lacking[0]}")
-    return Memory(available_bytes=found["MemAvailable"], swap_used_bytes=found["SwapTotal"] - found["SwapFree"])
+    return Memory(available_bytes=sizes["MemAvailable"], swap_used_bytes=sizes["SwapTotal"] - sizes["SwapFree"])
 
 
 def free_bytes(folder: Path) -> int | Unknown:
@@ -127,19 +127,19 @@ def on_battery(root: Path) -> bool | Unknown:
 def governors(root: Path) -> tuple[str, ...] | Unknown:
     """The CPUs' frequency governors, each named once."""
     paths = sorted((root / "sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_governor"))
-    found = tuple(sorted({text for path in paths if (text := _text(path))}))
-    return found or Unknown(unknown="the kernel gives no frequency governor (no cpufreq)")
+    names = tuple(sorted({text for path in paths if (text := _text(path))}))
+    return names or Unknown(unknown="the kernel gives no frequency governor (no cpufreq)")
 
 
 def temperatures(root: Path) -> dict[str, float] | Unknown:
     """Sensors of /sys/class/hwmon, and of /sys/class/thermal, in °C."""
     source = hwmon_source(root / "sys/class/hwmon")
-    found = {r.channel.name: r.value for r in source.read() if isinstance(r, Reading) and r.channel.unit == "°C"}
+    celsius = {r.channel.name: r.value for r in source.read() if isinstance(r, Reading) and r.channel.unit == "°C"}
     for zone in sorted((root / "sys/class/thermal").glob("thermal_zone*")):
         text = _text(zone / "temp")
         if text.removeprefix("-").isdigit():
-            found[f"{zone.name}.{_text(zone / 'type')}"] = int(text) / 1000
-    return found or Unknown(unknown="no sensor in /sys/class/hwmon or /sys/class/thermal gives a temperature")
+            celsius[f"{zone.name}.{_text(zone / 'type')}"] = int(text) / 1000
+    return celsius or Unknown(unknown="no sensor in /sys/class/hwmon or /sys/class/thermal gives a temperature")
 
 
 def _text(path: Path) -> str:

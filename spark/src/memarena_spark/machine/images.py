@@ -9,7 +9,7 @@ import shutil
 import subprocess
 from datetime import datetime
 
-from memarena_spark.facts import Image, Place, Unknown
+from memarena_spark.facts import DeclaredOrder, Image, Unknown
 
 DECLARED = "MEMARENA_SPARK_IMAGES"
 """``name=reference@sha256:…`` separated by blanks: what compose started, told by the variable that it started it by."""
@@ -26,14 +26,14 @@ IMAGE = "image:"
 def image_of(name: str) -> Image | Unknown:
     """Digest of a running container's image, or of ``image:REFERENCE``: its registry's if it has one, else its id."""
     if name.startswith(IMAGE):
-        told = _docker("image", "inspect", name.removeprefix(IMAGE), "--format", "{{.Id}}")
-        return told if isinstance(told, Unknown) else _digest_of(told)
+        image_id = _docker("image", "inspect", name.removeprefix(IMAGE), "--format", "{{.Id}}")
+        return image_id if isinstance(image_id, Unknown) else _digest_of(image_id)
     for entry in os.environ.get(DECLARED, "").split():
         service, _, reference = entry.partition("=")
         if service == name and (digest := _DIGEST.search(reference)):
             return Image(digest=digest[0], source="declared")
-    told = _docker("container", "inspect", name, "--format", "{{.Image}}")
-    return told if isinstance(told, Unknown) else _digest_of(told)
+    image_id = _docker("container", "inspect", name, "--format", "{{.Image}}")
+    return image_id if isinstance(image_id, Unknown) else _digest_of(image_id)
 
 
 def _digest_of(image_id: str) -> Image | Unknown:
@@ -41,36 +41,38 @@ def _digest_of(image_id: str) -> Image | Unknown:
     if isinstance(digests, Unknown):
         return digests
     try:
-        listed = json.loads(digests)
+        references = json.loads(digests)
     except ValueError:
-        listed = None
-    known = [d[0] for each in listed or () if (d := _DIGEST.search(str(each)))]
-    return Image(digest=known[0] if known else image_id, source="docker")
+        references = None
+    registry_digests = [d[0] for reference in references or () if (d := _DIGEST.search(str(reference)))]
+    return Image(digest=registry_digests[0] if registry_digests else image_id, source="docker")
 
 
-def container_started_at(container: str) -> float | Place | Unknown:
-    """When a container was started, in seconds since 1970, or where in the declared order it stands."""
-    declared = os.environ.get(ORDER, "").split()
-    if container in declared:
-        return Place(place=declared.index(container))
-    told = _docker("container", "inspect", container, "--format", "{{.State.StartedAt}}")
-    if isinstance(told, Unknown):
-        return told
+def container_started_at(container: str) -> float | DeclaredOrder | Unknown:
+    """When a container was started, in seconds since 1970, or its index in the declared order."""
+    order = os.environ.get(ORDER, "").split()
+    if container in order:
+        return DeclaredOrder(place=order.index(container))
+    started_at = _docker("container", "inspect", container, "--format", "{{.State.StartedAt}}")
+    if isinstance(started_at, Unknown):
+        return started_at
     try:
         # The daemon gives nanoseconds, of which Python takes six digits.
-        return datetime.fromisoformat(re.sub(r"(\.\d{6})\d*", r"\1", told).replace("Z", "+00:00")).timestamp()
+        return datetime.fromisoformat(re.sub(r"(\.\d{6})\d*", r"\1", started_at).replace("Z", "+00:00")).timestamp()
     except ValueError:
-        return Unknown(unknown=f"docker: container {container}: no start time in {told[:60]!r}")
+        return Unknown(unknown=f"docker: container {container}: no start time in {started_at[:60]!r}")
 
 
 def _docker(*arguments: str) -> str | Unknown:
     if shutil.which("docker") is None:
         return Unknown(unknown=f"docker is not installed, and {DECLARED} does not name it")
     try:
-        done = subprocess.run(["docker", *arguments], capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+        process = subprocess.run(
+            ["docker", *arguments], capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         return Unknown(unknown=f"docker: {error}")
-    if done.returncode != 0:
-        lines = done.stderr.strip().splitlines() or ["no reason given"]
+    if process.returncode != 0:
+        lines = process.stderr.strip().splitlines() or ["no reason given"]
         return Unknown(unknown=f"docker: {lines[-1][:200]}")
-    return done.stdout.strip()
+    return process.stdout.strip()

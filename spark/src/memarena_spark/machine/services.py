@@ -22,7 +22,7 @@ from memarena.readers.remote import api_url, ask, choose_model, identify
 from memarena.readers.types import ReaderError
 from pydantic import JsonValue
 
-from memarena_spark.facts import Embedder, Place, ReaderServer, Unknown
+from memarena_spark.facts import DeclaredOrder, Embedder, ReaderServer, Unknown
 from memarena_spark.machine.images import container_started_at
 from memarena_spark.plans import EmbedderSpec, ReaderServerSpec
 
@@ -53,14 +53,14 @@ def ask_embedder(spec: EmbedderSpec) -> Embedder | Unknown:
         began = time.monotonic()
         _embed(root, spec.model)
         warm_s = time.monotonic() - began
-        loaded = _loaded(root, spec.model)
+        model_bytes = _loaded(root, spec.model)
     except _NoAnswerError as error:
         return Unknown(unknown=str(error))
     return Embedder(
         version=str(version),
         model=spec.model,
-        size_bytes=loaded["size"],
-        vram_bytes=loaded["size_vram"],
+        size_bytes=model_bytes["size"],
+        vram_bytes=model_bytes["size_vram"],
         warm_s=warm_s,
         started_at_unix=_started_at(spec.container, spec.url),
     )
@@ -78,9 +78,9 @@ def _embed(root: str, model: str) -> None:
 def _loaded(root: str, model: str) -> dict[str, int]:
     url = f"{root}/api/ps"
     models = _object(url).get("models")
-    for each in models if isinstance(models, list) else ():
-        if isinstance(each, dict) and str(each.get("name", "")) in (model, f"{model}:latest"):
-            size, vram = each.get("size"), each.get("size_vram", 0)
+    for entry in models if isinstance(models, list) else ():
+        if isinstance(entry, dict) and str(entry.get("name", "")) in (model, f"{model}:latest"):
+            size, vram = entry.get("size"), entry.get("size_vram", 0)
             if isinstance(size, int) and isinstance(vram, int):
                 return {"size": size, "size_vram": vram}
     raise _NoAnswerError(f"GET {url}: {model} is not among the loaded models")
@@ -113,31 +113,34 @@ def count_requests(spec: ReaderServerSpec, api_key: str | None = None) -> dict[s
         page = _text(urllib.request.Request(url, headers=_key(api_key)), url)  # noqa: S310 (as in _object)
     except _NoAnswerError as error:
         return Unknown(unknown=str(error))
-    found = {
+    counts = {
         name + labels: float(value)
         for name, labels, value in _COUNTED.findall(page)
         if name in _COUNTERS and _OWN_ENDPOINT not in labels
     }
-    return found or Unknown(unknown=f"GET {url}: no counter of requests")
+    return counts or Unknown(unknown=f"GET {url}: no counter of requests")
 
 
 def open_to_containers(url: str, in_container: bool | None = None) -> bool:
     """Whether a container on an internal network of this machine reaches a server, which it does at the host's address.
 
-    On the host: the server listens on all addresses, so that one of the loopback which nobody binds alone answers too.
+    On the host: the server listens on all addresses, so that a loopback address that no server binds alone answers too.
     In a container: the name is that of the host, the first address of a network that this container is on.
     """
     parts = urllib.parse.urlsplit(url)
-    own = [each for addresses in psutil.net_if_addrs().values() for each in addresses if each.family == socket.AF_INET]
+    interfaces = [
+        own for addresses in psutil.net_if_addrs().values() for own in addresses if own.family == socket.AF_INET
+    ]
     try:
-        found = socket.getaddrinfo(parts.hostname, parts.port or 80, socket.AF_INET, socket.SOCK_STREAM)
+        resolved = socket.getaddrinfo(parts.hostname, parts.port or 80, socket.AF_INET, socket.SOCK_STREAM)
     except OSError:
         return False  # that it cannot be reached is told elsewhere
-    there = {ipaddress.IPv4Address(address[0]) for *_, address in found}
+    servers = {ipaddress.IPv4Address(address[0]) for *_, address in resolved}
     if Path("/.dockerenv").exists() if in_container is None else in_container:
-        networks = (ipaddress.IPv4Interface(f"{each.address}/{each.netmask}").network for each in own)
-        return any(network.network_address + 1 in there for network in networks if not network.is_loopback)
-    if not any(each.is_loopback or str(each) in {one.address for one in own} for each in there):
+        networks = (ipaddress.IPv4Interface(f"{own.address}/{own.netmask}").network for own in interfaces)
+        return any(network.network_address + 1 in servers for network in networks if not network.is_loopback)
+    own_addresses = {own.address for own in interfaces}
+    if not any(server.is_loopback or str(server) in own_addresses for server in servers):
         return False
     try:
         socket.create_connection((_SELDOM_BOUND, parts.port or 80), timeout=2).close()
@@ -164,20 +167,25 @@ def _probe(base_url: str, model: str, api_key: str | None) -> str:
     choices = reply.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
     message = first.get("message") if isinstance(first, dict) else None
-    said = [message.get(key) for key in ("content", "reasoning_content")] if isinstance(message, dict) else []
-    return "" if any(isinstance(text, str) and text.strip() for text in said) else "the reply is empty"
+    texts = [message.get(key) for key in ("content", "reasoning_content")] if isinstance(message, dict) else []
+    return "" if any(isinstance(text, str) and text.strip() for text in texts) else "the reply is empty"
 
 
-def _started_at(container: str | None, url: str) -> float | Place | Unknown:
+def _started_at(container: str | None, url: str) -> float | DeclaredOrder | Unknown:
     """When the server was started: its container, else the process that listens on its port here."""
     if container is not None:
         return container_started_at(container)
     parts = urllib.parse.urlsplit(url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     try:
-        for each in psutil.net_connections("tcp"):
-            if each.status == psutil.CONN_LISTEN and each.laddr and each.laddr[1] == port and each.pid:
-                return float(psutil.Process(each.pid).create_time())
+        for connection in psutil.net_connections("tcp"):
+            if (
+                connection.status == psutil.CONN_LISTEN
+                and connection.laddr
+                and connection.laddr[1] == port
+                and connection.pid
+            ):
+                return float(psutil.Process(connection.pid).create_time())
     except psutil.Error as error:
         return Unknown(unknown=f"who listens on port {port}: {error}")
     return Unknown(unknown=f"no process that may be looked at listens on port {port}; name its container in the plan")
@@ -191,12 +199,12 @@ def _object(url: str, body: Mapping[str, JsonValue] | None = None) -> dict[str, 
         headers={"Content-Type": "application/json"},
     )
     try:
-        parsed = json.loads(_text(request, url))
+        content = json.loads(_text(request, url))
     except ValueError as error:
         raise _NoAnswerError(f"{url} answered with something that is no JSON") from error
-    if not isinstance(parsed, dict):
+    if not isinstance(content, dict):
         raise _NoAnswerError(f"{url} answered with no JSON object")
-    return parsed
+    return content
 
 
 def _text(request: urllib.request.Request, url: str) -> str:

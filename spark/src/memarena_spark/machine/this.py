@@ -62,21 +62,21 @@ class ThisMachine:
 
     def temperatures(self) -> dict[str, float] | Unknown:
         """Sensors of the kernel and of the GPU."""
-        found = host.temperatures(self._root)
+        celsius = host.temperatures(self._root)
         card = gpu.read_gpu()
         if isinstance(card, Gpu) and not isinstance(card.temperature_c, Unknown):
-            return {**({} if isinstance(found, Unknown) else found), "gpu": card.temperature_c}
-        return found
+            return {**({} if isinstance(celsius, Unknown) else celsius), "gpu": card.temperature_c}
+        return celsius
 
     def packages(self, names: Iterable[str]) -> Mapping[str, str | None]:
         """Installed versions."""
-        found: dict[str, str | None] = {}
+        versions: dict[str, str | None] = {}
         for name in names:
             try:
-                found[name] = importlib.metadata.version(name)
+                versions[name] = importlib.metadata.version(name)
             except importlib.metadata.PackageNotFoundError:
-                found[name] = None
-        return found
+                versions[name] = None
+        return versions
 
     def image(self, service: str) -> Image | Unknown:
         """The image of a running container."""

@@ -68,7 +68,7 @@ class Demands(Record):
 
 
 class Thermal(Record):
-    """When a machine counts as settled (design 5: below 0.5 °C a minute)."""
+    """When a machine's temperature counts as stable (design 5: below 0.5 °C a minute)."""
 
     required: bool
     """Whether temperatures must be readable."""
@@ -139,8 +139,8 @@ def profile_text(name_or_path: str, folder: Path = Path()) -> str:
 
     Raises :class:`~memarena_spark.errors.SparkError` if there is none.
     """
-    found = [p for p in files(__package__).iterdir() if p.name.endswith(".toml")]
-    newest = max((p for p in found if p.name.partition(".")[0] == name_or_path), key=lambda p: p.name, default=None)
+    own_files = [p for p in files(__package__).iterdir() if p.name.endswith(".toml")]
+    newest = max((p for p in own_files if p.name.partition(".")[0] == name_or_path), key=lambda p: p.name, default=None)
     if newest is not None:
         return newest.read_text(encoding="utf-8")
     path = folder / name_or_path
@@ -152,16 +152,16 @@ def profile_text(name_or_path: str, folder: Path = Path()) -> str:
         raise SparkError(f"profile {path}: cannot be read: {error}") from error
 
 
-def parse_profile(text: str, where: str) -> NodeProfile:
+def parse_profile(text: str, source: str) -> NodeProfile:
     """A profile from its text. Raises :class:`~memarena_spark.errors.SparkError` naming file and field."""
     try:
         return NodeProfile.model_validate(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
-        raise FileError(where, f"not valid TOML: {error}") from error
+        raise FileError(source, f"not valid TOML: {error}") from error
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"])
-        raise FileError(where, f"{field}: {first['msg']}") from error
+        raise FileError(source, f"{field}: {first['msg']}") from error
 
 
 def is_ours(text: str) -> bool:
