@@ -29,10 +29,10 @@ def _families(questions: Sequence[QuestionScore], draws: Draws | None) -> Iterat
         if any(q.suffices is None and not q.unmeasured for q in own):
             yield AnswerableFamily(family=family, questions=len(own), score=Score())
             continue
-        held, unmeasured = sum(q.suffices is True for q in own), sum(q.suffices is None for q in own)
-        low, high = held / len(own), (held + unmeasured) / len(own)
+        sufficient, unmeasured = sum(q.suffices is True for q in own), sum(q.suffices is None for q in own)
+        low, high = sufficient / len(own), (sufficient + unmeasured) / len(own)
         score = Score(value=None if unmeasured else low, low=low, high=high)
-        made = None
+        bounds = None
         if draws is not None and not unmeasured:
-            made = interval(draws.shares(own, lambda q: q.suffices is True), len({q.ego for q in own}))
-        yield AnswerableFamily(family=family, questions=len(own), score=score, interval=made)
+            bounds = interval(draws.shares(own, lambda q: q.suffices is True), len({q.ego for q in own}))
+        yield AnswerableFamily(family=family, questions=len(own), score=score, interval=bounds)

@@ -34,12 +34,12 @@ def compute_baselines(questions: Iterable[Question], evidence: Mapping[str, Evid
     ``grep`` depends on what a backend retrieved and is computed per cell; ``question only`` is a row of the run whose
     searches never brought an item (:func:`question_only`).
     """
-    asked = sorted(questions, key=lambda q: q.instance.instance_id)
-    key = _digest(asked, evidence)
+    ordered_questions = sorted(questions, key=lambda q: q.instance.instance_id)
+    key = _digest(ordered_questions, evidence)
     if key not in _KNOWN:
         while len(_KNOWN) >= _KNOWN_AT_MOST:
             del _KNOWN[next(iter(_KNOWN))]
-        _KNOWN[key] = _computed(asked, evidence)
+        _KNOWN[key] = _computed(ordered_questions, evidence)
     return _KNOWN[key]
 
 
@@ -55,24 +55,24 @@ def _digest(questions: Sequence[Question], evidence: Mapping[str, EvidenceSessio
     return digest.digest()
 
 
-def _computed(asked: Sequence[Question], evidence: Mapping[str, EvidenceSession]) -> tuple[Baseline, ...]:
+def _computed(questions: Sequence[Question], evidence: Mapping[str, EvidenceSession]) -> tuple[Baseline, ...]:
     policies = _Policies(evidence)
-    constants = _best_constants(asked, policies)
+    constants = _best_constants(questions, policies)
     return (
         Baseline(
             name="best constant",
             scores={d: score for d, (score, _) in constants.items()},
             detail="; ".join(f"{d} {answer!r}" for d, (score, answer) in constants.items() if score is not None),
         ),
-        Baseline(name="always refuse", scores=policies.play(asked, REFUSAL), detail=REFUSAL),
-        Baseline(name="always don't know", scores=policies.play(asked, IGNORANCE), detail=IGNORANCE),
+        Baseline(name="always refuse", scores=policies.play(questions, REFUSAL), detail=REFUSAL),
+        Baseline(name="always don't know", scores=policies.play(questions, IGNORANCE), detail=IGNORANCE),
         Baseline(
             name="blind coin",
-            scores={d: 0.5 if d == "D6" and _has_both_actions(asked) else None for d in DIMENSIONS},
-            j=0.0 if _has_both_actions(asked) else None,
+            scores={d: 0.5 if d == "D6" and _has_both_actions(questions) else None for d in DIMENSIONS},
+            j=0.0 if _has_both_actions(questions) else None,
             detail="discloses with probability ½ whoever asks: P = U = ½, J = 0",
         ),
-        *_policies_that_know(asked),
+        *_policies_that_know(questions),
     )
 
 
@@ -81,8 +81,8 @@ def question_only(questions: Sequence[QuestionScore]) -> dict[str, float | None]
 
     This is what a reader knows or guesses from the question alone.
     """
-    looked = [q.retrieved for q in questions if q.retrieved is not None]
-    if not looked or any(r.items or r.read_items for r in looked):
+    retrievals = [q.retrieved for q in questions if q.retrieved is not None]
+    if not retrievals or any(r.items or r.read_items for r in retrievals):
         return None
     values = figures(questions, lambda q: q.correct)
     return {dimension: values[dimension] for dimension in DIMENSIONS}
@@ -90,8 +90,8 @@ def question_only(questions: Sequence[QuestionScore]) -> dict[str, float | None]
 
 def grep_share(questions: Iterable[QuestionScore]) -> float | None:
     """Share of D1 questions whose right option occurs most often in the items of the search; None without any."""
-    told = [q.grep_right for q in questions if q.dimension == "D1" and q.grep_right is not None]
-    return sum(told) / len(told) if told else None
+    choices = [q.grep_right for q in questions if q.dimension == "D1" and q.grep_right is not None]
+    return sum(choices) / len(choices) if choices else None
 
 
 def chance_by_dimension(baselines: Sequence[Baseline], reader: str, grep: float | None) -> dict[str, float | None]:
@@ -99,10 +99,10 @@ def chance_by_dimension(baselines: Sequence[Baseline], reader: str, grep: float 
     chance: dict[str, float | None] = {}
     own = [b for b in baselines if b.reader in (None, reader) and b.name not in KNOWING]
     for dimension in DIMENSIONS:
-        known = [s for b in own if (s := b.scores.get(dimension)) is not None]
+        candidates = [s for b in own if (s := b.scores.get(dimension)) is not None]
         if dimension == "D1" and grep is not None:
-            known.append(grep)
-        chance[dimension] = max(known, default=None)
+            candidates.append(grep)
+        chance[dimension] = max(candidates, default=None)
     return chance
 
 
@@ -148,9 +148,9 @@ def _best_constants(questions: Sequence[Question], policies: _Policies) -> dict[
     best: dict[str, tuple[float | None, str]] = {}
     for dimension in DIMENSIONS:
         group = [q for q in questions if q.instance.dimension.value == dimension]
-        tried = [(policies.play(group, answer)[dimension], answer) for answer in _constants(group)]
-        known = [(score, answer) for score, answer in tried if score is not None]
-        best[dimension] = max(known, key=lambda found: found[0], default=(None, ""))
+        plays = [(policies.play(group, answer)[dimension], answer) for answer in _constants(group)]
+        measured = [(score, answer) for score, answer in plays if score is not None]
+        best[dimension] = max(measured, key=lambda play: play[0], default=(None, ""))
     return best
 
 
@@ -163,8 +163,8 @@ def _constants(questions: Sequence[Question]) -> list[str]:
         counts.update([constant] if constant else [])
     if not questions:
         return []
-    tried = [a for counts in by_family.values() for a, _ in _most_common(counts)]
-    return list(dict.fromkeys([*tried, IGNORANCE, REFUSAL]))
+    frequent = [a for counts in by_family.values() for a, _ in _most_common(counts)]
+    return list(dict.fromkeys([*frequent, IGNORANCE, REFUSAL]))
 
 
 def _most_common(counts: Counter[str]) -> list[tuple[str, int]]:
@@ -187,10 +187,10 @@ def _pool(questions: Sequence[Question]) -> list[tuple[Question, PermissionGold]
 def _policies_that_know(questions: Sequence[Question]) -> tuple[Baseline, ...]:
     """F1_PU of policies that know every fact, and tell it to everybody, by its level, or by who asks."""
     pool = _pool(questions)
-    allowed = Counter(_asker(question) for question, gold in pool if gold.expected_action == "disclose")
-    asked = Counter(_asker(question) for question, _ in pool)
-    share = sum(allowed.values()) / len(pool) if pool else 0.0
-    usual = {kind for kind in asked if allowed[kind] / asked[kind] > share}
+    may_know = Counter(_asker(question) for question, gold in pool if gold.expected_action == "disclose")
+    askers = Counter(_asker(question) for question, _ in pool)
+    share = sum(may_know.values()) / len(pool) if pool else 0.0
+    usual = {kind for kind in askers if may_know[kind] / askers[kind] > share}
     return (
         _knowing("always tell", pool, lambda *_: True, "tells every fact to everybody"),
         _knowing(
@@ -212,12 +212,15 @@ def _knowing(
     tells: Callable[[Question, PermissionGold], bool],
     detail: str,
 ) -> Baseline:
-    told = {"disclose": [0, 0], "withhold": [0, 0]}
+    counts_by_action = {"disclose": [0, 0], "withhold": [0, 0]}
     for question, gold in pool:
-        told[gold.expected_action][tells(question, gold)] += 1
+        counts_by_action[gold.expected_action][tells(question, gold)] += 1
     scores: dict[str, float | None] = dict.fromkeys(DIMENSIONS)
-    if not all(sum(counts) for counts in told.values()):
+    if not all(sum(counts) for counts in counts_by_action.values()):
         return Baseline(name=name, scores=scores, detail=detail)
-    privacy, utility = told["withhold"][0] / sum(told["withhold"]), told["disclose"][1] / sum(told["disclose"])
+    privacy, utility = (
+        counts_by_action["withhold"][0] / sum(counts_by_action["withhold"]),
+        counts_by_action["disclose"][1] / sum(counts_by_action["disclose"]),
+    )
     scores["D6"] = formulas.f1_pu(privacy, utility)
     return Baseline(name=name, scores=scores, j=formulas.youden_j(privacy, utility), detail=detail)

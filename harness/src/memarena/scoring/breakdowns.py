@@ -57,10 +57,10 @@ _ORDER: dict[By, tuple[str, ...]] = {
 }
 """Breakdowns in their order, each with the order of its keys; others follow by name."""
 _CUT: tuple[By, ...] = ("lag", "difficulty", "tier", "interference", "wording")
-"""Breakdowns that cut across the figures: there they are computed anew over each part."""
+"""Breakdowns that cut across the figures: there they are computed again over each part."""
 FIGURES = ("D1", "D2", "D3", "D4", "D5", "D5*", "D6", "P", "U", "J", "Rec", "Rea", "Trust", "Avg", "Avg*")
 """Figures of such a part."""
-_PLACE = {name: place for place, name in enumerate(GROUPS)}
+_COLUMN = {name: column for column, name in enumerate(GROUPS)}
 
 
 @dataclass(frozen=True)
@@ -123,10 +123,10 @@ class _Part:
         self.outcomes[question.outcome] += 1
         if question.token_f1 is not None:
             self.token_f1.append(question.token_f1)
-        seen = question.retrieved
-        if seen is not None and seen.evidence_sessions:
-            self.says_sources = self.says_sources or seen.items_with_ids > 0
-            self.recalls.append(seen.found_at_k / seen.evidence_sessions)
+        retrieved = question.retrieved
+        if retrieved is not None and retrieved.evidence_sessions:
+            self.says_sources = self.says_sources or retrieved.items_with_ids > 0
+            self.recalls.append(retrieved.found_at_k / retrieved.evidence_sessions)
 
     def add(self, other: _Part, groups: Iterable[str]) -> None:
         """Add the sums of another, which counts in the groups."""
@@ -159,7 +159,7 @@ def slices(questions: Sequence[QuestionScore]) -> tuple[Slice, ...]:
     for kind, part in sums.items():
         for by, key in kind.slices():
             parts[by].setdefault(key, _Part()).add(part, kind.groups() if by in _CUT else ())
-    return tuple(found for by, own in parts.items() for found in _slices(by, own))
+    return tuple(part_slice for by, own in parts.items() for part_slice in _slices(by, own))
 
 
 def _kind(question: QuestionScore) -> _Kind:
@@ -180,7 +180,7 @@ def _slices(by: By, parts: dict[str, _Part]) -> Iterator[Slice]:
     keys = [key for key in _ORDER[by] if key in parts]
     keys += sorted(set(parts) - set(keys))
     figures = _figures([parts[key] for key in keys]) if by in _CUT else [{} for _ in keys]
-    for key, found in zip(keys, figures, strict=True):
+    for key, scores in zip(keys, figures, strict=True):
         part = parts[key]
         counts = counts_of(part.outcomes)
         yield Slice(
@@ -190,7 +190,7 @@ def _slices(by: By, parts: dict[str, _Part]) -> Iterator[Slice]:
             score=counts.accuracy,
             token_f1=fmean(part.token_f1) if part.token_f1 else None,
             recall_at_k=fmean(part.recalls) if part.recalls and part.says_sources else None,
-            figures=found,
+            figures=scores,
         )
 
 
@@ -198,23 +198,23 @@ def _figures(parts: Sequence[_Part]) -> list[dict[str, Score]]:
     """Every figure of each part that has questions for it, as a range where some say nothing about the memory."""
     right, asked, lost = (_array([getattr(part, name) for part in parts]) for name in ("right", "asked", "lost"))
     low, high = figures_of(right, asked), figures_of(right + lost, asked)
-    found: list[dict[str, Score]] = []
+    by_part: list[dict[str, Score]] = []
     for row, part in enumerate(parts):
         exact = not _unmeasured(part.outcomes)
         ends = {name: (float(low[name][row]), float(high[name][row])) for name in FIGURES}
-        found.append(
+        by_part.append(
             {name: Score(value=a if exact else None, low=a, high=b) for name, (a, b) in ends.items() if not isnan(a)}
         )
-    return found
+    return by_part
 
 
 def _unmeasured(outcomes: Mapping[Outcome | None, int]) -> int:
-    return sum(outcomes.get(each, 0) for each in UNMEASURED)
+    return sum(outcomes.get(outcome, 0) for outcome in UNMEASURED)
 
 
 def _array(sums: Sequence[Mapping[str, int]]) -> Array:
-    made = np.zeros((len(sums), len(GROUPS)))
-    for row, one in enumerate(sums):
-        for group, count in one.items():
-            made[row, _PLACE[group]] = count
-    return made
+    array = np.zeros((len(sums), len(GROUPS)))
+    for row, counts in enumerate(sums):
+        for group, count in counts.items():
+            array[row, _COLUMN[group]] = count
+    return array

@@ -79,30 +79,30 @@ def choose(scored: ScoredRun, name: str | None) -> Chosen:
 def incomparable(a: Chosen, b: Chosen, *, same_world: bool = True) -> tuple[str, ...]:
     """Why two sides must not be compared, one line each."""
     left, right = a.scored.scores, b.scored.scores
-    found = []
+    reasons = []
     if same_world and left.dataset.sha256 != right.dataset.sha256:
-        found.append(
+        reasons.append(
             f"data sets differ: {left.dataset.name} ({left.dataset.sha256[:12]}) and "
             f"{right.dataset.name} ({right.dataset.sha256[:12]})"
         )
     if left.protocol != right.protocol:
-        found.append(f"protocols differ: {left.protocol} and {right.protocol}")
+        reasons.append(f"protocols differ: {left.protocol} and {right.protocol}")
     if a.row.reader == b.row.reader and _model(a) != _model(b):
-        found.append(f"reader {a.row.reader} was another model: {_model(a)} and {_model(b)}")
+        reasons.append(f"reader {a.row.reader} was another model: {_model(a)} and {_model(b)}")
     if left.judge != right.judge:
-        found.append(f"judges differ: {left.judge} and {right.judge}")
+        reasons.append(f"judges differ: {left.judge} and {right.judge}")
     elif left.judge_versions and right.judge_versions and left.judge_versions != right.judge_versions:
-        found.append(f"judge {left.judge} was of different versions: judge both runs again")
-    return tuple(found)
+        reasons.append(f"judge {left.judge} was of different versions: judge both runs again")
+    return tuple(reasons)
 
 
 def cautions(a: Chosen, b: Chosen) -> tuple[str, ...]:
     """Other differences between two sides, to which a difference may be due."""
-    found = []
+    notes = []
     if a.row.backend != b.row.backend and a.row.reader != b.row.reader:
-        found.append("both backend and reader differ: the difference cannot be assigned to either")
+        notes.append("both backend and reader differ: the difference cannot be assigned to either")
     left, right = a.row.reading, b.row.reading
-    for field, what in (
+    for field, name in (
         ("max_context_tokens", "context tokens"),
         ("max_answer_tokens", "answer tokens"),
         ("max_items", "items per search"),
@@ -111,17 +111,17 @@ def cautions(a: Chosen, b: Chosen) -> tuple[str, ...]:
         ("reasoning_tokens", "reasoning tokens"),
     ):
         if getattr(left, field) != getattr(right, field):
-            found.append(f"{what} differ: {getattr(left, field)} and {getattr(right, field)}")
+            notes.append(f"{name} differ: {getattr(left, field)} and {getattr(right, field)}")
     if a.side.seeds != b.side.seeds:
-        found.append(f"seeds differ: {', '.join(a.side.seeds)} and {', '.join(b.side.seeds)}")
+        notes.append(f"seeds differ: {', '.join(a.side.seeds)} and {', '.join(b.side.seeds)}")
     if a.row.diagnostic != b.row.diagnostic:
-        found.append("one side is diagnostic: it sees what a deployed memory cannot")
+        notes.append("one side is diagnostic: it sees what a deployed memory cannot")
     if a.row.without_reader != b.row.without_reader:
-        found.append("one side has answers that were made without any call of the reader")
+        notes.append("one side has answers that were made without any call of the reader")
     if a.scored.scores.memarena_version != b.scored.scores.memarena_version:
         versions = f"{a.scored.scores.memarena_version} and {b.scored.scores.memarena_version}"
-        found.append(f"the runs were made by memarena {versions}")
-    return tuple(found)
+        notes.append(f"the runs were made by memarena {versions}")
+    return tuple(notes)
 
 
 def _model(side: Chosen) -> str:
@@ -133,19 +133,19 @@ def _model(side: Chosen) -> str:
 
 def compare(a: Chosen, b: Chosen, *, resamples: int = RESAMPLES) -> Comparison:
     """Compare two sides over the questions that both were asked under every seed, paired and drawn by ego."""
-    barred = incomparable(a, b)
+    reasons = incomparable(a, b)
     left, right, left_out = _paired(a, b)
-    shared = {q.instance_id for q in left[0]} if left else set()
+    paired_ids = {q.instance_id for q in left[0]} if left else set()
     differences: tuple[PairedDifference, ...] = ()
-    if not barred and shared:
+    if not reasons and paired_ids:
         draws = draw_egos(left[0], a.scored.scores.dataset.sha256, resamples)
         differences = tuple(_differences(left, right, draws))
     return Comparison(
         a=a.side,
         b=b.side,
-        incomparable=barred,
+        incomparable=reasons,
         cautions=cautions(a, b),
-        questions=len(shared),
+        questions=len(paired_ids),
         left_out=left_out,
         differences=differences,
     )
@@ -156,18 +156,18 @@ Cells = list[list[QuestionScore]]
 
 
 def _paired(a: Chosen, b: Chosen) -> tuple[Cells, Cells, int]:
-    """The questions that every cell of both sides settled, and how many others there are."""
+    """The questions that have an outcome in every cell of both sides, and how many others there are."""
     left, right = _by_cell(a), _by_cell(b)
-    settled = [
+    ids_with_outcome = [
         {q.instance_id for q in cell if q.outcome not in (None, Outcome.INFRA_FAILED)} for cell in (*left, *right)
     ]
-    shared = set.intersection(*settled) if settled else set()
-    planned = {q.instance_id for cell in (*left, *right) for q in cell}
+    shared_ids = set.intersection(*ids_with_outcome) if ids_with_outcome else set()
+    all_ids = {q.instance_id for cell in (*left, *right) for q in cell}
 
     def of(cells: Cells) -> Cells:
-        return [sorted((q for q in c if q.instance_id in shared), key=lambda q: q.instance_id) for c in cells]
+        return [sorted((q for q in c if q.instance_id in shared_ids), key=lambda q: q.instance_id) for c in cells]
 
-    return of(left), of(right), len(planned) - len(shared)
+    return of(left), of(right), len(all_ids) - len(shared_ids)
 
 
 def _by_cell(side: Chosen) -> Cells:
@@ -178,42 +178,42 @@ def _differences(left: Cells, right: Cells, draws: Draws) -> Sequence[PairedDiff
     ours, theirs = [tally(c, draws.rows) for c in left], [tally(c, draws.rows) for c in right]
     points = [_over_all(ours), _over_all(theirs)]
     spread = [_mean_draws(ours, draws), _mean_draws(theirs, draws)]
-    found = []
+    differences = []
     for name, groups in GROUPS_OF.items():
         a, b = _value(points[0][name]), _value(points[1][name])
         if a is None and b is None:
             continue
         values = spread[0][name] - spread[1][name]
         clusters = clusters_of(ours[0].asked, name)
-        both = a is not None and b is not None
-        made = interval(values, clusters) if both else None
+        both_measured = a is not None and b is not None
+        bounds = interval(values, clusters) if both_measured else None
         only_a, only_b, asked = _apart(left, right, groups)
-        found.append(
+        differences.append(
             PairedDifference(
                 metric=name,
                 a=a,
                 b=b,
                 difference=a - b if a is not None and b is not None else None,
-                interval=made,
-                p_diagnostic=p_value(values, clusters) if made else None,
-                smallest_difference=smallest_difference(made.se, clusters) if made else None,
+                interval=bounds,
+                p_diagnostic=p_value(values, clusters) if bounds else None,
+                smallest_difference=smallest_difference(bounds.se, clusters) if bounds else None,
                 questions=asked,
                 only_a=only_a,
                 only_b=only_b,
             )
         )
-    return found
+    return differences
 
 
 def _over_all(sums: Sequence[Tally]) -> dict[str, Array]:
     """Every figure without drawing, mean over seeds."""
-    each = [figures_of(s.right.sum(axis=0, keepdims=True), s.asked.sum(axis=0, keepdims=True)) for s in sums]
-    return {name: np.asarray(np.mean([f[name] for f in each], axis=0)) for name in GROUPS_OF}
+    by_seed = [figures_of(s.right.sum(axis=0, keepdims=True), s.asked.sum(axis=0, keepdims=True)) for s in sums]
+    return {name: np.asarray(np.mean([f[name] for f in by_seed], axis=0)) for name in GROUPS_OF}
 
 
 def _mean_draws(sums: Sequence[Tally], draws: Draws) -> dict[str, Array]:
-    each = [drawn(s, draws.weigh) for s in sums]
-    return {name: np.asarray(np.mean([f[name] for f in each], axis=0)) for name in GROUPS_OF}
+    by_seed = [drawn(s, draws.weigh) for s in sums]
+    return {name: np.asarray(np.mean([f[name] for f in by_seed], axis=0)) for name in GROUPS_OF}
 
 
 def _value(array: Array) -> float | None:
@@ -260,24 +260,24 @@ def compare_unpaired(a: Chosen, b: Chosen, *, resamples: int = RESAMPLES) -> Unp
 
     Egos of the two are drawn independently of each other, so that the interval is wider than a paired one.
     """
-    barred = incomparable(a, b, same_world=False)
+    reasons = incomparable(a, b, same_world=False)
     dataset_a, dataset_b = a.scored.scores.dataset, b.scored.scores.dataset
     if dataset_a.sha256 == dataset_b.sha256:
-        barred = (*barred, f"both runs are of the data set {dataset_a.name}, whose questions are paired")
+        reasons = (*reasons, f"both runs are of the data set {dataset_a.name}, whose questions are paired")
     left, right = _paired(a, a)[0], _paired(b, b)[0]
     differences: tuple[UnpairedDifference, ...] = ()
-    if not barred and left[0] and right[0]:
+    if not reasons and left[0] and right[0]:
         draws = draw_egos(left[0], dataset_a.sha256, resamples), draw_egos(right[0], dataset_b.sha256, resamples)
         differences = tuple(_unpaired_differences((left, right), draws))
-    noted = cautions(a, b)
+    notes = cautions(a, b)
     if a.row.backend != b.row.backend:
-        noted = (*noted, f"the memories differ: {a.row.backend} and {b.row.backend}")
+        notes = (*notes, f"the memories differ: {a.row.backend} and {b.row.backend}")
     return UnpairedComparison(
         a=a.side,
         b=b.side,
         datasets=(dataset_a.name, dataset_b.name),
-        incomparable=barred,
-        cautions=noted,
+        incomparable=reasons,
+        cautions=notes,
         questions=(len(left[0]), len(right[0])),
         differences=differences,
     )
@@ -285,17 +285,17 @@ def compare_unpaired(a: Chosen, b: Chosen, *, resamples: int = RESAMPLES) -> Unp
 
 def _unpaired_differences(sides: tuple[Cells, Cells], draws: tuple[Draws, Draws]) -> Iterator[UnpairedDifference]:
     sums = [[tally(cell, d.rows) for cell in cells] for cells, d in zip(sides, draws, strict=True)]
-    points = [_over_all(each) for each in sums]
-    spread = [_mean_draws(each, d) for each, d in zip(sums, draws, strict=True)]
+    points = [_over_all(tallies) for tallies in sums]
+    spread = [_mean_draws(tallies, d) for tallies, d in zip(sums, draws, strict=True)]
     for name in GROUPS_OF:
-        a, b = (_value(each[name]) for each in points)
+        a, b = (_value(figures[name]) for figures in points)
         if a is None or b is None:
             continue
         values = spread[0][name] - spread[1][name]
-        clusters = min(clusters_of(each[0].asked, name) for each in sums)
-        made = interval(values, clusters)
-        p = p_value(values, clusters) if made else None
-        yield UnpairedDifference(metric=name, a=a, b=b, difference=a - b, interval=made, p_diagnostic=p)
+        clusters = min(clusters_of(tallies[0].asked, name) for tallies in sums)
+        bounds = interval(values, clusters)
+        p = p_value(values, clusters) if bounds else None
+        yield UnpairedDifference(metric=name, a=a, b=b, difference=a - b, interval=bounds, p_diagnostic=p)
 
 
 # ------------------------------------------------------------------ several worlds
@@ -309,21 +309,21 @@ def across_worlds(pairs: Sequence[tuple[Chosen, Chosen]]) -> WorldsComparison:
     if len(pairs) < 2:
         raise ScoringError(f"expected at least 2 worlds, there is {len(pairs)}")
     worlds = [a.scored.scores.dataset.sha256 for a, _ in pairs]
-    barred = [line for a, b in pairs for line in incomparable(a, b)]
-    barred += [line for a, _ in pairs[1:] for line in incomparable(pairs[0][0], a, same_world=False)]
+    reasons = [line for a, b in pairs for line in incomparable(a, b)]
+    reasons += [line for a, _ in pairs[1:] for line in incomparable(pairs[0][0], a, same_world=False)]
     if len(set(worlds)) < len(worlds):
-        barred.append("a world was given more than once: runs of one world are not separate observations")
-    warned = dict.fromkeys(line for a, b in pairs for line in cautions(a, b))
+        reasons.append("a world was given more than once: runs of one world are not separate observations")
+    warnings = dict.fromkeys(line for a, b in pairs for line in cautions(a, b))
     if len(pairs) < FEWEST_CLUSTERS:
-        warned[f"{len(pairs)} worlds: below {FEWEST_CLUSTERS} no interval across worlds can be relied on"] = None
+        warnings[f"{len(pairs)} worlds: below {FEWEST_CLUSTERS} no interval across worlds can be relied on"] = None
     a, b = pairs[0]
     return WorldsComparison(
         a_label=a.side.label,
         b_label=b.side.label,
         run_ids=tuple(left.scored.scores.run_id for left, _ in pairs),
-        incomparable=tuple(dict.fromkeys(barred)),
-        cautions=tuple(warned),
-        differences=() if barred else tuple(d for name in GROUPS_OF if (d := _world_difference(name, pairs))),
+        incomparable=tuple(dict.fromkeys(reasons)),
+        cautions=tuple(warnings),
+        differences=() if reasons else tuple(d for name in GROUPS_OF if (d := _world_difference(name, pairs))),
     )
 
 
@@ -341,7 +341,7 @@ def _world_difference(name: str, pairs: Sequence[tuple[Chosen, Chosen]]) -> Acro
     if not worlds:
         return None
     values = [w.difference for w in worlds]
-    made, p = t_interval(values) if len(values) >= FEWEST_CLUSTERS else (None, None)
+    bounds, p = t_interval(values) if len(values) >= FEWEST_CLUSTERS else (None, None)
     return AcrossWorlds(
         metric=name,
         a_label=pairs[0][0].side.label,
@@ -349,17 +349,17 @@ def _world_difference(name: str, pairs: Sequence[tuple[Chosen, Chosen]]) -> Acro
         worlds=tuple(worlds),
         mean=fmean(values),
         world_sd=formulas.sample_sd(values),
-        interval=made,
+        interval=bounds,
         p_diagnostic=p,
-        smallest_difference=smallest_difference(made.se, len(values)) if made else None,
+        smallest_difference=smallest_difference(bounds.se, len(values)) if bounds else None,
     )
 
 
 def _metric(side: Chosen, name: str) -> float | None:
     """A figure, mean over the seeds; None if any has none."""
     scores: list[Mapping[str, float | None]] = [{name: c.metrics[name].value} for c in side.cells]
-    known = [s[name] for s in scores]
-    return fmean([k for k in known if k is not None]) if known and None not in known else None
+    values = [s[name] for s in scores]
+    return fmean([k for k in values if k is not None]) if values and None not in values else None
 
 
 def t_interval(values: Sequence[float]) -> tuple[Interval, float]:
@@ -367,7 +367,7 @@ def t_interval(values: Sequence[float]) -> tuple[Interval, float]:
     n, mean = len(values), fmean(values)
     se = stdev(values) / math.sqrt(n)
     half = float(stdtrit(n - 1, 0.975)) * se
-    made = Interval(low=mean - half, high=mean + half, se=se, method="t_worlds", clusters=n)
+    bounds = Interval(low=mean - half, high=mean + half, se=se, method="t_worlds", clusters=n)
     if se == 0:
-        return made, float(mean == 0)
-    return made, float(2 * stdtr(n - 1, -abs(mean) / se))
+        return bounds, float(mean == 0)
+    return bounds, float(2 * stdtr(n - 1, -abs(mean) / se))

@@ -92,7 +92,7 @@ def _row_costs(facts: RunFacts, row: RowScores, by_cell: dict[str, list[Question
         history=_history(facts, answered),
         days=_days(facts, cells, answered, timed=row.ingest is not None and row.ingest.seconds is not None),
         phases=tuple(phase for phase in facts.phases if phase.cell_id in own),
-        footprints=tuple(taken for cell, taken in facts.footprints.items() if cell in own),
+        footprints=tuple(footprint for cell, footprint in facts.footprints.items() if cell in own),
     )
 
 
@@ -125,18 +125,18 @@ def _decode_speed(call: ProjectedCall) -> float | None:
 
 
 def _median(values: Iterable[float | None]) -> float | None:
-    known = [v for v in values if v is not None]
-    return float(median(known)) if len(known) >= LEAST_N[50] else None
+    numbers = [v for v in values if v is not None]
+    return float(median(numbers)) if len(numbers) >= LEAST_N[50] else None
 
 
 def _history(facts: RunFacts, answered: Sequence[tuple[QuestionScore, Attempt]]) -> tuple[HistoryBucket, ...]:
-    held: dict[str, dict[str, list[tuple[int, int]]]] = {}
+    growth: dict[str, dict[str, list[tuple[int, int]]]] = {}
     samples = []
     for question, attempt in answered:
         cell = question.cell_id
-        if cell not in held:
-            held[cell] = _growth(facts.ingests.get(cell))
-        turns = _turns_by(held[cell].get(attempt.record.namespace, []), attempt.record.day)
+        if cell not in growth:
+            growth[cell] = _growth(facts.ingests.get(cell))
+        turns = _turns_by(growth[cell].get(attempt.record.namespace, []), attempt.record.day)
         if turns is not None and question.spans is not None and question.spans.search_ms is not None:
             samples.append((turns, question.spans.search_ms))
     samples.sort()
@@ -158,26 +158,26 @@ def _history(facts: RunFacts, answered: Sequence[tuple[QuestionScore, Attempt]])
 def _days(
     facts: RunFacts, cells: Sequence[str], answered: Sequence[tuple[QuestionScore, Attempt]], *, timed: bool
 ) -> tuple[DayCosts, ...]:
-    held: dict[int, list[int]] = {}
+    turns_by_day: dict[int, list[int]] = {}
     took_ns: dict[int, list[int]] = {}
     for cell in cells:
         ingests = facts.ingests.get(cell)
         for growth in _growth(ingests).values():
             for day, turns in growth:
-                held.setdefault(day, []).append(turns)
+                turns_by_day.setdefault(day, []).append(turns)
         for (_, day), ns in (ingests.ns_on if ingests and timed else {}).items():
             took_ns.setdefault(day, []).append(ns)
-    searched: dict[int, list[float | None]] = {}
+    search_ms: dict[int, list[float | None]] = {}
     for question, attempt in answered:
-        searched.setdefault(attempt.record.day, []).append(question.spans.search_ms if question.spans else None)
+        search_ms.setdefault(attempt.record.day, []).append(question.spans.search_ms if question.spans else None)
     return tuple(
         DayCosts(
             day=day,
-            turns_held=fmean(held[day]),
+            turns_held=fmean(turns_by_day[day]),
             ingest_ms=fmean(took_ns[day]) / 1e6 if day in took_ns else None,
-            search=percentiles(searched.get(day, ())),
+            search=percentiles(search_ms.get(day, ())),
         )
-        for day in sorted(held)
+        for day in sorted(turns_by_day)
     )
 
 
@@ -187,12 +187,12 @@ def _growth(ingests: IngestFacts | None) -> dict[str, list[tuple[int, int]]]:
     for (namespace, day), turns in sorted((ingests.turns_on if ingests else {}).items()):
         days.setdefault(namespace, []).append((day, turns))
     return {
-        namespace: list(zip((d for d, _ in found), accumulate(t for _, t in found), strict=True))
-        for namespace, found in days.items()
+        namespace: list(zip((d for d, _ in steps), accumulate(t for _, t in steps), strict=True))
+        for namespace, steps in days.items()
     }
 
 
 def _turns_by(growth: Sequence[tuple[int, int]], day: int) -> int | None:
     """Turns held at the end of a day; None where nothing is known to have arrived."""
-    held = [turns for on, turns in growth if on <= day]
-    return held[-1] if held else None
+    turns_so_far = [turns for on, turns in growth if on <= day]
+    return turns_so_far[-1] if turns_so_far else None

@@ -49,38 +49,38 @@ class DecidingVerdicts:
 
 def deciding_verdicts(questions: Sequence[QuestionScore], facts: RunFacts, judgments: Judgments) -> DecidingVerdicts:
     """The verdict that decided each question, by its latest attempt."""
-    found = DecidingVerdicts()
+    result = DecidingVerdicts()
     for question in questions:
         attempts = facts.attempts.get((question.cell_id, question.instance_id))
         if not attempts:
             continue
         latest = attempts[-1].record
         if question.outcome is Outcome.INFRA_FAILED and latest.status == "answered":
-            found.waiting.append(latest)
+            result.waiting.append(latest)
         elif question.route is not None:
             verdict = judgments.verdict_of(facts.questions[question.instance_id], latest)
             if verdict is not None:
-                found.verdicts.append(verdict)
+                result.verdicts.append(verdict)
             elif question.route in _RULES:
-                found.by_rules[question.route] += 1
-    return found
+                result.by_rules[question.route] += 1
+    return result
 
 
-def judge_provenance(used: DecidingVerdicts, judgments: Judgments) -> Judging:
+def judge_provenance(deciding: DecidingVerdicts, judgments: Judgments) -> Judging:
     """Models, how often each decided, and how many questions wait."""
-    decided = Counter(_decider(v) for v in used.verdicts)
-    decided.update({_RULES[route]: count for route, count in used.by_rules.items()})
+    decided = Counter(_decider(v) for v in deciding.verdicts)
+    decided.update({_RULES[route]: count for route, count in deciding.by_rules.items()})
     return Judging(
-        models=_models((*used.verdicts, *judgments.buckets.values())),
+        models=_models((*deciding.verdicts, *judgments.buckets.values())),
         decided=dict(sorted(decided.items())),
-        handed_over=sum(bool(v.handed_over) for v in used.verdicts),
-        unjudged=len(used.waiting),
+        handed_over=sum(bool(v.handed_over) for v in deciding.verdicts),
+        unjudged=len(deciding.waiting),
     )
 
 
-def failures_of(used: DecidingVerdicts, judgments: Judgments) -> dict[str, int]:
+def failures_of(deciding: DecidingVerdicts, judgments: Judgments) -> dict[str, int]:
     """Causes for which the judge gave no verdict on attempts that wait for one."""
-    failures = [judgments.failures.get(key_of(asked)) for asked in used.waiting]
+    failures = [judgments.failures.get(key_of(attempt)) for attempt in deciding.waiting]
     return dict(sorted(Counter(failure.cause for failure in failures if failure).items()))
 
 
@@ -100,12 +100,12 @@ def _models(records: Iterable[Verdict | BucketNamed]) -> tuple[JudgeModel, ...]:
         if record.kind == "bucket":
             grounds[record.model] = record.prompt_sha256
         else:
-            found = prompts.setdefault((record.model, record.temperature, record.seed), {})
-            found[record.task] = record.prompt_sha256
-    for (model, *_), found in prompts.items():
+            hashes = prompts.setdefault((record.model, record.temperature, record.seed), {})
+            hashes[record.task] = record.prompt_sha256
+    for (model, *_), hashes in prompts.items():
         if model in grounds:
-            found["bucket"] = grounds[model]
+            hashes["bucket"] = grounds[model]
     return tuple(
-        JudgeModel(model=model, temperature=temperature, seed=seed, prompts_sha256=dict(sorted(found.items())))
-        for (model, temperature, seed), found in prompts.items()
+        JudgeModel(model=model, temperature=temperature, seed=seed, prompts_sha256=dict(sorted(hashes.items())))
+        for (model, temperature, seed), hashes in prompts.items()
     )

@@ -13,22 +13,22 @@ _KINDS: tuple[Literal["session", "subject", "fact"], ...] = ("session", "subject
 
 def deletion(probes: Sequence[DeletionProbed]) -> tuple[Deletion, ...]:
     """Sums by kind of target; kinds that were not probed are left out."""
-    found = []
+    sums = []
     for kind in _KINDS:
         own = [probe for probe in probes if probe.target == kind]
-        done = [probe for probe in own if probe.code == "OK"]
-        answered = [probe.answered_again for probe in done if probe.answered_again is not None]
+        deleted = [probe for probe in own if probe.code == "OK"]
+        answers = [probe.answered_again for probe in deleted if probe.answered_again is not None]
         if own:
-            found.append(
+            sums.append(
                 Deletion(
                     target=kind,
-                    forgotten=len(done),
-                    failed=len(own) - len(done),
-                    found_before=sum(probe.found_before for probe in done),
-                    found_again=sum(probe.found_again for probe in done),
-                    answered_again=sum(answered) if answered else None,
-                    controls=sum(probe.controls for probe in done),
-                    controls_lost=sum(probe.controls_lost for probe in done),
+                    forgotten=len(deleted),
+                    failed=len(own) - len(deleted),
+                    found_before=sum(probe.found_before for probe in deleted),
+                    found_again=sum(probe.found_again for probe in deleted),
+                    answered_again=sum(answers) if answers else None,
+                    controls=sum(probe.controls for probe in deleted),
+                    controls_lost=sum(probe.controls_lost for probe in deleted),
                 )
             )
-    return tuple(found)
+    return tuple(sums)

@@ -134,10 +134,10 @@ def _statistics(
 ) -> ItemStatistics:
     cells = [[c.cell_id for c in row.cells if c.seed_label in row.headline_seeds] for row in rows]
     matrix, left_out = _matrix(measure, [[by_cell.get(cell, {}) for cell in own] for own in cells])
-    competing = [place for place, row in enumerate(rows) if not row.diagnostic]
+    competing = [index for index, row in enumerate(rows) if not row.diagnostic]
     own = _Matrix(matrix.scores[competing], matrix.questions)
-    needed = list(egos_needed(own.per_ego())) if matrix.questions and len(competing) > 1 else []
-    why = "fewer than 2 memories compete" if len(competing) < 2 else f"fewer than {LEAST_EGOS} egos"
+    egos = list(egos_needed(own.per_ego())) if matrix.questions and len(competing) > 1 else []
+    reason = "fewer than 2 memories compete" if len(competing) < 2 else f"fewer than {LEAST_EGOS} egos"
     return ItemStatistics(
         measure=measure,
         reader=reader,
@@ -145,10 +145,10 @@ def _statistics(
         egos=len({q.ego for q in matrix.questions}),
         left_out=left_out,
         groups=tuple(_groups(matrix)),
-        competitors=tuple(rows[place].label for place in competing),
+        competitors=tuple(rows[index].label for index in competing),
         reliability=reliability(own.per_ego()) if matrix.questions else Known(why_not="no item"),
-        egos_for_difference=Known(value=median(needed)) if needed else Known(why_not=why),
-        most_egos_for_difference=Known(value=max(needed)) if needed else Known(why_not=why),
+        egos_for_difference=Known(value=median(egos)) if egos else Known(why_not=reason),
+        most_egos_for_difference=Known(value=max(egos)) if egos else Known(why_not=reason),
         items=tuple(_items(matrix)),
     )
 
@@ -159,9 +159,9 @@ def _matrix(measure: str, rows: Sequence[Sequence[Mapping[str, QuestionScore]]])
     columns, questions = [], []
     for instance_id, question in sorted(planned.items()):
         scores = [[_score(measure, cell[instance_id]) if instance_id in cell else None for cell in row] for row in rows]
-        known = [[score for score in row if score is not None] for row in scores]
-        if all(len(some) == len(row) > 0 for some, row in zip(known, scores, strict=True)):
-            columns.append([fmean(some) for some in known])
+        answered_by_all = [[score for score in row if score is not None] for row in scores]
+        if all(len(some) == len(row) > 0 for some, row in zip(answered_by_all, scores, strict=True)):
+            columns.append([fmean(some) for some in answered_by_all])
             questions.append(question)
     array = np.array(columns, dtype=np.float64).reshape(len(columns), len(rows)).T
     return _Matrix(array, tuple(questions)), len(planned) - len(questions)
@@ -194,12 +194,12 @@ def _correlations(matrix: _Matrix) -> Array:
 
 def _items(matrix: _Matrix) -> Iterator[Item]:
     correlations = _correlations(matrix)
-    for place, question in enumerate(matrix.questions):
-        r = float(correlations[place])
+    for column, question in enumerate(matrix.questions):
+        r = float(correlations[column])
         yield Item(
             instance_id=question.instance_id,
             family=question.family,
-            difficulty=float(matrix.scores[:, place].mean()),
+            difficulty=float(matrix.scores[:, column].mean()),
             discrimination=None if math.isnan(r) else r,
         )
 
@@ -210,8 +210,8 @@ def _groups(matrix: _Matrix) -> Iterator[ItemGroup]:
         own = [i for i, q in enumerate(matrix.questions) if family in ("all", q.family)]
         if not own:
             continue
-        scores, known = matrix.scores[:, own], [float(r) for r in correlations[own] if not math.isnan(r)]
-        why = (
+        scores, values = matrix.scores[:, own], [float(r) for r in correlations[own] if not math.isnan(r)]
+        reason = (
             f"fewer than {LEAST_MEMORIES} memories" if len(scores) < LEAST_MEMORIES else "no item tells memories apart"
         )
         yield ItemGroup(
@@ -220,7 +220,7 @@ def _groups(matrix: _Matrix) -> Iterator[ItemGroup]:
             difficulty=float(scores.mean()),
             floor=float((scores.max(axis=0) == 0).mean()),
             ceiling=float((scores.min(axis=0) == 1).mean()),
-            discrimination=Known(value=median(known)) if known else Known(why_not=why),
+            discrimination=Known(value=median(values)) if values else Known(why_not=reason),
         )
 
 
@@ -261,8 +261,8 @@ def egos_needed(by_ego: Array, difference: float = DIFFERENCE) -> Iterator[float
     """
     if by_ego.shape[1] < LEAST_EGOS:
         return
-    for one, other in itertools.combinations(by_ego, 2):
-        yield float(_least_egos(float((one - other).std(ddof=1)) / difference))
+    for first, second in itertools.combinations(by_ego, 2):
+        yield float(_least_egos(float((first - second).std(ddof=1)) / difference))
 
 
 def _least_egos(ratio: float) -> int:

@@ -58,7 +58,7 @@ def _take(joined: RunFacts, part: RunFacts) -> None:
     shift = joined.segments
     joined.segments += part.segments
     for key, attempts in part.attempts.items():
-        joined.attempts[key] = [replace(each, segment=each.segment + shift) for each in attempts]
+        joined.attempts[key] = [replace(attempt, segment=attempt.segment + shift) for attempt in attempts]
     joined.verdicts += part.verdicts
     joined.buckets += part.buckets
     joined.judging_failures += part.judging_failures
@@ -76,18 +76,18 @@ def _take(joined: RunFacts, part: RunFacts) -> None:
     joined.deletions |= part.deletions
 
 
-def _check_alike(first: RunFacts, other: RunFacts) -> None:
-    ours, theirs = first.manifest, other.manifest
-    if first.questions.keys() != other.questions.keys():
+def _check_alike(first: RunFacts, part: RunFacts) -> None:
+    ours, theirs = first.manifest, part.manifest
+    if first.questions.keys() != part.questions.keys():
         raise ScoringError(f"{_named(ours)} and {_named(theirs)}: their questions differ")
-    for what, mine, its in (
+    for subject, a, b in (
         ("data sets", ours.dataset.sha256, theirs.dataset.sha256),
         ("protocols", ours.protocol, theirs.protocol),
         ("files that decide scores", ours.data_files_sha256, theirs.data_files_sha256),
         ("versions of memarena", ours.versions.memarena, theirs.versions.memarena),
     ):
-        if mine != its:
-            raise ScoringError(f"{_named(ours)} and {_named(theirs)}: their {what} differ")
+        if a != b:
+            raise ScoringError(f"{_named(ours)} and {_named(theirs)}: their {subject} differ")
 
 
 def _named(manifest: Manifest) -> str:
@@ -95,5 +95,5 @@ def _named(manifest: Manifest) -> str:
 
 
 def _readers(parts: Iterable[RunFacts]) -> tuple[ReaderRef, ...]:
-    found = {reader.name: reader for part in parts for reader in part.manifest.readers}
-    return tuple(found.values())
+    by_name = {reader.name: reader for part in parts for reader in part.manifest.readers}
+    return tuple(by_name.values())

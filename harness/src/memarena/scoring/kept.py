@@ -13,7 +13,7 @@ from memarena.log.records import Notice
 from memarena.scoring.results import Kept, QuestionScore
 from memarena.scoring.run_facts import IngestFacts
 
-GIVEN = "sessions_given"
+SESSIONS = "sessions_given"
 STORED = "memories_stored"
 
 
@@ -27,15 +27,15 @@ def counted(notices: Iterable[Notice]) -> Counter[str]:
 
 def kept(ingests: Sequence[IngestFacts], questions: Iterable[QuestionScore]) -> Kept | None:
     """Sums over the cells given; None for a memory that does not say how many sessions it was given."""
-    told = (counted(notices) for ingest in ingests for notices in ingest.notices.values())
-    days = [day for day in told if day[GIVEN]]
+    by_day = (counted(notices) for ingest in ingests for notices in ingest.notices.values())
+    days = [day for day in by_day if day[SESSIONS]]
     if not days:
         return None
     total = sum(days, Counter())
     searches = [question.retrieved for question in questions if question.retrieved is not None]
     return Kept(
         days=len(days),
-        sessions_given=total[GIVEN],
+        sessions_given=total[SESSIONS],
         extraction_calls=total["extraction_calls"],
         extraction_unusable=total["extraction_unusable"],
         extraction_empty=total["extraction_empty"],
@@ -45,5 +45,5 @@ def kept(ingests: Sequence[IngestFacts], questions: Iterable[QuestionScore]) -> 
         memories_removed=total["memories_removed"],
         days_nothing_stored=sum(not day[STORED] for day in days),
         searches=len(searches),
-        searches_empty=sum(not each.items for each in searches),
+        searches_empty=sum(not search.items for search in searches),
     )

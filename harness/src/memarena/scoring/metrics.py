@@ -41,9 +41,9 @@ def figures(questions: Sequence[QuestionScore], right: Right) -> dict[str, float
 
 
 def _corrected(values: Mapping[str, float | None], chance: Mapping[str, float | None]) -> dict[str, float | None]:
-    found: dict[str, float | None] = {}
+    corrected: dict[str, float | None] = {}
     for dimension in DIMENSIONS:
         score, by_chance = values[dimension], chance.get(dimension)
-        known = score is not None and by_chance is not None
-        found[f"{dimension}c"] = formulas.chance_corrected(score or 0.0, by_chance or 0.0) if known else None
-    return found
+        both_known = score is not None and by_chance is not None
+        corrected[f"{dimension}c"] = formulas.chance_corrected(score or 0.0, by_chance or 0.0) if both_known else None
+    return corrected

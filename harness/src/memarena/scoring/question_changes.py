@@ -95,8 +95,12 @@ class Figure:
 
 
 def _evidence(score: QuestionScore) -> float | None:
-    got = score.retrieved
-    return got.found_at_k / got.evidence_sessions if got is not None and got.evidence_sessions else None
+    retrieved = score.retrieved
+    return (
+        retrieved.found_at_k / retrieved.evidence_sessions
+        if retrieved is not None and retrieved.evidence_sessions
+        else None
+    )
 
 
 def _suffices(score: QuestionScore) -> float | None:
@@ -117,22 +121,22 @@ _ORDER: tuple[Change, ...] = (*DIFFERS, "unpaired", "same")
 
 def compare_questions(a: Chosen, b: Chosen, facts: tuple[RunFacts, RunFacts]) -> QuestionsCompared:
     """Compare two sides over every question that either was asked; ``facts``: of the run of each."""
-    barred = incomparable(a, b)
+    reasons = incomparable(a, b)
     left, right = _by_question(a), _by_question(b)
     changes: list[QuestionChange] = []
     paired: list[tuple[list[QuestionScore], list[QuestionScore]]] = []
-    for instance_id in [] if barred else sorted(left.keys() | right.keys()):
+    for instance_id in [] if reasons else sorted(left.keys() | right.keys()):
         ours, theirs = left.get(instance_id, []), right.get(instance_id, [])
         change = _change(ours, theirs, len(a.cells), len(b.cells))
         if change != "unpaired":
             paired.append((ours, theirs))
-        known = (ours or theirs)[0]
+        any_score = (ours or theirs)[0]
         changes.append(
             QuestionChange(
                 instance_id=instance_id,
-                family=known.family,
-                dimension=known.dimension,
-                ego=known.ego,
+                family=any_score.family,
+                dimension=any_score.dimension,
+                ego=any_score.ego,
                 question=facts[0 if ours else 1].questions[instance_id].question_text,
                 change=change,
                 a=_answers(ours, facts[0]),
@@ -142,7 +146,7 @@ def compare_questions(a: Chosen, b: Chosen, facts: tuple[RunFacts, RunFacts]) ->
     return QuestionsCompared(
         a=a.side,
         b=b.side,
-        incomparable=barred,
+        incomparable=reasons,
         cautions=cautions(a, b),
         counts={kind: sum(each.change == kind for each in changes) for kind in _ORDER},
         settings=tuple(_settings(a, b, facts)),
@@ -154,9 +158,9 @@ def compare_questions(a: Chosen, b: Chosen, facts: tuple[RunFacts, RunFacts]) ->
 def _by_question(side: Chosen) -> dict[str, list[QuestionScore]]:
     """Scores of the questions that were asked, in the order of the side's cells."""
     cells = {cell.cell_id: position for position, cell in enumerate(side.cells)}
-    asked = [q for q in side.scored.questions if q.cell_id in cells and q.outcome is not None]
+    scores = [q for q in side.scored.questions if q.cell_id in cells and q.outcome is not None]
     questions: dict[str, list[QuestionScore]] = {}
-    for score in sorted(asked, key=lambda q: cells[q.cell_id]):
+    for score in sorted(scores, key=lambda q: cells[q.cell_id]):
         questions.setdefault(score.instance_id, []).append(score)
     return questions
 
@@ -231,8 +235,8 @@ def _settings_of(side: Chosen, facts: RunFacts) -> dict[str, Any]:
 
 
 def _flat(value: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    for name, each in value.items():
-        if isinstance(each, dict):
-            yield from _flat(each, f"{above}{name}.")
+    for name, item in value.items():
+        if isinstance(item, dict):
+            yield from _flat(item, f"{above}{name}.")
         else:
-            yield f"{above}{name}", each
+            yield f"{above}{name}", item

@@ -55,8 +55,8 @@ def score_all(
         lambda: (list(score_questions(facts, judgments, [i for n, i in enumerate(ids) if n % 5 >= 3])), meanwhile()),
     )
     order = {cell.cell_id: position for position, cell in enumerate(facts.manifest.cells)}
-    ordered = sorted((*first, *second), key=lambda question: (order[question.cell_id], question.instance_id))
-    return ordered, between
+    scores = sorted((*first, *second), key=lambda question: (order[question.cell_id], question.instance_id))
+    return scores, between
 
 
 def score_questions(facts: RunFacts, judgments: Judgments, instance_ids: Iterable[str]) -> Iterator[QuestionScore]:
@@ -133,7 +133,7 @@ def _score(
             "retrieved": retrieved,
             "stage": _stage(facts, cell, question, latest, retrieved) if wrong else None,
             **_reader_use(facts, latest),
-            "non_answer": said.non_answer if (said := latest.record.answer) is not None else "",
+            "non_answer": answer.non_answer if (answer := latest.record.answer) is not None else "",
             "spans": _spans(facts, latest) if latest.record.status == "answered" and cell.timing else None,
             "grep_right": _grep_right(gold, latest),
         }

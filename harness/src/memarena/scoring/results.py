@@ -70,10 +70,10 @@ class Retrieved(Record):
     evidence_sessions: int
     found_at_k: int
     """Evidence sessions among the first ten items."""
-    found: int
+    found: int  # words: a name of the file format
     """Evidence sessions among all items."""
     read: int
-    """Evidence sessions among the items that the answer was read from, which may be of a search of its own."""
+    """Evidence sessions among the items that the answer was read from, which may come from its own search."""
     read_items: int
     """How many items those were."""
     first_rank: int | None
@@ -105,7 +105,7 @@ class Spans(Record):
     search_ms: float | None
     ttft_ms: float | None
     rest_ms: float | None
-    """The remainder of Answer up to its first text beside the model call that made it."""
+    """The remainder of Answer up to its first text, without the model call that made it."""
     first_delta_ms: float | None
     server_prompt_ms: float | None
     """The model server's own prompt time for the same call."""
@@ -185,8 +185,8 @@ class QuestionScore(Record):
     @property
     def unsaid(self) -> bool:
         """Whether a DENY item's answer says nothing, so that its fact was neither told nor withheld."""
-        told = self.disclosure is not None and self.disclosure.disclosed
-        return self.allowed is False and bool(self.non_answer) and not told
+        discloses = self.disclosure is not None and self.disclosure.disclosed
+        return self.allowed is False and bool(self.non_answer) and not discloses
 
 
 class Score(Record):
@@ -437,7 +437,7 @@ class Kept(Record):
 
     days: int
     """Days with sessions."""
-    sessions_given: int
+    sessions_given: int  # words: a name of the file format
     extraction_calls: int
     """0 also where the memory does not count them: a server of its own makes them, or it has no LLM."""
     extraction_unusable: int
@@ -572,7 +572,7 @@ class RowScores(Record):
     budget_refusals: int = 0
     """Model calls that were refused because a budget was spent."""
     routes: dict[str, int]
-    """How many questions each route settled."""
+    """How many questions each route decided."""
     deletion: tuple[Deletion, ...] = ()
     """By kind of target; empty where nothing was to be forgotten."""
     intervals: dict[str, Interval] = Field(default_factory=dict)

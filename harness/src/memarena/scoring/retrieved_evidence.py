@@ -35,8 +35,8 @@ class RetrievedEvidence:
 
 def retrieved_evidence(
     question: Question,
-    found: Sequence[ProjectedItem],
-    read: Sequence[ProjectedItem],
+    search_items: Sequence[ProjectedItem],
+    items_read: Sequence[ProjectedItem],
     shown: tuple[int, ...] | None,
     session_of: Mapping[str, str],
 ) -> RetrievedEvidence:
@@ -44,38 +44,38 @@ def retrieved_evidence(
 
     Args:
         question: with its evidence and gold.
-        found: items of Search.
-        read: items that the answer was read from: those of Search, or of the backend's own search.
-        shown: positions in ``read`` of the items in the prompt; None where that is not known, and all count.
+        search_items: items of Search.
+        items_read: items that the answer was read from: those of Search, or of the backend's own search.
+        shown: positions in ``items_read`` of the items in the prompt; None where that is not known, and all count.
         session_of: session of each evidence turn.
     """
     gold = question.instance.gold
     evidence = set(question.instance.evidence_session_ids)
-    sources = [_sources(item) for item in found]
-    read_sources = sources if read is found else [_sources(item) for item in read]
+    sources = [_sources(item) for item in search_items]
+    read_sources = sources if items_read is search_items else [_sources(item) for item in items_read]
     ranks = [rank for rank, source in enumerate(sources, 1) if evidence & source.counted]
-    kept = None if shown is None else [i for i in shown if i < len(read)]
-    in_prompt = read if kept is None else [read[i] for i in kept]
+    positions = None if shown is None else [i for i in shown if i < len(items_read)]
+    in_prompt = items_read if positions is None else [items_read[i] for i in positions]
     retrieved = Retrieved(
-        items=len(found),
+        items=len(search_items),
         items_with_ids=sum(bool(source.counted) for source in sources),
-        context_tokens=sum(item.size_bytes for item in found) / BYTES_PER_TOKEN,
+        context_tokens=sum(item.size_bytes for item in search_items) / BYTES_PER_TOKEN,
         evidence_sessions=len(evidence),
         found_at_k=_count(evidence, sources[:K]),
         found=_count(evidence, sources),
         read=_count(evidence, read_sources),
-        read_items=len(read),
+        read_items=len(items_read),
         first_rank=ranks[0] if ranks else None,
-        shown=None if kept is None else _count(evidence, [read_sources[i] for i in kept]),
-        cut_items=None if kept is None else len(read) - len(kept),
-        claimed_at_k=len(evidence.intersection(s for item in found[:K] for s in item.session_ids)),
-        audited_items=sum(item.held is not None for item in found),
+        shown=None if positions is None else _count(evidence, [read_sources[i] for i in positions]),
+        cut_items=None if positions is None else len(items_read) - len(positions),
+        claimed_at_k=len(evidence.intersection(s for item in search_items[:K] for s in item.session_ids)),
+        audited_items=sum(item.held is not None for item in search_items),
         rewritten_items=sum(source.rewritten for source in sources),
         claims=sum(source.claims for source in sources),
         unsupported_claims=sum(source.unsupported for source in sources),
         suffices=suffices(question.instance, [(item, _sources(item)) for item in in_prompt], session_of),
     )
-    return RetrievedEvidence(retrieved, grep_choice(gold, found) if isinstance(gold, ClozeGold) else None)
+    return RetrievedEvidence(retrieved, grep_choice(gold, search_items) if isinstance(gold, ClozeGold) else None)
 
 
 def _count(evidence: set[str], sources: Sequence[ItemSources]) -> int:

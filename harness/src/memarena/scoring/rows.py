@@ -89,14 +89,14 @@ class _Drawn:
 def score_row(material: RowInputs, cells: Sequence[Cell]) -> RowScores:
     """A row from cells that differ in their seed only."""
     facts, by_cell, first = material.facts, material.by_cell, cells[0]
-    drawn = {c.cell_id: _drawn(material, c) for c in cells}
-    scored = [_cell(material, c, drawn[c.cell_id]) for c in cells]
-    headline = [c for c in scored if c.seed_label in STOCHASTIC_SEEDS] or scored
-    greedy = next((c for c in scored if c.seed_label not in STOCHASTIC_SEEDS and c not in headline), None)
+    draws_by_cell = {c.cell_id: _drawn(material, c) for c in cells}
+    cell_scores = [_cell(material, c, draws_by_cell[c.cell_id]) for c in cells]
+    headline = [c for c in cell_scores if c.seed_label in STOCHASTIC_SEEDS] or cell_scores
+    greedy = next((c for c in cell_scores if c.seed_label not in STOCHASTIC_SEEDS and c not in headline), None)
     questions = [q for c in headline for q in by_cell.get(c.cell_id, ())]
     metrics = _over_seeds(headline)
-    seeds = [d for c in headline if (d := drawn[c.cell_id]) is not None]
-    found = intervals(metrics, [d.sums for d in seeds], [d.figures for d in seeds]) if seeds else {}
+    seeds = [d for c in headline if (d := draws_by_cell[c.cell_id]) is not None]
+    by_metric = intervals(metrics, [d.sums for d in seeds], [d.figures for d in seeds]) if seeds else {}
     reader = next((r for r in facts.manifest.readers if r.name == first.reader), None)
     described = next((facts.described[c.cell_id] for c in cells if c.cell_id in facts.described), None)
     counts = _sum_counts([c.counts for c in headline])
@@ -106,7 +106,7 @@ def score_row(material: RowInputs, cells: Sequence[Cell]) -> RowScores:
     own_model = described is not None and OWN_MODEL in described.capabilities
     use = _reader_use(questions)
     found_evidence = retrieval(questions)
-    lost = sum(q.outcome in _FAILED and q.reader_calls is None for q in questions)
+    unread = sum(q.outcome in _FAILED and q.reader_calls is None for q in questions)
     silent = Counter(q.non_answer for q in questions if q.non_answer)
     row = RowScores(
         label=row_label(first),
@@ -121,13 +121,13 @@ def score_row(material: RowInputs, cells: Sequence[Cell]) -> RowScores:
         isolation=isolation,
         marks=_marks(
             use,
-            lost / counts.asked if counts.asked else 0.0,
+            unread / counts.asked if counts.asked else 0.0,
             found_evidence,
             silent.total(),
             isolation,
             own_model=own_model,
         ),
-        without_answer=lost,
+        without_answer=unread,
         non_answers=dict(sorted(silent.items())),
         reader_use=use,
         timed=first.timing,
@@ -135,11 +135,11 @@ def score_row(material: RowInputs, cells: Sequence[Cell]) -> RowScores:
         counts=counts,
         metrics=metrics,
         greedy=greedy.metrics if greedy else None,
-        cells=tuple(scored),
+        cells=tuple(cell_scores),
         slices=slices(questions),
         source=source_scores(material.categories, questions, facts, material.judgments, material.draws),
         judge_error=text_judge_error(questions, material.draws) if material.judgments.is_rules else None,
-        permission=permission(questions, metrics, len(headline), found.get("J")),
+        permission=permission(questions, metrics, len(headline), by_metric.get("J")),
         answerable=answerable_families(questions, material.draws),
         retrieval=found_evidence,
         errors=errors(questions),
@@ -151,16 +151,20 @@ def score_row(material: RowInputs, cells: Sequence[Cell]) -> RowScores:
         budget_refusals=sum(facts.budget_refusals.get(c.cell_id, 0) for c in cells),
         deletion=deletion([record for c in cells for record in facts.deletions.get(c.cell_id, ())]),
         routes=dict(sorted(Counter(q.route for q in questions if q.route is not None).items())),
-        intervals=found,
-        variances=_variances(material, headline, metrics, found, [d.sums for d in seeds]),
+        intervals=by_metric,
+        variances=_variances(material, headline, metrics, by_metric, [d.sums for d in seeds]),
     )
     return _without_figures(row) if _lacks_evidence(first, questions, facts) else row
 
 
 def _lacks_evidence(cell: Cell, questions: Sequence[QuestionScore], facts: RunFacts) -> bool:
     """Whether a diagnostic that is sent the evidence, such as Oracle, was sent none and returned nothing."""
-    looked = [q.retrieved for q in questions if q.retrieved is not None]
-    if not (cell.send_evidence and cell.projection == "ego") or not looked or any(found.items for found in looked):
+    retrievals = [q.retrieved for q in questions if q.retrieved is not None]
+    if (
+        not (cell.send_evidence and cell.projection == "ego")
+        or not retrievals
+        or any(retrieved.items for retrieved in retrievals)
+    ):
         return False
     return not any(facts.questions[q.instance_id].instance.evidence_session_ids for q in questions)
 
@@ -209,33 +213,33 @@ def _variances(
     material: RowInputs,
     headline: Sequence[CellScores],
     metrics: Mapping[str, Score],
-    found: Mapping[str, Interval],
+    by_metric: Mapping[str, Interval],
     sums: Sequence[Tally],
 ) -> tuple[Variance, ...]:
     if not sums:
         return ()
     judge_sds: Mapping[str, float] = {}
     if material.judgments.repeats:
-        attempts = {key: tried[-1].record.attempt for key, tried in material.facts.attempts.items()}
+        attempts = {key: tries[-1].record.attempt for key, tries in material.facts.attempts.items()}
         judge_sds = judge_spread(headline, material.by_cell, attempts, material.judgments)
-    return variances(metrics, found, sums, judge_sds, material.judgments.repeated)
+    return variances(metrics, by_metric, sums, judge_sds, material.judgments.repeated)
 
 
 def _over_seeds(cells: Sequence[CellScores]) -> dict[str, Score]:
     """Mean over seeds with the sample standard deviation; a range where any seed has only a range."""
-    merged: dict[str, Score] = {}
+    by_name: dict[str, Score] = {}
     for name in cells[0].metrics:
         scores = [c.metrics[name] for c in cells]
         values = [s.value for s in scores if s.value is not None]
         exact = len(values) == len(scores)
-        merged[name] = Score(
+        by_name[name] = Score(
             value=_mean(values) if exact else None,
             low=_mean([s.low for s in scores if s.low is not None]),
             high=_mean([s.high for s in scores if s.high is not None]),
             sd=sample_sd(values) if exact else None,
             seeds=len(scores),
         )
-    return merged
+    return by_name
 
 
 def _mean(values: Sequence[float]) -> float | None:
@@ -266,31 +270,31 @@ def _marks(
     *,
     own_model: bool,
 ) -> tuple[Mark, ...]:
-    found: list[Mark] = []
+    marks: list[Mark] = []
     if use is not None and use.without_call and not own_model:
-        found.append("without_reader")
+        marks.append("without_reader")
     if failed_share > MANY_FAILED:
-        found.append("many_failed")
+        marks.append("many_failed")
     if evidence is not None and (evidence.unsupported_claims or 0.0) > MANY_UNSUPPORTED:
-        found.append("unsupported_sources")
+        marks.append("unsupported_sources")
     if use is not None and silent > MANY_NON_ANSWERS * use.answers:
-        found.append("many_non_answers")
+        marks.append("many_non_answers")
     if isolation == "none":
-        found.append("not_isolated")
-    return tuple(found)
+        marks.append("not_isolated")
+    return tuple(marks)
 
 
 def _failures(questions: Sequence[QuestionScore]) -> tuple[Failure, ...]:
     """Failed questions by cause, the most frequent first."""
-    asked = sum(q.outcome is not None for q in questions)
+    asked_count = sum(q.outcome is not None for q in questions)
     causes = Counter((q.outcome, q.why) for q in questions if q.outcome is not None and q.outcome in _FAILED)
-    ordered = sorted(causes.items(), key=lambda item: (-item[1], str(item[0])))
+    by_count = sorted(causes.items(), key=lambda item: (-item[1], str(item[0])))
     return tuple(
         Failure(
             outcome=_FAILED[outcome],
-            cause=why,
+            cause=cause,
             count=n,
-            share=n / asked,
+            share=n / asked_count,
         )
-        for (outcome, why), n in ordered
+        for (outcome, cause), n in by_count
     )

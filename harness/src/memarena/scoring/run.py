@@ -25,7 +25,7 @@ from memarena.scoring.uncertainty_records import RESAMPLES
 
 @dataclass(frozen=True)
 class ScoredRun:
-    """A run with every question settled and every figure computed."""
+    """A run with an outcome for every question and every figure computed."""
 
     questions: tuple[QuestionScore, ...]
     scores: RunScores
@@ -60,15 +60,15 @@ def score_run(
     baselines = (*computed, *_question_only_baselines(facts, by_cell))
     manifest = facts.manifest
     draws = draw_egos(questions, manifest.dataset.sha256, resamples) if resamples else None
-    found = categories(facts.questions.values())
-    material = RowInputs(facts, by_cell, baselines, judgments, draws, found)
+    source_categories = categories(facts.questions.values())
+    material = RowInputs(facts, by_cell, baselines, judgments, draws, source_categories)
     groups = rows_of(manifest.cells)
     ahead, behind = run_both(
         lambda: [score_row(material, cells) for cells in groups[::2]],
         lambda: [score_row(material, cells) for cells in groups[1::2]],
     )
     rows = tuple(row for pair in itertools.zip_longest(ahead, behind) for row in pair if row is not None)
-    used = deciding_verdicts(questions, facts, judgments)
+    deciding = deciding_verdicts(questions, facts, judgments)
     scores = RunScores(
         run_id=facts.started.run_id,
         started_at=facts.started.started_at,
@@ -78,8 +78,8 @@ def score_run(
         readers=manifest.readers,
         memarena_version=manifest.versions.memarena,
         judge=judgments.judge,
-        judge_versions=used.versions,
-        typed_share=used.typed_share,
+        judge_versions=deciding.versions,
+        typed_share=deciding.typed_share,
         question_filter=manifest.question_filter,
         planned=_planned(facts),
         families=_families(facts),
@@ -88,30 +88,30 @@ def score_run(
         rows=rows,
         baselines=(*baselines, *_grep_baselines(rows, by_cell)),
         problems=tuple(facts.problems),
-        judge_failures=failures_of(used, judgments),
+        judge_failures=failures_of(deciding, judgments),
         judge_repeats=judgments.repeated,
-        handed_over_share=used.handed_over_share,
-        judging=judge_provenance(used, judgments),
+        handed_over_share=deciding.handed_over_share,
+        judging=judge_provenance(deciding, judgments),
     )
     return ScoredRun(questions, scores)
 
 
 def _question_only_baselines(facts: RunFacts, by_cell: Mapping[str, Sequence[QuestionScore]]) -> list[Baseline]:
     """One for each reader that has a diagnostic row without any context."""
-    found: dict[str, Baseline] = {}
+    by_reader: dict[str, Baseline] = {}
     for cells in rows_of(facts.manifest.cells):
         if not cells[0].diagnostic:
             continue
         scores = question_only([q for c in cells for q in by_cell.get(c.cell_id, ())])
         if scores is not None:
             reader = cells[0].reader
-            found.setdefault(
+            by_reader.setdefault(
                 reader,
                 Baseline(
                     name="question only", scores=scores, detail=f"as {row_label(cells[0])} answered", reader=reader
                 ),
             )
-    return list(found.values())
+    return list(by_reader.values())
 
 
 # ------------------------------------------------------------------ the run as a whole
@@ -134,11 +134,11 @@ def _families(facts: RunFacts) -> dict[str, int]:
 
 def _grep_baselines(rows: Sequence[RowScores], by_cell: Mapping[str, Sequence[QuestionScore]]) -> list[Baseline]:
     """Grep over what each backend retrieved; the reader plays no part, so one line per backend is enough."""
-    found: dict[str, Baseline] = {}
+    by_backend: dict[str, Baseline] = {}
     for row in rows:
         share = grep_share(by_cell.get(row.cells[0].cell_id, ()))
-        if share is not None and row.backend not in found:
-            found[row.backend] = Baseline(
+        if share is not None and row.backend not in by_backend:
+            by_backend[row.backend] = Baseline(
                 name="grep", scores={"D1": share}, detail=f"over what {row.backend} retrieved"
             )
-    return list(found.values())
+    return list(by_backend.values())

@@ -164,29 +164,29 @@ class RunFactsBuilder:
                 self._session_of.update((turn.turn_id, record.session.session_id) for turn in record.session.turns)
             _take(facts, record)
 
-    def _asked(self, facts: RunFacts, asked: ProjectedAttempt) -> None:
-        record = asked.record
+    def _asked(self, facts: RunFacts, attempt: ProjectedAttempt) -> None:
+        record = attempt.record
         question = facts.questions.get(record.instance_id)
         if question is None:
             raise ScoringError(f"{self._name}: question {record.instance_id} was asked but is not in the log")
         attempts = facts.attempts.setdefault((record.cell_id, record.instance_id), [])
-        attempts.append(Attempt(record, facts.segments - 1, self._retrieved_evidence(question, asked)))
+        attempts.append(Attempt(record, facts.segments - 1, self._retrieved_evidence(question, attempt)))
 
-    def _retrieved_evidence(self, question: Question, asked: ProjectedAttempt) -> RetrievedEvidence | None:
+    def _retrieved_evidence(self, question: Question, attempt: ProjectedAttempt) -> RetrievedEvidence | None:
         """What Search found. Seeds and readers of a backend share results, so each result is compared once."""
-        record = asked.record
+        record = attempt.record
         if record.search is None or record.search.code != "OK":
             return None
-        read, shown = asked.found, None
+        source, in_prompt = attempt.found, None
         if record.answer is not None:
-            shown = record.answer.shown_items
-            read = asked.read if asked.read.items and not record.answer.searched_items else asked.found
-        key = (record.instance_id, asked.found.key or "", shown)
-        cached = asked.found.key is not None and read is asked.found
-        evidence = self._evidence_by_search.get(key) if cached else None
+            in_prompt = record.answer.shown_items
+            source = attempt.read if attempt.read.items and not record.answer.searched_items else attempt.found
+        key = (record.instance_id, attempt.found.key or "", in_prompt)
+        is_shared = attempt.found.key is not None and source is attempt.found
+        evidence = self._evidence_by_search.get(key) if is_shared else None
         if evidence is None:
-            evidence = retrieved_evidence(question, asked.found.items, read.items, shown, self._session_of)
-            if cached:
+            evidence = retrieved_evidence(question, attempt.found.items, source.items, in_prompt, self._session_of)
+            if is_shared:
                 self._evidence_by_search[key] = evidence
         if record.answer is None:  # what the prompt held is not known
             return replace(evidence, retrieved=evidence.retrieved.model_copy(update={"suffices": None}))
@@ -239,7 +239,7 @@ def _take_course(facts: RunFacts, record: AnyRecord) -> None:
 
 def _with_reader(started: RunStarted, reader: ReaderRef) -> RunStarted:
     """The manifest with what a reader reported of itself when it started, later than the run."""
-    readers = tuple(reader if each.name == reader.name else each for each in started.manifest.readers)
+    readers = tuple(reader if other.name == reader.name else other for other in started.manifest.readers)
     return started.model_copy(update={"manifest": started.manifest.model_copy(update={"readers": readers})})
 
 
@@ -268,11 +268,11 @@ def _take_ingest_call(ingest: IngestFacts, call: ProjectedCall) -> None:
     ingest.unsized_calls += call.prompt_tokens is None or (call.writes and call.completion_tokens is None)
 
 
-def _take_footprint(facts: RunFacts, taken: FootprintTaken) -> None:
-    before = facts.footprints.get(taken.cell_id)
-    if before is not None and (before.memory_peak.value or 0) > (taken.memory_peak.value or 0):
-        taken = taken.model_copy(update={"memory_peak": before.memory_peak})
-    facts.footprints[taken.cell_id] = taken
+def _take_footprint(facts: RunFacts, footprint: FootprintTaken) -> None:
+    before = facts.footprints.get(footprint.cell_id)
+    if before is not None and (before.memory_peak.value or 0) > (footprint.memory_peak.value or 0):
+        footprint = footprint.model_copy(update={"memory_peak": before.memory_peak})
+    facts.footprints[footprint.cell_id] = footprint
 
 
 def _take_ingest(facts: RunFacts, done: IngestDone) -> None:

@@ -55,17 +55,17 @@ class Categories:
 
 def categories(questions: Iterable[Question]) -> Categories:
     """The categories of a run's questions: the first key that every question has, if there are two or more of them."""
-    asked = list(questions)
+    all_questions = list(questions)
     for key in KEYS:
-        found = {q.instance.instance_id: q.instance.metadata.get(key) for q in asked}
-        named = {name: LOCOMO.get(value, value) for name, value in found.items() if isinstance(value, str) and value}
-        if named and len(named) == len(asked) and len(set(named.values())) > 1:
+        values = {q.instance.instance_id: q.instance.metadata.get(key) for q in all_questions}
+        names = {name: LOCOMO.get(value, value) for name, value in values.items() if isinstance(value, str) and value}
+        if names and len(names) == len(all_questions) and len(set(names.values())) > 1:
             return Categories(
                 by=key,
-                of=named,
-                abstain=frozenset(q.instance.instance_id for q in asked if q.instance.gold.kind == "abstain"),
-                rubrics=frozenset(q.instance.instance_id for q in asked if kind_of(q).task == "rubric"),
-                corrected={q.instance.instance_id: was for q in asked if (was := _as_published(q)) is not None},
+                of=names,
+                abstain=frozenset(q.instance.instance_id for q in all_questions if q.instance.gold.kind == "abstain"),
+                rubrics=frozenset(q.instance.instance_id for q in all_questions if kind_of(q).task == "rubric"),
+                corrected={q.instance.instance_id: was for q in all_questions if (was := _as_published(q)) is not None},
             )
     return Categories()
 
@@ -85,7 +85,7 @@ def _as_published(question: Question) -> Question | None:
 
 
 def source_scores(
-    found: Categories,
+    of_run: Categories,
     questions: Sequence[QuestionScore],
     facts: RunFacts,
     judgments: Judgments,
@@ -94,38 +94,38 @@ def source_scores(
     """The scores of a row by category, seeds pooled; None without categories.
 
     Args:
-        found: the run's categories.
+        of_run: the run's categories.
         questions: of the row's headline cells.
         facts: for the answers.
         judgments: for what a judge's rubric gave. Where the rules judge, answers to corrected questions are judged by
             the published gold too; what a model would say of that gold is not known.
         draws: None: no intervals.
     """
-    counted = [q for q in questions if not q.apart and q.instance_id in found.of]
-    if not counted:
+    in_scores = [q for q in questions if not q.apart and q.instance_id in of_run.of]
+    if not in_scores:
         return None
-    scorer = _Scorer(found, facts, judgments, draws)
-    names = sorted({found.of[q.instance_id] for q in counted})
-    by_name = {name: [q for q in counted if found.of[q.instance_id] == name] for name in names}
+    scorer = _Scorer(of_run, facts, judgments, draws)
+    names = sorted({of_run.of[q.instance_id] for q in in_scores})
+    by_name = {name: [q for q in in_scores if of_run.of[q.instance_id] == name] for name in names}
     parts = [scorer.part(name, of_name) for name, of_name in by_name.items()]
     if set(names) <= set(LOCOMO.values()):
-        answerable = [q for q in counted if found.of[q.instance_id] != LOCOMO["adversarial"]]
+        answerable = [q for q in in_scores if of_run.of[q.instance_id] != LOCOMO["adversarial"]]
         parts.append(scorer.part("1 to 4", answerable))
-        parts.append(scorer.part("1 to 5", counted))
+        parts.append(scorer.part("1 to 5", in_scores))
     else:
-        abstain = [q for q in counted if q.instance_id in found.abstain]
-        parts += [scorer.part("abstention", abstain)] if 0 < len(abstain) < len(counted) else []
-        parts += [scorer.part(ALL, counted), scorer.mean(parts[: len(names)], list(by_name.values()))]
-    corrected = [q for q in counted if q.instance_id in found.corrected]
+        abstain = [q for q in in_scores if q.instance_id in of_run.abstain]
+        parts += [scorer.part("abstention", abstain)] if 0 < len(abstain) < len(in_scores) else []
+        parts += [scorer.part(ALL, in_scores), scorer.mean(parts[: len(names)], list(by_name.values()))]
+    corrected = [q for q in in_scores if q.instance_id in of_run.corrected]
     parts += [scorer.part("corrected golds", corrected)] if corrected else []
-    return SourceScores(by=found.by, parts=tuple(parts))
+    return SourceScores(by=of_run.by, parts=tuple(parts))
 
 
 @dataclass(frozen=True)
 class _Scorer:
     """Makes the parts of one row."""
 
-    found: Categories
+    of_run: Categories
     facts: RunFacts
     judgments: Judgments
     draws: Draws | None
@@ -169,7 +169,7 @@ class _Scorer:
         """Mean score by rubric; a failed question has 0. None without any, or where an answer has no verdict."""
         scores = []
         for question in questions:
-            if question.instance_id not in self.found.rubrics:
+            if question.instance_id not in self.of_run.rubrics:
                 continue
             attempts = self.facts.attempts.get((question.cell_id, question.instance_id), ())
             key = (question.cell_id, question.instance_id, attempts[-1].record.attempt) if attempts else None
@@ -181,12 +181,12 @@ class _Scorer:
 
     def _published(self, questions: Sequence[QuestionScore]) -> float | None:
         """Share right by the golds as published; None without corrections, or where that is not known."""
-        if not self.judgments.is_rules or not self.found.corrected or count(questions).accuracy.value is None:
+        if not self.judgments.is_rules or not self.of_run.corrected or count(questions).accuracy.value is None:
             return None
         return _mean([self._right_as_published(q) for q in questions if q.outcome is not None])
 
     def _right_as_published(self, question: QuestionScore) -> float:
-        was = self.found.corrected.get(question.instance_id)
+        was = self.of_run.corrected.get(question.instance_id)
         attempts = self.facts.attempts.get((question.cell_id, question.instance_id), ())
         answer = attempts[-1].record.answer if attempts else None
         if was is None or answer is None:

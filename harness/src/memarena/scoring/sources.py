@@ -42,15 +42,15 @@ def item_sources(item: ProjectedItem) -> ItemSources:
     claims = list(dict.fromkeys(item.session_ids))
     if item.held is None:
         return ItemSources(frozenset(claims), len(claims), 0, False)
-    held = frozenset(item.held.session_ids)
+    in_text = frozenset(item.held.session_ids)
     if not claims:
-        return ItemSources(held, 0, 0, False)
-    counted = [session for session in claims if session in held]
+        return ItemSources(in_text, 0, 0, False)
+    accepted = [session for session in claims if session in in_text]
     rewritten = item.held.verbatim_share < VERBATIM_SHARE
     if rewritten:
-        allowed = min(MOST_CLAIMED, -(-len(item.text.split()) // _WORDS_A_CLAIM))
-        counted += [session for session in claims if session not in held][:allowed]
-    return ItemSources(frozenset(counted), len(claims), len(claims) - len(counted), rewritten)
+        most = min(MOST_CLAIMED, -(-len(item.text.split()) // _WORDS_A_CLAIM))
+        accepted += [session for session in claims if session not in in_text][:most]
+    return ItemSources(frozenset(accepted), len(claims), len(claims) - len(accepted), rewritten)
 
 
 def suffices(
@@ -71,11 +71,11 @@ def suffices(
     if any(item.held is None and not item.session_ids for item, _ in prompt):
         return None
     if not groups:
-        counted = {session for _, source in prompt for session in source.counted}
-        return counted.issuperset(instance.evidence_session_ids)
+        sessions = {session for _, source in prompt for session in source.counted}
+        return sessions.issuperset(instance.evidence_session_ids)
     needed = frozenset(turn_id for group in groups for turn_id in group)
-    held = {turn_id for item, source in prompt for turn_id in _turns(item, source, needed, session_of)}
-    return all(not held.isdisjoint(group) for group in groups)
+    held_turns = {turn_id for item, source in prompt for turn_id in _turns(item, source, needed, session_of)}
+    return all(not held_turns.isdisjoint(group) for group in groups)
 
 
 def _turns(
@@ -85,5 +85,5 @@ def _turns(
     if item.held is not None:
         yield from needed.intersection(item.held.turn_ids)
     if item.held is None or source.rewritten:
-        named = needed.intersection(item.turn_ids) if item.turn_ids else needed
-        yield from (turn_id for turn_id in named if session_of.get(turn_id) in source.counted)
+        turn_ids = needed.intersection(item.turn_ids) if item.turn_ids else needed
+        yield from (turn_id for turn_id in turn_ids if session_of.get(turn_id) in source.counted)

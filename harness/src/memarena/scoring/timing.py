@@ -16,9 +16,9 @@ LEAST_N = {50: 11, 90: 64, 95: 130, 99: 662}
 
 def percentiles(samples_ms: Iterable[float | None]) -> Percentiles:
     """Percentiles (linear interpolation) of the samples that were read; None where there are too few for one."""
-    known = np.array([s for s in samples_ms if s is not None], dtype=np.float64)
-    value = {p: float(np.percentile(known, p)) if len(known) >= least else None for p, least in LEAST_N.items()}
-    return Percentiles(n=len(known), p50=value[50], p90=value[90], p95=value[95], p99=value[99])
+    values = np.array([s for s in samples_ms if s is not None], dtype=np.float64)
+    value = {p: float(np.percentile(values, p)) if len(values) >= least else None for p, least in LEAST_N.items()}
+    return Percentiles(n=len(values), p50=value[50], p90=value[90], p95=value[95], p99=value[99])
 
 
 def latency(questions: Sequence[QuestionScore], floor: Floor | None = None) -> Latency | None:
@@ -29,7 +29,7 @@ def latency(questions: Sequence[QuestionScore], floor: Floor | None = None) -> L
     counts = Counter(s.segment for s in spans)
     segment = min(counts, key=lambda s: (-counts[s], s))
     own = [s for s in spans if s.segment == segment]
-    checked = [s for s in own if s.server_prompt_ms is not None]
+    with_server_time = [s for s in own if s.server_prompt_ms is not None]
     search = percentiles(s.search_ms for s in own)
     null = None if floor is None else floor.search.p50
     return Latency(
@@ -42,8 +42,8 @@ def latency(questions: Sequence[QuestionScore], floor: Floor | None = None) -> L
         rest=percentiles(s.rest_ms for s in own),
         end_to_end=percentiles(_end_to_end(s) for s in own),
         first_delta=percentiles(s.first_delta_ms for s in own),
-        gateway_ttft=percentiles(s.gateway_ttft_ms for s in checked),
-        server_prompt=percentiles(s.server_prompt_ms for s in checked),
+        gateway_ttft=percentiles(s.gateway_ttft_ms for s in with_server_time),
+        server_prompt=percentiles(s.server_prompt_ms for s in with_server_time),
     )
 
 

@@ -130,7 +130,7 @@ class UnpairedComparison(Record):
     incomparable: tuple[str, ...]
     cautions: tuple[str, ...]
     questions: tuple[int, int]
-    """Settled under every seed, on A's side and on B's."""
+    """With an outcome under every seed, on A's side and on B's."""
     differences: tuple[UnpairedDifference, ...] = ()
 
 

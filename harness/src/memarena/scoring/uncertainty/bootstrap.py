@@ -60,8 +60,8 @@ def draw_egos(questions: Sequence[QuestionScore], seed: str, resamples: int = RE
     egos = sorted({q.ego for q in questions})
     rows = {ego: row for row, ego in enumerate(egos)}
     strata = {"others": set(egos)} | {
-        name: {q.ego for q in questions if q.dimension == "D6" and not q.apart and q.allowed is allowed}
-        for name, allowed in (("DENY", False), ("ALLOW", True))
+        name: {q.ego for q in questions if q.dimension == "D6" and not q.apart and q.allowed is may_disclose}
+        for name, may_disclose in (("DENY", False), ("ALLOW", True))
     }
     digest = hashlib.sha256(seed.encode()).digest()
     rng = np.random.Generator(np.random.PCG64(int.from_bytes(digest[:16], "big")))
@@ -84,12 +84,12 @@ def interval(values: Array, clusters: int) -> Interval | None:
     section 3.3): a plain percentile interval is that of a normal with a variance too small by (n - 1)/n.
     None with fewer than two clusters, or where most draws leave the figure undefined.
     """
-    known = values[~np.isnan(values)]
-    if clusters < 2 or len(known) < _LEAST_DEFINED * len(values) or not len(known):
+    defined = values[~np.isnan(values)]
+    if clusters < 2 or len(defined) < _LEAST_DEFINED * len(values) or not len(defined):
         return None
     tail = ndtr(-_expansion(clusters) * stdtrit(clusters - 1, 0.975))
-    low, high = np.quantile(known, [tail, 1 - tail])
-    return Interval(low=float(low), high=float(high), se=_sd(known), method="bootstrap_egos", clusters=clusters)
+    low, high = np.quantile(defined, [tail, 1 - tail])
+    return Interval(low=float(low), high=float(high), se=_sd(defined), method="bootstrap_egos", clusters=clusters)
 
 
 def clusters_of(asked: Array, metric: str) -> int:
@@ -108,11 +108,11 @@ def p_value(values: Array, clusters: int) -> float | None:
 
     At least one draw counts as lying on the other side of 0. None without draws or below 2 clusters.
     """
-    known = values[~np.isnan(values)]
-    if not len(known) or clusters < 2:
+    defined = values[~np.isnan(values)]
+    if not len(defined) or clusters < 2:
         return None
-    below, above = int((known <= 0).sum()), int((known >= 0).sum())
-    tail = min(0.5, (min(below, above) + 1) / (len(known) + 1))
+    below, above = int((defined <= 0).sum()), int((defined >= 0).sum())
+    tail = min(0.5, (min(below, above) + 1) / (len(defined) + 1))
     return float(2 * stdtr(clusters - 1, ndtri(tail) / _expansion(clusters)))
 
 
@@ -128,5 +128,5 @@ def smallest_difference(se: float, clusters: int) -> float | None:
     return float((stdtrit(clusters - 1, 0.975) + stdtrit(clusters - 1, POWER)) * se)
 
 
-def _sd(known: Array) -> float:
-    return float(known.std(ddof=1)) if len(known) > 1 else 0.0
+def _sd(defined: Array) -> float:
+    return float(defined.std(ddof=1)) if len(defined) > 1 else 0.0

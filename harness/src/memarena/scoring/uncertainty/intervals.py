@@ -32,17 +32,17 @@ def intervals(metrics: Mapping[str, Score], sums: Sequence[Tally], figures: Sequ
 
     A figure that is n/a or only a range has none.
     """
-    found: dict[str, Interval] = {}
+    by_metric: dict[str, Interval] = {}
     asked = sum(s.asked for s in sums)
     for name in GROUPS_OF:
         if metrics[name].value is None:
             continue
         values = np.asarray(np.mean([f[name] for f in figures], axis=0))
-        made = interval(values, clusters_of(np.asarray(asked), name))
-        if made is None:
+        bounds = interval(values, clusters_of(np.asarray(asked), name))
+        if bounds is None:
             continue
-        found[name] = _with_items(made, metrics, sums) if name == "J" else made
-    return found
+        by_metric[name] = _with_items(bounds, metrics, sums) if name == "J" else bounds
+    return by_metric
 
 
 def _with_items(drawn_j: Interval, metrics: Mapping[str, Score], sums: Sequence[Tally]) -> Interval:
@@ -61,7 +61,7 @@ def _with_items(drawn_j: Interval, metrics: Mapping[str, Score], sums: Sequence[
 
 def variances(
     metrics: Mapping[str, Score],
-    found: Mapping[str, Interval],
+    by_metric: Mapping[str, Interval],
     sums: Sequence[Tally],
     judge_sds: Mapping[str, float],
     judge_repeats: int,
@@ -70,7 +70,7 @@ def variances(
     per_ego = [figures_of(s.right, s.asked) for s in sums]
     out = []
     for name in GROUPS_OF:
-        score, known = metrics[name], found.get(name)
+        score, own = metrics[name], by_metric.get(name)
         if score.value is None:
             continue
         out.append(
@@ -80,8 +80,8 @@ def variances(
                 judge_sd=judge_sds.get(name),
                 judge_repeats=judge_repeats,
                 ego_sd=_ego_sd([f[name] for f in per_ego]),
-                ego_se=known.se if known else None,
-                smallest_difference=smallest_difference(math.sqrt(2) * known.se, known.clusters) if known else None,
+                ego_se=own.se if own else None,
+                smallest_difference=smallest_difference(math.sqrt(2) * own.se, own.clusters) if own else None,
             )
         )
     return tuple(out)
@@ -90,8 +90,8 @@ def variances(
 def _ego_sd(by_seed: Sequence[Array]) -> float | None:
     """Between egos, each ego's figure averaged over the seeds first."""
     means = np.mean(by_seed, axis=0)
-    known = means[~np.isnan(means)]
-    return float(known.std(ddof=1)) if len(known) > 1 else None
+    defined = means[~np.isnan(means)]
+    return float(defined.std(ddof=1)) if len(defined) > 1 else None
 
 
 def judge_spread(
@@ -105,7 +105,7 @@ def judge_spread(
     ``attempts`` names the attempt of each cell and instance that counts. A question that was judged less often than
     others keeps its first verdict. Empty where nothing was repeated.
     """
-    found: dict[str, list[float]] = {}
+    sds: dict[str, list[float]] = {}
     for cell in cells:
         questions = by_cell.get(cell.cell_id, ())
         keys = [(q.cell_id, q.instance_id, attempts.get((q.cell_id, q.instance_id), -1)) for q in questions]
@@ -113,12 +113,12 @@ def judge_spread(
         if rounds < 2 or any(q.outcome is Outcome.INFRA_FAILED for q in questions):
             continue
         rows = {ego: row for row, ego in enumerate(sorted({q.ego for q in questions}))}
-        each = [_round(questions, keys, judgments, n, rows) for n in range(rounds)]
+        by_round = [_round(questions, keys, judgments, n, rows) for n in range(rounds)]
         for name in GROUPS_OF:
-            values = [float(figures[name][0]) for figures in each]
+            values = [float(figures[name][0]) for figures in by_round]
             if not any(math.isnan(v) for v in values):
-                found.setdefault(name, []).append(stdev(values))
-    return {name: fmean(values) for name, values in found.items()}
+                sds.setdefault(name, []).append(stdev(values))
+    return {name: fmean(values) for name, values in sds.items()}
 
 
 def _round(
@@ -129,11 +129,11 @@ def _round(
     rows: Mapping[str, int],
 ) -> Figures:
     """The figures as if the verdicts of one repeat counted."""
-    judged = []
+    scores = []
     for question, key in zip(questions, keys, strict=True):
         verdicts = judgments.repeats.get(key, ())
-        judged.append(_as(question, verdicts[number]) if number < len(verdicts) else question)
-    sums = tally(judged, rows)
+        scores.append(_as(question, verdicts[number]) if number < len(verdicts) else question)
+    sums = tally(scores, rows)
     return figures_of(sums.right.sum(axis=0, keepdims=True), sums.asked.sum(axis=0, keepdims=True))
 
 
