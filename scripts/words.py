@@ -26,7 +26,15 @@ TABLE = Path(__file__).with_name("words.toml")
 GLOSSARY = Path("docs/glossary.md")
 
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", "docs")
-HELD = ("scripts", "harness/dataset", "harness/src/memarena/report", "harness/src/memarena/scoring", "spark/src")
+HELD = (
+    "scripts",
+    "harness/dataset",
+    "harness/src/memarena/execution",
+    "harness/src/memarena/report",
+    "harness/src/memarena/scoring",
+    "harness/src/memarena/site",
+    "spark/src",
+)
 # Code whose strings are texts of a data set, of people or of a report's golden files: only its names, comments and
 # docstrings are looked at.
 CONTENT = ("simulator", "tests", "bench", "harness/judge_training", "harness/src/memarena/report")

@@ -165,7 +165,7 @@ def _answered(folder: Path) -> int:
     if not log_path(folder).exists():
         return 0
     try:
-        return sum(len(cell.settled) for cell in read_progress(folder).cells.values())
+        return sum(len(cell.finished) for cell in read_progress(folder).cells.values())
     except Exception:  # noqa: BLE001 (the log is only just being begun)
         return 0
 

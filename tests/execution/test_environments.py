@@ -159,10 +159,10 @@ def test_a_change_of_what_it_is_made_from_has_it_made_anew(mine: Given, file: st
 
 def test_the_same_files_in_another_folder_are_another_environment(mine: Given) -> None:
     install(mine)
-    before = mine.environment.place().path
+    before = mine.environment.environment_path().path
     mine.folder.rename(mine.folder.with_name("moved"))
     assert choose_backend("mine").name == "mine"
-    assert mine.environment.place().path != before
+    assert mine.environment.environment_path().path != before
     assert mine.backend.missing() is not None
 
 
@@ -200,7 +200,7 @@ def test_one_that_is_ended_half_way_counts_as_not_made_and_is_made_again(
 
 
 def test_nothing_of_a_half_made_one_is_left_in_the_next(mine: Given) -> None:
-    half = mine.environment.place().path
+    half = mine.environment.environment_path().path
     half.mkdir(parents=True)
     (half / "left").touch()
     install(mine)

@@ -32,7 +32,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def scripted_environment(server: str, variables: str) -> Path:
     """An environment with this Python behind a script, which has further variables; its folder."""
-    place = reader_environment(server).place()
+    place = reader_environment(server).environment_path()
     place.python.parent.mkdir(parents=True)
     place.python.write_text(f'#!/bin/sh\n{variables} exec {sys.executable} "$@"\n')
     place.python.chmod(0o755)

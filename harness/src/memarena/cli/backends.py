@@ -53,7 +53,7 @@ def remove(names: Names = None, everything: All = False) -> None:
 
 def environment_line(environment: BackendEnvironment) -> str:
     """Which Python an environment has, how large it is and where; what is out of date beside it."""
-    place = environment.place()
+    place = environment.environment_path()
     made = place.made()
     if made is None:
         raise RunError(f"{environment.name}: {environment.missing()}")

@@ -36,7 +36,7 @@ def install(names: Names) -> None:
     for environment, name in [(reader_environment(name), name) for name in names]:
         make_environment(environment, _say)
         echo(f"{name}: {environment_line(environment)}")
-        echo(f"use it with {USES[name].format(python=environment.place().python)}")
+        echo(f"use it with {USES[name].format(python=environment.environment_path().python)}")
 
 
 @app.command()

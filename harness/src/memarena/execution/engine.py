@@ -48,11 +48,11 @@ from memarena.execution.planning.preflight import (
     check_space,
     check_windows,
     deadlines,
+    effective_config,
     lock_out,
     logged_plan,
     make_environments,
     previous_progress,
-    settled_config,
 )
 from memarena.execution.planning.progress import CellProgress, RunProgress
 from memarena.execution.planning.questions import evidence_texts
@@ -73,7 +73,7 @@ class _Sink:
         self._mutex = threading.Lock()
 
     def __call__(self, call: GatewayCall) -> None:
-        """Record a call. One that comes before the log exists (somebody else's, and refused) waits for it."""
+        """Record a call. One that comes before the log exists (of another process, and refused) waits for it."""
         with self._mutex:
             if self._log is None:
                 self._early.append(call)
@@ -104,7 +104,7 @@ def execute(request: RunRequest, display: Display | None = None) -> RunOutcome:
         check_out(request)
         lock = _lock(stack, request.out) if request.resume else None
         previous = previous_progress(request)
-        config = settled_config(request, previous)
+        config = effective_config(request, previous)
         dataset = stack.enter_context(open_dataset(config.dataset, leave_out=config.leave_out))
         refuse_invalid(dataset)
         backends = [choose_backend(text) for text in config.backends]
@@ -224,9 +224,9 @@ class _Run:
             self._display.end()
         self._metering.finish()
         log.append(RunEnded(ended_at=_now(), reason=reason, message=message))
-        failed, unread = progress.wholly_failed(), progress.unread()
+        failed_cells, unread_cells = progress.wholly_failed(), progress.unread()
         return RunOutcome(
-            reason, progress.left(), message, failed, unread, len(progress.cells), progress.saying_nothing()
+            reason, progress.left(), message, failed_cells, unread_cells, len(progress.cells), progress.saying_nothing()
         )
 
     def _begin(self) -> RunProgress:
@@ -252,8 +252,8 @@ class _Run:
         return any(not self._is_done(progress.cells[cell.cell_id]) for cell in self._work.plan.manifest.cells)
 
     def _is_done(self, state: CellProgress) -> bool:
-        settled = len(state.settled) == len(self._work.plan.questions)
-        return settled and all(ego.horizon_reached or ego.gone for ego in state.egos.values())
+        all_have_outcome = len(state.finished) == len(self._work.plan.questions)
+        return all_have_outcome and all(ego.horizon_reached or ego.gone for ego in state.egos.values())
 
     def _prepare(self, progress: RunProgress) -> None:
         """Probe the readers and measure the floor, before anything is timed."""
@@ -269,7 +269,7 @@ class _Run:
         self._display.begin(total, total - progress.left())
         by_ego = sorted(self._work.plan.questions, key=lambda q: q.instance.ego_agent_id)
         egos = len({q.instance.ego_agent_id for q in by_ego})
-        interrupted: list[CellError] = []
+        errors: list[CellError] = []
         untold: str | None = None
         asked_any = False
         for cell in self._work.plan.manifest.cells:
@@ -296,24 +296,24 @@ class _Run:
                 CellRun(cell, session, setup, host, phases).run(by_ego, state)
                 asked_any = True
             except CellError as error:
-                told = f"the cell is interrupted: {error}"
+                message = f"the cell is interrupted: {error}"
                 self._log.append(
-                    Problem(at=_now(), where=cell.cell_id, cause="infra", message=told, cell_id=cell.cell_id)
+                    Problem(at=_now(), where=cell.cell_id, cause="infra", message=message, cell_id=cell.cell_id)
                 )
-                if interrupted or asked_any:
-                    self._display.note(f"{cell.cell_id}: {told}")
+                if errors or asked_any:
+                    self._display.note(f"{cell.cell_id}: {message}")
                 else:
                     # Not yet: where it turns out to be what ends the run, it would be said twice.
-                    untold = f"{cell.cell_id}: {told}"
-                interrupted.append(error)
+                    untold = f"{cell.cell_id}: {message}"
+                errors.append(error)
             finally:
                 # First the process: what follows writes to the log, which may be why we are here.
                 session.close()
                 setup.models.reader_client.close()
                 self._end_cell(cell, phases)
         # Where no cell came anywhere, what is wrong is the input.
-        if interrupted and not asked_any and not any(cell.attempts for cell in progress.cells.values()):
-            raise interrupted[0]
+        if errors and not asked_any and not any(cell.attempts for cell in progress.cells.values()):
+            raise errors[0]
         if untold is not None:
             self._display.note(untold)
         # Last: whatever is wrong with the input is one line, and this is not it.
@@ -372,7 +372,7 @@ class _Run:
         self._display.cell(cell.cell_id, days)
 
     def advance(self, what: Literal["question", "day"]) -> None:
-        """A question was settled or a day taken in."""
+        """A question has an outcome, or a day was ingested."""
         if what == "day":
             check_space(self._work.request.out)
         self._display.advance(what)
@@ -425,7 +425,7 @@ def _start_gateway(
     sink: _Sink,
     containers: ContainerHost | None,
 ) -> Gateway:
-    # Containers reach this machine on their network's address; nobody else can reach that one.
+    # Containers reach this machine on their network's address; no other machine can reach that one.
     on_network = containers is not None and config.gateway_host == RunConfig.model_fields["gateway_host"].default
     host = containers.gateway_host if containers is not None and on_network else config.gateway_host
     gateway = Gateway(

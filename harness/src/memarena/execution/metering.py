@@ -1,4 +1,4 @@
-"""The meters of a run: one sampler beside it, the phases as they happen, their energy when they are over."""
+"""The meters of a run: one sampler next to it, the phases as they happen, their energy when they are over."""
 
 from __future__ import annotations
 
@@ -43,20 +43,20 @@ class CellPhases:
     def ended(self, cell_id: str, samples_file: str) -> list[PhaseEnded]:
         """The cell as a whole, its days, its questions; a phase that did not happen is left out."""
         whole = (self._begun_ns, time.monotonic_ns())
-        found = [
+        records = [
             PhaseEnded(
                 phase="cell", cell_id=cell_id, samples_file=samples_file, pieces=(whole,), queries=self._queries or None
             )
         ]
         kinds: tuple[CellPhase, ...] = ("ingest", "answer")
         for kind in kinds:
-            pieces = tuple((start, end) for each, start, end in self._spans if each == kind)
+            pieces = tuple((start, end) for span_kind, start, end in self._spans if span_kind == kind)
             queries = self._queries if kind == "answer" else None
             if pieces:
-                found.append(
+                records.append(
                     PhaseEnded(phase=kind, cell_id=cell_id, samples_file=samples_file, pieces=pieces, queries=queries)
                 )
-        return found
+        return records
 
 
 class RunMetering:
@@ -200,15 +200,15 @@ def measured(
     phases: Iterable[PhaseEnded], samples: Samples | str, *, system_channel: str, idle: IdleWindows | None
 ) -> list[PhaseMeasured]:
     """The energy of phases; ``samples`` may be the reason why there are none."""
-    found = []
+    results = []
     for phase in phases:
         if isinstance(samples, str):
-            done = unmetered_phase(phase, samples, system_channel=system_channel)
+            result = unmetered_phase(phase, samples, system_channel=system_channel)
         else:
-            done = measure_phase(samples, phase, system_channel=system_channel, idle=idle)
-        if done is not None:
-            found.append(done)
-    return found
+            result = measure_phase(samples, phase, system_channel=system_channel, idle=idle)
+        if result is not None:
+            results.append(result)
+    return results
 
 
 def _key(record: PhaseEnded | PhaseMeasured, start_ns: int) -> tuple[str, str, str | None, int]:

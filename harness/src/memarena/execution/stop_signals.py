@@ -14,7 +14,7 @@ _NUMBERS = (signal.SIGINT, signal.SIGTERM)
 
 @dataclass
 class StopSignals:
-    """Whether somebody wished the run to stop."""
+    """Whether a signal asked the run to stop."""
 
     requested: bool = False
 

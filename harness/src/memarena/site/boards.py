@@ -1,4 +1,4 @@
-"""Rankings: rows of many runs that may stand in one table, in their order, and how far that order holds."""
+"""Rankings: rows of many runs that may share a table, in their order, and how far that order holds."""
 
 from __future__ import annotations
 
@@ -68,20 +68,20 @@ def boards_of(entries: Sequence[Entry]) -> list[Board]:
 
 def _with_distinct_titles(boards: Sequence[Board]) -> list[Board]:
     """Boards of the same title, with the terms in it that differ between them."""
-    shown = []
+    result = []
     for board in boards:
-        twins = [other for other in boards if other.title == board.title]
+        twins = [twin for twin in boards if twin.title == board.title]
         differ = [
             value
             for position, (_, value) in enumerate(board.terms)
-            if len({other.terms[position] for other in twins}) > 1
+            if len({twin.terms[position] for twin in twins}) > 1
         ]
-        shown.append(replace(board, title=" · ".join([board.title, *differ])))
-    titles = [board.title for board in shown]
+        result.append(replace(board, title=" · ".join([board.title, *differ])))
+    titles = [board.title for board in result]
     # What a hash alone tells apart, such as a judge's prompts.
     return [
         replace(board, title=f"{board.title} · {board.key[-8:]}") if titles.count(board.title) > 1 else board
-        for board in shown
+        for board in result
     ]
 
 
@@ -89,7 +89,7 @@ def _terms(run: RunScores, row: RowScores) -> tuple[tuple[tuple[str, str], ...],
     """What rows must share to be ranked together, in words, and as the text that decides."""
     reader = next((r for r in run.readers if r.name == row.reader), None)
     reading = row.reading.model_dump(mode="json", exclude={"seed"})
-    asked = {"filter": run.question_filter, "families": dict(sorted(run.families.items()))}
+    questions_asked = {"filter": run.question_filter, "families": dict(sorted(run.families.items()))}
     judges = [model.model_dump(mode="json") for model in run.judging.models]
     shared = (
         ("data set", f"{run.dataset.name} ({run.dataset.sha256[:12]}), {sum(run.families.values()):,} questions"),
@@ -101,8 +101,8 @@ def _terms(run: RunScores, row: RowScores) -> tuple[tuple[tuple[str, str], ...],
         ("isolation", row.isolation or "not known"),
     )  # fmt: skip
     identity = [
-        run.dataset.sha256, asked, run.protocol, _reader_identity(reader, row.reader), reading, row.without_reader,
-        run.judge, sorted(run.judge_versions), judges, row.isolation,
+        run.dataset.sha256, questions_asked, run.protocol, _reader_identity(reader, row.reader), reading,
+        row.without_reader, run.judge, sorted(run.judge_versions), judges, row.isolation,
     ]  # fmt: skip
     return shared, json.dumps(identity, sort_keys=True)
 
@@ -110,13 +110,13 @@ def _terms(run: RunScores, row: RowScores) -> tuple[tuple[tuple[str, str], ...],
 def _budget(reading: Reading) -> str:
     """What an answer may take, and how it is asked for; what is as usual is left out."""
     usual = Reading.model_fields
-    others = [
+    unusual = [
         f"{name.replace('_', ' ')} {value}"
         for name in ("max_items", "thinking", "reasoning_tokens", "prompt_style")
         if (value := getattr(reading, name)) != usual[name].default
     ]
     tokens = f"{reading.max_context_tokens:,} context and {reading.max_answer_tokens:,} answer tokens"
-    return ", ".join([tokens, f"temperature {reading.temperature:g}", *others])
+    return ", ".join([tokens, f"temperature {reading.temperature:g}", *unusual])
 
 
 def _reader(reader: ReaderRef | None, name: str) -> str:
@@ -134,23 +134,23 @@ def _board(key: str, terms: tuple[tuple[str, str], ...], members: Sequence[tuple
     floors = [run.scores.floor.search.p50 if run.scores.floor else None for run in runs]
     tags = {id(row.scores): row for row in rows}
     triples = [(members[b.run - 1][0], b, tags[id(b.scores)]) for b in brief_rows(rows, floors)]
-    triples.sort(key=lambda each: (each[1].scores.diagnostic, *rank(each[1]), each[1].name))
+    triples.sort(key=lambda triple: (triple[1].scores.diagnostic, *rank(triple[1]), triple[1].name))
     triples = _named(triples)
     groups = order_groups([brief for _, brief, _ in triples])
     first = runs[0].scores
     title = f"{first.dataset.name} · {runs[0].scores.rows[0].reader}"
-    ranked = tuple(BoardRow(e, b, r, group) for (e, b, r), group in zip(triples, groups, strict=True))
-    return Board(f"{slug(title)}-{key}", title, terms, runs, ranked)
+    board_rows = tuple(BoardRow(e, b, r, group) for (e, b, r), group in zip(triples, groups, strict=True))
+    return Board(f"{slug(title)}-{key}", title, terms, runs, board_rows)
 
 
 def _named(rows: Sequence[tuple[Entry, BriefRow, ReportRow]]) -> list[tuple[Entry, BriefRow, ReportRow]]:
     """Rows as those of one run, so that they are ranked together; equal names get the entry's."""
     names = [brief.name for _, brief, _ in rows]
-    renamed = []
+    result = []
     for entry, brief, row in rows:
         name = f"{brief.name} · {entry.name}" if names.count(brief.name) > 1 else brief.name
-        renamed.append((entry, replace(brief, run=1, name=name), row))
-    return renamed
+        result.append((entry, replace(brief, run=1, name=name), row))
+    return result
 
 
 def order_groups(rows: Sequence[BriefRow]) -> list[int | None]:
@@ -159,7 +159,7 @@ def order_groups(rows: Sequence[BriefRow]) -> list[int | None]:
     None for diagnostics, unfinished rows and rows without an interval over at least 8 egos.
     """
     intervals = [(row, own) for row in rows if (own := row.answerable_interval) is not None and _ranks(row)]
-    intervals.sort(key=lambda each: -each[1].low)
+    intervals.sort(key=lambda pair: -pair[1].low)
     groups: dict[int, int] = {}
     group = 1
     for position, (row, _) in enumerate(intervals):

@@ -54,20 +54,30 @@ def load_bundle(
     bundle: Path, name: str, check: BundleChecker, allowed: Path | None, submission: Submission | None
 ) -> Loaded:
     """A bundle that verifies. Raises SiteError with the first fault of one that does not."""
-    checked = check(bundle, allowed)
-    if checked.faults:
-        file, message = checked.faults[0]
-        more = f" (and {len(checked.faults) - 1} more: `memarena-spark verify`)" if len(checked.faults) > 1 else ""
+    checked_bundle = check(bundle, allowed)
+    if checked_bundle.faults:
+        file, message = checked_bundle.faults[0]
+        more = (
+            f" (and {len(checked_bundle.faults) - 1} more: `memarena-spark verify`)"
+            if len(checked_bundle.faults) > 1
+            else ""
+        )
         raise SiteError(f"{bundle}: {file}: {message}{more}")
-    assert checked.facts is not None and checked.scored is not None and checked.certificate is not None
-    if submission is not None and submission.key != checked.certificate.key:
+    assert (
+        checked_bundle.facts is not None
+        and checked_bundle.scored is not None
+        and checked_bundle.certificate is not None
+    )
+    if submission is not None and submission.key != checked_bundle.certificate.key:
         raise SiteError(
             f"{bundle.parent}/submission.toml: key: states {submission.key}; expected that of the signature, "
-            f"{checked.certificate.key or 'unsigned'}"
+            f"{checked_bundle.certificate.key or 'unsigned'}"
         )
-    logs = {cell.cell_id: bundle / LOG_FOLDER for cell in checked.facts.manifest.cells}
-    shown = submission.name if submission is not None else name
-    return Loaded(bundle, shown, checked.facts, checked.scored, logs, checked.certificate, submission)
+    logs = {cell.cell_id: bundle / LOG_FOLDER for cell in checked_bundle.facts.manifest.cells}
+    entry_name = submission.name if submission is not None else name
+    return Loaded(
+        bundle, entry_name, checked_bundle.facts, checked_bundle.scored, logs, checked_bundle.certificate, submission
+    )
 
 
 def build(loaded: Iterable[Loaded], out: Path, shown: Shown) -> list[Entry]:
@@ -109,13 +119,13 @@ def _entry(run: Loaded, shown: Shown) -> tuple[Entry, list[QuestionView]]:
 
 def traces_of(run: Loaded, views: Views, per_row: int) -> list[QuestionView]:
     """The traces that a site carries of a run."""
-    chosen = sample_questions(run.scored.scores.rows, run.scored.questions, quota=per_row)
+    sample = sample_questions(run.scored.scores.rows, run.scored.questions, quota=per_row)
     traces: dict[tuple[str, str], QuestionView] = {}
     for log in dict.fromkeys(run.logs.values()):
-        own = [score for score in chosen if run.logs[score.cell_id] == log]
+        own = [score for score in sample if run.logs[score.cell_id] == log]
         for view in views(log, run.facts, own, run.scored.scores.judge):
             traces[view.answers[0].cell_id, view.instance_id] = view
-    return [traces[score.cell_id, score.instance_id] for score in chosen]
+    return [traces[score.cell_id, score.instance_id] for score in sample]
 
 
 # ------------------------------------------------------------------ files

@@ -52,10 +52,10 @@ def check_site(site: Path, trust: Trust) -> SiteCheck:
     bundles_by_statement = {sha256_of(folder / STATEMENT): folder for folder in _bundles(trust.bundles)}
     entries, pages = [], dict[str, str]()
     for name in read_index((site / INDEX).read_bytes(), INDEX).entries:
-        stated = _stated(site, name, result)
-        if stated is None:
+        stated_entry = _stated(site, name, result)
+        if stated_entry is None:
             continue
-        expected, page = _expected(site, stated, trust, bundles_by_statement, result)
+        expected, page = _expected(site, stated_entry, trust, bundles_by_statement, result)
         entries.append(expected)
         pages.update(page)
     if not result.faults:
@@ -111,12 +111,12 @@ def _expected(
             reason = "certificate: its bundle is neither in the site nor in a folder of --bundles; expected one of them"
             result.faults.append((f"data/{name}.json", reason))
             return stated, {}
-        shown = f"bundles/{name}.tar.gz" if archive.is_file() else str(bundle)
-        checked = trust.check(bundle, trust.allowed)
-        result.faults += [(f"{shown}/{file}", message) for file, message in checked.faults]
-        if checked.certificate is None:
+        location = f"bundles/{name}.tar.gz" if archive.is_file() else str(bundle)
+        bundle_now = trust.check(bundle, trust.allowed)
+        result.faults += [(f"{location}/{file}", message) for file, message in bundle_now.faults]
+        if bundle_now.certificate is None:
             return stated, {}
-        return _against(stated, checked, bundle, trust, result)
+        return _against(stated, bundle_now, bundle, trust, result)
 
 
 def _bundle(archive: Path, stated: Entry, bundles_by_statement: dict[str, Path], folder: Path) -> Path | None:
@@ -137,11 +137,11 @@ def _against(
     assert checked.certificate is not None and checked.facts is not None and checked.scored is not None
     assert stated.certificate is not None
     file = f"data/{stated.entry_id}.json"
-    vouched = stated.certificate.vouched_by if trust.allowed is None else checked.certificate.vouched_by
-    if vouched is not None and trust.allowed is None:
-        claim = f"that {vouched} vouches for its key, as the site states"
+    vouched_by = stated.certificate.vouched_by if trust.allowed is None else checked.certificate.vouched_by
+    if vouched_by is not None and trust.allowed is None:
+        claim = f"that {vouched_by} vouches for its key, as the site states"
         result.unchecked.append(f"{stated.name}: {claim} (--allowed-signers)")
-    certificate = checked.certificate.model_copy(update={"vouched_by": vouched})
+    certificate = checked.certificate.model_copy(update={"vouched_by": vouched_by})
     expected_entry = entry_of(
         stated.name, checked.facts, checked.scored, certificate=certificate, submission=stated.submission,
         public=stated.public,

@@ -10,13 +10,13 @@ _TEXTS = frozenset(("td", "th", "text", "title", "desc", "li", "p", "dd", "dt", 
 
 def difference(stated: str, expected: str) -> str:
     """The first difference of two pages in a line: which figure, what is stated, what is expected."""
-    one, other = _texts(stated), _texts(expected)
-    for position in range(max(len(one), len(other))):
+    stated_texts, expected_texts = _texts(stated), _texts(expected)
+    for position in range(max(len(stated_texts), len(expected_texts))):
         (name, text), (own_name, own) = (
-            texts[position] if position < len(texts) else ("the end", "") for texts in (one, other)
+            texts[position] if position < len(texts) else ("the end", "") for texts in (stated_texts, expected_texts)
         )
         if text != own or name != own_name:
-            return f"{own_name if position < len(other) else name}: states {_cut(text)}; expected {_cut(own)}"
+            return f"{own_name if position < len(expected_texts) else name}: states {_cut(text)}; expected {_cut(own)}"
     lines = zip(stated.splitlines(), expected.splitlines(), strict=False)
     for number, (there, here) in enumerate(lines, 1):
         if there != here:

@@ -17,10 +17,10 @@ _BYTES_PER_MB = 1e6
 
 def fronts_of(board: Board) -> Iterator[tuple[str, tuple[Figure, ...]]]:
     """Charts by device; rows of two devices never share one of times or energy. Empty: what no device decides."""
-    rows = [replace(each.row, tag=_letter(position)) for position, each in enumerate(board.rows)]
+    rows = [replace(board_row.row, tag=_letter(position)) for position, board_row in enumerate(board.rows)]
     devices: dict[str, list[ReportRow]] = {}
-    for each, row in zip(board.rows, rows, strict=True):
-        devices.setdefault(each.entry.device, []).append(row)
+    for board_row, row in zip(board.rows, rows, strict=True):
+        devices.setdefault(board_row.entry.device, []).append(row)
     yield "", _drawn(rows, board.key, _ANYWHERE)
     for position, (device, own) in enumerate(devices.items()):
         yield device, _drawn(own, f"{board.key}-{position}", _ON_DEVICE)
@@ -49,17 +49,19 @@ def _tokens(row: ReportRow) -> float | None:
 
 
 def _disk(row: ReportRow) -> float | None:
-    sizes = [taken.disk.value for taken in row.costs.footprints] if row.costs else []
+    sizes = [footprint.disk.value for footprint in row.costs.footprints] if row.costs else []
     return max((size / _BYTES_PER_MB for size in sizes if size is not None), default=None)
 
 
 def _energy(rail: str) -> Callable[[ReportRow], float | None]:
     def cost(row: ReportRow) -> float | None:
         phases = row.costs.phases if row.costs else ()
-        rails = [each for phase in phases if phase.queries for each in phase.rails if each.name == rail]
-        values = [each.gross_j_per_query.value for each in rails]
-        known = [value for value in values if value is not None]
-        return sum(known) / len(known) if known and len(known) == len(values) else None
+        rails = [
+            rail_energy for phase in phases if phase.queries for rail_energy in phase.rails if rail_energy.name == rail
+        ]
+        values = [rail_energy.gross_j_per_query.value for rail_energy in rails]
+        numbers = [value for value in values if value is not None]
+        return sum(numbers) / len(numbers) if numbers and len(numbers) == len(values) else None
 
     return cost
 

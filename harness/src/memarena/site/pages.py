@@ -103,18 +103,18 @@ def pages_of(entries: Sequence[Entry], boards: Sequence[Board]) -> Iterator[Site
 def _index(entries: Sequence[Entry], boards: Sequence[Board]) -> SitePage:
     memories = sorted({row.backend for entry in entries for row in entry.scores.rows})
     datasets = {board.dataset: board.runs[0].scores.dataset.name for board in boards}
-    blocks, left = [], MOST_ROWS_TOGETHER
+    blocks, rows_left = [], MOST_ROWS_TOGETHER
     for board in boards:
-        shown = min(MOST_ROWS, left, len(board.rows))
-        left -= shown
-        blocks.append(_ranking(board, "", shown))
+        count = min(MOST_ROWS, rows_left, len(board.rows))
+        rows_left -= count
+        blocks.append(_ranking(board, "", count))
     lists = (
         Block("memories", "Memories", links=tuple((f"memories/{unique_slug(m)}.html", m) for m in memories)),
         Block("datasets", "Data sets", links=tuple((f"datasets/{sha[:12]}.html", n) for sha, n in datasets.items())),
         Block("entries", "Runs and bundles", links=tuple(_link(entry, "") for entry in entries[:MOST_ROWS_TOGETHER])),
         Block("words", "Words", facts=words_section().named_lines),
     )
-    certified = sum(entry.certificate is not None for entry in entries)
+    certified_count = sum(entry.certificate is not None for entry in entries)
     lead = (
         "Memories for assistants on devices, by how often the prompt holds what suffices for the right answer "
         "(answerable), then by right answers of the reader. Each ranking holds rows of one data set, reader, budget, "
@@ -122,7 +122,7 @@ def _index(entries: Sequence[Entry], boards: Sequence[Board]) -> SitePage:
     )
     facts = (
         ("rows", f"{sum(len(b.rows) for b in boards):,} in {len(boards):,} rankings"),
-        ("runs", f"{len(entries):,}, {certified:,} with a bundle that verifies"),
+        ("runs", f"{len(entries):,}, {certified_count:,} with a bundle that verifies"),
     )
     return SitePage("index.html", "MemArena results", (*blocks, *lists), lead, facts)
 
@@ -132,7 +132,7 @@ def _link(entry: Entry, up: str) -> tuple[str, str]:
 
 
 def _ranking(board: Board, up: str, most: int) -> Block:
-    briefs = [each.brief for each in board.rows]
+    briefs = [row.brief for row in board.rows]
     verdicts, _ = split_verdicts(findings(briefs))
     more = len(board.rows) - most
     page = f"{up}boards/{board.key}.html"
@@ -150,11 +150,11 @@ def _ranking(board: Board, up: str, most: int) -> Block:
 
 
 def _board_page(board: Board) -> SitePage:
-    briefs = [each.brief for each in board.rows]
-    verdicts, others = split_verdicts(findings(briefs))
+    briefs = [board_row.brief for board_row in board.rows]
+    verdicts, other_findings = split_verdicts(findings(briefs))
     table = part_of(replace(ranking_table(board, "../"), title="All rows, by answerable"))
     ranking = Block(
-        "ranking", "Ranking", verdicts=texts(verdicts), parts=(table,), findings=texts(others),
+        "ranking", "Ranking", verdicts=texts(verdicts), parts=(table,), findings=texts(other_findings),
         unproven=texts(unproven(briefs)),
     )  # fmt: skip
     fronts = tuple(
@@ -179,11 +179,11 @@ def _memory_page(memory: str, boards: Sequence[Board]) -> SitePage:
     for board, rows in present:
         runs = tuple(run for every in board.runs if (run := _of_memory(every, memory)).scores.rows)
         sections = [part for group in report_groups(runs) for part in group.sections if part.key in _MEMORY_TABLES]
-        drawn = error_split([row.brief for row in rows], f"fig-errors-{board.key}")
+        error_chart = error_split([row.brief for row in rows], f"fig-errors-{board.key}")
         charts = charts_of(rows_of(runs), runs, f"-{board.key}")
-        figures = [drawn, *(chart.figure for chart in charts if chart.chapter in _MEMORY_CHAPTERS)]
-        carried = {row.entry.scores.run_id: row.entry for row in rows}
-        answers = [_questions_of(carried[run.scores.run_id], "../") for run in runs]
+        figures = [error_chart, *(chart.figure for chart in charts if chart.chapter in _MEMORY_CHAPTERS)]
+        entries_by_run = {row.entry.scores.run_id: row.entry for row in rows}
+        answers = [_questions_of(entries_by_run[run.scores.run_id], "../") for run in runs]
         numbers = {run.scores.run_id: number for number, run in enumerate(runs, 1)}
         blocks.append(
             Block(
@@ -222,8 +222,8 @@ def _shown(sections: Sequence[Section], ending: str, answers: Sequence[str] = ()
     for section in sections:
         whole = section_without_small(section, FEWEST_QUESTIONS)
         if whole is not None:
-            linked = replace(whole, table=_linked(whole.table, answers) if whole.table else None)
-            yield part_of(replace(linked, key=f"{whole.key}-{ending}" if ending else whole.key))
+            with_links = replace(whole, table=_linked(whole.table, answers) if whole.table else None)
+            yield part_of(replace(with_links, key=f"{whole.key}-{ending}" if ending else whole.key))
 
 
 def _linked(table: Table, answers: Sequence[str]) -> Table:
@@ -272,15 +272,15 @@ def _entry_page(entry: Entry, rows: Sequence[tuple[Board, BoardRow]]) -> SitePag
         Block("methods", "Methods and provenance", parts=tuple(_shown(method_sections([run]), ""))),
     )
     head = summary_sections([run])[0]
-    submitted: tuple[tuple[str, str], ...] = ()
+    submission_lines: tuple[tuple[str, str], ...] = ()
     if entry.submission is not None:
         fields = (("submitted by", entry.submission.contact), ("note", entry.submission.note))
-        submitted = tuple((name, text) for name, text in fields if text)
+        submission_lines = tuple((name, text) for name, text in fields if text)
     return SitePage(
         f"entries/{entry.entry_id}.html",
         entry.name,
         blocks,
-        facts=(("run", entry.scores.run_id), ("device", entry.device), *submitted, *head.named_lines),
+        facts=(("run", entry.scores.run_id), ("device", entry.device), *submission_lines, *head.named_lines),
         warnings=head.notes,
     )
 

@@ -22,8 +22,8 @@ _NAMES = 2
 
 def ranking_table(board: Board, up: str, *, most: int | None = None) -> Section:
     """The ranking, ``most`` rows of it; ``up`` leads from the page to the site's folder."""
-    shown = board.rows[:most]
-    section = brief_table([each.brief for each in shown], board.title)
+    first_rows = board.rows[:most]
+    section = brief_table([row.brief for row in first_rows], board.title)
     assert section.table is not None
     columns = [
         Column("group", GROUP_MEANS, align="left"),
@@ -33,8 +33,8 @@ def ranking_table(board: Board, up: str, *, most: int | None = None) -> Section:
         *section.table.columns[_NAMES:],
         Column("device", align="left"),
     ]
-    rows = [_row(cells, each, up) for cells, each in zip(section.table.rows, shown, strict=True)]
-    table = Table(tuple(columns), tuple(rows), tuple(_breaks(shown)))
+    rows = [_row(cells, row, up) for cells, row in zip(section.table.rows, first_rows, strict=True)]
+    table = Table(tuple(columns), tuple(rows), tuple(_breaks(first_rows)))
     return replace(section, table=table, notes=section.notes, key=f"board-{board.key}")
 
 
@@ -83,7 +83,7 @@ def lacking(row: BoardRow) -> tuple[str, ...]:
     if scores.diagnostic:
         lacking.append("a diagnostic is never certified")
     if scores.own_model:
-        lacking.append("calls models of its own, so that its tokens are unknown")
+        lacking.append("calls its own models, so that its tokens are unknown")
     if counts.missing:
         lacking.append(f"{counts.missing:,} questions not asked")
     if counts.backend_failed or counts.unmeasured:
@@ -93,4 +93,4 @@ def lacking(row: BoardRow) -> tuple[str, ...]:
 
 def _breaks(rows: Sequence[BoardRow]) -> list[int]:
     """Rules between groups, and before what is in no order."""
-    return [place for place in range(1, len(rows)) if rows[place].group != rows[place - 1].group]
+    return [index for index in range(1, len(rows)) if rows[index].group != rows[index - 1].group]

@@ -33,13 +33,13 @@ class SiteIndex(Record):
 
 def site_files(entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:
     """Path and content of every file that follows from the entries, in the order of their names."""
-    ordered = sorted(entries, key=lambda entry: entry.entry_id)
-    yield INDEX, SiteIndex(entries=tuple(entry.entry_id for entry in ordered)).model_dump_json(indent=1) + "\n"
+    by_id = sorted(entries, key=lambda entry: entry.entry_id)
+    yield INDEX, SiteIndex(entries=tuple(entry.entry_id for entry in by_id)).model_dump_json(indent=1) + "\n"
     yield "style.css", _text(_REPORT, "style.css") + _text(_SITE, "site.css")
     yield "page.js", _text(_REPORT, "page.js")
-    for entry in ordered:
+    for entry in by_id:
         yield f"data/{entry.entry_id}.json", entry.as_json()
-    for page in pages_of(ordered, boards_of(ordered)):
+    for page in pages_of(by_id, boards_of(by_id)):
         yield page.path, rendered(page)
 
 
@@ -68,19 +68,19 @@ def read_index(content: bytes, name: str) -> SiteIndex:
 
 def entry_differences(stated: Entry, expected: Entry) -> Iterator[tuple[str, str, str]]:
     """Fields in which two entries differ: path, what is stated, what is expected."""
-    one, other = (dict(_leaves("", json.loads(entry.model_dump_json()))) for entry in (stated, expected))
-    for path in dict.fromkeys([*one, *other]):
-        if one.get(path, "nothing") != other.get(path, "nothing"):
-            yield path, one.get(path, "nothing"), other.get(path, "nothing")
+    a, b = (dict(_leaves("", json.loads(entry.model_dump_json()))) for entry in (stated, expected))
+    for path in dict.fromkeys([*a, *b]):
+        if a.get(path, "nothing") != b.get(path, "nothing"):
+            yield path, a.get(path, "nothing"), b.get(path, "nothing")
 
 
 def _leaves(path: str, value: object) -> Iterator[tuple[str, str]]:
     if isinstance(value, dict) and value:
-        for name, each in value.items():
-            yield from _leaves(f"{path}.{name}" if path else name, each)
+        for name, item in value.items():
+            yield from _leaves(f"{path}.{name}" if path else name, item)
     elif isinstance(value, list) and value:
-        for position, each in enumerate(value):
-            yield from _leaves(f"{path}.{position}", each)
+        for position, item in enumerate(value):
+            yield from _leaves(f"{path}.{position}", item)
     else:
         yield path, json.dumps(value, ensure_ascii=False)
 

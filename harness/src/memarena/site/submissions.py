@@ -94,21 +94,26 @@ def submission_faults(folder: Path, check: BundleChecker, allowed: Path | None) 
 
 
 def _bundle_faults(
-    name: str, bundle: Path, submission: Submission, check: BundleChecker, allowed: Path | None, known: dict[str, str]
+    name: str,
+    bundle: Path,
+    submission: Submission,
+    check: BundleChecker,
+    allowed: Path | None,
+    entries_by_statement: dict[str, str],
 ) -> Iterator[str]:
     if not bundle.is_dir():
         yield f"{name}/{BUNDLE}: expected the folder of a bundle"
         return
-    checked = check(bundle, allowed)
-    yield from (f"{name}/{BUNDLE}/{file}: {message}" for file, message in checked.faults)
-    if checked.certificate is None or checked.scored is None:
+    checked_bundle = check(bundle, allowed)
+    yield from (f"{name}/{BUNDLE}/{file}: {message}" for file, message in checked_bundle.faults)
+    if checked_bundle.certificate is None or checked_bundle.scored is None:
         return
-    key = checked.certificate.key
+    key = checked_bundle.certificate.key
     if key != submission.key:
         yield f"{name}/{FILE}: key: states {submission.key}; expected that of the signature, {key or 'unsigned'}"
-    memories = sorted({row.backend for row in checked.scored.scores.rows})
+    memories = sorted({row.backend for row in checked_bundle.scored.scores.rows})
     if submission.memory not in memories:
         yield f"{name}/{FILE}: memory: states {submission.memory!r}; expected one of the bundle: {', '.join(memories)}"
-    first = known.setdefault(checked.certificate.statement_sha256, name)
+    first = entries_by_statement.setdefault(checked_bundle.certificate.statement_sha256, name)
     if first != name:
         yield f"{name}/{BUNDLE}: is the bundle of {first}; expected each bundle once"

@@ -26,24 +26,24 @@ class CorpusIndex:
         numbers: list[int] = []
         for text in texts:
             self._texts.append(replace(text, text=""))
-            kept = [h for h in passages(words_of(text.text)) if not h % self._every]
-            hashes += kept
-            numbers += [len(self._texts) - 1] * len(kept)
+            text_hashes = [h for h in passages(words_of(text.text)) if not h % self._every]
+            hashes += text_hashes
+            numbers += [len(self._texts) - 1] * len(text_hashes)
             while len(hashes) > _MOST_PASSAGES:
                 self._every *= 2
-                both = [(h, n) for h, n in zip(hashes, numbers, strict=True) if not h % self._every]
-                hashes, numbers = [h for h, _ in both], [n for _, n in both]
+                pairs = [(h, n) for h, n in zip(hashes, numbers, strict=True) if not h % self._every]
+                hashes, numbers = [h for h, _ in pairs], [n for _, n in pairs]
         order = np.argsort(np.array(hashes, np.int64), kind="stable")
         self._hashes: npt.NDArray[np.int64] = np.array(hashes, np.int64)[order]
         self._numbers: npt.NDArray[np.int32] = np.array(numbers, np.int32)[order]
 
     def sources(self, words: list[str]) -> Iterator[tuple[int, list[LifeText]]]:
         """For each passage of a text that the data set has: where it starts, and the turns and events that have it."""
-        found = [(start, h) for start, h in enumerate(passages(words)) if not h % self._every]
-        wanted = np.array([h for _, h in found], np.int64)
-        first = np.searchsorted(self._hashes, wanted, "left")
-        last = np.searchsorted(self._hashes, wanted, "right")
-        for (start, _), low, high in zip(found, first, last, strict=True):
+        starts = [(start, h) for start, h in enumerate(passages(words)) if not h % self._every]
+        hashes = np.array([h for _, h in starts], np.int64)
+        first = np.searchsorted(self._hashes, hashes, "left")
+        last = np.searchsorted(self._hashes, hashes, "right")
+        for (start, _), low, high in zip(starts, first, last, strict=True):
             if high > low:
                 yield start, [self._texts[number] for number in self._numbers[low:high]]
 

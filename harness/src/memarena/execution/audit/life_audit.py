@@ -76,14 +76,14 @@ class LifeAudit:
 
     def never_ingested(self, texts: Iterable[str], question: str, day: int) -> str:
         """Names a turn or event whose words a text holds although no Ingest through ``day`` had them; "" if none."""
-        asked = " ".join(words_of(question))
+        question_words = " ".join(words_of(question))
         for text in texts:
-            known = self._passages.get(text)
-            if known is None or known[0] > day:
+            cached = self._passages.get(text)
+            if cached is None or cached[0] > day:
                 passages = list(self._later_than(day, text))
-                known = self._passages.put(text, (day, passages), sum(len(words) for _, words, _ in passages))
-            for since, words, source in known[1]:
-                if since > day and words not in asked and not self._joined(words, day):
+                cached = self._passages.put(text, (day, passages), sum(len(words) for _, words, _ in passages))
+            for since, words, source in cached[1]:
+                if since > day and words not in question_words and not self._joined(words, day):
                     return f"{NEVER_INGESTED}: {_named(source)}: “{words[:_QUOTED_CHARS]}…”"
         return ""
 
@@ -97,8 +97,8 @@ class LifeAudit:
             (count for count in range(len(words), _OWN_WORDS, -1) if self._index.has_passage(words[:count], day)),
             _OWN_WORDS,
         )
-        rest = words[first:]
-        return len(rest) <= _OWN_WORDS or self._index.has_passage(rest, day)
+        remainder = words[first:]
+        return len(remainder) <= _OWN_WORDS or self._index.has_passage(remainder, day)
 
     def _later_than(self, day: int, text: str) -> Iterator[tuple[float, str, LifeText]]:
         """Passages of a text that are in the data set, and not in this life through ``day``: since when they are."""
@@ -110,17 +110,17 @@ class LifeAudit:
 
     def beyond(self, items: Sequence[RetrievedItem], question: str, calls: Sequence[GatewayCall], day: int) -> str:
         """Names a turn or event that a prompt holds beyond items and question, in any order and case; "" if none."""
-        rest = prompt_text(calls)
-        allowed = (*(item.text for item in items), question)
-        for text in sorted({plain(text) for text in allowed} - {""}, key=len, reverse=True):
-            rest = rest.replace(text, "\n")
-        if foreign := self.never_ingested((rest,), question, day):
+        prompt = prompt_text(calls)
+        texts = (*(item.text for item in items), question)
+        for text in sorted({plain(text) for text in texts} - {""}, key=len, reverse=True):
+            prompt = prompt.replace(text, "\n")
+        if foreign := self.never_ingested((prompt,), question, day):
             return f"the prompt {foreign}"
         index = self._index
-        words = index.numbers(words_of(rest))
-        known = [index.numbers(words_of(text)) for text in allowed]
-        in_order = index.held(index.runs(words) - set[int]().union(*map(index.runs, known)))
-        known_words = set[int]().union(*known, index.numbers(words_of(_SCAFFOLD)))
+        words = index.numbers(words_of(prompt))
+        known_numbers = [index.numbers(words_of(text)) for text in texts]
+        in_order = index.held(index.runs(words) - set[int]().union(*map(index.runs, known_numbers)))
+        known_words = set[int]().union(*known_numbers, index.numbers(words_of(_SCAFFOLD)))
         scattered = index.scattered(set(words) - known_words)
         for position in (*in_order, *scattered):
             entry = index.entries[position]
@@ -133,22 +133,22 @@ class LifeAudit:
         positions, share = self._looked_up(item.text)
         entries = [self._index.entries[position] for position in positions]
         sources = [s for entry in entries for s in _sources(entry, item, day)]
-        named = list(dict.fromkeys(s.session_id for s in sources if s.session_id))
+        session_ids = list(dict.fromkeys(s.session_id for s in sources if s.session_id))
         for entry in entries:
             # Words that several sessions have bear out one of them: the first that the item names.
             having = {s.session_id: s for s in entry.sources if s.day <= day}
-            if not having.keys() & set(named):
-                claimed = next((having[session] for session in item.session_ids if session in having), None)
-                if claimed is not None:
-                    named.append(claimed.session_id)
-                    sources.append(claimed)
+            if not having.keys() & set(session_ids):
+                claimed_day = next((having[session] for session in item.session_ids if session in having), None)
+                if claimed_day is not None:
+                    session_ids.append(claimed_day.session_id)
+                    sources.append(claimed_day)
         turns = dict.fromkeys(s.turn_id for s in sources if s.session_id)
-        return HeldText(session_ids=tuple(named), turn_ids=tuple(turns), verbatim_share=share)
+        return HeldText(session_ids=tuple(session_ids), turn_ids=tuple(turns), verbatim_share=share)
 
     def _looked_up(self, text: str) -> tuple[list[int], float]:
         """Positions of the entries that a text holds, and the share of its words that they account for."""
-        if (known := self._held.get(text)) is not None:
-            return known
+        if (cached := self._held.get(text)) is not None:
+            return cached
         words = self._index.numbers(words_of(text))
         positions = self._index.held(self._index.runs(words))
         share = round(self._index.covered(words, positions) / len(words), 2) if words else 0.0

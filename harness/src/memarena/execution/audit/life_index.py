@@ -76,8 +76,8 @@ class LifeIndex:
             words = tuple(self._numbers.setdefault(w, len(self._numbers) + 1) for w in words_of(text.text))
             if not words:
                 continue
-            if (known := by_words.get(words)) is not None:
-                known.sources.append(text)
+            if (entry_of_words := by_words.get(words)) is not None:
+                entry_of_words.sources.append(text)
                 continue
             entry = by_words[words] = Entry(words, frozenset(_runs(words)), [text])
             for run in entry.runs:
@@ -101,10 +101,10 @@ class LifeIndex:
 
     def runs(self, words: Sequence[int]) -> set[int]:
         """Runs of a text that occur in the life, those of texts of one and two words included."""
-        found = set(_runs(words))
-        found.update(words)
-        found.update(a | b << _BITS for a, b in pairwise(words))
-        return found & self._postings.keys()
+        result = set(_runs(words))
+        result.update(words)
+        result.update(a | b << _BITS for a, b in pairwise(words))
+        return result & self._postings.keys()
 
     def held(self, runs: set[int]) -> list[int]:
         """Positions of the entries that a text with these runs holds."""
@@ -127,10 +127,10 @@ class LifeIndex:
         """Whether a text of the life through ``day`` has these words, three or more, in a row."""
         if not all(words):
             return False
-        wanted, count = tuple(words), len(words)
-        having = min((self._postings.get(run, []) for run in _runs(wanted)), key=len)
-        known = (e for e in map(self.entries.__getitem__, having) if any(s.day <= day for s in e.sources))
-        return any(e.words[at : at + count] == wanted for e in known for at in range(len(e.words) - count + 1))
+        passage, count = tuple(words), len(words)
+        having = min((self._postings.get(run, []) for run in _runs(passage)), key=len)
+        entries = (e for e in map(self.entries.__getitem__, having) if any(s.day <= day for s in e.sources))
+        return any(e.words[at : at + count] == passage for e in entries for at in range(len(e.words) - count + 1))
 
     def scattered(self, words: set[int]) -> list[int]:
         """Positions of the entries whose rare words are among these for the most part, in whatever order."""
@@ -171,8 +171,8 @@ def _by_rare_word(entries: Sequence[Entry]) -> dict[int, list[int]]:
 
 def _code(words: Sequence[int]) -> int:
     code = 0
-    for place, word in enumerate(words):
-        code |= word << place * _BITS
+    for exponent, word in enumerate(words):
+        code |= word << exponent * _BITS
     return code
 
 

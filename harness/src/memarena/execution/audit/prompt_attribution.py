@@ -15,10 +15,10 @@ from memarena.log.records import GatewayCall, RetrievedItem
 
 
 def shown_items(items: Sequence[RetrievedItem], calls: Sequence[GatewayCall]) -> tuple[int, ...] | None:
-    """Positions of the items whose text stands in a prompt of the calls, in their order.
+    """Positions of the items whose text is in a prompt of the calls, in their order.
 
     None where it cannot be said: no prompt was kept, or no item is found in it as it is, so that it is laid out in
-    words of its own. An item that was shortened at its end to fit counts as shown.
+    its own words. An item that was shortened at its end to fit counts as shown.
     """
     prompts = [call.prompt for call in calls if call.prompt]
     if not prompts or not items:
@@ -27,8 +27,8 @@ def shown_items(items: Sequence[RetrievedItem], calls: Sequence[GatewayCall]) ->
     if messages and (parts := split_prompt(messages)) is not None:
         return _matched([item.text for item in parts.items], items)
     context = prompt_text(calls)
-    found = tuple(at for at, item in enumerate(items) if plain(item.text) and plain(item.text) in context)
-    return found or None
+    positions = tuple(at for at, item in enumerate(items) if plain(item.text) and plain(item.text) in context)
+    return positions or None
 
 
 def prompt_text(calls: Sequence[GatewayCall]) -> str:
@@ -41,30 +41,30 @@ def prompt_text(calls: Sequence[GatewayCall]) -> str:
 def _messages(prompt: str) -> list[Message]:
     """Messages of a logged prompt; none if it is no list of messages."""
     try:
-        parsed = json.loads(prompt)
+        content = json.loads(prompt)
     except json.JSONDecodeError:
         return []
-    if not isinstance(parsed, list) or not all(isinstance(m, dict) for m in parsed):
+    if not isinstance(content, list) or not all(isinstance(m, dict) for m in content):
         return []
     return [
         Message("system" if m.get("role") == "system" else "user", m["content"])
-        for m in parsed
+        for m in content
         if isinstance(m.get("content"), str)
     ]
 
 
 def _matched(shown: Sequence[str], items: Sequence[RetrievedItem]) -> tuple[int, ...] | None:
     """Positions of the texts shown, which keep the items' order; None if one is none of the items."""
-    found: list[int] = []
+    positions: list[int] = []
     start = 0
     for text in shown:
-        wanted = plain(text)
-        at = next((n for n in range(start, len(items)) if _is_shown(wanted, plain(items[n].text))), None)
+        text_shown = plain(text)
+        at = next((n for n in range(start, len(items)) if _is_shown(text_shown, plain(items[n].text))), None)
         if at is None:
             return None
-        found.append(at)
+        positions.append(at)
         start = at + 1
-    return tuple(found)
+    return tuple(positions)
 
 
 def _is_shown(shown: str, item: str) -> bool:

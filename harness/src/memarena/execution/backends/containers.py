@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 LABEL = "memarena.run"
 DATA_FOLDER = "/data"
-"""Where images keep what must last; the only place, beside /tmp, that a container can write to."""
+"""Where images keep what must last; the only folder, with /tmp, that a container can write to."""
 _START_TIMEOUT_S = 60.0
 _STOP_TIMEOUT_S = 5
 _TAIL_LINES = 5
@@ -123,7 +123,7 @@ class ContainerHost:
         self._reaper = subprocess.Popen(
             python_module("memarena.execution.backends.reaper"),
             stdin=subprocess.PIPE,
-            # A session of its own, so that Ctrl-C in the terminal does not end it before the run has.
+            # Its own session, so that Ctrl-C in the terminal does not end it before the run has.
             start_new_session=True,
         )
         try:
@@ -186,17 +186,17 @@ class ContainerHost:
         except docker.errors.DockerException as error:
             raise LaunchError(f"image {backend.image} cannot be run: {_one_line(error)}") from error
         self._watch("container", str(container.id))
-        launched = LaunchedContainer(self, container, cell_dir, facts.port)
+        launched_container = LaunchedContainer(self, container, cell_dir, facts.port)
         try:
             container.start()
-            launched.await_address()
+            launched_container.await_address()
         except docker.errors.DockerException as error:
-            launched.stop()
+            launched_container.stop()
             raise LaunchError(f"image {backend.image} cannot be run: {_one_line(error)}") from error
         except LaunchError:
-            launched.stop()
+            launched_container.stop()
             raise
-        return launched
+        return launched_container
 
     def forget(self, container_id: str) -> None:
         """Note that a container is gone."""
@@ -270,8 +270,8 @@ class LaunchedContainer:
         if self._death:
             return self._death
         state = self._container.attrs["State"]
-        why = " (out of memory)" if state.get("OOMKilled") else ""
-        return f"exit code {state.get('ExitCode')}{why}: {self._tail()}"
+        cause = " (out of memory)" if state.get("OOMKilled") else ""
+        return f"exit code {state.get('ExitCode')}{cause}: {self._tail()}"
 
     def footprint(self) -> Footprint:
         """Memory of its control group and disk of its data folder, now."""
@@ -308,13 +308,13 @@ class LaunchedContainer:
 
 def bounded(chunks: Iterable[bytes], most_bytes: int) -> Iterator[bytes]:
     """The chunks up to so many bytes, and a line where more came."""
-    left = most_bytes
+    bytes_left = most_bytes
     for chunk in chunks:
-        yield chunk[:left]
-        if len(chunk) > left:
+        yield chunk[:bytes_left]
+        if len(chunk) > bytes_left:
             yield b"\nmemarena: what was printed after this is left out\n"
             return
-        left -= len(chunk)
+        bytes_left -= len(chunk)
 
 
 def _data_dir(cell_dir: Path) -> Path:

@@ -1,6 +1,6 @@
 """Making and removing environments of backends: one process at a time, whole or not at all.
 
-A making that ends half-way, however it ends, leaves nothing that has a stamp, and the next one begins anew.
+A making that ends half-way, however it ends, leaves nothing that has a stamp, and the next one begins from the start.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from memarena.execution.backends.environments import (
     ROOT_VARIABLE,
     STAMP,
     BackendEnvironment,
+    EnvironmentPath,
     Made,
-    Place,
     environments_named,
     environments_root,
     outside_the_harness,
@@ -38,30 +38,30 @@ def make_environment(environment: BackendEnvironment, say: Callable[[str], None]
 
     Raises :class:`RunError` with the last lines of pip if it cannot be made.
     """
-    place, name = environment.place(), environment.name
-    if (made := place.made()) is not None:
-        return made
-    with _only_one(name, say) as held:
-        if (made := place.made()) is not None:
-            return made
+    location, name = environment.environment_path(), environment.name
+    if (stamp := location.made()) is not None:
+        return stamp
+    with _making_lock(name, say) as lock:
+        if (stamp := location.made()) is not None:
+            return stamp
         say(f"making the environment of {name} (once; {environment.takes}) …")
         began = time.monotonic()
         try:
-            made = _make(environment, place, held)
+            stamp = _make(environment, location, lock)
         except OSError as error:
-            raise RunError(f"{place.path}: cannot be made: {error.strerror}") from error
+            raise RunError(f"{location.path}: cannot be made: {error.strerror}") from error
         finally:
-            if place.made() is None:
-                shutil.rmtree(place.path, ignore_errors=True)
-        say(f"the environment of {name} is made, in {time.monotonic() - began:.0f} s: {megabytes(made.size_bytes)}")
-        return made
+            if location.made() is None:
+                shutil.rmtree(location.path, ignore_errors=True)
+        say(f"the environment of {name} is made, in {time.monotonic() - began:.0f} s: {megabytes(stamp.size_bytes)}")
+        return stamp
 
 
 def remove_environments(name: str, say: Callable[[str], None]) -> int:
     """Remove every environment of a name, also half-made ones and those of other folders; how many there were."""
     paths = environments_named(name)
     if paths:
-        with _only_one(name, say):
+        with _making_lock(name, say):
             for path in paths:
                 (path / STAMP).unlink(missing_ok=True)  # from now on it counts as not made
                 shutil.rmtree(path)
@@ -74,18 +74,18 @@ def megabytes(size_bytes: int) -> str:
 
 
 @contextmanager
-def _only_one(name: str, say: Callable[[str], None]) -> Iterator[int]:
+def _making_lock(name: str, say: Callable[[str], None]) -> Iterator[int]:
     """Hold the lock of an environment's name; its file descriptor."""
     path = environments_root() / f"{name}.lock"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        held = _lock_when_free(path, lambda: say(f"waiting for another process that makes the environment of {name} …"))
+        lock = _lock_when_free(path, lambda: say(f"waiting for another process that makes the environment of {name} …"))
     except OSError as error:
         raise RunError(f"{ROOT_VARIABLE}: {path.parent}: cannot be written to: {error.strerror}") from error
     try:
-        yield held
+        yield lock
     finally:
-        os.close(held)
+        os.close(lock)
 
 
 def _lock_when_free(path: Path, waiting: Callable[[], None]) -> int:
@@ -99,29 +99,29 @@ def _lock_when_free(path: Path, waiting: Callable[[], None]) -> int:
             return acquire_lock(path)
 
 
-def _make(environment: BackendEnvironment, place: Place, held: int) -> Made:
-    if place.path.exists():
-        shutil.rmtree(place.path)
-    log = place.path.with_name(f"{environment.name}.log")
+def _make(environment: BackendEnvironment, location: EnvironmentPath, lock: int) -> Made:
+    if location.path.exists():
+        shutil.rmtree(location.path)
+    log = location.path.with_name(f"{environment.name}.log")
     log.unlink(missing_ok=True)
     table = environment.table
     # -I: the folder, in which pip runs, holds no modules of theirs.
-    _run([place.interpreter.program, "-I", "-m", "venv", str(place.path)], environment, log, held)
+    _run([location.interpreter.program, "-I", "-m", "venv", str(location.path)], environment, log, lock)
     constraints = ["-c", table.constraints] if table.constraints else []
-    pip = [str(place.python), "-I", "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
+    pip = [str(location.python), "-I", "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
     alone = []
     if table.hashes:
-        _run([*pip, "--no-deps", "--require-hashes", "-r", table.hashes], environment, log, held)
+        _run([*pip, "--no-deps", "--require-hashes", "-r", table.hashes], environment, log, lock)
         alone = ["--no-deps", "--no-build-isolation"]
-    _run([*pip, *constraints, *alone, "-r", table.requirements], environment, log, held)
-    made = Made(
-        key=place.key,
+    _run([*pip, *constraints, *alone, "-r", table.requirements], environment, log, lock)
+    stamp = Made(
+        key=location.key,
         folder=environment.folder,
-        python=place.interpreter.version,
-        size_bytes=disk_bytes(place.path),
+        python=location.interpreter.version,
+        size_bytes=disk_bytes(location.path),
     )
-    write_whole(place.path / STAMP, made.model_dump_json())
-    return made
+    write_whole(location.path / STAMP, stamp.model_dump_json())
+    return stamp
 
 
 def _run(argv: list[str], environment: BackendEnvironment, log: Path, held: int) -> None:

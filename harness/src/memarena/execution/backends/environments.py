@@ -1,4 +1,4 @@
-"""Environments of their own, for backends whose libraries do not go together with the harness's.
+"""Separate environments, for backends whose libraries do not go together with the harness's.
 
 A manifest's table ``[environment]`` names what pip installs. An environment lies in ``MEMARENA_ENVIRONMENTS`` (default:
 ``memarena/environments`` of the user's data folder), under a name that ends with a hash of what it is made from, so
@@ -84,8 +84,8 @@ class Interpreter:
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where an environment lies, or would lie."""
+class EnvironmentPath:
+    """Where an environment lies, or would lie, with what decides it: ``key`` is the hash of its pins and folder."""
 
     path: Path
     key: str
@@ -113,22 +113,22 @@ class BackendEnvironment(_Strict):
     takes: str = "about a minute"
     """What making it takes, for people."""
 
-    def place(self) -> Place:
+    def environment_path(self) -> EnvironmentPath:
         """Where it lies. Raises :class:`RunError` if a file cannot be read or no Python fits."""
         interpreter = find_interpreter(self.name, self.table.python, os.environ.get("PATH", ""))
         digest = hashlib.sha256(f"{self.folder}\n{'.'.join(interpreter.version.split('.')[:2])}\n".encode())
         for path in self._made_from():
             digest.update(f"{path}\n".encode() + hashlib.sha256(_content(path)).digest())
         key = digest.hexdigest()
-        return Place(environments_root() / f"{self.name}-{key[:12]}", key, interpreter)
+        return EnvironmentPath(environments_root() / f"{self.name}-{key[:12]}", key, interpreter)
 
     def missing(self) -> str | None:
         """One line on why it cannot be used; None if it is there."""
         try:
-            made = self.place().made()
+            stamp = self.environment_path().made()
         except RunError as error:
             return str(error)
-        return None if made else f"not installed: run {self.command or f'memarena backends install {self.name}'}"
+        return None if stamp else f"not installed: run {self.command or f'memarena backends install {self.name}'}"
 
     def all_of_this_name(self) -> list[Path]:
         """Environments of this name, whole or not, also those that are out of date or of another folder."""
@@ -136,7 +136,7 @@ class BackendEnvironment(_Strict):
 
     def out_of_date(self) -> list[Made]:
         """Whole environments of this name and folder that are not used any more."""
-        current = self.place().key
+        current = self.environment_path().key
         stamps = (stamp_of(path) for path in self.all_of_this_name())
         return [stamp for stamp in stamps if stamp and stamp.folder == self.folder and stamp.key != current]
 
@@ -148,8 +148,8 @@ class BackendEnvironment(_Strict):
 
 def environments_root() -> Path:
     """The folder of all environments. Raises :class:`RunError` if there is none for this user."""
-    if given := os.environ.get(ROOT_VARIABLE):
-        return Path(given).absolute()
+    if variable := os.environ.get(ROOT_VARIABLE):
+        return Path(variable).absolute()
     try:
         data = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
     except RuntimeError as error:
@@ -160,8 +160,8 @@ def environments_root() -> Path:
 def environments_named(name: str) -> list[Path]:
     """All environments of a name, whole or not."""
     root = environments_root()
-    wanted = re.compile(re.escape(name) + "-[0-9a-f]{12}")
-    return sorted(path for path in root.iterdir() if wanted.fullmatch(path.name)) if root.is_dir() else []
+    pattern = re.compile(re.escape(name) + "-[0-9a-f]{12}")
+    return sorted(path for path in root.iterdir() if pattern.fullmatch(path.name)) if root.is_dir() else []
 
 
 def stamp_of(path: Path) -> Made | None:
@@ -178,17 +178,17 @@ def find_interpreter(name: str, specifier: str, search_path: str) -> Interpreter
 
     Raises :class:`RunError` if none does, with what there is.
     """
-    wanted = SpecifierSet(specifier)
+    specifiers = SpecifierSet(specifier)
     own = Interpreter(sys.executable, platform.python_version())
-    if wanted.contains(own.version, prereleases=True):
+    if specifiers.contains(own.version, prereleases=True):
         return own
-    found, silent = _interpreters(search_path)
-    for interpreter in found:
-        if wanted.contains(interpreter.version, prereleases=True):
+    interpreters, silent = _interpreters(search_path)
+    for interpreter in interpreters:
+        if specifiers.contains(interpreter.version, prereleases=True):
             return interpreter
-    told = [own.version, *(each.version for each in found)]
-    told += [f"{program} (no answer in {_ANSWER_TIMEOUT_S:.0f} s)" for program in silent]
-    there = ", ".join(dict.fromkeys(told))
+    versions = [own.version, *(other.version for other in interpreters)]
+    versions += [f"{program} (no answer in {_ANSWER_TIMEOUT_S:.0f} s)" for program in silent]
+    there = ", ".join(dict.fromkeys(versions))
     raise RunError(
         f"the environment of {name} needs Python {specifier}, found {there}: put a python3.N that fits on PATH"
     )
@@ -205,24 +205,24 @@ def _interpreters(search_path: str) -> tuple[list[Interpreter], list[str]]:
             match = _INTERPRETER.fullmatch(path.name)
             if match and os.access(path, os.X_OK):
                 programs.setdefault(int(match[1]), path)
-    found: list[Interpreter] = []
+    interpreters: list[Interpreter] = []
     silent: list[str] = []
     for _, path in sorted(programs.items()):
         ask = [str(path), "-I", "-c", "import platform; print(platform.python_version())"]
         try:
-            done = subprocess.run(ask, capture_output=True, text=True, timeout=_ANSWER_TIMEOUT_S, check=True)
+            process = subprocess.run(ask, capture_output=True, text=True, timeout=_ANSWER_TIMEOUT_S, check=True)
         except subprocess.TimeoutExpired:
             silent.append(str(path))
             continue
         except (OSError, subprocess.SubprocessError):
             continue  # what does not start is no interpreter
-        found.append(Interpreter(str(path), done.stdout.strip()))
-    return found, silent
+        interpreters.append(Interpreter(str(path), process.stdout.strip()))
+    return interpreters, silent
 
 
-def outside_the_harness(argv: Sequence[str], given: Collection[str] = ()) -> list[str]:
-    """A command that runs ``argv`` without the variables that lead to the harness's packages, save those ``given``."""
-    unset = [word for name in _OF_THE_HARNESS if name not in given for word in ("-u", name)]
+def outside_the_harness(argv: Sequence[str], kept: Collection[str] = ()) -> list[str]:
+    """A command that runs ``argv`` without the variables that lead to the harness's packages, but with ``kept``."""
+    unset = [word for name in _OF_THE_HARNESS if name not in kept for word in ("-u", name)]
     return ["env", *unset, *argv]
 
 
@@ -234,8 +234,8 @@ def _with_named_files(path: Path, folder: Path, above: tuple[Path, ...] = ()) ->
     for line in _content(path).decode(errors="replace").splitlines():
         match = _OPTION.fullmatch(line.strip())
         if match and match["option"] in ("-r", "--requirement", "-c", "--constraint"):
-            named = Path(os.path.normpath(path.parent / match["value"]))
-            yield from _with_named_files(named, folder, (*above, path))
+            named_path = Path(os.path.normpath(path.parent / match["value"]))
+            yield from _with_named_files(named_path, folder, (*above, path))
             continue
         local = match["value"] if match else line.strip() if line.strip().startswith((".", "/")) else ""
         project = Path(os.path.normpath(folder / local.partition("[")[0].strip("'\""))) / "pyproject.toml"

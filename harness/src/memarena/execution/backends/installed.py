@@ -30,11 +30,11 @@ def installed_manifests() -> Iterator[Path]:
 def _manifest_of(entry: EntryPoint) -> Path:
     package, *below = entry.value.split(".")
     # Below a package by its folders: to ask for the place of `a.b` would import `a`.
-    for place in _places_of(package):
-        path = Path(place, *below, MANIFEST)
+    for folder in _folders_of(package):
+        path = Path(folder, *below, MANIFEST)
         if path.is_file():
             return path
-        source = Path(place).parent
+        source = Path(folder).parent
         if not below and source.name == "src" and (path := source.parent / MANIFEST).is_file():
             return path
     distribution = f"{entry.dist.name} {entry.dist.version}" if entry.dist else "a distribution without a name"
@@ -44,10 +44,10 @@ def _manifest_of(entry: EntryPoint) -> Path:
     )
 
 
-def _places_of(package: str) -> list[str]:
+def _folders_of(package: str) -> list[str]:
     """Folders of a top-level package; none if there is no such package."""
     try:
-        found = find_spec(package)
+        spec = find_spec(package)
     except ValueError:  # an empty name, or a module that was not imported but run
         return []
-    return list(found.submodule_search_locations or ()) if found else []
+    return list(spec.submodule_search_locations or ()) if spec else []

@@ -52,17 +52,17 @@ class ProcessIsolation:
 
         A list of folders loses the hidden ones alone: without the rest of ``PATH`` no program is there.
         """
-        named = [re.compile(re.escape(str(path)) + r"(?![\w-])") for path in self.hidden]
+        patterns = [re.compile(re.escape(str(path)) + r"(?![\w-])") for path in self.hidden]
 
         def without(name: str, value: str) -> str:
             parts = value.split(os.pathsep) if name.endswith("PATH") else []
-            kept = os.pathsep.join(part for part in parts if not any(path.search(part) for path in named))
-            return "" if any(path.search(kept) for path in named) else kept
+            others = os.pathsep.join(part for part in parts if not any(path.search(part) for path in patterns))
+            return "" if any(path.search(others) for path in patterns) else others
 
         return {
             name: "" if name in _NAMES_A_FOLDER else without(name, value)
             for name, value in os.environ.items()
-            if name in _NAMES_A_FOLDER or any(path.search(value) for path in named)
+            if name in _NAMES_A_FOLDER or any(path.search(value) for path in patterns)
         }
 
 
@@ -80,12 +80,12 @@ def process_isolation(
 
     Raises :class:`RunError` where the machine does not offer what was chosen.
     """
-    launched = [backend.name for backend in backends if isinstance(backend, LaunchableBackend)]
-    folders = tuple(dict.fromkeys(each for path in hidden for each in (path.absolute(), path.resolve())))
-    if not launched:
+    names = [backend.name for backend in backends if isinstance(backend, LaunchableBackend)]
+    folders = tuple(dict.fromkeys(form for path in hidden for form in (path.absolute(), path.resolve())))
+    if not names:
         return ProcessIsolation("none", folders)
     if choice == "container":
-        name = launched[0]
+        name = names[0]
         raise RunError(f"--isolation container: {name} is a process here; run its image: --backend {name}=image:NAME")
     reason = "" if choice == "none" else why_not_confined()
     if reason and choice == "user":
@@ -93,10 +93,10 @@ def process_isolation(
     grade: ProcessGrade = "none" if choice == "none" or reason else "user"
     if grade == "none":
         _keep_from_readers()
-        why = f" ({reason})" if reason else ""
-        note = f"isolation none{why}: {', '.join(launched)} could look for the data set and its gold; reports mark it"
+        because = f" ({reason})" if reason else ""
+        note = f"isolation none{because}: {', '.join(names)} could look for the data set and its gold; reports mark it"
     else:
-        note = f"isolation user: {', '.join(launched)} see neither data set, run folder nor other processes"
+        note = f"isolation user: {', '.join(names)} see neither data set, run folder nor other processes"
     return ProcessIsolation(grade, folders, note)
 
 
@@ -125,7 +125,7 @@ def hide_arguments(named: Iterable[Path | None]) -> None:
     for argument in arguments:
         text = os.fsdecode(argument)
         # As paths: a shell completes a folder's name with a slash.
-        if start and not words.isdisjoint(str(Path(each)) for each in (text, text.rpartition("=")[2]) if each):
+        if start and not words.isdisjoint(str(Path(part)) for part in (text, text.rpartition("=")[2]) if part):
             ctypes.memset(start, ord("."), len(argument))
         start += len(argument) + 1 if start else 0
 
@@ -148,10 +148,10 @@ class WorkFolder:
     def __init__(self, cell_dir: Path, isolation: ProcessIsolation) -> None:
         self._cell_dir = cell_dir
         cell_dir.mkdir(parents=True, exist_ok=True)
-        left = _left_by_a_killed_run(cell_dir / _DATA)
-        self.path = left or cell_dir
+        leftover = _left_by_a_killed_run(cell_dir / _DATA)
+        self.path = leftover or cell_dir
         if isolation.hidden and isolation.grade == "none":
-            self.path = left or _apart()
+            self.path = leftover or _apart()
             self.path.mkdir(parents=True, exist_ok=True)
             for name in (_DATA, LOG):
                 self._lead_there(name)
@@ -208,8 +208,8 @@ LOG = "backend.log"
 def _apart() -> Path:
     root = Path(tempfile.gettempdir()) / _root_name()
     root.mkdir(mode=0o700, exist_ok=True)
-    made = root.lstat()
-    if not stat.S_ISDIR(made.st_mode) or made.st_uid != os.getuid():
+    status = root.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
         raise RunError(f"{root}: expected a folder of this user; remove it, or set TMPDIR to another folder")
     return root / secrets.token_hex(8)
 

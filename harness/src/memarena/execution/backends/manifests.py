@@ -51,11 +51,11 @@ class ConformanceVariant(_Strict):
     name: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
     settings: dict[str, str] = Field(default_factory=dict)
     """Environment variables that the backend is given."""
-    stand_in: tuple[str, ...] = ()
+    stand_in: tuple[str, ...] = ()  # words: a name of the file format
     """A program in place of a server that the backend needs, run in the root of the repository until the suite ends."""
 
     @model_validator(mode="after")
-    def _an_address_comes_from_a_stand_in(self) -> Self:
+    def _an_address_comes_from_a_program(self) -> Self:
         if not self.stand_in and any("{url}" in value for value in self.settings.values()):
             raise ValueError("settings: {url} is what a stand_in prints, and there is none")
         return self
@@ -126,18 +126,18 @@ class LaunchableBackend(_Strict):
     manifest: BackendManifest
     folder: Path
     environment: BackendEnvironment | None = None
-    """Of its own; None: it runs in that of the harness."""
+    """Its own; None: it runs in that of the harness."""
 
     @property
     def python(self) -> str:
         """The interpreter that ``{python}`` in its command stands for."""
-        return sys.executable if self.environment is None else str(self.environment.place().python)
+        return sys.executable if self.environment is None else str(self.environment.environment_path().python)
 
     @property
     def python_version(self) -> Version:
         """Version of that interpreter."""
         own = platform.python_version()
-        return Version(own if self.environment is None else self.environment.place().interpreter.version)
+        return Version(own if self.environment is None else self.environment.environment_path().interpreter.version)
 
     @property
     def diagnostic(self) -> bool:
@@ -146,18 +146,18 @@ class LaunchableBackend(_Strict):
 
     def starts_the_same(self, other: LaunchableBackend) -> bool:
         """Whether both manifests mean one program, such as a checkout and a wheel of one backend."""
-        told = {"description", "build", "compose", "conformance"}
-        places = {self.folder, other.folder}
+        descriptive = {"description", "build", "compose", "conformance"}
+        folders = {self.folder, other.folder}
         by_folder = any("{folder}" in word for word in (*self.manifest.command, *self.manifest.requires))
         own = self.environment is not None or other.environment is not None
-        return self.manifest.model_dump(exclude=told) == other.manifest.model_dump(exclude=told) and (
-            len(places) == 1 or not (by_folder or own)
+        return self.manifest.model_dump(exclude=descriptive) == other.manifest.model_dump(exclude=descriptive) and (
+            len(folders) == 1 or not (by_folder or own)
         )
 
     def missing(self, settings: Mapping[str, str] | None = None) -> str | None:
         """What has to be installed, built or set before it can be started, as one line; None if nothing is missing.
 
-        ``settings`` are environment variables that it will be given beside its own.
+        ``settings`` are environment variables that it will be given in addition to its own.
         """
         if (unmet := self.unmet(settings)) is not None:
             return unmet
@@ -168,12 +168,12 @@ class LaunchableBackend(_Strict):
         program = self.manifest.command[0]
         if "{" not in program and shutil.which(program) is None:
             return f"{program} is not installed"
-        for required in self.manifest.requires:
-            if not Path(required.replace("{folder}", str(self.folder))).exists():
+        for needed_path in self.manifest.requires:
+            if not Path(needed_path.replace("{folder}", str(self.folder))).exists():
                 hint = f": run {self.manifest.build}" if self.manifest.build else ""
-                return f"{required.replace('{folder}/', '')} is missing in {self.folder.name}{hint}"
-        given = {**os.environ, **self.manifest.env, **(settings or {})}
-        unset = [name for name in self.manifest.requires_env if not given.get(name)]
+                return f"{needed_path.replace('{folder}/', '')} is missing in {self.folder.name}{hint}"
+        variables = {**os.environ, **self.manifest.env, **(settings or {})}
+        unset = [name for name in self.manifest.requires_env if not variables.get(name)]
         if unset:
             return f"{' and '.join(unset)} must be set: see README.md in {self.folder.name}"
         return None
@@ -220,13 +220,13 @@ def choose_backend(text: str) -> BackendChoice:
         raise RunError(
             f"--backend {text}: expected [NAME=] and a name, HOST:PORT, image:REFERENCE or the path of a backend.toml"
         )
-    known = backends_by_name()
-    if text not in known:
-        names = ", ".join(sorted(known)) or "none was found"
-        raise RunError(f"--backend {text}: no backend of this name (known: {names}){nearest(text, known)}")
-    if (clash := name_clash(known[text])) is not None:
+    by_name = backends_by_name()
+    if text not in by_name:
+        names = ", ".join(sorted(by_name)) or "none was found"
+        raise RunError(f"--backend {text}: no backend of this name (known: {names}){nearest(text, by_name)}")
+    if (clash := name_clash(by_name[text])) is not None:
         raise RunError(f"--backend {text}: {clash}")
-    return known[text][0]
+    return by_name[text][0]
 
 
 def _container(text: str) -> ContainerBackend:
@@ -244,13 +244,13 @@ def backends_by_name() -> dict[str, list[LaunchableBackend]]:
 
     Raises :class:`RunError` if a manifest cannot be read.
     """
-    found: dict[str, list[LaunchableBackend]] = {}
+    by_name: dict[str, list[LaunchableBackend]] = {}
     for path in dict.fromkeys(path.resolve() for path in _manifests()):
         for backend in load_manifest(path):
-            same_name = found.setdefault(backend.name, [])
-            if not any(backend.starts_the_same(other) for other in same_name):
+            same_name = by_name.setdefault(backend.name, [])
+            if not any(backend.starts_the_same(same) for same in same_name):
                 same_name.append(backend)
-    return found
+    return by_name
 
 
 def name_clash(backends: Sequence[LaunchableBackend]) -> str | None:
@@ -271,20 +271,22 @@ def load_manifest(path: Path) -> list[LaunchableBackend]:
     """Backends of one ``backend.toml``. Raises :class:`RunError` naming file and field."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
-        parsed = ManifestFile.model_validate(content)
+        manifest = ManifestFile.model_validate(content)
     except OSError as error:
         raise RunError(f"{path}: cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise RunError(f"{path}: not valid TOML: {error}") from error
     except ValidationError as error:
         first = error.errors()[0]
-        where = "".join(f"{part}." for part in first["loc"]).removesuffix(".")
+        field = "".join(f"{part}." for part in first["loc"]).removesuffix(".")
         message = reason_of(first)
-        raise RunError(f"{path}: {where}: {message}" if where else f"{path}: {message}") from error
+        raise RunError(f"{path}: {field}: {message}" if field else f"{path}: {message}") from error
     folder = path.resolve().parent
-    table, name = parsed.environment, parsed.backend[0].name
+    table, name = manifest.environment, manifest.backend[0].name
     environment = None if table is None else BackendEnvironment(name=name, folder=folder, table=table)
-    return [LaunchableBackend(name=b.name, manifest=b, folder=folder, environment=environment) for b in parsed.backend]
+    return [
+        LaunchableBackend(name=b.name, manifest=b, folder=folder, environment=environment) for b in manifest.backend
+    ]
 
 
 def _only(path: Path) -> LaunchableBackend:

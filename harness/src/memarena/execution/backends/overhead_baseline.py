@@ -1,6 +1,6 @@
-"""The floor of this machine: what a Search and a model call cost when nobody does anything.
+"""The floor of this machine: what a Search and a model call cost when backend and reader do nothing.
 
-It is published beside every timing, never subtracted from one.
+It is published next to every timing, never subtracted from one.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def measure_floor(work_dir: Path, samples: int) -> FloorMeasured:
 
 
 def measure_search_floor(work_dir: Path, samples: int) -> tuple[int, ...]:
-    """Round trips of Search with the null backend in a process of its own, in nanoseconds, sorted."""
+    """Round trips of Search with the null backend in its own process, in nanoseconds, sorted."""
     request = pb.SearchRequest(namespace="n", query_id="q", text="What is the floor?", asked_at=_NOW)
     process = launch(NULL_BACKEND, work_dir)
     try:
@@ -78,8 +78,8 @@ def measure_gateway_floor(samples: int) -> tuple[int, ...]:
         client = ReaderClient(gateway.base_url)
         for _ in range(samples + _WARM_UP):
             token = gateway.grant(CallContext(phase="floor"))
-            done = [e for e in client.stream(prompt, plan, token, 30.0) if isinstance(e, Completion)]
-            if len(done) != 1:
+            completions = [e for e in client.stream(prompt, plan, token, 30.0) if isinstance(e, Completion)]
+            if len(completions) != 1:
                 raise RuntimeError("the null reader did not complete")
             gateway.revoke(token)
         client.close()
@@ -92,17 +92,17 @@ def measure_gateway_added(samples: int) -> tuple[int, ...]:
 
     Each pair is a call through the gateway and a direct one to the same null reader; a difference may be negative.
     """
-    added = []
+    added_ms = []
     with NullReader() as reader, Gateway([reader.upstream()], lambda call: None) as gateway:
         through, direct = ReaderClient(gateway.base_url), ReaderClient(reader.base_url)
         for _ in range(samples + _WARM_UP):
             token = gateway.grant(CallContext(phase="floor"))
             with_it = first_text_ns(through, reader.upstream().model, token)
             gateway.revoke(token)
-            added.append(with_it - first_text_ns(direct, reader.upstream().upstream_model, "none"))
+            added_ms.append(with_it - first_text_ns(direct, reader.upstream().upstream_model, "none"))
         through.close()
         direct.close()
-    return tuple(sorted(added[_WARM_UP:]))
+    return tuple(sorted(added_ms[_WARM_UP:]))
 
 
 def first_text_ns(client: ReaderClient, model: str, token: str) -> int:

@@ -31,7 +31,7 @@ class LaunchError(Exception):
     def __init__(self, message: str, *, killed: bool = False) -> None:
         super().__init__(message)
         self.killed = killed
-        """Whether somebody else ended it."""
+        """Whether another process ended it."""
 
 
 class LaunchedBackend:
@@ -58,7 +58,7 @@ class LaunchedBackend:
         return f"exit code {self._process.poll()}: {self._process.log_tail()}"
 
     def killed(self) -> bool:
-        """Whether somebody else ended the process (SIGKILL)."""
+        """Whether another process, such as the kernel out of memory, ended it (SIGKILL)."""
         return self.wait_for_death(_DEATH_S) and self._process.killed()
 
     def footprint(self) -> Footprint:
@@ -119,8 +119,8 @@ def _start(
     argv = [_fill(argument, values) for argument in _command(backend)]
     # A backend reaches models through the gateway alone: the keys of model servers are none of its business.
     env = {**backend.manifest.env, **settings, **dict.fromkeys(KEY_VARIABLES, "")}
-    needed = [_checkout_of(backend.folder), *program_folders(backend.python), *_named_paths([*argv, *env.values()])]
-    kept = [path for path in needed if not any(path.is_relative_to(hidden) for hidden in isolation.hidden)]
+    paths = [_checkout_of(backend.folder), *program_folders(backend.python), *_named_paths([*argv, *env.values()])]
+    visible = [path for path in paths if not any(path.is_relative_to(hidden) for hidden in isolation.hidden)]
     if backend.environment is not None:
         argv = outside_the_harness(argv, env)
     process = GuardedProcess.start(
@@ -129,7 +129,7 @@ def _start(
         env={**isolation.blanked(), **env},
         # Without a wall the folder that a user was in is a hint too.
         cwd=folder.data if isolation.hidden and isolation.grade == "none" else None,
-        confinement=isolation.confinement([folder.path.resolve(), *kept]),
+        confinement=isolation.confinement([folder.path.resolve(), *visible]),
     )
     deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline:
@@ -139,10 +139,10 @@ def _start(
             process.stop()
             raise InfraError(f"{folder.path}: was removed while backend {backend.name} started")
         if process.poll() is not None:
-            said = f"backend {backend.name} did not start: exit code {process.poll()}: {process.log_tail()}"
+            reason = f"backend {backend.name} did not start: exit code {process.poll()}: {process.log_tail()}"
             if process.killed():
                 process.note("killed while it started")
-            raise LaunchError(said, killed=process.killed())
+            raise LaunchError(reason, killed=process.killed())
         time.sleep(0.02)
     process.stop()
     raise LaunchError(f"backend {backend.name} did not name its address within {timeout_s:.0f} s: {process.log_tail()}")
@@ -154,7 +154,7 @@ def program_folders(python: str) -> list[Path]:
     With those that its ``.pth`` files name: packages that are installed as links to a checkout.
     """
     environments = [Path(sys.prefix), Path(python).parent.parent]
-    files = [file for each in environments for file in each.glob("lib/python*/site-packages/*.pth")]
+    files = [file for environment in environments for file in environment.glob("lib/python*/site-packages/*.pth")]
     lines = [line.strip() for file in files for line in file.read_text("utf-8", "replace").splitlines()]
     return [*environments, Path(sys.base_prefix), *_named_paths(lines)]
 

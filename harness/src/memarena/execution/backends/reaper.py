@@ -14,14 +14,14 @@ from collections.abc import Iterable
 
 def remaining(lines: Iterable[str]) -> list[tuple[str, str]]:
     """Kind and id of what was announced and not taken back: containers first, since networks cannot go before them."""
-    left: dict[tuple[str, str], None] = {}
+    resources: dict[tuple[str, str], None] = {}
     for line in lines:
         sign, kind, identity = line.split()
         if sign == "+":
-            left[kind, identity] = None
+            resources[kind, identity] = None
         else:
-            left.pop((kind, identity), None)
-    return sorted(left, key=lambda each: each[0] != "container")
+            resources.pop((kind, identity), None)
+    return sorted(resources, key=lambda resource: resource[0] != "container")
 
 
 def main() -> None:
@@ -29,13 +29,13 @@ def main() -> None:
     # Whoever ends the run ends the pipe; the signals that end the run must not end this first.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    left = remaining(sys.stdin)
-    if not left:
+    resources = remaining(sys.stdin)
+    if not resources:
         return
     import docker  # noqa: PLC0415  (most runs leave nothing behind)
 
     client = docker.from_env(timeout=60)
-    for kind, identity in left:
+    for kind, identity in resources:
         with contextlib.suppress(docker.errors.NotFound):
             if kind == "container":
                 client.containers.get(identity).remove(force=True, v=True)

@@ -28,7 +28,7 @@ _END_GRACE_S = 15.0
 """How long a process that serves no more may take to end. Docker's own grace after ``docker stop`` is 10 s."""
 _PROBE_S = 0.05
 _DROP_GRACE_S = 0.2
-"""A connection that broke is noticed on a thread of its own: how long that is given, before anything connects again."""
+"""A connection that broke is noticed on another thread: how long that is given, before anything connects again."""
 _ENDINGS = frozenset({"UNAVAILABLE", "CANCELLED", "UNKNOWN"})
 """Codes with which a call may fail because the backend is ending: which one is a matter of its gRPC library."""
 
@@ -175,13 +175,13 @@ class BackendSession:
         if not self.lost():
             return None
         try:
-            told = self._reach_again() if self._process is None else self._start_again()
+            failure = self._reach_again() if self._process is None else self._start_again()
         except (BackendGoneError, BackendAwayError) as error:
             self._gone = str(error)
             self.close()
             raise
         self.returns += 1
-        return told
+        return failure
 
     def _reach_again(self) -> str:
         """Wait at the address. Raises :class:`BackendAwayError` where nothing, or another backend, serves there."""
@@ -191,8 +191,8 @@ class BackendSession:
             description = self.client.describe()
         except (BackendCallError, BackendContractError) as error:
             raise BackendAwayError(f"the backend went away and did not come back: {error}") from error
-        if (changed := self._different(description)) is not None:
-            raise BackendAwayError(f"the backend went away and came back as another: Describe differs in {changed}")
+        if (difference := self._different(description)) is not None:
+            raise BackendAwayError(f"the backend went away and came back as another: Describe differs in {difference}")
         self._away, self._drops_known = False, drops
         return "the backend went away and came back: it may have been started again"
 
@@ -211,9 +211,9 @@ class BackendSession:
             description = self._start()
         except (LaunchError, BackendCallError, BackendContractError) as error:
             raise BackendGoneError(f"the backend ended ({death}) and did not come back: {error}") from error
-        if (changed := self._different(description)) is not None:
+        if (difference := self._different(description)) is not None:
             raise BackendGoneError(
-                f"the backend ended ({death}) and came back as another: Describe differs in {changed}"
+                f"the backend ended ({death}) and came back as another: Describe differs in {difference}"
             )
         return f"the backend's process ended and was started again: {death}"
 
@@ -239,11 +239,11 @@ class BackendSession:
 
     def _start(self) -> pb.DescribeResponse:
         """Start or reach it. One that is killed while it starts is started again: its command is not at fault."""
-        for left in reversed(range(STARTS_AFTER_KILL + 1)):
+        for starts_left in reversed(range(STARTS_AFTER_KILL + 1)):
             try:
                 return self._start_once()
             except (LaunchError, BackendCallError, BackendContractError) as error:
-                if not left or not self._killed(error):
+                if not starts_left or not self._killed(error):
                     raise
                 self.close()
         raise AssertionError("the last start returns or raises")
@@ -266,7 +266,7 @@ class BackendSession:
             except BackendCallError as error:
                 if self._process.alive():
                     raise
-                # Not its port, which nobody serves any more, but its end is what went wrong.
+                # Not its port, which no process serves any more, but its end is what went wrong.
                 raise LaunchError(
                     f"backend {self._choice.name} did not start: {self._process.death()}", killed=self._killed(error)
                 ) from error
@@ -302,11 +302,11 @@ def check_description(cell: Cell, description: pb.DescribeResponse) -> None:
     most = description.limits.max_items
     if most and (cell.reading.max_items or 0) > most:
         raise CellError(f"--max-items {cell.reading.max_items}: the backend {name} returns at most {most} items")
-    declared = {option.key for option in description.options}
+    option_keys = {option.key for option in description.options}
     for key in cell.backend_options:
-        if key not in declared:
-            known = ", ".join(sorted(declared)) or "none"
-            raise CellError(f"--option {name}.{key}: the backend declares no such option (declared: {known})")
+        if key not in option_keys:
+            names = ", ".join(sorted(option_keys)) or "none"
+            raise CellError(f"--option {name}.{key}: the backend declares no such option (declared: {names})")
 
 
 def described(

@@ -97,7 +97,7 @@ def record_of(
     stalled = None
     if code == "DEADLINE_EXCEEDED":
         stalled = hung(calls, replies.answer_started_mono_ns, replies.ended_mono_ns)
-    status, cause = settle(search, answer, calls, stalled)
+    status, cause = status_and_cause(search, answer, calls, stalled)
     if status == "answered" and context.cell.timing and (warm := warm_call(context, calls)):
         status, cause = "infra_failed", warm
     return QuestionAsked(
@@ -123,23 +123,23 @@ def audited(
 
     A diagnostic may be sent more than its own life (SPEC.md EVD), so that nothing of its text fails it.
     """
-    search, answer, asked, day = replies.search, replies.answer, question.question_text, question.day
+    search, answer, question_text, day = replies.search, replies.answer, question.question_text, question.day
     search = search.model_copy(update={"items": audit.items(search.items, day)})
     if answer is not None:
         answer = answer.model_copy(update={"items": audit.items(answer.items, day)})
     if context.cell.diagnostic:
         return search, answer
-    if search.code == "OK" and (broken := audit.never_ingested((i.text for i in search.items), asked, day)):
-        failed = {"code": "CONTRACT", "message": f"an item {broken}", "t_search_ns": None}
-        search = search.model_copy(update=failed)
+    if search.code == "OK" and (broken := audit.never_ingested((i.text for i in search.items), question_text, day)):
+        contract_failure = {"code": "CONTRACT", "message": f"an item {broken}", "t_search_ns": None}
+        search = search.model_copy(update=contract_failure)
     if answer is None or answer.code != "OK" or answer.route != "backend":
         return search, answer
-    broken = audit.never_ingested((i.text for i in answer.items), asked, day)
+    broken = audit.never_ingested((i.text for i in answer.items), question_text, day)
     broken = f"an item of Retrieved {broken}" if broken else ""
     reading = context.cell.reading
     if not broken and (reading.max_context_tokens or reading.max_items):
         items = search.items if answer.searched_items else answer.items
-        broken = audit.beyond(items, asked, generating(replies.calls), day)
+        broken = audit.beyond(items, question_text, generating(replies.calls), day)
     if broken:
         answer = answer.model_copy(update={"code": "CONTRACT", "message": broken})
     return search, answer
@@ -157,18 +157,20 @@ def warm_call(context: AskContext, calls: Sequence[GatewayCall]) -> str:
     return ""
 
 
-def settle(
+def status_and_cause(
     search: SearchSpan, answer: AnswerSpan | None, calls: Sequence[GatewayCall], stalled: GatewayCall | None = None
 ) -> tuple[Status, str]:
-    """Status and cause. A model server that failed is ours, and a reader that cannot read the prompt is nobody's fault,
-    whatever the backend made of it.
+    """Status of an attempt and, unless it was answered, its cause in a line.
+
+    A model server that failed is ours, and a reader that cannot read the prompt is no fault of the backend's, whatever
+    the backend made of it.
 
     ``stalled`` is the model call that used up the deadline, if one did.
     """
-    if (settled := _of_servers(calls, stalled)) is not None:
-        return settled
-    kept = "CONTRACT" not in (search.code, answer.code if answer is not None else "")
-    if kept and (unread := _not_understood(calls)) is not None:
+    if (of_servers := _of_servers(calls, stalled)) is not None:
+        return of_servers
+    contract_kept = "CONTRACT" not in (search.code, answer.code if answer is not None else "")
+    if contract_kept and (unread := _not_understood(calls)) is not None:
         return "reader_not_applicable", f"reader {unread.model}: {unread.error}"
     if search.code != "OK":
         return "backend_failed", f"Search: {search.code}: {search.message}"
@@ -181,7 +183,7 @@ def settle(
 
 
 def _of_servers(calls: Sequence[GatewayCall], stalled: GatewayCall | None) -> tuple[Status, str] | None:
-    """Status and cause where a model's server settles the question, None where it does not."""
+    """Status and cause where a model's server decides how the question ends, None where it does not."""
     for number, call in enumerate(calls):
         if call.upstream_failed and not _made_good(call, calls[number + 1 :]):
             return "infra_failed", f"reader {call.model}: {call.error}"
@@ -198,7 +200,9 @@ def _of_servers(calls: Sequence[GatewayCall], stalled: GatewayCall | None) -> tu
 
 def _made_good(call: GatewayCall, later: Sequence[GatewayCall]) -> bool:
     """Whether a request that the server turned down was followed by one that it took: a shorter prompt, for example."""
-    return call.turned_down and any(other.model == call.model and other.status == 200 for other in generating(later))
+    return call.turned_down and any(
+        later_call.model == call.model and later_call.status == 200 for later_call in generating(later)
+    )
 
 
 def _not_understood(calls: Sequence[GatewayCall]) -> GatewayCall | None:
@@ -214,17 +218,17 @@ def _search(
     request.model_access.CopyFrom(context.access(token, "reader"))
     started = time.monotonic_ns()
     try:
-        timed = client.search(request)
+        reply = client.search(request)
     except BackendCallError as error:
         _refuse_options(context, error)
         span = SearchSpan(t_search_ns=None, code=error.code, message=error.message)
     except BackendContractError as error:
         span = SearchSpan(t_search_ns=None, code="CONTRACT", message=str(error))
     else:
-        response = timed.response
+        response = reply.response
         broken = _broken_bound(context, request, response)
         span = SearchSpan(
-            t_search_ns=None if broken else timed.duration_ns,
+            t_search_ns=None if broken else reply.duration_ns,
             code="CONTRACT" if broken else "OK",
             message=broken,
             items=retrieved_items(response.items, ids),
@@ -279,8 +283,8 @@ def _answer(
     ids: NamespaceIds,
     search: SearchSpan,
 ) -> tuple[AnswerSpan, Calls]:
-    bound = prompt_budget_bytes(context, request, search)
-    token = context.begin(replace(context.call_context("answer", question), max_prompt_bytes=bound))
+    budget_bytes = prompt_budget_bytes(context, request, search)
+    token = context.begin(replace(context.call_context("answer", question), max_prompt_bytes=budget_bytes))
     request.model_access.CopyFrom(context.access(token, "reader"))
     message = answer_request(request, context.cell.reading, context.model, context.prompt_style)
     trace = AnswerTrace()
@@ -299,11 +303,11 @@ def _answer(
     elif code == "OK" and trace.retrieved is not None and (broken := _broken_bound(context, request, trace.retrieved)):
         code, text = "CONTRACT", f"Retrieved: {broken}"
     raw = trace.completed.text if trace.completed is not None else "".join(trace.deltas)
-    parsed = parse_answer(raw)
+    reading = parse_answer(raw)
     items = retrieved_items(trace.retrieved.items, ids) if trace.retrieved is not None else ()
     if code == "OK" and not context.own_model and (early := text_before_reader(trace, calls)):
         code, text = "CONTRACT", early
-    same = trace.retrieved is not None and items == search.items
+    reads_search_items = trace.retrieved is not None and items == search.items
     first = first_call(calls, None if trace.first_delta_ns is None else trace.started_mono_ns + trace.first_delta_ns)
     finish: Literal["stop", "length", "unknown"] = "unknown"
     if trace.completed is not None:
@@ -326,14 +330,14 @@ def _answer(
         waited_ns=waited_ns(calls, trace.started_mono_ns),
         model_calls=len(generating(calls)),
         raw=raw,
-        answer=parsed.answer,
-        reason=parsed.reason,
-        parse=parsed.parse,
+        answer=reading.answer,
+        reason=reading.reason,
+        parse=reading.parse,
         finish_reason=finish,
-        non_answer=non_answer(parsed, raw, calls, finish) if code == "OK" else "",
+        non_answer=non_answer(reading, raw, calls, finish) if code == "OK" else "",
         visible_through_day=trace.retrieved.visible_through_day if trace.retrieved is not None else None,
-        searched_items=same,
-        items=() if same else items,
+        searched_items=reads_search_items,
+        items=() if reads_search_items else items,
         shown_items=shown_items(items, generating(calls)),
         prompt_style=context.prompt_style,
     )
@@ -363,9 +367,9 @@ def text_before_reader(trace: AnswerTrace, calls: Sequence[GatewayCall]) -> str:
 
 def notices_of(notices: Sequence[pb.Notice]) -> tuple[Notice, ...]:
     """Notices as the log holds them. SPEC.md bounds neither their number nor their length, so both are cut."""
-    kept = [
+    shortened = [
         Notice(code=n.code[:_NOTICE_CODE_CHARS], count=max(1, n.count), message=n.message[:_NOTICE_CHARS])
         for n in notices[:_MOST_NOTICES]
     ]
-    left = len(notices) - len(kept)
-    return (*kept, Notice(code="notices.left_out", count=left)) if left else tuple(kept)
+    left_out = len(notices) - len(shortened)
+    return (*shortened, Notice(code="notices.left_out", count=left_out)) if left_out else tuple(shortened)

@@ -42,7 +42,7 @@ class CellRun:
         self._phases = phases
 
     def run(self, questions: Sequence[Question], progress: CellProgress) -> None:
-        """Ask every question that is not settled yet. ``questions`` are ordered by ego, then day.
+        """Ask every question that has no outcome yet. ``questions`` are ordered by ego, then day.
 
         Raises CellError where the backend does not come up, does not fit, or is gone from its address, InfraError where
         a failure of ours stays, RunError where a day or a question is above a limit that the backend states.
@@ -60,7 +60,7 @@ class CellRun:
             for ego in egos:
                 ego.run()
             return
-        # Days and questions are phases of their own, which a meter can tell apart only where none of the one kind
+        # Days and questions are separate phases, which a meter can tell apart only where none of the one kind
         # lies between two of the other.
         taken_in = list(egos)
         for ego in taken_in:
@@ -116,14 +116,21 @@ class _EgoRun:
         self._phases = phases
         self._state: EgoProgress = progress.ego(ego)
         self._questions = tuple(questions)
-        self._pending = [q for q in questions if q.instance.instance_id not in progress.settled]
+        self._pending = [q for q in questions if q.instance.instance_id not in progress.finished]
         self._last_day = setup.dataset.day_count - 1
         # A repair goes up to its questions; a first pass takes in every day of the world.
         repair = self._state.horizon_reached
         self._horizon = max((q.day for q in self._pending), default=0) if repair else self._last_day
-        self._anew = setup.config.after_crash == "fresh"
+        self._fresh_after_crash = setup.config.after_crash == "fresh"
         self._sender = DaySender(
-            ego, context, session, setup.dataset, host.append, self._problem, host.heal_reader, anew=self._anew
+            ego,
+            context,
+            session,
+            setup.dataset,
+            host.append,
+            self._problem,
+            host.heal_reader,
+            again=self._fresh_after_crash,
         )
         self._audits = setup.audits
         self._is_unaudited = False
@@ -135,7 +142,7 @@ class _EgoRun:
         self._days_with_failures = 0
 
     def run(self) -> None:
-        """Settle every pending question, as answered or as failed."""
+        """Bring every pending question to an outcome: answered or failed."""
         if self._is_done():
             return
         try:
@@ -164,15 +171,15 @@ class _EgoRun:
             self._give_up(error)
 
     def _is_done(self) -> bool:
-        left = any(q.instance.instance_id not in self._progress.settled for q in self._pending)
-        return not left and (self._state.horizon_reached or self._state.gone)
+        questions_left = any(q.instance.instance_id not in self._progress.finished for q in self._pending)
+        return not questions_left and (self._state.horizon_reached or self._state.gone)
 
     def _give_up(self, error: BackendGoneError) -> None:
         """The backend can do nothing more for this ego: what is still open counts as its failure."""
         self._state.gone = True
         for question in self._pending:
-            if question.instance.instance_id not in self._progress.settled:
-                self._settle(self._never_asked(question, str(error)))
+            if question.instance.instance_id not in self._progress.finished:
+                self._record(self._never_asked(question, str(error)))
 
     # -------------------------------------------------------------- namespace and days
 
@@ -219,8 +226,8 @@ class _EgoRun:
                 if last is not None and last >= day:
                     return
                 self._ingest(0 if last is None else last + 1, self._ids)
-            except NamespaceLostError as lost:
-                self._leave_namespace(lost)
+            except NamespaceLostError as loss:
+                self._leave_namespace(loss)
 
     def _leave_namespace(self, lost: NamespaceLostError) -> None:
         """Go on in a fresh namespace. Raises InfraError where models keep failing while days come in."""
@@ -250,16 +257,16 @@ class _EgoRun:
             self._host.advance("day")
 
     def _note_footprint(self, day: int) -> None:
-        found = self._session.footprint()
+        footprint = self._session.footprint()
         self._host.append(
             FootprintTaken(
                 cell_id=self._context.cell.cell_id,
                 ego=self._ego,
                 day=day,
                 taken_mono_ns=time.monotonic_ns(),
-                memory=found.memory,
-                memory_peak=found.memory_peak,
-                disk=found.disk,
+                memory=footprint.memory,
+                memory_peak=footprint.memory_peak,
+                disk=footprint.disk,
             )
         )
 
@@ -267,19 +274,19 @@ class _EgoRun:
         """Time Search after so many days, if it is one of those asked for. A repair asks nothing twice."""
         if day + 1 not in self._config.search_days or self._state.horizon_reached:
             return
-        timed = time_searches(
+        search_times = time_searches(
             self._context, self._session.client, self._dataset, self._questions, ids, day, self._config.searches
         )
-        self._host.append(timed)
-        if timed.failures:
-            told = ", ".join(f"{count} {code}" for code, count in timed.failures.items())
-            self._problem(f"ego {self._ego}, day {day}: searches that were timed failed: {told}")
+        self._host.append(search_times)
+        if search_times.failures:
+            codes = ", ".join(f"{count} {code}" for code, count in search_times.failures.items())
+            self._problem(f"ego {self._ego}, day {day}: searches that were timed failed: {codes}")
 
     def _probe_deletion(self, day: int) -> None:
         """Have things forgotten and look for them again, if nothing more will be asked in this namespace."""
         context, count = self._context, self._config.deletions
-        settled = all(q.instance.instance_id in self._progress.settled for q in self._questions)
-        if not count or not context.forgets or not settled or day != self._last_day or self._ids is None:
+        all_asked = all(q.instance.instance_id in self._progress.finished for q in self._questions)
+        if not count or not context.forgets or not all_asked or day != self._last_day or self._ids is None:
             return
         probe = DeletionProbe(context, self._session.client, self._dataset, self._ego, self._ids, day)
         seed = opaque_id(self._id_key, "deletions", self._ego)
@@ -296,25 +303,25 @@ class _EgoRun:
         """Ask a day's questions; those that failed for our own reasons again, before the next day comes in."""
         waiting = list(questions)
         for _round in range(self._config.infra_retries + 1):
-            failed = []
+            failures = []
             for question in waiting:
                 if self._ask(question).status == "infra_failed":
-                    failed.append(question)
+                    failures.append(question)
                     # Go on only with a sane reader: one odd question does not end a run, a dead reader does not
                     # fail all the others.
                     self._host.heal_reader()
-            waiting = failed
+            waiting = failures
 
     def _ask(self, question: Question) -> QuestionAsked:
         """Ask, and once more where the question was lost because the backend ended or went away (see lost_retries)."""
         for again in reversed(range(self._config.lost_retries + 1)):
-            asked = self._ask_once(question, again=again > 0)
-            if not asked.lost:
+            attempt = self._ask_once(question, again=again > 0)
+            if not attempt.lost:
                 break
-        return asked
+        return attempt
 
     def _ask_once(self, question: Question, *, again: bool) -> QuestionAsked:
-        """Ask. What was lost with the backend settles nothing if it may be asked ``again``, also by a later process."""
+        """Ask. What was lost with the backend is no outcome if it may be asked ``again``, also by a later process."""
         if self._session.lost() or self._session.returns != self._proven:
             self._come_back(question.day)
         assert self._ids is not None
@@ -336,37 +343,43 @@ class _EgoRun:
                 "with it, and sources count as the backend names them",
                 "infra",
             )
-        asked = record_of(self._context, question, ids.namespace, attempt, replies, audit)
-        if asked.status == "backend_failed":
+        asked_record = record_of(self._context, question, ids.namespace, attempt, replies, audit)
+        if asked_record.status == "backend_failed":
             self._session.settle_failure(
-                asked.answer.code if asked.answer else asked.search.code if asked.search else ""
+                asked_record.answer.code
+                if asked_record.answer
+                else asked_record.search.code
+                if asked_record.search
+                else ""
             )
             if again and self._session.lost():
-                asked = asked.model_copy(update={"lost": True})
-                self._problem(f"{instance_id}: lost with the backend ({asked.cause}); it is asked again")
-        self._settle(asked)
-        for reply, span in (("Search", asked.search), ("Retrieved", asked.answer)):
-            seen = span.visible_through_day if span else None
-            if seen is not None and seen != question.day:
-                self._problem(f"{instance_id}: {reply} saw through day {seen}, the last committed is {question.day}")
-        return asked
+                asked_record = asked_record.model_copy(update={"lost": True})
+                self._problem(f"{instance_id}: lost with the backend ({asked_record.cause}); it is asked again")
+        self._record(asked_record)
+        for reply, span in (("Search", asked_record.search), ("Retrieved", asked_record.answer)):
+            visible_day = span.visible_through_day if span else None
+            if visible_day is not None and visible_day != question.day:
+                self._problem(
+                    f"{instance_id}: {reply} saw through day {visible_day}, the last committed is {question.day}"
+                )
+        return asked_record
 
     def _come_back(self, day: int) -> None:
         """After a crash: have the backend back and make sure that it holds every day through ``day``.
 
         A backend that cannot prove that it does is given its days again, in a fresh namespace.
         """
-        if (told := self._session.revive()) is not None:
-            self._problem(told)
-        if self._anew or self._ids is None or not self._sender.holds(day, self._ids, latest=day):
-            self._leave_namespace(NamespaceLostError(lost_after_crash(day, anew=self._anew), "backend"))
+        if (failure := self._session.revive()) is not None:
+            self._problem(failure)
+        if self._fresh_after_crash or self._ids is None or not self._sender.holds(day, self._ids, latest=day):
+            self._leave_namespace(NamespaceLostError(lost_after_crash(day, again=self._fresh_after_crash), "backend"))
             self._ingest_through(day)
         self._proven = self._session.returns
 
-    def _settle(self, asked: QuestionAsked) -> None:
+    def _record(self, asked: QuestionAsked) -> None:
         self._host.append(asked)
         self._progress.note(asked)
-        if asked.instance_id in self._progress.settled:
+        if asked.instance_id in self._progress.finished:
             self._host.advance("question")
 
     def _never_asked(self, question: Question, cause: str) -> QuestionAsked:

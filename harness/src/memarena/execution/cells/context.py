@@ -45,7 +45,7 @@ class AskContext:
     own_model: bool = False
     """The backend calls generating models that are not behind the gateway."""
     helpers: tuple[Upstream, ...] = ()
-    """Models beside the reader that the run has: an embedder, an extractor, a reranker."""
+    """Models that the run has besides the reader: an embedder, an extractor, a reranker."""
     cell_token: str | None = None
     """The one token of a backend whose own server is configured once (SPEC.md MOD-8)."""
 
@@ -61,16 +61,18 @@ class AskContext:
 
         The reader extracts where no extractor was configured. With a token of the cell every call has the same access.
         """
-        found = next((helper for helper in self.helpers if helper.role == "extractor"), None)
-        extractor = None if found is None else _model(found, found.context_window_tokens, "extractor")
+        extraction = next((helper for helper in self.helpers if helper.role == "extractor"), None)
+        extractor = None if extraction is None else _model(extraction, extraction.context_window_tokens, "extractor")
         if self.cell_token is not None:
             generating = [self._reader("reader"), extractor or self._reader("extractor")]
         elif role == "extractor":
             generating = [extractor or self._reader("extractor")]
         else:
             generating = [self._reader("reader")]
-        others = [_model(helper, 0, helper.role) for helper in self.helpers if helper.role not in _ROLES_THAT_GENERATE]
-        return pb.ModelAccess(base_url=self.gateway.advertised_url, token=token, models=[*generating, *others])
+        helper_models = [
+            _model(helper, 0, helper.role) for helper in self.helpers if helper.role not in _ROLES_THAT_GENERATE
+        ]
+        return pb.ModelAccess(base_url=self.gateway.advertised_url, token=token, models=[*generating, *helper_models])
 
     def _reader(self, role: Literal["reader", "extractor"]) -> pb.Model:
         reader = self.reader
@@ -83,7 +85,7 @@ class AskContext:
         )
 
     def call_context(self, phase: Literal["search", "answer", "central"], question: Question) -> CallContext:
-        """What the gateway writes beside the calls that one question causes."""
+        """What the gateway writes next to the calls that one question causes."""
         return CallContext(
             phase=phase,
             cell_id=self.cell.cell_id,
@@ -121,8 +123,8 @@ def hung(calls: Sequence[GatewayCall], began_ns: int, ended_ns: int) -> GatewayC
     ``began_ns`` and ``ended_ns`` are monotonic readings around the RPC. Its server is to blame then, not the backend.
     """
     for call in calls:
-        unfinished = call.received_to_forwarded_ns is not None and call.done_ns is None
-        if unfinished and 2 * (ended_ns - call.started_mono_ns) >= ended_ns - began_ns:
+        is_waiting = call.received_to_forwarded_ns is not None and call.done_ns is None
+        if is_waiting and 2 * (ended_ns - call.started_mono_ns) >= ended_ns - began_ns:
             return call
     return None
 

@@ -41,7 +41,7 @@ _TURNS = 3
 
 
 @dataclass(frozen=True)
-class _Said:
+class _StatedTurn:
     """A turn that can be told from every other by its words."""
 
     turn_id: str
@@ -57,38 +57,38 @@ class Target:
 
     kind: Kind
     value: str
-    turns: tuple[_Said, ...]
-    control: _Said | None
+    turns: tuple[_StatedTurn, ...]
+    control: _StatedTurn | None
     """A turn of another session that is to stay."""
 
 
 def draw_targets(dataset: Dataset, ego: str, count: int, seed: str) -> list[Target]:
     """Up to ``count`` targets of each kind out of the ego's days; the same for the same seed. No turn is in two."""
     draw = random.Random(seed)  # noqa: S311 (a sample, no secret)
-    said, texts = _said(dataset, ego)
-    draw.shuffle(said)
-    used: set[str] = set()
-    found: list[Target] = []
+    turns, texts = _stated_turns(dataset, ego)
+    draw.shuffle(turns)
+    used_ids: set[str] = set()
+    targets: list[Target] = []
     for kind in KINDS:
-        for value, members in _groups(dataset, ego, kind, said, draw):
-            if sum(target.kind == kind for target in found) == count:
+        for value, members in _groups(dataset, ego, kind, turns, draw):
+            if sum(target.kind == kind for target in targets) == count:
                 break
-            unused = (each for each in members if each.turn_id not in used and _told_once(each, texts))
-            free = list(islice(unused, _TURNS))
+            unused_turns = (turn for turn in members if turn.turn_id not in used_ids and _stated_once(turn, texts))
+            free = list(islice(unused_turns, _TURNS))
             if not free:
                 continue
-            sessions = {each.session_id for each in members}
+            sessions = {turn.session_id for turn in members}
             control = next(
-                (each for each in said if each.session_id not in sessions and each.turn_id not in used), None
+                (turn for turn in turns if turn.session_id not in sessions and turn.turn_id not in used_ids), None
             )
-            used.update(each.turn_id for each in (*free, *((control,) if control else ())))
-            found.append(Target(kind, value, tuple(free), control))
-    return found
+            used_ids.update(turn.turn_id for turn in (*free, *((control,) if control else ())))
+            targets.append(Target(kind, value, tuple(free), control))
+    return targets
 
 
-def _said(dataset: Dataset, ego: str) -> tuple[list[_Said], list[str]]:
+def _stated_turns(dataset: Dataset, ego: str) -> tuple[list[_StatedTurn], list[str]]:
     """Turns of enough words, and all texts that the ego's memory is given, with single spaces."""
-    said, texts = [], []
+    turns, texts = [], []
     for day in range(dataset.day_count):
         texts += [_single(event.content) for event in dataset.day_events(ego, day)]
         for session in dataset.day_sessions(ego, day):
@@ -96,32 +96,32 @@ def _said(dataset: Dataset, ego: str) -> tuple[list[_Said], list[str]]:
                 words = _single(turn.text)
                 texts.append(words)
                 if len(words.split()) >= _LEAST_WORDS:
-                    said.append(_Said(turn.turn_id, session.session_id, turn.text, words))
-    return said, texts
+                    turns.append(_StatedTurn(turn.turn_id, session.session_id, turn.text, words))
+    return turns, texts
 
 
-def _told_once(turn: _Said, texts: Iterable[str]) -> bool:
+def _stated_once(turn: _StatedTurn, texts: Iterable[str]) -> bool:
     return sum(turn.words in text for text in texts) == 1
 
 
 def _groups(
-    dataset: Dataset, ego: str, kind: Kind, said: Sequence[_Said], draw: random.Random
-) -> Iterator[tuple[str, list[_Said]]]:
+    dataset: Dataset, ego: str, kind: Kind, turns: Sequence[_StatedTurn], draw: random.Random
+) -> Iterator[tuple[str, list[_StatedTurn]]]:
     """What may be forgotten, with the turns that go with it."""
     if kind == "session":
-        for session_id in dict.fromkeys(each.session_id for each in said):
-            yield session_id, [each for each in said if each.session_id == session_id]
+        for session_id in dict.fromkeys(turn.session_id for turn in turns):
+            yield session_id, [turn for turn in turns if turn.session_id == session_id]
     elif kind == "subject":
-        others = [agent.name for key, agent in dataset.agents.items() if key != ego]
+        names_of_others = [agent.name for key, agent in dataset.agents.items() if key != ego]
         # People are mostly called by the first part of their name.
-        names = sorted({part for name in others for part in (name, name.split(" ")[0])})
+        names = sorted({part for name in names_of_others for part in (name, name.split(" ")[0])})
         draw.shuffle(names)
         for name in names:
-            if len(name) >= _LEAST_NAME and (members := [e for e in said if name.casefold() in e.text.casefold()]):
+            if len(name) >= _LEAST_NAME and (members := [e for e in turns if name.casefold() in e.text.casefold()]):
                 yield name, members
     else:
-        for each in said:
-            yield each.text, [each]
+        for turn in turns:
+            yield turn.text, [turn]
 
 
 def _single(text: str) -> str:
@@ -145,16 +145,18 @@ class DeletionProbe:
         """Look for the turns, have the target forgotten, look again. Raises BackendCallError and BackendContractError
         where a search fails; a Forget that fails is on the record.
         """
-        before = [turn for turn in target.turns if self._found(turn, target, self._searched(turn))]
+        before = [turn for turn in target.turns if self._returns(turn, target, self._search(turn))]
         control = target.control
-        kept = control is not None and self._found(control, None, self._searched(control))
+        control_kept = control is not None and self._returns(control, None, self._search(control))
         code, message = self._forget(target)
-        again = answered = lost = 0
+        again_count = answered_count = lost_count = 0
         if code == "OK":
-            again = sum(self._found(turn, target, self._searched(turn)) for turn in before)
+            again_count = sum(self._returns(turn, target, self._search(turn)) for turn in before)
             if self._context.answers_itself:
-                answered = sum(self._found(turn, target, self._answered(turn)) for turn in before)
-            lost = int(kept and control is not None and not self._found(control, None, self._searched(control)))
+                answered_count = sum(self._returns(turn, target, self._answer(turn)) for turn in before)
+            lost_count = int(
+                control_kept and control is not None and not self._returns(control, None, self._search(control))
+            )
         return DeletionProbed(
             cell_id=self._context.cell.cell_id,
             ego=self._ego,
@@ -165,13 +167,13 @@ class DeletionProbe:
             message=message,
             turns=len(target.turns),
             found_before=len(before),
-            found_again=again,
-            answered_again=answered if self._context.answers_itself else None,
-            controls=int(kept),
-            controls_lost=lost,
+            found_again=again_count,
+            answered_again=answered_count if self._context.answers_itself else None,
+            controls=int(control_kept),
+            controls_lost=lost_count,
         )
 
-    def _found(self, turn: _Said, target: Target | None, items: Sequence[RetrievedItem]) -> bool:
+    def _returns(self, turn: _StatedTurn, target: Target | None, items: Sequence[RetrievedItem]) -> bool:
         whole = target is not None and target.kind == "session"
         return any(
             turn.turn_id in item.turn_ids
@@ -188,7 +190,7 @@ class DeletionProbe:
     def _begin(self) -> str:
         return self._context.begin(CallContext("probe", self._context.cell.cell_id, ego=self._ego, day=self._day))
 
-    def _searched(self, turn: _Said) -> tuple[RetrievedItem, ...]:
+    def _search(self, turn: _StatedTurn) -> tuple[RetrievedItem, ...]:
         request, token = self._request(turn.text), self._begin()
         request.model_access.CopyFrom(self._context.access(token, "reader"))
         try:
@@ -196,7 +198,7 @@ class DeletionProbe:
         finally:
             self._context.gateway.revoke(token)
 
-    def _answered(self, turn: _Said) -> tuple[RetrievedItem, ...]:
+    def _answer(self, turn: _StatedTurn) -> tuple[RetrievedItem, ...]:
         """What an answer was read from. The reader's failures are nothing to this probe."""
         request, token, trace = self._request(turn.text), self._begin(), AnswerTrace()
         request.model_access.CopyFrom(self._context.access(token, "reader"))

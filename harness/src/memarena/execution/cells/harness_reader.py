@@ -1,4 +1,4 @@
-"""Central reading: the harness answers over Search's items when a backend has no Answer of its own.
+"""Central reading: the harness answers over Search's items when a backend has no own Answer.
 
 The same engine as in the kit (``memarena_answering``) and the same gateway, so that TTFT is measured in one place.
 """
@@ -36,8 +36,8 @@ def read_centrally(
     started = time.monotonic_ns()
     first_delta_ns: int | None = None
     raw: list[str] = []
-    done: Completion | None = None
-    shown: tuple[int, ...] | None = None
+    completion: Completion | None = None
+    in_prompt: tuple[int, ...] | None = None
     code, message = "OK", ""
     try:
         counter = client.counter(token, plan.model) if plan.counts_tokens else count_by_bytes
@@ -49,10 +49,10 @@ def read_centrally(
             plan,
             counter,
         )
-        shown = prompt.kept
+        in_prompt = prompt.kept
         for event in client.stream(prompt, plan, token, context.answer_timeout_s):
             if isinstance(event, Completion):
-                done = event
+                completion = event
             else:
                 if first_delta_ns is None:
                     first_delta_ns = time.monotonic_ns() - started
@@ -61,13 +61,13 @@ def read_centrally(
         code, message = "READER", str(error)
     except AnsweringError as error:
         code, message = "PROMPT", str(error)
-    completed_ns = time.monotonic_ns() - started if done is not None else None
+    completed_ns = time.monotonic_ns() - started if completion is not None else None
     calls = context.gateway.revoke(token)
-    text = done.text if done is not None else "".join(raw)
-    parsed = parse_answer(text)
+    text = completion.text if completion is not None else "".join(raw)
+    reading = parse_answer(text)
     first = first_call(calls, None if first_delta_ns is None else started + first_delta_ns)
     waited = waited_ns(calls, started)
-    finish = done.finish_reason if done is not None else "unknown"
+    finish = completion.finish_reason if completion is not None else "unknown"
     span = AnswerSpan(
         route="central",
         code=code,
@@ -80,13 +80,13 @@ def read_centrally(
         waited_ns=waited,
         model_calls=len(generating(calls)),
         raw=text,
-        answer=parsed.answer,
-        reason=parsed.reason,
-        parse=parsed.parse,
+        answer=reading.answer,
+        reason=reading.reason,
+        parse=reading.parse,
         finish_reason=finish,
-        non_answer=non_answer(parsed, text, calls, finish) if code == "OK" else "",
+        non_answer=non_answer(reading, text, calls, finish) if code == "OK" else "",
         searched_items=True,
-        shown_items=shown,
+        shown_items=in_prompt,
         prompt_style=context.prompt_style,
     )
     return span, calls

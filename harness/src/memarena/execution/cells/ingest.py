@@ -36,7 +36,7 @@ class _ReaderFailedError(Exception):
 
 
 class NamespaceLostError(Exception):
-    """A namespace is no longer what its days should have made of it, and has to be made anew.
+    """A namespace is no longer what its days should have made of it, and has to be made again.
 
     ``cause`` says whose fault that is; the message is one line for the log.
     """
@@ -54,7 +54,7 @@ class ProblemSink(Protocol):
 
 class DaySender:
     """Sends the days of one ego. ``problem`` writes one line about the backend to the log, ``heal_reader`` brings a
-    reader back that failed and raises InfraError where that is not possible. ``anew``: a namespace does not survive a
+    reader back that failed and raises InfraError where that is not possible. ``again``: a namespace does not survive a
     restart, whatever the backend still knows.
     """
 
@@ -68,9 +68,9 @@ class DaySender:
         problem: ProblemSink,
         heal_reader: Callable[[], None],
         *,
-        anew: bool = False,
+        again: bool = False,
     ) -> None:
-        self._anew = anew
+        self._again = again
         self._ego = ego
         self._context = context
         self._link = link
@@ -88,31 +88,31 @@ class DaySender:
             raise BackendGoneError(str(error)) from error
 
     def ingest(self, day: int, ids: NamespaceIds) -> None:
-        """Have a day taken in after the one before it.
+        """Have a day ingested after the one before it.
 
         Raises :class:`BackendGoneError` when it is not, after all allowed retries, InfraError where a reader that the
-        backend asks keeps failing, and :class:`NamespaceLostError` where the namespace has to be made anew: a restarted
-        backend no longer knows the days before, or the day came in although a model had failed.
+        backend asks keeps failing, and :class:`NamespaceLostError` where the namespace has to be made again: after a
+        restart the backend no longer knows the days before, or the day came in although a model had failed.
         """
         try:
-            done = self._send(day, ids, confirmed=day - 1 if day else None)
+            record = self._send(day, ids, confirmed=day - 1 if day else None)
         except BackendCallError as error:
             self._problem(f"ego {self._ego}, day {day}: {error}")
             raise BackendGoneError(f"Ingest of day {day}: {error.code}: {error.message}") from error
-        self._append(done)
-        self._compare_day(day, done)
+        self._append(record)
+        self._compare_day(day, record)
         if day and self._bring_back():
             # It came back while the day came in: an empty memory takes in a later day as its first one.
-            for each in (day - 1, day):
-                self._still_knows(each, ids, day)
+            for on_day in (day - 1, day):
+                self._still_knows(on_day, ids, day)
 
     def _compare_day(self, day: int, done: IngestDone) -> None:
         """Say once that the backend calls another day its last than the one that was just taken in."""
-        said = done.visible_through_day
-        if said != day and not self._told_of_day:
+        reported_day = done.visible_through_day
+        if reported_day != day and not self._told_of_day:
             self._told_of_day = True
             self._problem(
-                f"ego {self._ego}: Ingest of day {day} says visible_through_day {said}; later days are not told"
+                f"ego {self._ego}: Ingest of day {day} says visible_through_day {reported_day}; later days are not told"
             )
 
     def holds(self, day: int, ids: NamespaceIds, latest: int) -> bool:
@@ -121,15 +121,15 @@ class DaySender:
         The test is that it must call the same day a replay.
         """
         try:
-            done = self._send(day, ids)
+            record = self._send(day, ids)
         except BackendCallError:
             # The failed call is on the record; a fresh namespace is what follows.
             return False
-        if not done.replayed:
+        if not record.replayed:
             self._problem(f"ego {self._ego}: day {day} was confirmed, and taken in as a new one when it was sent again")
             return False
-        self._append(done)
-        return done.visible_through_day is None or done.visible_through_day <= latest
+        self._append(record)
+        return record.visible_through_day is None or record.visible_through_day <= latest
 
     def remember(self, day: int, ids: NamespaceIds) -> None:
         """Make a day's ids again without sending it, so that they can be translated back."""
@@ -158,14 +158,14 @@ class DaySender:
 
     def _bring_back(self) -> bool:
         """Have the backend back if it is lost; whether it was."""
-        told = self._link.revive()
-        if told is not None:
-            self._problem(told)
-        return told is not None
+        failure = self._link.revive()
+        if failure is not None:
+            self._problem(failure)
+        return failure is not None
 
     def _still_knows(self, confirmed: int | None, ids: NamespaceIds, latest: int) -> None:
-        if confirmed is not None and (self._anew or not self.holds(confirmed, ids, latest)):
-            raise NamespaceLostError(lost_after_crash(confirmed, anew=self._anew), "backend")
+        if confirmed is not None and (self._again or not self.holds(confirmed, ids, latest)):
+            raise NamespaceLostError(lost_after_crash(confirmed, again=self._again), "backend")
 
     def _may_call_again(self, state: RetryCallState) -> bool:
         error = state.outcome.exception() if state.outcome else None
@@ -194,20 +194,20 @@ class DaySender:
         finally:
             calls = context.gateway.revoke(token)
         duration_ns = max(0, duration_ns - waited_ns(calls, began))
-        done = self._done(day, ids, batch, duration_ns, retries, failure, response)
+        record = self._done(day, ids, batch, duration_ns, retries, failure, response)
         if failure is None:
-            if (unsettled := unsettled_failure(calls)) is not None:
-                self._append(done)
-                message = f"day {day} came in although model {unsettled.model} failed: {unsettled.error}"
+            if (unsettled_call := unsettled_failure(calls)) is not None:
+                self._append(record)
+                message = f"day {day} came in although model {unsettled_call.model} failed: {unsettled_call.error}"
                 raise NamespaceLostError(message, "infra")
-            return done
-        self._append(done)
-        failed = next((call for call in calls if call.upstream_failed), None)
-        if failed is None and failure.code == "DEADLINE_EXCEEDED":
-            failed = hung(calls, began, time.monotonic_ns())
-        if failed is not None:
+            return record
+        self._append(record)
+        failed_call = next((call for call in calls if call.upstream_failed), None)
+        if failed_call is None and failure.code == "DEADLINE_EXCEEDED":
+            failed_call = hung(calls, began, time.monotonic_ns())
+        if failed_call is not None:
             raise _ReaderFailedError(
-                f"reader {failed.model} failed while day {day} of {self._ego} came in: {failed.error}"
+                f"reader {failed_call.model} failed while day {day} of {self._ego} came in: {failed_call.error}"
             ) from failure
         raise failure
 
@@ -242,10 +242,10 @@ class DaySender:
 
 def unsettled_failure(calls: Sequence[GatewayCall]) -> GatewayCall | None:
     """The first model call whose server failed and that was not made again with success; None if there is none."""
-    for place, call in enumerate(calls):
+    for index, call in enumerate(calls):
         made_again = any(
             later.status == 200 and (later.route, later.model, later.prompt_sha256) == _request_of(call)
-            for later in calls[place + 1 :]
+            for later in calls[index + 1 :]
         )
         # A prompt that was turned down is the backend's to shorten; where it did not, its Ingest fails.
         if call.upstream_failed and not call.turned_down and not made_again:
@@ -253,9 +253,9 @@ def unsettled_failure(calls: Sequence[GatewayCall]) -> GatewayCall | None:
     return None
 
 
-def lost_after_crash(day: int, *, anew: bool) -> str:
-    """Why a namespace is made anew after a restart."""
-    if anew:
+def lost_after_crash(day: int, *, again: bool) -> str:
+    """Why a namespace is made again after a restart."""
+    if again:
         return f"the backend was started again after day {day}; its days come in again, as the run asks for"
     return f"after a crash the backend no longer knew day {day}, which it had confirmed"
 

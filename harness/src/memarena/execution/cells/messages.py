@@ -51,17 +51,17 @@ class DayBatch:
 
 def check_day(backend: str, limits: pb.Limits, day: int, ego: str, batch: DayBatch) -> None:
     """Raise :class:`RunError` for a day that the backend says it cannot take (SPEC.md LIM-3, LIM-6)."""
-    checked = [("days", limits.max_day_bytes, batch.payload_bytes, "it")]
+    sizes = [("days", limits.max_day_bytes, batch.payload_bytes, "it")]
     if limits.max_turn_text_bytes:
         texts = [turn.text for frame in batch.frames for turn in frame.session.turns]
         texts += [frame.event.text for frame in batch.frames if frame.HasField("event")]
         longest = max((len(text.encode()) for text in texts), default=0)
-        checked.append(("turns and events", limits.max_turn_text_bytes, longest, "the longest of them"))
-    for what, limit, size, which in checked:
+        sizes.append(("turns and events", limits.max_turn_text_bytes, longest, "the longest of them"))
+    for limit_name, limit, size, subject in sizes:
         if limit and size > limit:
             raise RunError(
-                f"--backend {backend}: takes {what} of at most {limit:,} bytes, and on day {day} of {ego} {which} has "
-                f"{size:,}"
+                f"--backend {backend}: takes {limit_name} of at most {limit:,} bytes, "
+                f"and on day {day} of {ego} {subject} has {size:,}"
             )
 
 
@@ -204,8 +204,8 @@ def add_privileged_evidence(
     gold = question.instance.gold
     if access_marker and isinstance(gold, PermissionGold):
         words = control_text()
-        denied = gold.expected_action == "withhold"
-        evidence.access_marker = words.access_denied if denied else words.access_allowed
+        must_withhold = gold.expected_action == "withhold"
+        evidence.access_marker = words.access_denied if must_withhold else words.access_allowed
     request.privileged_evidence.CopyFrom(evidence)
 
 

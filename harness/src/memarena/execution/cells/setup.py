@@ -22,7 +22,7 @@ class CellModels:
     gateway: Gateway
     reader: RunningReader
     helpers: tuple[Upstream, ...]
-    """Models beside the reader."""
+    """Models besides the reader."""
     reader_client: ReaderClient
 
 
@@ -53,4 +53,4 @@ class CellHost(Protocol):
         """The backend is up and has been checked."""
 
     def advance(self, what: Literal["question", "day"]) -> None:
-        """A question was settled, or a day taken in."""
+        """A question has an outcome, or a day was ingested."""

@@ -118,13 +118,13 @@ class ReaderPool:
 
     def stop_on_demand(self, except_for: str) -> list[str]:
         """Stop the readers that start when they are needed, but one; the models that are served no longer."""
-        stopped = []
+        names = []
         for name, entry in self._entries.items():
             if entry.on_demand and entry.running is not None and name != except_for:
                 entry.running.stop()
-                stopped.append(entry.running.upstream.model)
+                names.append(entry.running.upstream.model)
                 entry.running = None
-        return stopped
+        return names
 
     def restart(self, name: str) -> RunningReader:
         """Start a reader again whose process has ended. Raises ReaderError if it does not come back."""
@@ -211,11 +211,11 @@ class HelperPool:
         """``models``: names that the gateway serves already."""
         self._configs: dict[HelperRole, HelperConfig] = {}
         for role in HELPER_ROLES:
-            chosen: HelperConfig | None = getattr(config, role)
-            if chosen is not None:
-                self._configs[role] = chosen
+            helper_config: HelperConfig | None = getattr(config, role)
+            if helper_config is not None:
+                self._configs[role] = helper_config
         self._work_dir = work_dir
-        self._taken = set(models)
+        self._names_in_use = set(models)
         self._running: dict[HelperRole, RunningReader] = {}
 
     def __enter__(self) -> Self:
@@ -224,9 +224,9 @@ class HelperPool:
             for role, config in self._configs.items():
                 helper = self._start(role, config)
                 self._running[role] = helper
-                if helper.upstream.model in self._taken:
+                if helper.upstream.model in self._names_in_use:
                     raise RunError(f"--{role} {config.spec}: a model {helper.upstream.model} is in the run already")
-                self._taken.add(helper.upstream.model)
+                self._names_in_use.add(helper.upstream.model)
         except BaseException:
             self.__exit__()
             raise

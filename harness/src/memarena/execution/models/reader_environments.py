@@ -56,13 +56,13 @@ def lacks(server: str, driver: str | None, libc: str) -> list[str]:
     if runtime is None:
         return []
     lacking = []
-    cuda, needed = f"CUDA {runtime[1]}.{runtime[2]}", DRIVERS.get(int(runtime[1]))
-    if needed is None:
+    cuda, least_driver = f"CUDA {runtime[1]}.{runtime[2]}", DRIVERS.get(int(runtime[1]))
+    if least_driver is None:
         lacking.append(f"the driver that {cuda} needs is not known, only those of CUDA {', '.join(map(str, DRIVERS))}")
     elif driver is None:
-        lacking.append(f"no NVIDIA driver answers, {cuda} needs {needed} or newer")
-    elif _version(driver) < (needed,):
-        lacking.append(f"the NVIDIA driver is {driver}, {cuda} needs {needed} or newer")
+        lacking.append(f"no NVIDIA driver answers, {cuda} needs {least_driver} or newer")
+    elif _version(driver) < (least_driver,):
+        lacking.append(f"the NVIDIA driver is {driver}, {cuda} needs {least_driver} or newer")
     if _version(libc) < _version(GLIBC):
         lacking.append(f"glibc is {libc or 'not there'}, the wheels need {GLIBC} or newer")
     return lacking
@@ -75,7 +75,7 @@ def _version(text: str) -> tuple[int, ...]:
 def server_program(server: str) -> tuple[str, ...]:
     """The Python that starts a server: its environment's where that is there, else the harness's own."""
     try:
-        place = reader_environment(server).place()
+        location = reader_environment(server).environment_path()
     except RunError:  # no Python fits: installing it says so
         return (sys.executable,)
-    return tuple(outside_the_harness([str(place.python)])) if place.made() else (sys.executable,)
+    return tuple(outside_the_harness([str(location.python)])) if location.made() else (sys.executable,)

@@ -25,8 +25,8 @@ class ReaderFailures:
             self._failed.pop(reader, None)
         if asked.status != "infra_failed":
             return
-        failed = self._failed.setdefault(reader, set())
-        failed.add((asked.cell_id, asked.instance_id))
+        failures = self._failed.setdefault(reader, set())
+        failures.add((asked.cell_id, asked.instance_id))
         most = MOST_IN_A_ROW_LATER if reader in self._answered else MOST_IN_A_ROW
-        if len(failed) >= most:
-            raise InfraError(f"{len(failed)} questions in a row failed, the last with: {asked.cause}")
+        if len(failures) >= most:
+            raise InfraError(f"{len(failures)} questions in a row failed, the last with: {asked.cause}")

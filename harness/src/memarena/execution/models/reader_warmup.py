@@ -23,7 +23,7 @@ _MARGIN_TOKENS = 512
 
 def prepare_reader(
     reader: RunningReader,
-    configured: ReaderConfig,
+    reader_config: ReaderConfig,
     config: RunConfig,
     gateway: Gateway,
     append: Callable[..., None],
@@ -42,7 +42,7 @@ def prepare_reader(
     append(result.model_copy(update={"started": reader.ref}) if after_manifest else result)
     if not result.ok:
         raise InfraError(f"reader {reader.ref.name}: the probe failed: {result.message}")
-    _check_template(reader, configured, gateway, append)
+    _check_template(reader, reader_config, gateway, append)
     if config.warm_up:
         try:
             warm_up(reader, gateway, config.warm_up, longest)
@@ -51,20 +51,18 @@ def prepare_reader(
 
 
 def longest_prompt_tokens(reader: RunningReader, config: RunConfig) -> int:
-    """About the longest prompt of a run: its budget, or what the reader's window leaves beside the reply."""
+    """About the longest prompt of a run: its budget, or what the reader's window leaves after the reply."""
     room = reader.ref.context_window_tokens - config.max_answer_tokens - config.reasoning_tokens - _MARGIN_TOKENS
     return max(1, min(config.max_context_tokens, room))
 
 
-def _check_template(
-    reader: RunningReader, configured: ReaderConfig, gateway: Gateway, append: Callable[..., None]
-) -> None:
-    golden = golden_counts(reader, configured.golden_prompt_tokens)
+def _check_template(reader: RunningReader, config: ReaderConfig, gateway: Gateway, append: Callable[..., None]) -> None:
+    golden = golden_counts(reader, config.golden_prompt_tokens)
     if golden is None:
         return
     counts = count_template(reader, gateway)
     fault = counts if isinstance(counts, str) else template_fault(counts, golden)
-    told = {} if isinstance(counts, str) else counts
-    append(ReaderProbed(reader=reader.ref.name, ok=not fault, message=fault or "", prompt_tokens=told))
+    token_counts = {} if isinstance(counts, str) else counts
+    append(ReaderProbed(reader=reader.ref.name, ok=not fault, message=fault or "", prompt_tokens=token_counts))
     if fault:
         raise InfraError(f"reader {reader.ref.name}: {fault}")

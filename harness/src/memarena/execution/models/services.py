@@ -24,7 +24,7 @@ Append = Callable[..., None]
 
 @dataclass(frozen=True)
 class ModelServices:
-    """Readers, the models beside them, and the gateway through which all of them are called."""
+    """Readers, the run's other models, and the gateway through which all of them are called."""
 
     readers: ReaderPool
     helpers: HelperPool
@@ -73,8 +73,8 @@ class ModelServices:
         self._heal_helpers(append)
         reader = self.readers[name]
         if not reader.alive():
-            ended = f"the reader's process ended and is started again: {reader.last_words()}"
-            append(Problem(at=_now(), where=f"reader {name}", cause="infra", message=ended))
+            message = f"the reader's process ended and is started again: {reader.last_words()}"
+            append(Problem(at=_now(), where=f"reader {name}", cause="infra", message=message))
             try:
                 reader = self.readers.restart(name)
             except ReaderError as error:
@@ -89,8 +89,8 @@ class ModelServices:
         for role, helper in self.helpers.items():
             if helper.alive():
                 continue
-            ended = f"its process ended and is started again: {helper.last_words()}"
-            append(Problem(at=_now(), where=f"{role} {helper.ref.name}", cause="infra", message=ended))
+            message = f"its process ended and is started again: {helper.last_words()}"
+            append(Problem(at=_now(), where=f"{role} {helper.ref.name}", cause="infra", message=message))
             try:
                 self.gateway.replace_upstream(self.helpers.restart(role).upstream)
             except ReaderError as error:

@@ -46,7 +46,7 @@ class _Note(BaseModel):
 def may_be_shared(config: ReaderConfig, *, timed: bool) -> bool:
     """Whether runs may ask one server of this reader at the same time, or one after the other where times count.
 
-    A reader at a URL is shared anyway. With times, our own small servers are started anew for each run, as in a run
+    A reader at a URL is shared anyway. With times, our own small servers are started again for each run, as in a run
     alone; a cache that is emptied between questions is not shared by runs that go on side by side.
     """
     if config.spec.startswith(SGLANG):
@@ -102,24 +102,26 @@ class ReaderHost:
         """
         key = server_key(config)
         with self._mutex:
-            held = self._held.setdefault(key, _Held(device_of(config)))
-            before = [other for other, each in self._held.items() if each.gpu is not None and each.gpu == held.gpu]
-        for other in before:
-            if other != key:
-                self._release(other)
-        with held.lock:
-            if held.reader is not None and held.reader.alive():
+            use = self._held.setdefault(key, _Held(device_of(config)))
+            before = [
+                name for name, other_use in self._held.items() if other_use.gpu is not None and other_use.gpu == use.gpu
+            ]
+        for name in before:
+            if name != key:
+                self._release(name)
+        with use.lock:
+            if use.reader is not None and use.reader.alive():
                 return
-            if held.reader is not None:
-                held.reader.stop()  # lets go of what is left of it
+            if use.reader is not None:
+                use.reader.stop()  # lets go of what is left of it
             note = self.folder / f"{key}.json"
             note.unlink(missing_ok=True)
             try:
-                held.reader = self._start(config, self.folder / key)
+                use.reader = self._start(config, self.folder / key)
             except ReaderError:
-                held.reader = None
+                use.reader = None
                 return
-            content = _Note(ref=held.reader.ref, upstream=held.reader.upstream).model_dump_json()
+            content = _Note(ref=use.reader.ref, upstream=use.reader.upstream).model_dump_json()
             write_whole(note, content, mode=0o600)  # a server may have a key
 
     def release(self, config: ReaderConfig) -> None:
@@ -135,14 +137,14 @@ class ReaderHost:
 
     def _release(self, key: str) -> None:
         with self._mutex:
-            held = self._held.get(key)
-        if held is None:
+            use = self._held.get(key)
+        if use is None:
             return
-        with held.lock:
+        with use.lock:
             (self.folder / f"{key}.json").unlink(missing_ok=True)
-            if held.reader is not None:
-                held.reader.stop()
-                held.reader = None
+            if use.reader is not None:
+                use.reader.stop()
+                use.reader = None
 
 
 def server_key(config: ReaderConfig) -> str:

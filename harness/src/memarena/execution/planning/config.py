@@ -481,7 +481,7 @@ class RunConfig(BaseModel):
         for backend, variables in value.items():
             for name in variables:
                 if _SECRET.search(name.upper()):
-                    raise ValueError(f"{backend}.{name}: settings stand in the log; export a secret in the environment")
+                    raise ValueError(f"{backend}.{name}: settings are in the log; export a secret in the environment")
         return value
 
     @model_validator(mode="after")

@@ -125,9 +125,9 @@ class ReaderConfig(BaseModel):
 
     @model_validator(mode="after")
     def _what_is_sent_is_ours_to_set(self) -> Self:
-        fixed = sorted(_FIXED_FIELDS & {*self.params, *self.drop})
-        if fixed:
-            raise ValueError(f"{fixed[0]}: is what is asked, and cannot be changed")
+        reserved = sorted(_FIXED_FIELDS & {*self.params, *self.drop})
+        if reserved:
+            raise ValueError(f"{reserved[0]}: is what is asked, and cannot be changed")
         return self
 
 

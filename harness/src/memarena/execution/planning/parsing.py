@@ -30,12 +30,12 @@ def parse_config(content: object, where: str | None) -> RunConfig:
             name = f"{where}: {'.'.join(map(str, first['loc']))}"
         # Settings may hold a secret: what was given is not repeated.
         hidden = first["type"] in {"missing", "too_short"} or first["loc"][:1] == ("settings",)
-        given = "" if hidden else f", got {str(first['input'])[:80]!r}"
-        raise RunError(f"{name}: {reason}{given}") from error
+        actual = "" if hidden else f", got {str(first['input'])[:80]!r}"
+        raise RunError(f"{name}: {reason}{actual}") from error
 
 
 def _flag_of(path: list[str]) -> str:
     """The flag that sets a field, and what of it is at fault: ``--reader-window``, ``--deadline search``."""
-    known = _BY_PATH.get((path[0], path[1])) if len(path) > 1 else None
-    flag, inside = (known.flag, path[2:]) if known else (_BY_PATH["", path[0]].flag, path[1:])
+    setting = _BY_PATH.get((path[0], path[1])) if len(path) > 1 else None
+    flag, inside = (setting.flag, path[2:]) if setting else (_BY_PATH["", path[0]].flag, path[1:])
     return " ".join((f"--{flag}", *inside))

@@ -76,7 +76,7 @@ def plan_run(
 
 def _check_names(config: RunConfig, names: Sequence[str]) -> None:
     """Raise :class:`RunError` where a setting is for a backend that takes no part."""
-    for flag, named in (
+    for flag, names_in_flag in (
         ("option", config.options),
         ("setting", config.settings),
         ("prompt-style", config.prompt_styles),
@@ -84,7 +84,7 @@ def _check_names(config: RunConfig, names: Sequence[str]) -> None:
         ("access-markers", config.access_markers),
         ("whole-corpus", config.whole_corpus),
     ):
-        for name in named:
+        for name in names_in_flag:
             if name not in names:
                 raise RunError(f"--{flag} {name}: no backend of this name in the run ({', '.join(names)})")
 
@@ -107,16 +107,16 @@ def choose_questions(config: RunConfig, dataset: Dataset, order_seed: int = 0) -
     if config.families:
         instances = [i for i in instances if i.family in config.families]
         if not instances:
-            wanted = ", ".join(family.value for family in config.families)
-            raise RunError(f"--family {wanted}: no questions of such a family in {dataset.path}")
+            families = ", ".join(family.value for family in config.families)
+            raise RunError(f"--family {families}: no questions of such a family in {dataset.path}")
     if config.question_ids:
         by_id = {i.instance_id: i for i in instances}
-        for wanted in config.question_ids:
-            if wanted not in by_id and config.families:
-                raise RunError(f"--question-ids: {wanted}: not among the instances that --ego and --family leave")
-            if wanted not in by_id:
-                raise RunError(f"--question-ids: {wanted}: no such instance in {dataset.path}")
-        instances = [by_id[wanted] for wanted in dict.fromkeys(config.question_ids)]
+        for question_id in config.question_ids:
+            if question_id not in by_id and config.families:
+                raise RunError(f"--question-ids: {question_id}: not among the instances that --ego and --family leave")
+            if question_id not in by_id:
+                raise RunError(f"--question-ids: {question_id}: no such instance in {dataset.path}")
+        instances = [by_id[question_id] for question_id in dict.fromkeys(config.question_ids)]
     if not instances:
         raise RunError(f"{dataset.path}: eval_instances: no questions to ask")
     questions = plan_questions(dataset, instances, config.protocol, order_seed)
@@ -140,10 +140,10 @@ def dataset_ref(dataset: Dataset) -> DatasetRef:
 
 def versions() -> Versions:
     """Versions of what runs now. A package that is not installed is left out."""
-    found: dict[str, str] = {}
+    by_package: dict[str, str] = {}
     for name in _PACKAGES:
         try:
-            found[name] = importlib.metadata.version(name)
+            by_package[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             continue
     return Versions(
@@ -151,7 +151,7 @@ def versions() -> Versions:
         python=platform.python_version(),
         platform=f"{platform.system()} {platform.release()} {platform.machine()}",
         cpu=cpu_name(),
-        packages=found,
+        packages=by_package,
     )
 
 
@@ -160,14 +160,14 @@ def _cell(
 ) -> Cell:
     temperature, seed = SEED_LABELS[label]
     address = backend.address if isinstance(backend, AddressedBackend) else None
-    declared = isinstance(backend, LaunchableBackend) and backend.diagnostic
-    diagnostic = declared or backend.name in config.diagnostic
-    everything = backend.name in config.whole_corpus or (
+    is_diagnostic = isinstance(backend, LaunchableBackend) and backend.diagnostic
+    diagnostic = is_diagnostic or backend.name in config.diagnostic
+    whole_corpus = backend.name in config.whole_corpus or (
         isinstance(backend, LaunchableBackend) and backend.manifest.whole_corpus
     )
-    marked = backend.name in config.access_markers
-    if not diagnostic and (everything or marked):
-        flag = "whole-corpus" if everything else "access-markers"
+    has_markers = backend.name in config.access_markers
+    if not diagnostic and (whole_corpus or has_markers):
+        flag = "whole-corpus" if whole_corpus else "access-markers"
         raise RunError(f"--{flag} {backend.name}: only a diagnostic may see that, and {backend.name} is none")
     settings = config.settings.get(backend.name, {})
     if settings and address is not None:
@@ -194,8 +194,8 @@ def _cell(
         diagnostic=diagnostic,
         timing=config.cache is None and config.timed,
         send_evidence=diagnostic and config.evidence,
-        access_markers=marked,
-        projection="whole_corpus" if everything else "ego",
+        access_markers=has_markers,
+        projection="whole_corpus" if whole_corpus else "ego",
         backend_settings=settings,
     )
 
@@ -220,5 +220,5 @@ def _filter_text(config: RunConfig) -> str | None:
 
 
 def _some(names: set[str]) -> str:
-    shown = sorted(names)[:5]
-    return ", ".join(shown) + (", …" if len(names) > len(shown) else "")
+    first = sorted(names)[:5]
+    return ", ".join(first) + (", …" if len(names) > len(first) else "")

@@ -58,7 +58,7 @@ def check_out(request: RunRequest) -> None:
 
 def _false_start(out: Path) -> bool:
     """Whether a run began in the folder and ended before it had a log."""
-    return out.is_dir() and bool(found := {p.name for p in out.iterdir()}) and found <= _LEFT_BY_A_FALSE_START
+    return out.is_dir() and bool(names := {p.name for p in out.iterdir()}) and names <= _LEFT_BY_A_FALSE_START
 
 
 def previous_progress(request: RunRequest) -> RunProgress | None:
@@ -76,45 +76,45 @@ def previous_progress(request: RunRequest) -> RunProgress | None:
     return None
 
 
-def settled_config(request: RunRequest, previous: RunProgress | None) -> RunConfig:
+def effective_config(request: RunRequest, previous: RunProgress | None) -> RunConfig:
     """The configuration to go by. Raises :class:`RunError` where a resumed run is given another than its log has."""
     if previous is None:
         if request.config is None:
             raise RunError("expected a data set, backends and a reader, or --resume")
         # Absolute, so that the run can be resumed from another working directory.
         return request.config.model_copy(update={"dataset": request.config.dataset.absolute()})
-    logged = parse_config(json.loads(previous.manifest.config_json), str(log_path(request.out)))
+    logged_config = parse_config(json.loads(previous.manifest.config_json), str(log_path(request.out)))
     if request.config is None:
-        return logged
+        return logged_config
     ours = request.config
-    for name in sorted(each.name for each in SETTINGS if each.setting.fixed and not each.role):
-        if getattr(ours, name) != getattr(logged, name):
+    for name in sorted(flag.name for flag in SETTINGS if flag.setting.fixed and not flag.role):
+        if getattr(ours, name) != getattr(logged_config, name):
             raise RunError(
                 f"--resume: {name} is {_short(getattr(ours, name))}, the log in {request.out} was begun with "
-                f"{_short(getattr(logged, name))}"
+                f"{_short(getattr(logged_config, name))}"
             )
     return ours
 
 
 def logged_plan(previous: RunProgress, plan: RunPlan) -> RunPlan:
     """The logged plan, after making sure that the data set and the readers are still the same."""
-    logged, now = previous.manifest, plan.manifest
-    if logged.dataset.sha256 != now.dataset.sha256:
+    logged_manifest, now = previous.manifest, plan.manifest
+    if logged_manifest.dataset.sha256 != now.dataset.sha256:
         raise RunError(f"--resume: {now.dataset.path} has changed since the run was begun")
-    for before, after in itertools.zip_longest(logged.readers, now.readers):
+    for before, after in itertools.zip_longest(logged_manifest.readers, now.readers):
         if before is None or after is None or _identity(before) != _identity(after):
             raise RunError("--resume: the readers are not those that the run was begun with")
-    for role in logged.helpers.keys() | now.helpers.keys():
-        was, is_now = logged.helpers.get(role), now.helpers.get(role)
+    for role in logged_manifest.helpers.keys() | now.helpers.keys():
+        was, is_now = logged_manifest.helpers.get(role), now.helpers.get(role)
         if was is None or is_now is None or _identity(was) != _identity(is_now):
             raise RunError(f"--resume: the {role} is not the one that the run was begun with")
-    changed = sorted(
-        name for name, sha in logged.data_files_sha256.items() if now.data_files_sha256.get(name, sha) != sha
+    differences = sorted(
+        name for name, sha in logged_manifest.data_files_sha256.items() if now.data_files_sha256.get(name, sha) != sha
     )
-    prompts = [name for name in changed if name.startswith("answering/")]
+    prompts = [name for name in differences if name.startswith("answering/")]
     if prompts:
         raise RunError(f"--resume: {prompts[0]} has changed since the run was begun; begin a new run")
-    return RunPlan(logged, previous.questions, plan.backends)
+    return RunPlan(logged_manifest, previous.questions, plan.backends)
 
 
 def check_windows(plan: RunPlan) -> None:
@@ -141,7 +141,7 @@ def check_windows(plan: RunPlan) -> None:
 
 
 def _identity(reader: ReaderRef) -> tuple[str, str, str]:
-    """What must be the same of a reader for its answers to stand beside earlier ones."""
+    """What must be the same of a reader for its answers to be counted with earlier ones."""
     return reader.name, reader.model, reader.details.get("weights_sha256", "")
 
 
@@ -150,10 +150,10 @@ def make_environments(backends: Sequence[BackendChoice], config: RunConfig, say:
 
     Raises :class:`RunError` where an environment cannot be made.
     """
-    launched = [backend for backend in backends if isinstance(backend, LaunchableBackend)]
-    if any(backend.unmet(config.settings.get(backend.name)) for backend in launched):
+    launchable = [backend for backend in backends if isinstance(backend, LaunchableBackend)]
+    if any(backend.unmet(config.settings.get(backend.name)) for backend in launchable):
         return
-    for backend in launched:
+    for backend in launchable:
         if backend.environment is not None:
             make_environment(backend.environment, say)
 
@@ -171,13 +171,13 @@ def check_backends(
     for. One that takes part under several names is asked once for each way in which it is started. ``say`` is told who
     answered at an address; one that goes by the name of another backend that is known here is refused.
     """
-    asked: list[tuple[BackendChoice, Mapping[str, str], pb.DescribeResponse]] = []
+    answers: list[tuple[BackendChoice, Mapping[str, str], pb.DescribeResponse]] = []
     cells = list({c.backend: c for c in plan.manifest.cells}.values())
     for cell in cells:
         choice = plan.backends[cell.backend]
         if isinstance(choice, LaunchableBackend) and (missing := choice.missing(cell.backend_settings)) is not None:
-            others = ",".join(other.backend for other in cells if other.backend != cell.backend)
-            without = f"; without it: --backend {others}" if others else ""
+            other_names = ",".join(other_cell.backend for other_cell in cells if other_cell.backend != cell.backend)
+            without = f"; without it: --backend {other_names}" if other_names else ""
             raise RunError(f"--backend {cell.backend}: cannot be started: {missing}{without}")
     for cell in cells:
         choice = plan.backends[cell.backend]
@@ -185,12 +185,12 @@ def check_backends(
             check_network(cell.backend, choice.address, request.security)
         if isinstance(choice, LaunchableBackend) and not (cell.backend_options or cell.backend_settings):
             continue
-        same = choice.model_copy(update={"name": ""}), cell.backend_settings
-        known = next((description for *started, description in asked if tuple(started) == same), None)
-        if known is not None:
-            check_description(cell, known)
+        key = choice.model_copy(update={"name": ""}), cell.backend_settings
+        same_answer = next((description for *started, description in answers if tuple(started) == key), None)
+        if same_answer is not None:
+            check_description(cell, same_answer)
             if isinstance(choice, AddressedBackend):
-                _who_answered(choice, cell, known)
+                _who_answered(choice, cell, same_answer)
             continue
         with tempfile.TemporaryDirectory(prefix="memarena-") as folder:
             link = BackendSession(
@@ -206,7 +206,7 @@ def check_backends(
                 description = link.open(cell)
             finally:
                 link.close()
-        asked.append((*same, description))
+        answers.append((*key, description))
         if isinstance(choice, AddressedBackend):
             say(_who_answered(choice, cell, description))
 
@@ -217,10 +217,12 @@ def check_network(backend: str, address: str, security: Security) -> None:
         return
     host = address.rpartition(":")[0].strip("[]")
     try:
-        found = {str(info[4][0]) for info in socket.getaddrinfo(host, None)}
+        addresses = {str(info[4][0]) for info in socket.getaddrinfo(host, None)}
     except OSError:
         return  # connecting to it says so
-    if public := sorted(each for each in found if ipaddress.ip_address(each).is_global):
+    if public := sorted(
+        public_address for public_address in addresses if ipaddress.ip_address(public_address).is_global
+    ):
         raise RunError(
             f"--backend {backend}: {public[0]} lies beyond private networks, and a life is sent there: "
             "--tls-ca and --bearer-token-file are needed"
@@ -228,14 +230,14 @@ def check_network(backend: str, address: str, security: Security) -> None:
 
 
 def _who_answered(choice: AddressedBackend, cell: Cell, description: pb.DescribeResponse) -> str:
-    found = described(cell.cell_id, description)
-    who = f"{found.name} {found.version} ({found.backend_kind}, contract {found.contract_version})"
-    if cell.backend != found.name and cell.backend in backends_by_name():
+    record = described(cell.cell_id, description)
+    server = f"{record.name} {record.version} ({record.backend_kind}, contract {record.contract_version})"
+    if cell.backend != record.name and cell.backend in backends_by_name():
         raise RunError(
-            f"--backend {cell.backend}={choice.address}: {who} answered there; "
-            f"write {found.name}={choice.address}, or a name that no other backend has"
+            f"--backend {cell.backend}={choice.address}: {server} answered there; "
+            f"write {record.name}={choice.address}, or a name that no other backend has"
         )
-    return f"backend at {choice.address}: {who}"
+    return f"backend at {choice.address}: {server}"
 
 
 def deadlines(config: RunConfig) -> Deadlines:

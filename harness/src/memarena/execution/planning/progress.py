@@ -30,12 +30,12 @@ class EgoProgress:
 
 @dataclass
 class CellProgress:
-    """One cell. ``settled`` holds the instances that need not be asked again, ``answered`` those with an answer.
+    """One cell. ``finished`` holds the instances that need not be asked again, ``answered`` those with an answer.
 
     ``unread`` are those whose prompt the reader did not understand, ``non_answers`` those whose answer says nothing.
     """
 
-    settled: set[str] = field(default_factory=set)
+    finished: set[str] = field(default_factory=set)
     answered: set[str] = field(default_factory=set)
     unread: set[str] = field(default_factory=set)
     non_answers: dict[str, NonAnswer] = field(default_factory=dict)
@@ -47,13 +47,13 @@ class CellProgress:
         return self.egos.setdefault(name, EgoProgress())
 
     def note(self, asked: QuestionAsked) -> None:
-        """Take in an attempt at a question."""
+        """Count an attempt at a question."""
         instance_id = asked.instance_id
         self.attempts[instance_id] = asked.attempt + 1
         if asked.status == "infra_failed" or asked.lost:
-            self.settled.discard(instance_id)
+            self.finished.discard(instance_id)
             return
-        self.settled.add(instance_id)
+        self.finished.add(instance_id)
         if asked.status == "answered":
             self.answered.add(instance_id)
             if asked.answer is not None and asked.answer.non_answer:
@@ -75,7 +75,7 @@ class RunProgress:
         return tuple(
             cell_id
             for cell_id, cell in self.cells.items()
-            if self.questions and cell.settled and not cell.answered and not cell.unread
+            if self.questions and cell.finished and not cell.answered and not cell.unread
         )
 
     def unread(self) -> tuple[str, ...]:
@@ -88,8 +88,8 @@ class RunProgress:
         for cell_id, cell in self.cells.items():
             if len(cell.non_answers) > MANY_NON_ANSWERS * len(cell.answered):
                 counts = Counter(cell.non_answers.values())
-                why = ", ".join(f"{count} {NON_ANSWERS[reason]}" for reason, count in counts.most_common())
-                lines.append(f"{cell_id}: {len(cell.non_answers)} of {len(cell.answered)} answers: {why}")
+                reasons = ", ".join(f"{count} {NON_ANSWERS[reason]}" for reason, count in counts.most_common())
+                lines.append(f"{cell_id}: {len(cell.non_answers)} of {len(cell.answered)} answers: {reasons}")
         return tuple(lines)
 
     def left(self) -> int:
@@ -98,7 +98,7 @@ class RunProgress:
             1
             for cell in self.manifest.cells
             for q in self.questions
-            if q.instance.instance_id not in self.cells[cell.cell_id].settled
+            if q.instance.instance_id not in self.cells[cell.cell_id].finished
         )
 
 

@@ -42,14 +42,14 @@ def plan_questions(dataset: Dataset, instances: Iterable[Instance], protocol: Pr
 
 def sample_questions(questions: list[Question], limit: int, seed: int) -> list[Question]:
     """At most ``limit`` questions, drawn by the seeded permutation over all of them, in the order given."""
-    kept = {id(q) for q in sorted(questions, key=lambda q: order_key(seed, q))[:limit]}
-    return [q for q in questions if id(q) in kept]
+    sampled_ids = {id(q) for q in sorted(questions, key=lambda q: order_key(seed, q))[:limit]}
+    return [q for q in questions if id(q) in sampled_ids]
 
 
 def evidence_texts(dataset: Dataset, questions: Iterable[Question]) -> list[EvidenceText]:
     """Every evidence session of the questions once, verbatim, in order of session id."""
-    wanted = {s for q in questions for s in q.instance.evidence_session_ids}
-    return [EvidenceText(session=_evidence(dataset, session_id)) for session_id in sorted(wanted)]
+    session_ids = {s for q in questions for s in q.instance.evidence_session_ids}
+    return [EvidenceText(session=_evidence(dataset, session_id)) for session_id in sorted(session_ids)]
 
 
 def _question(dataset: Dataset, instance: Instance, protocol: Protocol) -> Question:
@@ -115,7 +115,7 @@ def _evidence(dataset: Dataset, session_id: str) -> EvidenceSession:
 
 
 def place_name(dataset: Dataset, location_id: str | None) -> str | None:
-    """Name of a place; None if it has none, since an id of the data set must not stand in for it."""
+    """Name of a place; None if it has none, since an id of the data set must not replace it."""
     location = dataset.locations.get(location_id) if location_id else None
     return (location.name or None) if location else None
 

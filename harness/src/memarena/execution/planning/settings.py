@@ -124,8 +124,8 @@ class SettingField:
 
     def help(self, default: object = None) -> str:
         """Its help text, with another default than the field's where a command has its own."""
-        shown = shown_value(self.default if default is None else default) or self.setting.unset
-        return self.setting.help.replace("{default}", shown).replace("{role}", self.role)
+        default_text = shown_value(self.default if default is None else default) or self.setting.unset
+        return self.setting.help.replace("{default}", default_text).replace("{role}", self.role)
 
 
 def settings_of(model: type[BaseModel], holder: SettingField | None = None) -> Iterator[SettingField]:
@@ -134,7 +134,7 @@ def settings_of(model: type[BaseModel], holder: SettingField | None = None) -> I
     Raises TypeError for a field without a :class:`Setting`.
     """
     for name, field in model.model_fields.items():
-        setting = next((each for each in field.metadata if isinstance(each, Setting)), None)
+        setting = next((metadata for metadata in field.metadata if isinstance(metadata, Setting)), None)
         if setting is None:
             raise TypeError(f"{model.__name__}.{name}: expected a Setting in its annotation")
         commands = setting.commands if setting.commands is not None else holder.commands if holder else frozenset()
@@ -149,7 +149,7 @@ def shown_value(value: object) -> str:
     if isinstance(value, BaseModel):
         value = value.model_dump()
     if isinstance(value, Mapping):
-        return ", ".join(f"{key}={shown_value(each)}" for key, each in value.items())
+        return ", ".join(f"{key}={shown_value(item)}" for key, item in value.items())
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, tuple):
