@@ -15,8 +15,9 @@ from typing import Any, ClassVar
 
 import grpc
 from grpc_health.v1 import health, health_pb2
-from memarena_backend import Call, Day, Item, Notice, Query
+from memarena_backend import Call, Day, Item, Notice, Query, SearchResult
 from memarena_backend.engine import Engine
+from memarena_backend.errors import CallError
 from memarena_backend.forgetting import Target
 from memarena_backend.records import AskerKind, Requester, Session, Turn
 from memarena_backend.servicer import Servicer
@@ -138,7 +139,7 @@ class OneTurnATime(Takes):
 
 class OneTurnOfASpeakerATime(Takes):
     def edit(self, day: Day) -> Day:
-        return with_turns(day, lambda s: tuple({(t.said_at, t.speaker): t for t in s.turns}.values()))
+        return with_turns(day, lambda s: tuple({(t.said_at, t.speaker): t for t in reversed(s.turns)}.values())[::-1])
 
 
 class PlainApostrophes(Takes):
@@ -206,6 +207,20 @@ class EventsOfAllDays(SoundMemory):
     def searched(self, namespace: str, query: Query) -> list[Day]:
         days = [*self.days.get(namespace, ())]
         return [day if day.index <= query.as_of_day else replace(day, sessions=()) for day in days]
+
+
+class EventsOfTheNextDay(SoundMemory):
+    """With an earlier as_of_day it sees the next day, too, if that has events alone."""
+
+    def searched(self, namespace: str, query: Query) -> list[Day]:
+        days = [*self.days.get(namespace, ())]
+        seen = [day for day in days if day.index <= query.as_of_day]
+        return [*seen, *(day for day in days[len(seen) : len(seen) + 1] if not day.sessions)]
+
+
+class AtMostFifty(SoundMemory):
+    def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
+        return super().search(namespace, replace(query, max_items=query.max_items and min(query.max_items, 50)), call)
 
 
 class AsciiIndex(SoundMemory):
@@ -300,6 +315,11 @@ class WrongSpeaker(Labels):
     def label(self, item: Item, namespace: str, day: Day, session: Session, turn: Turn) -> Item:
         other = next(p for p in session.participants if p != turn.speaker)
         return replace(item, text=f"{other.display_name}: {item.text}")
+
+
+class SpeakerById(Labels):
+    def label(self, item: Item, namespace: str, day: Day, session: Session, turn: Turn) -> Item:
+        return replace(item, text=f"{turn.speaker.participant_id}: {item.text}")
 
 
 class TurnIdsFolded(Labels):
@@ -409,6 +429,11 @@ class Prompts(Servicer):
 class PromptOfTheFirst(Prompts):
     def shown(self, items: Sequence[Item]) -> Sequence[Item]:
         return items[:1]
+
+
+class PromptOfBeginnings(Prompts):
+    def shown(self, items: Sequence[Item]) -> Sequence[Item]:
+        return [replace(item, text=item.text[:500]) for item in items]
 
 
 class PromptOfAnother(Prompts):
@@ -539,6 +564,28 @@ class HoldsWordsBack(Servicer):
                 yield event
 
 
+class EndsAtAFault(Servicer):
+    """Takes a fault of the stream for the end of the reply."""
+
+    fault = "the stream broke"
+
+    def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Events:
+        texts = []
+        try:
+            for event in super().answer(request, context):
+                texts.append(event.text_delta.text)
+                yield event
+        except CallError as error:
+            if self.fault not in str(error):
+                raise
+            reply = pb.Completed(text="".join(texts), finish_reason=pb.FINISH_REASON_STOP)
+            yield pb.AnswerEvent(completed=reply)
+
+
+class EndsAtAnError(EndsAtAFault):
+    fault = "out of memory"
+
+
 class SeedsOf32Bits(Servicer):
     def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Events:
         request.reading.seed &= 0xFFFFFFFF
@@ -623,6 +670,8 @@ BREACHES: dict[str, Breach] = {
     "more than 50 events": Breach(Parts(memory=FirstFiftyEvents), "life.ingested", "an event behind many"),
     "later frames": Breach(Parts(engine=FirstContinuationOnly), "life.ingested", "the middle of a long session"),
     "events of later days": Breach(Parts(memory=EventsOfAllDays), "src.time-travel", "after day"),
+    "events of the next day": Breach(Parts(memory=EventsOfTheNextDay), "src.time-travel", "after day"),
+    "fifty items at most": Breach(Parts(memory=AtMostFifty), "src.max-items", "50 items are returned"),
     "late events": Breach(Parts(memory=EventsLater), "life.ingested", "left for later"),
     "wrong hour": Breach(Parts(memory=HourOfItsOwn), "life.sources", "has the time"),
     "wrong day": Breach(Parts(memory=NextDay), "life.sources", "has the time"),
@@ -632,6 +681,7 @@ BREACHES: dict[str, Breach] = {
     "every session is a source": Breach(Parts(memory=EverySession), "life.sources", "holds no word of"),
     "a later name": Breach(Parts(memory=LaterName), "life.sources", "took no part under that name"),
     "wrong speaker": Breach(Parts(memory=WrongSpeaker), "life.sources", "the speaker is"),
+    "a speaker by id": Breach(Parts(memory=SpeakerById), "life.sources", "by the id"),
     "turn ids without case": Breach(Parts(memory=TurnIdsFolded), "life.sources", "of which it holds no word"),
     "session ids without case": Breach(Parts(memory=SessionIdsFolded), "life.sources", "holds no word of"),
     "batch ids without case": Breach(Parts(store=BatchIdsFolded), "life.ingested", "batch"),
@@ -642,12 +692,16 @@ BREACHES: dict[str, Breach] = {
     "Forget by first name": Breach(Parts(engine=ForgetsByFirstName), "life.forget", "only resembles"),
     "Forget leaves statistics": Breach(Parts(memory=ForgetsButCounts), "life.forget", "statistics"),
     "prompt of the first item": Breach(Parts(servicer=PromptOfTheFirst), "life.prompts", "the prompt lacks"),
+    "prompt of long items cut": Breach(Parts(servicer=PromptOfBeginnings), "life.prompts", "the prompt lacks"),
     "prompt of another namespace": Breach(Parts(servicer=PromptOfAnother), "life.at-once", "the prompt"),
     "the owner asks": Breach(Parts(servicer=OwnerAsks), "life.prompts", "asks"),
     "a relation without a name": Breach(Parts(servicer=RelationsWithoutNames), "life.prompts", "without the name"),
     "owner and stranger mixed up": Breach(Parts(servicer=OwnerAndStrangerMixed), "life.prompts", "asks"),
     "one blank after data": Breach(Parts(servicer=OneBlankAlways), "ans.unaltered", "a stream that writes"),
     "one line an event": Breach(Parts(servicer=LinesOfOneForm), "ans.unaltered", "a stream that writes"),
+    "one data line an event": Breach(Parts(servicer=ReadsByHand), "ans.unaltered", '1,\\ndata: "b": 2'),
+    "an event that is no JSON": Breach(Parts(servicer=EndsAtAFault), "ans.model-errors", "no JSON"),
+    "an error amid the stream": Breach(Parts(servicer=EndsAtAnError), "ans.model-errors", "with an error"),
     "stops at a line": Breach(Parts(servicer=StopsAtALine), "ans.sampling", "to stop at"),
     "a parsed reply": Breach(Parts(servicer=ParsesReplies), "ans.unaltered", "a JSON object"),
     "a fence taken off": Breach(Parts(servicer=TakesFencesOff), "ans.unaltered", "within a code fence"),

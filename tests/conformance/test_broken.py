@@ -23,7 +23,7 @@ WORKERS = 3
 """Much of a run is waiting."""
 
 
-LONG = {"gen.deadline", "ing.cancelled", "lim.response", "src.endurance"}
+LONG = {"gen.deadline", "ing.cancelled", "lim.response"}
 """Checks of more than half a second."""
 COSTLY = {"dig.every-field", "gen.concurrent", "lim.frame", "txt.times"}
 """Checks of hundreds of calls or megabytes, which together take a quarter of a run's time on the processor."""

@@ -101,22 +101,26 @@ interface Chunk {
   usage?: { prompt_tokens: number; completion_tokens: number } | null;
 }
 
-/** Server-sent events: a line `data: <JSON>` each, until `data: [DONE]`. */
+/** Server-sent events: JSON in one or more `data:` lines and an empty line each, until `data: [DONE]`. */
 async function* chunks(response: Response): AsyncGenerator<Chunk> {
   const decoder = new TextDecoder();
   let rest = '';
+  let data: string[] = [];
   try {
     for await (const bytes of response.body ?? []) {
       rest += decoder.decode(bytes as Uint8Array, { stream: true });
       const lines = rest.split('\n');
       rest = lines.pop() ?? '';
       for (const line of lines) {
-        const data = line.startsWith('data:') ? line.slice('data:'.length).trim() : '';
-        if (data === '[DONE]') {
-          return;
-        }
-        if (data !== '') {
-          yield JSON.parse(data) as Chunk;
+        if (line.startsWith('data:')) {
+          data.push(line.slice('data:'.length).trim());
+        } else if (line.trim() === '' && data.length > 0) {
+          const event = data.join('\n');
+          data = [];
+          if (event === '[DONE]') {
+            return;
+          }
+          yield JSON.parse(event) as Chunk;
         }
       }
     }

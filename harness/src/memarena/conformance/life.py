@@ -258,7 +258,7 @@ class LifeWriter:
         return self.talk(day, self.facts(group, 1), speaker=speaker)
 
     def _together(self, day: int) -> pb.Session:
-        return self.talk(day, self.facts("turns of one time", 4), speaker=1, step_s=0)
+        return self.talk(day, [*self.facts("plain", 1), *self.facts("turns of one time", 3)], speaker=1, step_s=0)
 
     def _crowd(self, day: int) -> tuple[pb.Session, ...]:
         return tuple(self.talk(day, self.facts("one of many sessions of a day", 1)) for _ in range(self._size.many))

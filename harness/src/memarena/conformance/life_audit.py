@@ -25,7 +25,8 @@ class Audit:
         self._life, self._provenance = life, provenance
         self._by_word: dict[str, list[Entry]] = {}
         for entry in life.entries:
-            self._by_word.setdefault(entry.fact.value.lower(), []).append(entry)
+            for word in {entry.fact.value.lower(), entry.fact.question.lower().rstrip("?")}:  # a long text has two
+                self._by_word.setdefault(word, []).append(entry)
         self._others = [entry for entry in life.entries if not _WORD.fullmatch(entry.fact.value.lower())]
         self._sessions = {
             entry.session.session_id: entry.session for entry in life.entries if entry.session is not None
@@ -114,9 +115,13 @@ class Audit:
                 "that it comes from"
             )
         (first, *more), turn = whole, whole[0].turn
-        if more or turn is None or first.session is None or not shown:
+        if more or turn is None or first.session is None:
             return
         speaker = next(p.display_name for p in first.session.participants if p.participant_id == turn.speaker_id)
+        if turn.speaker_id in item.text and speaker not in shown:
+            raise BrokenError(f"the item {item.text[:60]!r} names {speaker} by the id {turn.speaker_id!r}")
+        if not shown:
+            return
         if speaker not in shown:
             raise BrokenError(f"the item {item.text[:60]!r} names {min(shown)}, and the speaker is {speaker}")
 

@@ -50,9 +50,12 @@ class Dialect:
     end: str = "\n"
     before: str = ""
     """Lines before an event: comments, and fields that say nothing."""
+    splits: int = 0
+    """How often the data go on in a further line, behind a comma of their JSON."""
 
     def event(self, data: str) -> bytes:
         """An event with these data."""
+        data = data.replace(', "', f',\n{self.colon}"', self.splits)
         return f"{self.before}{self.colon}{data}".replace("\n", self.end).encode() + 2 * self.end.encode()
 
 
@@ -62,6 +65,7 @@ DIALECTS = (
     Dialect(end="\r\n"),
     Dialect(before=": waiting\n\n"),
     Dialect(before="event: message\nid: 7\n"),
+    Dialect(splits=2),
 )
 
 
@@ -77,8 +81,9 @@ class ReaderScript:
     """None: the reader reports no tokens at all."""
     completion_tokens: int = 7
     status: int = 200
-    breaks_off: bool = False
-    """The connection ends after the first piece, as when the model's server dies."""
+    breaks: Literal["", "connection", "JSON", "error"] = ""
+    """What ends after the first piece: the connection, as when the model's server dies, the JSON of the next event, or
+    the stream, with an error as its last event."""
     dialect: Dialect = DIALECTS[0]
     redirect: str = ""
     """URL to send the caller on to, with 307."""
@@ -394,7 +399,7 @@ class _Handler(BaseHTTPRequestHandler):
             whole: dict[str, object] = {**head, "object": "chat.completion", "choices": [choice]}
             if usage is not None:
                 whole["usage"] = usage
-            self._json(200, whole, cut_short=script.breaks_off)
+            self._json(200, whole, cut_short=bool(script.breaks))
             return
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
@@ -405,14 +410,19 @@ class _Handler(BaseHTTPRequestHandler):
         deltas += [{"content": piece} for piece in script.pieces]
         for number, delta in enumerate(deltas):
             choice = {"index": 0, "delta": delta, "finish_reason": None}
-            self._event(json.dumps({**head, "choices": [choice]}, ensure_ascii=False), script.dialect)
+            data = json.dumps({**head, "choices": [choice]}, ensure_ascii=False)
+            self._event(data[:-9] if number == 2 and script.breaks == "JSON" else data, script.dialect)
             if number == 1:
-                if script.breaks_off:
+                if script.breaks == "connection":
                     self.close_connection = True
                     return
+                if script.breaks == "error":
+                    self._event(_error(500, "out of memory").decode(), script.dialect)
+                    break
                 script.hold(script.hold_rest)
         last = {"index": 0, "delta": {}, "finish_reason": script.finish}
-        self._event(json.dumps({**head, "choices": [last]}), script.dialect)
+        if script.breaks != "error":
+            self._event(json.dumps({**head, "choices": [last]}), script.dialect)
         options = body.get("stream_options")
         if usage is not None and isinstance(options, dict) and options.get("include_usage"):
             self._event(json.dumps({**head, "choices": [], "usage": usage}), script.dialect)

@@ -203,8 +203,8 @@ def unaltered(backend: BackendUnderTest) -> None:
         "a reply without token counts": ReaderScript(prompt_tokens=None),
     }
     for number, dialect in enumerate(DIALECTS[1:]):
-        how = f"a stream that writes {dialect.event('…').decode()!r}"
-        scripts[how] = ReaderScript(pieces=("Well, ", f"{number}."), dialect=dialect)
+        shown = dialect.event('{"a": 1, "b": 2, "c": 3}').decode()
+        scripts[f"a stream that writes {shown!r}"] = ReaderScript(pieces=("Well, ", f"{number}."), dialect=dialect)
     for what, script in scripts.items():
         completed = completion(ns.answer(ns.answer_request(fact.question), script), what)
         if completed.text != "".join(script.pieces):
@@ -308,10 +308,15 @@ def model_errors(backend: BackendUnderTest) -> None:
     for status, code in ((500, "UNAVAILABLE"), (502, "UNAVAILABLE"), (400, "INTERNAL"), (429, "INTERNAL")):
         what = f"Answer, while the gateway answers {status},"
         ns.refuse(ns.answer_request(fact.question), code, what, script=ReaderScript(status=status))
-    received = ns.answer(ns.answer_request(fact.question), ReaderScript(breaks_off=True))
-    if received.completed is not None or received.refused is None:
-        reported = "no Completed" if received.completed is None else f"Completed ({received.completed.text!r})"
-        raise BrokenError(f"the model's server died amid its reply, and Answer ended with OK and {reported}")
+    for script, what in (
+        (ReaderScript(breaks="connection"), "the model's server died amid its reply"),
+        (ReaderScript(breaks="JSON"), "amid the reply an event of the stream is no JSON"),
+        (ReaderScript(breaks="error"), "amid the reply the stream ends with an error of the model's server"),
+    ):
+        received = ns.answer(ns.answer_request(fact.question), script)
+        if received.completed is not None or received.refused is None:
+            reported = "no Completed" if received.completed is None else f"Completed ({received.completed.text!r})"
+            raise BrokenError(f"{what}, and Answer ended with OK and {reported}")
     completion(ns.answer(ns.answer_request(fact.question)))
     if requirements.stable_search(backend) is None and differs(before, ns.items(fact)):
         raise BrokenError("answers changed what a Search returns")

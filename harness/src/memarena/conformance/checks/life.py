@@ -115,10 +115,13 @@ def sources(backend: BackendUnderTest) -> None:
 def prompts(backend: BackendUnderTest) -> None:
     """A prompt holds what Retrieved shows and nothing else, and says who asks as it is."""
     life = _fed(backend)
-    asked = [index for index in life.order() if "text" not in life.life.entries[index].group]
-    for number, index in enumerate(asked[:: max(1, len(asked) // _PROMPTS)]):
+    order = life.order()
+    asked = [index for index in order if "text" not in life.life.entries[index].group]
+    longest = [index for index in order if life.life.entries[index].group.startswith("the end of a text")]
+    for number, index in enumerate([*longest[:1], *asked[:: max(1, len(asked) // _PROMPTS)]]):
         each = life.life.entries[index]
-        request = life.question(each)
+        # By its end alone a long text comes behind all short ones.
+        request = life.question(each, each.fact.statement[:_LONG_QUESTION_CHARS] if index in longest else "")
         if number % 2:
             request.text = f"{life.life.common} {request.text}"
         if number % 3 == 2:

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import statistics
-import time
 from functools import partial
 from itertools import pairwise
 
 from memarena.conformance import fixtures, requirements
 from memarena.conformance.backend_under_test import BackendUnderTest, NamespaceFixture
 from memarena.conformance.check import check
-from memarena.conformance.errors import BrokenError, SkippedError
+from memarena.conformance.errors import BrokenError
 from memarena.conformance.expectations import by_itself, differs, mentions, score_change, scores_differ, seen
 from memarena.conformance.fixtures import Fact
 
 _RANKED = 7
-_SEARCHES = 500
-_AT_MOST_S = 6.0
-_AT_LEAST = 40
-_GROWTH = 2.0
-_GROWTH_MS = 5.0
 
 
 @check("src.order", "SRC-1", "SRC-3", applies=requirements.ranking)
@@ -122,26 +115,3 @@ def any_question(backend: BackendUnderTest) -> None:
         returned = ns.expect_ok(partial(backend.search, ns.question(question)), f"the question {question!r}").items
         if not mentions(returned, fact):
             raise BrokenError(f"the question {question!r} lacks what {fact.question!r} returns ({seen(returned)})")
-
-
-@check("src.endurance", "SRC-7", applies=requirements.stable_search, advisory=True)
-def endurance(backend: BackendUnderTest) -> None:
-    """Five hundred searches neither slow down nor change what is returned."""
-    ns, fact = backend.filled()
-    before = ns.items(fact)
-    end = time.monotonic() + _AT_MOST_S
-    took_ms: list[float] = []
-    while len(took_ms) < _SEARCHES and time.monotonic() < end:
-        began = time.perf_counter()
-        items = ns.search(fact.question).items
-        took_ms.append((time.perf_counter() - began) * 1000)
-        if differs(before, items):
-            raise BrokenError(f"search {len(took_ms)} returns other items than the first")
-    if len(took_ms) < _AT_LEAST:
-        raise SkippedError(f"{len(took_ms)} searches in {_AT_MOST_S:g} s are too few to tell")
-    part = len(took_ms) // 5
-    first, last = statistics.median(took_ms[:part]), statistics.median(took_ms[-part:])
-    if last > _GROWTH * first and last - first > _GROWTH_MS:
-        raise BrokenError(
-            f"over {len(took_ms)} searches the median grew from {first:.1f} ms (the first {part}) to {last:.1f} ms"
-        )
