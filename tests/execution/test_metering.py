@@ -28,6 +28,7 @@ from memarena.log.records import (
     Problem,
 )
 from memarena.log.store import LogWriter, read_records
+from memarena.meters.cpu_load import LEAST_S, CpuLoadSpan
 from memarena.meters.readings import Channel, Reading
 from memarena.meters.samples import SamplesWriter
 from pydantic import ValidationError
@@ -86,6 +87,10 @@ def test_every_phase_of_a_run_has_its_energy(metered: list[AnyRecord]) -> None:
     whole = next(phase for phase in phases if phase.phase == "cell")
     assert gross(whole).value == pytest.approx(40 * whole.duration_s, rel=1e-6)
     assert whole.cpu_s.status == "value"
+    assert whole.load is not None
+    if whole.duration_s > LEAST_S + 0.1:
+        assert 0 <= (whole.load.others.value or 0) <= (whole.load.busy.value or 0) <= 100
+    assert all(phase.load is None for phase in phases if phase.phase != "cell")
     assert whole.queries == 4
 
 
@@ -133,6 +138,7 @@ def test_without_a_meter_no_sampler_runs_and_every_figure_is_unavailable(tmp_pat
     assert of(records, MeteringStarted)[0].samples_file == ""
     for phase in of(records, PhaseMeasured):
         assert {gross(phase).reason, phase.cpu_s.reason} == {"no meter was asked for"}
+        assert phase.load is None or phase.load.others.reason == "no meter was asked for"
 
 
 def test_a_meter_that_fails_half_way_voids_the_phase_and_says_so(tmp_path: Path) -> None:
@@ -176,7 +182,7 @@ def test_a_meter_that_cannot_be_used_ends_the_run_before_there_is_a_log(
 
 
 def test_spans_of_one_kind_that_follow_each_other_are_one_piece() -> None:
-    phases = CellPhases()
+    phases = CellPhases(CpuLoadSpan("not read"))
     for kind, start, end in (("ingest", 10, 20), ("ingest", 25, 30), ("answer", 31, 40), ("ingest", 50, 60)):
         phases.add(kind, start, end)  # type: ignore[arg-type]
     whole, ingest, answer = phases.ended("c", "f")

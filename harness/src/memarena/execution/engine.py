@@ -39,6 +39,7 @@ from memarena.execution.metering import CellPhases, RunMetering
 from memarena.execution.models.model_pool import HelperPool, ReaderPool
 from memarena.execution.models.reader_failures import ReaderFailures
 from memarena.execution.models.services import ModelServices
+from memarena.execution.outside_servers import outside_servers
 from memarena.execution.planning.config import RunConfig
 from memarena.execution.planning.plan import RunPlan, plan_run, versions
 from memarena.execution.planning.preflight import (
@@ -280,10 +281,12 @@ class _Run:
             self._start_reader(cell.reader)
             setup = self._setup(cell)
             host = _CellHost(self, cell, egos * self._work.dataset.day_count)
-            phases = CellPhases()
+            backend = self._work.plan.backends[cell.backend]
+            reader = self._models.readers.config(cell.reader)
+            phases = self._metering.begin_cell(outside_servers(backend, reader, self._work.config))
             cell_dir = self._work.request.out / "cells" / cell.cell_id.replace("/", "-")
             session = BackendSession(
-                self._work.plan.backends[cell.backend],
+                backend,
                 cell_dir,
                 deadlines(self._work.config),
                 self._work.request.security,

@@ -11,6 +11,7 @@ from memarena.execution.errors import RunError
 from memarena.log.measuring import PhaseName
 from memarena.log.records import AnyRecord, MeterChannel, MeteringStarted, PhaseEnded, PhaseMeasured
 from memarena.meters.choice import NONE, chosen_meters
+from memarena.meters.cpu_load import CpuLoadSpan
 from memarena.meters.energy import GPU_POWER, SYSTEM_POWER, IdleWindows
 from memarena.meters.integrals import Window
 from memarena.meters.phases import channels_of, measure_phase, unmetered_phase
@@ -28,7 +29,8 @@ CellPhase = Literal["ingest", "answer"]
 class CellPhases:
     """The spans of a cell's days and questions; spans of one kind that follow each other are one piece."""
 
-    def __init__(self) -> None:
+    def __init__(self, load: CpuLoadSpan) -> None:
+        self._load = load
         self._spans: list[tuple[CellPhase, int, int]] = []
         self._queries = 0
         self._begun_ns = time.monotonic_ns()
@@ -45,7 +47,12 @@ class CellPhases:
         whole = (self._begun_ns, time.monotonic_ns())
         records = [
             PhaseEnded(
-                phase="cell", cell_id=cell_id, samples_file=samples_file, pieces=(whole,), queries=self._queries or None
+                phase="cell",
+                cell_id=cell_id,
+                samples_file=samples_file,
+                pieces=(whole,),
+                queries=self._queries or None,
+                load=self._load.ended(),
             )
         ]
         kinds: tuple[CellPhase, ...] = ("ingest", "answer")
@@ -122,6 +129,12 @@ class RunMetering:
                 channels=channels,
             )
         )
+
+    def begin_cell(self, shared: str) -> CellPhases:
+        """Begin a cell. ``shared``: a server of it that may be on this machine and was not started by the run."""
+        roots = [text for kind, _, text in (spec.partition(":") for spec in self._meters) if kind == "procfs"]
+        no_meter = self._reason if self._meters == NONE else "the meter procfs was not asked for"
+        return CellPhases(CpuLoadSpan(Path(roots[0] or "/proc") / "stat" if roots else no_meter, shared))
 
     @property
     def samples_file(self) -> str:

@@ -71,6 +71,15 @@ class MeteringStarted(Record):
     """What is sampled, and what this machine does not give, each with its reason."""
 
 
+class CpuLoad(Record):
+    """How busy the CPUs of the machine were during a cell, percent of all of them."""
+
+    busy: MeterFigure
+    """By whatever process."""
+    others: MeterFigure
+    """By processes that the run did not start; unavailable where these cannot be told from a server that it asked."""
+
+
 class PhaseEnded(Record):
     """A phase is over. ``pieces`` are its spans of CLOCK_MONOTONIC in ns: days and questions may alternate."""
 
@@ -81,6 +90,8 @@ class PhaseEnded(Record):
     pieces: tuple[tuple[int, int], ...]
     queries: int | None = None
     """Questions asked in it; None where it asks none."""
+    load: CpuLoad | None = None
+    """Of a whole cell; None for other phases, and in logs of before."""
 
 
 class RailMeasured(Record):
@@ -126,6 +137,8 @@ class PhaseMeasured(Record):
     cpu_s: MeterFigure
     """Seconds of CPU over all cores of the machine, whoever used them."""
     channels: tuple[ChannelMeasured, ...] = ()
+    load: CpuLoad | None = None
+    """As the run noted it when the phase was over."""
 
 
 class SearchesTimed(Record):

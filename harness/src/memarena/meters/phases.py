@@ -63,6 +63,7 @@ def measure_phase(
         rails=(energy.gpu_rail, energy.system, *energy.others),
         cpu_s=_cpu_s(samples, whole),
         channels=tuple(_channel(samples, c, whole) for c in samples.channels if c.unit not in _COUNTER_UNITS),
+        load=phase.load,
     )
 
 
@@ -83,6 +84,7 @@ def unmetered_phase(phase: PhaseEnded, reason: str, *, system_channel: str) -> P
         queries=phase.queries,
         rails=tuple(RailMeasured(name=name, **nothing) for name in names),
         cpu_s=MeterFigure.unavailable(reason),
+        load=phase.load,
     )
 
 

@@ -15,13 +15,21 @@ MEMORY_AVAILABLE = Channel("memory_available", "B")
 SWAP_USED = Channel("swap_used", "B")
 
 
-def _busy_s(path: Path, ticks_per_s: int) -> float:
+def busy_s(path: Path) -> float:
     """Return seconds of CPU time spent since boot, over all cores; time stolen by a hypervisor is not ours."""
     fields = path.read_text(encoding="ascii").split("\n", 1)[0].split()
     if len(fields) < 8 or fields[0] != "cpu":
         raise ValueError(f"{path}: expected a first line of cpu times")
     user, nice, system, _idle, _iowait, irq, softirq = (int(field) for field in fields[1:8])
-    return (user + nice + system + irq + softirq) / ticks_per_s
+    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
+
+
+def cpu_count(path: Path) -> int:
+    """Return how many CPUs are online: the lines ``cpu0``, ``cpu1``, … of ``path``. Raises ValueError for none."""
+    lines = path.read_text(encoding="ascii").splitlines()
+    if not (count := sum(line.startswith("cpu") and line[3:4].isdigit() for line in lines)):
+        raise ValueError(f"{path}: expected a line of times of each cpu")
+    return count
 
 
 def _meminfo(path: Path, *names: str) -> list[int]:
@@ -38,7 +46,6 @@ def _meminfo(path: Path, *names: str) -> list[int]:
 
 def procfs_source(root: Path) -> FileSource:
     """Open ``root``/stat and ``root``/meminfo. ``cpu_busy`` is a counter: its slope is the number of busy cores."""
-    ticks_per_s = os.sysconf("SC_CLK_TCK")
     memory = root / "meminfo"
 
     def used(total: str, free: str) -> Callable[[], float]:
@@ -51,7 +58,7 @@ def procfs_source(root: Path) -> FileSource:
     return FileSource.opened(
         "procfs",
         {
-            CPU_BUSY: lambda: _busy_s(root / "stat", ticks_per_s),
+            CPU_BUSY: lambda: busy_s(root / "stat"),
             MEMORY_USED: used("MemTotal", "MemAvailable"),
             MEMORY_AVAILABLE: lambda: _meminfo(memory, "MemAvailable")[0],
             SWAP_USED: used("SwapTotal", "SwapFree"),

@@ -138,7 +138,7 @@ def brief_table(
     body = [
         [
             *([Cell(str(row.run))] if several else []),
-            Cell(row.name),
+            Cell(row.name_by_times),
             *([Cell(row.reader)] if readers else []),
             Cell(f"{row.scores.counts.asked:,}"),
             _if_enough(score_with_interval(row.answerable, row.answerable_interval), row.answerable_questions, least),

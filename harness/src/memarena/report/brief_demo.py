@@ -12,6 +12,7 @@ from memarena.report.findings import EvidenceLost, UpperBound, findings, texts, 
 from memarena.report.judge_summary import judge_lines
 from memarena.report.layout import Document, Fact, Section, counted
 from memarena.report.report_input import ReportInput
+from memarena.report.rows import load_notes
 
 LLM_TOKENS = 192
 """Context tokens of the language model's prompts: reading them is what takes its time on a CPU."""
@@ -84,12 +85,14 @@ def _rows(run: ReportInput) -> list[BriefRow]:
 def _llm_times(llm: ReportInput) -> tuple[str, ...]:
     """Times alone: so small a model, with so little context, says nothing about a memory."""
     model = next((reader.model for reader in llm.scores.readers), "")
-    return tuple(
+    rows = _rows(llm)
+    times = (
         f"{model}, {LLM_TOKENS} context tokens: first token after {milliseconds(row.ttft_ms).text} ms (p50 of "
-        f"{counted(row.scores.counts.asked, 'question')} through {row.name}), then {number(row.tokens_per_s).text} "
-        "tokens/s. Judge memories with the reader you would deploy: --reader URL."
-        for row in _rows(llm)
+        f"{counted(row.scores.counts.asked, 'question')} through {row.name_by_times}), then "
+        f"{number(row.tokens_per_s).text} tokens/s. Judge memories with the reader you would deploy: --reader URL."
+        for row in rows
     )
+    return (*times, *load_notes([row.scores for row in rows]))
 
 
 def _next(page: Path, folder: Path, command: str) -> tuple[str, ...]:

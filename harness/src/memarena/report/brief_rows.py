@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from memarena_dataset.model import Family
 
-from memarena.report.rows import ReportRow, backend_name, reader_name
+from memarena.report.rows import ReportRow, backend_name, busy_sign, reader_name
 from memarena.scoring.results import ANSWERABLE, RowScores, Score
 from memarena.scoring.uncertainty_records import Interval
 
@@ -38,6 +38,11 @@ class BriefRow:
     """Seconds for one day of one ego."""
     memory_mb: float | None
     """Highest resident memory of the backend, MB (10^6 bytes)."""
+
+    @property
+    def name_by_times(self) -> str:
+        """The name with the sign of a busy machine, for rows that show times."""
+        return self.name + busy_sign(self.scores)
 
     @property
     def right(self) -> Score:
@@ -119,7 +124,7 @@ def _brief_row(rows: Sequence[ReportRow], row: ReportRow, floor_ms: float | None
     peaks = [footprint.memory_peak.value for footprint in row.costs.footprints] if row.costs else []
     real = scores.real_reader
     return BriefRow(
-        name=backend_name(rows, row),
+        name=backend_name(rows, row, of_times=False),
         reader=reader_name(row),
         run=row.run,
         scores=scores,

@@ -68,8 +68,16 @@ def lead_cells(rows: Sequence[ReportRow], row: ReportRow) -> list[Cell]:
     return [*run, Cell(backend_name(rows, row)), Cell(reader_name(row))]
 
 
-def backend_name(rows: Sequence[ReportRow], row: ReportRow) -> str:
-    """The backend with its signs, and its options where they distinguish it from another row of its run."""
+def busy_sign(row: RowScores) -> str:
+    """The sign of times that were taken while others used the CPUs; empty where they did not."""
+    return " ◷" if "busy_machine" in row.marks else ""
+
+
+def backend_name(rows: Sequence[ReportRow], row: ReportRow, *, of_times: bool = True) -> str:
+    """The backend with its signs, and its options where they distinguish it from another row of its run.
+
+    ``of_times``: with the sign that is about times alone.
+    """
     own = row.scores
     twins = {
         r.scores.label
@@ -88,6 +96,7 @@ def backend_name(rows: Sequence[ReportRow], row: ReportRow) -> str:
         + (" ∅" if "no_evidence" in own.marks else "")
         + (" ◌" if "many_non_answers" in own.marks else "")
         + (" ⊗" if "not_isolated" in own.marks else "")
+        + (busy_sign(own) if of_times else "")
     )
 
 
@@ -160,8 +169,9 @@ def marks(rows: Sequence[ReportRow]) -> list[str]:
 
 
 def skipped_and_failed(rows: Iterable[RowScores]) -> list[str]:
-    """Lines on rows with answers made without the reader or that say nothing, failed questions, isolation."""
+    """Lines on rows with answers made without the reader or that say nothing, failed questions, isolation, load."""
     skipped, failed, unsupported, silent, open_rows = [], [], [], [], []
+    rows = list(rows)
     for row in rows:
         use, lost, asked = row.reader_use, row.without_answer, row.counts.asked
         if row.without_reader and use is not None:
@@ -197,4 +207,31 @@ def skipped_and_failed(rows: Iterable[RowScores]) -> list[str]:
             else []
         ),
         *([f"⊗ not isolated, could read the data set and its gold: {', '.join(open_rows)}"] if open_rows else []),
+        *load_notes(rows),
     ]
+
+
+def load_notes(rows: Sequence[RowScores]) -> list[str]:
+    """Lines on rows with times: which were measured on a busy machine, and of which that is not known."""
+    busy: list[str] = []
+    unknown: dict[str, list[str]] = {}
+    timed = [row for row in rows if row.latency is not None and row.latency.search.n]
+    for row in timed:
+        load = row.load
+        if load is None:
+            unknown.setdefault("the log does not say", []).append(row.label)
+        elif load.others.value is None:
+            whole = "" if load.busy.value is None else f", {load.busy.value:.0f}% with the run's own"
+            if "busy_machine" in row.marks:
+                busy.append(f"{row.label} {load.busy.value:.0f}%, whoever used it ({load.others.reason})")
+            else:
+                unknown.setdefault(f"{load.others.reason}{whole}", []).append(row.label)
+        elif "busy_machine" in row.marks:
+            busy.append(f"{row.label} {load.others.value:.0f}%")
+    lines = (
+        [f"◷ times taken while others than the run used the CPUs: {', '.join(busy)} of all CPU time"] if busy else []
+    )
+    for reason, labels in unknown.items():
+        of_some = "" if len(labels) == len(timed) else f"{', '.join(labels)}: "
+        lines.append(f"{of_some}CPU time of others than the run not measured: {reason}")
+    return lines

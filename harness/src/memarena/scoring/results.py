@@ -8,6 +8,7 @@ from pydantic import Field
 
 from memarena.judging.error_rates import ErrorCounts
 from memarena.judging.judgment import Disclosure, Route
+from memarena.log.measuring import CpuLoad
 from memarena.log.records import (
     UNMEASURED,
     Bucket,
@@ -30,17 +31,37 @@ Stage = Literal["not_ingested", "not_retrieved", "cut_from_prompt", "misread", "
 prompt. ``unknown``: the backend does not say where its items come from."""
 Half = Literal["abstain", "answer"]
 Mark = Literal[
-    "without_reader", "many_failed", "unsupported_sources", "not_isolated", "no_evidence", "many_non_answers"
+    "without_reader",
+    "many_failed",
+    "unsupported_sources",
+    "not_isolated",
+    "no_evidence",
+    "many_non_answers",
+    "busy_machine",
 ]
 """``without_reader``: an answer was made without any call of the reader, and the backend declares no model of its own.
 ``many_failed``: more than :data:`MANY_FAILED` of the questions asked have no answer. ``unsupported_sources``: more than
 :data:`MANY_UNSUPPORTED` of the sessions that items name are not in their text. ``not_isolated``: the backend ran where
 it could read the data set with its gold. ``no_evidence``: a diagnostic that answers from the questions' evidence, over
 a data set that names none: no figures. ``many_non_answers``: more than :data:`MANY_NON_ANSWERS` of the answers say
-nothing, or not all."""
+nothing, or not all. ``busy_machine``: times were measured while others kept the CPUs busy (:func:`is_busy`)."""
 MANY_FAILED = 0.05
 MANY_NON_ANSWERS = 0.05
 MANY_UNSUPPORTED = 0.05
+BUSY_OTHERS_PERCENT = 20.0
+"""Share of all CPU time that others than the run used, from which its times carry a mark: at the same share
+certification refuses a node as busy (``cpu_busy_percent`` of memarena-spark's profile gb10)."""
+BUSY_ALL_PERCENT = 90.0
+"""The same for all CPU time, where others cannot be told from a server of the run: with less than a tenth of the CPUs
+idle, calls wait for one, whoever has it."""
+
+
+def is_busy(load: CpuLoad) -> bool:
+    """Whether times measured under this load carry a mark; not where it was not measured."""
+    if load.others.value is not None:
+        return load.others.value >= BUSY_OTHERS_PERCENT
+    return load.busy.value is not None and load.busy.value >= BUSY_ALL_PERCENT
+
 
 PAPER_METRICS = ("D1", "D2", "D3", "D4", "D5", "D6", "Rec", "Rea", "Trust", "Avg")
 """As the paper: D6 as F1_PU, Recall over D1 and D2, Reasoning over D3 and D4, Trust of D5 and D6, Avg of the six."""
@@ -542,6 +563,8 @@ class RowScores(Record):
     """Answers that say nothing, or not all, by reason; over the headline seeds."""
     reader_use: ReaderUse | None = None
     """None where no answer arrived."""
+    load: CpuLoad | None = None
+    """CPUs during the cell in which others, or all, kept them busiest; None where the log does not say."""
     timed: bool
     headline_seeds: tuple[str, ...]
     """Seeds behind the headline: s2 to s4 as far as they were run, else all that were."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from memarena.judging.judgments import Judgments
+from memarena.log.measuring import CpuLoad
 from memarena.log.records import OWN_MODEL, Cell, IsolationGrade, Outcome
 from memarena.scoring.answerable import answerable_families
 from memarena.scoring.baselines import chance_by_dimension, grep_share
@@ -32,6 +33,7 @@ from memarena.scoring.results import (
     Retrieval,
     RowScores,
     Score,
+    is_busy,
 )
 from memarena.scoring.retrieval import errors, retrieval
 from memarena.scoring.run_facts import RunFacts
@@ -108,6 +110,7 @@ def score_row(material: RowInputs, cells: Sequence[Cell]) -> RowScores:
     found_evidence = retrieval(questions)
     unread = sum(q.outcome in _FAILED and q.reader_calls is None for q in questions)
     silent = Counter(q.non_answer for q in questions if q.non_answer)
+    load = _load(facts, cells)
     row = RowScores(
         label=row_label(first),
         backend=first.backend,
@@ -125,11 +128,13 @@ def score_row(material: RowInputs, cells: Sequence[Cell]) -> RowScores:
             found_evidence,
             silent.total(),
             isolation,
+            load if first.timing else None,
             own_model=own_model,
         ),
         without_answer=unread,
         non_answers=dict(sorted(silent.items())),
         reader_use=use,
+        load=load,
         timed=first.timing,
         headline_seeds=tuple(c.seed_label for c in headline),
         counts=counts,
@@ -267,6 +272,7 @@ def _marks(
     evidence: Retrieval | None,
     silent: int,
     isolation: IsolationGrade | None,
+    load: CpuLoad | None,
     *,
     own_model: bool,
 ) -> tuple[Mark, ...]:
@@ -281,7 +287,21 @@ def _marks(
         marks.append("many_non_answers")
     if isolation == "none":
         marks.append("not_isolated")
+    if load is not None and is_busy(load):
+        marks.append("busy_machine")
     return tuple(marks)
+
+
+def _load(facts: RunFacts, cells: Sequence[Cell]) -> CpuLoad | None:
+    """The load of the cell in which others kept the CPUs busiest; one that was not measured where none was."""
+    own = {cell.cell_id for cell in cells}
+    loads = [phase.load for phase in facts.phases if phase.cell_id in own and phase.load is not None]
+
+    def rank(load: CpuLoad) -> tuple[bool, float, float]:
+        others, busy = (-1.0 if figure.value is None else figure.value for figure in (load.others, load.busy))
+        return is_busy(load), others, busy
+
+    return max(loads, key=rank, default=None)
 
 
 def _failures(questions: Sequence[QuestionScore]) -> tuple[Failure, ...]:

@@ -211,7 +211,7 @@ def grid_of(given: Sequence[ReportInput], wanted: Sequence[str], sort: str) -> G
 def _row(row: BriefRow, columns: Sequence[GridColumn]) -> GridRow:
     scores = row.scores
     return GridRow(
-        name=row.name,
+        name=row.name_by_times,
         run=row.run - 1,
         cells=tuple(grid_cell(row, column) for column in columns),
         seeds=tuple((cell.seed_label, urlencode({"cell": cell.cell_id})) for cell in scores.cells),

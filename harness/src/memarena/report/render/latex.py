@@ -19,7 +19,8 @@ _SPECIAL = {
 """Characters that LaTeX gives a meaning. A hyphen stands alone, so that two of them make no dash."""
 _SYMBOLS = {
     "±": r"$\pm$", "…": r"\ldots{}", "◇": r"$\diamond$", "†": r"\dag{}", "‡": r"\ddag{}", "§": r"\S{}", "¶": r"\P{}",
-    "※": r"\textreferencemark{}", "⊗": r"$\otimes$", "×": r"$\times$", "∅": r"$\emptyset$",
+    "※": r"\textreferencemark{}", "⊗": r"$\otimes$", "◌": r"$\circ$", "◷": r"$\oslash$", "×": r"$\times$",
+    "∅": r"$\emptyset$",
     "Δ": r"$\Delta$", "·": r"$\cdot$", "½": r"$\frac{1}{2}$", "≈": r"$\approx$", "≤": r"$\le$", "≥": r"$\ge$",
     "→": r"$\rightarrow$", "–": "--", "—": "---",
     "“": "``", "”": "''", "’": "'", "‘": "`", "−": r"$-$", "κ": r"$\kappa$", "\u00a0": "~", "²": r"$^2$",

@@ -1,0 +1,87 @@
+"""How busy others keep the CPUs: from two readings of the kernel's counters, and never 0 where there is none."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from memarena.log.measuring import CpuLoad
+from memarena.meters import cpu_load
+from memarena.meters.cpu_load import CpuLoadSpan, own_cpu_s
+
+TICKS_PER_S = 100
+SPAN_NS = 10_000_000_000
+TWO_CPUS = "cpu0 1 1\ncpu1 1 1\nintr 5\n"
+
+
+def stat(path: Path, busy_s: float, cpus: str = TWO_CPUS) -> None:
+    path.write_text(f"cpu  {round(busy_s * TICKS_PER_S)} 0 0 900 900 0 0 0 0 0\n{cpus}")
+
+
+def load(
+    monkeypatch: pytest.MonkeyPatch,
+    path: Path,
+    *,
+    busy_s: float,
+    own_s: float,
+    span_ns: int = SPAN_NS,
+    shared: str = "",
+) -> CpuLoad:
+    """The load of a span in which the machine was busy for so long, of which the run for so long."""
+    own, clock = iter((50.0, 50.0 + own_s)), iter((7, 7 + span_ns))
+    monkeypatch.setattr(cpu_load, "own_cpu_s", lambda: next(own))
+    monkeypatch.setattr(cpu_load, "time", SimpleNamespace(monotonic_ns=lambda: next(clock)))
+    monkeypatch.setattr("os.sysconf", lambda _name: TICKS_PER_S)
+    stat(path, 300.0)
+    span = CpuLoadSpan(path, shared)
+    stat(path, 300.0 + busy_s)
+    return span.ended()
+
+
+@pytest.mark.parametrize(
+    ("busy_s", "own_s", "busy", "others"),
+    [
+        (5.0, 5.0, 25, 0),  # all of it is the run's
+        (15.0, 5.0, 75, 50),  # one of two cores is somebody else's
+        (20.0, 0.0, 100, 100),
+        (5.0, 5.02, 25, 0),  # the steps of the counters
+    ],
+)
+def test_what_the_run_did_not_use_was_used_by_others(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, busy_s: float, own_s: float, busy: float, others: float
+) -> None:
+    found = load(monkeypatch, tmp_path / "stat", busy_s=busy_s, own_s=own_s)
+    assert found.busy.value == pytest.approx(busy)
+    assert found.others.value == pytest.approx(others)
+    assert found.others.unit == "%"
+
+
+def test_a_server_that_may_be_on_this_machine_leaves_others_unknown(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    found = load(monkeypatch, tmp_path / "stat", busy_s=15, own_s=5, shared="a model runs at localhost:8000")
+    assert found.busy.value == pytest.approx(75)
+    assert (found.others.value, found.others.reason) == (None, "a model runs at localhost:8000")
+
+
+def test_no_reading_is_no_share(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    missing = CpuLoadSpan(tmp_path / "none").ended()
+    unasked = CpuLoadSpan("no meter was asked for").ended()
+    short = load(monkeypatch, tmp_path / "stat", busy_s=0.1, own_s=0.0, span_ns=900_000_000)
+    for found, reason in (
+        (missing, "No such file"),
+        (unasked, "no meter was asked for"),
+        (short, "the cell took 0.9 s, less than 1 s"),
+    ):
+        assert (found.busy.value, found.others.value) == (None, None)
+        assert reason in found.others.reason
+
+
+def test_time_of_a_child_counts_as_own_also_when_it_has_ended() -> None:
+    before = own_cpu_s()
+    work = "import time\nwhile time.process_time() < 0.4: pass"
+    subprocess.run([sys.executable, "-c", work], check=True)
+    assert own_cpu_s() - before > 0.39
