@@ -20,6 +20,7 @@ from memarena.execution.planning.request import RunRequest
 from memarena.log.records import BackendDescribed, Cell, GatewayCall, IngestDone, QuestionAsked, RunStarted
 from memarena.log.store import read_records
 from memarena_answering import control_text
+from memarena_dataset.io.reading import open_dataset
 
 from tests.memobase.double import TOKEN, Double, Models
 from tests.memobase.scripted_models import scripted_models
@@ -289,6 +290,17 @@ def omniscient(played: Played) -> None:
     assert {each.backend_kind for each in played.described} == {"diagnostic"}
 
 
+def evidence_sessions(played: Played) -> None:
+    every = played.cells["every"]
+    assert (every.projection, every.send_evidence, every.diagnostic) == ("evidence_sessions", True, True)
+    with open_dataset(EXAMPLE) as data:
+        evidence = data.evidence_session_ids
+        heard = {s.session_id for day in range(data.day_count) for s in data.day_sessions(None, day)}
+        egos = {day.namespace for day in played.ingests if day.cell_id == every.cell_id}
+    sessions = sum(day.sessions for day in played.ingests if day.cell_id == every.cell_id)
+    assert 0 < sessions <= len(egos) * len(evidence) < len(egos) * len(heard)
+
+
 def markers(played: Played) -> None:
     words = control_text()
     first = {
@@ -339,6 +351,7 @@ CHECKS = {
     "stronger-retrieval": stronger_retrieval,
     "provenance-headers": headers,
     "omniscient": omniscient,
+    "evidence-sessions": evidence_sessions,
     "access-markers": markers,
     "policy-header": policy,
     "identity": identity,

@@ -77,6 +77,7 @@ def test_nonsense_is_refused(text: str) -> None:
             "mine is given",
         ),
         (("command", "whole_corpus = true\ncommand"), "backend.0: whole_corpus: only a diagnostic"),
+        (("command", "evidence_sessions = true\ncommand"), "backend.0: evidence_sessions: only a diagnostic"),
         (
             ("command", 'conformance = [{ name = "a" }, { name = "a" }]\ncommand'),
             "backend.0: conformance: the name a is",

@@ -140,6 +140,9 @@ def test_the_whole_corpus_is_every_session_and_event_of_the_day_whoever_took_par
             assert starts == sorted(starts)
             assert batch.events == sum(1 for event in data.events if event.day == day)
             assert batch.sessions > day_batch(data, ego, day, ids(ego), None).sessions
+            evidence = day_batch(data, ego, day, ids(ego), None, "evidence_sessions")
+            cited = {s for each in data.instances for s in each.evidence_session_ids}
+            assert (evidence.sessions, evidence.events) == (len(cited & {*expected}), 0)
         owners = {batch.frames[0].header.owner.participant_id}
         owning = [p for f in batch.frames for p in f.session.participants if p.role == pb.PARTICIPANT_ROLE_OWNER]
         assert {p.participant_id for p in owning} <= owners

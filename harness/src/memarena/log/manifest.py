@@ -21,6 +21,8 @@ class DatasetRef(Record):
     instance_count: int
 
 
+Projection = Literal["ego", "whole_corpus", "evidence_sessions"]
+"""What a backend ingests: what its owner could know; or (a diagnostic) everybody's sessions, all or evidence alone."""
 ResultClass = Literal["cold_prefill", "warm_prefix", "unknown"]
 """``cold_prefill``: every prompt is read whole, no prefix from a cache; ``warm_prefix``: prefixes may come from one,
 which is emptied before each cell; ``unknown``: the server does not say."""
@@ -78,8 +80,7 @@ class Cell(Record):
     send_evidence: bool = False
     access_markers: bool = False
     """Evidence of permission questions says whether the asker may know it."""
-    projection: Literal["ego", "whole_corpus"] = "ego"
-    """What the backend ingested: what its owner could know, or (a diagnostic) everybody's sessions."""
+    projection: Projection = "ego"
     backend_image: str | None = None
     """Set where the harness started a container: the image as the user named it."""
     backend_image_id: str | None = None

@@ -108,6 +108,11 @@ class Dataset:
         """Agents with at least one instance, sorted."""
         return tuple(sorted({instance.ego_agent_id for instance in self.instances}))
 
+    @cached_property
+    def evidence_session_ids(self) -> frozenset[str]:
+        """Sessions that are evidence of any question, whoever was there."""
+        return frozenset(session for instance in self.instances for session in instance.evidence_session_ids)
+
     def day_sessions(self, ego: str | None, day: int) -> Iterator[Session]:
         """Sessions of the ego's projection that start on a day, by start time and id, read one by one.
 

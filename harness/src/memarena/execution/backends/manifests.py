@@ -74,6 +74,8 @@ class BackendManifest(_Strict):
     description: str = ""
     whole_corpus: bool = False
     """It takes in the sessions of all persons, not just those of the one that it serves. For diagnostics alone."""
+    evidence_sessions: bool = False
+    """It takes in the sessions of all persons that are evidence of any question, no others. For diagnostics alone."""
     command: Annotated[tuple[str, ...], Field(min_length=1)]
     env: dict[str, str] = Field(default_factory=dict)
     requires: tuple[str, ...] = ()
@@ -89,8 +91,11 @@ class BackendManifest(_Strict):
 
     @model_validator(mode="after")
     def _only_a_diagnostic_sees_everything(self) -> Self:
-        if self.whole_corpus and self.kind != "diagnostic":
-            raise ValueError("whole_corpus: only a diagnostic may take in what its owner could not know")
+        for name in ("whole_corpus", "evidence_sessions"):
+            if getattr(self, name) and self.kind != "diagnostic":
+                raise ValueError(f"{name}: only a diagnostic may take in what its owner could not know")
+        if self.whole_corpus and self.evidence_sessions:
+            raise ValueError("evidence_sessions: goes without whole_corpus, which has every session")
         return self
 
     @model_validator(mode="after")

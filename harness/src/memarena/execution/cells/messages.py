@@ -1,8 +1,8 @@
 """From the data set to messages of the contract: days, questions, and answers' items back again.
 
 This is the only place that builds requests, so it is the only place through which anything could leak: it is given
-questions' words, people, times and days, never gold. Privileged evidence is added in one function that callers use for
-diagnostic backends alone.
+questions' words, people, times and days, never gold. Privileged evidence is added in one function, and days of evidence
+sessions alone are made by one projection, which callers use for diagnostic backends alone.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from memarena_proto.frames import split_session
 from memarena.execution.cells.opaque_ids import IdKind, NamespaceIds
 from memarena.execution.errors import RunError
 from memarena.execution.planning.questions import date_of, group_name, place_name, rfc3339
-from memarena.log.records import Question, Reading, RetrievedItem
+from memarena.log.records import Projection, Question, Reading, RetrievedItem
 
 MAX_QUERY_BYTES = 1 << 16
 """SPEC.md LIM: longest text of a query."""
@@ -83,11 +83,11 @@ def day_batch(
     day: int,
     ids: NamespaceIds,
     access: pb.ModelAccess | None,
-    projection: Literal["ego", "whole_corpus"] = "ego",
+    projection: Projection = "ego",
 ) -> DayBatch:
-    """Header, sessions, events and trailer of one day of the ego's projection.
+    """Header, sessions, events and trailer of one day of a projection.
 
-    The whole corpus is for DIAGNOSTIC backends alone (SPEC.md EVD-5).
+    Any but the ego's is for DIAGNOSTIC backends alone (SPEC.md EVD-5). Evidence is sessions, never events.
     """
     seer = ego if projection == "ego" else None
     header = pb.DayHeader(
@@ -106,10 +106,13 @@ def day_batch(
         digest.add(frame)
 
     add(pb.IngestRequest(header=header))
+    evidence_alone = projection == "evidence_sessions"
     for session in dataset.day_sessions(seer, day):
+        if evidence_alone and session.session_id not in dataset.evidence_session_ids:
+            continue
         for part in split_session(_session(dataset, ego, session, ids)):
             add(pb.IngestRequest(session=part))
-    for event in dataset.day_events(seer, day):
+    for event in () if evidence_alone else dataset.day_events(seer, day):
         message = pb.Event(
             event_id=ids.make(IdKind.EVENT, event.event_id),
             happened_at=rfc3339(dataset, event.timestamp),

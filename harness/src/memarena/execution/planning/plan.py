@@ -16,7 +16,17 @@ from memarena.execution.backends.manifests import AddressedBackend, BackendChoic
 from memarena.execution.errors import RunError
 from memarena.execution.planning.config import SEED_LABELS, RunConfig
 from memarena.execution.planning.questions import plan_questions, sample_questions
-from memarena.log.records import Cell, DatasetRef, Manifest, NamedConfiguration, Question, ReaderRef, Reading, Versions
+from memarena.log.records import (
+    Cell,
+    DatasetRef,
+    Manifest,
+    NamedConfiguration,
+    Projection,
+    Question,
+    ReaderRef,
+    Reading,
+    Versions,
+)
 from memarena.meters.machine import cpu_name
 
 DataFiles = Callable[[], Mapping[str, str]]
@@ -195,9 +205,15 @@ def _cell(
         timing=config.cache is None and config.timed,
         send_evidence=diagnostic and config.evidence,
         access_markers=has_markers,
-        projection="whole_corpus" if whole_corpus else "ego",
+        projection=_projection(backend, whole_corpus=whole_corpus),
         backend_settings=settings,
     )
+
+
+def _projection(backend: BackendChoice, *, whole_corpus: bool) -> Projection:
+    if isinstance(backend, LaunchableBackend) and backend.manifest.evidence_sessions:
+        return "evidence_sessions"
+    return "whole_corpus" if whole_corpus else "ego"
 
 
 def _hashes(sources: Sequence[DataFiles]) -> dict[str, str]:
