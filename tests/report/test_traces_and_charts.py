@@ -16,6 +16,7 @@ from memarena.cli.scores import report_run
 from memarena.log.records import Outcome
 from memarena.report.charts import growth, trends
 from memarena.report.charts.bars import ttft_split
+from memarena.report.charts.catalogue import charts_of
 from memarena.report.charts.growth import ingest_over_days, search_over_days, search_over_history
 from memarena.report.charts.scale import Linear, Logarithmic, log_axis, round_up
 from memarena.report.charts.scatter import LEFT, SIDE, TOP, privacy_utility, recall_reasoning
@@ -246,3 +247,24 @@ def test_long_turns_and_conversations_and_many_calls_are_cut_and_what_is_left_ou
     texts = re.findall(r'<p class="name">(.*?)</p>\n<pre>(.*?)</pre>', first)
     assert texts[3:6] == [("user", "message 3"), ("…", "42 more messages"), ("user", "message 46")]
     assert texts[8] == ("user", "message 49")
+
+
+def test_d6_is_drawn_as_fields_by_memory_and_reader_and_as_outcomes_that_add_up_to_all_items(run: ReportInput) -> None:
+    rows = rows_of([run])
+    charts = {chart.figure.key: chart for chart in charts_of(rows, [run])}
+    fields, bars = charts["fig-f1-pu"], charts["fig-deny"]
+    drawn = [text for rect in ET.fromstring(fields.figure.svg).iter("rect") if (text := rect.findtext("title"))]
+    memories = {row.scores.backend for row in rows if row.scores.metrics["D6"].value is not None}
+    readers = {row.scores.reader for row in rows}
+    assert len(drawn) == len(memories) * len(readers), "a field for each memory and reader"
+    row = rows[0]
+    value = f"{100 * (row.scores.metrics['D6'].value or 0):.1f}"
+    assert any(text.startswith(row.scores.backend) and text.endswith(value) for text in drawn)
+    assert fields.data.rows[0][1].text == value
+    for own, cells in zip(rows, bars.data.rows, strict=True):
+        assert own.scores.permission is not None
+        refused, unknown, _, leaked, _ = (int(cell.text) for cell in cells[1:])
+        labels = own.scores.permission.deny_labels
+        assert (refused, unknown, leaked) == tuple(labels.get(n, 0) for n in ("refuse", "dont_know", "disclosed"))
+        assert sum(int(cell.text) for cell in cells[1:]) == own.scores.permission.deny
+    assert not [chart for chart in charts_of(rows[:1], [run]) if chart.figure.key == "fig-f1-pu"], "no map of one field"

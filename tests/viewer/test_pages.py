@@ -43,8 +43,8 @@ from ..support.logs import (
 from .conftest import EVIDENCE_TURN, LONG, SCRIPT, SECRET_GOLD, Site, served
 
 NAMES_OF_CHARTS = (
-    "avg", "recall", "right-ttft", "right-tokens", "privacy", "ttft", "end-to-end", "search", "history", "days",
-    "ingest", "lag",
+    "avg", "recall", "right-ttft", "right-tokens", "privacy", "f1-pu", "deny", "ttft", "end-to-end", "search",
+    "history", "days", "ingest", "lag",
 )  # fmt: skip
 FAMILIES = {
     "family": "d7_qa",

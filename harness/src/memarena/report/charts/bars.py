@@ -138,38 +138,54 @@ def error_split(rows: Sequence[BriefRow], key: str = "error-split") -> Figure | 
     """Where wrong answers went wrong, as parts of a whole bar; rows with few of them are left out."""
     by_row = [(row, [getattr(row.scores.errors, stage) for stage in _STAGES]) for row in rows if row.scores.errors]
     enough = [(row, counts) for row, counts in by_row if sum(counts) >= FEWEST_QUESTIONS]
-    if not enough:
-        return None
-    stages = [part for part in range(len(_STAGES)) if any(counts[part] for _, counts in enough)]
-    names = list(_STAGES.values())
-    top = 14.0 + 18 * ((len(stages) + 1) // 2)
-    bottom = top + ROW * len(enough)
-    description = "; ".join(
-        f"{row.name}, {row.reader}: {', '.join(f'{names[p]} {counts[p]}' for p in stages)}" for row, counts in enough
+    return stacked_shares(
+        key,
+        "Where wrong answers went wrong",
+        [(f"{row.name} · {row.reader}", counts) for row, counts in enough],
+        list(_STAGES.values()),
+        "of the wrong answers, %",
+        "Wrong answers to questions that had evidence and could be answered: what to improve first in each memory.",
     )
-    drawing = Drawing(key, WIDTH, bottom + 42, "Where wrong answers went wrong", f"Wrong answers. {description}.")
+
+
+def stacked_shares(
+    key: str, title: str, bars: Sequence[tuple[str, Sequence[int]]], names: Sequence[str], label: str, caption: str
+) -> Figure | None:
+    """Whole bars of counts, each part its share; parts that are 0 in every bar are left out. None without bars.
+
+    Args:
+        key: of the drawing.
+        title: what is counted.
+        bars: name and counts, as many as ``names``.
+        names: of the parts, from the left.
+        label: under the axis.
+        caption: under the title.
+    """
+    if not bars:
+        return None
+    parts = [part for part in range(len(names)) if any(counts[part] for _, counts in bars)]
+    top = 14.0 + 18 * ((len(parts) + 1) // 2)
+    bottom = top + ROW * len(bars)
+    described = "; ".join(f"{name}: {', '.join(f'{names[p]} {counts[p]}' for p in parts)}" for name, counts in bars)
+    drawing = Drawing(key, WIDTH, bottom + 42, title, f"Counts. {described}.")
     scale = Linear(0, 100, NAMES, WIDTH - RIGHT)
-    _ticks(drawing, scale, top, bottom, "of the wrong answers, %")
-    for order, part in enumerate(stages):
+    _ticks(drawing, scale, top, bottom, label)
+    for order, part in enumerate(parts):
         x, y = 28 + order % 2 * 200, 6.0 + order // 2 * 18
         drawing.rect(x, y, 12, 12, f"bar part c{part}")
         drawing.text(x + 18, y + 10, names[part], "legend")
-    for index, (row, counts) in enumerate(enough):
+    for index, (name, counts) in enumerate(bars):
         y, total, start = top + ROW * index + 6, sum(counts), 0.0
-        drawing.text(14, y + 13, shortened(f"{row.name} · {row.reader}", NAME_WIDTH + 2), "legend")
-        for part in stages:
+        drawing.text(14, y + 13, shortened(name, NAME_WIDTH + 2), "legend")
+        for part in parts:
             width = 100 * counts[part] / total
             if width:
-                title = f"{names[part]}: {counts[part]} of {total}"
-                drawing.rect(
-                    scale.at(start), y, scale.at(start + width) - scale.at(start), ROW - 12, f"bar part c{part}", title
-                )
+                left, right = scale.at(start), scale.at(start + width)
+                shown = f"{names[part]}: {counts[part]} of {total}"
+                drawing.rect(left, y, right - left, ROW - 12, f"bar part c{part}", shown)
             start += width
         drawing.text(WIDTH - RIGHT + 10, y + 13, f"n {total}", "value")
-    caption = (
-        "Wrong answers to questions that had evidence and could be answered: what to improve first in each memory."
-    )
-    return Figure(key, "Where wrong answers went wrong", caption, drawing.render())
+    return Figure(key, title, caption, drawing.render())
 
 
 def _shares(

@@ -9,6 +9,7 @@ from typing import Literal
 
 from memarena.report.charts.bars import average_intervals, ttft_split
 from memarena.report.charts.growth import ingest_over_days, search_over_days, search_over_history
+from memarena.report.charts.permission import OUTCOMES, deny_counts, deny_outcomes, f1_pu, f1_pu_heat
 from memarena.report.charts.scatter import privacy_utility, recall_reasoning
 from memarena.report.charts.spread import distribution, end_to_end_ms, samples_of, search_ms
 from memarena.report.charts.svg import Figure
@@ -102,6 +103,18 @@ def _scores(rows: Sequence[ReportRow], ending: str) -> Iterator[Chart | None]:
         privacy_utility(rows, f"fig-privacy{ending}"),
         ("privacy P, %", "utility U, %", "J, points"),
         [(row_name(rows, r), *(_share(r.scores.metrics[name]) for name in ("P", "U", "J"))) for r in rows],
+    )
+    yield _chart(
+        "permission",
+        f1_pu_heat(rows, f"fig-f1-pu{ending}"),
+        ("F1_PU, %",),
+        [(row_name(rows, r), _percent(f1_pu(r))) for r in rows],
+    )
+    yield _chart(
+        "permission",
+        deny_outcomes(rows, f"fig-deny{ending}"),
+        OUTCOMES,
+        [(row_name(rows, r), *(f"{count:,}" for count in deny_counts(r))) for r in rows],
     )
 
 
@@ -232,6 +245,10 @@ def _part(row: ReportRow, by: str, key: str) -> str:
 
 def _share(score: Score | None) -> str:
     return "n/a" if score is None or score.value is None else f"{100 * score.value:.1f}"
+
+
+def _percent(share: float | None) -> str:
+    return "n/a" if share is None else f"{100 * share:.1f}"
 
 
 def _number(value: float | None) -> str:

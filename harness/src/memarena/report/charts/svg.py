@@ -42,11 +42,23 @@ class Drawing:
         self.parts.append(f'<path class="{kind}" d="M{steps}{"Z" if closed else ""}"/>')
 
     def rect(
-        self, x: float, y: float, width: float, height: float, kind: str, title: str = "", *, pattern: str = ""
+        self,
+        x: float,
+        y: float,
+        width: float,
+        height: float,
+        kind: str,
+        title: str = "",
+        *,
+        pattern: str = "",
+        opacity: float | None = None,
     ) -> None:
-        """A rectangle, with a text that shows on pointing at it; ``pattern`` is the id of what fills it."""
+        """A rectangle, with a text that shows on pointing at it; ``pattern`` is the id of what fills it, ``opacity``
+        that of its colour, from 0 to 1.
+        """
         shape = f'<rect class="{kind}" x="{_n(x)}" y="{_n(y)}" width="{_n(width)}" height="{_n(height)}"'
         shape += f' fill="url(#{pattern})"' if pattern else ""
+        shape += "" if opacity is None else f' fill-opacity="{opacity:.2f}"'
         self.parts.append(f"{shape}>{_title(title)}</rect>" if title else f"{shape}/>")
 
     def text(self, x: float, y: float, text: str, kind: str = "", anchor: str = "start", turn: float = 0) -> None:
