@@ -95,14 +95,14 @@ def test_the_extractive_reader_is_marked_as_none_and_has_no_ttft() -> None:
     assert [c.text for c in column(grid, "reader")] == ["small †"]
     assert any("no reader" in note for note in grid.notes)
     assert grid.table is not None
-    assert "S+TTFT" not in [c.title for c in grid.table.columns]
+    assert "S+TTFT ms" not in [c.title for c in grid.table.columns]
 
 
 def test_columns_that_are_na_everywhere_are_left_out_and_named() -> None:
     grid = part(document_of(scores_of(3)), "Main grid")
     assert grid.table is not None
-    assert [c.title for c in grid.table.columns] == ["backend", "reader", "answerable", "Rec", "all", "calls"]
-    left_out = "Rea, Trust, Avg, Avg w/o D6, Avg*, Δ Vanilla, S+TTFT, search, tokens"
+    assert [c.title for c in grid.table.columns] == ["backend", "reader", "answerable", "Rec", "right", "calls"]
+    left_out = "Rea, Trust, Avg, Avg w/o D6, Avg*, Δ Vanilla, S+TTFT ms, Search ms, tokens"
     assert f"left out, n/a in every row: {left_out}" in grid.notes
 
 

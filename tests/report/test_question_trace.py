@@ -86,9 +86,9 @@ def test_a_story_shows_prompt_answer_verdict_and_times() -> None:
         "answer    From Porto.",
         "reason    said so",
         "decided by text",
-        f"{'Search':<47}  1.50 ms",
-        f"{'time to the first token, at the gateway':<47}  90.00 ms",
-        f"{'Search and time to the first token':<47}  91.50 ms",
+        f"{'Search+floor':<47}  1.50 ms",
+        f"{'TTFT, at the gateway':<47}  90.00 ms",
+        f"{'S+TTFT: Search+floor and TTFT':<47}  91.50 ms",
         f"{'reading the prompt, as the model server says':<47}  88.00 ms",
     ):
         assert piece in told, piece

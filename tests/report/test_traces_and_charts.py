@@ -166,13 +166,13 @@ def test_bars_are_as_long_as_their_medians(run: ReportInput) -> None:
     assert figure is not None
     tree = ET.fromstring(figure.svg.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1))
     bars = [e for e in tree.iter(f"{SVG}rect") if e.find(f"{SVG}title") is not None]
-    lengths: dict[str, list[tuple[float, float]]] = {"search": [], "prefill": []}
+    lengths: dict[str, list[tuple[float, float]]] = {"Search+floor": [], "TTFT": []}
     for bar in bars:
         kind, value, _ = (bar.find(f"{SVG}title").text or "").split()  # type: ignore[union-attr]
         lengths[kind].append((float(value), float(bar.get("width", ""))))
-    units = [width / value for value, width in lengths["prefill"]]
+    units = [width / value for value, width in lengths["TTFT"]]
     assert max(units) - min(units) < 0.01, "one scale for all"
-    for value, width in lengths["search"]:
+    for value, width in lengths["Search+floor"]:
         assert width == pytest.approx(max(value * units[0], 0.6), abs=0.1)
 
 

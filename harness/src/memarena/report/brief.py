@@ -93,13 +93,12 @@ def brief_candidates(runs: Sequence[ReportInput]) -> Iterator[Document]:
 def brief_groups(runs: Sequence[ReportInput]) -> list[tuple[str, list[BriefRow]]]:
     """Rows of each group of comparable runs, with what tells the group apart; empty for the only one."""
     rows = rows_of(runs)
-    floors = [run.scores.floor.search.p50 if run.scores.floor else None for run in runs]
     groups = comparable_groups([run.scores for run in runs])
     result = []
     for members in groups:
         numbers = [index + 1 for index in members]
         name = "" if len(groups) == 1 else f", run{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
-        result.append((name, brief_rows([row for row in rows if row.run in numbers], floors)))
+        result.append((name, brief_rows([row for row in rows if row.run in numbers])))
     return result
 
 

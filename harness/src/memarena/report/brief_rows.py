@@ -76,14 +76,9 @@ class BriefRow:
         return self.scores.intervals.get("all")
 
 
-def brief_rows(rows: Sequence[ReportRow], floors_ms: Sequence[float | None]) -> list[BriefRow]:
-    """Rows of comparable runs, ranked by *answerable*, then by right answers, within each run and reader.
-
-    Args:
-        rows: rows of a report.
-        floors_ms: overhead baseline of Search of every run of the report, p50.
-    """
-    briefs = [_brief_row(rows, row, floors_ms[row.run - 1]) for row in rows]
+def brief_rows(rows: Sequence[ReportRow]) -> list[BriefRow]:
+    """Rows of comparable runs, ranked by *answerable*, then by right answers, within each run and reader."""
+    briefs = [_brief_row(rows, row) for row in rows]
     groups = list(dict.fromkeys(_field(row) for row in briefs))
     return sorted(briefs, key=lambda row: (groups.index(_field(row)), *rank(row)))
 
@@ -116,9 +111,8 @@ def ranked_groups(rows: Sequence[BriefRow]) -> list[list[BriefRow]]:
     return [sorted(group, key=lambda row: -(row.right.value or 0.0)) for group in groups.values()]
 
 
-def _brief_row(rows: Sequence[ReportRow], row: ReportRow, floor_ms: float | None) -> BriefRow:
+def _brief_row(rows: Sequence[ReportRow], row: ReportRow) -> BriefRow:
     scores = row.scores
-    search = scores.latency.search.p50 if scores.latency else None
     efficiency = row.costs.efficiency if row.costs else None
     ingest, permission, retrieval = scores.ingest, scores.permission, scores.retrieval
     peaks = [footprint.memory_peak.value for footprint in row.costs.footprints] if row.costs else []
@@ -132,7 +126,7 @@ def _brief_row(rows: Sequence[ReportRow], row: ReportRow, floor_ms: float | None
         recall=retrieval.recall_at_k if retrieval else None,
         deny=permission.deny if permission else 0,
         allow=permission.allow if permission else 0,
-        search_ms=None if search is None or floor_ms is None else max(0.0, search - floor_ms),
+        search_ms=scores.latency.search_less_floor_p50 if scores.latency else None,
         ttft_ms=scores.latency.ttft.p50 if scores.latency and real else None,
         tokens_per_s=efficiency.decode_tokens_per_s_p50 if efficiency and real else None,
         ingest_s_per_day=ingest.seconds / ingest.days

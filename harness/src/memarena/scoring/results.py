@@ -419,7 +419,7 @@ class Latency(Record):
     search: Percentiles
     """Search as measured, with the floor."""
     search_less_floor_p50: float | None = None
-    """Median of Search less that of a null backend on the same machine: without the floor. None if one is unknown."""
+    """Median of Search less that of a null backend on the same machine, not below 0. None if one is unknown."""
     ttft: Percentiles
     rest: Percentiles
     end_to_end: Percentiles

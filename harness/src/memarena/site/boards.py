@@ -131,9 +131,8 @@ def _reader_identity(reader: ReaderRef | None, name: str) -> list[object]:
 def _board(key: str, terms: tuple[tuple[str, str], ...], members: Sequence[tuple[Entry, list[RowScores]]]) -> Board:
     runs = tuple(entry.report(tuple(rows)) for entry, rows in members)
     rows = rows_of(runs)
-    floors = [run.scores.floor.search.p50 if run.scores.floor else None for run in runs]
     tags = {id(row.scores): row for row in rows}
-    triples = [(members[b.run - 1][0], b, tags[id(b.scores)]) for b in brief_rows(rows, floors)]
+    triples = [(members[b.run - 1][0], b, tags[id(b.scores)]) for b in brief_rows(rows)]
     triples.sort(key=lambda triple: (triple[1].scores.diagnostic, *rank(triple[1]), triple[1].name))
     triples = _named(triples)
     groups = order_groups([brief for _, brief, _ in triples])

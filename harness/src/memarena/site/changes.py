@@ -34,8 +34,10 @@ def _section(before: BoardRow, now: BoardRow, options: str, number: int) -> Sect
         if first is not None and second is not None and first.value is not None and second.value is not None:
             change = signed(second.value - first.value)
             rows.append([Cell(f"{name}, %"), percent(first.value), percent(second.value), change])
-    for name, times in (("Search p50, ms", "search"), ("TTFT p50, ms", "ttft")):
-        first_ms, second_ms = (getattr(scores.latency, times).p50 if scores.latency else None for scores in (old, new))
+    for name, first_ms, second_ms in (
+        ("Search p50, ms", before.brief.search_ms, now.brief.search_ms),
+        ("TTFT p50, ms", before.brief.ttft_ms, now.brief.ttft_ms),
+    ):
         if first_ms is not None and second_ms is not None and before.entry.device == now.entry.device:
             by = Cell(f"{second_ms - first_ms:+,.1f}")
             rows.append([Cell(name), milliseconds(first_ms), milliseconds(second_ms), by])

@@ -74,7 +74,7 @@ _ANYWHERE: dict[str, Cost] = {
     f"{ANSWERABLE}-disk": ("disk", "files of the memory after its last day, MB", _disk),
 }
 _ON_DEVICE: dict[str, Cost] = {
-    "all-ttft": ("time to the first token", "time to the first token with Search, p50, ms", _ttft),
+    "all-ttft": ("time to the first token", "S+TTFT p50, ms", _ttft),
     "all-energy-gpu": ("energy of the GPU", "GPU rail, gross, J per question", _energy("gpu_rail_j")),
     "all-energy-sys": ("energy of the machine", "whole machine, gross, J per question", _energy("sys_j")),
 }

@@ -12,7 +12,7 @@ from memarena.report.charts.svg import Drawing
 from memarena.report.figures import milliseconds, number, percent, score
 from memarena.report.layout import Cell
 from memarena.report.report_input import ReportInput
-from memarena.report.tables.grid import ANSWERABLE_MEANS, DIMENSION_NAMES
+from memarena.report.tables.grid import ANSWERABLE_MEANS, DIMENSION_NAMES, RIGHT_MEANS, SEARCH_MEANS
 from memarena.report.tables.retrieval import STAGES
 from memarena.scoring.results import ANSWERABLE, AVG_WITHOUT_D6, Baseline, Score
 from memarena.scoring.uncertainty_records import Interval
@@ -127,7 +127,7 @@ COLUMNS = (
     _share(
         "all",
         "right",
-        "share right of the questions that score (not X1, controls, the owner's own D6), percent",
+        RIGHT_MEANS,
         {},
     ),
     GridColumn(
@@ -147,15 +147,15 @@ COLUMNS = (
     _cost(
         "search",
         "Search ms",
-        "Search above the floor (the same round trip with nothing behind it), p50, ms",
+        SEARCH_MEANS,
         lambda row: row.search_ms,
         "search",
     ),
-    _cost("ttft", "TTFT ms", "time to the first token at the gateway, p50, ms", lambda row: row.ttft_ms, "ttft"),
+    _cost("ttft", "TTFT ms", "time to the first token at the gateway, p50", lambda row: row.ttft_ms, "ttft"),
     _cost(
         "first",
         "S+TTFT p95 ms",
-        "Search and TTFT, with the floor, p95, ms",
+        "time to the first token, end to end: Search+floor and TTFT, p95",
         _latency("end_to_end", "p95"),
         "ttft",
     ),

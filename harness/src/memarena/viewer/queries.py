@@ -59,7 +59,7 @@ SORTS: dict[str, tuple[str, str]] = {
     "day": ("day", "q.day"),
     "lag": ("days since the evidence", "q.lag_days"),
     "found": ("evidence found", "a.found"),
-    "search": ("Search", "a.search_ms"),
+    "search": ("Search+floor", "a.search_ms"),
     "ttft": ("TTFT", "a.ttft_ms"),
     "tokens": ("tokens", "a.tokens"),
 }

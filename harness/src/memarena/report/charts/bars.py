@@ -29,29 +29,29 @@ def ttft_split(rows: Sequence[ReportRow], key: str = "ttft-split") -> Figure | N
         return None
     top = 30.0
     height = top + ROW * len(complete) + 42
-    description = "; ".join(f"{row_name(rows, r)}: search {a:.1f} ms, prefill {b:.1f} ms" for r, a, b, _ in complete)
+    description = "; ".join(f"{row_name(rows, r)}: Search+floor {a:.1f} ms, TTFT {b:.1f} ms" for r, a, b, _ in complete)
     drawing = Drawing(key, WIDTH, height, "Time to the first token, split", f"Medians in milliseconds. {description}.")
     scale = Linear(0, round_up(max(a + b for _, a, b, _ in complete)), NAMES, WIDTH - RIGHT)
     _hatch(drawing, key)
     _ticks(drawing, scale, top, top + ROW * len(complete), "ms, p50")
     drawing.rect(NAMES, 6, 12, 12, "bar search")
     drawing.rect(NAMES, 6, 12, 12, "hatch", pattern=f"{key}-hatch")
-    drawing.text(NAMES + 18, 16, "search", "legend")
-    drawing.rect(NAMES + 78, 6, 12, 12, "bar prefill")
-    drawing.text(NAMES + 96, 16, "prefill (model, to first token)", "legend")
+    drawing.text(NAMES + 18, 16, "Search+floor", "legend")
+    drawing.rect(NAMES + 118, 6, 12, 12, "bar prefill")
+    drawing.text(NAMES + 136, 16, "TTFT (prefill)", "legend")
     for index, (row, search, prefill, total) in enumerate(complete):
         y = top + ROW * index + 6
         _name(drawing, rows, row, y + 13)
         edge = scale.at(search)
-        drawing.rect(NAMES, y, max(edge - NAMES, 0.6), ROW - 12, "bar search", f"search {search:.2f} ms")
+        drawing.rect(NAMES, y, max(edge - NAMES, 0.6), ROW - 12, "bar search", f"Search+floor {search:.2f} ms")
         drawing.rect(NAMES, y, max(edge - NAMES, 0.6), ROW - 12, "hatch", pattern=f"{key}-hatch")
-        drawing.rect(edge, y, scale.at(search + prefill) - edge, ROW - 12, "bar prefill", f"prefill {prefill:.1f} ms")
+        drawing.rect(edge, y, scale.at(search + prefill) - edge, ROW - 12, "bar prefill", f"TTFT {prefill:.1f} ms")
         drawing.text(
             scale.at(search + prefill) + 6, y + 13, f"{total:,.0f} ms" if total >= 10 else f"{total:.1f} ms", "value"
         )
     caption = (
         "Bars are medians of each part; the figure at a bar is the median of the sum, which need not be the sum "
-        "of the medians. Search is the memory's share; prefill is the model reading what the memory returned."
+        "of the medians. Search+floor is the memory's share; TTFT is the model reading what the memory returned."
     )
     return Figure(key, "Time to the first token, split", caption, drawing.render())
 

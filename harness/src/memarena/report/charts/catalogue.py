@@ -70,7 +70,7 @@ def _scores(rows: Sequence[ReportRow], ending: str) -> Iterator[Chart | None]:
         ("recall, %", "reasoning, %"),
         [(row_name(rows, r), *(_share(r.scores.metrics[name]) for name in ("Rec", "Rea"))) for r in rows],
     )
-    across = "time to the first token with Search, p50, ms"
+    across = "S+TTFT p50, ms"
     yield _chart(
         "scores",
         right_over(
@@ -125,7 +125,7 @@ def _times(
     yield _chart(
         "time",
         ttft_split(rows, f"fig-ttft{ending}"),
-        ("Search p50, ms", "prefill p50, ms", "both p50, ms", "both p95, ms"),
+        ("Search+floor p50, ms", "TTFT p50, ms", "S+TTFT p50, ms", "S+TTFT p95, ms"),
         [
             (row_name(rows, r), *(_number(v) for v in (t.search.p50, t.ttft.p50, t.end_to_end.p50, t.end_to_end.p95)))
             for r, t in by_row
@@ -139,13 +139,13 @@ def _times(
             end_to_end_ms,
             "fig-end-to-end",
             "Time to the first token, spread",
-            "Search and prefill of every question. The vertical line is the median.",
+            "S+TTFT of every question. The vertical line is the median.",
         ),
         (
             rows,
             search_ms,
             "fig-search",
-            "Time of Search, spread",
+            "Search+floor, spread",
             "What the memory adds to every question. The vertical line is the median.",
         ),
     ):
@@ -163,13 +163,13 @@ def _growth(rows: Sequence[ReportRow], ending: str) -> Iterator[Chart | None]:
     yield _chart(
         "growth",
         search_over_history(rows, f"fig-history{ending}"),
-        ("turns in the memory", "Search p50, ms"),
+        ("turns in the memory", "Search+floor p50, ms"),
         [(row_name(rows, r), f"{b.turns_p50:,.0f}", _number(b.search.p50)) for r, c in costs for b in c.history],
     )
     yield _chart(
         "growth",
         search_over_days(rows, f"fig-days{ending}"),
-        ("day", "turns in the memory, mean", "questions", "Search p50, ms"),
+        ("day", "turns in the memory, mean", "questions", "Search+floor p50, ms"),
         [
             (row_name(rows, r), str(d.day), f"{d.turns_held:,.0f}", f"{d.search.n:,}", _number(d.search.p50))
             for r, c in costs

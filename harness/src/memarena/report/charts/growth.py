@@ -41,7 +41,7 @@ def search_over_history(rows: Sequence[ReportRow], key: str) -> Figure | None:
             "Search against length of history",
             "turns in the memory",
             "{} turns",
-            "Search p50, ms",
+            "Search+floor p50, ms",
             "Each mark is the median over a quarter of the questions, ordered by how much the memory held when asked.",
         ),
     )
@@ -60,7 +60,7 @@ def search_over_days(rows: Sequence[ReportRow], key: str) -> Figure | None:
             "Search over days",
             "days in the memory, from 0",
             "day {}",
-            "Search p50, ms",
+            "Search+floor p50, ms",
             "Median over the questions asked after each day, where there are enough of them.",
         ),
     )

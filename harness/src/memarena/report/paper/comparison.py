@@ -165,7 +165,7 @@ def _answer_times(paper_rows: PaperRows, published: Published) -> Section:
         )  # fmt: skip
         theirs.append((backend, reader, [*cells, figure_cell(totals.get((backend, reader)), 0)]))
     columns = [
-        Column("TTFT", "Search and prefill, ms; ours p50, the paper's of single queries"),
+        Column("S+TTFT", "Search and prefill, ms; ours p50, the paper's of single queries"),
         Column("tokens/s", "decoding"),
         Column("total", "to the end of the answer, ms"),
         Column("tokens", "of the answer"),

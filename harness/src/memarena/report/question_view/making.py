@@ -257,15 +257,15 @@ def _read(answer: AnswerSpan | None) -> str:
 def _steps(search: SearchSpan | None, answer: AnswerSpan | None, calls: Iterable[GatewayCall]) -> Iterator[StepView]:
     """Where the time went; the parts of the bar follow each other and do not overlap."""
     t_search = search.t_search_ns if search else None
-    yield _step("search", "Search", t_search)
+    yield _step("search", "Search+floor", t_search)
     if answer is not None:
         first, end, ttft = answer.first_delta_ns, answer.completed_ns, answer.ttft_ns
-        yield _step("prefill", "time to the first token, at the gateway", ttft)
+        yield _step("prefill", "TTFT, at the gateway", ttft)
         yield _step("handing", "from there until the harness had the first text", _between(ttft, first))
         yield _step("rest", "from the first text to the end", _between(first, end))
         yield _step("", "Answer, from its request to its end", end)
         total = None if t_search is None or ttft is None else t_search + ttft
-        yield _step("", "Search and time to the first token", total)
+        yield _step("", "S+TTFT: Search+floor and TTFT", total)
     for call in calls:
         if call.server_prompt_ms is not None:
             yield StepView("", "reading the prompt, as the model server says", call.server_prompt_ms)

@@ -62,7 +62,7 @@ def history_table(rows: Sequence[ReportRow]) -> Section | None:
         for quarter in range(1, BUCKETS + 1)
         for column in (
             Column(f"turns {quarter}", _QUARTERS if quarter == 1 else ""),
-            Column(f"p50 {quarter}", "median Search over them, ms" if quarter == 1 else ""),
+            Column(f"p50 {quarter}", "median Search+floor over them, ms" if quarter == 1 else ""),
         )
     ]
     body = []

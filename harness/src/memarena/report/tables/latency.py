@@ -17,14 +17,14 @@ def latency_table(rows: Sequence[ReportRow]) -> Section | None:
         return None
     columns = [
         Column("n", "answered questions with times"),
-        Column("search p50", "Search as measured, request to response, with the floor, ms"),
+        Column("Search+floor p50", "Search as measured, request to response, with the floor"),
         Column("· p95"),
         Column("· p99"),
-        Column("less floor", "search p50 without the floor: less that of a null backend on this machine"),
-        Column("TTFT p50", "at the gateway: request forwarded to first content, ms"),
+        Column("Search p50", "above the floor: less the p50 of a null backend on this machine, not below 0"),
+        Column("TTFT p50", "at the gateway: request forwarded to first content"),
         Column("· p95 "),
         Column("rest p50", "the remainder of Answer up to its first text: own search, prompt, other calls"),
-        Column("sum p50", "search + TTFT: end to end, as the paper composes it"),
+        Column("S+TTFT p50", "Search+floor and TTFT: end to end, as the paper composes it"),
         Column("seen p50", "first text as observed from the request of Answer on"),
     ]
     body = [[*lead_cells(rows, row), *_latency_cells(row.scores)] for row in with_latency]

@@ -26,7 +26,7 @@ _MEANINGS = {
     "answerable": "share whose prompt holds turns that suffice for the gold, percent",
     "right": "share right, percent: A → B, and B - A",
     "recall@10": "evidence sessions among the first 10 items, percent",
-    "search_ms": "Search, median, ms",
+    "search_ms": "Search+floor, median, ms",
     "ttft_ms": "TTFT at the gateway, median, ms",
     "tokens": "tokens that the reader read and wrote per answer, mean",
 }
