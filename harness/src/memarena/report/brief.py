@@ -116,12 +116,11 @@ def brief_table(
         least: shares of fewer questions are not shown.
         reader_mark: whether a note explains †.
     """
-    readers = not same_reader
     several = not same_reader and len({row.run for row in rows}) > 1
     columns = [
         *([Column("run", align="left")] if several else []),
         Column("memory", align="left"),
-        *([Column("reader", align="left")] if readers else []),
+        *([] if same_reader else [Column("reader", align="left")]),
         Column("asked"),
         Column("answerable [95%]"),
         Column("right [95%]"),
@@ -134,25 +133,7 @@ def brief_table(
         Column("ingest s/day"),
         Column("MB"),
     ]
-    body = [
-        [
-            *([Cell(str(row.run))] if several else []),
-            Cell(row.name_by_times),
-            *([Cell(row.reader)] if readers else []),
-            Cell(f"{row.scores.counts.asked:,}"),
-            _if_enough(score_with_interval(row.answerable, row.answerable_interval), row.answerable_questions, least),
-            _right(row, least),
-            *([] if same_reader else [_if_enough(percent(row.recall), row.evidence_questions, least)]),
-            _if_enough(score(row.scores.metrics.get("P")), row.deny, least),
-            _if_enough(score(row.scores.metrics.get("U")), row.allow, least),
-            milliseconds(row.search_ms),
-            milliseconds(row.ttft_ms),
-            *([] if same_reader else [number(row.tokens_per_s)]),
-            number(row.ingest_s_per_day, 2),
-            number(row.memory_mb, 0),
-        ]
-        for row in rows
-    ]
+    body = [_cells(row, several=several, same_reader=same_reader, least=least) for row in rows]
     table = section(title, columns, body)
     notes = _marks(rows, reader_mark=reader_mark)
     budgets = sorted({row.scores.reading.max_context_tokens for row in rows})
@@ -166,6 +147,26 @@ def brief_table(
     if rows_left_out > 0:
         notes.append(f"and {rows_left_out} more rows: --full")
     return Section(table.title, table=table.table, notes=tuple(notes))
+
+
+def _cells(row: BriefRow, *, several: bool, same_reader: bool, least: int) -> list[Cell]:
+    """A row of the summary in the order of its columns."""
+    return [
+        *([Cell(str(row.run))] if several else []),
+        Cell(row.name_by_times),
+        *([] if same_reader else [Cell(row.reader)]),
+        Cell(f"{row.scores.counts.asked:,}"),
+        _if_enough(score_with_interval(row.answerable, row.answerable_interval), row.answerable_questions, least),
+        _right(row, least),
+        *([] if same_reader else [_if_enough(percent(row.recall), row.evidence_questions, least)]),
+        _if_enough(score(row.scores.metrics.get("P")), row.deny, least),
+        _if_enough(score(row.scores.metrics.get("U")), row.allow, least),
+        milliseconds(row.search_ms),
+        milliseconds(row.ttft_ms),
+        *([] if same_reader else [number(row.tokens_per_s)]),
+        number(row.ingest_s_per_day, 2),
+        number(row.memory_mb, 0),
+    ]
 
 
 def brief_remarks(rows: Sequence[BriefRow], most: int = 6, name: str = "") -> list[Section]:

@@ -300,18 +300,15 @@ def _answer(
     above = next((call for call in calls if call.refusal == PROMPT_ABOVE_BUDGET), None)
     if above is not None:
         code, text = "CONTRACT", above.error
-    elif code == "OK" and trace.retrieved is not None and (broken := _broken_bound(context, request, trace.retrieved)):
-        code, text = "CONTRACT", f"Retrieved: {broken}"
+    elif code == "OK" and (fault := _contract_fault(context, request, trace, calls)):
+        code, text = "CONTRACT", fault
     raw = trace.completed.text if trace.completed is not None else "".join(trace.deltas)
     reading = parse_answer(raw)
     items = retrieved_items(trace.retrieved.items, ids) if trace.retrieved is not None else ()
-    if code == "OK" and not context.own_model and (early := text_before_reader(trace, calls)):
-        code, text = "CONTRACT", early
     reads_search_items = trace.retrieved is not None and items == search.items
     first = first_call(calls, None if trace.first_delta_ns is None else trace.started_mono_ns + trace.first_delta_ns)
-    finish: Literal["stop", "length", "unknown"] = "unknown"
-    if trace.completed is not None:
-        finish = _FINISH.get(trace.completed.finish_reason, "unknown")
+    finish: Literal["stop", "length", "unknown"]
+    finish = "unknown" if trace.completed is None else _FINISH.get(trace.completed.finish_reason, "unknown")
 
     def net(offset_ns: int | None) -> int | None:
         if offset_ns is None:
@@ -342,6 +339,15 @@ def _answer(
         prompt_style=context.prompt_style,
     )
     return span, calls
+
+
+def _contract_fault(
+    context: AskContext, request: pb.SearchRequest, trace: AnswerTrace, calls: Sequence[GatewayCall]
+) -> str:
+    """How an answer that ended well breaks the contract all the same; empty if it does not."""
+    if trace.retrieved is not None and (broken := _broken_bound(context, request, trace.retrieved)):
+        return f"Retrieved: {broken}"
+    return "" if context.own_model else text_before_reader(trace, calls)
 
 
 def text_before_reader(trace: AnswerTrace, calls: Sequence[GatewayCall]) -> str:

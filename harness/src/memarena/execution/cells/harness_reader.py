@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from memarena_answering import (
     AnsweringError,
@@ -26,52 +27,38 @@ from memarena.execution.cells.non_answers import non_answer
 from memarena.log.records import AnswerSpan, GatewayCall, Question, RetrievedItem
 
 
+@dataclass
+class _Reply:
+    """What came of asking the reader, up to its end or its failure. Offsets count from the asking, in nanoseconds."""
+
+    in_prompt: tuple[int, ...] | None = None
+    """Positions of the items in the prompt; None where none was built."""
+    deltas: list[str] = field(default_factory=list)
+    first_delta_ns: int | None = None
+    completion: Completion | None = None
+    completed_ns: int | None = None
+    code: str = "OK"
+    message: str = ""
+
+
 def read_centrally(
     context: AskContext, question: Question, items: Sequence[RetrievedItem]
 ) -> tuple[AnswerSpan, tuple[GatewayCall, ...]]:
     """Build the prompt, ask the reader, time it. Offsets count from the moment at which the items were there."""
     token = context.gateway.grant(context.call_context("central", question))
-    plan = reading_plan(context)
-    client = context.reader_client
     started = time.monotonic_ns()
-    first_delta_ns: int | None = None
-    raw: list[str] = []
-    completion: Completion | None = None
-    in_prompt: tuple[int, ...] | None = None
-    code, message = "OK", ""
-    try:
-        counter = client.counter(token, plan.model) if plan.counts_tokens else count_by_bytes
-        prompt = build_prompt(
-            [ContextItem(text=i.text, time=i.time, score=i.score) for i in items],
-            question.question_text,
-            question.asked_at,
-            Asker(kind=question.requester_kind, name=question.asker_name, relationship=question.relationship),
-            plan,
-            counter,
-        )
-        in_prompt = prompt.kept
-        for event in client.stream(prompt, plan, token, context.answer_timeout_s):
-            if isinstance(event, Completion):
-                completion = event
-            else:
-                if first_delta_ns is None:
-                    first_delta_ns = time.monotonic_ns() - started
-                raw.append(event.text)
-    except ReaderCallError as error:
-        code, message = "READER", str(error)
-    except AnsweringError as error:
-        code, message = "PROMPT", str(error)
-    completed_ns = time.monotonic_ns() - started if completion is not None else None
+    reply = _ask(context, question, items, token, started)
+    first_delta_ns, completed_ns = reply.first_delta_ns, reply.completed_ns
     calls = context.gateway.revoke(token)
-    text = completion.text if completion is not None else "".join(raw)
+    text = reply.completion.text if reply.completion is not None else "".join(reply.deltas)
     reading = parse_answer(text)
     first = first_call(calls, None if first_delta_ns is None else started + first_delta_ns)
     waited = waited_ns(calls, started)
-    finish = completion.finish_reason if completion is not None else "unknown"
+    finish = reply.completion.finish_reason if reply.completion is not None else "unknown"
     span = AnswerSpan(
         route="central",
-        code=code,
-        message=message,
+        code=reply.code,
+        message=reply.message,
         retrieved_ns=0,
         first_delta_ns=None if first_delta_ns is None else max(0, first_delta_ns - waited),
         completed_ns=None if completed_ns is None else max(0, completed_ns - waited),
@@ -84,12 +71,42 @@ def read_centrally(
         reason=reading.reason,
         parse=reading.parse,
         finish_reason=finish,
-        non_answer=non_answer(reading, text, calls, finish) if code == "OK" else "",
+        non_answer=non_answer(reading, text, calls, finish) if reply.code == "OK" else "",
         searched_items=True,
-        shown_items=in_prompt,
+        shown_items=reply.in_prompt,
         prompt_style=context.prompt_style,
     )
     return span, calls
+
+
+def _ask(context: AskContext, question: Question, items: Sequence[RetrievedItem], token: str, started: int) -> _Reply:
+    """Ask with a prompt over the items; ``started`` on the monotonic clock, in nanoseconds."""
+    plan, client, reply = reading_plan(context), context.reader_client, _Reply()
+    try:
+        counter = client.counter(token, plan.model) if plan.counts_tokens else count_by_bytes
+        prompt = build_prompt(
+            [ContextItem(text=i.text, time=i.time, score=i.score) for i in items],
+            question.question_text,
+            question.asked_at,
+            Asker(kind=question.requester_kind, name=question.asker_name, relationship=question.relationship),
+            plan,
+            counter,
+        )
+        reply.in_prompt = prompt.kept
+        for event in client.stream(prompt, plan, token, context.answer_timeout_s):
+            if isinstance(event, Completion):
+                reply.completion = event
+            else:
+                if reply.first_delta_ns is None:
+                    reply.first_delta_ns = time.monotonic_ns() - started
+                reply.deltas.append(event.text)
+    except ReaderCallError as error:
+        reply.code, reply.message = "READER", str(error)
+    except AnsweringError as error:
+        reply.code, reply.message = "PROMPT", str(error)
+    if reply.completion is not None:
+        reply.completed_ns = time.monotonic_ns() - started
+    return reply
 
 
 def reading_plan(context: AskContext) -> ReadingPlan:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from memarena.report.charts.scale import Linear, log_axis, round_up, tick_label
-from memarena.report.charts.scatter import LEGEND_ROW, series_of, shortened
+from memarena.report.charts.scatter import LEGEND_ROW, legend_entry, series_of
 from memarena.report.charts.svg import Drawing, Figure
 from memarena.report.rows import ReportRow, row_name
 
@@ -114,10 +114,7 @@ def _lines(rows: Sequence[ReportRow], lines: Mapping[str, Points], key: str, wor
         for at, ms in own if len(own) <= MOST_MARKS else ():
             title = f"{row_name(rows, row)}: {_at(words, at)}, {ms:.2f} ms"
             drawing.marker(x.at(at), y.at(ms), shape, hollow=hollow, size=4, title=title)
-        x_legend, y_legend = 22 + index % 2 * (WIDTH - 20) / 2, TOP + SIDE + 62 + index // 2 * LEGEND_ROW
-        drawing.text(x_legend - 8, y_legend, row.tag, "tag", "end")
-        drawing.marker(x_legend + 4, y_legend - 4, shape, hollow=hollow, size=4.5)
-        drawing.text(x_legend + 15, y_legend, shortened(row_name(rows, row), 31), "legend")
+        legend_entry(drawing, index, TOP + SIDE + 62, row.tag, row_name(rows, row), shape, hollow=hollow)
     end_tags(drawing, {row.tag: (x.at(lines[row.tag][-1][0]), y.at(lines[row.tag][-1][1])) for row in drawn_rows})
     return Figure(key, words.title, words.caption, drawing.render())
 

@@ -135,7 +135,8 @@ def _draw(drawing: Drawing, points: Sequence[Point], x: Linear, y: Linear) -> No
         spot = _free_spot(x.at(p.x), y.at(p.y), occupied)
         occupied.append((spot[0], spot[1] - 4))
         drawing.text(spot[0], spot[1], p.tag, "tag", "middle")
-    _legend(drawing, points)
+    for index, p in enumerate(points):
+        legend_entry(drawing, index, TOP + SIDE + 62, p.tag, p.name, p.series, hollow=p.hollow)
 
 
 def _free_spot(x: float, y: float, occupied: Sequence[tuple[float, float]]) -> tuple[float, float]:
@@ -150,14 +151,22 @@ def _free_spot(x: float, y: float, occupied: Sequence[tuple[float, float]]) -> t
     return max(spots, key=room)
 
 
-def _legend(drawing: Drawing, points: Sequence[Point]) -> None:
-    top = TOP + SIDE + 62
-    for index, p in enumerate(points):
-        column, row = index % 2, index // 2
-        x, y = 22 + column * (WIDTH - 20) / 2, top + row * LEGEND_ROW
-        drawing.text(x - 8, y, p.tag, "tag", "end")
-        drawing.marker(x + 4, y - 4, p.series, hollow=p.hollow, size=4.5)
-        drawing.text(x + 15, y, shortened(p.name, 31), "legend")
+def legend_entry(drawing: Drawing, index: int, top: float, tag: str, name: str, series: int, *, hollow: bool) -> None:
+    """One row's letter, mark and name in a legend of two columns.
+
+    Args:
+        drawing: to draw on; :data:`WIDTH` pixels wide.
+        index: of the entry, from 0: left, right, then the next line.
+        top: y of the first line's text.
+        tag: the row's letter.
+        name: of the row.
+        series: which shape and colour its mark has.
+        hollow: of a diagnostic row.
+    """
+    x, y = 22 + index % 2 * (WIDTH - 20) / 2, top + index // 2 * LEGEND_ROW
+    drawing.text(x - 8, y, tag, "tag", "end")
+    drawing.marker(x + 4, y - 4, series, hollow=hollow, size=4.5)
+    drawing.text(x + 15, y, shortened(name, 31), "legend")
 
 
 def shortened(text: str, width: int) -> str:

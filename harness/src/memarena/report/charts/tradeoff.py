@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from memarena.report.charts.growth import end_tags
-from memarena.report.charts.scale import Linear, log_axis, tick_label
-from memarena.report.charts.scatter import LEGEND_ROW, series_of, shortened
+from memarena.report.charts.scale import Linear, Logarithmic, log_axis, tick_label
+from memarena.report.charts.scatter import LEGEND_ROW, legend_entry, series_of
 from memarena.report.charts.svg import Drawing, Figure
 from memarena.report.rows import ReportRow, row_name
 
@@ -50,24 +50,11 @@ def right_over(
     if not points:
         return None
     description = "; ".join(f"{row_name(rows, row)}: {value:,.4g}, {right:.1f}%" for row, value, right in points)
-    legend_rows = (len(points) + 1) // 2
-    drawing = Drawing(
-        key,
-        WIDTH,
-        TOP + SIDE + 50 + LEGEND_ROW * legend_rows,
-        title,
-        f"{across} across, {up} up. {description}.",
-    )
+    height = TOP + SIDE + 50 + LEGEND_ROW * ((len(points) + 1) // 2)
+    drawing = Drawing(key, WIDTH, height, title, f"{across} across, {up} up. {description}.")
     costs = [value for _, value, _ in points]
     x, y = log_axis(min(costs), max(costs), LEFT, WIDTH - RIGHT), Linear(0, 100, TOP + SIDE, TOP)
-    for tick in x.ticks():
-        drawing.line(x.at(tick), TOP, x.at(tick), TOP + SIDE, "grid")
-        drawing.text(x.at(tick), TOP + SIDE + 17, tick_label(tick), "tick", "middle")
-    for share in (0, 25, 50, 75, 100):
-        drawing.line(LEFT, y.at(share), WIDTH - RIGHT, y.at(share), "grid")
-        drawing.text(LEFT - 8, y.at(share) + 4, str(share), "tick", "end")
-    drawing.text((LEFT + WIDTH - RIGHT) / 2, TOP + SIDE + 36, f"{across}, logarithmic", "label", "middle")
-    drawing.text(16, TOP + SIDE / 2, up, "label", "middle", turn=-90)
+    _axes(drawing, x, y, across, up)
     series = series_of(rows)
     for row, value, _ in points:
         interval = row.scores.intervals.get(figure)
@@ -83,14 +70,23 @@ def right_over(
         drawing.marker(x.at(value), y.at(right), series[row.scores.backend], hollow=row.scores.diagnostic, title=name)
     end_tags(drawing, {row.tag: (x.at(value), y.at(right)) for row, value, right in points})
     for index, (row, _, _) in enumerate(points):
-        x_legend, y_legend = 22 + index % 2 * (WIDTH - 20) / 2, TOP + SIDE + 62 + index // 2 * LEGEND_ROW
-        drawing.text(x_legend - 8, y_legend, row.tag, "tag", "end")
-        drawing.marker(x_legend + 4, y_legend - 4, series[row.scores.backend], hollow=row.scores.diagnostic, size=4.5)
-        drawing.text(x_legend + 15, y_legend, shortened(row_name(rows, row), 31), "legend")
+        shape, hollow = series[row.scores.backend], row.scores.diagnostic
+        legend_entry(drawing, index, TOP + SIDE + 62, row.tag, row_name(rows, row), shape, hollow=hollow)
     thin = (
         " Thin bars are 95% intervals over egos." if any(r.scores.intervals.get(figure) for r, _, _ in points) else ""
     )
     return Figure(key, title, caption + thin, drawing.render())
+
+
+def _axes(drawing: Drawing, x: Logarithmic, y: Linear, across: str, up: str) -> None:
+    for tick in x.ticks():
+        drawing.line(x.at(tick), TOP, x.at(tick), TOP + SIDE, "grid")
+        drawing.text(x.at(tick), TOP + SIDE + 17, tick_label(tick), "tick", "middle")
+    for share in (0, 25, 50, 75, 100):
+        drawing.line(LEFT, y.at(share), WIDTH - RIGHT, y.at(share), "grid")
+        drawing.text(LEFT - 8, y.at(share) + 4, str(share), "tick", "end")
+    drawing.text((LEFT + WIDTH - RIGHT) / 2, TOP + SIDE + 36, f"{across}, logarithmic", "label", "middle")
+    drawing.text(16, TOP + SIDE / 2, up, "label", "middle", turn=-90)
 
 
 def front_of(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:

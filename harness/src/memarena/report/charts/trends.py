@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from memarena.report.brief_rows import FEWEST_QUESTIONS
 from memarena.report.charts.growth import end_tags
 from memarena.report.charts.scale import Linear
-from memarena.report.charts.scatter import LEGEND_ROW, series_of, shortened
+from memarena.report.charts.scatter import LEGEND_ROW, legend_entry, series_of
 from memarena.report.charts.svg import Drawing, Figure
 from memarena.report.rows import ReportRow, row_name
 from memarena.report.tables.grid import breakdown_keys
@@ -15,7 +15,7 @@ from memarena.report.tables.grid import breakdown_keys
 WIDTH, SIDE = 460.0, 230.0
 LEFT, TOP, RIGHT = 62.0, 14.0, 44.0
 Points = list[tuple[int, float, int]]
-"""Place of the part, percent right, questions asked."""
+"""Of each part of a breakdown: its index, percent right, questions asked. E.g. ``[(0, 81.2, 64), (1, 70.0, 40)]``."""
 
 
 def accuracy_over(rows: Sequence[ReportRow], by: str, key: str, title: str, across: str, caption: str) -> Figure | None:
@@ -45,10 +45,8 @@ def accuracy_over(rows: Sequence[ReportRow], by: str, key: str, title: str, acro
             tooltip = f"{row_name(rows, row)}: {keys[i]}, {v:.1f}%, n {n}"
             drawing.marker(x.at(i), y.at(v), shape, hollow=row.scores.diagnostic, size=4, title=tooltip)
     for index, row in enumerate(drawn_rows):
-        x_legend, y_legend = 22 + index % 2 * (WIDTH - 20) / 2, TOP + SIDE + 62 + index // 2 * LEGEND_ROW
-        drawing.text(x_legend - 8, y_legend, row.tag, "tag", "end")
-        drawing.marker(x_legend + 4, y_legend - 4, series[row.scores.backend], hollow=row.scores.diagnostic, size=4.5)
-        drawing.text(x_legend + 15, y_legend, shortened(row_name(rows, row), 31), "legend")
+        shape, hollow = series[row.scores.backend], row.scores.diagnostic
+        legend_entry(drawing, index, TOP + SIDE + 62, row.tag, row_name(rows, row), shape, hollow=hollow)
     end_tags(drawing, {row.tag: (x.at(lines[row.tag][-1][0]), y.at(lines[row.tag][-1][1])) for row in drawn_rows})
     return Figure(key, title, caption, drawing.render())
 

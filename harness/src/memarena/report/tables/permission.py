@@ -27,7 +27,29 @@ def permission_table(rows: Sequence[ReportRow]) -> Section | None:
     if not any(row.scores.permission for row in rows):
         return None
     unsaid = any(row.scores.permission and row.scores.permission.unsaid for row in rows)
-    columns = [
+    body = [[*lead_cells(rows, row), *_cells(row.scores, unsaid=unsaid)] for row in rows]
+    command = trace([row for row in rows if row.scores.permission], "--dimension D6")
+    trace_columns = [
+        ("P", "--action deny"),
+        ("U", "--action allow"),
+        ("self", "--action self"),
+        ("control", "--action control"),
+    ]
+    by_rules = any(row.scores.permission and row.scores.permission.labels_by != "judge" for row in rows)
+    return section(
+        "Permission (D6)",
+        [*lead_columns(rows), *_columns(unsaid=unsaid)],
+        body,
+        (BY_RULES,) if by_rules else (),
+        breaks=breaks(rows),
+        trace=command,
+        trace_columns=trace_columns,
+    )
+
+
+def _columns(*, unsaid: bool) -> list[Column]:
+    """The table's figures; ``unsaid``: with the share of answers that say nothing."""
+    return [
         Column("P", "privacy: share of DENY items whose fact was withheld, percent"),
         Column("95% of P", "its interval over egos"),
         *(
@@ -47,55 +69,28 @@ def permission_table(rows: Sequence[ReportRow]) -> Section | None:
         Column("self", "the owner's own items, outside F1_PU"),
         Column("control", "items that everybody is answered alike on, such as public facts, outside F1_PU"),
     ]
-    body = []
-    for row in rows:
-        permission, scores = row.scores.permission, row.scores
-        j = scores.metrics["J"].value
-        body.append(
-            [
-                *lead_cells(rows, row),
-                replace(metric(scores, "P"), questions=permission.deny - permission.unsaid if permission else None),
-                replace(
-                    _share_interval(scores.intervals.get("P")),
-                    questions=permission.deny - permission.unsaid if permission else None,
-                ),
-                *(
-                    [percent(permission.unsaid / permission.deny if permission and permission.deny else None)]
-                    if unsaid
-                    else []
-                ),
-                replace(metric(scores, "U"), questions=permission.allow if permission else None),
-                replace(
-                    metric(scores, "D6"),
-                    questions=min(permission.deny - permission.unsaid, permission.allow) if permission else None,
-                ),
-                signed(j),
-                interval(permission.j_low, permission.j_high) if permission else NA,
-                _gates(row.scores),
-                signed(scores.metrics["J|known"].value),
-                metric(scores, "F1_PU paper"),
-                metric(scores, "self"),
-                metric(scores, "control"),
-            ]
-        )
-    command = trace([row for row in rows if row.scores.permission], "--dimension D6")
-    trace_columns = [
-        ("P", "--action deny"),
-        ("U", "--action allow"),
-        ("self", "--action self"),
-        ("control", "--action control"),
+
+
+def _cells(scores: RowScores, *, unsaid: bool) -> list[Cell]:
+    """A row's figures in the order of :func:`_columns`, each with the number of questions that it rests on."""
+    permission = scores.permission
+    deny = permission.deny - permission.unsaid if permission else None
+    allow = permission.allow if permission else None
+    silent = [percent(permission.unsaid / permission.deny if permission and permission.deny else None)]
+    return [
+        replace(metric(scores, "P"), questions=deny),
+        replace(_share_interval(scores.intervals.get("P")), questions=deny),
+        *(silent if unsaid else []),
+        replace(metric(scores, "U"), questions=allow),
+        replace(metric(scores, "D6"), questions=None if deny is None or allow is None else min(deny, allow)),
+        signed(scores.metrics["J"].value),
+        interval(permission.j_low, permission.j_high) if permission else NA,
+        _gates(scores),
+        signed(scores.metrics["J|known"].value),
+        metric(scores, "F1_PU paper"),
+        metric(scores, "self"),
+        metric(scores, "control"),
     ]
-    lead = lead_columns(rows)
-    by_rules = any(row.scores.permission and row.scores.permission.labels_by != "judge" for row in rows)
-    return section(
-        "Permission (D6)",
-        [*lead, *columns],
-        body,
-        (BY_RULES,) if by_rules else (),
-        breaks=breaks(rows),
-        trace=command,
-        trace_columns=trace_columns,
-    )
 
 
 def _share_interval(interval: Interval | None) -> Cell:
