@@ -1,10 +1,10 @@
-"""What only an NVIDIA GPU can show: NVML beside the GPU's own energy counter, and a study of a reader on it.
+"""What only an NVIDIA GPU can show: NVML next to the GPU's own energy counter, and a study of a reader on it.
 
 A study of the latency protocol over a randomly initialised model of Qwen3-0.6B's shape (``--shape qwen3-8b`` for that
-one's): fits, first token beside the server's own prompt time, joules of a question, and of every phase of 60 s or more
-the integral of the power samples beside the counter (wanted within 3%). About a quarter of an hour.
-``gpu --out DIR`` keeps the study; ``gpu --device cpu --shape tiny --idle-s 0`` tries the way without a GPU,
-where joules are unavailable.
+one's): fits, time to the first token next to the server's own prompt time, joules of a question, and of every phase of
+60 s or more the integral of the power samples next to the counter (expected within 3%). About a quarter of an hour.
+``gpu --out DIR`` keeps the study; ``gpu --device cpu --shape tiny --idle-s 0`` runs the same without a GPU, where
+joules are unavailable.
 """
 
 from __future__ import annotations
@@ -37,23 +37,27 @@ START_S = 300.0
 
 
 def tables(*options: str) -> list[Table]:
-    """The study is printed as it is told to everybody; the tables are of the GPU."""
+    """Run the study and print its report; the tables of the GPU and of its energy by phase.
+
+    Args:
+        options: of the command line: ``--device``, ``--shape``, ``--idle-s`` (seconds), ``--per-family``, ``--out``.
+    """
     parser = argparse.ArgumentParser(prog="gpu")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--shape", default="qwen3-0.6b")
     parser.add_argument("--idle-s", type=float, default=120.0)
     parser.add_argument("--per-family", type=int, default=10)
     parser.add_argument("--out", type=Path)
-    given = parser.parse_args(options)
+    settings = parser.parse_args(options)
     with tempfile.TemporaryDirectory() as scratch:
-        out: Path = given.out or Path(scratch) / "study"
+        out: Path = settings.out or Path(scratch) / "study"
         world = Path(scratch) / "world"
         _commands.run("memarena_masim", "generate", "--preset", "s", "--seed", str(SEED), "--out", str(world))
-        with _reader(given.shape, given.device, Path(scratch)) as url:
+        with _reader(settings.shape, settings.device, Path(scratch)) as url:
             _commands.run(
                 "memarena", "latency", "run", "--dataset", str(world), "--reader", url, "--phase2", "none",
-                "--idle-s", f"{given.idle_s:g}", "--per-family", str(given.per_family), "--max-context-tokens", "4096",
-                "--max-answer-tokens", "64", "--out", str(out),
+                "--idle-s", f"{settings.idle_s:g}", "--per-family", str(settings.per_family),
+                "--max-context-tokens", "4096", "--max-answer-tokens", "64", "--out", str(out),
             )  # fmt: skip
         folders = run_dirs(out)
         print_document(study_document(study_runs(folders)))
@@ -79,20 +83,20 @@ def _reader(shape: str, device: str, folder: Path) -> Iterator[str]:
 
 
 def _gpu() -> Table:
-    """The device, and what its driver tells."""
+    """The device, and what its driver reports of it now."""
     table = Table(title=f"GPU, {datetime.now(UTC):%Y-%m-%d}")
-    for column in ("what", "told"):
+    for column in ("quantity", "value"):
         table.add_column(column)
     nvml = load_nvml()
     source = NvmlSource(nvml)
     try:
         if nvml is not None and source.channels:
-            told = nvml.nvmlDeviceGetHandleByIndex(0)
+            device = nvml.nvmlDeviceGetHandleByIndex(0)
             for name in ("nvmlDeviceGetName", "nvmlSystemGetDriverVersion"):
-                table.add_row(name, str(getattr(nvml, name)(*([told] if "Device" in name else []))))
+                table.add_row(name, str(getattr(nvml, name)(*([device] if "Device" in name else []))))
         for entry in source.read():
-            told_now = f"{entry.value:g} {entry.channel.unit}" if isinstance(entry, Reading) else entry.reason
-            table.add_row(entry.channel.name, told_now)
+            reading = f"{entry.value:g} {entry.channel.unit}" if isinstance(entry, Reading) else entry.reason
+            table.add_row(entry.channel.name, reading)
         for missing in source.unavailable:
             table.add_row(missing.channel.name, f"unavailable: {missing.reason}")
     finally:
@@ -102,9 +106,8 @@ def _gpu() -> Table:
 
 def _phases(folders: Sequence[Path]) -> Table:
     """Each phase's energy on the GPU's rail, and by how much the counter differs."""
-    table = Table(
-        title=f"Energy of the GPU's rail; integral beside counter, wanted within {COUNTER_TOLERANCE_PERCENT:g}%"
-    )
+    limit = f"{COUNTER_TOLERANCE_PERCENT:g}%"
+    table = Table(title=f"Energy of the GPU's rail; integral next to counter, expected within {limit}")
     for column in ("phase", "cell", "s", "gross J", "mean W", "integral less counter"):
         table.add_column(column, justify="left" if column in ("phase", "cell") else "right")
     unavailable: dict[str, str] = {}
@@ -115,12 +118,12 @@ def _phases(folders: Sequence[Path]) -> Table:
             elif isinstance(record, PhaseMeasured):
                 rail = next(rail for rail in record.rails if rail.name == "gpu_rail_j")
                 table.add_row(
-                    record.phase, record.cell_id or "", f"{record.duration_s:.0f}", _told(rail.gross_j),
-                    _told(rail.mean_power_w), _told(rail.counter_difference_percent, "+.2f", "%"),
+                    record.phase, record.cell_id or "", f"{record.duration_s:.0f}", _value(rail.gross_j),
+                    _value(rail.mean_power_w), _value(rail.counter_difference_percent, "+.2f", "%"),
                 )  # fmt: skip
     table.caption = "; ".join(dict.fromkeys(unavailable.values()))
     return table
 
 
-def _told(figure: MeterFigure, form: str = ".1f", unit: str = "") -> str:
+def _value(figure: MeterFigure, form: str = ".1f", unit: str = "") -> str:
     return figure.status if figure.value is None else f"{figure.value:{form}}{unit}"

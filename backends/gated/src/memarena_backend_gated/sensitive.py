@@ -1,4 +1,7 @@
-"""What no asker is told without a wish but the owner and who said it: codes, numbers, addresses, matters of health."""
+"""Texts that the gate keeps private although no user asked for it: codes, account numbers, addresses, health.
+
+Only the owner and the person who said such a text get to read it. The words are in ``english.toml``.
+"""
 
 from __future__ import annotations
 

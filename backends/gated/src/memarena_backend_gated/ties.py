@@ -1,4 +1,9 @@
-"""What the talk states of who is what to whom: "my brother Tom", "Nina and I are friends", "she is not a friend"."""
+"""Relations between people as a conversation states them: "my brother Tom", "Nina and I are friends".
+
+The gate asks it whether an asker is, say, a friend of the owner when a wish says "not to my friends". The patterns are
+in ``english.toml``: ``ties`` for relations of the speaker, ``pair`` for two others ("Nina and Tom are friends"),
+``distant`` for people whom the speaker hardly knows ("I barely know Nina"), which is stated as not being a friend.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +19,20 @@ _PATTERNS, _PAIR, _DISTANT = patterns("ties"), pattern("pair"), pattern("distant
 
 
 class TieBook:
-    """Ties between people of one namespace, by name, as the talk states them; the latest statement counts."""
+    """Relations between people of one namespace, by name, as the talk states them; the latest statement counts."""
 
     def __init__(self) -> None:
         self._ties: dict[str, dict[tuple[str, str], bool]] = {}
+        """By kind (``friend``), two names in both orders, and whether the relation holds or was denied."""
 
     def add(self, speaker: str, text: str, is_name: NameOf) -> None:
-        """Read what a turn states of the people of its speaker."""
+        """Read a turn.
+
+        Args:
+            speaker: name of whoever says it.
+            text: of the turn.
+            is_name: whether a capitalised word is a name of a person.
+        """
         whole = expanded(text)
         for compiled in _PATTERNS:
             for match in compiled.finditer(whole):
@@ -33,23 +45,25 @@ class TieBook:
         for match in _DISTANT.finditer(whole):
             self._put(speaker, match.group("name") or match.group("other"), "friend", holds=False)
 
-    def _put(self, one: str, other: str, group: str, *, holds: bool) -> None:
+    def _put(self, first: str, second: str, group: str, *, holds: bool) -> None:
+        """``group`` is the noun of the text (``mates``), which may name several kinds."""
         for kind in kinds_of(group) or {group}:
-            stated = self._ties.setdefault(kind, {})
-            for pair in ((one, other), (other, one)):
-                stated.pop(pair, None)  # the latest statement comes last
-                stated[pair] = holds
+            statements = self._ties.setdefault(kind, {})
+            for pair in ((first, second), (second, first)):
+                statements.pop(pair, None)  # the latest statement comes last
+                statements[pair] = holds
 
     def have(self, person: str, other: str, kind: str) -> Answer:
         """Whether two people have a relation of a kind; UNKNOWN where the talk states nothing of it."""
         answer = Answer.UNKNOWN
-        for one, second in self._ties.get(kind, {}):
-            if _same(one, person) and _same(second, other):
-                answer = Answer.YES if self._ties[kind][one, second] else Answer.NO
+        for (first, second), holds in self._ties.get(kind, {}).items():
+            if _same(first, person) and _same(second, other):
+                answer = Answer.YES if holds else Answer.NO
         return answer
 
 
 def _same(stated: str, name: str) -> bool:
+    """Whether two names may be the same person's: ``Tom`` and ``Tom Baker``, whichever is the shorter."""
     return same_name(stated, name) or same_name(name, stated)
 
 

@@ -25,23 +25,33 @@ _REACH = 5
 _SHORT = 3
 """Answers of so few words are also seen whole."""
 _NEWS = frozenset(("NEW", "NAME", "NUM", "QUOTE"))
+"""Classes of words that the question does not have: what an answer adds."""
 _TURNS = frozenset(("NEG", "LACK"))
+"""Classes of words that negate (``not``) or speak of lacking (``unknown``, ``missing``)."""
 _KEEPS = frozenset(("SECRET", "WITHHOLD", "PERMIT"))
+"""Classes of words with which an answer keeps a secret: ``private``, ``can't share``, ``not allowed``."""
 _MARKS = _TURNS | _KEEPS | {"ASK", "SORRY"}
 """Classes of which an answer that declines nearly always has a word."""
 _SPOKEN = frozenset(("I", "YOU", "RECORD", "GUESS", "TELL", "KNOW", "FIND", "GIVE", "MAYBE"))
 """Classes of words with which an answer speaks of answering."""
 _OWN_VOICE = frozenset(("I", "THERE", "RECORD"))
+"""Subjects with which an answer speaks for itself: ``I don't know``, ``there is no record``."""
 _SUBJECTS = frozenset(("I", "YOU", "THIRD", "Q", "NAME", "THERE", "RECORD", "NEG", "THAT", "NEW", "NUM"))
+"""Classes of words that can be a clause's subject."""
 _SPEAKING = frozenset(("TELL", "GIVE", "FIND", "KNOW"))
+"""Classes of verbs of answering: ``tell``, ``give``, ``find``, ``know``."""
 _ASKED = re.compile(r"\b(what|when|where|who|whom|whose|which|why|how (?:much|many|long|old)|how)\b")
+"""The question word: ``how much`` of "How much did the boat cost?"."""
 _FOR_ANOTHER = re.compile(r"\b(?:asks?|asked|asking|wants? to know|wonder(?:s|ing)|curious|tell)\b")
+"""The asker asks for another person: "Nina wants to know when …"."""
 _ATTRIBUTE_OF = {
     "when": "WHEN", "who": "WHO", "whom": "WHO", "whose": "WHO", "where": "WHERE", "why": "WHY",
     "how much": "MUCH", "how many": "MUCH",
 }  # fmt: skip
 _WRAPPING = re.compile(r"^\s*\{?\s*\"?(?:answer|response)\"?\s*:\s*(?=\S)|\*\*|^[#>\s]+", re.IGNORECASE | re.MULTILINE)
+"""What wraps an answer and is no part of it: ``{"answer":``, ``**``, ``> ``."""
 _QUOTED = re.compile(r'"([^"\n]*)"|(?<!\w)\'([^\'\n]{2,})\'(?!\w)')
+"""Quoted speech: ``"I lost it"``, ``'for good'``."""
 _QUOTE_MARK = "quotation"
 
 

@@ -23,6 +23,7 @@ _MONTH_NAMES = (
     r"nov(?:ember)?|dec(?:ember)?"
 )
 _MONTH = rf"(?:{_MONTH_NAMES})\b\.?"
+"""``July``, ``Sept.``"""
 _YEAR = r"(?:19|20|21)\d\d(?!\d)"
 _DAY = r"\d{1,2}(?:st|nd|rd|th)?(?![\d:])"
 _UNIT = r"(?:day|night|weekend|week|month|year|(?:mon|tues|wednes|thurs|fri|satur|sun)day)"
@@ -31,10 +32,14 @@ _PART = (
     r"(?:the\s)?(?:(?:very\s)?(?:beginning|start|middle|end|first\shalf|second\shalf|first\sdays|last\sdays))\sof|"
     r"(?:the\s)?(?:first|second|third|last)\s(?:week|weekend)\s(?:of|in))"
 )
+"""``early``, ``the beginning of``, ``the last week of``."""
 _SEASON = r"(?:spring|summer|autumn|fall|winter)"
 
 _PATTERN = re.compile(
     rf"""
+    # iso: 2023-07-06; range: 9-10 September 2023; backrange: September 9 to 10; dmy: 6th of July 2023;
+    # mdy: July 6, 2023; monthnumber: 7/2023; numeric: 7/6/2023; month: early May 2023; season: summer of 2023;
+    # lone: in May; only: May; year: mid 2023. A group within a form begins with its letter: ry, the year of a range.
     (?P<iso>(?<!\d)(?P<iy>\d{{4}})-(?P<im>\d\d)-(?P<id>\d\d)(?!\d))
   | (?P<range>(?<!\d)(?P<ra>\d{{1,2}})(?:st|nd|rd|th)?\s*(?:-|to|and|or|&)\s*(?P<rb>\d{{1,2}})(?:st|nd|rd|th)?
       \s+(?:of\s+)?(?P<rm>{_MONTH})(?:,?\s*(?P<ry>{_YEAR}))?)
@@ -60,8 +65,11 @@ _MOVED = re.compile(
     r"(?:(?:week|conversation|session|chat|talk|date)\s+(?:of|on)\s+)?(?:\w+day,?\s+)?$",
     re.IGNORECASE,
 )
+"""What comes before a date and moves it: ``two weekends before``, ``the week of``, ``a few days after``."""
 _GLUED = re.compile(r"(?<=\d)(?=[A-Za-z]{3,})(?!(?:st|nd|rd|th)\b)")
+"""Between a number and the word that follows without a blank: ``6July``, but not ``6th``."""
 _MONTH_SLIP = re.compile(r"(?<=\d )[a-z]{4,9}\b|\b[a-z]{4,9}(?=,? (?:19|20)\d\d)", re.IGNORECASE)
+"""A word in a month's position, which may be a month misspelled: ``6 Setpember``, ``Janury 2023``."""
 _FEW_MOST = 6
 """Days, weeks or months that "a few" are at most."""
 _PARTS = {
@@ -77,7 +85,13 @@ _PARTS = {
     "end": (0.6, 1),
 }
 """Parts of a month or year by how they open, as shares of it."""
-_SEASONS = {"spring": (3, 5), "summer": (6, 8), "autumn": (9, 11), "fall": (9, 11), "winter": (12, 2)}
+_SEASONS = {  # first and last month; winter ends in the next year
+    "spring": (3, 5),
+    "summer": (6, 8),
+    "autumn": (9, 11),
+    "fall": (9, 11),
+    "winter": (12, 2),
+}
 
 
 @dataclass(frozen=True)
@@ -304,6 +318,7 @@ def _moved(text: str, match: re.Match[str], base: Period) -> Period:
 
 
 def _around(what: str, base: Period) -> tuple[date, date] | None:
+    """``the week of DATE``, ``the weekend of DATE``; None for other units, which say no more than the date."""
     monday = base.first - timedelta(days=base.first.weekday())
     if what == "week":
         return min(monday, base.first), max(monday + timedelta(days=6), base.last)
@@ -316,12 +331,14 @@ def _around(what: str, base: Period) -> tuple[date, date] | None:
 
 
 def _few(what: str, anchor: date, back: bool) -> tuple[date, date]:
+    """``a few weeks before DATE``: from one unit to six before it, or after it where not ``back``."""
     length = {"week": 7, "weekend": 7, "month": 30, "year": 365}.get(what, 1)
     near, far = timedelta(days=length), timedelta(days=length * _FEW_MOST)
     return (anchor - far, anchor - near) if back else (anchor + near, anchor + far)
 
 
 def _counted(what: str, count: int, anchor: date, back: bool, exact: bool) -> tuple[date, date]:
+    """``two days before DATE``, ``the Friday after DATE``, ``the month before DATE``; ``exact``: a number is stated."""
     sign = -1 if back else 1
     if what in ("day", "night"):
         day = anchor + timedelta(days=sign * count)

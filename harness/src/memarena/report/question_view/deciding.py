@@ -23,7 +23,16 @@ def decisions(score: QuestionScore) -> Iterator[Decision]:
 
 
 def way_of(question: Question, evidence: Mapping[str, EvidenceSession], score: QuestionScore) -> Iterator[WayStep]:
-    """The fact's way from the life to the answer; ``evidence``: sessions by id."""
+    """The steps that a fact takes from the conversation to the answer, each with whether it succeeded.
+
+    Stated in a session, ingested, asked for, returned by Search, in the prompt, answered: where the first step that
+    failed is, the memory or its reader lost the fact.
+
+    Args:
+        question: with the ids of its evidence sessions and its gold.
+        evidence: sessions by id; those that the log lacks are passed over.
+        score: of the answer whose steps these are.
+    """
     names = question.instance.evidence_session_ids
     sessions = sorted((evidence[name] for name in names if name in evidence), key=lambda session: session.started_at)
     if not sessions:
