@@ -271,11 +271,11 @@ def _check_items(rpc: str, items: Sequence[pb.MemoryItem]) -> None:
     """SPEC.md SRC-3, LIM-1. A score that is no number could not even be logged."""
     if len(items) > MAX_ITEMS:
         raise BackendContractError(f"{rpc}: {len(items)} items, the limit is {MAX_ITEMS}")
-    for place, item in enumerate(items):
+    for index, item in enumerate(items):
         if not math.isfinite(item.score):
-            raise BackendContractError(f"{rpc}: items[{place}].score is {item.score}, not a finite number")
+            raise BackendContractError(f"{rpc}: items[{index}].score is {item.score}, not a finite number")
         if not item.text:
-            raise BackendContractError(f"{rpc}: items[{place}].text is empty")
+            raise BackendContractError(f"{rpc}: items[{index}].text is empty")
 
 
 def _note(trace: AnswerTrace, event: pb.AnswerEvent, offset_ns: int) -> None:

@@ -25,8 +25,8 @@ class BackendCallError(Exception):
     def __init__(
         self, rpc: str, code: str, message: str, field: str | None = None, retry_after_s: float | None = None
     ) -> None:
-        where = f" (field {field})" if field else ""
-        super().__init__(f"{rpc}: {code}{where}: {message}")
+        of_field = f" (field {field})" if field else ""
+        super().__init__(f"{rpc}: {code}{of_field}: {message}")
         self.rpc = rpc
         self.code = code
         self.message = message

@@ -60,8 +60,8 @@ def check_prompt(call: OpenCall) -> None:
     """Raise :class:`RefusedError` (429) for a prompt above the bound of the RPC that the call belongs to."""
     most = call.context.max_prompt_bytes if call.context is not None else None
     if most is not None and call.route in GENERATING_ROUTES and _bytes_of_text(call.prompt) > most:
-        told = "the prompt is above the question's budget: context, question, scaffold and a margin"
-        raise RefusedError(429, PROMPT_ABOVE_BUDGET, told)
+        message = "the prompt is above the question's budget: context, question, scaffold and a margin"
+        raise RefusedError(429, PROMPT_ABOVE_BUDGET, message)
 
 
 def _bytes_of_text(prompt: JsonValue) -> int:

@@ -37,11 +37,11 @@ def read_counts(upstream: Upstream, reply: JsonValue, expected: int) -> list[int
     if isinstance(reply, dict) and upstream.tokenizer == "llama.cpp" and isinstance(reply.get("tokens"), list):
         tokens = reply["tokens"]
         assert isinstance(tokens, list)
-        ends = [-1, *(place for place, token in enumerate(tokens) if token == SEPARATOR)]
+        ends = [-1, *(index for index, token in enumerate(tokens) if token == SEPARATOR)]
         counts = [end - begin - 1 for begin, end in pairwise(ends)]
     elif isinstance(reply, dict) and upstream.tokenizer == "sglang":
-        found = reply.get("count")
-        counts = [each for each in found if isinstance(each, int)] if isinstance(found, list) else []
+        reported = reply.get("count")
+        counts = [count for count in reported if isinstance(count, int)] if isinstance(reported, list) else []
     if len(counts) != expected:
         raise UpstreamError(f"the server's /tokenize gave {len(counts)} counts for {expected} texts")
     return counts

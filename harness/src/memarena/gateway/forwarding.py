@@ -71,21 +71,21 @@ def prepare(route: str, body: Mapping[str, JsonValue], upstream: Upstream) -> Ou
     """Rewrite a caller's request for the model's server: its name, the configured extras, usage in every stream."""
     sent: dict[str, JsonValue] = {**body, "model": upstream.upstream_model}
     stream = body.get("stream") is True
-    asked = True
+    usage_is_asked = True
     if route not in _REPLY_KEYS:
         for key, value in upstream.extra_body.items():
-            given = sent.get(key)
-            sent[key] = {**given, **value} if isinstance(given, dict) and isinstance(value, dict) else value
+            own_value = sent.get(key)
+            sent[key] = {**own_value, **value} if isinstance(own_value, dict) and isinstance(value, dict) else value
         if stream:
             options = body.get("stream_options")
             options = options if isinstance(options, dict) else {}
-            asked = options.get("include_usage") is True
+            usage_is_asked = options.get("include_usage") is True
             sent["stream_options"] = {**options, "include_usage": True}
         for key in upstream.drop:
             sent.pop(key, None)
     url = upstream.base_url.rstrip("/") + route.removeprefix("/v1")
     most = next((n for key in ("max_tokens", "max_completion_tokens") if isinstance(n := sent.get(key), int)), None)
-    return Outgoing(url, json.dumps(sent, separators=(",", ":")).encode(), stream, not asked, most)
+    return Outgoing(url, json.dumps(sent, separators=(",", ":")).encode(), stream, not usage_is_asked, most)
 
 
 def describe(call: OpenCall, route: str, body: Mapping[str, JsonValue]) -> None:
@@ -192,16 +192,16 @@ class Forwarder:
     async def _pass_whole(
         self, request: web.BaseRequest, call: OpenCall, reply: aiohttp.ClientResponse, keep: Keep | None
     ) -> web.StreamResponse:
-        wanted = _REPLY_KEYS.get(request.path, "choices")
-        raw = await bounded(reply, MAX_REPLY_BYTES if wanted == "choices" else MAX_VECTORS_BYTES)
+        key = _REPLY_KEYS.get(request.path, "choices")
+        raw = await bounded(reply, MAX_REPLY_BYTES if key == "choices" else MAX_VECTORS_BYTES)
         call.done_ns = call.since_forwarded()
         reading = Reading(raw, "something")
         body = reading.body
-        if body.get("error") and not body.get(wanted):
+        if body.get("error") and not body.get(key):
             raise UpstreamError(f"the server reported an error in its reply: {error_message(body)}")
-        if not isinstance(body.get(wanted), list):
-            raise UpstreamError(f"the server's reply holds no list of {wanted}: {raw[:80]!r}")
-        if wanted == "choices":
+        if not isinstance(body.get(key), list):
+            raise UpstreamError(f"the server's reply holds no list of {key}: {raw[:80]!r}")
+        if key == "choices":
             choices = reading.choices("message")
             if not choices:
                 raise UpstreamError(f"the server's reply holds no choice: {raw[:80]!r}")
@@ -259,24 +259,24 @@ class Forwarder:
                     call.delivered = call.done_ns is not None
                 if watch.failure:
                     raise watch.failure
-            rest = watch.end(time.monotonic_ns())
+            remainder = watch.end(time.monotonic_ns())
             if call.done_ns is None:
                 call.done_ns = call.since_forwarded()
-            keep_part(rest)
+            keep_part(remainder)
         except (UpstreamError, aiohttp.ClientError, TimeoutError, OSError) as error:
             failure = upstream_error(error)
             if not call.status:
                 raise failure from error
             call.fail(failure)
-            rest = f"data: {json.dumps(error_body(failure.message, 'upstream_failed'))}\n\n".encode()
+            remainder = f"data: {json.dumps(error_body(failure.message, 'upstream_failed'))}\n\n".encode()
         finally:
             watch.settle()
         async with to_caller():
             if not call.status:
                 call.status = reply.status
                 await response.prepare(request)
-            if rest:
-                await response.write(rest)
+            if remainder:
+                await response.write(remainder)
             await response.write_eof()
         call.delivered = True
         return response

@@ -89,8 +89,8 @@ def read_refusal(status: int, body: JsonValue, words: str) -> Refusal:
     if _SYSTEM.search(text):
         return Refusal("system_role")
     named = fields.get("param")
-    known = [key for key in _PARAMETERS if key == named or (_UNSUPPORTED.search(coded) and _names(key, text))]
-    return Refusal("parameter", parameter=known[0]) if known else Refusal("other")
+    parameters = [key for key in _PARAMETERS if key == named or (_UNSUPPORTED.search(coded) and _names(key, text))]
+    return Refusal("parameter", parameter=parameters[0]) if parameters else Refusal("other")
 
 
 def is_readers(refusal: Refusal, body: Mapping[str, JsonValue], upstream: Upstream) -> bool:
@@ -146,7 +146,7 @@ def _plain_sampling(body: Mapping[str, JsonValue]) -> bool:
 def _estimated_tokens(body: Mapping[str, JsonValue]) -> int:
     """Tokens of prompt and reply, at UTF-8 bytes / 4."""
     messages = next((body[key] for key in ("messages", "prompt", "input", "documents") if key in body), None)
-    texts = [str(each.get("content")) if isinstance(each, dict) else str(each) for each in
+    texts = [str(message.get("content")) if isinstance(message, dict) else str(message) for message in
              (messages if isinstance(messages, list) else [messages])]  # fmt: skip
     most = body.get("max_tokens")
     return sum(count_by_bytes(texts)) + (most if isinstance(most, int) else 0)

@@ -306,11 +306,13 @@ class Gateway:
         body: Mapping[str, JsonValue],
     ) -> web.StreamResponse:
         key = cache_key(call.route, upstream, outgoing)
-        known = cache.find(key)
-        if known is not None:
-            known.fill(call)
+        cached_reply = cache.find(key)
+        if cached_reply is not None:
+            cached_reply.fill(call)
             return await send(
-                request, call, web.Response(body=known.body.encode(), headers={"Content-Type": known.content_type})
+                request,
+                call,
+                web.Response(body=cached_reply.body.encode(), headers={"Content-Type": cached_reply.content_type}),
             )
         return await self._forwarder.forward(
             request,

@@ -73,8 +73,8 @@ class StreamWatch:
 
     def end(self, at_ns: int) -> bytes:
         """The upstream's stream is over. Raises :class:`UpstreamError` if the reply was not complete."""
-        rest, self._pending = self._pending, b""
-        passed = self._watch(rest, at_ns) if rest.strip() else b""
+        remainder, self._pending = self._pending, b""
+        passed = self._watch(remainder, at_ns) if remainder.strip() else b""
         if not self._finished:
             raise UpstreamError("the server's stream ended before the reply was complete")
         self._spoken = True
@@ -84,8 +84,8 @@ class StreamWatch:
         if not self._spoken:
             self._held += passed
             return b""
-        held, self._held = self._held, []
-        return b"".join((*held, *passed))
+        chunks, self._held = self._held, []
+        return b"".join((*chunks, *passed))
 
     def settle(self) -> None:
         """Write what was said into the call, however the stream ended."""

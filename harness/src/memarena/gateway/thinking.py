@@ -58,10 +58,10 @@ class AnswerStart:
 
     def _look_for_closing(self, at_ns: int | None) -> None:
         for closing in self._closings:
-            _, mark, rest = self._tail.partition(closing)
+            _, mark, remainder = self._tail.partition(closing)
             if mark:
                 if self.reasoning_ns is None:
                     self.reasoning_ns = self.answer_ns
-                self.answer_ns = at_ns if rest.strip() else None
+                self.answer_ns = at_ns if remainder.strip() else None
                 self._state = "answer"
                 return

@@ -139,8 +139,8 @@ class TokenBook:
     def _quiet(self, grant: _Grant, wait_s: float) -> bool:
         deadline = time.monotonic() + wait_s
         while grant.in_flight:
-            left = deadline - time.monotonic()
-            if left <= 0:
+            seconds_left = deadline - time.monotonic()
+            if seconds_left <= 0:
                 return False
-            self._changed.wait(left)
+            self._changed.wait(seconds_left)
         return True

@@ -14,8 +14,8 @@ LEAST = LEAST_N[50]
 
 def median_of(values: Sequence[float | None]) -> float | None:
     """The median of what is known; None with fewer than 11, which give none with 99% confidence."""
-    known = [value for value in values if value is not None]
-    return float(median(known)) if len(known) >= LEAST else None
+    numbers = [value for value in values if value is not None]
+    return float(median(numbers)) if len(numbers) >= LEAST else None
 
 
 def search_times(samples: Sequence[Sample]) -> dict[str, float | None]:
@@ -66,14 +66,14 @@ def _predicted(
     nothing = TotalCell(reader=reader, backend=backend, kind="none", search_ms=search_ms)
     if fit is None:
         return nothing.model_copy(update={"why": f"{reader} has no fit, and nothing is extrapolated without one"})
-    others: dict[str, list[Sample]] = {}
+    by_backend: dict[str, list[Sample]] = {}
     for sample in samples:
         if sample.backend == backend:
-            others.setdefault(sample.reader, []).append(sample)
-    if not others:
+            by_backend.setdefault(sample.reader, []).append(sample)
+    if not by_backend:
         return nothing.model_copy(update={"why": f"{backend} was never asked"})
-    donor = max(others, key=lambda name: (len(others[name]), name))
-    prompts = others[donor]
+    donor = max(by_backend, key=lambda name: (len(by_backend[name]), name))
+    prompts = by_backend[donor]
     total, first = _by_fit(fit, prompts, search_ms)
     return nothing.model_copy(
         update={

@@ -98,26 +98,28 @@ def break_even(
         return None, f"ingest {unit} were not measured"
     if oracle is None:
         return None, "no Oracle cell with this reader"
-    mine, its = per_query(own), per_query(oracle)
-    if mine is None or its is None:
+    mine, theirs = per_query(own), per_query(oracle)
+    if mine is None or theirs is None:
         return None, f"{unit} of a question were not measured"
-    if mine >= its:
+    if mine >= theirs:
         return None, f"never in {unit}: a question costs no less than with Oracle"
-    return ingest / (its - mine), ""
+    return ingest / (theirs - mine), ""
 
 
 def phase_of(facts: RunFacts, cell: Cell, name: str) -> PhaseMeasured | None:
     """The measured phase of a cell; None where there is none, or several (a run that was resumed)."""
-    found = [phase for phase in facts.phases if (phase.cell_id, phase.phase) == (cell.cell_id, name)]
-    return found[0] if len(found) == 1 else None
+    matches = [phase for phase in facts.phases if (phase.cell_id, phase.phase) == (cell.cell_id, name)]
+    return matches[0] if len(matches) == 1 else None
 
 
 def rail_figure(phase: PhaseMeasured | None, rail: str, figure: str) -> MeterFigure:
     """A figure of one rail of a phase, or why there is none."""
     if phase is None:
         return NOT_MEASURED
-    named: Mapping[str, object] = {found.name: getattr(found, figure) for found in phase.rails}
-    value = named.get(rail)
+    figures: Mapping[str, object] = {
+        rail_measured.name: getattr(rail_measured, figure) for rail_measured in phase.rails
+    }
+    value = figures.get(rail)
     return value if isinstance(value, MeterFigure) else NOT_MEASURED
 
 

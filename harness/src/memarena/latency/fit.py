@@ -119,10 +119,10 @@ def _by_length(prompts: Sequence[int], errors: Array) -> tuple[HeldOutRange, ...
     lengths = np.array(prompts)
     low, high = min(prompts), max(prompts)
     starts = [low + (high - low + 1) * part // RANGES for part in range(RANGES)]
-    found = []
+    parts = []
     for start, end in zip(starts, [*(start - 1 for start in starts[1:]), high], strict=True):
         inside = errors[(lengths >= start) & (lengths <= end) & ~np.isnan(errors)]
-        found.append(
+        parts.append(
             HeldOutRange(
                 low=start,
                 high=end,
@@ -131,7 +131,7 @@ def _by_length(prompts: Sequence[int], errors: Array) -> tuple[HeldOutRange, ...
                 error_p95=float(np.percentile(inside, 95)) if len(inside) >= LEAST_N[95] else None,
             )
         )
-    return tuple(found)
+    return tuple(parts)
 
 
 def _named(solution: Array, *, answers: bool, square: bool) -> Coefficients:

@@ -62,13 +62,13 @@ def growth_config(settings: Mapping[str, object], *, ego: str | None = None) -> 
     with open_dataset(dataset) as opened:
         if max(days) > opened.day_count:
             raise LatencyError(f"--days {','.join(map(str, days))}: {dataset} has {opened.day_count} days")
-        asked = Counter(instance.ego_agent_id for instance in opened.instances)
-    if not asked:
+        questions_by_ego = Counter(instance.ego_agent_id for instance in opened.instances)
+    if not questions_by_ego:
         raise LatencyError(f"{dataset}: no ego has a question to search for")
-    if ego is not None and ego not in asked:
+    if ego is not None and ego not in questions_by_ego:
         raise LatencyError(f"--ego {ego}: no questions of this ego in {dataset}")
-    chosen = ego or min(asked, key=lambda each: (-asked[each], each))
-    return config.model_copy(update={"dataset": dataset, "egos": (chosen,)})
+    ego_used = ego or min(questions_by_ego, key=lambda name: (-questions_by_ego[name], name))
+    return config.model_copy(update={"dataset": dataset, "egos": (ego_used,)})
 
 
 def read_growth(run_dir: Path) -> Growth:
@@ -92,23 +92,23 @@ def read_growth(run_dir: Path) -> Growth:
             failures.setdefault(record.cell_id, Counter()).update(record.failures)
             queries = max(queries, record.queries)
             egos.add(record.ego)
-    wanted = RunConfig.model_validate_json(manifest.config_json).search_days
-    _check_timed(run_dir, egos, wanted)
-    beside = read_sidecars(run_dir)
+    search_days = RunConfig.model_validate_json(manifest.config_json).search_days
+    _check_timed(run_dir, egos, search_days)
+    sidecars = read_sidecars(run_dir)
     order = list(cells)
-    made = [
-        _point(cells[cell_id], days, point, ingested.get(cell_id, {}), beside)
+    points_or_none = [
+        _point(cells[cell_id], days, point, ingested.get(cell_id, {}), sidecars)
         for (cell_id, days), point in sorted(points.items(), key=lambda entry: (order.index(entry[0][0]), entry[0][1]))
     ]
-    found = tuple(point for point in made if point is not None)
+    complete = tuple(point for point in points_or_none if point is not None)
     return Growth(
         dataset=manifest.dataset,
         egos=tuple(sorted(egos)),
         queries=queries,
         versions=manifest.versions,
         floor=floor(facts),
-        points=found,
-        failed=_failed(manifest.cells, found, wanted, failures),
+        points=complete,
+        failed=_failed(manifest.cells, complete, search_days, failures),
         state=facts.ended.reason if facts.ended is not None else "running, or killed",
     )
 
@@ -129,37 +129,42 @@ def _check_timed(run_dir: Path, egos: Set[str], wanted: Sequence[int]) -> None:
 
 
 def _failed(
-    cells: Sequence[Cell], points: Sequence[GrowthPoint], wanted: Sequence[int], failures: Mapping[str, Counter[str]]
+    cells: Sequence[Cell],
+    points: Sequence[GrowthPoint],
+    days_expected: Sequence[int],
+    failures: Mapping[str, Counter[str]],
 ) -> dict[str, str]:
     """Backends that lack searches, after which days, and how they failed."""
-    found = {}
+    causes = {}
     for cell in cells:
         label = backend_label(cell)
         have = {point.days for point in points if point.backend == label}
         counted = failures.get(cell.cell_id, Counter()).most_common()
-        why = ", ".join(f"{count} {code}" for code, count in counted) or "see the problems in the run's report"
+        codes = ", ".join(f"{count} {code}" for code, count in counted) or "see the problems in the run's report"
         if not have:
-            found[label] = f"no search was timed: {why}"
-        elif missing := [days for days in wanted if days not in have]:
-            found[label] = f"no search was timed after {', '.join(map(str, missing))} days: {why}"
-    return found
+            causes[label] = f"no search was timed: {codes}"
+        elif missing := [days for days in days_expected if days not in have]:
+            causes[label] = f"no search was timed after {', '.join(map(str, missing))} days: {codes}"
+    return causes
 
 
 def _point(
-    cell: Cell, days: int, point: _Point, ingested: Mapping[int, IngestDone], beside: Sequence[SidecarFootprint]
+    cell: Cell, days: int, point: _Point, ingested: Mapping[int, IngestDone], sidecars: Sequence[SidecarFootprint]
 ) -> GrowthPoint | None:
     """A point where searches were timed; None for the days between."""
     if not point.spans_ns or point.footprint is None:
         return None
-    so_far = [done for day, done in ingested.items() if day < days]
+    so_far = [day_ingest for day, day_ingest in ingested.items() if day < days]
     return GrowthPoint(
         backend=backend_label(cell),
         days=days,
-        turns=sum(done.turns for done in so_far),
+        turns=sum(day_ingest.turns for day_ingest in so_far),
         search=percentiles(ns / 1e6 for ns in point.spans_ns),
         search_min_ms=min(point.spans_ns) / 1e6,
         search_max_ms=max(point.spans_ns) / 1e6,
-        ingest_s=sum(done.duration_ns for done in so_far) / 1e9,
+        ingest_s=sum(day_ingest.duration_ns for day_ingest in so_far) / 1e9,
         footprint=point.footprint,
-        beside=tuple(taken for taken in beside if (taken.cell_id, taken.days) == (cell.cell_id, days)),
+        beside=tuple(
+            footprint for footprint in sidecars if (footprint.cell_id, footprint.days) == (cell.cell_id, days)
+        ),
     )

@@ -36,7 +36,7 @@ def study_runs(run_dirs: Sequence[Path], *, fit_backends: Sequence[str] = FIT_BA
     if not runs:
         raise LatencyError("expected at least one run")
     _check(runs)
-    samples = [sample for run in runs for found in run.cells for sample in found.samples]
+    samples = [sample for run in runs for cell in run.cells for sample in cell.samples]
     real = {r.name for run in runs for r in run.facts.manifest.readers if r.is_real_reader}
     readers = list(dict.fromkeys(r.name for run in runs for r in run.facts.manifest.readers if r.name in real))
     if not readers:
@@ -53,9 +53,9 @@ def study_runs(run_dirs: Sequence[Path], *, fit_backends: Sequence[str] = FIT_BA
         else:
             fits[reader] = fit
     backends = list(dict.fromkeys(s.backend for s in timed))
-    rows = [efficiency_row(found, run.facts) for run in runs for found in run.cells if found.samples]
-    ingest = [ingest_row(found.cell, run.facts, rows) for run in runs for found in run.cells]
-    cells = [found for run in runs for found in run.cells]
+    rows = [efficiency_row(cell, run.facts) for run in runs for cell in run.cells if cell.samples]
+    ingest = [ingest_row(cell.cell, run.facts, rows) for run in runs for cell in run.cells]
+    cells = [cell for run in runs for cell in run.cells]
     return Study(
         runs=tuple(_studied(run) for run in runs),
         fits=tuple(fits.values()),
@@ -65,14 +65,14 @@ def study_runs(run_dirs: Sequence[Path], *, fit_backends: Sequence[str] = FIT_BA
         totals=tuple(compose(readers, backends, timed, fits)),
         efficiency=tuple(row for row in rows if row.reader in real),
         ingest=tuple(row for row in ingest if row is not None and row.reader in real),
-        left_out={found.cell.cell_id: found.left_out for found in cells if found.left_out},
-        failed={found.cell.cell_id: found.failed for found in cells if found.failed},
+        left_out={cell.cell.cell_id: cell.left_out for cell in cells if cell.left_out},
+        failed={cell.cell.cell_id: cell.failed for cell in cells if cell.failed},
     )
 
 
 def read_samples_of(run_dirs: Sequence[Path]) -> list[Sample]:
     """Every sample of the runs, as they go into a study."""
-    return [sample for path in run_dirs for found in _read(path).cells for sample in found.samples]
+    return [sample for path in run_dirs for cell in _read(path).cells for sample in cell.samples]
 
 
 def _read(path: Path) -> _Run:
@@ -86,7 +86,7 @@ def _check(runs: Sequence[_Run]) -> None:
     That is one run given twice, runs of other machines, over other data or with other questions, readers of one name
     that are not the same, and cells that are in two runs.
     """
-    seen: dict[str, Path] = {}
+    by_cell: dict[str, Path] = {}
     models: dict[str, tuple[str, str, str]] = {}
     ids: dict[str, Path] = {}
     for run in runs:
@@ -110,9 +110,9 @@ def _check(runs: Sequence[_Run]) -> None:
                     f"{then} there, {now} here" for then, now in zip(before, identity, strict=True) if then != now
                 )
                 raise LatencyError(f"{run.path}: reader {reader.name} is not that of an earlier run: {differ}")
-        for found in run.cells:
-            if found.samples and (other := seen.setdefault(found.cell.cell_id, run.path)) != run.path:
-                raise LatencyError(f"{run.path}: cell {found.cell.cell_id} is in {other}, too")
+        for cell in run.cells:
+            if cell.samples and (first_path := by_cell.setdefault(cell.cell.cell_id, run.path)) != run.path:
+                raise LatencyError(f"{run.path}: cell {cell.cell.cell_id} is in {first_path}, too")
 
 
 def _check_machine(run: _Run, first: _Run) -> None:

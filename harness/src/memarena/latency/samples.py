@@ -24,7 +24,7 @@ class CellSamples:
 
 def cell_samples(run: str, facts: RunFacts) -> list[CellSamples]:
     """Samples of every cell that was timed. Failed questions have no time; times of two processes never mix."""
-    found = []
+    samples = []
     for cell in facts.manifest.cells:
         if not cell.timing:
             continue
@@ -33,8 +33,8 @@ def cell_samples(run: str, facts: RunFacts) -> list[CellSamples]:
         timed = [(a, sample) for a in answered if (sample := _sample(run, cell, a, facts.calls)) is not None]
         segment = _main_segment([a for a, _ in timed])
         own = tuple(sample for a, sample in timed if a.segment == segment)
-        found.append(CellSamples(cell, own, len(timed) - len(own), len(latest) - len(answered)))
-    return found
+        samples.append(CellSamples(cell, own, len(timed) - len(own), len(latest) - len(answered)))
+    return samples
 
 
 def _main_segment(attempts: Sequence[Attempt]) -> int:

@@ -86,10 +86,10 @@ def choose_egos(instances: Sequence[Instance], egos: int, per_family: int) -> se
     chosen: set[str] = set()
     have: Counter[Family] = Counter()
     for _ in range(egos):
-        left = sorted(ego for ego in counts if ego not in chosen)
-        if not left:
+        candidates = sorted(ego for ego in counts if ego not in chosen)
+        if not candidates:
             break
-        best = max(left, key=lambda ego: _gain(have, counts[ego], per_family))
+        best = max(candidates, key=lambda ego: _gain(have, counts[ego], per_family))
         chosen.add(best)
         have += counts[best]
     return chosen

@@ -34,17 +34,19 @@ class Server:
     def footprint(self) -> Footprint:
         """Its footprint now; figures that were not requested say so."""
         if isinstance(self.memory, Path):
-            found = footprint_of_cgroup(self.memory, self.data_dir)
+            measured_footprint = footprint_of_cgroup(self.memory, self.data_dir)
         elif self.memory is not None:
-            found = footprint_of_processes(self.memory, self.data_dir, itself=True)
+            measured_footprint = footprint_of_processes(self.memory, self.data_dir, itself=True)
         else:
-            unasked = MeterFigure.unavailable(f"no --beside {self.name} says which process it is")
-            found = Footprint(unasked, unasked, disk_figure(self.data_dir))
+            unavailable = MeterFigure.unavailable(f"no --beside {self.name} says which process it is")
+            measured_footprint = Footprint(unavailable, unavailable, disk_figure(self.data_dir))
         if self.data_dir is None:
             return Footprint(
-                found.memory, found.memory_peak, MeterFigure.unavailable(f"no --beside-disk {self.name} says where")
+                measured_footprint.memory,
+                measured_footprint.memory_peak,
+                MeterFigure.unavailable(f"no --beside-disk {self.name} says where"),
             )
-        return found
+        return measured_footprint
 
 
 def servers(memory: Sequence[str], disk: Sequence[str]) -> tuple[Server, ...]:
@@ -55,13 +57,13 @@ def servers(memory: Sequence[str], disk: Sequence[str]) -> tuple[Server, ...]:
     """
     processes = _pairs("beside", memory, "NAME=PID or NAME=FOLDER of a control group")
     folders = _pairs("beside-disk", disk, "NAME=FOLDER")
-    found = []
+    result = []
     for name in dict.fromkeys([*processes, *folders]):
         data_dir = Path(folders[name]) if name in folders else None
         if data_dir is not None and not data_dir.is_dir():
             raise LatencyError(f"--beside-disk {name}={data_dir}: no such folder")
-        found.append(Server(name, _memory(name, processes[name]) if name in processes else None, data_dir))
-    return tuple(found)
+        result.append(Server(name, _memory(name, processes[name]) if name in processes else None, data_dir))
+    return tuple(result)
 
 
 def _pairs(flag: str, given: Sequence[str], form: str) -> dict[str, str]:
@@ -129,16 +131,16 @@ class WatchingDisplay:
     def _take(self) -> None:
         with (self._run_dir / BESIDE_FILE).open("a", encoding="utf-8") as file:
             for server in self._watched:
-                found = server.footprint()
-                taken = SidecarFootprint(
+                footprint = server.footprint()
+                record = SidecarFootprint(
                     cell_id=self._cell,
                     days=self._days,
                     name=server.name,
-                    memory=found.memory,
-                    memory_peak=found.memory_peak,
-                    disk=found.disk,
+                    memory=footprint.memory,
+                    memory_peak=footprint.memory_peak,
+                    disk=footprint.disk,
                 )
-                file.write(taken.model_dump_json() + "\n")
+                file.write(record.model_dump_json() + "\n")
 
 
 def read_sidecars(run_dir: Path) -> tuple[SidecarFootprint, ...]:
@@ -149,14 +151,14 @@ def read_sidecars(run_dir: Path) -> tuple[SidecarFootprint, ...]:
     path = run_dir / BESIDE_FILE
     if not path.exists():
         return ()
-    found = []
+    records = []
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise LatencyError(f"{path}: cannot be read: {error}") from error
     for number, line in enumerate(lines, 1):
         try:
-            found.append(SidecarFootprint.model_validate_json(line))
+            records.append(SidecarFootprint.model_validate_json(line))
         except ValidationError as error:
             raise LatencyError(f"{path}, line {number}: {error.errors()[0]['msg']}") from error
-    return tuple(found)
+    return tuple(records)

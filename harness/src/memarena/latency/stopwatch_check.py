@@ -19,7 +19,7 @@ def server_check(reader: str, samples: Sequence[Sample]) -> ServerCheck:
         reader=reader,
         n=len(own),
         told=len(pairs),
-        within=sum(abs(ttft - told) <= SHARE * told + SLACK_MS for ttft, told in pairs),
-        difference_p50_ms=median_of([ttft - told for ttft, told in pairs]),
-        difference_p50=median_of([(ttft - told) / told for ttft, told in pairs if told > 0]),
+        within=sum(abs(ttft - reported) <= SHARE * reported + SLACK_MS for ttft, reported in pairs),
+        difference_p50_ms=median_of([ttft - reported for ttft, reported in pairs]),
+        difference_p50=median_of([(ttft - reported) / reported for ttft, reported in pairs if reported > 0]),
     )

@@ -74,7 +74,7 @@ def run_study(plan: StudyPlan, execute: Callable[[RunRequest], RunOutcome]) -> l
     phases = _phases(plan)
     ids = _queries(plan)
     configs = [(name, _config(plan, ids, chosen)) for name, chosen in zip(PHASES, phases, strict=False)]
-    done = []
+    outcomes = []
     for name, config in configs:
         folder = plan.out / name
         request = RunRequest(
@@ -87,20 +87,20 @@ def run_study(plan: StudyPlan, execute: Callable[[RunRequest], RunOutcome]) -> l
             configuration=plan.configuration,
         )
         outcome = execute(request)
-        done.append(PhaseOutcome(folder, outcome))
+        outcomes.append(PhaseOutcome(folder, outcome))
         if outcome.reason != "completed":
             break
-    return done
+    return outcomes
 
 
 def run_dirs(study: Path) -> list[Path]:
     """The runs of a study's folder, or the run itself where one is given. Raises :class:`LatencyError` for neither."""
     if log_path(study).exists():
         return [study]
-    found = [study / name for name in PHASES if log_path(study / name).exists()]
-    if not found:
+    folders = [study / name for name in PHASES if log_path(study / name).exists()]
+    if not folders:
         raise LatencyError(f"{study}: neither a run nor a study: there is no log in it")
-    return found
+    return folders
 
 
 @dataclass(frozen=True)
@@ -125,19 +125,19 @@ def _phases(plan: StudyPlan) -> list[_Phase]:
 
 
 def _named(plan: StudyPlan, backends: Sequence[str], flag: str) -> dict[str, str]:
-    found: dict[str, str] = {}
+    by_name: dict[str, str] = {}
     for text in backends:
         try:
             choice = choose_backend(text)
         except RunError as error:
             raise LatencyError(str(error).replace("--backend", flag, 1)) from error
-        if choice.name in found:
+        if choice.name in by_name:
             raise LatencyError(f"{flag}: two backends go by the name {choice.name}; write NAME=… to distinguish them")
         if (missing := _missing(choice, plan.config.settings.get(choice.name))) is not None:
-            others = ",".join(other for other in backends if other != text) or "none"
-            raise LatencyError(f"{flag} {text}: {missing}; without it: {flag} {others}")
-        found[choice.name] = text
-    return found
+            other_backends = ",".join(backend for backend in backends if backend != text) or "none"
+            raise LatencyError(f"{flag} {text}: {missing}; without it: {flag} {other_backends}")
+        by_name[choice.name] = text
+    return by_name
 
 
 def _missing(choice: BackendChoice, settings: Mapping[str, str] | None) -> str | None:

@@ -118,7 +118,7 @@ class ProjectedCall:
     @classmethod
     def of(cls, call: GatewayCall) -> ProjectedCall:
         """From the whole record."""
-        return cls(**{each.name: getattr(call, each.name) for each in fields(cls)})
+        return cls(**{field.name: getattr(call, field.name) for field in fields(cls)})
 
 
 class _StoredSearch(SearchSpan):
@@ -175,13 +175,13 @@ class _ProjectionReader:
     def _asked(self, body: str) -> ProjectedAttempt:
         """An attempt from its body."""
         record = _StoredAttempt.model_validate_json(body)
-        found, read = self._taken(record.search), self._taken(record.answer)
+        search_items, read_items = self._taken(record.search), self._taken(record.answer)
         if record.answer is not None:
             # Nothing else has seen the record yet: changing it here spares a copy of each.
             answer = vars(record.answer)
-            wanted = self._wants_raw(record.instance_id)
-            answer["raw"] = unpack_text(answer["raw"], self._log.texts) if wanted else ""
-        return ProjectedAttempt(record, found, read)
+            raw_is_wanted = self._wants_raw(record.instance_id)
+            answer["raw"] = unpack_text(answer["raw"], self._log.texts) if raw_is_wanted else ""
+        return ProjectedAttempt(record, search_items, read_items)
 
     def _taken(self, span: _StoredSearch | _StoredAnswer | None) -> ProjectedItems:
         """Takes the items out of a span."""
@@ -192,22 +192,22 @@ class _ProjectionReader:
         if not isinstance(items, dict):
             return _seen(_ITEMS.validate_python(items))
         key = str(items["t"])
-        known = self._results.get(key)
-        if known is None:
-            known = ProjectedItems(tuple(self._item(number) for number in split_ids(key)), key)
-            self._results[key] = known
-        return known
+        cached_items = self._results.get(key)
+        if cached_items is None:
+            cached_items = ProjectedItems(tuple(self._item(number) for number in split_ids(key)), key)
+            self._results[key] = cached_items
+        return cached_items
 
     def _item(self, number: int) -> ProjectedItem:
-        known = self._items.get(number)
-        if known is None:
+        item = self._items.get(number)
+        if item is None:
             stored = object_of(self._log.texts.get(number))
             text = str(stored["text"])
             sessions, turns = (_IDS.validate_python(stored[key]) for key in ("session_ids", "turn_ids"))
-            held = None if stored.get("held") is None else HeldText.model_validate(stored["held"])
-            known = ProjectedItem(text, sessions, len(text.encode()), held, turns)
-            self._items[number] = known
-        return known
+            held_text = None if stored.get("held") is None else HeldText.model_validate(stored["held"])
+            item = ProjectedItem(text, sessions, len(text.encode()), held_text, turns)
+            self._items[number] = item
+        return item
 
 
 def _seen(items: tuple[RetrievedItem, ...]) -> ProjectedItems:

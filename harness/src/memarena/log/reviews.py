@@ -87,7 +87,7 @@ class Reviews:
 
     def of(self, cell_id: str, instance_id: str) -> tuple[Review, ...]:
         """What stands on an answer, one review of each author."""
-        return tuple(each for each in self._standing(cell_id, instance_id).values() if not each.is_empty)
+        return tuple(review for review in self._standing(cell_id, instance_id).values() if not review.is_empty)
 
     def history(self, cell_id: str, instance_id: str) -> tuple[Review, ...]:
         """Every line on an answer, the first one first."""
@@ -98,7 +98,7 @@ class Reviews:
         return [review for key in sorted(self._history) for review in self.of(*key)]
 
     def _standing(self, cell_id: str, instance_id: str) -> dict[str, Review]:
-        latest = {each.author: each for each in self._history.get((cell_id, instance_id), ())}
+        latest = {review.author: review for review in self._history.get((cell_id, instance_id), ())}
         return dict(sorted(latest.items()))
 
     def _refresh(self) -> None:

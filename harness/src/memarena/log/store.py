@@ -65,8 +65,8 @@ class LogError(MemArenaError):
     """The log cannot be used; the message is one line for the user, also where it quotes what is damaged."""
 
     def __init__(self, message: str) -> None:
-        shown = "".join(character if character.isprintable() else " " for character in message[:_MOST_CHARACTERS])
-        super().__init__(" ".join(shown.split()))
+        printable = "".join(character if character.isprintable() else " " for character in message[:_MOST_CHARACTERS])
+        super().__init__(" ".join(printable.split()))
 
 
 class LogFullError(LogError):
@@ -387,13 +387,13 @@ class LogReader:
         if kinds:
             clauses.append(f"{plus}kind IN ({','.join('?' * len(kinds))})")
             arguments += kinds
-        for column, wanted in ((f"{plus}cell_id", cell_id), ("instance_id", instance_id)):
-            if wanted is not None:
+        for column, value in ((f"{plus}cell_id", cell_id), ("instance_id", instance_id)):
+            if value is not None:
                 clauses.append(f"{column} = ?")
-                arguments.append(wanted)
-        where = f" WHERE {' AND '.join(clauses)}" if clauses else ""
+                arguments.append(value)
+        condition = f" WHERE {' AND '.join(clauses)}" if clauses else ""
         columns = f"seq, kind, body, cell_id, instance_id, {'NULL' if self._sums is None else 'sum'}"
-        query = f"SELECT {columns} FROM records{where} ORDER BY seq"  # noqa: S608 (placeholders only)
+        query = f"SELECT {columns} FROM records{condition} ORDER BY seq"  # noqa: S608 (placeholders only)
         try:
             yield from self._db.execute(query, arguments)
         except sqlite3.Error as error:
@@ -415,10 +415,10 @@ class LogReader:
             try:
                 if not isinstance(row.body, str):
                     raise ValueError("its body is no text")
-                made = parse(row)
+                record = parse(row)
             except (ValidationError, sqlite3.Error, KeyError, ValueError, zlib.error) as error:
                 raise LogError(f"{self._path}: {_unread(row, error)}") from error
-            yield made
+            yield record
 
     def close(self) -> None:
         """Close the file."""
@@ -479,8 +479,8 @@ def _unread(row: Row, error: Exception) -> str:
         return f"cannot be read: {error}"
     if isinstance(error, ValidationError):
         first = error.errors(include_url=False)[0]
-        where = ".".join((row.kind, *(str(part) for part in first["loc"] if part != row.kind)))
-        return f"record {row.seq} does not parse: {where}: {first['msg']}"
+        field = ".".join((row.kind, *(str(part) for part in first["loc"] if part != row.kind)))
+        return f"record {row.seq} does not parse: {field}: {first['msg']}"
     if isinstance(error, KeyError):
         return f"record {row.seq} does not parse: it lacks {error}"
     return f"record {row.seq} does not parse: {error}"

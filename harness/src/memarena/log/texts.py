@@ -46,21 +46,21 @@ def pieces(text: str) -> list[str]:
 def join_ids(ids: Sequence[int]) -> str:
     """Numbers as text, runs drawn together: ``3-5,9``."""
     runs: list[list[int]] = []
-    for each in ids:
-        if runs and each == runs[-1][1] + 1:
-            runs[-1][1] = each
+    for number in ids:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
         else:
-            runs.append([each, each])
+            runs.append([number, number])
     return ",".join(f"{first}-{last}" if last > first else f"{first}" for first, last in runs)
 
 
 def split_ids(joined: str) -> list[int]:
     """Undo :func:`join_ids`. Raises ValueError if it is none of its making."""
-    found: list[int] = []
+    numbers: list[int] = []
     for run in joined.split(",") if joined else ():
         first, dash, last = run.partition("-")
-        found += range(int(first), int(last) + 1) if dash else (int(first),)
-    return found
+        numbers += range(int(first), int(last) + 1) if dash else (int(first),)
+    return numbers
 
 
 class TextWriter:
@@ -76,9 +76,9 @@ class TextWriter:
         """Number of a text, written if the log does not have it yet."""
         raw = text.encode()
         digest = content_hash(raw)
-        known = self._known.get(digest)
-        if known is not None:
-            return known
+        number_known = self._known.get(digest)
+        if number_known is not None:
+            return number_known
         row = self._db.execute("SELECT id FROM texts WHERE hash = ?", (digest,)).fetchone()
         if row is None:
             (last,) = self._db.execute("SELECT coalesce(max(id), 0) FROM texts").fetchone()

@@ -31,16 +31,16 @@ def _swap_v1(path: Path) -> float:
 def cgroup_source(name: str, folder: Path) -> FileSource:
     """Open the control group ``folder``; channels are ``NAME.memory``, ``NAME.memory_peak``, ``NAME.swap`` in bytes."""
     if (folder / _V2["memory"]).is_file():
-        files = {Channel(f"{name}.{what}", "B"): partial(_number, folder / file) for what, file in _V2.items()}
+        files = {Channel(f"{name}.{quantity}", "B"): partial(_number, folder / file) for quantity, file in _V2.items()}
         return FileSource.opened(f"cgroup {name}", files)
     if (folder / _V1["memory"]).is_file():
-        files = {Channel(f"{name}.{what}", "B"): partial(_number, folder / file) for what, file in _V1.items()}
+        files = {Channel(f"{name}.{quantity}", "B"): partial(_number, folder / file) for quantity, file in _V1.items()}
         return FileSource.opened(
             f"cgroup {name}", {**files, Channel(f"{name}.swap", "B"): partial(_swap_v1, folder / "memory.stat")}
         )
     reason = f"{folder} has neither memory.current nor memory.usage_in_bytes"
     return FileSource.opened(
-        f"cgroup {name}", {}, [Unavailable(Channel(f"{name}.{what}", "B"), reason) for what in _V2]
+        f"cgroup {name}", {}, [Unavailable(Channel(f"{name}.{quantity}", "B"), reason) for quantity in _V2]
     )
 
 

@@ -115,9 +115,9 @@ def phase_energy(
     def rail(channel: str) -> RailMeasured:
         return _rail(samples, channel, whole, idle, queries, energy_name(channel, system_channel))
 
-    known = {GPU_POWER, system_channel}
-    others = [c.name for c in samples.channels if c.unit == "W" and c.name not in known]
-    return PhaseEnergy(rail(GPU_POWER), rail(system_channel), tuple(rail(name) for name in others))
+    own_channels = {GPU_POWER, system_channel}
+    other_channels = [c.name for c in samples.channels if c.unit == "W" and c.name not in own_channels]
+    return PhaseEnergy(rail(GPU_POWER), rail(system_channel), tuple(rail(name) for name in other_channels))
 
 
 def _rail(
@@ -210,14 +210,14 @@ def _idle_w(series: Series, idle: IdleWindows | None, period_ns: int) -> MeterFi
     if idle is None:
         return MeterFigure.void("no idle windows were measured")
     spent = 0.0
-    for which, window in (("before", idle.before), ("after", idle.after)):
+    for side, window in (("before", idle.before), ("after", idle.after)):
         if window.duration_s < IDLE_S:
             return MeterFigure.void(
-                f"the idle window {which} the phase is {window.duration_s:.1f} s long, less than {IDLE_S:g} s"
+                f"the idle window {side} the phase is {window.duration_s:.1f} s long, less than {IDLE_S:g} s"
             )
         joules = _joules(series, window, period_ns)
         if joules.value is None:
-            return MeterFigure.void(f"the idle window {which} the phase: {joules.reason}")
+            return MeterFigure.void(f"the idle window {side} the phase: {joules.reason}")
         spent += joules.value
     return MeterFigure.measured(spent / (idle.before.duration_s + idle.after.duration_s), "W")
 

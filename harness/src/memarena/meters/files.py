@@ -30,9 +30,9 @@ class FileSource:
     ) -> FileSource:
         """Read every channel once; those that cannot be read now are unavailable for good."""
         first = [attempt(channel, reader) for channel, reader in readers.items()]
-        given = {entry.channel for entry in first if isinstance(entry, Reading)}
-        kept = {channel: reader for channel, reader in readers.items() if channel in given}
-        return cls(name, kept, (*(entry for entry in first if isinstance(entry, Unavailable)), *absent))
+        readable = {entry.channel for entry in first if isinstance(entry, Reading)}
+        readers_kept = {channel: reader for channel, reader in readers.items() if channel in readable}
+        return cls(name, readers_kept, (*(entry for entry in first if isinstance(entry, Unavailable)), *absent))
 
     def read(self) -> Sequence[Reading | Unavailable]:
         """Read ``channels``, in that order."""

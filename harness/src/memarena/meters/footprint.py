@@ -63,15 +63,15 @@ def footprint_of_cgroup(folder: Path, data_dir: Path | None) -> Footprint:
 
 def disk_bytes(folder: Path) -> int:
     """Bytes that the files below a folder take on disk, each file once. Files that vanish meanwhile do not count."""
-    total, seen = 0, set()
+    total, inodes = 0, set()
     for path, _, names in os.walk(folder):
         for name in (".", *names):
             try:
                 stat = os.lstat(os.path.join(path, name))  # noqa: PTH118  (os.walk gives strings)
             except FileNotFoundError:
                 continue
-            if (stat.st_dev, stat.st_ino) not in seen:
-                seen.add((stat.st_dev, stat.st_ino))
+            if (stat.st_dev, stat.st_ino) not in inodes:
+                inodes.add((stat.st_dev, stat.st_ino))
                 total += stat.st_blocks * _BLOCK_BYTES
     return total
 
@@ -115,7 +115,7 @@ def _peak(pid: int) -> int:
 def _kilobytes(path: Path, name: str) -> int:
     """An entry of proc_pid_status(5) or proc_pid_smaps(5), in bytes."""
     for line in path.read_text(encoding="ascii", errors="replace").splitlines():
-        key, _, rest = line.partition(":")
-        if key == name and rest.endswith(" kB"):
-            return int(rest[:-3]) * 1024
+        key, _, amount = line.partition(":")
+        if key == name and amount.endswith(" kB"):
+            return int(amount[:-3]) * 1024
     raise ValueError(f"{path}: no {name}")

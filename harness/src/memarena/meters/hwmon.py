@@ -32,11 +32,11 @@ def _text(path: Path, otherwise: str) -> str:
 
 def _sensors(chip: Path) -> dict[tuple[str, int], Path]:
     """Return the files of a chip by kind and number."""
-    found: dict[tuple[str, int], Path] = {}
+    by_sensor: dict[tuple[str, int], Path] = {}
     for path in sorted(chip.iterdir(), reverse=True):  # "input" comes before "average" and wins
         if match := _FILE.fullmatch(path.name):
-            found.setdefault((match[1], int(match[2])), path)
-    return dict(sorted(found.items()))
+            by_sensor.setdefault((match[1], int(match[2])), path)
+    return dict(sorted(by_sensor.items()))
 
 
 def hwmon_source(root: Path) -> FileSource:
@@ -50,13 +50,13 @@ def hwmon_source(root: Path) -> FileSource:
     names = [_text(chip / "name", chip.name) for chip in chips]
     readers = {}
     for chip, name in zip(chips, names, strict=True):
-        shown = f"{name}@{chip.name}" if names.count(name) > 1 else name
+        chip_name = f"{name}@{chip.name}" if names.count(name) > 1 else name
         for (kind, number), path in _sensors(chip).items():
             unit, factor = _UNITS[kind]
             label = _text(chip / f"{kind}{number}_label", f"{kind}{number}")
-            channel = Channel(f"{shown}.{label}.{_WORDS[kind]}", unit)
+            channel = Channel(f"{chip_name}.{label}.{_WORDS[kind]}", unit)
             if channel in readers:
-                channel = Channel(f"{shown}.{label}_{number}.{_WORDS[kind]}", unit)
+                channel = Channel(f"{chip_name}.{label}_{number}.{_WORDS[kind]}", unit)
             readers[channel] = partial(_value, path, factor)
     absent = []
     if not any(channel.unit == "W" for channel in readers):

@@ -81,10 +81,10 @@ def fault(series: Series, window: Window, period_ns: int) -> str | None:
         when = (begins - window.start_ns) / 1e9
         return f"{name}: a gap of {steps[widest] / 1e6:.0f} ms at {when:+.1f} s{_why(series, begins, ends)}"
     expected = (window.end_ns - window.start_ns) // period_ns
-    found = int(np.searchsorted(times, window.end_ns) - np.searchsorted(times, window.start_ns))
-    if expected and (expected - found) / expected > MAX_MISSING:
-        why = _why(series, window.start_ns, window.end_ns)
-        return f"{name}: {expected - found} of {expected} samples are missing{why}"
+    count = int(np.searchsorted(times, window.end_ns) - np.searchsorted(times, window.start_ns))
+    if expected and (expected - count) / expected > MAX_MISSING:
+        reason = _why(series, window.start_ns, window.end_ns)
+        return f"{name}: {expected - count} of {expected} samples are missing{reason}"
     return None
 
 

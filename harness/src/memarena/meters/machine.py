@@ -16,9 +16,9 @@ def cpu_name(cpuinfo: Path = CPUINFO) -> str:
         lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return ""
-    told: dict[str, str] = {}
+    fields: dict[str, str] = {}
     for line in lines:
         key, _, value = line.partition(":")
-        told.setdefault(key.strip(), " ".join(value.split()))
-    name = next((told[key] for key in _KEYS if told.get(key)), "")
+        fields.setdefault(key.strip(), " ".join(value.split()))
+    name = next((fields[key] for key in _KEYS if fields.get(key)), "")
     return f"{os.cpu_count()} × {name}" if name else ""

@@ -25,12 +25,12 @@ _COUNTER_UNITS = frozenset({"J", "s"})
 
 def channels_of(samples: Samples) -> tuple[MeterChannel, ...]:
     """Every channel of a samples file, those that the machine does not give with their reason."""
-    given = [MeterChannel(name=c.name, unit=c.unit) for c in samples.channels]
+    channels = [MeterChannel(name=c.name, unit=c.unit) for c in samples.channels]
     absent = [
         MeterChannel(name=entry.channel.name, unit=entry.channel.unit, reason=entry.reason)
         for entry in samples.unavailable
     ]
-    return (*given, *absent)
+    return (*channels, *absent)
 
 
 def windows(pieces: Sequence[tuple[int, int]]) -> tuple[Window, ...]:

@@ -34,14 +34,14 @@ def cpu_count(path: Path) -> int:
 
 def _meminfo(path: Path, *names: str) -> list[int]:
     """Return entries of meminfo in bytes."""
-    found = {}
+    amounts = {}
     for line in path.read_text(encoding="ascii").splitlines():
-        name, _, rest = line.partition(":")
-        if rest.endswith(" kB"):
-            found[name] = int(rest[:-3]) * 1024
-    if missing := [name for name in names if name not in found]:
+        name, _, amount = line.partition(":")
+        if amount.endswith(" kB"):
+            amounts[name] = int(amount[:-3]) * 1024
+    if missing := [name for name in names if name not in amounts]:
         raise ValueError(f"{path}: no {' and no '.join(missing)}")
-    return [found[name] for name in names]
+    return [amounts[name] for name in names]
 
 
 def procfs_source(root: Path) -> FileSource:

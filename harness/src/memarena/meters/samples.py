@@ -83,8 +83,8 @@ class SamplesWriter:
         self, source: str, tick: int, before_ns: int, after_ns: int, values: Sequence[Reading | Unavailable]
     ) -> None:
         """Write what one read of a source gave."""
-        shown = [repr(v.value) if isinstance(v, Reading) else f"!{one_line(v.reason)}" for v in values]
-        self._append(sealed(("sample", source, tick, before_ns, after_ns, *shown)))
+        values_text = [repr(v.value) if isinstance(v, Reading) else f"!{one_line(v.reason)}" for v in values]
+        self._append(sealed(("sample", source, tick, before_ns, after_ns, *values_text)))
 
     def failed(self, source: str, at_ns: int, reason: str) -> None:
         """Write that a source is given up."""
@@ -188,13 +188,13 @@ class Samples:
 
     def by_tick(self) -> list[tuple[Reading | Unavailable, ...]]:
         """Return one entry per recorded tick: every channel's value, in the order of ``channels``."""
-        found: dict[int, dict[Channel, Reading | Unavailable]] = {}
+        by_time: dict[int, dict[Channel, Reading | Unavailable]] = {}
         for lines in self.lines.values():
             for line in lines:
-                found.setdefault(line.tick, {}).update({value.channel: value for value in line.values})
+                by_time.setdefault(line.tick, {}).update({value.channel: value for value in line.values})
         return [
-            tuple(found[tick].get(c, Unavailable(c, f"not read at tick {tick}")) for c in self.channels)
-            for tick in sorted(found)
+            tuple(by_time[tick].get(c, Unavailable(c, f"not read at tick {tick}")) for c in self.channels)
+            for tick in sorted(by_time)
         ]
 
 
@@ -281,7 +281,7 @@ def read_samples(path: Path) -> Samples:
     anything else that is not as it was written.
     """
     try:
-        *whole, rest = path.read_bytes().split(b"\n")
+        *whole, remainder = path.read_bytes().split(b"\n")
     except OSError as error:
         raise SamplesError(path, str(error.strerror)) from error
     lines = _checked(path, whole)
@@ -302,8 +302,10 @@ def read_samples(path: Path) -> Samples:
         origin_unix_ns=origin_unix_ns,
         sources={name: tuple(channels) for name, channels in reader.sources.items()},
         unavailable=tuple(reader.unavailable),
-        lines={name: tuple(found) for name, found in reader.lines.items()},
+        lines={name: tuple(entries) for name, entries in reader.lines.items()},
         failures=tuple(reader.failures),
         ended_ns=reader.ended_ns,
-        torn=f"line {len(whole) + 1} was not written whole ({len(rest)} bytes) and is left out" if rest else None,
+        torn=f"line {len(whole) + 1} was not written whole ({len(remainder)} bytes) and is left out"
+        if remainder
+        else None,
     )

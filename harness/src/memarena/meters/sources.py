@@ -110,8 +110,8 @@ def open_sources(specs: Sequence[str]) -> list[Source]:
     names = [source.name for source in sources]
     channels = [channel.name for source in sources for channel in source.channels]
     channels += [entry.channel.name for source in sources for entry in source.unavailable]
-    for what, found in (("meter", names), ("channel", channels)):
-        for name in found:
-            if found.count(name) > 1:
-                raise MeterError(f"{', '.join(specs)}: the {what} {name} is there twice")
+    for kind, names_there in (("meter", names), ("channel", channels)):
+        for name in names_there:
+            if names_there.count(name) > 1:
+                raise MeterError(f"{', '.join(specs)}: the {kind} {name} is there twice")
     return sources

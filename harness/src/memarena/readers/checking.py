@@ -20,7 +20,7 @@ def check_reader(
     """
     ref = reader.ref
     source = {"given": "as stated", "server": "by the server", "default": "assumed: the server does not state it"}
-    found = {
+    result = {
         "server": ref.details.get("server", ref.kind),
         "model": ref.model,
         "window": f"{ref.context_window_tokens:,} tokens, {source.get(ref.details.get('window_from', ''), 'ours')}",
@@ -28,16 +28,16 @@ def check_reader(
     }
     short = ask_once(reader, gateway, PROBE_PROMPT, sampling, PROBE_TIMEOUT_S)
     system = "put into the user's message" if reader.upstream.no_system_role else "accepted"
-    found |= {"system message": system if not short.failure else "-", "streamed, sampled": short.failure or "works"}
+    result |= {"system message": system if not short.failure else "-", "streamed, sampled": short.failure or "works"}
     failure = short.failure
     if not failure:
-        found["reasoning"] = f"in {short.reasons}" if short.reasons else "none seen"
-        found["prompt tokens"] = (
+        result["reasoning"] = f"in {short.reasons}" if short.reasons else "none seen"
+        result["prompt tokens"] = (
             "reported" if short.prompt_tokens is not None else "not reported: cut prompts stay unseen"
         )
         if ref.kind == "url":
             long = probe_longest(reader, gateway, longest_tokens, sampling)
-            read = f"{long.prompt_tokens:,} tokens" if long.prompt_tokens is not None else "unknown"
-            found["longest prompt"] = long.failure or f"about {longest_tokens:,} tokens sent, {read} read"
+            tokens_read = f"{long.prompt_tokens:,} tokens" if long.prompt_tokens is not None else "unknown"
+            result["longest prompt"] = long.failure or f"about {longest_tokens:,} tokens sent, {tokens_read} read"
             failure = long.failure
-    return ReaderProbed(reader=ref.name, ok=not failure, message=failure, found=found)
+    return ReaderProbed(reader=ref.name, ok=not failure, message=failure, found=result)

@@ -58,10 +58,10 @@ def find_weights() -> Weights:
         raise ReaderError(
             f"reader embedded: the package {WEIGHTS_DISTRIBUTION}, which carries the weights, is not installed ({_HOW})"
         ) from None
-    found = [Path(str(file.locate())) for file in distribution.files or () if file.suffix == ".gguf"]
-    if len(found) != 1 or not found[0].is_file():
-        raise ReaderError(f"reader embedded: expected one .gguf file in {WEIGHTS_DISTRIBUTION}, found {len(found)}")
-    return Weights(found[0], importlib.metadata.version(ENGINE_DISTRIBUTION), distribution.version)
+    files = [Path(str(file.locate())) for file in distribution.files or () if file.suffix == ".gguf"]
+    if len(files) != 1 or not files[0].is_file():
+        raise ReaderError(f"reader embedded: expected one .gguf file in {WEIGHTS_DISTRIBUTION}, found {len(files)}")
+    return Weights(files[0], importlib.metadata.version(ENGINE_DISTRIBUTION), distribution.version)
 
 
 def usable_cpus() -> int:

@@ -67,8 +67,8 @@ def embed(model: _E5, texts: Sequence[str]) -> dict[str, JsonValue]:
 def texts_of(raw: bytes) -> list[str]:
     """The texts of a request. Raises ValueError with the words for the caller."""
     body: JsonValue = json.loads(raw)
-    given = body.get("input") if isinstance(body, dict) else None
-    texts = [given] if isinstance(given, str) else given
+    argument = body.get("input") if isinstance(body, dict) else None
+    texts = [argument] if isinstance(argument, str) else argument
     if not isinstance(texts, list) or not texts or not all(isinstance(text, str) for text in texts):
         raise ValueError("input: expected a text or a list of texts")
     return cast(list[str], texts)

@@ -91,33 +91,40 @@ class Found:
 
 def options(question: str) -> tuple[str, dict[str, str]]:
     """The question without its lettered options, and the options by letter; none unless they run A, B, …."""
-    found = list(_OPTION.finditer(question))
-    letters = [match["letter"] for match in found]
+    marks = list(_OPTION.finditer(question))
+    letters = [match["letter"] for match in marks]
     start = next((i for i, letter in enumerate(letters) if letters[i : i + 2] == ["A", "B"]), None)
     if start is None:
         return question, {}
-    run = [match for place, match in enumerate(found[start:]) if match["letter"] == chr(ord("A") + place)]
+    run = [match for index, match in enumerate(marks[start:]) if match["letter"] == chr(ord("A") + index)]
     return question[: run[0].start()], {match["letter"]: match["text"].strip() for match in run}
 
 
 def answer(parts: PromptParts) -> Found:
     """What the context says to the question; of equals the shortest sentence, then the first."""
     context = Context(tuple(sentences(parts.items)), parts.items)
-    question, shown = options(parts.question)
+    question, choices = options(parts.question)
     ranked = context.ranked(question)
-    if shown:
-        return _option(ranked, shown)
+    if choices:
+        return _option(ranked, choices)
     if not ranked or ranked[0].share < LEAST_SHARE or ranked[0].of_somebody_else:
         return Found(UNKNOWN, UNKNOWN_REASON)
-    told = [ranked[0]]
+    best = [ranked[0]]
     if lexicon().fits("versions", question):
-        told += [one for one in ranked if one.share >= SECOND_VERSION * told[0].share and _differs(one, told[0])][:1]
-    if not all(context.may_hear(each.place, parts.asked_by) for each in told):
+        best += [
+            candidate
+            for candidate in ranked
+            if candidate.share >= SECOND_VERSION * best[0].share and _differs(candidate, best[0])
+        ][:1]
+    if not all(context.may_hear(candidate.place, parts.asked_by) for candidate in best):
         return Found(WITHHELD, WITHHELD_REASON)
-    if lexicon().fits("telling", question) and (around := context.around(told[0], question)):
-        return Found(around, f"The context says: {told[0].sentence.text[:160]}")
-    texts = [context.value(each, question) or stretch(each.sentence.text, content_words(question)) for each in told]
-    return Found("; ".join(texts), f"The context says: {told[0].sentence.text[:160]}")
+    if lexicon().fits("telling", question) and (around := context.around(best[0], question)):
+        return Found(around, f"The context says: {best[0].sentence.text[:160]}")
+    texts = [
+        context.value(candidate, question) or stretch(candidate.sentence.text, content_words(question))
+        for candidate in best
+    ]
+    return Found("; ".join(texts), f"The context says: {best[0].sentence.text[:160]}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,39 +158,39 @@ class Context:
 
     def ranked(self, question: str) -> list[Ranked]:
         """Sentences that share words with a question, best first."""
-        known = frozenset().union(*self._speakers.values())
-        people = frozenset(_names(question)) & known
+        speakers = frozenset().union(*self._speakers.values())
+        people = frozenset(_names(question)) & speakers
         if not people and _FIRST_PERSON.search(question):
             people = self._owner()
-        wanted = content_words(question) - frozenset(map(stem, people)) or content_words(question)
-        weight = {word: self._weights.get(word, self._unseen) for word in sorted(wanted)}
+        sought = content_words(question) - frozenset(map(stem, people)) or content_words(question)
+        weight = {word: self._weights.get(word, self._unseen) for word in sorted(sought)}
         total = sum(weight.values()) or 1.0
         telling = lexicon().fits("telling", question)
         kind = "" if telling else kind_of(question)
-        covered = [self._covered(each.words, weight) for each in self.sentences]
-        found = []
-        for place, sentence in enumerate(self.sentences):
-            near = [covered[n] for n in self._beside(place)]
-            if not covered[place] and not any(near):
+        shares = [self._covered(candidate.words, weight) for candidate in self.sentences]
+        scored = []
+        for index, sentence in enumerate(self.sentences):
+            near = [shares[n] for n in self._beside(index)]
+            if not shares[index] and not any(near):
                 continue
             share = (
-                sum(max(covered[place].get(w, 0.0), *(BESIDE * n.get(w, 0.0) for n in near), 0.0) for w in weight)
+                sum(max(shares[index].get(w, 0.0), *(BESIDE * n.get(w, 0.0) for n in near), 0.0) for w in weight)
                 / total
             )
-            others = False
+            other_words = False
             if people and not people & (self._speakers[sentence.speaker] | frozenset(_names(sentence.text))):
                 share *= OF_SOMEBODY_ELSE
-                others = True
+                other_words = True
             if sentence.text.rstrip("\"'”’)").endswith(("?", "？")) or _EMBEDDED_QUESTION.search(sentence.text):
                 share *= ASKS
             values = self._values(sentence, kind, question) if kind else ()
             if kind:
                 share *= 1.0 if values else WITHOUT_VALUE
             elif not telling:
-                new = len(sentence.words - wanted - frozenset(map(stem, people)))
+                new = len(sentence.words - sought - frozenset(map(stem, people)))
                 share *= NEW_WORDS[min(new, 2)]
-            found.append(Ranked(share, place, sentence, values, others))
-        return sorted(found, key=lambda each: (-each.share, len(each.sentence.text), each.place))
+            scored.append(Ranked(share, index, sentence, values, other_words))
+        return sorted(scored, key=lambda candidate: (-candidate.share, len(candidate.sentence.text), candidate.place))
 
     def _owner(self) -> frozenset[str]:
         """Who speaks in every item, if that is one person: the one whose memory this is."""
@@ -195,11 +202,11 @@ class Context:
 
     def _covered(self, words: frozenset[str], weight: Mapping[str, float]) -> dict[str, float]:
         """What of each wanted word a sentence holds, by weight; a synonym in part."""
-        found = {word: weight[word] for word in weight if word in words}
+        weights = {word: weight[word] for word in weight if word in words}
         for word in weight:
-            if word not in found and (akin := synonyms().get(word, frozenset()) & words):
-                found[word] = SYNONYM * max(self._weights[each] for each in akin)
-        return found
+            if word not in weights and (akin := synonyms().get(word, frozenset()) & words):
+                weights[word] = SYNONYM * max(self._weights[synonym] for synonym in akin)
+        return weights
 
     def _beside(self, place: int) -> Iterator[int]:
         """The neighbours of a sentence in its item."""
@@ -209,16 +216,20 @@ class Context:
 
     def said_on(self, sentence: Sentence) -> date | None:
         """The day of a sentence's item; None where the prompt does not tell."""
-        found = _DAY.search(self._items[sentence.item].time)
+        match = _DAY.search(self._items[sentence.item].time)
         try:
-            return date.fromisoformat(found.group()) if found else None
+            return date.fromisoformat(match.group()) if match else None
         except ValueError:
             return None
 
     def _values(self, sentence: Sentence, kind: str, question: str) -> tuple[Mention, ...]:
-        asked = read_text(question).mentions
-        found = read_text(sentence.text, self.said_on(sentence)).mentions
-        return tuple(one for one in found if one.kind == kind and not any(one.same(other) for other in asked))
+        question_mentions = read_text(question).mentions
+        mentions = read_text(sentence.text, self.said_on(sentence)).mentions
+        return tuple(
+            mention
+            for mention in mentions
+            if mention.kind == kind and not any(mention.same(asked_mention) for asked_mention in question_mentions)
+        )
 
     def value(self, best: Ranked, question: str) -> str:
         """The value in a sentence that a question asks for, as text; empty where it asks for none or holds none."""
@@ -232,7 +243,7 @@ class Context:
         if not values:
             return ""
         if isinstance(values[0], DateMention):
-            return written(min(values[0].readings, key=lambda one: _distance(one, said_on)))
+            return written(min(values[0].readings, key=lambda reading: _distance(reading, said_on)))
         return text.text[values[0].start : values[0].end].rstrip(".")
 
     def around(self, told: Ranked, question: str) -> str:
@@ -240,7 +251,9 @@ class Context:
         words, said_on = lexicon(), self.said_on(told.sentence)
         setting = setting_of(self._items[told.sentence.item])
         if words.fits("present", question):
-            there = dict.fromkeys(each.speaker for each in self.sentences if each.item == told.sentence.item)
+            there = dict.fromkeys(
+                sentence.speaker for sentence in self.sentences if sentence.item == told.sentence.item
+            )
             apart = self._owner() | frozenset(_names(question)) | self._speakers[told.sentence.speaker]
             return ", ".join(name for name in there if name and not apart & self._speakers[name])
         if words.fits("teller", question):
@@ -256,16 +269,16 @@ class Context:
         if asked_by in ("", prompt_text().asker_owner):
             return True
         relationship = asked_by.partition(",")[2].removesuffix("of the owner")
-        told = self.sentences[place]
+        sentence = self.sentences[place]
         near = range(max(0, place - SECRECY_SENTENCES), min(len(self.sentences), place + SECRECY_SENTENCES + 1))
-        for each in (self.sentences[n] for n in sorted(near, key=lambda n: (abs(n - place), -n))):
-            if (each.item, each.speaker) != (told.item, told.speaker):
+        for neighbour in (self.sentences[n] for n in sorted(near, key=lambda n: (abs(n - place), -n))):
+            if (neighbour.item, neighbour.speaker) != (sentence.item, sentence.speaker):
                 continue
-            if lexicon().fits("public", each.text):
+            if lexicon().fits("public", neighbour.text):
                 return True
-            if lexicon().fits("circle", each.text):
-                return bool(content_words(relationship) & each.words)
-            if lexicon().fits("private", each.text):
+            if lexicon().fits("circle", neighbour.text):
+                return bool(content_words(relationship) & neighbour.words)
+            if lexicon().fits("private", neighbour.text):
                 return False
         return True
 
@@ -273,12 +286,12 @@ class Context:
 def stretch(text: str, wanted: frozenset[str]) -> str:
     """The clauses of a sentence that share words with the question, and those beside them if they say nothing new."""
     parts = _CLAUSE.split(text)
-    hits = [place for place, part in enumerate(parts) if content_words(part) & wanted]
+    hits = [index for index, part in enumerate(parts) if content_words(part) & wanted]
     if not hits:
         return text
-    shown = ", ".join(parts[hits[0] : hits[-1] + 1])
-    more = len(content_words(shown) - wanted) < LEAST_NEW
-    return ", ".join(parts[max(0, hits[0] - 1) : hits[-1] + 2]) if more else shown
+    phrase = ", ".join(parts[hits[0] : hits[-1] + 1])
+    more = len(content_words(phrase) - wanted) < LEAST_NEW
+    return ", ".join(parts[max(0, hits[0] - 1) : hits[-1] + 2]) if more else phrase
 
 
 def _differs(one: Ranked, other: Ranked) -> bool:
@@ -305,8 +318,8 @@ _MONTHS = (
 def written(one: PartialDate) -> str:
     """A date as text, as far as it is known: "the week before 9 June 2023", "June 2023", "2022"."""
     day, month, year = one.day, _MONTHS[one.month - 1] if one.month else "", one.year
-    shown = " ".join(str(part) for part in (day, month, year) if part)
-    return f"the {one.around} {shown}" if one.around else shown
+    date_text = " ".join(str(part) for part in (day, month, year) if part)
+    return f"the {one.around} {date_text}" if one.around else date_text
 
 
 def _near(text: str, said_on: date) -> str:
@@ -319,10 +332,10 @@ def _near(text: str, said_on: date) -> str:
 def _option(ranked: Sequence[Ranked], shown: Mapping[str, str]) -> Found:
     """The option whose words a sentence holds, weighed by what that sentence shares with the question."""
     best, letter, reason = 0.0, "", ""
-    for each, text in shown.items():
+    for option_letter, text in shown.items():
         words = content_words(text) or frozenset(word.lower() for word in WORD.findall(text))
-        for one in ranked:
-            covered = len(words & one.sentence.words) / len(words) if words else 0.0
-            if covered * one.share > best:
-                best, letter, reason = covered * one.share, each, one.sentence.text
+        for candidate in ranked:
+            covered = len(words & candidate.sentence.words) / len(words) if words else 0.0
+            if covered * candidate.share > best:
+                best, letter, reason = covered * candidate.share, option_letter, candidate.sentence.text
     return Found(letter, f"The context says: {reason[:160]}") if letter else Found(UNKNOWN, UNKNOWN_REASON)

@@ -34,9 +34,9 @@ def reply(body: Mapping[str, JsonValue], window_tokens: int) -> tuple[str, wire.
     if prompt_tokens >= window_tokens:
         raise ValueError(f"a prompt of {prompt_tokens} tokens, and a context window of {window_tokens}")
     text = extractive.answer(read(messages)).as_json()
-    shown = text.encode("utf-8", "replace")[: 4 * limit].decode("utf-8", "ignore")
-    finish: wire.Finish = "stop" if shown == text else "length"
-    return shown, finish, wire.token_usage(prompt_tokens, wire.bytes_tokens([shown]), 0)
+    text_shown = text.encode("utf-8", "replace")[: 4 * limit].decode("utf-8", "ignore")
+    finish: wire.Finish = "stop" if text_shown == text else "length"
+    return text_shown, finish, wire.token_usage(prompt_tokens, wire.bytes_tokens([text_shown]), 0)
 
 
 def handler(window_tokens: int) -> Handler:

@@ -58,13 +58,13 @@ def lexicon() -> Lexicon:
 @cache
 def synonyms() -> Mapping[str, frozenset[str]]:
     """Stems of words that can stand for one another, both ways."""
-    found: dict[str, set[str]] = {}
+    by_word: dict[str, set[str]] = {}
     for line in gzip.decompress(_data(SYNONYM_FILE)).decode().splitlines():
         word, *others = line.split()
-        for other in others if word != "#" else ():
-            found.setdefault(word, set()).add(other)
-            found.setdefault(other, set()).add(word)
-    return {word: frozenset(others) for word, others in found.items()}
+        for synonym in others if word != "#" else ():
+            by_word.setdefault(word, set()).add(synonym)
+            by_word.setdefault(synonym, set()).add(word)
+    return {word: frozenset(others) for word, others in by_word.items()}
 
 
 def _data(name: str) -> bytes:
@@ -123,15 +123,15 @@ class Sentence:
 
 def setting_of(item: ContextItem) -> tuple[str, ...]:
     """What stands in brackets at the head of an item ("[face to face, at Luna Café]"), part by part."""
-    found = _SETTING.match(item.text)
-    return tuple(part.strip() for part in found["parts"].split(",")) if found else ()
+    match = _SETTING.match(item.text)
+    return tuple(part.strip() for part in match["parts"].split(",")) if match else ()
 
 
 def sentences(items: Sequence[ContextItem]) -> Iterator[Sentence]:
     """All sentences in order. The speaker of a line ("Name: …") belongs to each of its sentences."""
-    for place, item in enumerate(items):
+    for index, item in enumerate(items):
         for line in _SETTING.sub("", item.text).splitlines():
-            said = _SPEAKER.match(line)
-            for text in _SENTENCE_END.split(line[said.end() :] if said else line):
+            match = _SPEAKER.match(line)
+            for text in _SENTENCE_END.split(line[match.end() :] if match else line):
                 if text.strip():
-                    yield Sentence(text.strip(), said["speaker"] if said else "", place)
+                    yield Sentence(text.strip(), match["speaker"] if match else "", index)

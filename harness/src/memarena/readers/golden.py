@@ -64,10 +64,10 @@ def count_template(reader: RunningReader, gateway: Gateway) -> dict[str, int] | 
                 events = list(client.stream(prompt, ReadingPlan(reader.upstream.model, 1), token, TIMEOUT_S))
             finally:
                 gateway.revoke(token)
-            done = next((event for event in events if isinstance(event, Completion)), None)
-            if done is None or done.prompt_tokens is None:
+            completion = next((event for event in events if isinstance(event, Completion)), None)
+            if completion is None or completion.prompt_tokens is None:
                 return f"chat {name}: the server tells no prompt tokens"
-            counts[name] = done.prompt_tokens
+            counts[name] = completion.prompt_tokens
     except ReaderCallError as error:
         return f"chat template: {error}"
     finally:
@@ -77,10 +77,10 @@ def count_template(reader: RunningReader, gateway: Gateway) -> dict[str, int] | 
 
 def template_fault(counts: Mapping[str, int], golden: Mapping[str, int]) -> str | None:
     """How counts differ from the golden ones, in a line; None if every golden chat that was counted is the same."""
-    for name, wanted in golden.items():
-        if name in counts and counts[name] != wanted:
-            found = json.dumps(dict(counts))
-            return f"chat template: chat {name} has {counts[name]} prompt tokens, golden is {wanted} (counted: {found})"
+    for name, expected in golden.items():
+        if name in counts and counts[name] != expected:
+            result = f"chat {name} has {counts[name]} prompt tokens, golden is {expected}"
+            return f"chat template: {result} (counted: {json.dumps(dict(counts))})"
     if not counts.keys() & golden.keys():
         return f"chat template: none of the golden chats ({', '.join(golden)}) was counted"
     return None

@@ -49,8 +49,8 @@ def start_helper(role: HelperRole, spec: str, *, work_dir: Path, model: str | No
             raise ReaderError("--embedder embedded: a model can only be named for a URL")
         return _start_e5(work_dir)
     if not spec.startswith(("http://", "https://")):
-        known = "embedded or an http(s) URL" if role == "embedder" else "an http(s) URL"
-        raise ReaderError(f"--{role} {spec}: expected {known}")
+        expected = "embedded or an http(s) URL" if role == "embedder" else "an http(s) URL"
+        raise ReaderError(f"--{role} {spec}: expected {expected}")
     key = os.environ.get(api_key_variable(role)) or None
     try:
         if role != "extractor":
@@ -84,11 +84,11 @@ def _start_e5(work_dir: Path) -> RunningReader:
 def _connect(role: HelperRole, spec: str, model: str | None, api_key: str | None) -> RunningReader:
     base_url = remote.api_url(spec)
     chosen = remote.choose_model(base_url, api_key, model).name
-    route, body, wanted = _PROBES[role]
+    route, body, key = _PROBES[role]
     reply = remote.ask(f"{base_url}/{route}", api_key, {**body, "model": chosen})
-    rows = reply.get(wanted)
+    rows = reply.get(key)
     if not isinstance(rows, list) or len(rows) != 1:
-        raise ReaderError(f"model {chosen}: the reply to a trial call holds no {wanted}")
+        raise ReaderError(f"model {chosen}: the reply to a trial call holds no {key}")
     details = {"dimension": str(_dimension(rows[0]))} if role == "embedder" else {}
     ref = ReaderRef(name=chosen, kind="url", model=chosen, base_url=base_url, context_window_tokens=0, details=details)
     return RunningReader(ref, Upstream(chosen, base_url, chosen, role=role, api_key=api_key))

@@ -41,20 +41,20 @@ class Probed:
 
 def probe(reader: RunningReader, gateway: Gateway, sampling: ReadingPlan | None = None) -> ReaderProbed:
     """One short chat completion through the gateway. It fails if the reply is broken or says nothing at all."""
-    seen = ask_once(reader, gateway, PROBE_PROMPT, sampling, PROBE_TIMEOUT_S)
-    return ReaderProbed(reader=reader.ref.name, ok=not seen.failure, message=seen.failure)
+    reply = ask_once(reader, gateway, PROBE_PROMPT, sampling, PROBE_TIMEOUT_S)
+    return ReaderProbed(reader=reader.ref.name, ok=not reply.failure, message=reply.failure)
 
 
 def probe_longest(reader: RunningReader, gateway: Gateway, tokens: int, sampling: ReadingPlan | None = None) -> Probed:
     """A prompt of about ``tokens`` tokens; it fails where the server refuses it, or reads less than it was sent."""
-    seen = ask_once(reader, gateway, filler_prompt("Probe", tokens), sampling, LONG_PROBE_TIMEOUT_S)
-    if seen.failure or seen.prompt_tokens is None or seen.prompt_tokens >= LEAST_TOKENS_PER_WORD * seen.words:
-        return seen
+    reply = ask_once(reader, gateway, filler_prompt("Probe", tokens), sampling, LONG_PROBE_TIMEOUT_S)
+    if reply.failure or reply.prompt_tokens is None or reply.prompt_tokens >= LEAST_TOKENS_PER_WORD * reply.words:
+        return reply
     return Probed(
-        f"the server read {seen.prompt_tokens:,} tokens of a prompt of {seen.words:,} words: it cuts what is too long "
-        f"(state the window with --reader-window {seen.prompt_tokens}, or serve the model with a longer one)",
-        seen.prompt_tokens,
-        seen.words,
+        f"the server read {reply.prompt_tokens:,} tokens of a prompt of {reply.words:,} words: it cuts what is too "
+        f"long (state the window with --reader-window {reply.prompt_tokens}, or serve the model with a longer one)",
+        reply.prompt_tokens,
+        reply.words,
     )
 
 
@@ -63,8 +63,8 @@ def ask_once(
 ) -> Probed:
     """One chat completion as the work makes them. ``sampling``: temperature, seed and thinking of the run."""
     upstream = reader.upstream
-    wanted = sampling or ReadingPlan(upstream.model, PROBE_TOKENS)
-    plan = ReadingPlan(upstream.model, PROBE_TOKENS, wanted.temperature, wanted.seed, thinking=wanted.thinking)
+    reading = sampling or ReadingPlan(upstream.model, PROBE_TOKENS)
+    plan = ReadingPlan(upstream.model, PROBE_TOKENS, reading.temperature, reading.seed, thinking=reading.thinking)
     system = () if upstream.no_system_role else (Message("system", PROBE_SYSTEM),)
     prompt = Prompt((*system, Message("user", text)), 0, 0, 0, 0, 0)
     token = gateway.grant(CallContext("probe"))

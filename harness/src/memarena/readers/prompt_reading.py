@@ -74,16 +74,16 @@ def read(messages: Sequence[Message]) -> PromptParts:
         return parts
     user = [_tags_apart(message.content) for message in messages if message.role == "user"]
     system = [_tags_apart(message.content) for message in messages if message.role == "system"]
-    if user and (found := _of_json(user[-1], system)) is not None:
-        return found
-    question, rest = _question("\n".join(user))
+    if user and (from_json := _of_json(user[-1], system)) is not None:
+        return from_json
+    question, remainder = _question("\n".join(user))
     if not question:
         raise PromptNotUnderstoodError(_REFUSAL.format("question"))
-    named = [body for text in (*system, rest) if (body := _named_context(text)) is not None]
-    body = "\n".join(named) if named else "\n".join(line for line in rest.splitlines() if not _OTHER.match(line))
+    named = [body for text in (*system, remainder) if (body := _named_context(text)) is not None]
+    body = "\n".join(named) if named else "\n".join(line for line in remainder.splitlines() if not _OTHER.match(line))
     if not named and not body.strip():
         raise PromptNotUnderstoodError(_REFUSAL.format("context"))
-    return PromptParts(tuple(_items(body)), question, "", _asker("\n".join((*system, rest))))
+    return PromptParts(tuple(_items(body)), question, "", _asker("\n".join((*system, remainder))))
 
 
 def _tags_apart(text: str) -> str:
@@ -94,15 +94,15 @@ def _tags_apart(text: str) -> str:
 def _of_json(text: str, system: Sequence[str]) -> PromptParts | None:
     """A message that is one JSON object with a question in it."""
     try:
-        found = json.loads(text)
+        content = json.loads(text)
     except ValueError:
         return None
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         return None
-    question = next((value for key in _QUESTION_KEYS if isinstance(value := found.get(key), str)), "")
-    context = next((found[key] for key in _CONTEXT_KEYS if key in found), None)
+    question = next((value for key in _QUESTION_KEYS if isinstance(value := content.get(key), str)), "")
+    context = next((content[key] for key in _CONTEXT_KEYS if key in content), None)
     if context is None:
-        context = next((body for each in system if (body := _named_context(each)) is not None), None)
+        context = next((body for text_part in system if (body := _named_context(text_part)) is not None), None)
     if not question or context is None:
         return None
     items = _items(context) if isinstance(context, str) else _json_items(context)
@@ -113,21 +113,21 @@ def _question(text: str) -> tuple[str, str]:
     """The question and the text without it; an empty question where none can be told."""
     lines = text.splitlines()
     for at in range(len(lines) - 1, -1, -1):
-        found = _QUESTION.match(lines[at])
-        if found is None or not (found["colon"] or not found["rest"] or found["rest"].endswith("?")):
+        match = _QUESTION.match(lines[at])
+        if match is None or not (match["colon"] or not match["rest"] or match["rest"].endswith("?")):
             continue
         end = at + 1
-        asked = [found["rest"].strip()]
+        question_lines = [match["rest"].strip()]
         # Options of a choice, or a heading's text, follow on lines of their own.
         while end < len(lines) and not any(p.match(lines[end]) for p in (_CONTEXT, _OTHER, _CLOSING)):
-            told = any(asked) and (
-                not lines[end].strip() or (asked[-1].endswith("?") and not _OPTION.match(lines[end]))
+            answer_is_asked = any(question_lines) and (
+                not lines[end].strip() or (question_lines[-1].endswith("?") and not _OPTION.match(lines[end]))
             )
-            if told and not (end + 1 < len(lines) and _OPTION.match(lines[end + 1])):
+            if answer_is_asked and not (end + 1 < len(lines) and _OPTION.match(lines[end + 1])):
                 break
-            asked.append(lines[end].strip())
+            question_lines.append(lines[end].strip())
             end += 1
-        question = "\n".join(filter(None, asked))
+        question = "\n".join(filter(None, question_lines))
         if question:
             return question, "\n".join((*lines[:at], *lines[end:]))
     for at in range(len(lines) - 1, -1, -1):
@@ -148,9 +148,9 @@ def _named_context(text: str) -> str | None:
     body: list[str] | None = None
     inside = False
     for line in text.splitlines():
-        found = _CONTEXT.match(line)
-        if found and (found["colon"] or (not found["rest"] and line.strip()[0] in "#*_=-[<")):
-            body, inside = [*(body or ()), found["rest"]], True
+        match = _CONTEXT.match(line)
+        if match and (match["colon"] or (not match["rest"] and line.strip()[0] in "#*_=-[<")):
+            body, inside = [*(body or ()), match["rest"]], True
         elif inside and (_CLOSING.match(line) or _OTHER.match(line) or _QUESTION.match(line)):
             inside = False
         elif inside and body is not None:
@@ -185,24 +185,24 @@ def _json_items(value: JsonValue) -> Iterator[ContextItem]:
     if isinstance(value, str):
         yield ContextItem(value)
     elif isinstance(value, list):
-        for each in value:
-            yield from _json_items(each)
+        for item in value:
+            yield from _json_items(item)
     elif isinstance(value, dict):
         text = _first(value, _TEXT_KEYS)
         if text:
             speaker = _first(value, _SPEAKER_KEYS)
             yield ContextItem(f"{speaker}: {text}" if speaker else text, _first(value, _TIME_KEYS))
         else:
-            for each in value.values():
-                yield from _json_items(each) if isinstance(each, list | dict) else ()
+            for item in value.values():
+                yield from _json_items(item) if isinstance(item, list | dict) else ()
 
 
 def _first(value: Mapping[str, JsonValue], keys: Sequence[str]) -> str:
-    return next((found for key in keys if isinstance(found := value.get(key), str) and found), "")
+    return next((field for key in keys if isinstance(field := value.get(key), str) and field), "")
 
 
 def _asker(text: str) -> str:
     """Who asks, where the prompt says so in the words of the reference layout; else empty."""
     mark = re.escape(prompt_text().asked_by)
-    found = re.search(rf"^{mark}(.+)$", text, re.MULTILINE)
-    return found[1].strip() if found else ""
+    match = re.search(rf"^{mark}(.+)$", text, re.MULTILINE)
+    return match[1].strip() if match else ""

@@ -89,16 +89,16 @@ def choose_model(base_url: str, api_key: str | None, model: str | None, note: No
     name, and a server without a list, are warnings where the model is named.
     """
     reply = _once_loaded(f"{base_url}/models", api_key, note)
-    where = f"reader {base_url}: GET {base_url}/models answered {reply.status}"
+    request = f"reader {base_url}: GET {base_url}/models answered {reply.status}"
     if reply.status in {401, 403}:
-        raise ReaderError(f"{where}: {_words(reply)} (is the API key right?)")
+        raise ReaderError(f"{request}: {_words(reply)} (is the API key right?)")
     if 300 <= reply.status < 400:
-        raise ReaderError(f"{where}: {reply.words()}; state that address if it is right")
+        raise ReaderError(f"{request}: {reply.words()}; state that address if it is right")
     entries = _listed(reply.parsed()) if reply.status == 200 else {}
     names = list(entries)
     if model is None and len(names) != 1:
-        what = f"{len(names)} models ({', '.join(names[:8])})" if names else f"no list of models ({reply.status})"
-        raise ReaderError(f"reader {base_url}: the server offers {what}; say which with --model")
+        offer = f"{len(names)} models ({', '.join(names[:8])})" if names else f"no list of models ({reply.status})"
+        raise ReaderError(f"reader {base_url}: the server offers {offer}; say which with --model")
     chosen = model or names[0]
     alike = [name for name in (chosen, f"models/{chosen}", f"{chosen}:latest") if name in entries]
     stated = [_positive(entries[name].get(key)) for name in alike for key in _WINDOW_KEYS]
@@ -116,8 +116,8 @@ def choose_model(base_url: str, api_key: str | None, model: str | None, note: No
 
 def _listed(body: JsonValue) -> dict[str, dict[str, JsonValue]]:
     data = body.get("data") if isinstance(body, dict) else body
-    entries = [each for each in data if isinstance(each, dict)] if isinstance(data, list) else []
-    return {name: each for each in entries if isinstance(name := each.get("id"), str)}
+    entries = [entry for entry in data if isinstance(entry, dict)] if isinstance(data, list) else []
+    return {name: entry for entry in entries if isinstance(name := entry.get("id"), str)}
 
 
 def _once_loaded(url: str, api_key: str | None, note: Note, bound_s: float = LOADING_TIMEOUT_S) -> Reply:
@@ -205,11 +205,11 @@ def identify(base_url: str, api_key: str | None, model: str = "") -> Server:
 def _ollama_window(root: str, api_key: str | None, model: str) -> int | None:
     """The window that Ollama serves a model with: of the loaded one, else its ``num_ctx``. What is longer it cuts."""
     running = _optional(f"{root}/api/ps", api_key).get("models")
-    for each in running if isinstance(running, list) else []:
-        if isinstance(each, dict) and each.get("name") in {model, f"{model}:latest"}:
-            return _positive(each.get("context_length"))
-    shown = _call(f"{root}/api/show", api_key, {"model": model})
-    parameters = shown.get("parameters") if isinstance(shown, dict) else None
+    for model_entry in running if isinstance(running, list) else []:
+        if isinstance(model_entry, dict) and model_entry.get("name") in {model, f"{model}:latest"}:
+            return _positive(model_entry.get("context_length"))
+    reply = _call(f"{root}/api/show", api_key, {"model": model})
+    parameters = reply.get("parameters") if isinstance(reply, dict) else None
     for line in str(parameters or "").splitlines():
         name, _, value = line.strip().partition(" ")
         if name == "num_ctx" and value.strip().isdecimal():
@@ -219,8 +219,8 @@ def _ollama_window(root: str, api_key: str | None, model: str) -> int | None:
 
 def _optional(url: str, api_key: str | None) -> dict[str, JsonValue]:
     """A JSON object that a server may or may not offer; empty where it does not."""
-    found = _call(url, api_key)
-    return found if isinstance(found, dict) else {}
+    reply = _call(url, api_key)
+    return reply if isinstance(reply, dict) else {}
 
 
 def _positive(value: JsonValue) -> int | None:

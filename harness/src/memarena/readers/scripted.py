@@ -41,7 +41,7 @@ class NullReader:
         """The role in one piece with the first token, the others one by one, then the counts."""
         messages = wire.chat_messages(json.loads(await request.content.read()))
         role, first, *later = ({"role": "assistant", "content": ""}, *({"content": token} for token in TOKENS))
-        usage = wire.token_usage(wire.bytes_tokens([each.content for each in messages]), len(TOKENS), 0)
+        usage = wire.token_usage(wire.bytes_tokens([message.content for message in messages]), len(TOKENS), 0)
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
         await response.write(b"".join(wire.sse(wire.chat_chunk(MODEL, delta)) for delta in (role, first)))

@@ -129,11 +129,11 @@ def check_settings(settings: SglangSettings, told: Mapping[str, str]) -> list[st
     Raises :class:`ReaderError` naming the first that differs.
     """
     untold = []
-    for name, wanted in wanted_settings(settings).items():
+    for name, expected in wanted_settings(settings).items():
         if name not in told:
             untold.append(name)
-        elif not _same(told[name], wanted):
-            raise ReaderError(f"reader sglang: the server runs with {name} {told[name]}, asked for was {wanted}")
+        elif not _same(told[name], expected):
+            raise ReaderError(f"reader sglang: the server runs with {name} {told[name]}, asked for was {expected}")
     return untold
 
 
@@ -152,9 +152,9 @@ def _wait_until_serving(process: GuardedProcess, base_url: str, timeout_s: float
     deadline = time.monotonic() + timeout_s
     while not remote.answers(f"{base_url}/models"):
         if process.poll() is not None:
-            said = process.log_tail(3)
-            hint = "; memarena readers install sglang" if _NOT_INSTALLED in said else ""
-            raise ReaderError(f"reader sglang: it ended while starting; its log says: {said}{hint}")
+            log_tail = process.log_tail(3)
+            hint = "; memarena readers install sglang" if _NOT_INSTALLED in log_tail else ""
+            raise ReaderError(f"reader sglang: it ended while starting; its log says: {log_tail}{hint}")
         if time.monotonic() > deadline:
             raise ReaderError(f"reader sglang: it did not serve after {timeout_s:g} s: {process.log_tail(3)}")
         time.sleep(_POLL_S)

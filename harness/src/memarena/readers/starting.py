@@ -241,7 +241,7 @@ def start_child(
     flags = ["--address-file", address_file.name, *arguments]
     # -P: the folder of the file holds modules that are none of its own.
     command = python_module(server, *flags) if isinstance(server, str) else [*program, "-P", str(server), *flags]
-    for left in reversed(range(STARTS_AFTER_KILL + 1)):
+    for starts_left in reversed(range(STARTS_AFTER_KILL + 1)):
         address_file.unlink(missing_ok=True)
         try:
             process = GuardedProcess.start(command, log_path=work_dir / f"reader-{name}.log", cwd=work_dir)
@@ -252,7 +252,7 @@ def start_child(
             return process, f"http://{address_file.read_text(encoding='utf-8').strip()}/v1"
         except BaseException as error:
             process.stop()
-            if not (left and isinstance(error, ReaderError) and process.killed()):
+            if not (starts_left and isinstance(error, ReaderError) and process.killed()):
                 raise
             process.note("killed while it started; started again")
     raise AssertionError("the last start returns or raises")
@@ -263,9 +263,9 @@ def _await_address(name: str, process: GuardedProcess, address_file: Path) -> No
     deadline = time.monotonic() + START_TIMEOUT_S
     while not address_file.exists():
         if (code := process.poll()) is not None:
-            said = process.log_tail(3) or "nothing"
-            said += "; memarena readers install llamacpp" if "No module named 'xllamacpp'" in said else ""
-            raise ReaderError(f"reader {name}: it ended while starting (exit code {code}); its log says: {said}")
+            log_tail = process.log_tail(3) or "nothing"
+            log_tail += "; memarena readers install llamacpp" if "No module named 'xllamacpp'" in log_tail else ""
+            raise ReaderError(f"reader {name}: it ended while starting (exit code {code}); its log says: {log_tail}")
         if time.monotonic() > deadline:
             raise ReaderError(f"reader {name}: it was not ready after {START_TIMEOUT_S:g} s")
         time.sleep(_POLL_S)

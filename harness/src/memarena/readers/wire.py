@@ -69,10 +69,10 @@ def model_list(model: str) -> dict[str, JsonValue]:
 
 def chat_messages(body: Mapping[str, JsonValue]) -> list[Message]:
     """The messages of a chat request, text parts joined. Raises ValueError if there are none or one has no text."""
-    given = body.get("messages")
-    if not isinstance(given, list) or not given:
+    messages = body.get("messages")
+    if not isinstance(messages, list) or not messages:
         raise ValueError("messages: expected a list with at least one message")
-    return [Message("system" if _role(each) == "system" else "user", _content(each)) for each in given]
+    return [Message("system" if _role(message) == "system" else "user", _content(message)) for message in messages]
 
 
 def _role(message: JsonValue) -> JsonValue:

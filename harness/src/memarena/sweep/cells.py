@@ -115,9 +115,9 @@ def _worlds(entry: WorldEntry) -> Iterator[World]:
         yield _of_folder(entry.dataset)
         return
     sizes = {"agents": entry.agents, "days": entry.days, "density": entry.density, "banks": entry.banks}
-    given = {name: value for name, value in sizes.items() if value is not None}
+    sizes_stated = {name: value for name, value in sizes.items() if value is not None}
     for seed in entry.seeds:
-        spec = {"preset": entry.preset, "seed": seed, **given}
+        spec = {"preset": entry.preset, "seed": seed, **sizes_stated}
         arguments = tuple(word for name, value in spec.items() for word in (f"--{name}", str(value)))
         yield World(name=f"{entry.preset}-{seed}", key=digest(spec), arguments=arguments)
 

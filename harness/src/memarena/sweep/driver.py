@@ -164,16 +164,17 @@ class Driver:
         # Where nodes come and go one may come back; what no node offers will not appear.
         if nodes and not any(fits(cell, node, ()) for cell in self._waiting for node in nodes):
             cell = self._waiting[0]
-            asked = f"{cell.needs.cpus} cores" + (f", {cell.needs.gpus:g} GPUs" if cell.needs.gpus else "")
-            asked += "".join(f", {name} {value:g}" for name, value in cell.needs.resources.items())
-            asked += "".join(f", label {name}={value}" for name, value in cell.needs.labels.items())
+            needs = f"{cell.needs.cpus} cores" + (f", {cell.needs.gpus:g} GPUs" if cell.needs.gpus else "")
+            needs += "".join(f", {name} {value:g}" for name, value in cell.needs.resources.items())
+            needs += "".join(f", label {name}={value}" for name, value in cell.needs.labels.items())
             timed = ", and the resource timed" if cell.timed else ""
-            raise SweepError(f"no node can take {cell.name}, which needs {asked}{timed}; nodes: {_names(nodes)}")
+            raise SweepError(f"no node can take {cell.name}, which needs {needs}{timed}; nodes: {_names(nodes)}")
         if not nodes and (self._aside or now - self._lonely_since > NODE_WAIT_S):
-            why = f"put aside: {', '.join(sorted(self._aside))}" if self._aside else "none is there"
-            last = next((each[-1].cause for each in self.manifest.state.lost.values() if each), "")
+            reason = f"put aside: {', '.join(sorted(self._aside))}" if self._aside else "none is there"
+            last = next((losses[-1].cause for losses in self.manifest.state.lost.values() if losses), "")
             raise SweepError(
-                f"no node is left ({why}{f'; {last}' if last else ''}); the same command goes on where this one stopped"
+                f"no node is left ({reason}{f'; {last}' if last else ''}); "
+                "the same command goes on where this one stopped"
             )
 
     # -------------------------------------------------------------- taking
@@ -190,8 +191,8 @@ class Driver:
             number = len(self.manifest.state.lost.get(cell.name, ())) + 1
             self.manifest.append(Sealed(cell=cell.name, attempt=number, node=node.name, seal=end.seal))
             self.executor.forget(ended.placed, job)
-            done = len(self.manifest.state.sealed.keys() & {each.name for each in self.cells})
-            self.say(f"sealed {done} of {len(self.cells)}: {cell.name}, {end.seal.wall_s:.1f} s on {node.name}")
+            sealed_count = len(self.manifest.state.sealed.keys() & {own.name for own in self.cells})
+            self.say(f"sealed {sealed_count} of {len(self.cells)}: {cell.name}, {end.seal.wall_s:.1f} s on {node.name}")
         elif end.how == "refused":
             self.manifest.append(Refused(cell=cell.name, node=node.name, cause=end.line))
             self._refused[cell.name] = end.line
@@ -199,17 +200,17 @@ class Driver:
         elif end.how != "stopped" or not self.wants_stop():
             self._lost(ended, end)
         there = (placed.cell for placed, _ in self._running.values() if placed.node.name == node.name)
-        if not any(other.server == cell.server for other in (*there, *self._waiting)):
+        if not any(other_cell.server == cell.server for other_cell in (*there, *self._waiting)):
             self.executor.release(ended.placed)
 
     def _other_world(self, cell: Cell, node: Node, sha256: str) -> str | None:
         """Note the hash of a world that was made; how it differs from what another node made."""
-        known = self.manifest.state.worlds.get(cell.world.key)
-        if known is None:
+        own_world = self.manifest.state.worlds.get(cell.world.key)
+        if own_world is None:
             self.manifest.append(WorldMade(key=cell.world.key, sha256=sha256))
             return None
-        if known != sha256:
-            return f"world {cell.world.name} is {sha256[:12]} on {node.name} and {known[:12]} elsewhere"
+        if own_world != sha256:
+            return f"world {cell.world.name} is {sha256[:12]} on {node.name} and {own_world[:12]} elsewhere"
         return None
 
     def _lost(self, ended: Ended, end: End) -> None:
@@ -237,7 +238,11 @@ class Driver:
         ours = [sealed[cell.name] for cell in self.cells if cell.name in sealed]
         return SweepOutcome(
             sealed=len(ours),
-            incomplete={each.cell: each.seal.message for each in ours if each.seal.outcome == "incomplete"},
+            incomplete={
+                sealed_cell.cell: sealed_cell.seal.message
+                for sealed_cell in ours
+                if sealed_cell.seal.outcome == "incomplete"
+            },
             refused=self._refused,
             given_up=self._given_up,
             stopped=bool(self._waiting or self._running),

@@ -32,13 +32,13 @@ class Estimator:
             planned = {cell.name: cell for cell in state.planned.cells}
             for name, sealed in state.sealed.items():
                 if name in planned:
-                    for known, like in zip(self._known, _KINDS, strict=True):
-                        known.setdefault(like(planned[name]), []).append(sealed.seal.wall_s)
+                    for by_kind, like in zip(self._known, _KINDS, strict=True):
+                        by_kind.setdefault(like(planned[name]), []).append(sealed.seal.wall_s)
 
     def seconds(self, cell: Cell) -> float | None:
         """The mean over the closest; None where nothing like it was sealed."""
-        for known, like in zip(self._known, _KINDS, strict=True):
-            if seconds := known.get(like(cell)):
+        for by_kind, like in zip(self._known, _KINDS, strict=True):
+            if seconds := by_kind.get(like(cell)):
                 return fmean(seconds)
         return None
 
@@ -65,7 +65,7 @@ def simulate(cells: Sequence[Cell], seconds: Callable[[Cell], float], nodes: Seq
         raise ValueError("no node can take some cell")
     running: list[Placed] = []
     ends: list[tuple[float, int, Placed]] = []
-    now, taken, number = 0.0, 0.0, 0
+    now, core_seconds, number = 0.0, 0.0, 0
     machine = usual_machine(nodes)
     while waiting or ends:
         for placed in place(waiting, nodes, running, machine):
@@ -73,13 +73,13 @@ def simulate(cells: Sequence[Cell], seconds: Callable[[Cell], float], nodes: Seq
             running.append(placed)
             number += 1
             lasts = seconds(placed.cell)
-            taken += lasts * (placed.node.cores if placed.cell.timed else placed.cell.needs.cpus)
+            core_seconds += lasts * (placed.node.cores if placed.cell.timed else placed.cell.needs.cpus)
             heapq.heappush(ends, (now + lasts, number, placed))
-        now, _, done = heapq.heappop(ends)
-        running.remove(done)
+        now, _, finished = heapq.heappop(ends)
+        running.remove(finished)
     cores = sum(node.cores for node in nodes)
     busy = sum(seconds(cell) for cell in cells)
-    return Schedule(len(nodes), now, busy, taken / (cores * now) if now else 0.0)
+    return Schedule(len(nodes), now, busy, core_seconds / (cores * now) if now else 0.0)
 
 
 def _size(cell: Cell | PlannedCell) -> str:

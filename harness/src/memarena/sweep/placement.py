@@ -71,14 +71,14 @@ def place(
                 machine = node.machine
                 break
     placed_timed = {placed.cell.name for placed in now}
-    kept = [cell for cell in timed if cell.name not in placed_timed]
+    waiting_timed = [cell for cell in timed if cell.name not in placed_timed]
     for cell in waiting:
         if cell.timed:
             continue
         if all(_load(node, now) >= 1 for node in nodes):
             break
         for node in sorted(nodes, key=lambda node: (before.get(cell.name) != node.name, _load(node, now))):
-            reserved = any(node.timed and fits(wish, node, ()) for wish in kept)
+            reserved = any(node.timed and fits(wish, node, ()) for wish in waiting_timed)
             if not reserved and fits(cell, node, _on(node, now)) and not kept_for_others(cell, node):
                 start(cell, node)
                 break
@@ -87,11 +87,13 @@ def place(
 
 def fits(cell: Cell, node: Node, there: Collection[Cell]) -> bool:
     """Whether a node has what a cell needs beside those that run there."""
-    if any(other.timed for other in there) or (cell.timed and (there or not node.timed)):
+    if any(running_cell.timed for running_cell in there) or (cell.timed and (there or not node.timed)):
         return False
-    if cell.gpu is not None and any(other.gpu == cell.gpu and other.server != cell.server for other in there):
+    if cell.gpu is not None and any(
+        running_cell.gpu == cell.gpu and running_cell.server != cell.server for running_cell in there
+    ):
         return False
-    needs = [cell.needs, *(other.needs for other in there)]
+    needs = [cell.needs, *(running_cell.needs for running_cell in there)]
     return (
         sum(need.cpus for need in needs) <= node.cores
         and sum(need.gpus for need in needs) <= node.gpus
@@ -110,7 +112,7 @@ def usual_machine(nodes: Sequence[Node]) -> str | None:
 
 
 def _on(node: Node, placed: Sequence[Placed]) -> list[Cell]:
-    return [each.cell for each in placed if each.node.name == node.name]
+    return [placed_cell.cell for placed_cell in placed if placed_cell.node.name == node.name]
 
 
 def _load(node: Node, placed: Sequence[Placed]) -> float:

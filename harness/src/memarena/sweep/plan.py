@@ -127,10 +127,10 @@ class SweepFile(_Part):
     @model_validator(mode="after")
     def _no_name_twice(self) -> Self:
         for field, names in (
-            ("memories", [each.name for each in self.memories]),
-            ("readers", [each.name or each.model or each.spec for each in self.readers]),
-            ("seeds", [str(each) for each in self.seeds]),
-            ("judges", [each.name for each in self.judges]),
+            ("memories", [entry.name for entry in self.memories]),
+            ("readers", [entry.name or entry.model or entry.spec for entry in self.readers]),
+            ("seeds", [str(entry) for entry in self.seeds]),
+            ("judges", [entry.name for entry in self.judges]),
         ):
             if twice := next((name for name in names if names.count(name) > 1), None):
                 raise ValueError(f"{field}: {twice} is named twice")
@@ -149,13 +149,13 @@ def read_sweep(path: Path) -> SweepFile:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SweepError(f"{path}: not valid TOML: {error}") from error
     try:
-        found = SweepFile.model_validate(content)
+        sweep = SweepFile.model_validate(content)
     except ValidationError as error:
         raise SweepError(f"{path}: {_first(error)}") from error
-    run: dict[str, Any] = {"dataset": ".", "backends": ["none"], "readers": [{"spec": "none"}], **found.run}
+    run: dict[str, Any] = {"dataset": ".", "backends": ["none"], "readers": [{"spec": "none"}], **sweep.run}
     try:
         parse_config(run, f"{path}: run")
-        for memory in found.memories:
+        for memory in sweep.memories:
             own = {"options": {memory.name: memory.options}, "settings": {memory.name: memory.settings}}
             parse_config({**run, **memory.run, **own}, f"{path}: memories")
     except RunError as error:
@@ -163,25 +163,25 @@ def read_sweep(path: Path) -> SweepFile:
     folder = path.absolute().parent
     worlds = tuple(
         world if world.dataset is None else world.model_copy(update={"dataset": folder / world.dataset})
-        for world in found.worlds
+        for world in sweep.worlds
     )
-    return found.model_copy(update={"worlds": worlds})
+    return sweep.model_copy(update={"worlds": worlds})
 
 
 def check_memories(sweep: SweepFile, file: Path | str) -> None:
     """Raise :class:`SweepError` for a memory that this machine does not know; other nodes may."""
-    for place, memory in enumerate(sweep.memories):
+    for index, memory in enumerate(sweep.memories):
         try:
             choose_backend(memory.backend or memory.name)
         except RunError as error:
             reason = str(error).removeprefix("--backend ")
-            raise SweepError(f"{file}: memories.{place}.{'backend' if memory.backend else 'name'}: {reason}") from error
+            raise SweepError(f"{file}: memories.{index}.{'backend' if memory.backend else 'name'}: {reason}") from error
 
 
 def _first(error: ValidationError) -> str:
     """The first field at fault and why, in one line."""
     first = error.errors(include_url=False)[0]
-    where = ".".join(str(part) for part in first["loc"])
+    field = ".".join(str(part) for part in first["loc"])
     reason = reason_of(first)
-    given = f", got {str(first['input'])[:80]!r}" if isinstance(first["input"], str | int | float) else ""
-    return f"{where}: {reason}{given}" if where else reason
+    actual = f", got {str(first['input'])[:80]!r}" if isinstance(first["input"], str | int | float) else ""
+    return f"{field}: {reason}{actual}" if field else reason

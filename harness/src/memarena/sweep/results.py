@@ -53,8 +53,8 @@ def missing(folder: Path) -> Sequence[str]:
 
 
 def _at(folder: Path, state: SweepState, name: str, say: Callable[[str], None]) -> Path:
-    kept, seal = FolderStorage(folder / "cells"), state.sealed[name].seal
-    path = kept.root / name
+    storage, seal = FolderStorage(folder / "cells"), state.sealed[name].seal
+    path = storage.root / name
     if path.is_dir():
         fault, added = fault_and_additions(path, seal)  # `memarena judge` may have added verdicts to the log since
         if fault is not None:
@@ -65,5 +65,5 @@ def _at(folder: Path, state: SweepState, name: str, say: Callable[[str], None]) 
     assert state.planned is not None
     if state.planned.storage is None:
         raise SweepError(f"{path}: is missing, though the manifest says that it was sealed")
-    RemoteStorage(state.planned.storage).fetch(seal, kept)
+    RemoteStorage(state.planned.storage).fetch(seal, storage)
     return path

@@ -65,14 +65,14 @@ class Seal(BaseModel):
 
 def kept_files(run: Path) -> list[Path]:
     """Files of a run that are kept: all but the backends' own data and what lies beside the log while it is open."""
-    found = []
+    paths = []
     for path in sorted(run.rglob("*")):
         parts = path.relative_to(run).parts
         of_backend = len(parts) > 2 and parts[0] == "cells" and parts[2] == "data"
         beside_log = parts[0] in ("writer.lock", f"{LOG_NAME}-wal", f"{LOG_NAME}-shm")
         if path.is_file() and not path.is_symlink() and not of_backend and not beside_log:
-            found.append(path)
-    return found
+            paths.append(path)
+    return paths
 
 
 def seal(
@@ -149,8 +149,8 @@ def _grown(folder: Path, sealed: Seal) -> tuple[str | None, str]:
             kinds = log.kinds_after(sealed.log.records)
     except LogError as error:
         return str(error), ""
-    told = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
-    return None, f"{sum(kinds.values())} records were added to its log ({told})" if kinds else ""
+    counts = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+    return None, f"{sum(kinds.values())} records were added to its log ({counts})" if kinds else ""
 
 
 def read_seal(folder: Path) -> Seal | None:

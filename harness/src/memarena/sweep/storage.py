@@ -41,8 +41,8 @@ class FolderStorage:
     def check(self) -> None:
         with _refusals(f"{self.root}"):
             self.root.mkdir(parents=True, exist_ok=True)
-            for left in self.root.glob(".part-*"):  # of a driver that was killed
-                shutil.rmtree(left)
+            for leftover in self.root.glob(".part-*"):  # of a driver that was killed
+                shutil.rmtree(leftover)
             probe = self.root / f".part-{uuid.uuid4().hex}"
             probe.mkdir()
             (probe / "probe").write_bytes(b"x" * 4096)
@@ -55,9 +55,9 @@ class FolderStorage:
     def part(self) -> Path:
         """A new folder that :meth:`keep` may take in."""
         with _refusals(f"{self.root}"):
-            made = self.root / f".part-{uuid.uuid4().hex}"
-            made.mkdir(parents=True)
-            return made
+            folder = self.root / f".part-{uuid.uuid4().hex}"
+            folder.mkdir(parents=True)
+            return folder
 
     def bring(self, run: Path, seal: Seal) -> None:
         part = self.part()
@@ -86,8 +86,8 @@ class FolderStorage:
             _sync(self.root)
 
     def seal_of(self, cell: str) -> Seal | None:
-        found = read_seal(self.root / cell)
-        return found if found is not None and fault_of(self.root / cell, found) is None else None
+        seal = read_seal(self.root / cell)
+        return seal if seal is not None and fault_of(self.root / cell, seal) is None else None
 
 
 @dataclass(frozen=True)

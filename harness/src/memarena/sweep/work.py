@@ -93,32 +93,32 @@ def carry_out(
         stop: when it is set the run ends in order, and its log stays.
         alive: False when the node is gone although this process is not.
     """
-    folder, found = cell_folder(job), ""
+    folder, message = cell_folder(job), ""
     try:
         _check_space(job.scratch)
-        with _locked(folder, stop) as held:
-            world, found = _world(job, give_world, stop, alive)
+        with _locked(folder, stop) as lock:
+            world, message = _world(job, give_world, stop, alive)
             sealed = _sealed_before(job)
             if sealed is None:
                 for reader in shared_readers_of(job.cell):
                     give_reader(reader)
-                end = _run(job, world, held, stop, alive)
+                end = _run(job, world, lock, stop, alive)
                 if end.how != "sealed":
-                    return End(end.how, end.line, None, found)
+                    return End(end.how, end.line, None, message)
                 sealed = end.seal
             assert sealed is not None
             if storage is not None:
                 try:
                     storage.bring(run_folder(job), sealed)
                 except StorageError as error:
-                    return End("storage", str(error), sealed, found)
-            return End("sealed", sealed.message, sealed, found)
+                    return End("storage", str(error), sealed, message)
+            return End("sealed", sealed.message, sealed, message)
     except _StoppedError:
-        return End("stopped", "stopped", None, found)
+        return End("stopped", "stopped", None, message)
     except (SweepError, DatasetError) as error:
-        return End("disk_full" if _full(job.scratch) else "refused", str(error), None, found)
+        return End("disk_full" if _full(job.scratch) else "refused", str(error), None, message)
     except (OSError, ProcessError) as error:
-        return End("disk_full" if _full(job.scratch) else "lost", f"{type(error).__name__}: {error}", None, found)
+        return End("disk_full" if _full(job.scratch) else "lost", f"{type(error).__name__}: {error}", None, message)
 
 
 def cell_folder(job: Job) -> Path:
@@ -182,20 +182,20 @@ def _run(job: Job, world: Path, held: int, stop: threading.Event, alive: Alive) 
 
 def _sealed_before(job: Job) -> Seal | None:
     """The seal of an attempt that was complete and whose driver or node was gone before anybody took it."""
-    found = read_seal(cell_folder(job))
-    return found if found is not None and fault_of(run_folder(job), found) is None else None
+    seal = read_seal(cell_folder(job))
+    return seal if seal is not None and fault_of(run_folder(job), seal) is None else None
 
 
 def _child(
     argv: list[str],
     output: Path,
-    held: int,
+    lock: int,
     stop: threading.Event,
     alive: Alive,
     env: Mapping[str, str] | None = None,
 ) -> int:
     """Run a command to its end and return its exit code. Raises _StoppedError after a wish to stop."""
-    with GuardedProcess.start(argv, log_path=output, env=env, cwd=output.parent, grace_s=GRACE_S, held=held) as child:
+    with GuardedProcess.start(argv, log_path=output, env=env, cwd=output.parent, grace_s=GRACE_S, held=lock) as child:
         while (code := child.poll()) is None:
             if stop.wait(POLL_S) or not alive():
                 child.stop(GRACE_S)
@@ -205,8 +205,8 @@ def _child(
 
 def _last_line(output: Path) -> str:
     lines = output.read_text(encoding="utf-8", errors="replace").splitlines() if output.exists() else []
-    told = [line.strip().removeprefix("error: ") for line in lines if line.strip()]
-    return told[-1][:500] if told else ""
+    messages = [line.strip().removeprefix("error: ") for line in lines if line.strip()]
+    return messages[-1][:500] if messages else ""
 
 
 # ------------------------------------------------------------------ its world
@@ -216,7 +216,7 @@ def _world(job: Job, give: GiveWorld, stop: threading.Event, alive: Alive) -> tu
     """The data set on this node and its hash: the one that is kept, or made from its seed, or fetched."""
     world = job.cell.world
     folder = job.scratch / "worlds" / world.key
-    with _locked(folder, stop) as held:
+    with _locked(folder, stop) as lock:
         noted, files = folder / "sha256", folder / "files"
         if noted.exists():
             return files, noted.read_text(encoding="utf-8")
@@ -224,7 +224,7 @@ def _world(job: Job, give: GiveWorld, stop: threading.Event, alive: Alive) -> tu
             output = folder / "output.txt"
             # The simulator goes on with what an earlier attempt left.
             argv = python_module("memarena_masim", "generate", *world.arguments, "--out", str(files))
-            code = _child([*argv, "--quiet", "--workers", "1"], output, held, stop, alive)
+            code = _child([*argv, "--quiet", "--workers", "1"], output, lock, stop, alive)
             if code:
                 raise SweepError(f"world {world.name}: {_last_line(output) or f'masim ended with {code}'}")
         else:
@@ -249,7 +249,7 @@ def _locked(folder: Path, stop: threading.Event) -> Iterator[int]:
     deadline = time.monotonic() + LOCK_WAIT_S
     while True:
         try:
-            held = acquire_lock(folder.with_name(f"{folder.name}.lock"))
+            lock = acquire_lock(folder.with_name(f"{folder.name}.lock"))
             break
         except BlockingIOError:
             if stop.wait(POLL_S):
@@ -258,9 +258,9 @@ def _locked(folder: Path, stop: threading.Event) -> Iterator[int]:
                 raise OSError(f"{folder}: an earlier attempt still works there after {LOCK_WAIT_S:.0f} s") from None
     try:
         folder.mkdir(exist_ok=True)
-        yield held
+        yield lock
     finally:
-        os.close(held)
+        os.close(lock)
 
 
 def _check_space(scratch: Path) -> None:

@@ -21,8 +21,8 @@ def floor_text(floor: Floor | None) -> str:
     if floor is None:
         return "not measured"
     named = [("Search", floor.search), ("gateway hop", floor.gateway_hop), ("gateway less direct", floor.gateway_added)]
-    told = [f"{name} {spans.p50:.2f} ms" for name, spans in named if spans is not None and spans.p50 is not None]
-    return ("p50 with a null backend and a null reader: " + ", ".join(told)) if told else "too few round trips"
+    parts = [f"{name} {spans.p50:.2f} ms" for name, spans in named if spans is not None and spans.p50 is not None]
+    return ("p50 with a null backend and a null reader: " + ", ".join(parts)) if parts else "too few round trips"
 
 
 def share_cell(share: float | None, digits: int = 1) -> Cell:
@@ -39,4 +39,4 @@ def meter_cell(figure: MeterFigure, digits: int, unit: float = 1.0) -> Cell:
 
 def reasons(figures: Sequence[tuple[str, MeterFigure]]) -> list[str]:
     """Each reason once, with the figures it affects."""
-    return list(dict.fromkeys(f"{name} {found.status}: {found.reason}" for name, found in figures if found.reason))
+    return list(dict.fromkeys(f"{name} {figure.status}: {figure.reason}" for name, figure in figures if figure.reason))

@@ -27,15 +27,15 @@ def held_out_section(study: Study) -> Section | None:
     ]
     body = []
     for fit in study.fits:
-        for what, said in (("ttft", "first token"), ("llm", "whole call")):
-            model = fit.best("ttft" if what == "ttft" else "llm")
+        for quantity, words in (("ttft", "first token"), ("llm", "whole call")):
+            model = fit.best("ttft" if quantity == "ttft" else "llm")
             name = "linear" if model.coefficients.delta_ms is None else "quadratic"
             for part in model.held_out_by_length:
                 error = part.error_p50
                 body.append(
                     [
                         Cell(fit.reader),
-                        Cell(said),
+                        Cell(words),
                         Cell(name),
                         Cell(f"{part.low:,} to {part.high:,}"),
                         whole(part.n),
@@ -59,7 +59,7 @@ def server_check_section(study: Study) -> Section | None:
         Column("apart ms", "TTFT less the server's time, p50"),
         Column("apart", "the same as a share of the server's time, p50"),
     ]
-    told = [check for check in study.server_checks if check.told]
+    checks = [check for check in study.server_checks if check.told]
     body = [
         [
             Cell(check.reader),
@@ -69,9 +69,9 @@ def server_check_section(study: Study) -> Section | None:
             milliseconds(check.difference_p50_ms),
             share_cell(check.difference_p50, 2),
         ]
-        for check in told
+        for check in checks
     ]
     notes = [f"{c.reader}: its server reports no prompt time" for c in study.server_checks if not c.told]
-    notes += [f"{c.reader}: {c.n - c.told} questions without it" for c in told if c.told < c.n]
+    notes += [f"{c.reader}: {c.n - c.told} questions without it" for c in checks if c.told < c.n]
     title = "First token beside the server's own prompt time"
     return section(title, columns, body, notes) if body else Section(title, notes=tuple(notes))

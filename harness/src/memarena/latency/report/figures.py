@@ -19,31 +19,33 @@ _STYLE = (
 
 def split_figure(study: Study) -> str | None:
     """Search, the model's first token and the rest of each measured cell, stacked; None without a measured median."""
-    known = [
+    complete = [
         (f"{row.backend} · {row.reader}", row.search.p50, row.ttft.p50, row.rest.p50 or 0.0)
         for row in study.efficiency
         if row.search.p50 is not None and row.ttft.p50 is not None
     ]
-    if not known:
+    if not complete:
         return None
     top = 30.0
-    height = top + ROW * len(known) + 40
-    said = "; ".join(f"{name}: search {a:.1f} ms, first token {b:.1f} ms, rest {c:.1f} ms" for name, a, b, c in known)
-    drawing = Drawing("ttft-split", WIDTH, height, "Time to the first token, split", f"Medians. {said}.")
-    scale = Linear(0, round_up(max(a + b + max(c, 0) for _, a, b, c in known)), NAMES, WIDTH - RIGHT)
-    for place, (kind, words) in enumerate((("search", "search"), ("prefill", "model"), ("rest", "rest of Answer"))):
-        drawing.rect(NAMES + 100 * place, 6, 12, 12, kind)
-        drawing.text(NAMES + 100 * place + 17, 16, words)
-    bottom = top + ROW * len(known)
+    height = top + ROW * len(complete) + 40
+    description = "; ".join(
+        f"{name}: search {a:.1f} ms, first token {b:.1f} ms, rest {c:.1f} ms" for name, a, b, c in complete
+    )
+    drawing = Drawing("ttft-split", WIDTH, height, "Time to the first token, split", f"Medians. {description}.")
+    scale = Linear(0, round_up(max(a + b + max(c, 0) for _, a, b, c in complete)), NAMES, WIDTH - RIGHT)
+    for index, (kind, words) in enumerate((("search", "search"), ("prefill", "model"), ("rest", "rest of Answer"))):
+        drawing.rect(NAMES + 100 * index, 6, 12, 12, kind)
+        drawing.text(NAMES + 100 * index + 17, 16, words)
+    bottom = top + ROW * len(complete)
     for step in range(5):
         value = scale.high * step / 4
         drawing.line(scale.at(value), top, scale.at(value), bottom, "grid")
         drawing.text(scale.at(value), bottom + 16, tick_label(value), anchor="middle")
     drawing.text((NAMES + WIDTH - RIGHT) / 2, bottom + 34, "ms, p50", anchor="middle")
-    for place, (name, search, first, rest) in enumerate(known):
-        y, at = top + ROW * place + 6, 0.0
+    for index, (name, search, first, rest_ms) in enumerate(complete):
+        y, at = top + ROW * index + 6, 0.0
         drawing.text(NAMES - 8, y + 13, name, anchor="end")
-        for kind, value in (("search", search), ("prefill", first), ("rest", max(rest, 0.0))):
+        for kind, value in (("search", search), ("prefill", first), ("rest", max(rest_ms, 0.0))):
             width = scale.at(at + value) - scale.at(at)
             drawing.rect(scale.at(at), y, max(width, 0.6), ROW - 12, kind, f"{kind} {value:.2f} ms")
             at += value
@@ -64,13 +66,13 @@ def growth_figure(growth: Growth) -> str | None:
     height = 30 + len(panels) * (_PANEL_HEIGHT + _PANEL_GAP)
     words = "Search, memory and disk of each backend against days of history."
     drawing = Drawing("growth", WIDTH, height, "Growth with history", words)
-    for place, name in enumerate(names):
-        drawing.marker(_LEFT + 6 + 130 * place, 12, place)
-        drawing.text(_LEFT + 18 + 130 * place, 16, name)
+    for index, name in enumerate(names):
+        drawing.marker(_LEFT + 6 + 130 * index, 12, index)
+        drawing.text(_LEFT + 18 + 130 * index, 16, name)
     last = max(point.days for point in growth.points)
     across = Linear(0, float(last), _LEFT, WIDTH - 24)
-    for place, (title, values) in enumerate(panels):
-        _panel(drawing, title, values, names, across, 44 + place * (_PANEL_HEIGHT + _PANEL_GAP))
+    for index, (title, values) in enumerate(panels):
+        _panel(drawing, title, values, names, across, 44 + index * (_PANEL_HEIGHT + _PANEL_GAP))
     return _alone(drawing)
 
 
@@ -82,12 +84,12 @@ def _panel(
     across: Linear,
     top: float,
 ) -> None:
-    known = [value for _, _, value in values if value is not None]
+    numbers = [value for _, _, value in values if value is not None]
     drawing.text(_LEFT, top - 4, title)
-    if not known:
+    if not numbers:
         drawing.text(_LEFT, top + 20, "unavailable on this machine")
         return
-    up = Linear(0, round_up(max(known)), top + _PANEL_HEIGHT, top + 6)
+    up = Linear(0, round_up(max(numbers)), top + _PANEL_HEIGHT, top + 6)
     for step in range(5):
         value = up.high * step / 4
         drawing.line(_LEFT, up.at(value), WIDTH - 24, up.at(value), "grid")
@@ -96,7 +98,7 @@ def _panel(
         drawing.text(across.at(day), top + _PANEL_HEIGHT + 16, str(day), anchor="middle")
     drawing.text(WIDTH - 24, top + _PANEL_HEIGHT + 30, "days of history", anchor="end")
     for series, name in enumerate(names):
-        own = [(days, value) for each, days, value in values if each == name and value is not None]
+        own = [(days, value) for row_name, days, value in values if row_name == name and value is not None]
         points = [(across.at(days), up.at(value)) for days, value in own]
         drawing.path(points, f"curve c{series % 8}")
         for (x, y), (days, value) in zip(points, own, strict=True):
@@ -110,5 +112,5 @@ def _mb(value: float | None) -> float | None:
 def _alone(drawing: Drawing) -> str:
     """The drawing as a file of its own: with its name space and its colours."""
     svg = drawing.render().replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
-    head, _, rest = svg.partition(">")
-    return f'{head} width="{WIDTH:.0f}">{_STYLE}{rest}\n'
+    head, _, remainder = svg.partition(">")
+    return f'{head} width="{WIDTH:.0f}">{_STYLE}{remainder}\n'

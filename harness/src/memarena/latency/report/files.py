@@ -62,18 +62,18 @@ def to_csv(rows: Sequence[BaseModel]) -> str:
 
 
 def _flat(value: dict[str, JsonValue], before: str = "") -> dict[str, JsonValue]:
-    found: dict[str, JsonValue] = {}
+    leaves: dict[str, JsonValue] = {}
     for name, inner in value.items():
         if isinstance(inner, dict):
-            found |= _flat(inner, f"{before}{name}.")
+            leaves |= _flat(inner, f"{before}{name}.")
         elif isinstance(inner, list) and any(isinstance(part, dict) for part in inner):
-            for place, part in enumerate(inner):
-                found |= _flat({str(place): part}, f"{before}{name}.")
+            for index, part in enumerate(inner):
+                leaves |= _flat({str(index): part}, f"{before}{name}.")
         elif isinstance(inner, list):
-            found[f"{before}{name}"] = " ".join(str(part) for part in inner)
+            leaves[f"{before}{name}"] = " ".join(str(part) for part in inner)
         else:
-            found[f"{before}{name}"] = inner
-    return found
+            leaves[f"{before}{name}"] = inner
+    return leaves
 
 
 def _write(path: Path, text: str) -> None:

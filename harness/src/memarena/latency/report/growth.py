@@ -22,7 +22,7 @@ def _growth_head(growth: Growth) -> Section:
         Fact("floor", floor_text(growth.floor)),
         Fact("machine", machine_text(growth.versions)),
     )
-    notes = [f"{name}: {why}" for name, why in growth.failed.items()]
+    notes = [f"{name}: {reason}" for name, reason in growth.failed.items()]
     if growth.state not in ("completed", ""):
         notes.insert(0, f"the run is not complete: {growth.state}")
     return Section("What was measured", lines, notes=tuple(notes))
@@ -63,9 +63,9 @@ def _growth(growth: Growth) -> Section:
         for point in growth.points
     ]
     backends = [point.backend for point in growth.points]
-    ruled = [place for place in range(1, len(backends)) if backends[place] != backends[place - 1]]
+    rules = [index for index in range(1, len(backends)) if backends[index] != backends[index - 1]]
     figures = [(name, getattr(p.footprint, name)) for p in growth.points for name in ("memory", "memory_peak", "disk")]
-    return section("Search, memory and disk by length of history", columns, body, reasons(figures), breaks=ruled)
+    return section("Search, memory and disk by length of history", columns, body, reasons(figures), breaks=rules)
 
 
 def _beside(growth: Growth) -> Section | None:
@@ -83,11 +83,11 @@ def _beside(growth: Growth) -> Section | None:
     body = []
     figures = []
     for point in growth.points:
-        for taken in point.beside:
-            named = (("memory", taken.memory), ("memory_peak", taken.memory_peak), ("disk", taken.disk))
-            figures += [(f"{taken.name} {name}", figure) for name, figure in named]
-            shown = [meter_cell(figure, 2 if name == "disk" else 1, 1e6) for name, figure in named]
-            body.append([Cell(point.backend), whole(point.days), Cell(taken.name), *shown])
+        for footprint in point.beside:
+            by_name = (("memory", footprint.memory), ("memory_peak", footprint.memory_peak), ("disk", footprint.disk))
+            figures += [(f"{footprint.name} {name}", figure) for name, figure in by_name]
+            cells = [meter_cell(figure, 2 if name == "disk" else 1, 1e6) for name, figure in by_name]
+            body.append([Cell(point.backend), whole(point.days), Cell(footprint.name), *cells])
     notes = [
         f"{point.backend} after {point.days} days: not taken (the run was resumed by another command)"
         for point in growth.points

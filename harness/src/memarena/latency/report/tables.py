@@ -66,7 +66,7 @@ def _fits(study: Study, what: str) -> Section | None:
     title = "Fit of the first token" if what == "ttft" else "Fit of the whole model call"
     formula = "α + β·N_p" + (" + γ·N_c" if what == "llm" else "") + ", with and without δ·N_p²"
     if not study.fits:
-        return Section(title, notes=tuple(f"no fit for {name}: {why}" for name, why in study.unfitted.items()))
+        return Section(title, notes=tuple(f"no fit for {name}: {reason}" for name, reason in study.unfitted.items()))
     columns = [
         Column("reader", align="left"),
         Column("model", formula, align="left"),
@@ -84,27 +84,27 @@ def _fits(study: Study, what: str) -> Section | None:
     body = []
     for fit in study.fits:
         pair = (fit.ttft, fit.ttft_quadratic) if what == "ttft" else (fit.llm, fit.llm_quadratic)
-        used = fit.best("ttft" if what == "ttft" else "llm")
+        best = fit.best("ttft" if what == "ttft" else "llm")
         for name, model in zip(("linear", "quadratic"), pair, strict=True):
-            body.append(_fit_row(fit, name + (" *" if model == used else ""), model))
+            body.append(_fit_row(fit, name + (" *" if model == best else ""), model))
     notes = ["* predicts held-out questions best and is used below"]
     notes += [
         f"{fit.reader}: from prompts of {fit.prompt_tokens[0]:,} to {fit.prompt_tokens[1]:,} tokens"
         for fit in study.fits
     ]
-    notes += [f"no fit for {name}: {why}" for name, why in study.unfitted.items()]
+    notes += [f"no fit for {name}: {reason}" for name, reason in study.unfitted.items()]
     return section(title, columns, body, notes)
 
 
 def _fit_row(fit: Fit, name: str, model: Model) -> list[Cell]:
-    found = model.coefficients
+    coefficients = model.coefficients
     return [
         Cell(fit.reader),
         Cell(name),
-        number(found.alpha_ms),
-        number(found.beta_ms * 1e3),
-        number(found.gamma_ms, 2),
-        number(None if found.delta_ms is None else found.delta_ms * 1e6, 2),
+        number(coefficients.alpha_ms),
+        number(coefficients.beta_ms * 1e3),
+        number(coefficients.gamma_ms, 2),
+        number(None if coefficients.delta_ms is None else coefficients.delta_ms * 1e6, 2),
         number(model.r_squared, 4),
         whole(fit.n),
         milliseconds(model.residual_p50_ms),
@@ -150,8 +150,8 @@ def _total_row(cell: TotalCell) -> list[Cell]:
         off = cell.predicted_total_ms / cell.total_ms - 1
 
     def told(value: float | None) -> Cell:
-        found = milliseconds(value)
-        return Cell(f"{found.text} †", slanted=True) if predicted and value is not None else found
+        cell = milliseconds(value)
+        return Cell(f"{cell.text} †", slanted=True) if predicted and value is not None else cell
 
     return [
         Cell(cell.reader),

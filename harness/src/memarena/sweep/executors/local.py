@@ -48,7 +48,7 @@ class LocalExecutor:
     def start(self, placed: Placed, job: Job) -> None:
         """Begin a cell in a thread of its own."""
         thread = threading.Thread(target=self._carry_out, args=(placed, job), daemon=True)
-        self._threads = [each for each in self._threads if each.is_alive()]
+        self._threads = [running_thread for running_thread in self._threads if running_thread.is_alive()]
         self._threads.append(thread)
         thread.start()
 
@@ -58,13 +58,13 @@ class LocalExecutor:
 
     def ended(self, timeout_s: float) -> list[Ended]:
         """Attempts that ended since."""
-        found: list[Ended] = []
+        results: list[Ended] = []
         try:
-            found.append(self._ended.get(timeout=timeout_s))
+            results.append(self._ended.get(timeout=timeout_s))
             while True:
-                found.append(self._ended.get_nowait())
+                results.append(self._ended.get_nowait())
         except queue.Empty:
-            return found
+            return results
 
     def forget(self, placed: Placed, job: Job) -> None:
         """Remove the cell's folder."""

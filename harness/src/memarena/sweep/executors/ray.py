@@ -87,17 +87,17 @@ class RayExecutor:
 
         Raises :class:`SweepError` for one that has others, if this is the first look; later ones are left out.
         """
-        alive = [told for told in self._ray.nodes() if told["Alive"]]
-        names = [str(told["NodeName"]) for told in alive]
-        found = []
-        for told, name in zip(alive, names, strict=True):
-            node_id = str(told["NodeID"])
+        alive = [description for description in self._ray.nodes() if description["Alive"]]
+        names = [str(description["NodeName"]) for description in alive]
+        result = []
+        for description, name in zip(alive, names, strict=True):
+            node_id = str(description["NodeID"])
             unique = name if names.count(name) == 1 else f"{name}#{node_id[:6]}"
             if node_id not in self._barred and (facts := self._looked_at(node_id, unique)) is not None:
                 self._ids[unique] = node_id
-                found.append(_node(unique, told, facts))
+                result.append(_node(unique, description, facts))
         self._first_look = False
-        return found
+        return result
 
     def _looked_at(self, node_id: str, name: str) -> NodeFacts | None:
         if node_id in self._facts:
@@ -194,13 +194,13 @@ class RayExecutor:
             time.sleep(timeout_s)
             return []
         refs = [attempt.ref for attempt in self._attempts]
-        done, _ = self._ray.wait(refs, num_returns=1, timeout=timeout_s)
-        ready, _ = self._ray.wait(refs, num_returns=len(refs), timeout=0) if done else ([], [])
-        found = []
-        for attempt in [each for each in self._attempts if each.ref in ready]:
+        ready_refs, _ = self._ray.wait(refs, num_returns=1, timeout=timeout_s)
+        ready, _ = self._ray.wait(refs, num_returns=len(refs), timeout=0) if ready_refs else ([], [])
+        results = []
+        for attempt in [own for own in self._attempts if own.ref in ready]:
             self._attempts.remove(attempt)
-            found.append(self._end_of(attempt))
-        return found
+            results.append(self._end_of(attempt))
+        return results
 
     def _end_of(self, attempt: _Attempt) -> Ended:
         try:
@@ -251,7 +251,7 @@ class RayExecutor:
         """Whether a node is dead. Ray's table says so half a minute late, its raylet's port at once."""
         deadline = time.monotonic() + _NODE_DEATH_S
         while time.monotonic() < deadline:
-            alive = [told for told in self._ray.nodes() if told["NodeID"] == node_id and told["Alive"]]
+            alive = [node for node in self._ray.nodes() if node["NodeID"] == node_id and node["Alive"]]
             if not alive or not answers(str(alive[0]["NodeManagerAddress"]), int(alive[0]["NodeManagerPort"])):
                 self._barred.add(node_id)  # one that comes back has another id
                 return True
@@ -281,7 +281,7 @@ class RayExecutor:
         for attempt in self._attempts:
             attempt.actor.stop.remote()
         if self._attempts:
-            self._ray.wait([each.ref for each in self._attempts], num_returns=len(self._attempts), timeout=2 * GRACE_S)
+            self._ray.wait([own.ref for own in self._attempts], num_returns=len(self._attempts), timeout=2 * GRACE_S)
         for attempt in self._attempts:
             with contextlib.suppress(self._ray.exceptions.RayError):
                 self._ray.kill(attempt.actor)
@@ -295,9 +295,9 @@ class RayExecutor:
 
     def clean(self) -> None:
         """Remove the sweep's folder on every node."""
-        for told in self._ray.nodes():
-            node_id = str(told["NodeID"])
-            if told["Alive"] and node_id in self._facts:
+        for node in self._ray.nodes():
+            node_id = str(node["NodeID"])
+            if node["Alive"] and node_id in self._facts:
                 with contextlib.suppress(self._ray.exceptions.RayError):
                     there = self._on(remove_folder, node_id, 0)
                     self._ray.get(there.remote(self._scratch_of(node_id)), timeout=_PROBE_S)

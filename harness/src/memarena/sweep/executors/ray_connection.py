@@ -52,7 +52,7 @@ def connected(address: str | None, cores: int | None, gpus: float) -> tuple[Modu
         os.environ.setdefault(MONITOR, "0")
     else:
         _check_cluster(address, _token())
-    asked = _noted_sigterm()
+    sigterm = _noted_sigterm()
     try:
         import ray  # noqa: PLC0415 (an extra)
         from ray._private import utils  # noqa: PLC0415
@@ -70,19 +70,19 @@ def connected(address: str | None, cores: int | None, gpus: float) -> tuple[Modu
                 "resources": {TIMED: 1},
                 "_temp_dir": folder,
             }
-            where: dict[str, Any] = {"address": "local", "include_dashboard": False, **own}
+            arguments: dict[str, Any] = {"address": "local", "include_dashboard": False, **own}
         else:
-            where = {"address": address, "_node_ip_address": _loopback(address)}
+            arguments = {"address": address, "_node_ip_address": _loopback(address)}
         with contextlib.chdir("/"):  # its workers import from the folder that is the current one now
-            ray.init(**where, **quiet)
+            ray.init(**arguments, **quiet)
         _interrupt_by_sigterm()
-        if asked:
+        if sigterm:
             raise KeyboardInterrupt
     except BaseException as error:
         ray.shutdown()
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
-        if asked or isinstance(error, SystemExit | KeyboardInterrupt):
+        if sigterm or isinstance(error, SystemExit | KeyboardInterrupt):
             raise KeyboardInterrupt from error
         raise SweepError(f"--address {address or 'local'}: {told_line(error)}") from error
     return ray, folder
@@ -90,9 +90,9 @@ def connected(address: str | None, cores: int | None, gpus: float) -> tuple[Modu
 
 def own_folder() -> str:
     """A new folder for a Ray of our own; those of processes that were killed are removed."""
-    for left in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-        if not left.is_symlink() and left.stat().st_uid == os.getuid() and _owner_is_gone(left):
-            shutil.rmtree(left, ignore_errors=True)
+    for leftover in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        if not leftover.is_symlink() and leftover.stat().st_uid == os.getuid() and _owner_is_gone(leftover):
+            shutil.rmtree(leftover, ignore_errors=True)
     folder = tempfile.mkdtemp(prefix=_PREFIX)
     me = psutil.Process()
     (Path(folder) / _OWNER).write_text(f"{me.pid} {me.create_time()!r}", encoding="utf-8")
@@ -112,10 +112,10 @@ def _owner_is_gone(folder: Path) -> bool:
 
 def _noted_sigterm() -> list[int]:
     """Note SIGTERM from now on, in the list; it is obeyed once Ray has started, or has failed to."""
-    asked: list[int] = []
+    signals: list[int] = []
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, lambda number, _: asked.append(number))
-    return asked
+        signal.signal(signal.SIGTERM, lambda number, _: signals.append(number))
+    return signals
 
 
 def _interrupt_by_sigterm() -> None:
