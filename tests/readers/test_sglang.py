@@ -21,11 +21,10 @@ from memarena.gateway import Gateway
 from memarena.log.records import GatewayCall, QuestionAsked, ReaderProbed, RunStarted
 from memarena.log.store import read_records
 from memarena.readers.errors import ReaderError
-from memarena.readers.flushing import flush_cache
 from memarena.readers.probing import probe
 from memarena.readers.sglang import check_settings, server_command, start_sglang
 from memarena.readers.sglang_settings import SglangSettings, launch_flags, wanted_settings
-from memarena.readers.types import RunningReader
+from memarena.readers.types import RunningReader, flush_cache
 from memarena.scoring.run_facts import gather
 
 from tests.support.gpu_servers import install

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping
 
 from memarena.judging.linear_model import stored_model
 
+from judge_training import abstention
 from judge_training.evaluate import KEPT_FROM, ablation, evaluate
 from judge_training.task import MODELS, Task
-from judge_training.tasks import TASKS
 from judge_training.training import train
+
+TASKS: Mapping[str, Task] = {task.name: task for task in (abstention.TASK,)}
+"""The models that are trained here, by name."""
 
 
 def main() -> int:

@@ -1,16 +1,22 @@
-"""What a started reader is to the rest of the harness, and the error of those that cannot be started."""
+"""What a started reader is to the rest of the harness: where it answers, its process, its prefix cache."""
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
+
+from memarena_answering.servers.door import ask
+from memarena_answering.servers.replies import UpstreamError
 
 from memarena.gateway import Upstream
 from memarena.log.records import ReaderRef
 from memarena.processes import GuardedProcess
 from memarena.readers.errors import ReaderError
-from memarena.readers.flushing import flush_cache
 
-__all__ = ["ReaderError", "RunningReader"]
+__all__ = ["ReaderError", "RunningReader", "flush_cache"]
+
+WAIT_S = 30.0
+_RETRY_S = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,3 +44,32 @@ class RunningReader:
         """End the reader if we started it. Calling it twice is fine."""
         if self.process is not None:
             self.process.stop()
+
+
+def flush_cache(server_url: str, api_key: str | None, wait_s: float = WAIT_S) -> None:
+    """Empty the prefix cache of an SGLang server, again while it is busy.
+
+    The status decides, not the words: some versions answer "Cache flushed." with status 400 while a request is under
+    way. Newer ones wait for ``timeout`` seconds, older ones do not know the parameter.
+
+    Args:
+        server_url: without ``/v1``.
+        api_key: of the server, if it needs one.
+        wait_s: seconds after which a server that is still busy is an error.
+
+    Raises:
+        ReaderError: the server does not answer 200.
+    """
+    url = f"{server_url}/flush_cache?timeout={wait_s:g}"
+    deadline = time.monotonic() + wait_s
+    while True:
+        try:
+            reply = ask(url, api_key, timeout_s=wait_s + 5, post=True)
+        except UpstreamError as error:
+            raise ReaderError(f"reader {server_url}: POST /flush_cache: {error}") from error
+        if reply.status == 200:
+            return
+        if reply.status != 400 or time.monotonic() > deadline:
+            words = " ".join(reply.body[:200].decode("utf-8", "replace").split())
+            raise ReaderError(f"reader {server_url}: POST /flush_cache answered {reply.status} {words!r}")
+        time.sleep(_RETRY_S)

@@ -11,7 +11,7 @@ from memarena_dataset.values.dates import dates, dotted_times, durations, times,
 from memarena_dataset.values.mentions import Kind, Mention
 from memarena_dataset.values.names import proper_names
 from memarena_dataset.values.numbers import digits_for_words
-from memarena_dataset.values.words import Clause, clauses, tidy
+from memarena_dataset.values.words import tidy
 
 
 @dataclass(frozen=True)
@@ -38,21 +38,9 @@ class ReadText:
         ]
         return tuple(sorted(mentions, key=lambda m: (m.start, m.end, m.kind)))
 
-    @cached_property
-    def clauses(self) -> tuple[Clause, ...]:
-        """Its clauses in order."""
-        return tuple(clauses(self.text))
-
     def of_kind(self, *kinds: Kind) -> list[Mention]:
         """Mentions of the kinds given."""
         return [m for m in self.mentions if m.kind in kinds]
-
-    def clause_at(self, position: int) -> Clause:
-        """The clause that holds a position; the whole text where none does."""
-        for clause in self.clauses:
-            if clause.start <= position < clause.end:
-                return clause
-        return Clause(0, len(self.text), self.text)
 
 
 @lru_cache(maxsize=4096)
