@@ -40,8 +40,8 @@ HELD = (
 CONTENT = ("simulator", "tests", "bench", "harness/judge_training", "harness/src/memarena/report")
 # At the end of a line whose name a file format or a wire message prescribes.
 PRESCRIBED = "# words: a name of the file format"
-# Not prose: a block of code, `--beside NAME`, the target of a link, a quotation of a data set.
-CODE = re.compile(r"(`{3,}).*?\1|`[^`]+`|\]\([^)]*\)|(?m:^)>[^\n]*", re.DOTALL)
+# Not prose: a block of code, ``path``, `--beside NAME`, the target of a link, a quotation of a data set.
+CODE = re.compile(r"(`{3,}).*?\1|``[^`]+``|`[^`]+`|\]\([^)]*\)|(?m:^)>[^\n]*", re.DOTALL)
 
 PATTERN = re.compile(r"\(\?|\w\|\w|\\[bdsw]")  # of a regular expression: `(?:in|beside)`, `\bbeside\b`
 

@@ -10,7 +10,7 @@ from scripts import words
 
 MODULE = '''"""Opens anew what nobody closed.
 
-A line below it, with `beside` as code.
+A line below it, with `beside` as code, and ``path`` beside ``file``.
 """
 
 import tokenize as place
@@ -28,6 +28,8 @@ def settle(paths, *, values_given):  # `beside`
         print("found beside it", "beside", r"^(?:in|beside) it")
     with open(items_found[0]) as said:
         return said
+    place = 2
+    taken = 3  # words: a name of the file format
 '''
 DOCUMENT = """# Page
 
@@ -53,6 +55,7 @@ def test_names_and_prose_of_a_module(tmp_path: Path) -> None:
     assert _lines(tmp_path, "module.py") == [
         (1, "anew"),
         (1, "nobody"),
+        (3, "beside"),
         (6, "place"),
         (9, "Life_Found"),
         (12, "told"),
@@ -62,6 +65,7 @@ def test_names_and_prose_of_a_module(tmp_path: Path) -> None:
         (16, "one"),
         (18, "beside"),
         (19, "said"),
+        (21, "place"),
     ]
 
 

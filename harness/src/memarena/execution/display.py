@@ -15,7 +15,7 @@ class Display(Protocol):
         """A cell begins; it will take in ``days`` days."""
 
     def advance(self, what: str) -> None:
-        """A ``question`` was settled or a ``day`` taken in."""
+        """A ``question`` has an outcome or a ``day`` was ingested."""
 
     def note(self, message: str) -> None:
         """One line for the user."""

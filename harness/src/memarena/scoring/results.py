@@ -39,7 +39,7 @@ Mark = Literal[
     "many_non_answers",
     "busy_machine",
 ]
-"""``without_reader``: an answer was made without any call of the reader, and the backend declares no model of its own.
+"""``without_reader``: an answer was made without any call of the reader, and the backend declares no own model.
 ``many_failed``: more than :data:`MANY_FAILED` of the questions asked have no answer. ``unsupported_sources``: more than
 :data:`MANY_UNSUPPORTED` of the sessions that items name are not in their text. ``not_isolated``: the backend ran where
 it could read the data set with its gold. ``no_evidence``: a diagnostic that answers from the questions' evidence, over

@@ -3,13 +3,13 @@
 - The source is a domain's folder (``episodes.jsonl``, ``checkpoints.jsonl``) or the folder of all domains.
 - The ego is the shared assistant's device. It hears everybody, never speaks, and never asks: each asker is one of the
   people, with the role as ``relationship``.
-- Most checkpoints stand in the middle of a day, while our questions are asked at a day's end. So every point in time
-  has an ego of its own, which heard the episode up to there: nothing later is in its namespace, and dates stay real.
+- Most checkpoints are in the middle of a day, while our questions are asked at a day's end. So every point in time
+  has a separate ego, which heard the episode up to there: nothing later is in its namespace, and dates stay real.
 - All questions are ``d4_permission``. Utility: disclose, the fact is all that ``judge_spec.include`` lists. Access
   control and active forgetting: withhold, the fact is the leak targets, each a typed value, so that any one that is
   said is a leak.
 - A leak target that the question itself says cannot be leaked by saying it, and "yes" leaks it unseen: it is taken out
-  of the gold; a question that says all of its own is left out.
+  of the gold; a question that states all of it is left out.
 - What makes a deletion is said in the turns. The layout has no place for it: nothing is deleted on the wire, and "I may
   not say" is as good as "I have no memory of it". ``metadata.forgetting`` marks these questions.
 - The people with their roles and the stated relationships are an event at the start, as GateMem's agents are told them

@@ -1,6 +1,6 @@
 """LongMemEval (Wu et al., 2025; ``longmemeval_s``, ``_m``, ``_oracle``): one namespace per question.
 
-- Each question has a user of its own, whose history is the question's haystack; ``user`` turns are the ego's,
+- Each question has its own user, whose history is the question's haystack; ``user`` turns are the ego's,
   ``assistant`` turns its assistant's. A session that several questions share is written for each of them.
 - Day 0 is the earliest haystack date of the whole file. A question is asked on the day of its ``question_date``.
 - ``temporal-reasoning`` becomes ``d8_temporal``; ``single-session-user``, ``-assistant``, ``-preference``,

@@ -4,8 +4,8 @@
   looked for at the address that a row gives, from the folders above the table. ``history`` is ``32k`` or ``128k``.
 - One ego per history. A history has no times and no bounds between its chats: all of it is on one day, cut into
   sessions of some 20 messages, each of which begins with the user's.
-- The first message is the system's and describes the person. Nobody says it, so it is left out; the questions are about
-  what the chats imply.
+- The first message is the system's and describes the person. No person says it, so it is left out; the questions are
+  about what the chats imply.
 - Every question becomes ``d5_cloze``: the reply that suits and those that do not as options, in an order that their
   text alone decides. Options are single lines. Questions are asked at the end of the day.
 - Evidence is the related snippet, where its messages are found in the history.

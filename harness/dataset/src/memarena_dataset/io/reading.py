@@ -62,7 +62,7 @@ T = TypeVar("T")
 class Dataset:
     """A data set that is open for reading. Use it as a context manager; close releases the corpus file.
 
-    ``instances`` stand in the order of the files (names sorted) and rows; ``problems`` names every row that could not
+    ``instances`` are in the order of the files (names sorted) and rows; ``problems`` names every row that could not
     be used, and is empty after a strict opening.
     """
 

@@ -28,7 +28,7 @@ def normal(text: str) -> str:
 
 
 def phrase_occurs(phrase: str, normal_text: str) -> bool:
-    """Whether the words of ``phrase`` stand in a text that ``normal`` made, a leading article left out."""
+    """Whether the words of ``phrase`` are in a text that ``normal`` made, a leading article left out."""
     needle = _needle(phrase)
     return bool(needle) and needle in normal_text
 

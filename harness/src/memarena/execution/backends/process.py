@@ -80,7 +80,7 @@ def launch(
 ) -> LaunchedBackend:
     """Start a backend in ``cell_dir`` (``data/`` is its to keep, ``backend.log`` what it prints).
 
-    ``settings`` are environment variables beside those of the manifest, and win over them.
+    ``settings`` are environment variables in addition to those of the manifest, and win over them.
     Raises :class:`LaunchError` if it exits or does not name its address within ``timeout_s``, and
     :class:`~memarena.execution.errors.InfraError` if ``cell_dir`` is removed meanwhile.
     """

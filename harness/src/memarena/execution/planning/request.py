@@ -16,7 +16,7 @@ EndReason = Literal["completed", "incomplete", "interrupted", "aborted"]
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """How a run ended. ``left`` counts the questions of all cells that are not settled.
+    """How a run ended. ``left`` counts the questions of all cells that have no outcome.
 
     ``failed_cells`` are those of ``cells`` in which the backend failed every question,
     ``unread_cells`` those with questions whose prompt the reader did not understand. ``non_answers``: a line for each
