@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import grpc
 from grpc_health.v1 import health, health_pb2
 from memarena_backend import Call, Day, Item, Notice, Query, SearchResult
-from memarena_backend.engine import Engine
+from memarena_backend.engine import Engine, Ingested
 from memarena_backend.errors import CallError
 from memarena_backend.forgetting import Target
 from memarena_backend.records import AskerKind, Requester, Session, Turn
@@ -25,7 +25,8 @@ from memarena_backend.store import Committed, DayStore, _unpack
 from memarena_proto import memory_backend_pb2 as pb
 from memarena_proto.digest import DayDigest
 
-from tests.conformance.broken_days import EditedIngest
+from tests.conformance.broken_calls import ForgetFoldsCase, ForgetForGood
+from tests.conformance.broken_days import BatchIdsOfAll, EditedIngest, memory_of
 from tests.conformance.broken_memories import CatchesUp
 from tests.conformance.broken_retrieval import RankedMemory, words_of
 from tests.conformance.broken_wire import LetsEvidenceIn
@@ -201,6 +202,42 @@ class WholeSeconds(EditedIngest):
                 yield frame
 
 
+class Resealed(EditedIngest):
+    """Makes a trailer of its own for some days."""
+
+    wrong = False
+
+    def edited(self, header: pb.DayHeader, rest: Frames, call: Call) -> Frames:
+        digest, self.wrong = DayDigest(), False
+        digest.add(pb.IngestRequest(header=header))
+        for number, frame in enumerate(rest):
+            if not frame.HasField("trailer"):
+                digest.add(frame)
+            elif self.reseals(number):
+                self.wrong = frame.trailer.digest != digest.digest()
+                frame = pb.IngestRequest(trailer=digest.trailer())  # noqa: PLW2901
+            yield frame
+
+    def reseals(self, frames: int) -> bool:
+        return True
+
+
+class EmptyDaysUnchecked(Resealed):
+    def reseals(self, frames: int) -> bool:
+        return not frames
+
+
+class RefusedDaysOnDisk(Resealed):
+    """A day whose digest is wrong is refused, and there after a restart."""
+
+    def ingest(self, header: pb.DayHeader, rest: Frames, call: Call) -> Ingested:
+        ingested = super().ingest(header, rest, call)
+        if self.wrong:
+            memory_of(self).days[header.namespace].pop()
+            raise CallError(grpc.StatusCode.DATA_LOSS, "another digest")
+        return ingested
+
+
 class EventsOfAllDays(SoundMemory):
     """With an earlier as_of_day it sees the turns of that day and every event."""
 
@@ -221,6 +258,19 @@ class EventsOfTheNextDay(SoundMemory):
 class AtMostFifty(SoundMemory):
     def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
         return super().search(namespace, replace(query, max_items=query.max_items and min(query.max_items, 50)), call)
+
+
+class AllOrNothing(SoundMemory):
+    """What does not fit as a whole is left out as a whole."""
+
+    def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
+        result = super().search(namespace, query, call)
+        return replace(result, items=()) if query.max_context_tokens and result.truncated else result
+
+
+class SmallLetters(Takes):
+    def edit(self, day: Day) -> Day:
+        return edited(day, str.lower)
 
 
 class AsciiIndex(SoundMemory):
@@ -322,6 +372,11 @@ class SpeakerById(Labels):
         return replace(item, text=f"{turn.speaker.participant_id}: {item.text}")
 
 
+class LongTextsWithoutSource(Labels):
+    def label(self, item: Item, namespace: str, day: Day, session: Session, turn: Turn) -> Item:
+        return replace(item, session_ids=(), turn_ids=()) if len(item.text) > 1_000 else item
+
+
 class TurnIdsFolded(Labels):
     def label(self, item: Item, namespace: str, day: Day, session: Session, turn: Turn) -> Item:
         ids = {t.turn_id.lower(): t.turn_id for s in day.sessions for t in s.turns}
@@ -385,6 +440,17 @@ class ForgetsByRegularExpression(Forgets):
 class ForgetsByFirstName(Forgets):
     def meant(self, name: str, text: str) -> bool:
         return name.split(maxsplit=1)[0] in text
+
+
+class ForgetsSessions(Engine):
+    """Deletes the sessions of the turns that are meant."""
+
+    def forget(self, namespace: str, target: Target, call: Call) -> int:
+        sessions = [session for day in memory_of(self).days[namespace] for session in day.sessions]
+        meant = [each.session_id for each in sessions if any(target.says(turn.text) for turn in each.turns)]
+        for session_id in meant:
+            super().forget(namespace, Target(session_id=session_id), call)
+        return super().forget(namespace, target, call)
 
 
 class ForgetsButCounts(RankedMemory):
@@ -586,6 +652,26 @@ class EndsAtAnError(EndsAtAFault):
     fault = "out of memory"
 
 
+class ForgetsMaxTokens(Servicer):
+    """Fills the window without room for the reply."""
+
+    def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Events:
+        for model in request.search.model_access.models:
+            model.context_window_tokens += request.reading.max_tokens
+        return super().answer(request, context)
+
+
+class FirstToken(Servicer):
+    """Asks the reader with the token of the first Answer."""
+
+    token = ""
+
+    def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Events:
+        self.token = self.token or request.search.model_access.token
+        request.search.model_access.token = self.token
+        return super().answer(request, context)
+
+
 class SeedsOf32Bits(Servicer):
     def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Events:
         request.reading.seed &= 0xFFFFFFFF
@@ -648,12 +734,12 @@ class Breach:
 
 
 BREACHES: dict[str, Breach] = {
-    "restart: mojibake": Breach(Parts(memory=Mojibake), "life.again", "other items are returned"),
-    "restart: items doubled": Breach(Parts(memory=DoubledByRestart), "life.again", "other items are returned"),
+    "restart: mojibake": Breach(Parts(memory=Mojibake), "life.again", "after SIGKILL, other items"),
+    "restart: items doubled": Breach(Parts(memory=DoubledByRestart), "life.again", "after SIGKILL, other items"),
     "restart: empty days lost": Breach(Parts(store=LosesOnRestart), "life.again", "after SIGKILL"),
-    "restart: a character changed": Breach(Parts(memory=VerticalTabsLost), "life.again", "other items are returned"),
-    "restart: hours lost": Breach(Parts(memory=HoursLost), "life.again", "other items are returned"),
-    "restart: day 10 before day 2": Breach(Parts(memory=DaysByName), "life.again", "other items are returned"),
+    "restart: a character changed": Breach(Parts(memory=VerticalTabsLost), "life.again", "after SIGKILL, other items"),
+    "restart: hours lost": Breach(Parts(memory=HoursLost), "life.again", "after SIGKILL, other items"),
+    "restart: day 10 before day 2": Breach(Parts(memory=DaysByName), "life.again", "after SIGKILL, other items"),
     "restart: near names in one file": Breach(Parts(memory=NearNamesInOneFile), "life.again", "after SIGKILL"),
     "restart: first day in memory": Breach(Parts(store=FirstDayInMemoryOnly), "life.again", "after SIGKILL"),
     "an index of ASCII": Breach(Parts(memory=AsciiIndex), "life.ingested", "turns in"),
@@ -684,12 +770,27 @@ BREACHES: dict[str, Breach] = {
     "a speaker by id": Breach(Parts(memory=SpeakerById), "life.sources", "by the id"),
     "turn ids without case": Breach(Parts(memory=TurnIdsFolded), "life.sources", "of which it holds no word"),
     "session ids without case": Breach(Parts(memory=SessionIdsFolded), "life.sources", "holds no word of"),
-    "batch ids without case": Breach(Parts(store=BatchIdsFolded), "life.ingested", "batch"),
+    "batch ids without case": Breach(Parts(store=BatchIdsFolded), "life.ingested", "is refused as known"),
+    "batch ids of all": Breach(Parts(store=BatchIdsOfAll), "life.ingested", "is refused as known"),
+    "empty days unchecked": Breach(Parts(engine=EmptyDaysUnchecked), "ing.empty-day", "digest of zeros"),
+    "refused days on disk": Breach(Parts(engine=RefusedDaysOnDisk), "hlt.restart", "after a restart visible_through"),
+    "all items or none": Breach(Parts(memory=AllOrNothing), "src.max-context-tokens", "0 items are returned"),
+    "small letters": Breach(Parts(memory=SmallLetters), "src.finds", "is returned in other words"),
+    "long texts without source": Breach(Parts(memory=LongTextsWithoutSource), "life.prompts", "names no session"),
+    "no room for the reply": Breach(Parts(servicer=ForgetsMaxTokens), "ans.window", "max_tokens is"),
+    "the token of another call": Breach(
+        Parts(servicer=FirstToken), "ans.events", "this token belonged to has returned"
+    ),
     "Reset of the last day": Breach(Parts(store=ResetsTheLastDay), "life.again", "that was reset"),
-    "Reset without case": Breach(Parts(store=ResetsWithoutCase), "life.again", "NOT_FOUND"),
-    "Forget by a wild card": Breach(Parts(engine=ForgetsByPattern), "life.forget", "only resembles"),
+    "Reset without case": Breach(
+        Parts(store=ResetsWithoutCase), "life.again", "SIGKILL, was refused: Search: NOT_FOUND"
+    ),
+    "Forget by a wild card": Breach(Parts(engine=ForgetsByPattern), "life.forget", "it went with the subject"),
     "Forget by an expression": Breach(Parts(engine=ForgetsByRegularExpression), "life.forget", "belongs to"),
-    "Forget by first name": Breach(Parts(engine=ForgetsByFirstName), "life.forget", "only resembles"),
+    "Forget by first name": Breach(Parts(engine=ForgetsByFirstName), "life.forget", "it went with the subject"),
+    "Forget without case": Breach(Parts(engine=ForgetFoldsCase), "life.forget", "it went with the fact_text"),
+    "Forget of sessions": Breach(Parts(engine=ForgetsSessions), "life.forget", "in the turn before and not in this"),
+    "Forget for good": Breach(Parts(engine=ForgetForGood), "life.forget", "by an Ingest after its Forget"),
     "Forget leaves statistics": Breach(Parts(memory=ForgetsButCounts), "life.forget", "statistics"),
     "prompt of the first item": Breach(Parts(servicer=PromptOfTheFirst), "life.prompts", "the prompt lacks"),
     "prompt of long items cut": Breach(Parts(servicer=PromptOfBeginnings), "life.prompts", "the prompt lacks"),

@@ -88,7 +88,6 @@ def test_a_sound_backend_passes_every_check_that_applies(runs: dict[str, Future[
     assert result.ids("advice") == []
     assert result.ids("skipped") == [
         "dsc.kept-facts",
-        "src.earlier-day",
         "ans.undeclared",
         "fgt.undeclared",
         "evd.diagnostic",

@@ -165,6 +165,21 @@ def test_a_backend_of_one_zero_passes(tmp_path: Path) -> None:
     assert "fgt.undeclared" in result.ids("passed")
 
 
+class AnyRole(Servicer):
+    """Asks whatever model is named."""
+
+    def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Iterator[pb.AnswerEvent]:
+        for model in request.search.model_access.models:
+            model.role = pb.MODEL_ROLE_READER
+        return super().answer(request, context)
+
+
+def test_a_token_that_the_suite_revoked_before_the_call_is_not_used_too_late(tmp_path: Path) -> None:
+    failed = failures(held(Parts(servicer=AnyRole), tmp_path, "ans.required", "mod.after-return"))
+    assert [*failed] == ["ans.required"]
+    assert "a model that is no reader" in failed["ans.required"]
+
+
 def test_failures_of_one_cause_are_told_together(tmp_path: Path) -> None:
     class Finds(SoundMemory):
         def matches(self, namespace: str, query: object) -> list[Item]:

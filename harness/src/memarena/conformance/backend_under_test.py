@@ -28,12 +28,14 @@ from memarena.conformance.expectations import (
 )
 from memarena.conformance.fixtures import Fact
 from memarena.conformance.life_size import LifeSize
-from memarena.conformance.scripted_models import READER, Access, ReaderScript, ScriptedModels
+from memarena.conformance.scripted_models import READER, REFUSALS, Access, ReaderScript, ScriptedModels
 from memarena.conformance.wire import Connection, Received, RefusedError
 
 _POLL_S = 0.02
 _AGAIN = ("ABORTED", "UNAVAILABLE")
 _CUT_SHORT = ("DEADLINE_EXCEEDED", "CANCELLED")
+_NEAR = 32
+"""Characters of a batch id that are compared, without regard to case, where one is refused that should be new."""
 
 T = TypeVar("T")
 
@@ -89,6 +91,8 @@ class BackendUnderTest:
     """What is to be stopped when the run ends."""
     first_day: tuple[NamespaceFixture, list[pb.IngestRequest], Fact] | None = None
     """Sent by hlt.first-ingest, and expected to be there by hlt.first-batch at the end of the run."""
+    batches: list[tuple[str, str]] = field(default_factory=list)
+    """Namespace and batch id of each committed day."""
     _run_id: str = field(default_factory=lambda: secrets.token_hex(4))
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
@@ -241,16 +245,28 @@ class NamespaceFixture:
             response = self.backend.retried(lambda: self.backend.ingest(frames, deadline_s))
         except RefusedError as error:
             self.skip_for_the_digest(error)
-            raise BrokenError(f"a sound day was refused: {error}") from error
+            raise BrokenError(f"{self._refused_wrongly(frames[0].header, error.code)}: {error}") from error
         self.note(frames)
         if response.visible_through_day != self.last_day:
             raise BrokenError(f"Ingest of day {self.last_day} says visible_through_day {response.visible_through_day}")
         return response
 
+    def _refused_wrongly(self, day: pb.DayHeader, code: str) -> str:
+        if code == "FAILED_PRECONDITION":
+            last = f"day {self.last_day} is the last committed one" if self.last_day >= 0 else "no day is committed"
+            return f"day {day.day_index} of {self.namespace!r} was refused, although {last}"
+        if code != "ALREADY_EXISTS":
+            return "a sound day was refused"
+        near = day.batch_id.casefold()[:_NEAR]
+        others = [f"{batch!r} in {name!r}" for name, batch in self.backend.batches if batch.casefold()[:_NEAR] == near]
+        known = ", ".join(others) or "no batch id that resembles it"
+        return f"the batch id {day.batch_id!r} is refused as known in {self.namespace!r}; committed are {known}"
+
     def note(self, frames: Iterable[pb.IngestRequest]) -> None:
         """Remember a day as committed."""
         for frame in frames:
             if frame.HasField("header"):
+                self.backend.batches.append((self.namespace, frame.header.batch_id))
                 self.last_day = max(self.last_day, frame.header.day_index)
             elif frame.HasField("session") and not frame.session.continuation:
                 self.sessions.append(frame.session)
@@ -283,10 +299,10 @@ class NamespaceFixture:
             request.privileged_evidence.CopyFrom(pb.PrivilegedEvidence(session_ids=newest))
         return request
 
-    def search(self, text: str, as_of_day: int | None = None) -> pb.SearchResponse:
+    def search(self, text: str, as_of_day: int | None = None, what: str = "a sound question") -> pb.SearchResponse:
         """A sound question, which must be answered."""
         request = self.question(text, as_of_day)
-        return self.expect_ok(lambda: self.backend.search(request), "a sound question")
+        return self.expect_ok(lambda: self.backend.search(request), what)
 
     def items(
         self, fact: Fact, as_of_day: int | None = None, *, verbatim: bool | None = None
@@ -300,9 +316,10 @@ class NamespaceFixture:
             response = self.search(fact.question, as_of_day)
             if shows(response.items, fact, verbatim=in_words):
                 return response.items
-            # Whether it was there at once is for one check alone (ing.ready).
-            if time.monotonic() > deadline:
-                raise BrokenError(f"{quoted(fact)} was committed, but is not returned ({seen(response.items)})")
+            # Whether it was there at once is for one check alone (ing.ready); what is there in other words stays so.
+            if (altered := mentions(response.items, fact)) or time.monotonic() > deadline:
+                how = "is returned in other words" if altered else "is not returned"
+                raise BrokenError(f"{quoted(fact)} was committed, but {how} ({seen(response.items)})")
             time.sleep(_POLL_S)
 
     def stable_items(self, text: str) -> Sequence[pb.MemoryItem]:
@@ -348,7 +365,11 @@ class NamespaceFixture:
             sent.CopyFrom(request)
             if sent.HasField("search") and not sent.search.HasField("model_access"):
                 sent.search.model_access.CopyFrom(access)
-            received = self.backend.wire.answer(sent, deadline_s, on_event)
+            with self.backend.models.recording() as calls:
+                received = self.backend.wire.answer(sent, deadline_s, on_event)
+            if received.refused and (wrong := [call for call in calls if call.phase in REFUSALS]):
+                why = f"the gateway refused {wrong[0].path} ({REFUSALS[wrong[0].phase][1]})"
+                received.refused.args = (f"{why}, and then {received.refused}",)
             self.backend.abandon(access.token, received.refused)
             return received
 

@@ -53,8 +53,8 @@ class Audit:
 
     def _held(self, item: pb.MemoryItem) -> list[Entry]:
         """What an item holds a word of."""
-        held = [entry for word in self.words_in(item.text) for entry in self._by_word[word]]
-        return held + [entry for entry in self._others if entry.fact.statement in item.text]
+        held = dict.fromkeys(entry for word in self.words_in(item.text) for entry in self._by_word[word])
+        return [*held] + [entry for entry in self._others if entry.fact.statement in item.text]
 
     def _sources(self, item: pb.MemoryItem) -> None:
         what = f"the item {item.text[:60]!r}"

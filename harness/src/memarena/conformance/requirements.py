@@ -30,7 +30,7 @@ def _undeclared(capability: pb.Capability.ValueType, more: str = "") -> Applies:
 
 answer, no_answer = _declared(pb.CAPABILITY_ANSWER), _undeclared(pb.CAPABILITY_ANSWER)
 forget, no_forget = _declared(pb.CAPABILITY_FORGET), _undeclared(pb.CAPABILITY_FORGET)
-time_travel, no_time_travel = _declared(pb.CAPABILITY_TIME_TRAVEL), _undeclared(pb.CAPABILITY_TIME_TRAVEL)
+time_travel = _declared(pb.CAPABILITY_TIME_TRAVEL)
 stable_search = _undeclared(pb.CAPABILITY_STATEFUL_SEARCH)
 token_per_call = _undeclared(pb.CAPABILITY_CELL_MODEL_ACCESS)
 our_reader = _all(answer, _undeclared(pb.CAPABILITY_OWN_MODEL))

@@ -306,7 +306,7 @@ class RealModel:
                 return error.code, error.read()
 
 
-_REFUSALS: dict[Phase, tuple[int, str]] = {
+REFUSALS: dict[Phase, tuple[int, str]] = {
     "after_return": (403, "the call that this token belonged to has returned"),
     "abandoned": (403, "the call that this token belonged to was ended by its caller"),
     "unknown_token": (401, "unknown token"),
@@ -335,7 +335,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         path = self.path.removeprefix("/v1").partition("?")[0]
         phase, _ = self.endpoint.admit(path, self.headers.get("Authorization", ""), {})
-        if phase in _REFUSALS:
+        if phase in REFUSALS:
             self._refuse(phase)
         elif path == "/models":
             names = [READER, EXTRACTOR, EMBEDDER]
@@ -354,7 +354,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         phase, script = self.endpoint.admit(path, self.headers.get("Authorization", ""), body)
         try:
-            if phase in _REFUSALS:
+            if phase in REFUSALS:
                 self._refuse(phase)
             else:
                 self._serve(path, body, script)
@@ -445,7 +445,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
 
     def _refuse(self, phase: Phase) -> None:
-        status, message = _REFUSALS[phase]
+        status, message = REFUSALS[phase]
         self._send(status, _error(status, message))
 
     def _json(self, status: int, value: Mapping[str, object], *, cut_short: bool = False) -> None:

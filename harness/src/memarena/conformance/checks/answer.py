@@ -26,7 +26,7 @@ from memarena.conformance.scripted_models import (
 )
 from memarena.conformance.wire import Received
 
-_WINDOW_TOKENS = 700
+_WINDOW_TOKENS, _REPLY_TOKENS = 1_000, 350
 _FULL_LIFE_FACTS = 40
 _FILLER_REPEATS = 30
 _LONG_QUESTION_BYTES = 16_000
@@ -268,13 +268,13 @@ def window(backend: BackendUnderTest) -> None:
     ns.add(*facts)
     last = facts[-1]
     ns.items(last, verbatim=False)
-    request = ns.answer_request(last.question, max_tokens=50)
+    request = ns.answer_request(last.question, max_tokens=_REPLY_TOKENS)
     with backend.models.recording() as calls:
         completion(ns.answer(request, models=default_models(_WINDOW_TOKENS)))
     messages = reader_call(calls).messages()
     used = sum(count_tokens(text) for _, text in messages)
-    if used + 50 > _WINDOW_TOKENS:
-        raise BrokenError(f"the prompt has {used} tokens, the reply has 50, and the window holds {_WINDOW_TOKENS}")
+    if used + _REPLY_TOKENS > _WINDOW_TOKENS:
+        raise BrokenError(f"the prompt has {used} tokens, max_tokens is {_REPLY_TOKENS}, the window {_WINDOW_TOKENS}")
     if not any(last.value.lower() in text.lower().replace(last.question.lower(), "") for _, text in messages):
         raise BrokenError("the prompt holds nothing of the memory, although there is room")
     # Diagnostics aside, the longest question must be refused by name rather than cut.

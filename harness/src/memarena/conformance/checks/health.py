@@ -12,7 +12,7 @@ from memarena.conformance.backend_under_test import BackendUnderTest, NamespaceF
 from memarena.conformance.check import check
 from memarena.conformance.errors import BrokenError, SkippedError
 from memarena.conformance.expectations import expect_refused
-from memarena.conformance.fixtures import Fact
+from memarena.conformance.fixtures import Fact, edited_day
 from memarena.conformance.wire import SERVICE, RefusedError
 
 RESTART_TIMEOUT_S = 60.0
@@ -37,16 +37,10 @@ def first_ingest(backend: BackendUnderTest) -> None:
 
 @check("hlt.serving", "GEN-1", "HLT-1")
 def serving(backend: BackendUnderTest) -> None:
-    """Health is SERVING for the server and for the service."""
+    """Health is SERVING for the server and for the service, and NOT_FOUND for another one."""
     for service in ("", SERVICE):
         _expect_serving(backend, service)
-
-
-@check("hlt.unknown-service", "HLT-1")
-def unknown_service(backend: BackendUnderTest) -> None:
-    """Health of a service that is not there is NOT_FOUND."""
-    call = partial(backend.wire.health, "no.such.Service")
-    expect_refused(call, "NOT_FOUND", "Health of no.such.Service")
+    expect_refused(partial(backend.wire.health, "no.such.Service"), "NOT_FOUND", "Health of no.such.Service")
 
 
 @check("hlt.first-batch", "ING-8", "ING-7", "TXT-3")
@@ -89,6 +83,9 @@ def restart(backend: BackendUnderTest) -> None:
     ns.expect_visible(fact)
     later = backend.fact()
     ns.add(later, day=2)
+    refused = backend.fact()
+    wrong = edited_day(ns.frames(ns.session(refused.statement)), "trailer.digest", bytes(32), seal=False)
+    ns.refuse(wrong, "DATA_LOSS", "a digest of zeros")
     gone = backend.namespace()
     for _ in range(3):
         gone.add(backend.fact())
@@ -108,6 +105,7 @@ def restart(backend: BackendUnderTest) -> None:
     gone.refuse(gone.question("What?", as_of_day=0), "NOT_FOUND", what)
     ns.expect_visible(fact)
     ns.expect_hidden(half, "the stream that it came in was cut off by SIGKILL")
+    ns.expect_hidden(refused, "its day was refused as DATA_LOSS before SIGKILL")
     replayed = ns.expect_ok(partial(backend.ingest, first), "a replay after a restart")
     if not replayed.replayed:
         raise BrokenError("a day that was confirmed before SIGKILL is not known after it")

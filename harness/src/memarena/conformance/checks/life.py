@@ -115,9 +115,8 @@ def sources(backend: BackendUnderTest) -> None:
 def prompts(backend: BackendUnderTest) -> None:
     """A prompt holds what Retrieved shows and nothing else, and says who asks as it is."""
     life = _fed(backend)
-    order = life.order()
-    asked = [index for index in order if "text" not in life.life.entries[index].group]
-    longest = [index for index in order if life.life.entries[index].group.startswith("the end of a text")]
+    asked = [index for index in life.order() if "text" not in life.life.entries[index].group]
+    longest = [index for index in life.order() if life.life.entries[index].group.startswith("the end of a text")]
     for number, index in enumerate([*longest[:1], *asked[:: max(1, len(asked) // _PROMPTS)]]):
         each = life.life.entries[index]
         # By its end alone a long text comes behind all short ones.
@@ -335,8 +334,10 @@ def forget(backend: BackendUnderTest) -> None:
         pb.ForgetRequest(fact_text=twin.statement.replace(" ", "  ")),
         pb.ForgetRequest(session_id=session_id),
     ):
-        target.namespace = ns.namespace
+        target.namespace, kind = ns.namespace, target.WhichOneof("target") or ""
         ns.expect_ok(partial(backend.wire.forget, target), "Forget")
+        shown = str(getattr(target, kind)).replace("  ", "␣␣")
+        _expect_kept(ns, twin, f"in the session {near_id.session_id!r}, it went with the {kind} {shown!r}")
     life.forgotten.append((ns, [*doomed[1:], by_words, by_event, by_session]))
     for subject, fact in zip(near, doomed, strict=True):
         ns.expect_hidden(fact, f"the subject {subject!r} was to be forgotten")
@@ -344,13 +345,17 @@ def forget(backend: BackendUnderTest) -> None:
         ns.expect_hidden(fact, "its words were to be forgotten")
     elsewhere.expect_visible(by_words, by_event)
     ns.expect_hidden(by_session, "its session was to be forgotten")
-    for subject, fact in (*zip(near, kept, strict=True), (session_id, twin)):
-        if not mentions(ns.search(fact.question).items, fact):
-            raise BrokenError(f"{quoted(fact)} is not returned: it went with {subject!r}, which it only resembles")
+    for subject, fact in zip(near, kept, strict=True):
+        _expect_kept(ns, fact, f"it went with the subject {subject!r}, which is in the turn before and not in this one")
     if requirements.ranking(backend) is None:
         _as_if_never(ns, never, [f"{common} {fact.question}" for fact in (doomed[0], by_session, kept[0])])
-    ns.add(doomed[0])  # what comes later is kept
-    ns.expect_visible(doomed[0])
+    ns.add(doomed[0])
+    _expect_kept(ns, doomed[0], "it came by an Ingest after its Forget")
+
+
+def _expect_kept(ns: NamespaceFixture, fact: Fact, why: str) -> None:
+    if not mentions(ns.search(fact.question).items, fact):
+        raise BrokenError(f"{quoted(fact)} is not returned: {why}")
 
 
 def _about(common: str, word: str, name: str) -> Fact:
@@ -375,20 +380,23 @@ def again(backend: BackendUnderTest) -> None:
     """After SIGKILL, replays of days, and the Reset of a neighbour, everything is returned as before."""
     life = _fed(backend)
     life.pulse.stop()
-    since = "after replays of days and the Reset of a neighbour"
     # Those whose names are a pattern, and the beginning of all others and that of one in another letter case.
     gone = [life.neighbours.pop(), life.neighbours.pop()]
     asked = [(each.ns, each.question) for each in life.neighbours]
     if not backend.diagnostic:
         asked.append((life.ns, life.life.common))
     before = [ns.search(question).items for ns, question in asked]
+
+    def as_before(when: str) -> None:
+        for (ns, question), items in zip(asked, before, strict=True):
+            what = f"{question!r} in {ns.namespace}, {when},"
+            _same(what, items, ns.search(question, what=what).items)
+
     for each in gone:
         each.ns.expect_ok(partial(backend.wire.reset, each.ns.namespace), "Reset")
-    resets = ", ".join(each.ns.namespace for each in gone)
-    for (ns, question), items in zip(asked, before, strict=True):  # now, since a restart may bring back what was lost
-        _same(f"{question!r} in {ns.namespace}, after the Reset of {resets},", items, ns.search(question).items)
+    as_before(since := f"after the Reset of {' and '.join(each.ns.namespace for each in gone)}")
     if backend.restart is not None:
-        since = "after SIGKILL, replays of days and the Reset of a neighbour"
+        since = "after SIGKILL"
         life.lost = "the life ended with the process, since DURABLE is not declared"
         restarted(backend)
         if not backend.has(pb.CAPABILITY_DURABLE):
@@ -396,15 +404,16 @@ def again(backend: BackendUnderTest) -> None:
             life.ns.refuse(request, "NOT_FOUND", "Search after a restart without DURABLE")
             return
         life.lost = ""
-    for each in gone:
-        _is_gone(backend, each)
-    _replay(life, since)
-    for (ns, question), items in zip(asked, before, strict=True):
-        _same(f"{question!r} in {ns.namespace}, {since},", items, ns.search(question).items)
     for index, returned in life.ask_all(backend.life_s).items():
         if index in life.returned:
             entry = life.life.entries[index]
-            _same(f"{entry.fact.question!r} of day {entry.day}, {since},", life.returned[index], returned)
+            what = f"{entry.fact.question!r} of day {entry.day} ({entry.group}), {since},"
+            _same(what, life.returned[index], returned)
+    as_before(since)
+    _replay(life, since)
+    as_before(f"{since} and replays of days")
+    for each in gone:
+        _is_gone(backend, each)
     for ns, facts in life.forgotten:
         for fact in facts:
             ns.expect_hidden(fact, f"it was to be forgotten, {since}")

@@ -71,7 +71,7 @@ def after_return(backend: BackendUnderTest) -> None:
     """No token is used after the return of its call."""
     _calls(backend)
     time.sleep(max(0.0, backend.linger_until - time.monotonic()))
-    if late := [call for call in _calls(backend) if call.phase == "after_return"]:
+    if late := [call for call in _calls(backend) if call.phase == "after_return" and call.label]:
         raise BrokenError(
             f"{len(late)} model calls came after the return of the call that their token belonged to, "
             f"the first of {late[0].label} to {late[0].path}"
