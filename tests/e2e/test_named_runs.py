@@ -290,6 +290,15 @@ def omniscient(played: Played) -> None:
     assert {each.backend_kind for each in played.described} == {"diagnostic"}
 
 
+def d6_inferred(played: Played) -> None:
+    assert {cell.reading.d6_rules for cell in played.cells.values()} == {"inferred"}
+    prompts = [call.prompt for name in played.cells for call in reading(played, name)]
+    assert prompts
+    assert not [prompt for prompt in prompts if "colleagues of the owner" in prompt]
+    assert all("judge from the context" in prompt for prompt in prompts)
+    assert "memarena_answering/prompts/inferred.v1.toml" in played.started.manifest.data_files_sha256
+
+
 def evidence_sessions(played: Played) -> None:
     every = played.cells["every"]
     assert (every.projection, every.send_evidence, every.diagnostic) == ("evidence_sessions", True, True)
@@ -351,6 +360,7 @@ CHECKS = {
     "stronger-retrieval": stronger_retrieval,
     "provenance-headers": headers,
     "omniscient": omniscient,
+    "d6-inferred": d6_inferred,
     "evidence-sessions": evidence_sessions,
     "access-markers": markers,
     "policy-header": policy,

@@ -62,3 +62,9 @@ def test_what_acts_in_a_backends_own_answer_is_refused_where_the_harness_reads(o
         RunError, match=f"^here: options.bm25.{option}: acts in a backend's own Answer, not in central_reading$"
     ):
         parse_config({**config, "central_reading": True}, "here")
+
+
+def test_rules_of_d6_are_left_out_only_where_the_harness_writes_the_prompt() -> None:
+    assert parse_config({**GOOD, "d6_rules": "inferred", "central_reading": True}, "here").d6_rules == "inferred"
+    with pytest.raises(RunError, match=r"^here: d6_rules: inferred goes with central_reading: "):
+        parse_config({**GOOD, "d6_rules": "inferred"}, "here")

@@ -119,6 +119,16 @@ def test_rows_of_several_runs_stand_in_one_grid_with_the_number_of_their_run() -
     assert [s.title for s in document.sections[:2]] == ["Run 1: run-test", "Run 2: run-test"]
 
 
+def test_rows_whose_prompts_have_no_rules_of_d6_stand_in_no_table_with_others() -> None:
+    one, two = scores_of(4), scores_of(2)
+    rows = tuple(
+        row.model_copy(update={"reading": row.reading.model_copy(update={"d6_rules": "inferred"})}) for row in two.rows
+    )
+    document = document_of(one, two.model_copy(update={"rows": rows}))
+    assert any("rules for sharing in some runs only" in line for line in part(document, "Between the runs").notes)
+    assert [len(table.rows) for n in (1, 2) if (table := part(document, f"Main grid, run {n}").table)] == [1, 1]
+
+
 def test_runs_over_other_data_are_said_to_be_incomparable() -> None:
     one, two = scores_of(4), scores_of(2)
     other = two.model_copy(

@@ -208,6 +208,7 @@ def test_two_runs_are_compared_row_by_row(run_dir: Path, tmp_path: Path) -> None
     [
         ({"dataset": {"sha256": "cd" * 32}}, "data sets differ"),
         ({"protocol": "end_of_horizon"}, "protocols differ"),
+        ({"d6_rules": "inferred"}, "rules of D6 in the reader's prompt differ: stated and inferred"),
         ({"readers": (make_reader().model_copy(update={"model": "other"}),)}, "reader small was another model"),
     ],
 )
@@ -219,6 +220,9 @@ def test_runs_that_cannot_be_compared_are_refused_with_one_line(
     manifest = made[0].manifest
     if isinstance(sha := change.get("dataset"), dict):
         change = {"dataset": manifest.dataset.model_copy(update=sha)}
+    if "d6_rules" in change:
+        cells = [cell.model_copy(update={"reading": cell.reading.model_copy(update=change)}) for cell in manifest.cells]
+        change = {"cells": tuple(cells)}
     other = [made[0].model_copy(update={"manifest": manifest.model_copy(update=change)}), *made[1:]]
     with pytest.raises(ScoringError, match=line) as raised:
         invoke(run_dir, write_log(tmp_path / "other", other))

@@ -10,6 +10,7 @@ from functools import cache
 from importlib.resources import files
 
 PROMPT_FILE = "prompts/answer.v2.toml"
+INFERRED_FILE = "prompts/inferred.v1.toml"
 CONTROLS_FILE = "prompts/controls.v1.toml"
 PARSING_FILE = "tables/parsing.v2.toml"
 
@@ -81,6 +82,12 @@ def prompt_text() -> PromptText:
 
 
 @cache
+def inferred_system() -> str:
+    """The system text without the rules of D6."""
+    return str(_table(INFERRED_FILE, {"system": None})["system"]).strip("\n")
+
+
+@cache
 def control_text() -> ControlText:
     """The words of control experiments."""
     table = _table(CONTROLS_FILE, {f.name: None for f in fields(ControlText)})
@@ -119,5 +126,5 @@ def parsing_table() -> ParsingTable:
 
 def data_files() -> dict[str, str]:
     """SHA-256 (hex) of every file that can decide a score, by its name within this package."""
-    names = (PROMPT_FILE, CONTROLS_FILE, PARSING_FILE)
+    names = (PROMPT_FILE, INFERRED_FILE, CONTROLS_FILE, PARSING_FILE)
     return {f"memarena_answering/{name}": hashlib.sha256(_read(name)).hexdigest() for name in names}

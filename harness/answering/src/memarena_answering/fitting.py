@@ -56,6 +56,7 @@ class _Request:
             self.asker,
             no_system_role=self.plan.no_system_role,
             policy_header=self.plan.policy_header,
+            d6_rules=self.plan.d6_rules,
         )
 
 

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import cache
+from typing import Literal
 
-from memarena_answering.assets import control_text, prompt_text
+from memarena_answering.assets import control_text, inferred_system, prompt_text
 from memarena_answering.model import Asker, ContextItem, Message, PromptStyle
 
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -83,13 +84,16 @@ def render_messages(
     *,
     no_system_role: bool,
     policy_header: bool = False,
+    d6_rules: Literal["stated", "inferred"] = "stated",
 ) -> tuple[Message, ...]:
     """The messages around a context body, the system text in the user turn where the template knows no system.
 
     Without an asker there is no line that says who asks.
     """
     words = prompt_text()
-    system = f"{control_text().policy_header}\n\n{words.system}" if policy_header else words.system
+    system = words.system if d6_rules == "stated" else inferred_system()
+    if policy_header:
+        system = f"{control_text().policy_header}\n\n{system}"
     asked_by = f"{words.asked_by}{_asked_by(asker)}\n" if asker is not None else ""
     user = (
         f"{words.context_start}\n{body}\n{words.context_end}\n\n"

@@ -74,6 +74,8 @@ class ReadingPlan:
     """The chat template has no system role: its text opens the user turn."""
     policy_header: bool = False
     """Open the system text with rules for sharing (a control experiment)."""
+    d6_rules: Literal["stated", "inferred"] = "stated"
+    """Whether the system text says who may know what, or leaves it to the reader."""
     counts_tokens: bool = False
     """The counter is the reader's own. Otherwise it estimates, and a quarter of the window is kept free for that."""
 

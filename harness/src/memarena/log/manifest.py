@@ -58,6 +58,8 @@ class Reading(Record):
     reasoning_tokens: int = 0
     """Tokens that the reader may spend on reasoning, on top of ``max_answer_tokens``."""
     prompt_style: Literal["backend", "text_sessions", "json_context"] = "backend"
+    d6_rules: Literal["stated", "inferred"] = "stated"
+    """Whether the reader's prompt says who may know what. Rows that differ in it stand in no table together."""
 
     @property
     def max_reply_tokens(self) -> int:

@@ -46,10 +46,11 @@ def _letters(index: int) -> str:
 
 
 def comparable_groups(runs: Sequence[RunScores]) -> list[list[int]]:
-    """Places of runs, from 0, whose rows may share a table: same data set, protocol and questions."""
+    """Places of runs, from 0, whose rows may share a table: same data set, protocol, questions, rules in the prompt."""
     groups: dict[object, list[int]] = {}
     for index, run in enumerate(runs):
-        key = (run.dataset.sha256, run.protocol, run.question_filter, tuple(sorted(run.families.items())))
+        families = tuple(sorted(run.families.items()))
+        key = (run.dataset.sha256, run.protocol, run.question_filter, families, run.d6_rules)
         groups.setdefault(key, []).append(index)
     return list(groups.values())
 

@@ -18,6 +18,7 @@ def summary_section(number: int, run: RunScores, *, several: bool) -> Section:
     lines = [
         Fact("data set", f"{data.name} ({size}, sha256 {data.sha256[:12]})"),
         Fact("asked", f"{counted(total, 'question')} ({dimensions}), protocol {run.protocol}" + _filter(run)),
+        *_without_rules(run),
         *(Fact("reader", line) for line in _readers(run)),
         *judge_lines(run),
         *_not_judged(run),
@@ -26,6 +27,10 @@ def summary_section(number: int, run: RunScores, *, several: bool) -> Section:
     ]
     title = f"Run {number}: {run.run_id}" if several else f"Run {run.run_id}"
     return Section(title, tuple(lines), notes=tuple(_warnings(run)))
+
+
+def _without_rules(run: RunScores) -> list[Fact]:
+    return [Fact("D6", "no rules for sharing in the prompt: d6_rules inferred")] if "inferred" in run.d6_rules else []
 
 
 def run_line(number: int, run: RunScores) -> str:
@@ -144,6 +149,8 @@ def comparison_warnings(runs: Sequence[RunScores]) -> list[str]:
         notes.append("the runs used different data sets: their rows cannot be compared and are in separate tables")
     if len({run.protocol for run in runs}) > 1:
         notes.append("the runs used different protocols: their rows are in separate tables")
+    if len({run.d6_rules for run in runs}) > 1:
+        notes.append("the readers' prompts have rules for sharing in some runs only: their rows are in separate tables")
     if len({tuple(run.planned.items()) for run in runs}) > 1:
         notes.append("the runs asked different questions: their rows are in separate tables")
     if len({run.judge_versions for run in runs if run.judge_versions}) > 1:

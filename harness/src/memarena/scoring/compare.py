@@ -87,6 +87,9 @@ def incomparable(a: Chosen, b: Chosen, *, same_world: bool = True) -> tuple[str,
         )
     if left.protocol != right.protocol:
         reasons.append(f"protocols differ: {left.protocol} and {right.protocol}")
+    if a.row.reading.d6_rules != b.row.reading.d6_rules:
+        rules = f"{a.row.reading.d6_rules} and {b.row.reading.d6_rules}"
+        reasons.append(f"rules of D6 in the reader's prompt differ: {rules}")
     if a.row.reader == b.row.reader and _model(a) != _model(b):
         reasons.append(f"reader {a.row.reader} was another model: {_model(a)} and {_model(b)}")
     if left.judge != right.judge:

@@ -76,6 +76,10 @@ def _take(joined: RunFacts, part: RunFacts) -> None:
     joined.deletions |= part.deletions
 
 
+def _d6_rules(manifest: Manifest) -> set[str]:
+    return {cell.reading.d6_rules for cell in manifest.cells}
+
+
 def _check_alike(first: RunFacts, part: RunFacts) -> None:
     ours, theirs = first.manifest, part.manifest
     if first.questions.keys() != part.questions.keys():
@@ -83,6 +87,7 @@ def _check_alike(first: RunFacts, part: RunFacts) -> None:
     for subject, a, b in (
         ("data sets", ours.dataset.sha256, theirs.dataset.sha256),
         ("protocols", ours.protocol, theirs.protocol),
+        ("rules of D6 in the reader's prompt", _d6_rules(ours), _d6_rules(theirs)),
         ("files that decide scores", ours.data_files_sha256, theirs.data_files_sha256),
         ("versions of memarena", ours.versions.memarena, theirs.versions.memarena),
     ):

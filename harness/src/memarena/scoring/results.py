@@ -696,6 +696,11 @@ class RunScores(Record):
     judging: Judging = Judging()
 
     @property
+    def d6_rules(self) -> tuple[str, ...]:
+        """Whether readers' prompts say who may know what: ``stated`` or ``inferred``; empty without rows."""
+        return tuple(sorted({row.reading.d6_rules for row in self.rows}))
+
+    @property
     def not_judged(self) -> int:
         """Questions that the judge does not judge at all; they are in ``planned``, and in no row's counts."""
         counted = max((cell.counts.planned for row in self.rows for cell in row.cells), default=None)

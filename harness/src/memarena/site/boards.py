@@ -112,7 +112,7 @@ def _budget(reading: Reading) -> str:
     usual = Reading.model_fields
     unusual = [
         f"{name.replace('_', ' ')} {value}"
-        for name in ("max_items", "thinking", "reasoning_tokens", "prompt_style")
+        for name in ("max_items", "thinking", "reasoning_tokens", "prompt_style", "d6_rules")
         if (value := getattr(reading, name)) != usual[name].default
     ]
     tokens = f"{reading.max_context_tokens:,} context and {reading.max_answer_tokens:,} answer tokens"

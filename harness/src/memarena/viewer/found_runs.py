@@ -81,7 +81,8 @@ class RunHead:
             return self.run.key
         manifest = self.manifest
         families = tuple(sorted(self.families.items()))
-        return manifest.dataset.sha256, manifest.protocol, manifest.question_filter, families
+        d6_rules = tuple(sorted({cell.reading.d6_rules for cell in manifest.cells}))
+        return manifest.dataset.sha256, manifest.protocol, manifest.question_filter, families, d6_rules
 
 
 def find_runs(paths: Sequence[Path]) -> list[FoundRun]:

@@ -122,5 +122,6 @@ def reading_plan(context: AskContext) -> ReadingPlan:
         context_window_tokens=reader.context_window_tokens,
         max_context_tokens=reading.max_context_tokens,
         no_system_role=reader.no_system_role,
+        d6_rules=reading.d6_rules,
         counts_tokens=reader.counts_tokens,
     )

@@ -181,6 +181,13 @@ class RunConfig(BaseModel):
         bool,
         _readers("Let the harness ask the reader over Search's items, even where a backend has its own Answer."),
     ] = False
+    d6_rules: Annotated[
+        Literal["stated", "inferred"],
+        _readers(
+            "Rules for sharing in the reader's prompt: stated (default), or inferred (left out), which goes with "
+            "central_reading."
+        ),
+    ] = "stated"
     options: Annotated[
         dict[str, dict[str, str]],
         _backends(
@@ -483,6 +490,12 @@ class RunConfig(BaseModel):
                 if _SECRET.search(name.upper()):
                     raise ValueError(f"{backend}.{name}: settings are in the log; export a secret in the environment")
         return value
+
+    @model_validator(mode="after")
+    def _rules_can_be_left_out(self) -> Self:
+        if self.d6_rules == "inferred" and not self.central_reading:
+            raise ValueError("d6_rules: inferred goes with central_reading: a backend's own Answer states the rules")
+        return self
 
     @model_validator(mode="after")
     def _framing_can_act(self) -> Self:

@@ -200,6 +200,7 @@ def _cell(
             seed=seed,
             thinking=config.thinking,
             prompt_style=config.prompt_styles.get(backend.name, config.prompt_style),
+            d6_rules=config.d6_rules,
         ),
         diagnostic=diagnostic,
         timing=config.cache is None and config.timed,
