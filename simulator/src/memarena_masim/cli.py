@@ -22,6 +22,13 @@ app = typer.Typer(
 app.add_typer(pack_app, name="pack")
 
 
+def _presets() -> list[str]:
+    """Sizes of worlds, for shells that complete them."""
+    from memarena_masim.config import preset_names  # noqa: PLC0415
+
+    return preset_names()
+
+
 @app.callback()
 def root(
     version: Annotated[
@@ -46,6 +53,7 @@ def generate(
         str,
         typer.Option(
             "--preset",
+            autocompletion=_presets,
             help="Size of the world: tiny (6 people, 3 days), s (10, 5), m (25, 10), l (50, 15) or year (50, 365).",
         ),
     ] = "tiny",

@@ -6,6 +6,7 @@ from datetime import date, timedelta
 from typing import get_args
 
 from memarena_dataset.model import Family
+from memarena_dataset.nearest_names import nearest
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from memarena_masim.errors import MasimError
@@ -136,10 +137,15 @@ _EXPECTED = {
 """What is expected of each flag, in the words of the line that refuses another value."""
 
 
+def preset_names() -> list[str]:
+    """Names of the presets."""
+    return list(_PRESETS)
+
+
 def preset(name: str, seed: int, world: int = 0) -> WorldConfig:
     """A preset by name. MasimError if there is none of that name, or the seed is negative."""
     if name not in _PRESETS:
-        raise MasimError(f"--preset {name}: unknown; one of {', '.join(_PRESETS)} is expected")
+        raise MasimError(f"--preset {name}: unknown; one of {', '.join(_PRESETS)} is expected{nearest(name, _PRESETS)}")
     agents, days, density, share = _PRESETS[name]
     return _checked(name=name, agents=agents, days=days, density=density, question_share=share, seed=seed, world=world)
 

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 from memarena_dataset.printing import echo
 
+from memarena.cli.completion import backends
 from memarena.execution.backends.environment_making import make_environment, megabytes, remove_environments
 from memarena.execution.backends.environments import BackendEnvironment
 from memarena.execution.backends.manifests import LaunchableBackend, backends_by_name, choose_backend, name_clash
@@ -14,7 +15,10 @@ from memarena.execution.errors import RunError
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
-Names = Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Names, or folders.", show_default=False)]
+Names = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[NAME]...", help="Names, or folders.", show_default=False, autocompletion=backends),
+]
 All = Annotated[bool, typer.Option("--all", help="All that can be found.")]
 
 

@@ -9,6 +9,7 @@ import typer
 from memarena_dataset.printing import write_out
 
 from memarena import judging
+from memarena.cli.completion import one_of
 from memarena.cli.scores import JudgeOption
 from memarena.tables.columns import TABLES
 from memarena.tables.errors import TableError
@@ -27,7 +28,10 @@ def export(
         str, typer.Option("--format", help="csv, jsonl, or parquet (pip install 'memarena\\[export]').")
     ] = "csv",
     tables: Annotated[
-        list[str] | None, typer.Option("--table", help=f"Only this table; repeatable: {', '.join(TABLES)}.")
+        list[str] | None,
+        typer.Option(
+            "--table", help=f"Only this table; repeatable: {', '.join(TABLES)}.", autocompletion=one_of(list(TABLES))
+        ),
     ] = None,
     gold: Annotated[bool, typer.Option("--gold", help="With the columns that tell right answers.")] = False,
     mlflow: Annotated[

@@ -8,12 +8,18 @@ import typer
 from memarena_dataset.printing import echo
 
 from memarena.cli.backends import environment_line
+from memarena.cli.completion import one_of
 from memarena.execution.backends.environment_making import make_environment, remove_environments
 from memarena.execution.models.reader_environments import SERVERS, reader_environment
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
-Names = Annotated[list[str], typer.Argument(metavar="NAME...", help=f"One or more of {', '.join(SERVERS)}.")]
+Names = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="NAME...", help=f"One or more of {', '.join(SERVERS)}.", autocompletion=one_of(list(SERVERS))
+    ),
+]
 USES = {
     "sglang": "--reader sglang:MODEL",
     "vllm": "{python} -m vllm.entrypoints.openai.api_server --model MODEL, then --reader URL",

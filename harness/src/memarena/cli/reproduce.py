@@ -18,6 +18,7 @@ from memarena_dataset.printing import echo, write_err
 from memarena_dataset.programs import EXIT_INCOMPLETE, EXIT_INTERRUPTED
 from memarena_dataset.safe_files import acquire_lock
 
+from memarena.cli.completion import paper_tables
 from memarena.cli.sweep import EXECUTORS
 from memarena.execution.backends.isolation import hide_arguments
 from memarena.report.layout import Document
@@ -38,7 +39,12 @@ NAMES = ("tables.md", "tables.tex", "tables.html")
 
 def reproduce(
     table: Annotated[
-        str | None, typer.Argument(metavar="TABLE|all", help="Table or figure by its label in the paper, or all.")
+        str | None,
+        typer.Argument(
+            metavar="TABLE|all",
+            help="Table or figure by its label in the paper, or all.",
+            autocompletion=paper_tables,
+        ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder for everything; the same again goes on.")

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from memarena.cli.completion import configurations
 from memarena.cli.setting_flags import FlagValues, SettingsOf
 from memarena.execution.planning.config import SETTINGS
 from memarena.execution.planning.settings import Panel
@@ -19,7 +20,11 @@ class RunFlags:
 
     name: Annotated[
         str | None,
-        typer.Argument(metavar="NAME|FILE", help="A named configuration (see --list), or a file of one: TOML or YAML."),
+        typer.Argument(
+            metavar="NAME|FILE",
+            help="A named configuration (see --list), or a file of one: TOML or YAML.",
+            autocompletion=configurations,
+        ),
     ] = None
     list_all: Annotated[bool, typer.Option("--list", help="List the named configurations and exit.")] = False
     out: Annotated[

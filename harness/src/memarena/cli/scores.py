@@ -13,6 +13,7 @@ import typer
 from memarena_dataset.printing import echo, write_err, write_out
 
 from memarena import judging
+from memarena.cli.completion import one_of, report_tables
 from memarena.cli.people import labelled_sample
 from memarena.evaluation import answer_records, evaluate, load_facts
 from memarena.log.reviews import Review, reviews_of
@@ -51,7 +52,9 @@ JudgeOption = Annotated[str, typer.Option("--judge", help="Whose verdicts count;
 
 def score(
     run: RunArgument,
-    output: Annotated[str, typer.Option("--format", help="table, md or json.")] = "table",
+    output: Annotated[
+        str, typer.Option("--format", help="table, md or json.", autocompletion=one_of(SCORE_FORMATS))
+    ] = "table",
     name: JudgeOption = judging.JUDGE_NAME,
 ) -> None:
     """Print the dimension scores of a run. Missing verdicts are computed on the way and not written."""
@@ -67,7 +70,9 @@ def score(
 
 def report(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN…", help="Folders of one run or several.")],
-    output: Annotated[str, typer.Option("--format", help="table, md, latex, html or json.")] = "table",
+    output: Annotated[
+        str, typer.Option("--format", help="table, md, latex, html or json.", autocompletion=one_of(FORMATS))
+    ] = "table",
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write to this file instead of printing.")] = None,
     against: Annotated[
         str | None, typer.Option(help="`published` adds the paper's figures and how its protocol differs.")
@@ -79,7 +84,12 @@ def report(
     full: Annotated[bool, typer.Option("--full", help="Every table, not the summary alone.")] = False,
     tables: Annotated[
         list[str] | None,
-        typer.Option("--table", metavar="NAME", help="Only this table, whole; repeatable. Names: --list-tables."),
+        typer.Option(
+            "--table",
+            metavar="NAME",
+            help="Only this table, whole; repeatable. Names: --list-tables.",
+            autocompletion=report_tables,
+        ),
     ] = None,
     list_tables: Annotated[bool, typer.Option("--list-tables", help="Name the tables that this report has.")] = False,
     small: Annotated[

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from memarena.cli.completion import of_setting
 from memarena.execution.planning.config import SETTINGS
 from memarena.execution.planning.settings import Command, Panel, SettingField
 
@@ -41,7 +42,8 @@ class SettingsOf:
     def _parameter(self, flag: SettingField) -> inspect.Parameter:
         name, text = flag.parameter, self.help.get(flag.parameter) or flag.help(self.shown.get(flag.parameter))
         panel = flag.setting.panel.value if self.panels else None
-        option = typer.Option(*_spellings(flag), help=text, rich_help_panel=panel)
+        complete = of_setting(flag.parameter, flag.field.annotation)
+        option = typer.Option(*_spellings(flag), help=text, rich_help_panel=panel, autocompletion=complete)
         kind: Any = Annotated[flag.kind | None, option]
         default = self.defaults.get(name)
         return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)

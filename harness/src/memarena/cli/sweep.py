@@ -16,6 +16,7 @@ import typer
 from memarena_dataset.printing import echo, write_err
 from memarena_dataset.programs import EXIT_INCOMPLETE, EXIT_INTERRUPTED
 
+from memarena.cli.completion import configurations, one_of
 from memarena.cli.records import command_of
 from memarena.cli.run_config import settled
 from memarena.cli.run_flags import RunFlags
@@ -48,12 +49,15 @@ class SweepFlags:
             metavar="FILE|NAME",
             help="TOML: worlds, memories, readers, seeds. Or a named configuration (memarena run --list), whose cells "
             "the flags of a run complete: --dataset, --reader, …",
+            autocompletion=configurations,
         ),
     ]
     out: Annotated[
         Path | None, typer.Option(help="Folder of the sweep: its manifest, and the sealed cells without --storage.")
     ] = None
-    executor: Annotated[str, typer.Option(help="local: processes of this machine; ray: a cluster.")] = "local"
+    executor: Annotated[
+        str, typer.Option(help="local: processes of this machine; ray: a cluster.", autocompletion=one_of(EXECUTORS))
+    ] = "local"
     address: Annotated[
         str | None,
         typer.Option(help="ray: HOST:PORT of the cluster's head, or auto. Default: a Ray of its own on this machine."),

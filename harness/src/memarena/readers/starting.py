@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from memarena_dataset.nearest_names import nearest
 from pydantic import JsonValue
 
 from memarena.gateway import Upstream
@@ -101,6 +102,7 @@ def _started(
         return _start_extractive(work_dir, window_tokens)
     raise ReaderError(
         f"unknown reader {spec!r}: expected embedded, extractive, sglang:MODEL, llamacpp:FILE.gguf or an http(s) URL"
+        + nearest(spec.partition(":")[0], ("embedded", "extractive", "sglang", "llamacpp"))
     )
 
 

@@ -18,6 +18,7 @@ from memarena.report.tables.deletion import deletion_table
 from memarena.report.tables.energy import energy_table, footprint_table
 from memarena.report.tables.failures import failure_table
 from memarena.report.tables.grid import (
+    SLICES,
     baseline_table,
     breakdown_tables,
     corrected_table,
@@ -136,15 +137,22 @@ _TABLES: tuple[tuple[ChapterName, str, Callable[[Sequence[ReportRow]], Section |
     ("time", "memory-and-disk-of-backends", footprint_table),
 )
 """Tables of a group in their order: chapter of the HTML report, key, and what makes it."""
+_ABOVE_CHANCE, _TOKEN_F1, _BASELINES = "above-chance", "token-f1-of-open-answers", "baselines"
+
+
+def table_keys() -> tuple[str, ...]:
+    """Names of the tables that a report of one group may have, as ``--table`` selects them."""
+    keys = (key for _, key, _ in _TABLES)
+    return (*keys, *(key for key, _ in SLICES.values()), _ABOVE_CHANCE, _TOKEN_F1, _BASELINES)
 
 
 def _sections(rows: Sequence[ReportRow], runs: Sequence[RunScores]) -> list[Section]:
     tables: list[tuple[ChapterName, str, Section | None]] = [
         *((chapter, key, make(rows)) for chapter, key, make in _TABLES),
         *(("breakdowns", part.key, part) for part in breakdown_tables(rows)),
-        ("chance", "above-chance", corrected_table(rows)),
-        ("scores", "token-f1-of-open-answers", token_f1_table(rows)),
-        ("chance", "baselines", baseline_table(runs)),
+        ("chance", _ABOVE_CHANCE, corrected_table(rows)),
+        ("scores", _TOKEN_F1, token_f1_table(rows)),
+        ("chance", _BASELINES, baseline_table(runs)),
     ]
     parts = [replace(part, chapter=chapter, key=key) for chapter, key, part in tables if part is not None]
     return [part for part in parts if _says_something(part)]

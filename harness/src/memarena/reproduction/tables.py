@@ -7,6 +7,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Annotated
 
+from memarena_dataset.nearest_names import nearest
 from pydantic import BaseModel, ConfigDict, Field
 
 from memarena.reproduction.errors import ReproductionError
@@ -82,6 +83,9 @@ def chosen_tables(name: str) -> tuple[PaperTable, ...]:
         return tables
     found = tuple(table for table in tables if table.name == name)
     if not found:
-        known = ", ".join(table.name for table in tables)
-        raise ReproductionError(f"reproduce {name}: no table of this name (known: {ALL}, {known})")
+        names = [table.name for table in tables]
+        known = ", ".join(names)
+        raise ReproductionError(
+            f"reproduce {name}: no table of this name (known: {ALL}, {known}){nearest(name, names)}"
+        )
     return found

@@ -86,7 +86,10 @@ def preflight(
 @app.command()
 def canary(
     plan: Annotated[Path | None, typer.Option("--plan", help="Plan with this node's golden values.")] = None,
-    profile: Annotated[str | None, typer.Option(help=f"Profile: {', '.join(known_profiles())}, or a file.")] = None,
+    profile: Annotated[
+        str | None,
+        typer.Option(help=f"Profile: {', '.join(known_profiles())}, or a file.", autocompletion=known_profiles),
+    ] = None,
 ) -> None:
     """Run the compute canary and hold it to its band. Exit 4 if it leaves it. Prints what a plan needs as golden.
 

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 
+from memarena_dataset.nearest_names import nearest
+
 from memarena.execution.backends.environments import BackendEnvironment, EnvironmentTable, outside_the_harness
 from memarena.execution.errors import RunError
 
@@ -32,7 +34,9 @@ _CUDA = re.compile(r"^nvidia-cuda-runtime(?:-cu\d+)?==(\d+)\.(\d+)", re.MULTILIN
 def reader_environment(server: str) -> BackendEnvironment:
     """The environment of a server. Raises :class:`RunError` for one that is not known."""
     if server not in SERVERS:
-        raise RunError(f"{server}: no reader server of this name (known: {', '.join(SERVERS)})")
+        raise RunError(
+            f"{server}: no reader server of this name (known: {', '.join(SERVERS)}){nearest(server, SERVERS)}"
+        )
     folder = Path(str(files("memarena.readers"))) / "environments" / server
     table = EnvironmentTable(
         python=PYTHONS, requirements="requirements.txt", constraints="constraints.txt", hashes="hashes.txt"
