@@ -103,7 +103,7 @@ def sample(run_dir: Path) -> Sample:
 def test_a_sample_is_stratified_by_family_and_verdict(sample: Sample) -> None:
     binary = [i for i in sample.items if i.track == "binary"]
     assert len(binary) == 300
-    strata = Counter((i.family, "Porto" in i.answer) for i in binary)
+    strata = Counter((i.family.value, "Porto" in i.answer) for i in binary)
     assert strata["d7_qa", False] == 20
     assert strata["d8_temporal", False] == 20
     assert abs(strata["d7_qa", True] - strata["d8_temporal", True]) <= 110

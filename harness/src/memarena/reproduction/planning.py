@@ -60,7 +60,8 @@ def missing_lines(steps: Sequence[Step], settings: Settings) -> list[str]:
     for step in steps:
         for why, memories in step.lacking.items():
             found.setdefault(why, {}).update(dict.fromkeys(memories))
-    if steps and (judge := settings.readers.missing_judge) is not None:
+    judged = any(step.kind == "sweep" for step in steps)
+    if judged and (judge := settings.readers.missing_judge) is not None:
         found[judge] = {}
     return [f"{why} (for {', '.join(memories)})" if memories else why for why, memories in found.items()]
 
