@@ -1,9 +1,9 @@
-"""Kills at random moments: harness (its gateway is a thread of it), backend, reader, and the guards of both.
+"""Kills at random moments: harness (its gateway is a thread of it), backend, reader, their guards, workers of a sweep.
 
-``make bench ARGS='kills --kills 200 --seed 1'``. A run is struck up to four times, resumed until it is complete, and
-compared with one that nothing disturbed. What must not happen is listed, and makes the exit code 1: a question lost,
-answered twice, answered otherwise, or booked as somebody else's failure; a process that outlives its run; a signal
-that the harness does not end at in time.
+``make bench ARGS='kills --kills 200 --seed 1'``. A run, and each third time a sweep of the same cells (whose harness is
+its driver), is struck up to four times, resumed until it is complete, and compared with a run that nothing disturbed.
+What must not happen is listed, and makes the exit code 1: a question lost, answered twice, answered otherwise, or
+booked as another party's failure; a process that outlives its run; a signal that the harness does not end at in time.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from uuid import uuid4
 
 import psutil
 from memarena.log.records import QuestionAsked
-from memarena.log.store import LogError, LogReader, read_records
+from memarena.log.store import LOG_NAME, LogError, LogReader, read_records
+from memarena.sweep.work import GRACE_S
 from rich.table import Table
 
 ROOT = Path(__file__).parents[1]
@@ -37,13 +38,15 @@ PER_RUN = 4
 MOST_STARTS = 20
 HANGS_S = 180.0
 """A harness that is still running after so long has hung."""
-GONE_S = 10.0
-"""Within which every process below a harness that ended must be gone."""
+GONE_S = {"run": 10.0, "sweep": GRACE_S + 10.0}
+"""Within which every process below a harness that ended must be gone. The cells of a sweep end in order first."""
 ROWS = ("ingest", "asked")
 """Records that tell how far a run is."""
-VICTIMS = ("harness", "SIGINT", "SIGTERM", "backend", "reader", "guard")
+VICTIMS = ("harness", "SIGINT", "SIGTERM", "backend", "reader", "guard", "worker")
 """What is struck: all by SIGKILL, but the harness also by the two signals that ask it to end."""
-WEIGHTS = (4, 1, 1, 4, 3, 1)
+WEIGHTS = {"run": (4, 1, 1, 4, 3, 1, 0), "sweep": (2, 1, 1, 2, 2, 1, 6)}
+SWEEP_EVERY = 3
+"""Each so many seeds a sweep, else a run."""
 _ENDED_BY = {"SIGINT": signal.SIGINT, "SIGTERM": signal.SIGTERM}
 _ORDERLY = {130, -signal.SIGINT, -signal.SIGTERM}
 """Exit codes after a request to end; by the signal itself where it came before there was a run."""
@@ -54,6 +57,8 @@ class Ended:
     """How one struck run came out."""
 
     seed: int
+    kind: str
+    """``run`` or ``sweep``."""
     kills: Counter[str] = field(default_factory=Counter)
     starts: int = 0
     lost_attempts: int = 0
@@ -72,12 +77,21 @@ class Setup:
     """Questions of each backend; None: all."""
     end_within_s: float
 
-    def arguments(self, out: Path) -> list[str]:
-        """The command line of a run."""
+    def arguments(self, out: Path, kind: str) -> list[str]:
+        """The command line of a run, or of a sweep of its cells; for one that is there already, to continue it."""
+        if kind == "sweep":
+            file = out.with_suffix(".toml")
+            memories = "".join(f'[[memories]]\nname = "{name}"\n' for name in self.backends.split(","))
+            limit = f"limit = {self.limit}\n" if self.limit else ""
+            file.write_text(
+                f'[[worlds]]\ndataset = "{EXAMPLE}"\n{memories}[[readers]]\nspec = "extractive"\n'
+                f'[run]\nfloor_samples = 0\nmeters = ["none"]\n{limit}'
+            )
+            return ["sweep", str(file), "--out", str(out), "--cores", "2"]
         return [
             "run", "--dataset", str(EXAMPLE), "--backend", self.backends, "--reader", "extractive",
             "--floor-samples", "0", "--meter", "none", "--out", str(out),
-            *(["--limit", str(self.limit)] if self.limit else []),
+            *(["--limit", str(self.limit)] if self.limit else []), *(["--resume"] if out.exists() else []),
         ]  # fmt: skip
 
 
@@ -141,6 +155,7 @@ def _become(arguments: Sequence[str], mark: str, said: Path) -> None:
 def preload() -> None:
     """Load what a run needs, so that forked ones have it. Nothing that starts a thread."""
     import memarena.cli.run  # noqa: PLC0415
+    import memarena.cli.sweep  # noqa: PLC0415
     import memarena.execution.engine  # noqa: F401, PLC0415
 
 
@@ -167,10 +182,12 @@ def role_of(process: psutil.Process) -> str:
             return "backend"
         if "memarena.readers.extractive_server" in words:
             return "reader"
+        if "-m memarena run " in " ".join(words):
+            return "worker"
     return ""
 
 
-def outliving(mark: str, timeout_s: float = GONE_S) -> list[str]:
+def outliving(mark: str, timeout_s: float) -> list[str]:
     """Processes of a run that are still there after a while, which are then ended."""
     deadline = time.monotonic() + timeout_s
     while left := marked(mark):
@@ -184,13 +201,18 @@ def outliving(mark: str, timeout_s: float = GONE_S) -> list[str]:
     return []
 
 
+def logs(out: Path) -> list[Path]:
+    """Folders of the logs of a run, or of a sweep's cells."""
+    return [out] if (out / LOG_NAME).exists() else [log.parent for log in out.rglob(LOG_NAME)]
+
+
 def progress(out: Path) -> int:
-    """Days and questions in the log so far."""
-    try:
-        with LogReader(out) as log:
-            return sum(1 for _ in log.rows(*ROWS))
-    except LogError:
-        return 0
+    """Days and questions in the logs so far."""
+    count = 0
+    for folder in logs(out):
+        with contextlib.suppress(LogError), LogReader(folder) as log:
+            count += sum(1 for _ in log.rows(*ROWS))
+    return count
 
 
 # ------------------------------------------------------------------ one run
@@ -198,12 +220,12 @@ def progress(out: Path) -> int:
 
 def struck(setup: Setup, seed: int, whole: int, kills: int) -> Ended:
     """A run with up to ``kills`` strikes, resumed until it is complete. ``whole``: records of an undisturbed one."""
-    draw, ended, mark = Random(f"kills {seed}"), Ended(seed), uuid4().hex
+    draw, mark = Random(f"kills {seed}"), uuid4().hex
+    ended = Ended(seed, "run" if seed % SWEEP_EVERY else "sweep")
     out, said = setup.folder / f"run-{seed}", setup.folder / f"run-{seed}.txt"
-    arguments = setup.arguments(out)
     for _ in range(MOST_STARTS):
         ended.starts += 1
-        harness = Harness([*arguments, "--resume"] if out.exists() else arguments, mark, said)
+        harness = Harness(setup.arguments(out, ended.kind), mark, said)
         try:
             while ended.kills.total() < kills and _strike(setup, harness, ended, draw, out, whole, mark):
                 pass
@@ -212,8 +234,8 @@ def struck(setup: Setup, seed: int, whole: int, kills: int) -> Ended:
         finally:
             if harness.running():
                 os.kill(harness.pid, signal.SIGKILL)
-                harness.wait(GONE_S)
-        ended.faults += [f"{name} outlived its run" for name in outliving(mark)]
+                harness.wait(GONE_S[ended.kind])
+        ended.faults += [f"{name} outlived its {ended.kind}" for name in outliving(mark, GONE_S[ended.kind])]
         if harness.code == 0 or ended.faults:
             break
         if harness.code not in (3, -signal.SIGKILL, *_ORDERLY):
@@ -226,11 +248,11 @@ def struck(setup: Setup, seed: int, whole: int, kills: int) -> Ended:
 
 def _strike(setup: Setup, harness: Harness, ended: Ended, draw: Random, out: Path, whole: int, mark: str) -> bool:
     """Wait for a random moment and strike; False where the harness has ended."""
-    victim = draw.choices(VICTIMS, WEIGHTS)[0]
+    victim = draw.choices(VICTIMS, WEIGHTS[ended.kind])[0]
     _moment(harness, draw, out, whole)
     if not harness.running():
         return False
-    if victim in ("backend", "reader", "guard"):
+    if victim in ("backend", "reader", "guard", "worker"):
         while not (targets := [p for p in marked(mark) if role_of(p) == victim]):
             if not harness.running():
                 return False
@@ -276,7 +298,7 @@ def _last_line(said: Path) -> str:
 
 def asked(out: Path) -> Iterator[QuestionAsked]:
     """Every attempt at a question."""
-    return (record for record in read_records(out, "asked") if isinstance(record, QuestionAsked))
+    return (record for log in logs(out) for record in read_records(log, "asked") if isinstance(record, QuestionAsked))
 
 
 def settled(out: Path) -> dict[tuple[str, str], str]:
@@ -305,7 +327,8 @@ def compare(out: Path, right: dict[tuple[str, str], str], ended: Ended) -> None:
         name = " ".join(key)
         if key in found and found[key] != answer:
             # Asked of a backend that was killed both times: by the rules that is the backend's failure.
-            twice = lost[key] >= 1 and ended.kills["backend"] + ended.kills["guard"] > 1
+            strikes = sum(ended.kills[name] for name in ("backend", "guard", "worker"))
+            twice = lost[key] >= 1 and strikes > 1
             if not (twice and found[key].startswith("backend_failed")):
                 ended.faults.append(f"{name}: {found[key]!r} where {answer!r} was expected")
         if answered[key] > 1:
@@ -334,7 +357,7 @@ def carry_out(task: Task) -> Ended:
 def campaign(setup: Setup, kills: int, per_run: int, workers: int, first_seed: int) -> Iterator[Ended]:
     """Struck runs, so many at a time, until so many kills were made."""
     mark, whole, said = uuid4().hex, setup.folder / "whole", setup.folder / "whole.txt"
-    undisturbed = Harness(setup.arguments(whole), mark, said)
+    undisturbed = Harness(setup.arguments(whole, "run"), mark, said)
     if not undisturbed.wait(HANGS_S) or undisturbed.code != 0:
         raise RuntimeError(f"the run that nothing disturbs did not complete: {_last_line(said)}")
     right, records = settled(whole), progress(whole)
@@ -373,7 +396,7 @@ def tables(*options: str) -> list[Table]:
             done.append(one)
             struck_by = ", ".join(f"{number} {name}" for name, number in one.kills.items())
             for fault in one.faults:
-                sys.stderr.write(f"fault: seed {one.seed} ({struck_by}): {fault}\n")
+                sys.stderr.write(f"fault: {one.kind}, seed {one.seed} ({struck_by}): {fault}\n")
     table = _table(done)
     if any(one.faults for one in done):
         from rich.console import Console  # noqa: PLC0415
@@ -392,7 +415,8 @@ def _table(done: Sequence[Ended]) -> Table:
             f"SIGKILL of a {victim}" if victim not in _ENDED_BY else f"{victim} to the harness", str(kills[victim])
         )
     table.add_row("all of them", str(kills.total()), style="bold")
-    table.add_row("runs", str(len(done)))
+    for kind in WEIGHTS:
+        table.add_row(f"{kind}s", str(sum(one.kind == kind for one in done)))
     table.add_row("starts, first ones and resumed", str(sum(one.starts for one in done)))
     table.add_row("questions asked again", str(sum(one.lost_attempts for one in done)))
     slowest = max((one.slowest_end_s for one in done), default=0.0)
