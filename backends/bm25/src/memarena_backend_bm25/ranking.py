@@ -22,12 +22,15 @@ def best(scores: Floats, count: int) -> Ints:
     if count == 0:
         return np.empty(0, dtype=np.intp)
     # Most documents have no word of the query: where enough have one, the best are among them.
-    hits = scores[scores > 0]
-    among = hits if len(hits) >= count else scores
-    threshold = np.partition(among, len(among) - count)[len(among) - count]
-    candidates = np.flatnonzero(scores >= threshold)
+    among = scores[scores > 0]
+    if len(among) < count:
+        among = scores.copy()
+    # Methods, for numpy's functions of the same names do more in Python, which every search pays for.
+    among.partition(len(among) - count)
+    (candidates,) = (scores >= among[len(among) - count]).nonzero()
     # Stable, so that of equal scores the earliest win.
-    return candidates[np.argsort(-scores[candidates], kind="stable")][:count]
+    order: Ints = candidates[(-scores[candidates]).argsort(kind="stable")][:count]
+    return order
 
 
 def fused(rankings: Sequence[Floats], depth: int) -> Floats:
