@@ -16,6 +16,7 @@ import pytest
 from memarena.cli.main import app
 from memarena.evaluation import evaluate, load_facts
 from memarena.log.records import AnyRecord, Question
+from memarena.report.tables.question_changes import questions_csv
 from memarena.scoring.compare import across_worlds, choose, compare
 from memarena.scoring.errors import ScoringError
 from memarena.scoring.question_changes import compare_questions
@@ -343,6 +344,16 @@ def test_two_runs_are_compared_question_by_question(two_runs: tuple[Path, Path])
         "cell.reading.max_context_tokens": ("512", "1024"),
         "run.backends.bm25.k": ("512", "1024"),
     }
+
+
+def test_csv_of_questions_holds_no_formula_and_no_escape(two_runs: tuple[Path, Path]) -> None:
+    a, b = (load_facts(path) for path in two_runs)
+    made = compare_questions(choose(evaluate(a), None), choose(evaluate(b), None), (a, b))
+    first, *others = made.questions
+    hostile = first.model_copy(update={"question": '=HYPERLINK("http://h","x")', "ego": "e\x1b[2J"})
+    text = questions_csv([made.model_copy(update={"questions": (hostile, *others)})])
+    assert "\"'=HYPERLINK(" in text
+    assert "\x1b" not in text
 
 
 def test_answerable_by_family_is_that_of_the_report(tmp_path: Path) -> None:

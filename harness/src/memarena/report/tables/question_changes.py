@@ -7,6 +7,8 @@ import io
 from collections.abc import Sequence
 from statistics import fmean
 
+from memarena_dataset.printing import csv_cell
+
 from memarena.report.figures import NA
 from memarena.report.layout import Cell, Column, Document, Fact, Section, section
 from memarena.scoring.question_changes import (
@@ -127,7 +129,7 @@ def _cut(text: str) -> str:
 
 
 def questions_csv(comparisons: Sequence[QuestionsCompared]) -> str:
-    """A row for each question, whole texts; several seeds are separated by `` | ``."""
+    """A row for each question, whole texts, safe for spreadsheets; several seeds are separated by `` | ``."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(_CSV)
@@ -136,5 +138,5 @@ def questions_csv(comparisons: Sequence[QuestionsCompared]) -> str:
             outcomes = (" | ".join(side.outcomes) for side in (q.a, q.b))
             answers = (" | ".join(side.answers) for side in (q.a, q.b))
             of = (comparison.a.label, comparison.b.label, q.instance_id, q.family, q.dimension, q.ego, q.change)
-            writer.writerow([*of, *outcomes, q.question, *answers])
+            writer.writerow(map(csv_cell, (*of, *outcomes, q.question, *answers)))
     return out.getvalue()
