@@ -115,11 +115,14 @@ class WithRemedyError(MemArenaError):
     exit_code = 7
 
 
+NO_MEMORY = "error: not enough memory for this process (ulimit -v states its limit)\n"
 ENDS: dict[str, tuple[BaseException, int, str]] = {
     "two lines become one": (DatasetError("a.jsonl:3:\n  expected a text"), 2, "error: a.jsonl:3: expected a text\n"),
     "a failure of ours": (InfraError("the reader is gone"), 3, "error: the reader is gone\n"),
     "with a remedy": (WithRemedyError("needs Ray", remedy="pip install ray"), 7, "error: needs Ray: pip install ray\n"),
     "a file": (FileNotFoundError(2, "No such file", "runs/x"), 2, "error: runs/x: No such file\n"),
+    "no memory": (MemoryError(), 2, NO_MEMORY),
+    "no memory for a library": (ImportError("grpc.so: failed to map segment from shared object"), 2, NO_MEMORY),
     "Ctrl-C": (KeyboardInterrupt(), 130, ""),
     "refused": (RefusedError("run", [Refusal(code="swap", reason="2 GB", remedy="swapoff -a")]), 4, ""),
 }

@@ -23,6 +23,9 @@ EXIT_INTERRUPTED = 130
 EXIT_CLOSED_PIPE = 141
 """The reader of standard output ended, as ``head`` does: the exit code of ``cat`` then, 128 plus SIGPIPE's number."""
 
+_NOT_MAPPED = "failed to map segment"
+"""In the linker's message on a library for which memory was lacking."""
+
 
 def run_guarded(app: typer.Typer) -> NoReturn:
     """Run a command line and exit; an error that the user can mend becomes one line and its exit code."""
@@ -45,6 +48,10 @@ def run_guarded(app: typer.Typer) -> NoReturn:
             sys.exit(EXIT_CLOSED_PIPE)
         # Unforeseen errors of files and sockets: still one line, never a stack trace.
         _end(MemArenaError(_reason(error)))
+    except (MemoryError, ImportError) as error:
+        if isinstance(error, ImportError) and _NOT_MAPPED not in str(error):
+            raise
+        _end(MemArenaError("not enough memory for this process (ulimit -v states its limit)"))
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(EXIT_INTERRUPTED)
     sys.exit(code if isinstance(code, int) else EXIT_OK)
