@@ -21,6 +21,7 @@ from memarena_spark.facts import (
 )
 from memarena_spark.plans import EmbedderSpec, Golden, LoadedPlan, Pins, Plan, ReaderServerSpec
 from memarena_spark.profiles import CanarySettings, parse_profile, profile_text
+from memarena_spark.watching.addresses import Reach
 
 GIB = 2**30
 DIGEST = "sha256:" + "ab" * 32
@@ -93,6 +94,8 @@ class FakeNode:
     """What the model server says that it was asked, by time."""
     open: bool = False
     """Whether its servers stand open to containers."""
+    reach: Reach = "loopback"
+    """Where its servers are."""
     now: float = 0.0
 
     def identity(self) -> Identity:
@@ -139,6 +142,9 @@ class FakeNode:
 
     def reader_counts(self, spec: ReaderServerSpec) -> Mapping[str, float] | Unknown:
         return self.counts_at(self.now) if callable(self.counts_at) else self.counts_at
+
+    def reach_of(self, url: str) -> Reach:
+        return self.reach
 
     def open_to_containers(self, url: str) -> bool:
         return self.open

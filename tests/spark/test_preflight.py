@@ -84,6 +84,7 @@ SICK: list[tuple[str, str, Change]] = [
     ("reader-asked", "moved by 3 in 35 s", {"counts_at": lambda now: {ASKED: 7.0 + now // 10}}),
     ("reader-asked", "moved by 1 in 35 s", {"counts_at": lambda now: {ASKED: 7.0} | ({"new": 1.0} if now > 9 else {})}),
     ("reader-asked", "it does not say", {"counts_at": GONE}),
+    ("reader-remote", "is not on this machine's loopback", {"reach": "elsewhere"}),
     ("server-exposed", "http://127.0.0.1:30000 answers on every address", {"open": True}),
     ("canary-failed", "it does not say", {"canary_": GONE}),
     ("canary-slow", "94 TFLOP/s, expected at least 95% of the golden 100", {"canary_": {"tflops": 94.0}}),

@@ -337,7 +337,10 @@ def test_whatever_a_bundle_holds_verifying_ends_with_a_fault(seed: int, signed: 
 def test_a_statement_that_nests_without_end_is_at_fault(signed: Path, copy_of: Copy) -> None:
     bundle = copy_of(signed)
     (bundle / layout.STATEMENT).write_text("[" * 200_000 + "]" * 200_000)
-    assert layout.STATEMENT in files_at_fault(verify(bundle, Trust(unsigned=True)))
+    found = verify(bundle, Trust(unsigned=True))
+    assert files_at_fault(found) == {layout.STATEMENT}
+    assert "is no statement" in found.faults[0].message
+    assert not [line for line in found.held if layout.STATEMENT in line]
 
 
 def test_a_record_that_names_a_file_elsewhere_is_at_fault_and_the_file_not_opened(signed: Path, copy_of: Copy) -> None:

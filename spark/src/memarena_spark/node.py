@@ -9,6 +9,7 @@ from typing import Protocol
 from memarena_spark.facts import CanaryResult, Embedder, Gpu, Identity, Image, Memory, ReaderServer, Unknown
 from memarena_spark.plans import EmbedderSpec, ReaderServerSpec
 from memarena_spark.profiles import CanarySettings
+from memarena_spark.watching.addresses import Reach
 
 
 class Node(Protocol):
@@ -58,6 +59,9 @@ class Node(Protocol):
 
     def reader_counts(self, spec: ReaderServerSpec) -> Mapping[str, float] | Unknown:
         """How much a model server has been asked since it started, by counter; reading them is not counted."""
+
+    def reach_of(self, url: str) -> Reach:
+        """Whether a server is on loopback, on a network of containers without a route out, or elsewhere."""
 
     def open_to_containers(self, url: str) -> bool:
         """Whether a backend in a container reaches this server at an address of the machine, past the gateway."""

@@ -12,7 +12,7 @@ from memarena.log.base import Record
 from memarena_spark.checks.canaries import check_canary
 from memarena_spark.checks.gpu import check_gpu
 from memarena_spark.checks.host import check_conditions, check_identity, check_rest, check_room, check_versions
-from memarena_spark.checks.services import check_exposed, check_quiet, check_services
+from memarena_spark.checks.services import check_exposed, check_quiet, check_reach, check_services
 from memarena_spark.errors import Refusal
 from memarena_spark.facts import CanaryResult, Embedder, Gpu, Identity, Image, Memory, ReaderServer, Unknown
 from memarena_spark.node import Node
@@ -89,6 +89,7 @@ def preflight(node: Node, loaded: LoadedPlan, out: Path) -> Preflight:
         *check_room(node, profile, out),
         *check_rest(node, profile),
         *check_conditions(node, profile),
+        *check_reach(node, plan),
         *check_services(node, plan),
         *check_exposed(node, plan),
         *check_quiet(node, plan),

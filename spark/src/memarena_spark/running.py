@@ -33,6 +33,8 @@ from memarena_spark.node import Node
 from memarena_spark.plans import LoadedPlan, effective_run
 from memarena_spark.preflight import Preflight, preflight, still_well
 from memarena_spark.thermal import ThermalGate, check_thermal, wait_until_stable
+from memarena_spark.watching.records import ReaderWatch
+from memarena_spark.watching.watch import Watch
 
 RECORD = "record.json"
 PLAN = "plan.yaml"
@@ -53,7 +55,7 @@ class Span(Record):
 class RunRecord(Record):
     """What happened around a run. Written once, when it is over; a run that was killed has none."""
 
-    record_version: Literal[1] = 1
+    record_version: Literal[2] = 2
     spark_version: str
     code_sha256: dict[str, str]
     """Our own packages by name, as they were when the run was over."""
@@ -66,6 +68,8 @@ class RunRecord(Record):
     thermal: ThermalGate
     span: Span
     """The whole run, from before its first process to after its last; its log holds the phases within."""
+    readers: tuple[ReaderWatch, ...] | Unknown
+    """What was seen of the processes behind the readers."""
     outcome: Literal["completed", "incomplete", "interrupted", "aborted"]
     left: int
     """Questions without an outcome."""
@@ -116,8 +120,10 @@ def run_certification(
             start(announcements, announcement)
         say("run")
         start_ns = time.monotonic_ns()
-        outcome = _execute(plan, out, reader_api_key)
-        span = Span(start_ns=start_ns, end_ns=time.monotonic_ns())
+        with Watch(out, RUN) as watch:
+            outcome = _execute(plan, out, reader_api_key)
+            span = Span(start_ns=start_ns, end_ns=time.monotonic_ns())
+            readers = watch.result()
         if outcome.reason == "completed":
             judge_run(out / RUN)
         say("canary after the run")
@@ -131,6 +137,7 @@ def run_certification(
             conformance=contracts,
             thermal=thermal,
             span=span,
+            readers=readers,
             outcome=outcome.reason,
             left=outcome.left,
             message=outcome.message,

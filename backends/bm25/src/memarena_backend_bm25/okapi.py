@@ -54,12 +54,12 @@ class OkapiIndex:
         if not spans:
             return np.zeros(self.size)
         # bincount adds up in the order given, hence term by term like the package.
-        totals: Floats = np.bincount(
+        totals = np.bincount(
             np.concatenate([self.documents[span] for span in spans]),
             weights=np.concatenate([self.contributions[span] for span in spans]),
             minlength=self.size,
         )
-        return totals
+        return totals.astype(np.float64, copy=False)
 
 
 class OkapiCorpus:

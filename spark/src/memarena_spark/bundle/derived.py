@@ -24,6 +24,7 @@ from memarena_spark.announcing import Announcements, parse
 from memarena_spark.bundle import layout
 from memarena_spark.bundle.phases import measured_again
 from memarena_spark.errors import FileError
+from memarena_spark.facts import Unknown
 from memarena_spark.files import canonical_json
 from memarena_spark.fresh.commitment import FreshWorld, read_fresh
 from memarena_spark.plans import Plan, parse_plan
@@ -129,8 +130,16 @@ def _manifest(facts: Facts) -> JsonValue:
         "packages": dict(state.packages),
         "chat_templates": {reader.name: _template(facts, reader) for reader in facts.run.manifest.readers},
         "reader_server": None if state.reader_server is None else state.reader_server.model_dump(mode="json"),
+        "readers": _readers(record),
         "embedder": None if state.embedder is None else state.embedder.model_dump(mode="json"),
     }
+
+
+def _readers(record: RunRecord) -> JsonValue:
+    """The processes behind the readers, by the readers' names."""
+    if isinstance(record.readers, Unknown):
+        return record.readers.model_dump(mode="json")
+    return {watch.name: watch.model_dump(mode="json") for watch in record.readers}
 
 
 def _template(facts: Facts, reader: ReaderRef) -> JsonValue:

@@ -17,6 +17,7 @@ from memarena_spark.announcing import Attempt, plan_sha256
 from memarena_spark.bundle.coherence import contradictions
 from memarena_spark.bundle.derived import Facts
 from memarena_spark.bundle.fresh import fresh_faults
+from memarena_spark.bundle.readers import reader_refusals
 from memarena_spark.checks.canaries import check_canary, check_drift
 from memarena_spark.errors import Refusal
 from memarena_spark.plans import effective_run, plan_faults
@@ -47,6 +48,7 @@ def refusals_of(facts: Facts, log_folder: Path) -> list[Refusal]:
         *_samples(facts),
         *_course(facts),
         *_contract(facts),
+        *reader_refusals(facts),
         *_energy(facts),
         *_profile(facts),
         *_announced(facts),

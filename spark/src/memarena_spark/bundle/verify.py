@@ -22,6 +22,7 @@ from memarena_spark.bundle.fresh import fresh_notes
 from memarena_spark.bundle.gold import gold_faults
 from memarena_spark.bundle.latency import check_study
 from memarena_spark.bundle.phases import differences
+from memarena_spark.bundle.readers import reader_notes
 from memarena_spark.bundle.rules import distinct, refusals_of
 from memarena_spark.bundle.signing import allowed_signer, is_canonical, who_signed
 from memarena_spark.bundle.statement import read_sums, statement, sums
@@ -127,6 +128,8 @@ def _hashes(bundle: Path, hashes: Mapping[str, str]) -> Iterator[Fault]:
             yield Fault(name, f"{here}, {' and '.join(against)}")
     if not any_fault and content != sums(hashes):
         yield Fault(layout.SUMS, "is not what the bundle's files give")
+    if in_statement is None:
+        yield Fault(layout.STATEMENT, "is no statement: expected JSON with the SHA-256 of every file under subject")
 
 
 def _subjects(path: Path) -> dict[str, str] | None:
@@ -199,6 +202,8 @@ def _follow(bundle: Path, facts: Facts, hashes: Mapping[str, str], result: Verif
     if len(result.faults) == before:
         run = facts.run
         answers = sum(q.outcome is not None for q in facts.scored.questions)
+        for holds, line in reader_notes(facts):
+            (result.held if holds else result.unchecked).append(line)
         result.held.append(
             f"{answers} answers in {len(run.manifest.cells)} cells, {len(run.verdicts)} verdicts and every figure "
             "follow from the log"

@@ -40,6 +40,13 @@ def check_exposed(node: Node, plan: Plan) -> Iterator[Refusal]:
             yield refusal("server-exposed", f"{server.url} answers on every address of this machine")
 
 
+def check_reach(node: Node, plan: Plan) -> Iterator[Refusal]:
+    """Whether every reader behind a URL is on this machine, where its process can be looked at during the run."""
+    for reader in plan.run.readers:
+        if reader.spec.startswith(("http://", "https://")) and node.reach_of(reader.spec) == "elsewhere":
+            yield refusal("reader-remote", f"reader {reader.spec} is not on this machine's loopback")
+
+
 def check_quiet(node: Node, plan: Plan) -> Iterator[Refusal]:
     """Whether anybody else asks the model server: SGLang's counters must stand still while this program asks nothing.
 

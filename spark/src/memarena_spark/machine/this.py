@@ -12,6 +12,7 @@ from memarena_spark.machine import gpu, host, images, services
 from memarena_spark.machine.gpu_benchmark import run_canary
 from memarena_spark.plans import EmbedderSpec, ReaderServerSpec
 from memarena_spark.profiles import CanarySettings
+from memarena_spark.watching.addresses import Reach, reach_of
 
 
 class ThisMachine:
@@ -93,6 +94,10 @@ class ThisMachine:
     def reader_counts(self, spec: ReaderServerSpec) -> Mapping[str, float] | Unknown:
         """The model server's own counters."""
         return services.count_requests(spec, self._reader_api_key)
+
+    def reach_of(self, url: str) -> Reach:
+        """By name resolution, and by the routes of this process."""
+        return reach_of(url, self._root)
 
     def open_to_containers(self, url: str) -> bool:
         """Whether what listens there listens on all addresses of this machine, or is the host of this container."""

@@ -1,0 +1,144 @@
+"""Processes behind a port: who listens, with which program, with which weights, connected to what."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import psutil
+from memarena_dataset.safe_files import sha256_of
+
+from memarena_spark.facts import Unknown
+from memarena_spark.files import sha256
+from memarena_spark.watching.addresses import is_loopback
+from memarena_spark.watching.records import ModelFiles
+
+_SECRET = re.compile(r"(key|token|secret|password|passwd|credentials?|auth|authorization)$", re.IGNORECASE)
+"""How the name of an option or a variable ends whose value is not to be published."""
+_SECRET_VALUE = re.compile(r"^(sk|hf|ghp|pk)[-_]\w{8,}|authorization|bearer ", re.IGNORECASE)
+_USER_INFO = re.compile(r"(?<=://)[^/@\s]+@")
+_HIDDEN = "(hidden)"
+_WEIGHTS = (".gguf", ".safetensors", ".bin", ".pt", ".pth", ".onnx")
+_MOST_WORDS, _MOST_CHARACTERS = 200, 500
+
+
+class Link(NamedTuple):
+    """A connection of a process, seen from it."""
+
+    local_port: int
+    remote: str
+    remote_port: int
+    tcp: bool
+
+
+def listeners(port: int) -> tuple[list[psutil.Process], str]:
+    """The processes that listen on a port of the loopback net or of all addresses; a reason where none may be seen."""
+    owners = [
+        each.pid
+        for each in psutil.net_connections("tcp")
+        if each.status == psutil.CONN_LISTEN
+        and each.laddr
+        and each.laddr.port == port
+        and _takes_loopback(each.laddr.ip)
+    ]
+    return _processes(owners, f"port {port}", f"no process listens on port {port}")
+
+
+def peers(link: Link) -> tuple[list[psutil.Process], str]:
+    """The processes of this machine at the other end of a connection over loopback."""
+    owners = [
+        each.pid
+        for each in psutil.net_connections("tcp")
+        if each.laddr
+        and each.laddr.port == link.remote_port
+        and (each.status == psutil.CONN_LISTEN or (each.raddr and each.raddr.port == link.local_port))
+    ]
+    return _processes(owners, f"port {link.remote_port}, which it is connected to", "")
+
+
+def _processes(owners: Sequence[int | None], what: str, nothing: str) -> tuple[list[psutil.Process], str]:
+    if not owners:
+        return [], nothing
+    running = []
+    for pid in sorted({pid for pid in owners if pid}):
+        try:
+            running.append(psutil.Process(pid))
+        except psutil.Error:
+            continue
+    if not running:
+        return [], f"{what}: its process belongs to another user, or to another container (start it as the run's user)"
+    return running, ""
+
+
+def _takes_loopback(address: str) -> bool:
+    return address in ("0.0.0.0", "::") or is_loopback(address)  # noqa: S104 (compared, not bound)
+
+
+def links(process: psutil.Process) -> tuple[list[Link], set[int]]:
+    """Connections of a process by TCP and connected UDP, and the ports that it listens on. Raises psutil.Error."""
+    connections = process.net_connections("inet")
+    listening = {each.laddr.port for each in connections if each.status == psutil.CONN_LISTEN}
+    connected = [
+        Link(each.laddr.port, each.raddr.ip, each.raddr.port, each.status != psutil.CONN_NONE)
+        for each in connections
+        if each.raddr
+    ]
+    return connected, listening
+
+
+def command_of(words: Sequence[str]) -> tuple[str, ...]:
+    """A command line without secrets: values of options that are named like one, and user and password of URLs."""
+    shown: list[str] = []
+    hide_next = False
+    for word in words[:_MOST_WORDS]:
+        option, equals, _ = word.partition("=")
+        if hide_next and not word.startswith("--"):
+            shown.append(_HIDDEN)
+        elif equals and _SECRET.search(option):
+            shown.append(f"{option}={_HIDDEN}")
+        elif _SECRET_VALUE.match(word):
+            shown.append(_HIDDEN)
+        else:
+            shown.append(_USER_INFO.sub(f"{_HIDDEN}@", word)[:_MOST_CHARACTERS])
+        hide_next = word.startswith("-") and not equals and _SECRET.search(word) is not None
+    return tuple(shown)
+
+
+def executable_of(process: psutil.Process) -> tuple[str, str | Unknown]:
+    """Path and SHA-256 of the program that a process runs, also where its file was replaced since."""
+    try:
+        name = process.exe()
+        return name, sha256_of(Path(f"/proc/{process.pid}/exe"))
+    except (psutil.Error, OSError) as error:
+        return "", Unknown(unknown=f"the program of process {process.pid} cannot be read: {type(error).__name__}")
+
+
+def weights_of(process: psutil.Process) -> Iterator[Path]:
+    """Files and folders with weights that a process names in its arguments, and files that it has mapped."""
+    folder = Path(process.cwd())
+    for word in process.cmdline():
+        path = folder / (word.partition("=")[2] or word)
+        try:
+            if _is_weights(path) or (path.is_dir() and any(map(_is_weights, path.iterdir()))):
+                yield path.resolve()
+        except (OSError, ValueError):
+            continue
+    for region in process.memory_maps():
+        if _is_weights(Path(region.path)):
+            yield Path(region.path)
+
+
+def _is_weights(path: Path) -> bool:
+    return path.suffix in _WEIGHTS and path.is_file()
+
+
+def hash_weights(path: Path) -> ModelFiles:
+    """Size and hash of weights. Raises OSError."""
+    if path.is_file():
+        return ModelFiles(name=path.name, bytes=path.stat().st_size, sha256=sha256_of(path))
+    files = sorted(each for each in path.rglob("*") if each.is_file())
+    lines = "".join(f"{sha256_of(each)}  {each.relative_to(path).as_posix()}\n" for each in files)
+    size = sum(each.stat().st_size for each in files)
+    return ModelFiles(name=path.name, bytes=size, sha256=sha256(lines.encode()))

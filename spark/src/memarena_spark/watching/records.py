@@ -1,0 +1,63 @@
+"""What was seen of a run's readers: frozen records that go into its record."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from memarena.log.base import Record
+
+from memarena_spark.facts import Unknown
+
+Role = Literal["listener", "child", "peer"]
+
+
+class ReaderProcess(Record):
+    """A process that answered, a child of it, or a process of this machine that one of them was connected to."""
+
+    pid: int
+    started_at_unix: float
+    role: Role
+    executable: str
+    executable_sha256: str | Unknown
+    command: tuple[str, ...]
+    """Its arguments, without the values of those that are secrets."""
+
+
+class ModelFiles(Record):
+    """A file, or a folder of files, of a model's weights."""
+
+    name: str
+    bytes: int
+    sha256: str
+    """Of a file; of a folder, of the lines that sha256sum(1) prints for its files, ordered by name."""
+
+
+class ReaderWatch(Record):
+    """A reader, looked at every few seconds."""
+
+    name: str
+    base_url: str
+    reach: Literal["loopback", "isolated", "elsewhere"]
+    """``isolated``: in another container, on a network from which this process has no route out."""
+    processes: tuple[ReaderProcess, ...]
+    model: tuple[ModelFiles, ...] | Unknown
+    """Weights by the files that its processes name or have mapped; Unknown: what the server states of its model."""
+    looks: int
+    """How often its connections were seen; 0 where they never were, and then the moments are 0."""
+    first_ns: int
+    last_ns: int
+    """CLOCK_MONOTONIC of the first look and of the last."""
+    longest_gap_ns: int
+    """Between two looks."""
+    loopback: int
+    """Different remote addresses on loopback, at most so many connections."""
+    elsewhere: tuple[str, ...]
+    """All other remote addresses, with the process."""
+    unknown: tuple[str, ...]
+    """What could not be looked at, a line each."""
+
+
+class ReaderWatches(Record):
+    """The readers of a run, as the watching process writes them."""
+
+    readers: tuple[ReaderWatch, ...]
