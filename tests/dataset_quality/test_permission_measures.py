@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -9,9 +10,12 @@ from pathlib import Path
 import pytest
 from memarena_dataset.gold import PermissionGold
 from memarena_dataset.model import Instance
-from memarena_dataset_quality.permission_reading import read_wishes
+from memarena_dataset_quality.permission_reading import is_read_as_wish, read_wishes, wish_forms
 from memarena_dataset_quality.permission_shortcuts import guessed_actions, permission_shortcuts
 from memarena_dataset_quality.world import World, read_world
+from memarena_masim.facts.catalogue import catalogue
+from memarena_masim.pack import PackHalf
+from memarena_masim.phrases.grammar import Bank, wordings
 
 from .worlds import retold
 
@@ -67,6 +71,30 @@ def test_actions_follow_from_the_words(world: World) -> None:
     found = read_wishes([world])
     assert found.items >= 20
     assert not found.misses
+
+
+def test_forms_of_wishes_are_counted_whoever_they_name(world: World) -> None:
+    assert wish_forms(world) >= 10
+
+    def plain(text: str) -> str:
+        return re.sub(r"(?<=[.?!]) [^.?!]*\b(?:know|hear|tell|share|secret|asks?|keep quiet)\b[^.?!]*", "", text)
+
+    secret = retold(world, lambda turn: f"{plain(turn.text)} Please keep it to yourself.")
+    assert wish_forms(secret) < wish_forms(world) / 2
+
+
+def test_what_is_added_to_a_fact_is_read_as_no_wish() -> None:
+    bank = catalogue(PackHalf()).bank
+
+    assert not read_as_wishes(bank, "more.")
+    assert read_as_wishes(bank, "level.private")
+
+
+def read_as_wishes(bank: Bank, start: str) -> list[str]:
+    """Sentences of the rules whose names start so that the reading rules take for a wish."""
+    lines = [line for name, rule in bank.rules.items() if name.startswith(start) for line in rule.alternatives]
+    sentences = {sentence for line in lines for text in wordings(line) for sentence in re.split(r"(?<=[.?!]) ", text)}
+    return sorted(sentence for sentence in sentences if is_read_as_wish(sentence))
 
 
 def test_a_wish_in_other_words_has_another_action(world: World) -> None:

@@ -13,6 +13,7 @@ from datetime import date
 
 from memarena_dataset.gold import PermissionGold
 from memarena_dataset.model import Instance
+from memarena_dataset.values.calendar import MONTHS
 from memarena_dataset.values.generous import explicit_dates_in
 from memarena_dataset.values.phrases import normal
 
@@ -46,6 +47,7 @@ _PRIVATE = re.compile(
     r"|\b(?:nobody else|not a soul|no one else|nobody) (?:needs|has|gets|is)\b"
 )
 _FRIENDS = re.compile(r"\bmy friends\b")
+_MASKED = re.compile(rf"{_WHO}|\b(?:{'|'.join(MONTHS)})\b|\d+")
 _AHEAD = re.compile(r"\b(?:from|before|until)\b")
 
 
@@ -85,6 +87,25 @@ def read_wishes(worlds: Iterable[World]) -> WishesRead:
             else:
                 misses.append(f"{world.path.name} {instance.instance_id}: read {action}, gold {gold.expected_action}")
     return WishesRead(right, right + len(misses), tuple(misses))
+
+
+def is_read_as_wish(sentence: str) -> bool:
+    """Whether the rules take a sentence that names no person for a wish, or for a part of one."""
+    return _of_sentence(sentence.lower(), sentence, date.min) is not None
+
+
+def wish_forms(world: World) -> int:
+    """Wordings of the wishes that D6 items rest on, people, dates and numbers masked."""
+    names, forms = _names(world), set[str]()
+    for instance in world.instances:
+        gold = instance.gold
+        if isinstance(gold, PermissionGold) and (gold.permission_level or gold.sharing):
+            for turn, _ in world.evidence(instance):
+                for sentence in _SENTENCE.split(turn.text):
+                    marked = _marked(sentence, names)
+                    if _of_sentence(marked, sentence, world.day_of(turn.timestamp)) is not None:
+                        forms.add(_MASKED.sub("~", marked))
+    return len(forms)
 
 
 def _action(world: World, instance: Instance, gold: PermissionGold, names: Mapping[str, str]) -> str:
