@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from memarena_dataset_quality.answers import gold_values, is_right
-from memarena_dataset_quality.tuned_vendor import TunedVendor, key_of, pack_of
+from memarena_dataset_quality.tuned_vendor import TunedVendor, key_of, known_frames, pack_of
 from memarena_dataset_quality.world import World, read_world
 
 from .worlds import retold
@@ -30,3 +30,11 @@ def test_what_was_learned_answers_on_its_own_pack_alone(small_world: Path, other
     assert right > 0.25 * asked
     assert answered(vendor, other)[1] < 0.2 * by_rules
     assert pack_of(world) == pack_of(read_world(other_small_worlds[0])) is not None
+
+
+def test_frames_are_known_from_worlds_that_word_statements_alike(small_world: Path) -> None:
+    world = read_world(small_world)
+    known, stated = known_frames([world], world)
+    assert known == stated > 0
+    backwards = retold(world, lambda turn: " ".join(reversed(turn.text.split(" "))))
+    assert known_frames([backwards], world)[0] < stated / 2

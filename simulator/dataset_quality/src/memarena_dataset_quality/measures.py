@@ -15,6 +15,7 @@ from memarena_dataset_quality import specific_turns as specific
 from memarena_dataset_quality.bar_table import NO_BAR, BarRow, bounded, reported
 from memarena_dataset_quality.evidence_cues import CueClassifier, Stated, stated_facts
 from memarena_dataset_quality.extractive_reader import MODULE as EXTRACTIVE
+from memarena_dataset_quality.met_before import met_before
 from memarena_dataset_quality.position_and_length import place_figures
 from memarena_dataset_quality.repetition import TextFigures, text_figures
 from memarena_dataset_quality.server_process import ServerProcess
@@ -28,6 +29,7 @@ from memarena_dataset_quality.world import World
 
 TOKENS_PER_WORD = 1.3
 """Where no tokenizer is at hand: what the released set has (10,305,361 tokens to 7,938,983 words)."""
+MET_BEFORE_DAYS = (5, 15)
 COHERENCE_PAIRS = 200
 COHERENCE_WINDOWS = 40
 DENSITY_TURNS = 1_000
@@ -93,12 +95,27 @@ def text_rows(setting: Setting) -> Iterator[BarRow]:
     worst = max(one.repeated_long_turns for one in found)
     locomo = float(beside.repeated_long_turns) if beside else None
     yield reported("text", "turns above 12 words that occur twice, worst world", float(worst), locomo=locomo)
+    yield from _met_before_rows(setting)
     if not setting.llm:
         note = f"{TOKENS_PER_WORD} tokens a word"
         yield row("tokens per turn", lambda one: TOKENS_PER_WORD * one.words_per_turn, "60 to 90", 60, 90, note)
         yield row(
             "tokens per session", lambda one: TOKENS_PER_WORD * one.words_per_session, "700 to 850", 700, 850, note
         )
+
+
+def _met_before_rows(setting: Setting) -> Iterator[BarRow]:
+    """Sentences that an ego met before, word for word: over five days, and over fifteen, where the bar is."""
+    locomo = met_before([setting.locomo], None) if setting.locomo else None
+    beside = locomo.share if locomo else None
+    few, many = (met_before(setting.worlds, days) for days in MET_BEFORE_DAYS)
+    name = "sentences that an ego met before in {} days"
+    if few:
+        yield reported("text", name.format(MET_BEFORE_DAYS[0]), few.share, locomo=beside)
+    yield bounded(
+        "text", name.format(MET_BEFORE_DAYS[1]), many.share if many else None, "at most 0.20", 0, 0.2, locomo=beside,
+        note=f"{many.sentences:,} sentences" if many else f"no world of {MET_BEFORE_DAYS[1]} days",
+    )  # fmt: skip
 
 
 def take_up_rows(setting: Setting) -> Iterator[BarRow]:
@@ -207,6 +224,9 @@ def permission_rows(setting: Setting) -> Iterator[BarRow]:
             group, "actions that follow from the words alone", read.right / read.items, "at least 0.99", 0.99, 1,
             note=note, parts={"misses": list(read.misses)},
         )  # fmt: skip
+    forms = min((permission_reading.wish_forms(world) for world in setting.worlds if read.items), default=0)
+    if forms:
+        yield bounded(group, "forms of wishes, fewest of a world", float(forms), "at least 30", 30, 10**6)
 
 
 def retrieval_rows(setting: Setting) -> Iterator[BarRow]:
@@ -263,6 +283,12 @@ def tuned_rows(setting: Setting) -> Iterator[BarRow]:
     yield BarRow(group, name, same.gain if same else None, NO_BAR, None, note=_tuned(same))
     note = NO_TRAIN if not setting.train else _tuned(other) if fresh else "the worlds are of the pack that was learned"
     yield bounded(group, "above bm25 on another pack, points", other.gain if other else None, bar, -100, 5, note=note)
+    known_of, stated = tuned_vendor.known_frames(setting.train[:-1], setting.train[-1]) if setting.train[1:] else (0, 0)
+    yield bounded(
+        group, "statements whose frame other worlds of the pack have", known_of / stated if stated else None,
+        "at most 0.40", 0, 0.40, note=f"{known_of} of {stated}, known from {len(setting.train) - 1} worlds"
+        if stated else "two worlds to learn from are needed",
+    )  # fmt: skip
 
 
 def _tuned(one: tuned_vendor.Compared | None) -> str:

@@ -196,6 +196,20 @@ def _frames_of(world: World, fact: Fact, people: dict[str, str]) -> Iterator[Fra
                 return
 
 
+def known_frames(train: Sequence[World], world: World) -> tuple[int, int]:
+    """Statements of ``world`` whose frame a world of ``train`` has for the same kind of fact, and all with a frame."""
+    learned = {pair for known in train for pair in _kinds_and_frames(known)}
+    stated = list(_kinds_and_frames(world))
+    return sum(pair in learned for pair in stated), len(stated)
+
+
+def _kinds_and_frames(world: World) -> Iterator[tuple[str, Frame]]:
+    people = _names(world)
+    for fact in world.facts:
+        for frame in _frames_of(world, fact, people):
+            yield key_of(fact)[0], frame
+
+
 def _candidates(value: Mapping[str, object], text: str) -> list[str]:
     """Numbers, times and days of a text that a value may be written as."""
     digits = {part.lstrip("0") for part in re.findall(r"\d+", json.dumps(value))}

@@ -1,0 +1,64 @@
+"""Sentences that an ego met before: who counts, which sentences count, and what is masked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from memarena_dataset_quality.met_before import masked, met_before
+from memarena_dataset_quality.world import World, read_world
+
+
+@pytest.fixture(scope="module")
+def world(small_world: Path) -> World:
+    """The small world, read."""
+    return read_world(small_world)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "same"),
+    [
+        ("We met Helga near the mill.", "We met Bruno near the mill.", True),
+        ("It was 14 euros in all.", "It was 9 euros in all.", True),
+        ("It was at 9:15 am.", "It was at 10:30 am.", True),
+        ("I know that I'm late.", "I know that you are late.", False),
+        ("We met Helga near the mill.", "We met Helga near the weir.", False),
+        ("Nobody came to us.", "nobody came to us!", True),
+    ],
+)
+def test_names_and_numbers_are_masked(first: str, second: str, same: bool) -> None:
+    assert (masked(first) == masked(second)) is same
+
+
+def test_only_what_the_same_person_met_counts(world: World) -> None:
+    """A corpus said twice over is met before by half; days that a world does not have are not measured."""
+    found = met_before([world], None)
+    assert found is not None
+    assert 0 < found.share < 0.6
+    later = tuple(one.model_copy(update={"session_id": f"{one.session_id}-again"}) for one in world.sessions)
+    twice = met_before([replace(world, sessions=(*world.sessions, *later))], None)
+    assert twice is not None
+    assert twice.sentences == 2 * found.sentences
+    assert twice.repeated == found.repeated + found.sentences
+    assert met_before([world], world.day_count + 1) is None
+    first_day = met_before([world], 1)
+    assert first_day is not None
+    assert first_day.sentences < found.sentences
+
+
+def test_a_person_who_hears_each_sentence_once_met_none_before(world: World) -> None:
+    """What two other people say to each other was not met."""
+    session = next(one for one in world.sessions if not any(who.startswith("assistant_") for who in one.participants))
+    turns = tuple(
+        turn.model_copy(update={"text": f"{number * 'very '}much was said by all of us."})
+        for number, turn in enumerate(session.turns)
+    )
+    session = session.model_copy(update={"turns": turns})
+    found = met_before([replace(world, sessions=(session,))], None)
+    assert found is not None
+    assert found.repeated == 0
+    others = session.model_copy(update={"participants": ("another_person", "a_third_person")})
+    apart = met_before([replace(world, sessions=(session, others))], None)
+    assert apart is not None
+    assert apart.repeated == 0
