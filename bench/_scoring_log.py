@@ -86,12 +86,12 @@ class _Asked:
     wrong: str
 
 
-def write_grid(run_dir: Path, seed: int = 0) -> tuple[int, int]:
-    """Write the log to an empty folder; returns its cells and its questions per cell."""
+def write_grid(run_dir: Path, seed: int = 0, only: int | None = None) -> tuple[int, int]:
+    """Write the log to an empty folder, of the first ``only`` cells; returns its cells and its questions per cell."""
     rng = random.Random(seed)
     asked = [_question(rng, n, family) for n, family in enumerate(_families())]
     evidence = {s.session_id: s for a in asked for s in [_session(a)]}
-    cells = [_cell(backend, reader, label) for backend in BACKENDS for reader in READERS for label in SEEDS]
+    cells = [_cell(backend, reader, label) for backend in BACKENDS for reader in READERS for label in SEEDS][:only]
     with LogWriter(run_dir) as log:
         log.append(
             RunStarted(run_id="bench-scoring", started_at="2026-01-01T00:00:00+00:00", manifest=_manifest(cells)),

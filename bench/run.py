@@ -18,6 +18,7 @@ BENCHMARKS = {
     "bm25": "bench_bm25",
     "scoring": "bench_scoring",
     "viewer": "bench_viewer",
+    "site": "bench_site",
     "masim-scale": "bench_masim_scale",
     "masim-llm": "bench_masim_llm",
     "masim-l": "bench_masim_l",
@@ -29,7 +30,7 @@ BENCHMARKS = {
     "sweep-faults": "bench_sweep",
     "gpu": "bench_gpu",
 }
-WITH_OPTIONS = ("gate", "gate-search", "gatemem", "separation", "masim-l", "kills", "sweep-faults", "gpu")
+WITH_OPTIONS = ("site", "gate", "gate-search", "gatemem", "separation", "masim-l", "kills", "sweep-faults", "gpu")
 ONLY_NAMED = ("gate", "gate-search", "gatemem", "kills", "sweep-faults", "gpu")
 """What is mainly about faults, and what needs more than this project installs."""
 
