@@ -13,7 +13,7 @@ from memarena.log.records import AnyRecord, BehaviourLabel, Outcome, Question, R
 from memarena.scoring.compare import t_interval
 from memarena.scoring.metrics import cell_metrics
 from memarena.scoring.results import QuestionScore
-from memarena.scoring.tally import GROUPS_OF, drawn, figures_of, tally
+from memarena.scoring.tally import GROUPS_OF, figures_of, tally
 from memarena.scoring.uncertainty.bootstrap import clusters_of, draw_egos, interval, p_value
 from memarena.scoring.uncertainty_records import FEWEST_CLUSTERS
 from memarena_dataset.model import Family
@@ -66,10 +66,10 @@ def test_every_draw_has_items_of_both_actions_and_comes_from_its_seed() -> None:
     asked = [point(n, EGOS[n % 6], "D6", n % 4 > 0, allowed=n % 6 < 2) for n in range(24)]
     draws = draw_egos(asked, "seed", 500)
     sums = tally(asked, draws.rows)
-    assert not np.isnan(drawn(sums, draws.weigh)["J"]).any()
+    assert not np.isnan(draws.figures(sums)["J"]).any()
     plain = np.random.default_rng(0).multinomial(6, np.full(6, 1 / 6), size=500)
     assert (plain[:, :2].sum(axis=1) == 0).any(), "the world is one in which stratifying matters"
-    assert (draw_egos(asked, "seed", 500).weigh(sums.right) == draws.weigh(sums.right)).all()
+    assert (draw_egos(asked, "seed", 500).figures(sums)["J"] == draws.figures(sums)["J"]).all()
     assert (draw_egos(asked, "other", 500).weigh(sums.right) != draws.weigh(sums.right)).any()
 
 

@@ -81,8 +81,8 @@ def _declines(answer: str, question: str, names: tuple[str, ...]) -> bool:
 def _decide(answer: str, question: str, names: tuple[str, ...], model: LinearModel, skip: frozenset[str]) -> bool:
     if declines_abroad(answer) or (_BARE_NO.fullmatch(answer) and _ASKS_WHETHER_KNOWN.match(question)):
         return True
-    total = model.score(features_of(answer, question, names))
-    if total <= 0 or is_plain(answer, question, names):
+    total = 0 if is_plain(answer, question, names) else model.score(features_of(answer, question, names))
+    if total <= 0:
         return False
     if "unmarked" not in skip and is_unmarked(answer, question, names) and total <= _UNMARKED_LOGITS * model.scale:
         return False

@@ -15,7 +15,7 @@ from memarena.scoring import formulas
 from memarena.scoring.errors import ScoringError
 from memarena.scoring.results import ANSWERABLE, CellScores, QuestionScore, RowScores, RunScores
 from memarena.scoring.run import ScoredRun
-from memarena.scoring.tally import GROUPS_OF, Array, Tally, drawn, figures_of, tally
+from memarena.scoring.tally import GROUPS_OF, Array, Tally, figures_of, tally
 from memarena.scoring.uncertainty.bootstrap import Draws, clusters_of, draw_egos, interval, p_value, smallest_difference
 from memarena.scoring.uncertainty_records import (
     FEWEST_CLUSTERS,
@@ -215,7 +215,7 @@ def _over_all(sums: Sequence[Tally]) -> dict[str, Array]:
 
 
 def _mean_draws(sums: Sequence[Tally], draws: Draws) -> dict[str, Array]:
-    by_seed = [drawn(s, draws.weigh) for s in sums]
+    by_seed = [draws.figures(s) for s in sums]
     return {name: np.asarray(np.mean([f[name] for f in by_seed], axis=0)) for name in GROUPS_OF}
 
 

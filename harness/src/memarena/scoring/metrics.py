@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from memarena.log.records import UNMEASURED, Outcome
 from memarena.scoring import formulas
 from memarena.scoring.results import Counts, QuestionScore, Score
-from memarena.scoring.tally import DIMENSIONS, Right, figures_of, tally
+from memarena.scoring.tally import DIMENSIONS, Right, Tally, figures_of, tally
 
 
 def count(questions: Sequence[QuestionScore]) -> Counts:
@@ -23,10 +23,18 @@ def counts_of(ended: Mapping[Outcome | None, int]) -> Counts:
     return Counts(planned=sum(ended.values()), **own)
 
 
-def cell_metrics(questions: Sequence[QuestionScore], chance: Mapping[str, float | None]) -> dict[str, Score]:
-    """Every figure of a cell. ``chance`` holds the best baseline by dimension; without one nothing is corrected."""
+def cell_metrics(
+    questions: Sequence[QuestionScore], chance: Mapping[str, float | None], sums: Tally | None = None
+) -> dict[str, Score]:
+    """Every figure of a cell.
+
+    Args:
+        questions: of the cell.
+        chance: the best baseline by dimension; without one nothing is corrected.
+        sums: of the questions per ego, where they were made already.
+    """
     exact = not any(q.outcome in UNMEASURED for q in questions)
-    low = figures(questions, lambda q: q.outcome is Outcome.CORRECT)
+    low = figures(questions, lambda q: q.correct) if sums is None else _figures(sums)
     high = low if exact else figures(questions, lambda q: q.outcome is Outcome.CORRECT or q.outcome in UNMEASURED)
     low = low | _corrected(low, chance)
     high = high | _corrected(high, chance)
@@ -35,8 +43,13 @@ def cell_metrics(questions: Sequence[QuestionScore], chance: Mapping[str, float 
 
 def figures(questions: Sequence[QuestionScore], right: Right) -> dict[str, float | None]:
     """Every figure over the questions asked, with ``right`` deciding what counts as right; None: n/a."""
-    sums = tally(questions, dict.fromkeys((q.ego for q in questions), 0), right)
-    values = {name: float(value[0]) for name, value in figures_of(sums.right, sums.asked).items()}
+    return _figures(tally(questions, dict.fromkeys((q.ego for q in questions), 0), right))
+
+
+def _figures(sums: Tally) -> dict[str, float | None]:
+    """Every figure over all egos together."""
+    drawn = figures_of(sums.right.sum(axis=0, keepdims=True), sums.asked.sum(axis=0, keepdims=True))
+    values = {name: float(value[0]) for name, value in drawn.items()}
     return {name: None if math.isnan(value) else value for name, value in values.items()}
 
 

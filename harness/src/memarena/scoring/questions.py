@@ -191,15 +191,18 @@ def _reader_use(facts: RunFacts, latest: Attempt) -> dict[str, int | None]:
     answer = latest.record.answer
     if latest.record.status != "answered" or answer is None:
         return {}
-    calls = [facts.calls[c] for c in latest.record.gateway_call_ids if c in facts.calls]
-    written = [call for call in calls if call.writes and not call.gave_nothing]
-    sizes = [
-        call.prompt_tokens + call.completion_tokens
-        for call in written
-        if call.prompt_tokens is not None and call.completion_tokens is not None
-    ]
-    used = max(0, answer.model_calls - sum(call.gave_nothing for call in calls))
-    return {"reader_calls": used, "reader_tokens": sum(sizes) if len(sizes) == used else None}
+    used, sized, tokens = answer.model_calls, 0, 0
+    for call_id in latest.record.gateway_call_ids:
+        call = facts.calls.get(call_id)
+        if call is None or not call.writes:
+            continue
+        if call.gave_nothing:
+            used -= 1
+        elif call.prompt_tokens is not None and call.completion_tokens is not None:
+            sized += 1
+            tokens += call.prompt_tokens + call.completion_tokens
+    used = max(0, used)
+    return {"reader_calls": used, "reader_tokens": tokens if sized == used else None}
 
 
 def _grep_right(gold: Gold, latest: Attempt) -> bool | None:

@@ -38,10 +38,10 @@ from memarena.scoring.results import (
 from memarena.scoring.retrieval import errors, retrieval
 from memarena.scoring.run_facts import RunFacts
 from memarena.scoring.source_categories import Categories, source_scores
-from memarena.scoring.tally import Array, Tally
+from memarena.scoring.tally import Array, Tally, tally
 from memarena.scoring.timing import floor, ingest_cost, latency
 from memarena.scoring.uncertainty.bootstrap import Draws
-from memarena.scoring.uncertainty.intervals import cell_figures, intervals, judge_spread, variances
+from memarena.scoring.uncertainty.intervals import intervals, judge_spread, variances
 from memarena.scoring.uncertainty_records import Interval, Variance
 
 STOCHASTIC_SEEDS = ("s2", "s3", "s4")
@@ -198,12 +198,16 @@ def row_label(cell: Cell) -> str:
 
 def _drawn(material: RowInputs, cell: Cell) -> _Drawn | None:
     questions = material.by_cell.get(cell.cell_id, ())
-    return None if material.draws is None else _Drawn(*cell_figures(questions, material.draws))
+    if material.draws is None:
+        return None
+    sums = tally(questions, material.draws.rows)
+    return _Drawn(sums, material.draws.figures(sums))
 
 
 def _cell(material: RowInputs, cell: Cell, drawn: _Drawn | None) -> CellScores:
     questions = material.by_cell.get(cell.cell_id, ())
-    metrics = cell_metrics(questions, chance_by_dimension(material.baselines, cell.reader, grep_share(questions)))
+    chance = chance_by_dimension(material.baselines, cell.reader, grep_share(questions))
+    metrics = cell_metrics(questions, chance, drawn.sums if drawn else None)
     return CellScores(
         cell_id=cell.cell_id,
         seed_label=cell.seed_label,

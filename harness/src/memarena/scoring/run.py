@@ -53,9 +53,10 @@ def score_run(
         run_both,
     )
     questions = tuple(scored)
+    left = {name for name, question in facts.questions.items() if judgments.leaves(question.instance.gold)}
     by_cell: dict[str, list[QuestionScore]] = {}
     for question in questions:
-        if not judgments.leaves(facts.questions[question.instance_id].instance.gold):
+        if question.instance_id not in left:
             by_cell.setdefault(question.cell_id, []).append(question)
     baselines = (*computed, *_question_only_baselines(facts, by_cell))
     manifest = facts.manifest

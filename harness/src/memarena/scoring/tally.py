@@ -77,16 +77,17 @@ def tally(
 ) -> Tally:
     """Sums per ego of one cell's questions that were asked. ``egos`` gives each ego its row."""
     rows = max(egos.values(), default=0) + 1
-    right_sums, asked_sums = np.zeros((rows, len(GROUPS))), np.zeros((rows, len(GROUPS)))
+    right_sums, asked_sums = ([[0] * len(GROUPS) for _ in range(rows)] for _ in range(2))
     known_to_system = known_facts([q for q in questions if q.dimension == "D6"])
     for question in questions:
         if question.outcome is None:
             continue
         row = egos[question.ego]
+        right_row, asked_row = right_sums[row], asked_sums[row]
         for group, counts in (*_groups(question, right(question), known_to_system), *_answerable(question, right)):
-            asked_sums[row, _AT[group]] += 1
-            right_sums[row, _AT[group]] += counts
-    return Tally(right_sums, asked_sums)
+            asked_row[_AT[group]] += 1
+            right_row[_AT[group]] += counts
+    return Tally(np.array(right_sums, dtype=float), np.array(asked_sums, dtype=float))
 
 
 def known_facts(questions: Iterable[QuestionScore]) -> frozenset[str]:
@@ -176,12 +177,3 @@ def figures_of(right: Array, asked: Array) -> dict[str, Array]:
 def _harmonic(left: Array, right: Array) -> Array:
     total = left + right
     return np.asarray(np.where(total > 0, 2 * left * right / np.where(total > 0, total, 1), total))
-
-
-Weigh = Callable[[Array], Array]
-"""Sums by ego and group (egos × groups) to sums by draw and group (draws × groups)."""
-
-
-def drawn(sums: Tally, weigh: Weigh) -> dict[str, Array]:
-    """Every figure of a cell under every draw."""
-    return figures_of(weigh(sums.right), weigh(sums.asked))

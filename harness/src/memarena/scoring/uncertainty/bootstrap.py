@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from memarena.scoring.results import QuestionScore
-from memarena.scoring.tally import ALLOW, DENY, GROUPS, GROUPS_OF, OTHERS, Array, Right
+from memarena.scoring.tally import ALLOW, DENY, GROUPS, GROUPS_OF, OTHERS, Array, Right, Tally, figures_of
 from memarena.scoring.uncertainty_records import POWER, RESAMPLES, Interval
 
 _LEAST_DEFINED = 0.5
@@ -31,22 +31,32 @@ class Draws:
     def __init__(self, rows: Mapping[str, int], weights: Mapping[str, Array]) -> None:
         self.rows = rows
         self._weights = weights
+        """Egos × draws."""
+        self._asked: dict[bytes, Array] = {}
+
+    def figures(self, one: Tally) -> dict[str, Array]:
+        """Every figure of a cell under every draw."""
+        key = one.asked.tobytes()
+        if key not in self._asked:  # cells of a run are asked the same questions
+            self._asked[key] = self.weigh(one.asked)
+        return figures_of(self.weigh(one.right), self._asked[key])
 
     def weigh(self, sums: Array) -> Array:
-        """Sums by draw from sums by ego (egos × groups)."""
-        out = np.empty((len(self._weights["others"]), len(GROUPS)))
+        """Sums by draw (draws × groups, the draws of a group in a row) from sums by ego (egos × groups)."""
+        out = np.empty((len(GROUPS), self._weights["others"].shape[1]))
         for stratum, groups in (("others", OTHERS), ("DENY", DENY), ("ALLOW", ALLOW)):
-            out[:, groups] = self._weights[stratum] @ sums[:, groups]
-        return out
+            # A product with @ starts threads, which hinder each other where two processes do this.
+            np.einsum("eg,ed->gd", sums[:, groups], self._weights[stratum], out=out[groups])
+        return out.T
 
     def shares(self, questions: Sequence[QuestionScore], right: Right) -> Array:
         """Share of the questions that are right, by draw, all egos drawn together; NaN where none is drawn."""
-        sums = np.zeros((len(self.rows), 2))
-        for question in questions:
-            sums[self.rows[question.ego]] += (right(question), 1)
-        weighed: Array = self._weights["others"] @ sums
+        rows = [self.rows[question.ego] for question in questions]
+        counted = np.bincount(rows, [right(question) for question in questions], len(self.rows))
+        asked = np.bincount(rows, minlength=len(self.rows))
+        right_drawn, asked_drawn = (np.einsum("e,ed->d", sums, self._weights["others"]) for sums in (counted, asked))
         with np.errstate(invalid="ignore"):
-            return np.asarray(weighed[:, 0] / weighed[:, 1])
+            return np.asarray(right_drawn / asked_drawn)
 
 
 def draw_egos(questions: Sequence[QuestionScore], seed: str, resamples: int = RESAMPLES) -> Draws:
@@ -69,11 +79,11 @@ def draw_egos(questions: Sequence[QuestionScore], seed: str, resamples: int = RE
 
 
 def _counts(rng: np.random.Generator, rows: Mapping[str, int], members: set[str], resamples: int) -> Array:
-    counts = np.zeros((resamples, len(rows)))
+    counts = np.zeros((len(rows), resamples))
     if members:
-        columns = sorted(rows[ego] for ego in members)
-        n = len(columns)
-        counts[:, columns] = rng.multinomial(n, np.full(n, 1 / n), size=resamples)
+        drawn = sorted(rows[ego] for ego in members)
+        n = len(drawn)
+        counts[drawn] = rng.multinomial(n, np.full(n, 1 / n), size=resamples).T
     return counts
 
 

@@ -14,17 +14,11 @@ from memarena.log.records import Outcome, Verdict
 from memarena.scoring import formulas
 from memarena.scoring.questions import outcome_of
 from memarena.scoring.results import CellScores, QuestionScore, Score
-from memarena.scoring.tally import GROUPS, GROUPS_OF, Array, Tally, drawn, figures_of, tally
-from memarena.scoring.uncertainty.bootstrap import Draws, clusters_of, interval, smallest_difference
+from memarena.scoring.tally import GROUPS, GROUPS_OF, Array, Tally, figures_of, tally
+from memarena.scoring.uncertainty.bootstrap import clusters_of, interval, smallest_difference
 from memarena.scoring.uncertainty_records import Interval, Variance
 
 Figures = Mapping[str, Array]
-
-
-def cell_figures(questions: Sequence[QuestionScore], draws: Draws) -> tuple[Tally, dict[str, Array]]:
-    """Sums per ego of a cell, and its figures under every draw."""
-    sums = tally(questions, draws.rows)
-    return sums, drawn(sums, draws.weigh)
 
 
 def intervals(metrics: Mapping[str, Score], sums: Sequence[Tally], figures: Sequence[Figures]) -> dict[str, Interval]:
