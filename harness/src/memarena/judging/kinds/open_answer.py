@@ -13,6 +13,7 @@ from typing import TypeVar
 from memarena_dataset.gold import OpenGold
 from memarena_dataset.values import AmountValue, OrderValue, SetValue
 from memarena_dataset.values.amounts import canonical_unit, is_known_unit
+from memarena_dataset.values.match import occurrences
 from memarena_dataset.values.mentions import AmountMention
 from memarena_dataset.values.reading import ReadText, read_text
 
@@ -25,7 +26,7 @@ from memarena.judging.typed_value.claims import read_statement
 from memarena.judging.typed_value.commitment import Wording
 from memarena.judging.typed_value.orders import rule_order
 from memarena.judging.typed_value.plain_text import plain_text, without_speaker
-from memarena.judging.typed_value.question import Asked, asked_of, scalars
+from memarena.judging.typed_value.question import Asked, asked_of, describe, scalars
 from memarena.judging.typed_value.sets import rule_set
 from memarena.log.records import EvidenceSession, Question
 
@@ -66,6 +67,9 @@ class OpenAnswer(Kind[Open]):
                 continue
             if not judgment.correct or len(required) == 1:
                 return judgment
+        if asked.required and not occurrences(asked.required[0], read, asked.unit):
+            # Nothing in its wording makes up for that; most wrong answers end here.
+            return wrong("value", Code.MISSING_VALUE, value=describe(asked.required[0]))
         return compare.rule_claims(asked, read_statement(asked, read))
 
     def judge_text(self, question: str, gold: Open, answer: str) -> Judgment:
