@@ -34,12 +34,12 @@ class Draws:
         """Egos × draws."""
         self._asked: dict[bytes, Array] = {}
 
-    def figures(self, one: Tally) -> dict[str, Array]:
+    def figures(self, sums: Tally) -> dict[str, Array]:
         """Every figure of a cell under every draw."""
-        key = one.asked.tobytes()
+        key = sums.asked.tobytes()
         if key not in self._asked:  # cells of a run are asked the same questions
-            self._asked[key] = self.weigh(one.asked)
-        return figures_of(self.weigh(one.right), self._asked[key])
+            self._asked[key] = self.weigh(sums.asked)
+        return figures_of(self.weigh(sums.right), self._asked[key])
 
     def weigh(self, sums: Array) -> Array:
         """Sums by draw (draws × groups, the draws of a group in a row) from sums by ego (egos × groups)."""
