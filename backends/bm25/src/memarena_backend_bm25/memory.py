@@ -134,9 +134,9 @@ class _Models:
 
     def _offered(self, role: ModelRole, kind: str, variable: str) -> Endpoint:
         """Raises CallError: INVALID_ARGUMENT where the call gives no access (MOD-6), else FAILED_PRECONDITION."""
-        found = offered(self.call.models, role)
-        if found is not None:
-            return found
+        endpoint = offered(self.call.models, role)
+        if endpoint is not None:
+            return endpoint
         message = f"no {kind} model: the call offers none, and {variable} is not set"
         if self.call.models is None:
             raise invalid_argument(self.field, message)

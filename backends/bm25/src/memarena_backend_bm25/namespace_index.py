@@ -40,12 +40,12 @@ class Life:
 
     def fresh(self, days: Iterable[Day]) -> list[Passage]:
         """Passages of days that come next, before they are taken in."""
-        found: list[Passage] = []
+        passages: list[Passage] = []
         session = len(self.names)
         for day in days:
-            found += passages_of(day, self.kind, session)
+            passages += passages_of(day, self.kind, session)
             session += len(day.sessions)
-        return found
+        return passages
 
     def add(self, days: Sequence[Day], fresh: Sequence[Passage]) -> None:
         """Take in days and the passages that :meth:`fresh` made of them."""

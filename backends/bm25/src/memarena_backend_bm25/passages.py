@@ -82,15 +82,15 @@ def _turns(session: Session, day: int, number: int) -> Iterator[Passage]:
 
 
 def _whole(session: Session, day: int, number: int) -> Passage:
-    said = [turn for turn in session.turns if turn.text]
-    lines = [setting_in_words(session), *map(line_of, said)]
+    turns = [turn for turn in session.turns if turn.text]
+    lines = [setting_in_words(session), *map(line_of, turns)]
     return Passage(
         text="\n".join(line for line in lines if line),
         session_ids=(session.session_id,),
-        turn_ids=tuple(turn.turn_id for turn in said),
+        turn_ids=tuple(turn.turn_id for turn in turns),
         at=session.started_at,
         at_text=session.started_at.isoformat(),
-        who=", ".join(dict.fromkeys(turn.speaker.display_name for turn in said)),
+        who=", ".join(dict.fromkeys(turn.speaker.display_name for turn in turns)),
         day=day,
         session=number,
     )

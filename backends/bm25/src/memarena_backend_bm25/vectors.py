@@ -81,8 +81,8 @@ class VectorStore:
     def matrix(self, namespace: str, texts: Sequence[str]) -> Matrix:
         """The vectors of the texts, shape (texts, dimensions). Raises CallError UNAVAILABLE where one is missing."""
         with self._mutex:
-            found = [self._get(namespace, text) for text in texts]
-        rows = [np.frombuffer(vector, dtype=np.float32) for vector in found if vector is not None]
+            stored = [self._get(namespace, text) for text in texts]
+        rows = [np.frombuffer(vector, dtype=np.float32) for vector in stored if vector is not None]
         if len(rows) < len(texts):
             lost = len(texts) - len(rows)
             raise unavailable(f"{lost} of {len(texts)} passages have lost their vectors; reset and ingest again")

@@ -162,8 +162,8 @@ class GraphitiMemory(Memory):
             embedder = offered(call.models, ModelRole.EMBEDDER)
             if embedder is None:
                 raise invalid_argument("model_access", "an embedder is required: Graphiti searches by vectors")
-            found = graph.search(query.text, wanted, CallModels(self._client, call, embedder))
-        return fit_ranked([item_of(each) for each in found], query.max_items, query.max_context_tokens)
+            results = graph.search(query.text, wanted, CallModels(self._client, call, embedder))
+        return fit_ranked([item_of(each) for each in results], query.max_items, query.max_context_tokens)
 
 
 def _models_of(client: ModelClient, call: Call) -> CallModels:

@@ -34,9 +34,9 @@ def parse_reply(text: str, finish_reason: str, form: type[BaseModel] | None) -> 
             form.model_validate(reply)
         except ValidationError as error:
             first = error.errors()[0]
-            place = ".".join(map(str, first["loc"]))
+            field = ".".join(map(str, first["loc"]))
             raise UnusableReplyError(
-                f"a reply of another form than {form.__name__}: {place}: {first['msg']}"
+                f"a reply of another form than {form.__name__}: {field}: {first['msg']}"
             ) from error
     _expect_text(reply)
     return reply

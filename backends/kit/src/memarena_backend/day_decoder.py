@@ -213,13 +213,13 @@ class DayAssembler:
             raise invalid_argument("trailer.digest_version", f"expected {DIGEST_VERSION}, got {trailer.digest_version}")
         if len(trailer.digest) != DIGEST_BYTES:
             raise invalid_argument("trailer.digest", f"expected {DIGEST_BYTES} bytes, got {len(trailer.digest)}")
-        for field, said, came in (
+        for field, stated, arrived in (
             ("session_count", trailer.session_count, self._digest.session_count),
             ("turn_count", trailer.turn_count, self._digest.turn_count),
             ("event_count", trailer.event_count, self._digest.event_count),
         ):
-            if said != came:
-                raise data_loss(f"says {said}, but {came} arrived", f"trailer.{field}")
+            if stated != arrived:
+                raise data_loss(f"says {stated}, but {arrived} arrived", f"trailer.{field}")
         computed = self._digest.digest()
         if computed != trailer.digest:
             raise data_loss(f"{trailer.digest.hex()}, but the day that arrived has {computed.hex()}", "trailer.digest")

@@ -35,15 +35,15 @@ class DayFolders:
 
         What other days left is removed.
         """
-        place = self._place(namespace)
+        own_folder = self._folder(namespace)
         held = self._held.get(namespace)
         assert held is None or held < day, f"day {day} follows day {held}"
-        self._drop_all_but(place, held)
-        folder = place / str(day)
+        self._drop_all_but(own_folder, held)
+        folder = own_folder / str(day)
         if held is None:
             folder.mkdir(parents=True)
         else:
-            shutil.copytree(place / str(held), folder)
+            shutil.copytree(own_folder / str(held), folder)
         return folder
 
     def keep(self, namespace: str, day: int) -> None:
@@ -51,19 +51,19 @@ class DayFolders:
 
         The folder before it stays until the next :meth:`begin`, in case that the day is not committed after all.
         """
-        place = self._place(namespace)
-        for path in (*_below(place / str(day)), place):
+        folder = self._folder(namespace)
+        for path in (*_below(folder / str(day)), folder):
             _sync(path)
-        (place / f"{day}{_KEPT}").touch()
-        _sync(place)
+        (folder / f"{day}{_KEPT}").touch()
+        _sync(folder)
         self._held[namespace] = day
 
     def restore(self, namespace: str, day: int) -> Path | None:
         """The folder of the last committed day, and no other any more; None if it is not there as it was kept."""
-        place = self._place(namespace)
-        folder = place / str(day)
-        whole = folder.is_dir() and (place / f"{day}{_KEPT}").is_file()
-        self._drop_all_but(place, day if whole else None)
+        own_folder = self._folder(namespace)
+        folder = own_folder / str(day)
+        whole = folder.is_dir() and (own_folder / f"{day}{_KEPT}").is_file()
+        self._drop_all_but(own_folder, day if whole else None)
         if not whole:
             self._held.pop(namespace, None)
             return None
@@ -77,16 +77,16 @@ class DayFolders:
     def forget(self, namespace: str) -> None:
         """Remove everything of a namespace; one that was never seen is fine."""
         self._held.pop(namespace, None)
-        self._drop_all_but(self._place(namespace), None)
+        self._drop_all_but(self._folder(namespace), None)
 
-    def _place(self, namespace: str) -> Path:
+    def _folder(self, namespace: str) -> Path:
         return self._root / hashlib.sha256(namespace.encode()).hexdigest()[:32]
 
-    def _drop_all_but(self, place: Path, day: int | None) -> None:
-        if not place.is_dir():
+    def _drop_all_but(self, folder: Path, day: int | None) -> None:
+        if not folder.is_dir():
             return
         stays = set() if day is None else {str(day), f"{day}{_KEPT}"}
-        gone = [path for path in place.iterdir() if path.name not in stays]
+        gone = [path for path in folder.iterdir() if path.name not in stays]
         # Marks first: a folder that is half removed must not count as whole.
         for path in sorted(gone, key=lambda path: path.is_dir()):
             if path.is_dir():
@@ -94,7 +94,7 @@ class DayFolders:
             else:
                 path.unlink()
         if not stays:
-            place.rmdir()
+            folder.rmdir()
 
 
 def _below(folder: Path) -> Iterator[Path]:

@@ -146,8 +146,8 @@ class ModelClient:
             "max_tokens": max_tokens,
             "temperature": temperature,
         }
-        given = {"response_format": response_format, "tools": list(tools) or None, "tool_choice": tool_choice}
-        body |= {key: value for key, value in given.items() if value is not None}
+        options = {"response_format": response_format, "tools": list(tools) or None, "tool_choice": tool_choice}
+        body |= {key: value for key, value in options.items() if value is not None}
         reply = self._post("chat", "/chat/completions", endpoint, body, call)
         try:
             chat = read_chat(reply.body)

@@ -88,8 +88,8 @@ def invalid_argument(field: str, description: str) -> CallError:
 
 def above_limit(field: str, size: int, limit: int, unit: str = "bytes") -> CallError:
     """RESOURCE_EXHAUSTED: something is larger than the contract or the backend's own limits allow (LIM-2)."""
-    told = f"{size} {unit} are above the limit of {limit}"
-    return CallError(grpc.StatusCode.RESOURCE_EXHAUSTED, told, field=field, limit=limit)
+    message = f"{size} {unit} are above the limit of {limit}"
+    return CallError(grpc.StatusCode.RESOURCE_EXHAUSTED, message, field=field, limit=limit)
 
 
 def failed_precondition(message: str) -> CallError:

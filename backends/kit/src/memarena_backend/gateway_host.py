@@ -44,10 +44,10 @@ def _is_allowed(host: str, peer: str, listed: str) -> bool:
     if host in {each.strip() for each in listed.split(",")}:
         return True
     try:
-        found = {str(entry[4][0]) for entry in socket.getaddrinfo(host, None)}
+        resolved = {str(entry[4][0]) for entry in socket.getaddrinfo(host, None)}
     except OSError:
         return False
-    addresses = {_plain(each) for each in found}
+    addresses = {_plain(each) for each in resolved}
     caller = _plain(peer) if peer else None
     if caller is None or caller.is_loopback:
         return all(_is_ours(address) for address in addresses)

@@ -68,11 +68,13 @@ class Servicer:
 
     def search(self, request: pb.SearchRequest, context: grpc.ServicerContext) -> pb.SearchResponse:
         """What the memory holds for a question."""
-        _, found = self._find(request, Call(context, _models(request, "model_access", context)))
-        response = pb.SearchResponse(visible_through_day=found.visible_through_day, search_time_us=found.search_time_us)
-        left_out = len(found.result.items) - put_items(response, found.result.items)
-        response.truncated = found.result.truncated or left_out > 0
-        notices = found.result.notices
+        _, result = self._find(request, Call(context, _models(request, "model_access", context)))
+        response = pb.SearchResponse(
+            visible_through_day=result.visible_through_day, search_time_us=result.search_time_us
+        )
+        left_out = len(result.result.items) - put_items(response, result.result.items)
+        response.truncated = result.result.truncated or left_out > 0
+        notices = result.result.notices
         if left_out:
             notices = (*notices, Notice("items_left_out", f"a response holds at most {RESPONSE_BYTES} bytes", left_out))
         response.notices.extend(wire_notices(notices))
@@ -89,14 +91,14 @@ class Servicer:
         assert models is not None  # parse_reading refuses a request without
         call = Call(context, models)
         try:
-            query, found = self._find(request.search, call)
+            query, result = self._find(request.search, call)
         except CallError as error:
             raise error.within("search") from error
-        event = pb.AnswerEvent(retrieved=pb.Retrieved(visible_through_day=found.visible_through_day))
-        kept = put_items(event.retrieved, found.result.items)
-        event.retrieved.truncated = found.result.truncated or kept < len(found.result.items)
+        event = pb.AnswerEvent(retrieved=pb.Retrieved(visible_through_day=result.visible_through_day))
+        kept = put_items(event.retrieved, result.result.items)
+        event.retrieved.truncated = result.result.truncated or kept < len(result.result.items)
         yield event
-        shown = found.result.items[:kept]
+        shown = result.result.items[:kept]
         yield from self._answerer.answer(query, request.search.asked_at, shown, plan, models, call)
 
     def reset(self, request: pb.ResetRequest, context: grpc.ServicerContext) -> pb.ResetResponse:

@@ -151,14 +151,14 @@ class DayStore:
 
         Batch ids and digests of the batches stay as they were sent, so that a replay is still known as one.
         """
-        taken = 0
+        removed = 0
         with self._guarded() as db:
             query = "SELECT day_index, frames FROM days WHERE namespace = ?"
             rows = []
             for index, packed in db.execute(query, (namespace,)):
                 frames, gone = without(_unpack(bytes(packed)))
                 if gone:
-                    taken += gone
+                    removed += gone
                     kept = _pack(tuple(frame.SerializeToString() for frame in frames))
                     rows.append((kept, _digest(frames), namespace, index))
             update = "UPDATE days SET frames = ?, kept_digest = ? WHERE namespace = ? AND day_index = ?"
@@ -169,7 +169,7 @@ class DayStore:
                 db.execute("ROLLBACK")
                 raise
             db.execute("COMMIT")
-        return taken
+        return removed
 
     def remove(self, namespace: str) -> None:
         """Forget a namespace: its days and its batch ids."""

@@ -114,8 +114,8 @@ class _ChatModel(BaseChatModel):  # type: ignore[misc]
         return "memarena-gateway"
 
     def bind_tools(self, tools: Sequence[Any], *, tool_choice: str | None = None, **kwargs: Any) -> Any:
-        given = [convert_to_openai_tool(tool) for tool in tools]
-        return self.bind(tools=given, tool_choice=_choice(tool_choice, given), **kwargs)
+        openai_tools = [convert_to_openai_tool(tool) for tool in tools]
+        return self.bind(tools=openai_tools, tool_choice=_choice(tool_choice, openai_tools), **kwargs)
 
     def _generate(
         self,

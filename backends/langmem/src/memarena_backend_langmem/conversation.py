@@ -21,7 +21,7 @@ def parts_of(session: Session) -> list[list[Message]]:
     """
     parts: list[list[Message]] = []
     room = 0
-    for role, text in _said(session):
+    for role, text in _texts_of(session):
         size = len(text.encode())
         if parts and size <= room:
             parts[-1].append({"role": role, "content": text})
@@ -32,7 +32,7 @@ def parts_of(session: Session) -> list[list[Message]]:
     return parts
 
 
-def _said(session: Session) -> Iterator[tuple[str, str]]:
+def _texts_of(session: Session) -> Iterator[tuple[str, str]]:
     """Role and text of each message, none longer than a part."""
     for turn in session.turns:
         if turn.text.strip():

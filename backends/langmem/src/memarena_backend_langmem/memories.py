@@ -80,9 +80,9 @@ class Memories:
         """The memories most similar to a question; ``vector`` is the question's."""
         with self._asking:
             self._vectors.asked = {text: vector}
-            found = self.store.search(NAMESPACE, query=text, limit=count)
+            results = self.store.search(NAMESPACE, query=text, limit=count)
             self._vectors.asked = {}
-        facts = [Fact(_text_of(item.value), item.score or 0.0, self.sources[item.key]) for item in found]
+        facts = [Fact(_text_of(item.value), item.score or 0.0, self.sources[item.key]) for item in results]
         return [fact for fact in facts if fact.text.strip()]
 
     def save(self, folder: Path) -> None:

@@ -23,7 +23,7 @@ def take_in(store: Store, sessions: Sequence[Sequence[Given]], work: Work, tally
     with working_with(work):
         for parts in sessions:
             before = store.count()
-            reported = sum(_added(store, given, work, tally, infer=infer) for given in parts)
+            reported = sum(_added(store, part, work, tally, infer=infer) for part in parts)
             stored = store.count() - before
             if stored != reported:
                 raise RuntimeError(f"Mem0 reported {reported} memories of a session, its store took {stored}")
@@ -33,12 +33,12 @@ def take_in(store: Store, sessions: Sequence[Sequence[Given]], work: Work, tally
     tally.embedding_cut += work.cut
 
 
-def _added(store: Store, given: Given, work: Work, tally: Tally, *, infer: bool) -> int:
+def _added(store: Store, part: Given, work: Work, tally: Tally, *, infer: bool) -> int:
     work.call.check()
     work.refusal = ""
     work.replies.clear()
     try:
-        added = store.add(given.messages, given.metadata, infer=infer)
+        added = store.add(part.messages, part.metadata, infer=infer)
     except Exception as error:
         if work.failure is not None:
             raise work.failure from error

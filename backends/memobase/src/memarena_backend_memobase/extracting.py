@@ -56,21 +56,21 @@ def take_in(
 
     Raises CallError; nothing of the day is taken back here.
     """
-    given: list[_Bundle] = []
+    bundles: list[_Bundle] = []
     for bundle in _bundles(day.sessions, flush):
         _extract(server, user, bundle, day.owner, blob_bytes, call)
         if bundle.failure:
             _log.warning("day %d: a flush failed: %s", day.index, bundle.failure)
-            _drop_remains(server, user, before, given)
+            _drop_remains(server, user, before, bundles)
         if bundle.sessions:
-            given.append(bundle)
+            bundles.append(bundle)
     call.check()
-    _expect_settled(server, user)
+    _expect_stable(server, user)
     events, slots = server.events(user), server.profile(user)
-    _count_lines(given, events)
-    holding = _holding(before, day.index, given, events, slots)
+    _count_lines(bundles, events)
+    holding = _holding(before, day.index, bundles, events, slots)
     _expect_findable(server, user, before, holding)
-    return holding, [*_notices(day.index, given, holding.tally), *_changes(before, holding)]
+    return holding, [*_notices(day.index, bundles, holding.tally), *_changes(before, holding)]
 
 
 def _bundles(sessions: Sequence[Session], flush: Flush) -> Iterator[_Bundle]:
@@ -94,8 +94,8 @@ def _extract(server: Server, user: str, bundle: _Bundle, owner: Participant, blo
 def _reason(fault: ServerFaultError) -> str:
     """Why the sessions of a flush are lost. Raises CallError where it is not for what was in them."""
     message = fault.message
-    found = _MODEL_STATUS.search(message)
-    status = int(found[1]) if found else None
+    match = _MODEL_STATUS.search(message)
+    status = int(match[1]) if match else None
     if any(words in message for words in _OF_MODELS):
         if status in _MISCONFIGURED:
             raise failed_precondition(f"the models refuse the Memobase server: {fault}") from fault
@@ -106,16 +106,16 @@ def _reason(fault: ServerFaultError) -> str:
     return str(fault)
 
 
-def _drop_remains(server: Server, user: str, before: Holding, given: Iterable[_Bundle]) -> None:
+def _drop_remains(server: Server, user: str, before: Holding, bundles: Iterable[_Bundle]) -> None:
     """After a failed flush: its blobs, and its event, which the server writes before it gets to the profile."""
     server.drop_blobs(user)
-    known = {result.event_id for bundle in given for result in bundle.results} | set(before.events)
+    known = {result.event_id for bundle in bundles for result in bundle.results} | set(before.events)
     for event in server.events(user):
         if event.id not in known:
             server.delete_event(user, event.id)
 
 
-def _expect_settled(server: Server, user: str) -> None:
+def _expect_stable(server: Server, user: str) -> None:
     for status in ("idle", "processing"):
         if left := server.buffered(user, status):
             raise unavailable(f"{left} blobs of the day are still {status} on the Memobase server after its flushes")
@@ -127,16 +127,16 @@ def _expect_findable(server: Server, user: str, before: Holding, after: Holding)
     if not new:
         return
     try:
-        found = {gist.gist_data.content for gist in server.search_gists(user, new[0], ALL, -2.0)}
+        contents = {gist.gist_data.content for gist in server.search_gists(user, new[0], ALL, -2.0)}
     except ServerFaultError as error:
         raise unavailable(f"events cannot be searched (enable_event_embedding must be on): {error}") from error
-    if lost := sum(line not in found for line in new):
+    if lost := sum(line not in contents for line in new):
         raise unavailable(f"{lost} of {len(new)} new event lines were kept without an embedding and cannot be found")
 
 
-def _count_lines(given: Iterable[_Bundle], events: Iterable[StoredEvent]) -> None:
+def _count_lines(bundles: Iterable[_Bundle], events: Iterable[StoredEvent]) -> None:
     lines = {event.id: len(lines_of(event)) for event in events}
-    for bundle in given:
+    for bundle in bundles:
         bundle.lines = sum(lines.get(result.event_id, 0) for result in bundle.results if result.event_id)
 
 
@@ -147,13 +147,13 @@ def lines_of(event: StoredEvent) -> tuple[str, ...]:
 
 
 def _holding(
-    before: Holding, day: int, given: Sequence[_Bundle], events: Sequence[StoredEvent], slots: Iterable[Slot]
+    before: Holding, day: int, bundles: Sequence[_Bundle], events: Sequence[StoredEvent], slots: Iterable[Slot]
 ) -> Holding:
     by_event: dict[str, _Bundle] = {}
     by_slot: dict[str, tuple[tuple[str, ...], str]] = {
         name: (slot.sessions, slot.time) for name, slot in before.slots.items()
     }
-    for bundle in given:
+    for bundle in bundles:
         ids, time = _ids(bundle), _time(bundle)
         for result in bundle.results:
             if result.event_id:
@@ -180,7 +180,7 @@ def _holding(
             for slot in slots
         },
         events=kept,
-        tally=before.tally.plus(_tally(given)),
+        tally=before.tally.plus(_tally(bundles)),
     )
 
 
@@ -192,9 +192,9 @@ def _time(bundle: _Bundle) -> str:
     return bundle.sessions[-1].started_at.isoformat()
 
 
-def _tally(given: Iterable[_Bundle]) -> Tally:
+def _tally(bundles: Iterable[_Bundle]) -> Tally:
     total = Tally()
-    for bundle in given:
+    for bundle in bundles:
         total = total.plus(bundle.tally())
     return total
 
@@ -212,8 +212,8 @@ def _changes(before: Holding, after: Holding) -> list[Notice]:
     ]
 
 
-def _notices(day: int, given: Sequence[_Bundle], so_far: Tally) -> list[Notice]:
-    today = _tally(given)
+def _notices(day: int, bundles: Sequence[_Bundle], so_far: Tally) -> list[Notice]:
+    today = _tally(bundles)
     if not today.sessions:
         return []
     total = f"so far {so_far.empty} empty and {so_far.failed} failed of {so_far.sessions}"
@@ -224,8 +224,8 @@ def _notices(day: int, given: Sequence[_Bundle], so_far: Tally) -> list[Notice]:
     )
     notices = [Notice("sessions_given", total, today.sessions)]
     if bare := today.empty + today.failed:
-        said = f"{bare} of {today.sessions} sessions gave neither an event nor a profile entry"
-        notices.append(Notice("extraction_empty", said, bare))
+        message = f"{bare} of {today.sessions} sessions gave neither an event nor a profile entry"
+        notices.append(Notice("extraction_empty", message, bare))
     if today.lineless:
         notices.append(
             Notice(
@@ -235,6 +235,6 @@ def _notices(day: int, given: Sequence[_Bundle], so_far: Tally) -> list[Notice]:
     if today.unchanged:
         notices.append(Notice("profile_unchanged", "sessions that gave an event and no profile entry", today.unchanged))
     if today.failed:
-        reason = next(bundle.failure for bundle in given if bundle.failure)
+        reason = next(bundle.failure for bundle in bundles if bundle.failure)
         notices.append(Notice("sessions_failed", f"sessions lost, the first because {reason}", today.failed))
     return notices

@@ -125,7 +125,7 @@ class Journals:
 
 def joined(*sessions: Iterable[str]) -> tuple[str, ...]:
     """Ids in the order of their first appearance, each once."""
-    return tuple(dict.fromkeys(one for some in sessions for one in some))
+    return tuple(dict.fromkeys(session_id for some in sessions for session_id in some))
 
 
 def _replace(path: Path, data: bytes) -> None:

@@ -110,4 +110,4 @@ class MemobaseOracleMemory(Memory):
             if session_id not in held:
                 field = f"privileged_evidence.session_ids[{position}]"
                 raise invalid_argument(field, f"{session_id!r} was not ingested into the namespace")
-        return sorted((held[each] for each in set(evidence.session_ids)), key=lambda one: one[1].started_at)
+        return sorted((held[each] for each in set(evidence.session_ids)), key=lambda entry: entry[1].started_at)

@@ -150,11 +150,11 @@ def _lines(server: Server, user: str, held: Holding, plan: Plan) -> list[Item]:
 
 
 def _by_line(events: Iterable[KeptEvent]) -> dict[str, list[KeptEvent]]:
-    found: dict[str, list[KeptEvent]] = {}
+    by_line: dict[str, list[KeptEvent]] = {}
     for event in events:
         for line in event.lines:
-            found.setdefault(line, []).append(event)
-    return found
+            by_line.setdefault(line, []).append(event)
+    return by_line
 
 
 def _without_sources(items: Iterable[Item]) -> list[Item]:

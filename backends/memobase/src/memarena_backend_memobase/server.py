@@ -295,5 +295,5 @@ def _parsed(what: str, form: TypeAdapter[T], value: JsonValue) -> T:
         return form.validate_python(value)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise ServerFaultError(what, 0, f"a reply of another form: {place}: {first['msg']}") from error
+        field = ".".join(str(part) for part in first["loc"])
+        raise ServerFaultError(what, 0, f"a reply of another form: {field}: {first['msg']}") from error

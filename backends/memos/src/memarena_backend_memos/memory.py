@@ -122,9 +122,9 @@ class MemosMemory(Memory):
     def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
         count = query.int_option("k", minimum=1)
         embedder = CallEmbedder(self._client, embedder_of(call.models, "model_access"), call, "query")
-        found = self._stores[namespace].search(query.text, count, embedder)
-        return fit_ranked([_item(each) for each in found], query.max_items, query.max_context_tokens)
+        results = self._stores[namespace].search(query.text, count, embedder)
+        return fit_ranked([_item(each) for each in results], query.max_items, query.max_context_tokens)
 
 
-def _item(found: Found) -> Item:
-    return Item(found.text, found.score, (found.session_id,), (), found.said_at, derived=True)
+def _item(result: Found) -> Item:
+    return Item(result.text, result.score, (result.session_id,), (), result.said_at, derived=True)

@@ -82,8 +82,8 @@ class CallEmbedder:
     def expect(self, model: str, dimension: int, vector: Sequence[float]) -> None:
         """The vector is of the model that the memories were embedded with. Raises FAILED_PRECONDITION if not."""
         if (self.model, len(vector)) != (model, dimension):
-            found = f"this call's {self.model} gives {len(vector)}"
-            raise failed_precondition(f"the memories have vectors of {model} with {dimension} dimensions; {found}")
+            actual = f"this call's {self.model} gives {len(vector)}"
+            raise failed_precondition(f"the memories have vectors of {model} with {dimension} dimensions; {actual}")
 
 
 def _of_length_1(vector: Sequence[float]) -> list[float]:

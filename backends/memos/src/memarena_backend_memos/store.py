@@ -102,10 +102,10 @@ class Store:
         count = min(count, self._note.count)
         wanted = count + 1
         while True:
-            found = sorted(map(_found, self._db.search(vector, wanted)), key=lambda each: (-each.score, each.number))
+            results = sorted(map(_found, self._db.search(vector, wanted)), key=lambda each: (-each.score, each.number))
             # The store breaks ties by where memories lie, which a restart changes: all of a tie are looked at.
-            if len(found) < wanted or found[count - 1].score != found[-1].score:
-                return found[:count]
+            if len(results) < wanted or results[count - 1].score != results[-1].score:
+                return results[:count]
             wanted *= 2
 
 

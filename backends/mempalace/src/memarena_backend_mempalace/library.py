@@ -124,13 +124,13 @@ class Palace:
         drawers = [[hit, *hit.get("also_in", ())] for hit in answer["results"]]
         ids = list(dict.fromkeys(str(each["drawer_id"]) for same in drawers for each in same))
         stored = self._get(ids)
-        found: dict[str, Found] = {}
+        by_text: dict[str, Found] = {}
         for same in drawers:
             named = [str(each["drawer_id"]) for each in same]
             # Pieces of one turn are all named by its first drawer: the best of them stands for the turn.
-            if named[0] not in found:
-                found[named[0]] = self._found([stored[drawer_id] for drawer_id in dict.fromkeys(named)])
-        return list(found.values())
+            if named[0] not in by_text:
+                by_text[named[0]] = self._found([stored[drawer_id] for drawer_id in dict.fromkeys(named)])
+        return list(by_text.values())
 
     def close(self) -> None:
         """Let go of the files."""
@@ -146,12 +146,12 @@ class Palace:
             rest = self._get(following)
             text += "".join(rest[drawer_id][0] for drawer_id in following)
         metas = [meta for _, meta in same]
-        said = [meta for meta in metas if not meta["event"]]
+        turns = [meta for meta in metas if not meta["event"]]
         return Found(
             text=text,
             time=str(first["filed_at"]),
-            session_ids=tuple(dict.fromkeys(str(meta["source_file"]) for meta in said)),
-            turn_ids=tuple(dict.fromkeys(turn for meta in said for turn in str(meta["turns"]).split())),
+            session_ids=tuple(dict.fromkeys(str(meta["source_file"]) for meta in turns)),
+            turn_ids=tuple(dict.fromkeys(turn for meta in turns for turn in str(meta["turns"]).split())),
             event_ids=tuple(dict.fromkeys(str(meta["source_file"]) for meta in metas if meta["event"])),
         )
 
@@ -159,10 +159,10 @@ class Palace:
         """Text and metadata of drawers. Raises MemPalaceError if one is not there."""
         collection = get_collection(self._path, create=False, backend=STORE, read_only=True)
         stored = collection.get(ids=list(ids), include=["documents", "metadatas"])
-        found = dict(zip(stored.ids, zip(stored.documents, stored.metadatas, strict=True), strict=True))
-        if len(found) != len(ids):
-            raise MemPalaceError(f"{len(ids) - len(found)} of {len(ids)} drawers are found, but not there")
-        return found
+        by_id = dict(zip(stored.ids, zip(stored.documents, stored.metadatas, strict=True), strict=True))
+        if len(by_id) != len(ids):
+            raise MemPalaceError(f"{len(ids) - len(by_id)} of {len(ids)} drawers are found, but not there")
+        return by_id
 
 
 def _room_of(drawer: Drawer) -> str:

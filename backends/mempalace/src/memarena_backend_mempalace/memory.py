@@ -74,9 +74,9 @@ class MemPalaceMemory(Memory):
             Palace(folder).add(drawers, [vectors[drawer.text] for drawer in drawers])
         self._folders.keep(namespace, day.index)
         self._hold(namespace, folder)
-        given = sum(any(turn.text.strip() for turn in session.turns) for session in day.sessions)
+        sessions = sum(any(turn.text.strip() for turn in session.turns) for session in day.sessions)
         return (
-            Notice("sessions_given", f"{given} sessions with text were given to MemPalace", given),
+            Notice("sessions_given", f"{sessions} sessions with text were given to MemPalace", sessions),
             Notice("memories_stored", f"{len(drawers)} drawers were stored", len(drawers)),
         )
 
@@ -126,8 +126,8 @@ class MemPalaceMemory(Memory):
             return SearchResult(())
         text = query.text[:QUERY_LIMIT_CHARS]
         (vector,) = self._embedders.choose(call, _model_of(folder), "model_access").embed([text], "query", call)
-        found = palace.search(text, vector, count)
-        return fit_ranked(_items(found), query.max_items, query.max_context_tokens)
+        results = palace.search(text, vector, count)
+        return fit_ranked(_items(results), query.max_items, query.max_context_tokens)
 
 
 def _model_of(folder: Path | None) -> str | None:
@@ -138,16 +138,16 @@ def _model_of(folder: Path | None) -> str | None:
         return None
 
 
-def _items(found: Sequence[Found]) -> list[Item]:
+def _items(results: Sequence[Found]) -> list[Item]:
     """Items in the library's order. It does not give what it ranks by, so the place in that order is the score."""
     return [
         Item(
             text=each.text,
-            score=1 / place,
+            score=1 / rank,
             session_ids=each.session_ids,
             turn_ids=each.turn_ids,
             time=each.time,
             event_ids=each.event_ids,
         )
-        for place, each in enumerate(found, start=1)
+        for rank, each in enumerate(results, start=1)
     ]

@@ -125,7 +125,7 @@ class NamespaceIndex:
         """The best chunks, score descending; ties in the order in which things were said."""
         if self.is_empty:
             return []
-        found = asyncio.run(self._library.search(text[:QUERY_LIMIT_CHARS], top_k=count))
+        results = asyncio.run(self._library.search(text[:QUERY_LIMIT_CHARS], top_k=count))
         chunks = [
             Chunk(
                 name=Path(cast(str, hit["source"])).name,
@@ -135,7 +135,7 @@ class NamespaceIndex:
                 end_line=cast(int, hit["end_line"]),
                 score=float(cast(float, hit["score"])),
             )
-            for hit in found
+            for hit in results
         ]
         return sorted(chunks, key=lambda chunk: (-chunk.score, chunk.name, chunk.start_line, chunk.text))
 

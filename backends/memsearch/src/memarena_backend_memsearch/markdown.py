@@ -64,12 +64,12 @@ def day_file(day: Day) -> DayFile:
     sessions: list[SessionLines] = []
     turns: list[TurnLines] = []
     for session in day.sessions:
-        said = [turn for turn in session.turns if turn.text.strip()]
-        if not said:
+        with_text = [turn for turn in session.turns if turn.text.strip()]
+        if not with_text:
             continue
         start = len(lines) + 1
         lines += [f"## {heading_of(session)}", ""]
-        for turn in said:
+        for turn in with_text:
             first = len(lines) + 1
             lines += _paragraph(turn)
             said_at = turn.said_at.isoformat()

@@ -45,7 +45,7 @@ def drawn(candidates: Sequence[Item], room_tokens: int, count: int, seed: int, q
 def _shuffled(size: int, seed: int, question: str) -> Iterator[int]:
     """Every position once, in an order that any version of Python gives alike."""
 
-    def place(position: int) -> bytes:
+    def key_of(position: int) -> bytes:
         return hashlib.sha256(f"{seed}\x00{position}\x00{question}".encode("utf-8", "surrogatepass")).digest()
 
-    yield from sorted(range(size), key=place)
+    yield from sorted(range(size), key=key_of)

@@ -130,8 +130,8 @@ class OracleMemory(Memory):
         if query.max_items is not None:
             chosen = chosen[: query.max_items - len(evidence)]
         others = [
-            replace(candidates[position], score=0.5 * (1.0 - place / len(chosen)))
-            for place, position in enumerate(chosen)
+            replace(candidates[position], score=0.5 * (1.0 - index / len(chosen)))
+            for index, position in enumerate(chosen)
         ]
         above = [replace(item, score=0.5 + 0.5 * item.score) for item in evidence]
         times = {session.session_id: session.started_at for session in self._sessions[namespace].values()}
@@ -146,12 +146,12 @@ def _budget(query: Query, *, has_distractors: bool) -> int | None:
 
 
 def _item(session: Session, access_marker: str, score: float) -> Item:
-    said = [turn for turn in session.turns if turn.text]
-    lines = [access_marker, setting_in_words(session), *map(line_of, said)]
+    turns = [turn for turn in session.turns if turn.text]
+    lines = [access_marker, setting_in_words(session), *map(line_of, turns)]
     return Item(
         text="\n".join(line for line in lines if line),
         score=score,
         session_ids=(session.session_id,),
-        turn_ids=tuple(turn.turn_id for turn in said),
+        turn_ids=tuple(turn.turn_id for turn in turns),
         time=session.started_at.isoformat(),
     )

@@ -46,7 +46,7 @@ _OPTIONS = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _StoredTurn:
     """A turn as it would be shown, with what its session adds once."""
 
     at: datetime
@@ -61,16 +61,16 @@ class _Said:
 class _Block:
     """The lines of one session that are shown, latest first while it grows."""
 
-    latest: _Said
-    said: list[_Said] = field(default_factory=list)
+    latest: _StoredTurn
+    turns: list[_StoredTurn] = field(default_factory=list)
     bytes: int = 0
 
     def text(self) -> str:
-        lines = [said.line for said in reversed(self.said)]
+        lines = [turn.line for turn in reversed(self.turns)]
         return "\n".join([self.latest.setting, *lines] if self.latest.setting else lines)
 
     def item(self, score: float) -> Item:
-        turn_ids = tuple(said.turn_id for said in reversed(self.said))
+        turn_ids = tuple(turn.turn_id for turn in reversed(self.turns))
         return Item(self.text(), score, (self.latest.session_id,), turn_ids, self.latest.session_time)
 
 
@@ -84,7 +84,7 @@ class VanillaMemory(Memory):
     kind = Kind.COMPETITOR
 
     def __init__(self) -> None:
-        self._said: dict[str, list[_Said]] = {}
+        self._turns: dict[str, list[_StoredTurn]] = {}
 
     def describe(self) -> Description:
         return Description(
@@ -97,29 +97,31 @@ class VanillaMemory(Memory):
         )
 
     def commit_day(self, namespace: str, day: Day, call: Call) -> Sequence[Notice]:
-        said = self._said.setdefault(namespace, [])
+        turns = self._turns.setdefault(namespace, [])
         for session in day.sessions:
             setting = setting_in_words(session)
             time = session.started_at.isoformat()
             for turn in session.turns:
                 if turn.text:
-                    said.append(_Said(turn.said_at, session.session_id, time, setting, turn.turn_id, line_of(turn)))
-        said.sort(key=lambda each: each.at)  # stable: turns of the same moment stay in the order they were sent
+                    turns.append(
+                        _StoredTurn(turn.said_at, session.session_id, time, setting, turn.turn_id, line_of(turn))
+                    )
+        turns.sort(key=lambda each: each.at)  # stable: turns of the same moment stay in the order they were sent
         return ()
 
     def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
         budget = query.int_option("budget_tokens", minimum=1)
         if query.max_context_tokens is not None:
             budget = min(budget, query.max_context_tokens)
-        said = self._said[namespace]
-        end = bisect_right(said, query.asked_at, key=lambda each: each.at)
-        blocks = _latest(said[:end], budget, query.max_items)
+        turns = self._turns[namespace]
+        end = bisect_right(turns, query.asked_at, key=lambda each: each.at)
+        blocks = _latest(turns[:end], budget, query.max_items)
         if not blocks and end > 0:
-            return _latest_cut(said[end - 1], budget)
+            return _latest_cut(turns[end - 1], budget)
         return SearchResult([block.item((number + 1) / len(blocks)) for number, block in enumerate(blocks)])
 
     def forget(self, namespace: str) -> None:
-        self._said.pop(namespace, None)
+        self._turns.pop(namespace, None)
 
 
 class OmniscientMemory(VanillaMemory):
@@ -129,11 +131,11 @@ class OmniscientMemory(VanillaMemory):
     kind = Kind.DIAGNOSTIC
 
 
-def _latest(said: Sequence[_Said], budget_tokens: int, max_items: int | None) -> list[_Block]:
+def _latest(turns: Sequence[_StoredTurn], budget_tokens: int, max_items: int | None) -> list[_Block]:
     """Blocks of the latest turns that fit, in the order of time. The first turn that does not fit ends it."""
     blocks: dict[str, _Block] = {}
     left = budget_tokens
-    for each in reversed(said):
+    for each in reversed(turns):
         block = blocks.get(each.session_id)
         if block is None:
             if max_items is not None and len(blocks) == max_items:
@@ -141,25 +143,25 @@ def _latest(said: Sequence[_Said], budget_tokens: int, max_items: int | None) ->
             block = _Block(each, bytes=len(each.setting.encode()) if each.setting else -1)
         # A line feed stands before each line but the first of a block without a setting (whence the -1 above).
         size = block.bytes + 1 + len(each.line.encode())
-        left -= _tokens(size) - (_tokens(block.bytes) if block.said else 0)
+        left -= _tokens(size) - (_tokens(block.bytes) if block.turns else 0)
         if left < 0:
             break
-        block.said.append(each)
+        block.turns.append(each)
         block.bytes = size
         blocks[each.session_id] = block
     # Reversed first, so that sessions that begin at the same moment stay in the order they were sent.
     ordered = list(reversed(blocks.values()))
-    ordered.sort(key=lambda block: block.said[-1].at)
+    ordered.sort(key=lambda block: block.turns[-1].at)
     return ordered
 
 
-def _latest_cut(said: _Said, budget_tokens: int) -> SearchResult:
+def _latest_cut(turn: _StoredTurn, budget_tokens: int) -> SearchResult:
     """The latest turn alone is above the budget: as much of it as fits."""
-    block = _Block(said, [said])
+    block = _Block(turn, [turn])
     text = cut_text(block.text(), budget_tokens)
     if not text:
         return SearchResult((), (Notice("item_left_out", "the latest turn does not fit the budget"),))
-    item = Item(text, 1.0, (said.session_id,), (said.turn_id,), said.session_time)
+    item = Item(text, 1.0, (turn.session_id,), (turn.turn_id,), turn.session_time)
     assert tokens_by_bytes(text) <= budget_tokens
     return SearchResult((item,), (Notice("item_cut", "the latest turn was cut to fit the budget"),))
 

@@ -65,25 +65,25 @@ class _Reader:
 
     def object(self, depth: int) -> dict[str, JsonValue]:
         self.at += 1
-        found: dict[str, JsonValue] = {}
+        result: dict[str, JsonValue] = {}
         while True:
             head = self._skip()
             if head == ",":
                 self.at += 1
             elif head == "}":
                 self.at += 1
-                return found
+                return result
             elif head == "":
-                return found
+                return result
             else:
                 key = self._key(head)
                 if self._skip() != ":":
                     if self.at >= len(self.text):
-                        return found
+                        return result
                     raise _NotJsonError
                 self.at += 1
                 value = self.value(depth + 1)
-                found.setdefault(key, value)
+                result.setdefault(key, value)
 
     def _key(self, head: str) -> str:
         if head in _CLOSES:
@@ -96,18 +96,18 @@ class _Reader:
 
     def _array(self, depth: int) -> list[JsonValue]:
         self.at += 1
-        found: list[JsonValue] = []
+        values: list[JsonValue] = []
         while True:
             head = self._skip()
             if head == ",":
                 self.at += 1
             elif head in {"]", ""}:
                 self.at += len(head)
-                return found
+                return values
             elif head in {"}", ":"}:
-                return found
+                return values
             else:
-                found.append(self.value(depth + 1))
+                values.append(self.value(depth + 1))
 
     def _string(self) -> str:
         """A quoted string. A quote inside that nothing structural follows belongs to the text."""

@@ -47,8 +47,8 @@ def _final_channel(text: str) -> str:
     if table.channel not in text:
         return text
     final = f"{table.channel}{table.final_channel}"
-    _, found, tail = text.rpartition(final)
-    if found:
+    _, marker, tail = text.rpartition(final)
+    if marker:
         return tail.partition(table.channel_message)[2]
     # Only thinking so far: what stands before the first channel mark is the answer, if anything.
     return text.partition(table.channel)[0]
@@ -94,24 +94,24 @@ class _Absent:
 _ABSENT = _Absent()
 
 
-def _pick(found: dict[str, JsonValue], keys: tuple[str, ...]) -> JsonValue | _Absent:
-    by_key = {_key(key): value for key, value in reversed(found.items())}
+def _pick(content: dict[str, JsonValue], keys: tuple[str, ...]) -> JsonValue | _Absent:
+    by_key = {_key(key): value for key, value in reversed(content.items())}
     return next((by_key[key] for key in keys if key in by_key), _ABSENT)
 
 
-def _from_object(found: JsonValue, parse: str) -> ParsedAnswer | None:
+def _from_object(content: JsonValue, parse: str) -> ParsedAnswer | None:
     """The answer of an object, looking into nested ones; None if there is none."""
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         return None
     table = parsing_table()
-    answer = _pick(found, table.answer_keys)
-    status = _pick(found, table.status_keys)
+    answer = _pick(content, table.answer_keys)
+    status = _pick(content, table.status_keys)
     says_none = isinstance(status, str) and _key(status) in table.unknown_statuses
     if answer is None or (says_none and (answer == "" or isinstance(answer, _Absent))):
         answer = table.unknown_word
     if isinstance(answer, _Absent):
-        return next(filter(None, (_from_object(value, "lenient_json") for value in found.values())), None)
-    reason = _pick(found, table.reason_keys)
+        return next(filter(None, (_from_object(value, "lenient_json") for value in content.values())), None)
+    reason = _pick(content, table.reason_keys)
     return ParsedAnswer(
         _words(answer),
         "" if isinstance(reason, _Absent) else _words(reason),
@@ -173,7 +173,7 @@ def _from_json(raw: str, text: str) -> ParsedAnswer | None:
     whole = _strict(text)
     if not isinstance(whole, _Absent) and (answer := _from_object(whole, "json")):
         return answer
-    for found in lenient_objects(text):
-        if answer := _from_object(found, "lenient_json"):
+    for content in lenient_objects(text):
+        if answer := _from_object(content, "lenient_json"):
             return answer
     return None
