@@ -29,7 +29,11 @@ DOCUMENTS = ("README.md", "CONTRIBUTING.md", "docs")
 HELD = (
     "scripts",
     "harness/dataset",
+    "harness/src/memarena/client",
     "harness/src/memarena/execution",
+    "harness/src/memarena/gateway",
+    "harness/src/memarena/log",
+    "harness/src/memarena/meters",
     "harness/src/memarena/report",
     "harness/src/memarena/scoring",
     "harness/src/memarena/site",

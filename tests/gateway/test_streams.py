@@ -48,7 +48,7 @@ def test_however_a_stream_is_cut_into_pieces_it_says_the_same(cuts: list[int], h
     edges = sorted({0, len(whole), *(cut for cut in cuts if cut <= len(whole))})
     passed = b"".join(watch.feed(whole[a:b], b) for a, b in pairwise(edges))
     passed += watch.end(len(whole))
-    watch.settle()
+    watch.finish()
     assert call.output == "Tuesday ✓"
     assert (call.prompt_tokens, call.completion_tokens) == (4, 2)
     assert passed == b"".join(each for each in events if not (hide and b"usage" in each))
@@ -73,7 +73,7 @@ def test_a_byte_order_mark_is_no_part_of_the_first_event() -> None:
     call = a_call()
     watch = StreamWatch(call, hide_usage=True)
     assert watch.feed(b"\xef\xbb\xbf" + event({"content": "x"}), 1) == event({"content": "x"})
-    watch.settle()
+    watch.finish()
     assert call.output == "x"
 
 

@@ -31,7 +31,7 @@ _CHANNEL_OPTIONS = (
     ("grpc.enable_retries", 0),
     ("grpc.max_receive_message_length", 4 << 20),
     ("grpc.max_send_message_length", 4 << 20),
-    # Each channel gets a connection of its own, so that no subchannel in back-off is inherited from an earlier backend.
+    # Each channel gets its own connection, so that no subchannel in back-off is inherited from an earlier backend.
     ("grpc.use_local_subchannel_pool", 1),
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1000),

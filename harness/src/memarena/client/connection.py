@@ -27,7 +27,7 @@ class ConnectionWatch:
     def end(self) -> None:
         """Stop watching, before the channel is closed.
 
-        gRPC watches on a thread of its own, which asks the channel every 0.2 s and dies with a trace on standard error
+        gRPC watches on its own thread, which asks the channel every 0.2 s and dies with a trace on standard error
         where that is closed under it. Nothing public tells when it has ended.
         """
         self._channel.unsubscribe(self._note)

@@ -46,7 +46,7 @@ class Spent:
     def end(self, call: OpenCall, record: GatewayCall) -> None:
         """Count the tokens of a call that is over, read and written.
 
-        Of what nobody told (the caller hung up before the server's last words, or the server reports none) the worst
+        Of what is not reported (the caller hung up before the server's last words, or it reports none) the worst
         case counts, a token for each byte: else hanging up in time would make any budget endless.
         """
         prompt, completion = record.prompt_tokens, record.completion_tokens

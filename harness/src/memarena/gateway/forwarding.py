@@ -210,7 +210,7 @@ class Forwarder:
             call.refused_to_answer = isinstance(message, dict) and bool(message.get("refusal"))
         call.take_usage(reading.usage())
         call.take_timings(body.get("timings"))
-        call.output, call.reasoning = _said(body)
+        call.output, call.reasoning = _texts_of(body)
         if "data" in body:
             call.output_sha256 = hashlib.sha256(raw).hexdigest()
         raw = reading.dump() if reading.changed else raw
@@ -236,7 +236,7 @@ class Forwarder:
                 return
             parts.append(part)
             if call.done_ns is not None and not watch.failure:
-                watch.settle()
+                watch.finish()
                 keep("text/event-stream", b"".join(parts))
                 parts = None
 
@@ -270,7 +270,7 @@ class Forwarder:
             call.fail(failure)
             remainder = f"data: {json.dumps(error_body(failure.message, 'upstream_failed'))}\n\n".encode()
         finally:
-            watch.settle()
+            watch.finish()
         async with to_caller():
             if not call.status:
                 call.status = reply.status
@@ -321,7 +321,7 @@ def _error_code(body: JsonValue) -> str:
     return code[:_CODE_CHARS] if isinstance(code, str) else ""
 
 
-def _said(body: Mapping[str, JsonValue]) -> tuple[str, str]:
+def _texts_of(body: Mapping[str, JsonValue]) -> tuple[str, str]:
     """Text and thinking of a whole completion."""
     texts, thoughts = [], []
     choices = body.get("choices")

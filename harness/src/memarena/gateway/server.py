@@ -1,4 +1,4 @@
-"""The gateway: an OpenAI-compatible server between backends and models, in a thread of its own, metering every call."""
+"""The gateway: an OpenAI-compatible server between backends and models, in its own thread, metering every call."""
 
 from __future__ import annotations
 
@@ -237,15 +237,15 @@ class Gateway:
             raise asyncio.CancelledError from error  # so that aiohttp closes the connection and says nothing
         finally:
             self._open.discard(call)
-            self._settle(token, call)
+            self._close_call(token, call)
 
-    def _settle(self, token: str | None, call: OpenCall) -> None:
+    def _close_call(self, token: str | None, call: OpenCall) -> None:
         record = call.record(keep_texts=self._keep_texts)
         try:
             self._record(record)
         except BaseException as error:  # noqa: BLE001  (whatever it is, it must reach the harness's own thread)
             self._failure = self._failure or error
-        self._tokens.settle(token, call, record)
+        self._tokens.note(token, call, record)
 
     async def _answer(self, request: web.BaseRequest, call: OpenCall, token: str | None) -> web.StreamResponse:
         """Serve a call; every failure becomes an OpenAI-style error and a line on the record."""

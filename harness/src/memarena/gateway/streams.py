@@ -87,8 +87,8 @@ class StreamWatch:
         chunks, self._held = self._held, []
         return b"".join((*chunks, *passed))
 
-    def settle(self) -> None:
-        """Write what was said into the call, however the stream ended."""
+    def finish(self) -> None:
+        """Write the text of the reply into the call, however the stream ended."""
         self._call.output = "".join(self._texts)
         self._call.reasoning = "".join(self._reasoning)
 

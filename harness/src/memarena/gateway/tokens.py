@@ -22,7 +22,7 @@ QUIET_TIMEOUT_S = 120.0
 
 
 def random_token() -> str:
-    """A token that nobody can guess."""
+    """A token that no caller can guess."""
     return f"mem-{secrets.token_urlsafe(24)}"
 
 
@@ -35,7 +35,7 @@ class _Grant:
     """Of a cell's token: the names by which the server was told to ask for models."""
     of_cell: bool = False
     in_flight: dict[str, OpenCall] = field(default_factory=dict)
-    settled: list[GatewayCall] = field(default_factory=list)
+    finished: list[GatewayCall] = field(default_factory=list)
 
 
 class TokenBook:
@@ -86,7 +86,7 @@ class TokenBook:
                     f"{len(grant.in_flight)} model calls went on for {QUIET_TIMEOUT_S:g} s before an RPC"
                 )
             grant.context, grant.revoked = replace(context, inferred=True), False
-            grant.settled.clear()
+            grant.finished.clear()
             grant.spent = Spent()
 
     def admit(self, token: str | None, call: OpenCall) -> None:
@@ -108,12 +108,12 @@ class TokenBook:
                 grant.spent.begin(budget, grant.context.phase)
             grant.in_flight[call.call_id] = call
 
-    def settle(self, token: str | None, call: OpenCall, record: GatewayCall) -> None:
+    def note(self, token: str | None, call: OpenCall, record: GatewayCall) -> None:
         """End a call with its record."""
         with self._changed:
             grant = self._grants.get(token) if token else None
             if grant is not None and grant.in_flight.pop(call.call_id, None) is not None:
-                grant.settled.append(record)
+                grant.finished.append(record)
                 grant.spent.end(call, record)
                 self._changed.notify_all()
 
@@ -132,8 +132,8 @@ class TokenBook:
                     abort(call)
                 if not self._quiet(grant, max(wait_s, 1.0)):
                     raise GatewayError(f"{len(grant.in_flight)} calls could not be ended after their RPC had returned")
-            calls = tuple(sorted(grant.settled, key=lambda call: (call.started_mono_ns, call.call_id)))
-            grant.settled.clear()
+            calls = tuple(sorted(grant.finished, key=lambda call: (call.started_mono_ns, call.call_id)))
+            grant.finished.clear()
             return calls
 
     def _quiet(self, grant: _Grant, wait_s: float) -> bool:

@@ -31,7 +31,7 @@ class Verdict(Record):
     """A judge's verdict on one attempt. Appended by judging, never by the run.
 
     Verdicts of several judges stand side by side. Of one judge, repeat 0 is the verdict that counts; higher repeats
-    are the same question put again, from which the judge's own variance is computed, and never settle an outcome.
+    are the same question put again, from which the judge's own variance is computed, and never decide an outcome.
     """
 
     kind: Literal["verdict"] = "verdict"

@@ -59,7 +59,7 @@ class Reading(Record):
     """Tokens that the reader may spend on reasoning, on top of ``max_answer_tokens``."""
     prompt_style: Literal["backend", "text_sessions", "json_context"] = "backend"
     d6_rules: Literal["stated", "inferred"] = "stated"
-    """Whether the reader's prompt says who may know what. Rows that differ in it stand in no table together."""
+    """Whether the reader's prompt says who may know what. Rows that differ in it are never in one table."""
 
     @property
     def max_reply_tokens(self) -> int:
@@ -88,7 +88,7 @@ class Cell(Record):
     backend_image_id: str | None = None
     """The image's id at the time."""
     backend_settings: dict[str, str] = Field(default_factory=dict)
-    """Environment variables that the backend was started with, beside those of its manifest."""
+    """Environment variables that the backend was started with, in addition to those of its manifest."""
     timing: bool = True
     """False where times are meaningless (concurrency above 1, a cache)."""
 

@@ -184,7 +184,7 @@ class DeletionProbed(Record):
     """Of these, not found afterwards."""
 
 
-class FootprintTaken(Record):
+class FootprintTaken(Record):  # words: a name of the file format
     """Memory and disk of a backend after a day came in, or at the end of a cell (``day`` None)."""
 
     kind: Literal["footprint"] = "footprint"

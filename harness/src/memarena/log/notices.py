@@ -1,4 +1,4 @@
-"""What a backend reports beside its results, as the log holds it: a code that it defines, a count, a message."""
+"""What a backend reports next to its results, as the log holds it: a code that it defines, a count, a message."""
 
 from __future__ import annotations
 

@@ -68,9 +68,9 @@ class ProjectedAttempt:
 
     record: QuestionAsked
     """With the items of search and answer taken out, and ``raw`` empty unless requested."""
-    found: ProjectedItems
-    """Of Search."""
-    read: ProjectedItems
+    search_items: ProjectedItems
+    """What Search returned."""
+    answer_items: ProjectedItems
     """What the answer was read from, where that differs; else empty."""
 
     @classmethod
@@ -175,16 +175,16 @@ class _ProjectionReader:
     def _asked(self, body: str) -> ProjectedAttempt:
         """An attempt from its body."""
         record = _StoredAttempt.model_validate_json(body)
-        search_items, read_items = self._taken(record.search), self._taken(record.answer)
+        search_items, answer_items = self._without_items(record.search), self._without_items(record.answer)
         if record.answer is not None:
             # Nothing else has seen the record yet: changing it here spares a copy of each.
             answer = vars(record.answer)
             raw_is_wanted = self._wants_raw(record.instance_id)
             answer["raw"] = unpack_text(answer["raw"], self._log.texts) if raw_is_wanted else ""
-        return ProjectedAttempt(record, search_items, read_items)
+        return ProjectedAttempt(record, search_items, answer_items)
 
-    def _taken(self, span: _StoredSearch | _StoredAnswer | None) -> ProjectedItems:
-        """Takes the items out of a span."""
+    def _without_items(self, span: _StoredSearch | _StoredAnswer | None) -> ProjectedItems:
+        """Take the items out of a span; returns them."""
         if span is None or not span.items:
             return NOTHING
         items = vars(span)["items"]

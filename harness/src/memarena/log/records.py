@@ -162,7 +162,7 @@ class EvidenceSession(Record):
 
     session_id: str
     started_at: str
-    place: str | None = None
+    place: str | None = None  # words: a name of the file format
     group: str | None = None
     modality: str | None = None
     turns: tuple[EvidenceTurn, ...]
@@ -232,7 +232,7 @@ class ReaderProbed(Record):
     message: str = ""
     prompt_tokens: dict[str, int] = Field(default_factory=dict)
     """Prompt tokens of fixed chats, where its chat template was checked by them."""
-    found: dict[str, str] = Field(default_factory=dict)
+    found: dict[str, str] = Field(default_factory=dict)  # words: a name of the file format
     """What the check before a run saw of the server, as ``memarena reader check`` prints it."""
     started: ReaderRef | None = None
     """What the server reports of itself, where it started after the manifest was written."""
@@ -388,7 +388,7 @@ class QuestionAsked(Record):
     answer: AnswerSpan | None = None
     gateway_call_ids: tuple[str, ...] = ()
     lost: bool = False
-    """The backend ended or went away meanwhile, and the question is to be asked again: this attempt settles nothing."""
+    """The backend ended or went away meanwhile, and the question is to be asked again: this attempt has no outcome."""
 
 
 PROMPT_NOT_UNDERSTOOD = "prompt_not_understood"
@@ -435,7 +435,7 @@ class GatewayCall(Record):
     """Before the request that was answered was sent: for the reader's limits, or for a server that was busy."""
     first_byte_ns: int | None = None
     first_content_ns: int | None = None
-    """First text of the answer: after thinking, also where that stands in the text between marks."""
+    """First text of the answer: after thinking, also where that is in the text between marks."""
     last_content_ns: int | None = None
     first_reasoning_ns: int | None = None
     """First text that is marked as thinking. It never counts as content."""

@@ -1,7 +1,7 @@
 """Bodies of records with their large texts taken out: how a record is written, and how it is read back whole.
 
 Only two kinds hold texts that repeat. In ``asked`` the items of search and answer become numbers (an item's text
-with its source ids and time is one text) beside their scores, and the raw output becomes numbers; in ``gateway_call``
+with its source ids and time is one text) next to their scores, and the raw output becomes numbers; in ``gateway_call``
 prompt, output and reasoning do. A packed value is an object where the record has a list or a string, so that bodies of
 schema version 1, which hold everything, read as they are.
 """

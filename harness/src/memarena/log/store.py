@@ -1,14 +1,14 @@
 """The log's file: an SQLite database in WAL mode that only ever grows.
 
-One process writes (an advisory lock beside the file says so), any number read. Triggers refuse UPDATE and DELETE, so
+One process writes (an advisory lock next to the file says so), any number read. Triggers refuse UPDATE and DELETE, so
 that not even a stray tool can change what a run wrote. Large texts are kept once, in a table of their own
 (:mod:`memarena.log.texts`); whoever reads a record gets it whole.
 
 Schema version 1 had no such table: its bodies hold everything. Version 2 had no checksums (:mod:`memarena.log.sums`).
-Both are read as they are, and get what they lack when they are written to again; what stands in them stays as it was.
+Both are read as they are, and get what they lack when they are written to again; what is in them stays as it was.
 
 Whoever reads every record finds out whether all that were written are there: their numbers leave no gap, and how many
-there must be is noted in the log when it is closed, and beside it (``writer.lock``) with every transaction.
+there must be is noted in the log when it is closed, and next to it (``writer.lock``) with every transaction.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ class LogWriter:
                 rows = [self._row(seq, record) for seq, record in enumerate(records, last + 1)]
                 self._db.executemany(_INSERT, rows)
                 self._db.execute("COMMIT")
-                self._texts.settle(kept=True)
+                self._texts.end_transaction(kept=True)
             except BaseException as error:
                 # Ctrl-C too: a transaction left open would refuse the records that say how the run ended.
                 self._discard()
@@ -186,7 +186,7 @@ class LogWriter:
 
     def _discard(self) -> None:
         """Undo what a transaction wrote that came to no end."""
-        self._texts.settle(kept=False)
+        self._texts.end_transaction(kept=False)
         with contextlib.suppress(sqlite3.Error):
             self._db.rollback()
 
@@ -195,7 +195,7 @@ class LogWriter:
         return seq, *fields, self._sums.record(seq, *fields)
 
     def _note_last(self, last: int) -> None:
-        """Note beside the log how far it reaches: a write-ahead log that is lost takes records with it, unseen."""
+        """Note next to the log how far it reaches: a write-ahead log that is lost takes records with it, unseen."""
         # What cannot be noted there costs a check, never a record.
         with contextlib.suppress(OSError):
             os.pwrite(self._lock, b"%020d\n" % last, 0)
@@ -432,7 +432,7 @@ class LogReader:
 
 
 def _noted_last(run_dir: Path) -> int:
-    """How many records were written, by what stands beside the log; 0 where nothing does."""
+    """How many records were written, by the note next to the log; 0 where there is none."""
     try:
         return int((run_dir / LOCK_NAME).read_bytes()[:21] or 0)
     except (OSError, ValueError):
@@ -450,7 +450,7 @@ def _open_to_read(path: Path) -> sqlite3.Connection:
         db.close()
         if error.sqlite_errorcode != sqlite3.SQLITE_CANTOPEN or not path.is_file():
             raise
-        # A reader of a write-ahead log makes a file beside it, which a medium that takes no writing does not let it.
+        # A reader of a write-ahead log makes a file next to it, which a medium that takes no writing does not let it.
         if _has_wal(path):
             raise _UnreadableHereError(
                 f"its folder takes no new file, and what is in {path.name}-wal can only be read there with one; "
@@ -465,7 +465,7 @@ def _open_to_read(path: Path) -> sqlite3.Connection:
 
 
 class _UnreadableHereError(sqlite3.OperationalError):
-    """A log that can only be read where something can be written beside it."""
+    """A log that can only be read where a file can be written next to it."""
 
 
 def _has_wal(path: Path) -> bool:

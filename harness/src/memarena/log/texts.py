@@ -93,7 +93,7 @@ class TextWriter:
         self._known[digest] = number
         return number
 
-    def settle(self, *, kept: bool) -> None:
+    def end_transaction(self, *, kept: bool) -> None:
         """The transaction ended: what it wrote is known from now on, or discarded."""
         if not kept:
             for digest in self._fresh:

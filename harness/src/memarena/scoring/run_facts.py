@@ -177,15 +177,21 @@ class RunFactsBuilder:
         record = attempt.record
         if record.search is None or record.search.code != "OK":
             return None
-        source, in_prompt = attempt.found, None
+        source, in_prompt = attempt.search_items, None
         if record.answer is not None:
             in_prompt = record.answer.shown_items
-            source = attempt.read if attempt.read.items and not record.answer.searched_items else attempt.found
-        key = (record.instance_id, attempt.found.key or "", in_prompt)
-        is_shared = attempt.found.key is not None and source is attempt.found
+            source = (
+                attempt.answer_items
+                if attempt.answer_items.items and not record.answer.searched_items
+                else attempt.search_items
+            )
+        key = (record.instance_id, attempt.search_items.key or "", in_prompt)
+        is_shared = attempt.search_items.key is not None and source is attempt.search_items
         evidence = self._evidence_by_search.get(key) if is_shared else None
         if evidence is None:
-            evidence = retrieved_evidence(question, attempt.found.items, source.items, in_prompt, self._session_of)
+            evidence = retrieved_evidence(
+                question, attempt.search_items.items, source.items, in_prompt, self._session_of
+            )
             if is_shared:
                 self._evidence_by_search[key] = evidence
         if record.answer is None:  # what the prompt held is not known
