@@ -20,7 +20,7 @@ from memarena_dataset_quality.bm25_recall import Ranking, recalls
 from memarena_dataset_quality.evidence_cues import CueClassifier, auc, stated_facts
 from memarena_dataset_quality.extractive_reader import MODULE, ask
 from memarena_dataset_quality.guessing import guess, label
-from memarena_dataset_quality.position_and_length import place_figures
+from memarena_dataset_quality.position_and_length import position_figures
 from memarena_dataset_quality.server_process import ServerProcess
 from memarena_dataset_quality.shortcut_attack import ShortcutAttack, compare, questions_of
 from memarena_dataset_quality.world import World, read_world
@@ -103,7 +103,7 @@ def test_evidence_at_the_end_is_seen(worlds: list[World]) -> None:
     """Sessions turned so that evidence comes last, and evidence made long."""
     world = worlds[0]
     chosen = evidence_ids(world)
-    before = place_figures([world])
+    before = position_figures([world])
     assert before is not None
     sessions = tuple(
         session.model_copy(
@@ -111,10 +111,10 @@ def test_evidence_at_the_end_is_seen(worlds: list[World]) -> None:
         )
         for session in world.sessions
     )
-    late = place_figures([replace(world, sessions=sessions)])
+    late = position_figures([replace(world, sessions=sessions)])
     assert late is not None
     assert late.worst_decile > 0.5 > before.worst_decile
-    long = place_figures([retold(world, lambda turn: turn.text * (3 if turn.turn_id in chosen else 1))])
+    long = position_figures([retold(world, lambda turn: turn.text * (3 if turn.turn_id in chosen else 1))])
     assert long is not None
     assert long.length_ratio > 2 > before.length_ratio
 

@@ -13,7 +13,7 @@ from memarena_dataset.values import AmountValue, DateValue, NameValue, OrderValu
 from memarena_dataset_quality.answers import gold_values, states_all
 from memarena_dataset_quality.solver.dates import past_day
 from memarena_dataset_quality.solver.details import candidates
-from memarena_dataset_quality.solver.evidence import Said, Task, task_of
+from memarena_dataset_quality.solver.evidence import EvidenceTurn, Task, task_of
 from memarena_dataset_quality.solver.lexicon import Lexicon, base_id, typed_value
 from memarena_dataset_quality.solver.solve import Solved, is_value_question, solve_worlds
 from memarena_dataset_quality.solver.times import as_asked, listed
@@ -86,8 +86,8 @@ def test_a_fact_of_its_own_teaches_no_word(world: World) -> None:
     lonely = replace(world, facts=(fact,))
     lexicon = Lexicon([lonely])
     words = value.text.lower().split()
-    assert not lexicon.found("term", words, base_id(world, fact.fact_id))
-    assert list(lexicon.found("term", words, "another fact")) == [value.text]
+    assert not lexicon.positions_of("term", words, base_id(world, fact.fact_id))
+    assert list(lexicon.positions_of("term", words, "another fact")) == [value.text]
 
 
 def test_a_task_holds_no_gold(world: World) -> None:
@@ -95,7 +95,7 @@ def test_a_task_holds_no_gold(world: World) -> None:
     for one in filter(is_value_question, world.instances):
         task = task_of(world, one)
         assert task.kinds == tuple(dict.fromkeys(value.type for value in gold_values(one)))
-        assert set(task.__dataclass_fields__) == {"query", "kinds", "attribute", "own", "ego", "people", "said"}
+        assert set(task.__dataclass_fields__) == {"query", "kinds", "attribute", "own", "ego", "people", "turns"}
         if isinstance(one.gold, ClozeGold):
             assert one.gold.answer_letter not in task.kinds
 
@@ -156,7 +156,7 @@ def test_values_of_all_types_are_matched_strictly() -> None:
 
 def told(query: str, *sentences: str, kinds: tuple[str, ...] = ("term",)) -> Task:
     """A task with one evidence turn of Maya Chen."""
-    said = Said("Maya Chen", ("Leo Sato",), False, TODAY, None, "face to face", sentences)
+    said = EvidenceTurn("Maya Chen", ("Leo Sato",), False, TODAY, None, "face to face", sentences)
     return Task(query, kinds, None, "own", "Leo Sato", ("Maya Chen", "Leo Sato"), (said,))
 
 
@@ -180,8 +180,8 @@ def test_names_nobody_knows_are_read_by_their_form() -> None:
 def test_the_former_answer_is_the_one_before_the_last_change() -> None:
     """Whatever the question calls its subject; a word on changes in passing is none."""
     query = "Please give the former answer, not the present one, as to who runs the latest project."
-    first = told(query, "Prices had changed.", "Mr. Harding runs it.").said[0]
-    task = replace(told(query), said=(first, first, told(query, "Small correction: Ms. Tanaka runs it.").said[0]))
-    assert as_asked(task).said == (first, first)
+    first = told(query, "Prices had changed.", "Mr. Harding runs it.").turns[0]
+    task = replace(told(query), turns=(first, first, told(query, "Small correction: Ms. Tanaka runs it.").turns[0]))
+    assert as_asked(task).turns == (first, first)
     late = replace(task, query="What is the latest on who runs the project?")
-    assert as_asked(late).said == task.said[2:]
+    assert as_asked(late).turns == task.turns[2:]

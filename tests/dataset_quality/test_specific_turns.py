@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from memarena_dataset_quality import specific_turns
-from memarena_dataset_quality.specific_turns import digits, evidence_turns, planned_turns, told_apart, told_apart_within
+from memarena_dataset_quality.specific_turns import area_apart, area_within, digits, evidence_turns, planned_turns
 from memarena_dataset_quality.world import World, read_world
 
 from .worlds import retold
@@ -31,8 +31,8 @@ def marked(world: World) -> World:
 
 
 def test_a_word_that_only_such_turns_hold_gives_them_away(worlds: list[World]) -> None:
-    plain = told_apart(worlds[1:], worlds[:1], planned_turns)
-    given_away = told_apart([marked(world) for world in worlds[1:]], [marked(worlds[0])], planned_turns)
+    plain = area_apart(worlds[1:], worlds[:1], planned_turns)
+    given_away = area_apart([marked(world) for world in worlds[1:]], [marked(worlds[0])], planned_turns)
     assert plain is not None and given_away is not None
     assert given_away > plain
     assert given_away > 0.99
@@ -51,11 +51,11 @@ def joined(worlds: list[World], people: list[tuple[str, str]]) -> World:
 
 def test_conversations_of_one_data_set_are_each_measured_on_the_others(worlds: list[World]) -> None:
     talks = joined([marked(world) for world in worlds], [("a", "b"), ("c", "d"), ("e", "f")])
-    area = told_apart_within(talks, planned_turns)
+    area = area_within(talks, planned_turns)
     assert area is not None
     assert area > 0.99
-    assert told_apart_within(joined(worlds, [("a", "b"), ("c", "d"), ("a", "e")]), planned_turns) is None
-    assert told_apart_within(joined(worlds[:1], [("a", "b")]), planned_turns) is None
+    assert area_within(joined(worlds, [("a", "b"), ("c", "d"), ("a", "e")]), planned_turns) is None
+    assert area_within(joined(worlds[:1], [("a", "b")]), planned_turns) is None
 
 
 def test_names_and_digits_give_nothing_away(worlds: list[World]) -> None:
@@ -64,7 +64,7 @@ def test_names_and_digits_give_nothing_away(worlds: list[World]) -> None:
     first, second = sorted(names)[:2]
     other = retold(worlds[0], lambda turn: turn.text.replace(first, second).replace("7", "9"))
     for chosen in (planned_turns, evidence_turns):
-        assert told_apart(worlds[1:], [other], chosen) == told_apart(worlds[1:], worlds[:1], chosen)
+        assert area_apart(worlds[1:], [other], chosen) == area_apart(worlds[1:], worlds[:1], chosen)
 
 
 def test_digits_are_counted_in_both_kinds_of_turns(worlds: list[World]) -> None:
@@ -78,4 +78,4 @@ def test_digits_are_counted_in_both_kinds_of_turns(worlds: list[World]) -> None:
 
 
 def test_without_such_turns_nothing_is_measured(worlds: list[World]) -> None:
-    assert told_apart(worlds[1:], worlds[:1], lambda _: frozenset()) is None
+    assert area_apart(worlds[1:], worlds[:1], lambda _: frozenset()) is None

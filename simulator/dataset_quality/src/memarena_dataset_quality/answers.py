@@ -57,7 +57,7 @@ def states_all(values: Sequence[Value], answer: str, today: date) -> bool:
     return bool(flat) and all(_states(value, flat, answer, today) for value in flat)
 
 
-def _states(value: Value, wanted: Sequence[Value], answer: str, today: date) -> bool:
+def _states(value: Value, golds: Sequence[Value], answer: str, today: date) -> bool:
     match value:
         case NameValue() | PlaceValue() | TermValue():
             return any(phrase_occurs(form, normal(answer)) for form in spellings(value))
@@ -67,32 +67,32 @@ def _states(value: Value, wanted: Sequence[Value], answer: str, today: date) -> 
         case OrderValue():
             return _in_order(value, answer)
         case SetValue():
-            return all(_states(member, wanted, answer, today) for member in value.members)
+            return all(_states(member, golds, answer, today) for member in value.members)
         case _:
-            return _states_no_other(value, wanted, answer, today)
+            return _states_no_other(value, golds, answer, today)
 
 
 def _states_no_other(
-    value: AmountValue | TimeValue | WeekdayValue | DateValue, wanted: Sequence[Value], answer: str, today: date
+    value: AmountValue | TimeValue | WeekdayValue | DateValue, golds: Sequence[Value], answer: str, today: date
 ) -> bool:
     """Whether the value is stated and nothing of its type that is not wanted."""
     match value:
         case AmountValue():
-            golds = {one.amount for one in wanted if isinstance(one, AmountValue)}
+            amounts = {gold.amount for gold in golds if isinstance(gold, AmountValue)}
             digits = {number for text in _DIGITS.findall(answer) for number in numbers_in(text)}
-            return value.amount in numbers_in(answer) and digits <= golds
+            return value.amount in numbers_in(answer) and digits <= amounts
         case TimeValue():
-            minutes = {_minutes(one) for one in wanted if isinstance(one, TimeValue)}
-            found = times_in(answer)
-            return _minutes(value) in found and all(any((one - gold) % 720 == 0 for gold in minutes) for one in found)
+            minutes = {_minutes(gold) for gold in golds if isinstance(gold, TimeValue)}
+            times = times_in(answer)
+            return _minutes(value) in times and all(any((time - gold) % 720 == 0 for gold in minutes) for time in times)
         case WeekdayValue():
-            named = {day for day in WEEKDAYS if f" {day} " in normal(answer)}
-            return value.weekday in named and named <= {one.weekday for one in wanted if isinstance(one, WeekdayValue)}
+            days = {day for day in WEEKDAYS if f" {day} " in normal(answer)}
+            return value.weekday in days and days <= {gold.weekday for gold in golds if isinstance(gold, WeekdayValue)}
         case DateValue():
             dates = {moment.isoformat() for moment in explicit_dates_in(answer, today)}
-            meant = {one.date for one in wanted if isinstance(one, DateValue)}
-            right = any(one.startswith(value.date) for one in dates)
-            return right and all(any(one.startswith(gold) for gold in meant) for one in dates)
+            gold_dates = {gold.date for gold in golds if isinstance(gold, DateValue)}
+            right = any(moment.startswith(value.date) for moment in dates)
+            return right and all(any(moment.startswith(gold_date) for gold_date in gold_dates) for moment in dates)
 
 
 def _minutes(value: TimeValue) -> int:
@@ -102,8 +102,8 @@ def _minutes(value: TimeValue) -> int:
 def _in_order(value: OrderValue, answer: str) -> bool:
     text, at = normal(answer), 0
     for item in value.items:
-        found = [place for form in spellings(item) if (place := text.find(normal(form).rstrip(), at)) >= 0]
-        if not found:
+        positions = [position for form in spellings(item) if (position := text.find(normal(form).rstrip(), at)) >= 0]
+        if not positions:
             return False
-        at = min(found) + 1
+        at = min(positions) + 1
     return True

@@ -16,7 +16,7 @@ class BarRow:
     """One bar: what is measured, the figure, the bar in words, whether it is met, LoCoMo's figure.
 
     ``met`` is None where there is no bar, or nothing could be measured and ``note`` says why. ``parts`` holds what the
-    figure is made of (families, for example), with figures of their own.
+    figure is made of (families, for example), with the figures of each.
     """
 
     group: str
@@ -59,16 +59,16 @@ def as_lines(table: Sequence[BarRow], *, with_locomo: bool) -> list[str]:
         if row.group != group:
             group = row.group
             lines.append(group)
-        beside = _number(row.locomo) if row.locomo is not None else "" if with_locomo else AT_HAND
+        reference = _number(row.locomo) if row.locomo is not None else "" if with_locomo else AT_HAND
         lines.append(
-            f"  {row.name:<50}{_number(row.figure):>10}  {beside:>11}  {row.verdict:<12}  {row.bar}"
+            f"  {row.name:<50}{_number(row.figure):>10}  {reference:>11}  {row.verdict:<12}  {row.bar}"
             + (f"  ({row.note})" if row.note else "")
         )
     missed = [row for row in table if row.met is False]
     skipped = [row for row in table if row.verdict == "not measured"]
     bars = sum(row.verdict != "reported" for row in table)
-    met = bars - len(missed) - len(skipped)
-    lines.append(f"{met} of {bars} bars pass, {len(missed)} missed, {len(skipped)} not measured")
+    passes = bars - len(missed) - len(skipped)
+    lines.append(f"{passes} of {bars} bars pass, {len(missed)} missed, {len(skipped)} not measured")
     lines += [f"MISSED: {row.group}: {row.name}: {_number(row.figure)}; bar: {row.bar}" for row in missed]
     return lines
 

@@ -26,18 +26,18 @@ class Ranking:
     def __init__(self, texts: Iterable[Sequence[str]]) -> None:
         postings: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
         lengths: list[int] = []
-        seen: list[int] = []
+        word_numbers: list[int] = []
         numbers: dict[str, int] = {}
         self._ends = [0]
-        for place, tokens in enumerate(texts):
+        for index, tokens in enumerate(texts):
             lengths.append(len(tokens))
             for word, count in Counter(tokens).items():
-                postings[word].append((place, count))
-                seen.append(numbers.setdefault(word, len(numbers)))
-            self._ends.append(len(seen))
+                postings[word].append((index, count))
+                word_numbers.append(numbers.setdefault(word, len(numbers)))
+            self._ends.append(len(word_numbers))
         self._numbers = numbers
-        self._seen = np.array(seen, dtype=np.int64)
-        self._postings = {word: np.array(found, dtype=np.int64) for word, found in postings.items()}
+        self._word_numbers = np.array(word_numbers, dtype=np.int64)
+        self._postings = {word: np.array(pairs, dtype=np.int64) for word, pairs in postings.items()}
         self._lengths = np.array(lengths, dtype=np.float64)
 
     def scores(self, query: Sequence[str], count: int) -> npt.NDArray[np.float64]:
@@ -45,47 +45,47 @@ class Ranking:
         scores = np.zeros(count)
         if not count:
             return scores
-        frequencies = np.bincount(self._seen[: self._ends[count]], minlength=len(self._numbers))
+        frequencies = np.bincount(self._word_numbers[: self._ends[count]], minlength=len(self._numbers))
         present = frequencies[frequencies > 0]
         mean_weight = float(np.mean(np.log(count - present + 0.5) - np.log(present + 0.5))) if len(present) else 0.0
         mean_length = float(self._lengths[:count].mean())
         for word in query:
-            found = self._postings.get(word)
-            if found is None:
+            postings = self._postings.get(word)
+            if postings is None:
                 continue
-            found = found[found[:, 0] < count]
-            if not len(found):
+            postings = postings[postings[:, 0] < count]
+            if not len(postings):
                 continue
-            weight = float(np.log(count - len(found) + 0.5) - np.log(len(found) + 0.5))
+            weight = float(np.log(count - len(postings) + 0.5) - np.log(len(postings) + 0.5))
             weight = weight if weight >= 0 else EPSILON * mean_weight
-            times = found[:, 1].astype(np.float64)
-            norm = K1 * (1 - B + B * self._lengths[found[:, 0]] / mean_length)
-            scores[found[:, 0]] += weight * times * (K1 + 1) / (times + norm)
+            times = postings[:, 1].astype(np.float64)
+            norm = K1 * (1 - B + B * self._lengths[postings[:, 0]] / mean_length)
+            scores[postings[:, 0]] += weight * times * (K1 + 1) / (times + norm)
         return scores
 
     def top(self, query: Sequence[str], count: int) -> list[int]:
         """Places of the ten best of the first ``count`` texts; of equals the earlier."""
         scores = self.scores(query, count)
-        return [int(place) for place in np.argsort(-scores, kind="stable")[:TOP]]
+        return [int(index) for index in np.argsort(-scores, kind="stable")[:TOP]]
 
 
 def recalls(worlds: Iterable[World]) -> dict[str, float]:
     """Mean share of a question's evidence turns among the first ten, by family."""
-    found: defaultdict[str, list[float]] = defaultdict(list)
+    shares: defaultdict[str, list[float]] = defaultdict(list)
     for world in worlds:
         by_ego: defaultdict[str, list[int]] = defaultdict(list)
-        for place, instance in enumerate(world.instances):
+        for index, instance in enumerate(world.instances):
             if instance.evidence_turn_ids:
-                by_ego[instance.ego_agent_id].append(place)
-        for ego, places in by_ego.items():
+                by_ego[instance.ego_agent_id].append(index)
+        for ego, indices in by_ego.items():
             turns = world.projections[ego]
             ranking = Ranking(words(turn.text) for turn in turns)
-            for instance in (world.instances[place] for place in places):
+            for instance in (world.instances[index] for index in indices):
                 # questions are asked at the end of their day: everything said on it is known
-                asked = instance.query_timestamp
-                until = world.day_count if asked is None else int(asked) + 1
+                asked_at = instance.query_timestamp
+                until = world.day_count if asked_at is None else int(asked_at) + 1
                 count = sum(1 for turn in turns if turn.timestamp < until)
                 best = {turns[at].turn_id for at in ranking.top(words(instance.query), count)}
-                wanted = set(instance.evidence_turn_ids)
-                found[instance.family.value].append(len(wanted & best) / len(wanted))
-    return {family: statistics.fmean(values) for family, values in sorted(found.items())}
+                evidence = set(instance.evidence_turn_ids)
+                shares[instance.family.value].append(len(evidence & best) / len(evidence))
+    return {family: statistics.fmean(values) for family, values in sorted(shares.items())}

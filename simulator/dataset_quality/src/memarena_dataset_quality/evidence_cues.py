@@ -22,7 +22,7 @@ TOP = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Stated:
+class LabelledTurn:
     """A stated fact as the classifier sees it; ``position`` from 0, the first turn of the session, to 1."""
 
     asked: bool
@@ -43,10 +43,10 @@ class BlindRetrieval:
         return self.recall / self.random if self.random else math.nan
 
 
-def stated_facts(world: World) -> list[Stated]:
+def stated_facts(world: World) -> list[LabelledTurn]:
     """Every planned statement with its turn's text and relative position."""
     return [
-        Stated(fact.asked, world.turns[fact.turn_id][0].text, world.places[fact.turn_id])
+        LabelledTurn(fact.asked, world.turns[fact.turn_id][0].text, world.places[fact.turn_id])
         for fact in world.facts
         if fact.turn_id in world.turns
     ]
@@ -55,49 +55,51 @@ def stated_facts(world: World) -> list[Stated]:
 class CueClassifier:
     """Log odds that a turn is asked after, learned from statements of other worlds."""
 
-    def __init__(self, statements: Iterable[Stated]) -> None:
+    def __init__(self, statements: Iterable[LabelledTurn]) -> None:
         self._counts: dict[bool, Counter[str]] = {True: Counter(), False: Counter()}
         self._totals: Counter[bool] = Counter()
-        for one in statements:
-            self._counts[one.asked].update(_features(one.text, one.position))
-            self._totals[one.asked] += 1
+        for statement in statements:
+            self._counts[statement.asked].update(_features(statement.text, statement.position))
+            self._totals[statement.asked] += 1
 
     def score(self, text: str, position: float) -> float:
         """Log odds of a turn; higher is more like what was asked after."""
-        asked, rest = self._counts[True], self._counts[False]
+        counts_asked, counts_rest = self._counts[True], self._counts[False]
         return sum(
-            math.log((asked[name] + 1) / (self._totals[True] + 2))
-            - math.log((rest[name] + 1) / (self._totals[False] + 2))
+            math.log((counts_asked[name] + 1) / (self._totals[True] + 2))
+            - math.log((counts_rest[name] + 1) / (self._totals[False] + 2))
             for name in _features(text, position)
-            if asked[name] + rest[name] >= LEAST_SEEN
+            if counts_asked[name] + counts_rest[name] >= LEAST_SEEN
         )
 
-    def area(self, worlds: Iterable[Sequence[Stated]]) -> float:
+    def area(self, worlds: Iterable[Sequence[LabelledTurn]]) -> float:
         """AUC of telling asked statements from unasked ones. NaN without both kinds."""
-        scored = [(one.asked, self.score(one.text, one.position)) for world in worlds for one in world]
-        return auc([value for asked, value in scored if asked], [value for asked, value in scored if not asked])
+        scored = [(turn.asked, self.score(turn.text, turn.position)) for world in worlds for turn in world]
+        return auc(
+            [score for is_asked, score in scored if is_asked], [score for is_asked, score in scored if not is_asked]
+        )
 
     def retrieve(self, world: World) -> BlindRetrieval | None:
         """Rank every ego's turns without any question. None where no question has evidence."""
         recalls, chances = [], []
-        for ego in sorted({one.ego_agent_id for one in world.instances}):
+        for ego in sorted({instance.ego_agent_id for instance in world.instances}):
             turns = world.projections[ego]
             scores = {turn.turn_id: self.score(turn.text, world.places[turn.turn_id]) for turn in turns}
             best = set(sorted(scores, key=lambda turn_id: -scores[turn_id])[:TOP])
             for instance in world.instances:
-                wanted = set(instance.evidence_turn_ids)
-                if instance.ego_agent_id == ego and wanted:
-                    recalls.append(len(best & wanted) / len(wanted))
+                evidence = set(instance.evidence_turn_ids)
+                if instance.ego_agent_id == ego and evidence:
+                    recalls.append(len(best & evidence) / len(evidence))
                     chances.append(min(1.0, TOP / len(turns)))
         return BlindRetrieval(statistics.fmean(recalls), statistics.fmean(chances)) if recalls else None
 
 
 def _features(text: str, position: float) -> set[str]:
-    found = words(text)
-    pairs = {f"{first} {second}" for first, second in pairwise(found)}
-    length = f"#len{int(math.log2(1 + len(found)) * 2)}"
+    tokens = words(text)
+    pairs = {f"{first} {second}" for first, second in pairwise(tokens)}
+    length = f"#len{int(math.log2(1 + len(tokens)) * 2)}"
     digits = f"#digit{any(char.isdigit() for char in text)}"
-    return set(found) | pairs | {length, digits, f"#pos{int(position * 10)}"}
+    return set(tokens) | pairs | {length, digits, f"#pos{int(position * 10)}"}
 
 
 def auc(positive: Sequence[float], negative: Sequence[float]) -> float:

@@ -1,6 +1,6 @@
 """How many questions can be answered without any memory, by guessers that see only the question.
 
-Guessers learn from the questions of training worlds; which of them answers for a family is settled on those worlds,
+Guessers learn from the questions of training worlds; which of them answers for a family is decided on those worlds,
 each left out in turn. On the worlds under test the chosen guessers are compared, question by question, with the best
 constant answer of each family, which is read off the tested questions themselves.
 """
@@ -50,7 +50,7 @@ class Guessed:
 
 @dataclass(frozen=True, slots=True)
 class Guessing:
-    """What guessers know of all families' questions, each family beside its own best constant."""
+    """What guessers know of all families' questions, each family with its own best constant."""
 
     pooled: Guessed
     by_family: dict[str, Guessed]
@@ -74,27 +74,27 @@ def label(instance: Instance) -> str:
 
 
 def _features(instance: Instance) -> list[str]:
-    found = words(instance.query.split("\n")[0])
+    query_words = words(instance.query.split("\n")[0])
     asker = "owner" if instance.asker_agent_id == instance.ego_agent_id else instance.asker_agent_id or "nobody"
     kind = asker if asker in ("owner", "nobody") else "somebody"
-    return [f"#{kind}", *found, *(f"{first} {second}" for first, second in pairwise(found))]
+    return [f"#{kind}", *query_words, *(f"{first} {second}" for first, second in pairwise(query_words))]
 
 
 class _Guesser:
     """Guesses for the questions of one family, learned from others."""
 
     def __init__(self, known: Sequence[Instance]) -> None:
-        self._labels = [label(one) for one in known]
-        self._features = [frozenset(_features(one)) for one in known]
+        self._labels = [label(instance) for instance in known]
+        self._features = [frozenset(_features(instance)) for instance in known]
         self._constant = Counter(self._labels).most_common(1)[0][0]
-        counts = Counter(name for found in self._features for name in found)
+        counts = Counter(name for features in self._features for name in features)
         self._weights = {name: math.log(1 + len(known) / count) for name, count in counts.items()}
         self._by_label: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._label_counts = Counter(self._labels)
-        self._common = [one for one, _ in self._label_counts.most_common(MOST_CLASSES)]
+        self._common = [answer for answer, _ in self._label_counts.most_common(MOST_CLASSES)]
         self._model: LogisticModel | None = None
-        for one, found in zip(self._labels, self._features, strict=True):
-            self._by_label[one].update(found)
+        for answer, features in zip(self._labels, self._features, strict=True):
+            self._by_label[answer].update(features)
         self._shown: Counter[str] = Counter()
         self._right: Counter[str] = Counter()
         for instance in known:
@@ -110,35 +110,35 @@ class _Guesser:
         """What most questions in similar words have as their answer."""
         mine = set(_features(instance))
         scored = []
-        for place, found in enumerate(self._features):
-            shared = sum(self._weights[name] for name in mine & found)
-            scored.append((shared / math.sqrt(len(found) + 1), -place))
+        for index, features in enumerate(self._features):
+            shared = sum(self._weights[name] for name in mine & features)
+            scored.append((shared / math.sqrt(len(features) + 1), -index))
         votes: Counter[str] = Counter()
-        for weight, place in sorted(scored, reverse=True)[:NEIGHBOURS]:
-            votes[self._labels[-place]] += int(1000 * weight)
-        return max(votes, key=lambda one: (votes[one], one), default=self._constant)
+        for weight, index in sorted(scored, reverse=True)[:NEIGHBOURS]:
+            votes[self._labels[-index]] += int(1000 * weight)
+        return max(votes, key=lambda answer: (votes[answer], answer), default=self._constant)
 
     def words_of_question(self, instance: Instance) -> str:
         """Naive Bayes from the question's words to the answer."""
         total = len(self._labels)
         mine = _features(instance)
 
-        def score(one: str) -> float:
-            seen = self._label_counts[one]
-            return math.log(seen / total) + sum(
-                math.log((self._by_label[one][name] + 0.5) / (seen + 1)) for name in mine if name in self._weights
+        def score(answer: str) -> float:
+            count = self._label_counts[answer]
+            return math.log(count / total) + sum(
+                math.log((self._by_label[answer][name] + 0.5) / (count + 1)) for name in mine if name in self._weights
             )
 
-        common = [one for one, _ in self._label_counts.most_common(60)]
-        return max(common, key=lambda one: (score(one), one))
+        common = [answer for answer, _ in self._label_counts.most_common(60)]
+        return max(common, key=lambda answer: (score(answer), answer))
 
     def regression(self, instance: Instance) -> str:
         """Logistic regression from the question's words to the commonest answers."""
         if self._model is None:
-            usable = [place for place, one in enumerate(self._labels) if one in self._common]
+            usable = [index for index, answer in enumerate(self._labels) if answer in self._common]
             self._model = LogisticModel(
-                [self._features[place] for place in usable],
-                [self._common.index(self._labels[place]) for place in usable],
+                [self._features[index] for index in usable],
+                [self._common.index(self._labels[index]) for index in usable],
                 len(self._common),
             )
         return self._common[self._model.best(frozenset(_features(instance)))]
@@ -174,14 +174,16 @@ def guess(train: Sequence[World], test: Sequence[World]) -> Guessing | None:
     constants: dict[str, float] = {}
     chosen: dict[str, str] = {}
     for family in families:
-        asked = [one for world in test for one in _by_family(world).get(family, [])]
-        if not asked:
+        questions = [instance for world in test for instance in _by_family(world).get(family, [])]
+        if not questions:
             continue
         chosen[family] = _choose([world.get(family, []) for world in known])
-        strategy = _strategy(_Guesser([one for world in known for one in world.get(family, [])]), chosen[family])
-        hits[family] = [int(strategy(one) == label(one)) for one in asked]
-        best, _ = Counter(label(one) for one in asked).most_common(1)[0]
-        same = [int(label(one) == best) for one in asked]
+        strategy = _strategy(
+            _Guesser([instance for world in known for instance in world.get(family, [])]), chosen[family]
+        )
+        hits[family] = [int(strategy(instance) == label(instance)) for instance in questions]
+        best, _ = Counter(label(instance) for instance in questions).most_common(1)[0]
+        same = [int(label(instance) == best) for instance in questions]
         constants[family] = statistics.fmean(same)
         hits[family] = [mine - other for mine, other in zip(hits[family], same, strict=True)]
     return _pooled(hits, constants, chosen) if hits else None
@@ -189,9 +191,9 @@ def guess(train: Sequence[World], test: Sequence[World]) -> Guessing | None:
 
 def _pooled(hits: dict[str, list[int]], constants: dict[str, float], chosen: dict[str, str]) -> Guessing:
     """Figures from the differences, question by question, between guesser and constant."""
-    differences = [one for found in hits.values() for one in found]
-    constant = sum(constants[family] * len(found) for family, found in hits.items()) / len(differences)
-    by_family = {family: Guessed.of(found, constants[family]) for family, found in hits.items()}
+    differences = [difference for of_family in hits.values() for difference in of_family]
+    constant = sum(constants[family] * len(of_family) for family, of_family in hits.items()) / len(differences)
+    by_family = {family: Guessed.of(of_family, constants[family]) for family, of_family in hits.items()}
     return Guessing(Guessed.of(differences, constant), by_family, chosen)
 
 
@@ -200,37 +202,37 @@ def guess_with(answer: Callable[[Instance], str], worlds: Sequence[World], limit
 
     Permission and abstention are left out: there the words of an answer without context say nothing.
     """
-    asked = [(world, one) for world in worlds for one in world.instances if gold_values(one)]
-    asked = asked[:: max(1, -(-len(asked) // limit))]
+    questions = [(world, instance) for world in worlds for instance in world.instances if gold_values(instance)]
+    questions = questions[:: max(1, -(-len(questions) // limit))]
     hits: defaultdict[str, list[int]] = defaultdict(list)
     constants: dict[str, float] = {}
-    for family in sorted({one.family.value for _, one in asked}):
-        pairs = [(world, one) for world, one in asked if one.family.value == family]
-        best, _ = Counter(label(one) for _, one in pairs).most_common(1)[0]
-        same = [int(label(one) == best) for _, one in pairs]
+    for family in sorted({instance.family.value for _, instance in questions}):
+        pairs = [(world, instance) for world, instance in questions if instance.family.value == family]
+        best, _ = Counter(label(instance) for _, instance in pairs).most_common(1)[0]
+        same = [int(label(instance) == best) for _, instance in pairs]
         constants[family] = statistics.fmean(same)
-        for (world, one), other in zip(pairs, same, strict=True):
-            today = world.day_of(one.query_timestamp or 0.0)
-            hits[family].append(int(is_right(one, answer(one), today)) - other)
+        for (world, instance), other in zip(pairs, same, strict=True):
+            today = world.day_of(instance.query_timestamp or 0.0)
+            hits[family].append(int(is_right(instance, answer(instance), today)) - other)
     return _pooled(dict(hits), constants, {}) if hits else None
 
 
 def _by_family(world: World) -> dict[str, list[Instance]]:
-    found: defaultdict[str, list[Instance]] = defaultdict(list)
+    instances: defaultdict[str, list[Instance]] = defaultdict(list)
     for instance in world.instances:
-        found[instance.family.value].append(instance)
-    return dict(found)
+        instances[instance.family.value].append(instance)
+    return dict(instances)
 
 
 def _choose(worlds: Sequence[Sequence[Instance]]) -> str:
     """The guesser that is right most often on each training world, learned from the others."""
     right: Counter[str] = Counter(dict.fromkeys(_NAMES, 0))
-    for place, held_out in enumerate(worlds):
-        rest = [one for other, world in enumerate(worlds) if other != place for one in world]
+    for index, held_out in enumerate(worlds):
+        rest = [instance for other, world in enumerate(worlds) if other != index for instance in world]
         if not rest:
             continue
         guesser = _Guesser(rest)
         for name in _NAMES:
             strategy = _strategy(guesser, name)
-            right[name] += sum(strategy(one) == label(one) for one in held_out)
+            right[name] += sum(strategy(instance) == label(instance) for instance in held_out)
     return max(_NAMES, key=lambda name: (right[name], -_NAMES.index(name)))

@@ -38,22 +38,26 @@ class ClozeShortcuts:
 
 def cloze_shortcuts(worlds: Iterable[World]) -> ClozeShortcuts | None:
     """Over the history up to the end of the question's day. None where there is no cloze question."""
-    asked, last, most_often, of_the_person = 0, 0.0, 0.0, 0.0
+    questions, last, most_often, of_the_person = 0, 0.0, 0.0, 0.0
     for world in worlds:
-        said = {ego: [(turn, normal(turn.text)) for turn in turns] for ego, turns in world.projections.items()}
+        talks = {ego: [(turn, normal(turn.text)) for turn in turns] for ego, turns in world.projections.items()}
         for instance in world.instances:
             if isinstance(instance.gold, ClozeGold):
                 until = _asked_until(world, instance)
-                turns = [one for one in said.get(instance.ego_agent_id, ()) if one[0].timestamp < until]
-                mentions = [[place for place, (_, text) in enumerate(turns) if phrase_occurs(option, text)]
+                turns = [pair for pair in talks.get(instance.ego_agent_id, ()) if pair[0].timestamp < until]
+                mentions = [[index for index, (_, text) in enumerate(turns) if phrase_occurs(option, text)]
                             for option in instance.gold.options]  # fmt: skip
                 right = instance.gold.options.index(instance.gold.answer_text)
                 theirs = _by_or_about(world, instance, turns)
-                asked += 1
-                last += _hit([places[-1] if places else -1 for places in mentions], right)
-                most_often += _hit([len(places) for places in mentions], right)
-                of_the_person += _hit([len(theirs.intersection(places)) for places in mentions], right)
-    return ClozeShortcuts(asked, last / asked, most_often / asked, of_the_person / asked) if asked else None
+                questions += 1
+                last += _hit([indices[-1] if indices else -1 for indices in mentions], right)
+                most_often += _hit([len(indices) for indices in mentions], right)
+                of_the_person += _hit([len(theirs.intersection(indices)) for indices in mentions], right)
+    return (
+        ClozeShortcuts(questions, last / questions, most_often / questions, of_the_person / questions)
+        if questions
+        else None
+    )
 
 
 def _by_or_about(world: World, instance: Instance, turns: Sequence[tuple[Turn, str]]) -> frozenset[int]:
@@ -62,13 +66,13 @@ def _by_or_about(world: World, instance: Instance, turns: Sequence[tuple[Turn, s
     """
     ego, stem = instance.ego_agent_id, normal(instance.query.split("\n")[0])
     people = [agent_id for agent_id in world.projections if not agent_id.startswith("assistant_")]
-    named = [agent_id for agent_id in people if phrase_occurs(world.name(agent_id).split()[0], stem)]
-    person = named[0] if named else ego
-    speakers = {person} if named else {ego, f"assistant_{ego}"}
+    people_named = [agent_id for agent_id in people if phrase_occurs(world.name(agent_id).split()[0], stem)]
+    person = people_named[0] if people_named else ego
+    speakers = {person} if people_named else {ego, f"assistant_{ego}"}
     first_name = world.name(person).split()[0]
     return frozenset(
-        place
-        for place, (turn, text) in enumerate(turns)
+        index
+        for index, (turn, text) in enumerate(turns)
         if turn.speaker_id in speakers or phrase_occurs(first_name, text)
     )
 
@@ -117,7 +121,11 @@ def _is_vague(world: World, instance: Instance) -> bool:
 def _counted(
     worlds: Iterable[World], family: Family, is_faulty: Callable[[World, Instance], bool]
 ) -> tuple[int, int] | None:
-    found = [
-        is_faulty(world, one) for world in worlds if world.facts for one in world.instances if one.family is family
+    faults = [
+        is_faulty(world, instance)
+        for world in worlds
+        if world.facts
+        for instance in world.instances
+        if instance.family is family
     ]
-    return (sum(found), len(found)) if found else None
+    return (sum(faults), len(faults)) if faults else None

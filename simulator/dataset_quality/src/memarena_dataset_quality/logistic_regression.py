@@ -19,21 +19,21 @@ class LogisticModel:
     """Class probabilities from binary features, each row scaled to length 1. Classes are numbers from 0."""
 
     def __init__(self, rows: Sequence[frozenset[str]], classes: Sequence[int], count: int) -> None:
-        self._numbers = {name: place for place, name in enumerate(sorted({name for row in rows for name in row}))}
+        self._numbers = {name: index for index, name in enumerate(sorted({name for row in rows for name in row}))}
         examples = self._matrix(rows)
-        wanted = np.eye(count)[np.array(classes)]
+        targets = np.eye(count)[np.array(classes)]
 
         def loss(flat: Matrix) -> tuple[float, Matrix]:
             weights = flat.reshape(-1, count)
             chances = _softmax(examples @ weights)
-            value = -float(np.sum(wanted * np.log(chances + 1e-12))) + PENALTY * float(np.sum(weights[:-1] ** 2))
-            slope = examples.T @ (chances - wanted)
+            value = -float(np.sum(targets * np.log(chances + 1e-12))) + PENALTY * float(np.sum(weights[:-1] ** 2))
+            slope = examples.T @ (chances - targets)
             slope[:-1] += 2 * PENALTY * weights[:-1]
             return value, np.asarray(slope).ravel()
 
         start = np.zeros((len(self._numbers) + 1) * count)
-        found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 200})
-        self._weights = np.asarray(found.x).reshape(-1, count)
+        optimum = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 200})
+        self._weights = np.asarray(optimum.x).reshape(-1, count)
 
     def _matrix(self, rows: Iterable[frozenset[str]]) -> csr_matrix:
         values, columns, ends = [], [], [0]
@@ -46,8 +46,8 @@ class LogisticModel:
 
     def scores(self, rows: Sequence[frozenset[str]]) -> list[float]:
         """Log odds of the second of two classes, for each row."""
-        found = np.asarray(self._matrix(rows) @ self._weights)
-        return [float(score) for score in found[:, 1] - found[:, 0]]
+        log_odds = np.asarray(self._matrix(rows) @ self._weights)
+        return [float(score) for score in log_odds[:, 1] - log_odds[:, 0]]
 
     def best(self, row: frozenset[str]) -> int:
         """The likeliest class."""

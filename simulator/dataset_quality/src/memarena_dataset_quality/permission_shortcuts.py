@@ -43,7 +43,7 @@ class _Item:
     gold: PermissionGold
 
     @property
-    def told(self) -> bool:
+    def discloses(self) -> bool:
         return self.gold.expected_action == "disclose"
 
     @property
@@ -52,26 +52,31 @@ class _Item:
 
     @property
     def wish(self) -> Hashable:
-        found = self.gold.sharing
-        if found is None:
+        sharing = self.gold.sharing
+        if sharing is None:
             return (self.gold.permission_level,)
-        return (self.gold.permission_level, bool(found.may_know), bool(found.may_not_know), bool(found.not_before))
+        return (
+            self.gold.permission_level,
+            bool(sharing.may_know),
+            bool(sharing.may_not_know),
+            bool(sharing.not_before),
+        )
 
     @property
-    def named(self) -> bool:
-        found = self.gold.sharing
-        return found is not None and self.instance.asker_agent_id in (*found.may_know, *found.may_not_know)
+    def names_asker(self) -> bool:
+        sharing = self.gold.sharing
+        return sharing is not None and self.instance.asker_agent_id in (*sharing.may_know, *sharing.may_not_know)
 
     @property
     def fact(self) -> Hashable:
         return self.number, self.instance.ego_agent_id, self.instance.metadata.get("fact_id")
 
     def features(self) -> frozenset[str]:
-        """The words of the question, what the asker is, and where the evidence stands in its sessions."""
-        found = words(self.instance.query)
-        places = [f"place {int(10 * self.world.places[turn])}" for turn in self.instance.evidence_turn_ids]
-        spoken = [f"{first} {second}" for first, second in pairwise(found)]
-        return frozenset((f"asker {self.asker}", f"turns {len(places)}", *places, *found, *spoken))
+        """The words of the question, what the asker is, and at which tenth of its session each evidence turn is."""
+        query_words = words(self.instance.query)
+        positions = [f"place {int(10 * self.world.places[turn])}" for turn in self.instance.evidence_turn_ids]
+        spoken = [f"{first} {second}" for first, second in pairwise(query_words)]
+        return frozenset((f"asker {self.asker}", f"turns {len(positions)}", *positions, *query_words, *spoken))
 
 
 def _items(worlds: Sequence[World]) -> Iterator[_Item]:
@@ -85,16 +90,16 @@ def _items(worlds: Sequence[World]) -> Iterator[_Item]:
 def permission_shortcuts(worlds: Sequence[World]) -> PermissionShortcuts | None:
     """Over the items of all worlds. None without both actions."""
     items = list(_items(worlds))
-    if len({item.told for item in items}) < 2:
+    if len({item.discloses for item in items}) < 2:
         return None
     actions: defaultdict[Hashable, set[bool]] = defaultdict(set)
     for item in items:
-        actions[item.fact].add(item.told)
+        actions[item.fact].add(item.discloses)
     return PermissionShortcuts(
         len(items),
         _best_j(items, lambda item: item.wish),
         _best_j(items, lambda item: item.asker),
-        _best_j(items, lambda item: item.named),
+        _best_j(items, lambda item: item.names_asker),
         _best_j(items, lambda _: None),
         sum(len(actions[item.fact]) == 2 for item in items) / len(items),
     )
@@ -102,11 +107,11 @@ def permission_shortcuts(worlds: Sequence[World]) -> PermissionShortcuts | None:
 
 def _best_j(items: Sequence[_Item], sees: Callable[[_Item], Hashable]) -> float:
     """J of the policy that tells where telling is right more often than over all items."""
-    share = sum(item.told for item in items) / len(items)
-    counts, hits = Counter(map(sees, items)), Counter(sees(item) for item in items if item.told)
-    tells = {seen for seen in counts if hits[seen] / counts[seen] > share}
-    told = Counter(item.told for item in items if sees(item) in tells)
-    return told[True] / (share * len(items)) - told[False] / ((1 - share) * len(items))
+    share = sum(item.discloses for item in items) / len(items)
+    counts, hits = Counter(map(sees, items)), Counter(sees(item) for item in items if item.discloses)
+    tells = {view for view in counts if hits[view] / counts[view] > share}
+    counted = Counter(item.discloses for item in items if sees(item) in tells)
+    return counted[True] / (share * len(items)) - counted[False] / ((1 - share) * len(items))
 
 
 def guessed_actions(train: Sequence[World], worlds: Sequence[World]) -> tuple[float, float, int] | None:
@@ -115,10 +120,10 @@ def guessed_actions(train: Sequence[World], worlds: Sequence[World]) -> tuple[fl
     Returns the share that is right, that of the best constant, and the number of items; None where one side has no item
     of both actions.
     """
-    known, asked = list(_items(train)), list(_items(worlds))
-    if len({item.told for item in known}) < 2 or len({item.told for item in asked}) < 2:
+    known, tested = list(_items(train)), list(_items(worlds))
+    if len({item.discloses for item in known}) < 2 or len({item.discloses for item in tested}) < 2:
         return None
-    model = LogisticModel([item.features() for item in known], [int(item.told) for item in known], 2)
-    right = sum(bool(model.best(item.features())) == item.told for item in asked)
-    usual = Counter(item.told for item in asked).most_common(1)[0][1]
-    return right / len(asked), usual / len(asked), len(asked)
+    model = LogisticModel([item.features() for item in known], [int(item.discloses) for item in known], 2)
+    right = sum(bool(model.best(item.features())) == item.discloses for item in tested)
+    commonest = Counter(item.discloses for item in tested).most_common(1)[0][1]
+    return right / len(tested), commonest / len(tested), len(tested)

@@ -1,4 +1,4 @@
-"""Whether position or length betrays evidence: where it stands in its session, and how long it is."""
+"""Whether position or length betrays evidence: its position in the session, and how long it is."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from memarena_dataset_quality.world import World
 
 
 @dataclass(frozen=True, slots=True)
-class PlaceFigures:
+class PositionFigures:
     """``worst_decile``: largest share of evidence turns in one tenth of the session. ``length_ratio``: of medians."""
 
     worst_decile: float
     length_ratio: float
 
 
-def place_figures(worlds: Iterable[World]) -> PlaceFigures | None:
+def position_figures(worlds: Iterable[World]) -> PositionFigures | None:
     """Evidence of all worlds together. None where no question cites a turn."""
     deciles: Counter[int] = Counter()
     lengths: dict[bool, list[int]] = {True: [], False: []}
@@ -33,6 +33,6 @@ def place_figures(worlds: Iterable[World]) -> PlaceFigures | None:
                     deciles[min(9, int(10 * world.places[turn.turn_id]))] += 1
     if not deciles or not lengths[False]:
         return None
-    return PlaceFigures(
+    return PositionFigures(
         max(deciles.values()) / deciles.total(), statistics.median(lengths[True]) / statistics.median(lengths[False])
     )

@@ -1,4 +1,4 @@
-"""Repetition in a corpus: how much of it stands in word sequences that occur more than once.
+"""Repetition in a corpus: the share of it in word sequences that occur more than once.
 
 A window is made of whole sessions drawn at random over all days and participants. Coverage is the share of its words
 that stand inside an n-gram which occurs more than once in the window; "masked" replaces every word but the commonest of
@@ -67,24 +67,24 @@ def text_figures(sessions: Sequence[Sequence[str]]) -> TextFigures:
 
 def coverage(tokens: Sequence[str], n: int) -> float:
     """Share of tokens inside an n-gram that occurs more than once."""
-    grams = [tuple(tokens[place : place + n]) for place in range(len(tokens) - n + 1)]
+    grams = [tuple(tokens[start : start + n]) for start in range(len(tokens) - n + 1)]
     counts = Counter(grams)
     covered = bytearray(len(tokens))
-    for place, gram in enumerate(grams):
+    for start, gram in enumerate(grams):
         if counts[gram] > 1:
-            covered[place : place + n] = b"\x01" * n
+            covered[start : start + n] = b"\x01" * n
     return sum(covered) / max(1, len(tokens))
 
 
 def _window(sessions: Sequence[Sequence[str]], rng: random.Random) -> list[str]:
     order = list(range(len(sessions)))
     rng.shuffle(order)
-    taken: list[str] = []
-    for place in order:
-        taken += sessions[place]
-        if len(taken) >= WINDOW_WORDS:
+    window: list[str] = []
+    for index in order:
+        window += sessions[index]
+        if len(window) >= WINDOW_WORDS:
             break
-    return taken[:WINDOW_WORDS]
+    return window[:WINDOW_WORDS]
 
 
 def locomo_texts(path: Path) -> list[list[str]]:

@@ -94,7 +94,7 @@ class ServerProcess:
             connection.close()
         if reply.status != http.HTTPStatus.OK:
             raise QualityError(f"{self._module}: {path}: status {reply.status}: {data[:200].decode(errors='replace')}")
-        found = json.loads(data)
-        if not isinstance(found, dict):
+        answer = json.loads(data)
+        if not isinstance(answer, dict):
             raise QualityError(f"{self._module}: {path}: a JSON object is expected")
-        return found
+        return answer

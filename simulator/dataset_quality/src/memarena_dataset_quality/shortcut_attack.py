@@ -1,6 +1,6 @@
 """A shortcut attack: finds answers by the form of question and sentence, with every content word masked.
 
-It learns from the questions of some worlds which context answers stand in (the common words beside them, their shape,
+It learns from the questions of some worlds which context answers have (the common words next to them, their shape,
 their position), given how the question begins, and is tried on the gold evidence of other worlds. If form alone leads
 to the answers, answering needs no understanding. The extractive reader, given the same evidence, is the comparison.
 """
@@ -56,7 +56,11 @@ class AttackResult:
 
 def questions_of(world: World) -> list[Instance]:
     """Questions whose answer is a stretch of cited turns."""
-    return [one for one in world.instances if one.family in FAMILIES and one.evidence_turn_ids and gold_values(one)]
+    return [
+        instance
+        for instance in world.instances
+        if instance.family in FAMILIES and instance.evidence_turn_ids and gold_values(instance)
+    ]
 
 
 class ShortcutAttack:
@@ -101,8 +105,8 @@ class ShortcutAttack:
             scored = [(self._score(opening, span), span.text) for span in self._spans(turn.text)]
             if scored:
                 best.append(max(scored))
-        wanted = 2 if instance.family is Family.CONFLICT else 1
-        return " or ".join(list(dict.fromkeys(text for _, text in sorted(best, reverse=True)))[:wanted])
+        versions = 2 if instance.family is Family.CONFLICT else 1
+        return " or ".join(list(dict.fromkeys(text for _, text in sorted(best, reverse=True)))[:versions])
 
     def _score(self, opening: str, span: Span) -> float:
         total = 0.0
@@ -124,11 +128,11 @@ class ShortcutAttack:
         return "C" if token[0].isupper() else "_"
 
     def _spans(self, text: str) -> Iterator[Span]:
-        found = sentences(text)
-        for place, sentence in enumerate(found):
+        parts = sentences(text)
+        for index, sentence in enumerate(parts):
             matches = list(_TOKEN.finditer(sentence))
             masked = ["^", "^", *(self._mask(match.group()) for match in matches), "$", "$"]
-            where = f"from end {min(3, len(found) - 1 - place)}"
+            where = f"from end {min(3, len(parts) - 1 - index)}"
             for first in range(len(matches)):
                 for last in range(first, min(len(matches), first + SPAN_WORDS)):
                     yield Span(
@@ -159,12 +163,12 @@ def compare(attack: ShortcutAttack, worlds: Iterable[World], reader: ServerProce
             count[0] += is_right(instance, attack.answer(world, instance), today)
             count[1] += is_right(instance, ask(reader, lines, instance.query), today)
             count[2] += 1
-    asked = sum(count[2] for count in counts.values())
-    if not asked:
+    questions = sum(count[2] for count in counts.values())
+    if not questions:
         return None
     return AttackResult(
-        asked,
-        sum(count[0] for count in counts.values()) / asked,
-        sum(count[1] for count in counts.values()) / asked,
+        questions,
+        sum(count[0] for count in counts.values()) / questions,
+        sum(count[1] for count in counts.values()) / questions,
         {family: (count[0], count[1], count[2]) for family, count in sorted(counts.items())},
     )

@@ -40,13 +40,13 @@ def take_up(worlds: Sequence[World], seed: int = 0) -> TakeUp | None:
     for world in worlds:
         names = frozenset(stem(word) for name in world.names.values() for word in words(name))
         content = {turn.turn_id: _content(turn) - names for session in world.sessions for turn in session.turns}
-        said: defaultdict[str, list[Turn]] = defaultdict(list)
+        turns_of: defaultdict[str, list[Turn]] = defaultdict(list)
         for session in world.sessions:
             for turn in session.turns:
-                said[turn.speaker_id].append(turn)
+                turns_of[turn.speaker_id].append(turn)
         for session in world.sessions:
             for earlier, turn in zip(session.turns, session.turns[1:], strict=False):
-                other = _elsewhere(said[earlier.speaker_id], session.session_id, rng)
+                other = _elsewhere(turns_of[earlier.speaker_id], session.session_id, rng)
                 if other is None:
                     continue
                 turns += 1
@@ -55,10 +55,10 @@ def take_up(worlds: Sequence[World], seed: int = 0) -> TakeUp | None:
     return TakeUp(turns, before / turns, by_chance / turns) if turns else None
 
 
-def _elsewhere(said: Sequence[Turn], session_id: str, rng: random.Random) -> Turn | None:
+def _elsewhere(turns: Sequence[Turn], session_id: str, rng: random.Random) -> Turn | None:
     """A random turn of another session; None for a speaker who has none, or is not met in a few draws."""
-    drawn = (rng.choice(said) for _ in range(8))
-    return next((turn for turn in drawn if turn.session_id != session_id), None)
+    draws = (rng.choice(turns) for _ in range(8))
+    return next((turn for turn in draws if turn.session_id != session_id), None)
 
 
 def _content(turn: Turn) -> frozenset[str]:

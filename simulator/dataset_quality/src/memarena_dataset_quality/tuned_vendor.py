@@ -94,35 +94,37 @@ class TunedVendor:
     """What was learned: what each question was about, and frames by kind of fact."""
 
     def __init__(self, worlds: Iterable[World]) -> None:
-        asked: defaultdict[Key, set[str]] = defaultdict(set)
+        question_words: defaultdict[Key, set[str]] = defaultdict(set)
         frames: defaultdict[str, dict[Frame, None]] = defaultdict(dict)
         for world in worlds:
             people = _names(world)
             keys: dict[str, Key] = {}
             for fact in world.facts:
                 key = keys[fact.fact_id] = key_of(fact)
-                asked[key].update(words(key[1]))
+                question_words[key].update(words(key[1]))
                 frames[key[0]].update(dict.fromkeys(_frames_of(world, fact, people)))
             for instance in world.instances:
                 key_asked = keys.get(str(instance.metadata.get("fact_id")))
                 if key_asked is not None:
-                    asked[key_asked].update(words(_masked(instance.query, people)))
-        self._asked = dict(sorted(asked.items()))
-        spread = Counter(word for key_words in asked.values() for word in key_words)
-        self._weights = {word: math.log(len(asked) / count) for word, count in spread.items()}
+                    question_words[key_asked].update(words(_masked(instance.query, people)))
+        self._question_words = dict(sorted(question_words.items()))
+        spread = Counter(word for key_words in question_words.values() for word in key_words)
+        self._weights = {word: math.log(len(question_words) / count) for word, count in spread.items()}
         self._patterns = {kind: [(frame, frame.pattern) for frame in group] for kind, group in frames.items()}
 
     def answer(self, world: World, instance: Instance, turns: Sequence[Turn]) -> str | None:
         """The answer by rules from what the ego heard; None where no frame fits."""
         people = _names(world)
         kind, thing = self.about(_OPTIONS.sub("", instance.query), people)
-        subject = next((agent for agent, name in people.items() if _named(name, instance.query)), instance.ego_agent_id)
-        stated = list(self._stated(kind, thing, subject, people, turns))
-        if not stated:
+        subject = next(
+            (agent for agent, name in people.items() if _names_person(name, instance.query)), instance.ego_agent_id
+        )
+        statements = list(self._statements(kind, thing, subject, people, turns))
+        if not statements:
             return None
-        values = list(dict.fromkeys(value for _, value in stated))
+        values = list(dict.fromkeys(value for _, value in statements))
         if _TELLER.search(instance.query):
-            return next((world.name(speaker) for speaker, _ in stated if speaker != instance.ego_agent_id), None)
+            return next((world.name(speaker) for speaker, _ in statements if speaker != instance.ego_agent_id), None)
         if _TWO.search(instance.query):
             return " or ".join(values[:2])
         return values[0] if _EARLIER.search(instance.query) else values[-1]
@@ -131,12 +133,12 @@ class TunedVendor:
         """The thing that a question names, by its longest name; else the one whose questions share most with it."""
         query_words = set(words(_masked(query, people)))
         spaced = f" {' '.join(words(query))} "
-        named = [key for key in self._asked if f" {' '.join(words(key[1].removeprefix('the ')))} " in spaced]
-        longest = max((len(thing) for _, thing in named), default=0)
-        among = [key for key in named if len(key[1]) == longest] or self._asked
-        return max(among, key=lambda key: sum(self._weights[word] for word in query_words & self._asked[key]))
+        keys = [key for key in self._question_words if f" {' '.join(words(key[1].removeprefix('the ')))} " in spaced]
+        longest = max((len(thing) for _, thing in keys), default=0)
+        among = [key for key in keys if len(key[1]) == longest] or self._question_words
+        return max(among, key=lambda key: sum(self._weights[word] for word in query_words & self._question_words[key]))
 
-    def _stated(
+    def _statements(
         self, kind: str, thing: str, subject: str, people: dict[str, str], turns: Sequence[Turn]
     ) -> Iterator[tuple[str, str]]:
         """Speaker and value of each sentence that states the thing of a person, in the order of the talk."""
@@ -144,12 +146,12 @@ class TunedVendor:
         for turn in turns:
             if needle not in turn.text.lower():
                 continue
-            own, named = turn.speaker_id == subject, _named(people.get(subject, ""), turn.text)
+            is_own, is_named = turn.speaker_id == subject, _names_person(people.get(subject, ""), turn.text)
             for sentence in sentences(turn.text):
                 if needle not in sentence.lower():
                     continue
                 masked = _masked(sentence, people, thing)
-                value = self._value(kind, masked) if (NAME not in masked if own else named) else None
+                value = self._value(kind, masked) if (NAME not in masked if is_own else is_named) else None
                 if value is not None:
                     yield turn.speaker_id, value
 
@@ -167,7 +169,7 @@ def _names(world: World) -> dict[str, str]:
     return {agent: name for agent, name in world.names.items() if not agent.startswith("assistant_")}
 
 
-def _named(name: str, text: str) -> bool:
+def _names_person(name: str, text: str) -> bool:
     return bool(name) and re.search(rf"\b{re.escape(name.split(maxsplit=1)[0])}\b", text) is not None
 
 
@@ -199,8 +201,8 @@ def _frames_of(world: World, fact: Fact, people: dict[str, str]) -> Iterator[Fra
 def known_frames(train: Sequence[World], world: World) -> tuple[int, int]:
     """Statements of ``world`` whose frame a world of ``train`` has for the same kind of fact, and all with a frame."""
     learned = {pair for known in train for pair in _kinds_and_frames(known)}
-    stated = list(_kinds_and_frames(world))
-    return sum(pair in learned for pair in stated), len(stated)
+    pairs = list(_kinds_and_frames(world))
+    return sum(pair in learned for pair in pairs), len(pairs)
 
 
 def _kinds_and_frames(world: World) -> Iterator[tuple[str, Frame]]:
@@ -240,8 +242,8 @@ def compare(train: Sequence[World], worlds: Sequence[World], reader: ServerProce
             if not gold_values(instance) or not instance.evidence_turn_ids:
                 continue
             ego, today = egos[instance.ego_agent_id], world.day_of(instance.query_timestamp or 0.0)
-            asked = instance.query_timestamp
-            until = world.day_count if asked is None else int(asked) + 1
+            asked_at = instance.query_timestamp
+            until = world.day_count if asked_at is None else int(asked_at) + 1
             count = sum(turn.timestamp < until for turn in ego.turns)
             retrieved = [ego.turns[at] for at in sorted(ego.ranking.top(words(instance.query), count))]
             plain = ask(reader, [f"{world.name(turn.speaker_id)}: {turn.text}" for turn in retrieved], instance.query)

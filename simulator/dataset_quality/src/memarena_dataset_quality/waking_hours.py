@@ -1,4 +1,4 @@
-"""Counts sessions with somebody who is asleep, and sessions outside the opening hours of their place."""
+"""Counts sessions in which a participant is asleep, and sessions outside the opening hours of their place."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def outside_hours(world: World) -> int | None:
     hours = opening_hours(world.path)
     if not hours:
         return None
-    found = 0
+    count = 0
     for session in world.sessions:
         opens, closes = hours.get(session.location_id or "", (0.0, 24.0))
         start = (session.start_time - int(session.start_time)) * 24
         end = start + (session.end_time - session.start_time) * 24
-        found += not (opens - TOLERANCE_HOURS <= start and end <= closes + TOLERANCE_HOURS)
-    return found
+        count += not (opens - TOLERANCE_HOURS <= start and end <= closes + TOLERANCE_HOURS)
+    return count

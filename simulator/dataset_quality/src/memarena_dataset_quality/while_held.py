@@ -13,7 +13,7 @@ import threading
 
 
 def main() -> None:
-    """Run the module; the process is killed when nobody holds its standard input any more."""
+    """Run the module; the process is killed when no process holds its standard input any more."""
     threading.Thread(target=_wait, daemon=True).start()
     del sys.argv[0]
     runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)

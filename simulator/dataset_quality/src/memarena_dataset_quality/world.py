@@ -21,7 +21,7 @@ from memarena_dataset_quality.errors import QualityError
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A stretch of somebody's day; hours from 0 to 24."""
+    """A stretch of a person's day; hours from 0 to 24."""
 
     start_hour: float
     end_hour: float
@@ -63,16 +63,16 @@ class World:
     @cached_property
     def projections(self) -> Mapping[str, tuple[Turn, ...]]:
         """Turns that each person took part in, in the order in which they were said."""
-        found: defaultdict[str, list[Turn]] = defaultdict(list)
-        for session in sorted(self.sessions, key=lambda one: (one.start_time, one.session_id)):
+        turns_of: defaultdict[str, list[Turn]] = defaultdict(list)
+        for session in sorted(self.sessions, key=lambda session: (session.start_time, session.session_id)):
             for person in dict.fromkeys(session.participants):
-                found[person].extend(session.turns)
-        return {person: tuple(turns) for person, turns in found.items()}
+                turns_of[person].extend(session.turns)
+        return {person: tuple(turns) for person, turns in turns_of.items()}
 
     def evidence(self, instance: Instance) -> tuple[tuple[Turn, Session], ...]:
         """Evidence turns of a question with their sessions, in the order in which they were said."""
-        found = [self.turns[turn_id] for turn_id in instance.evidence_turn_ids]
-        return tuple(sorted(found, key=lambda pair: (pair[0].timestamp, pair[0].turn_id)))
+        turns = [self.turns[turn_id] for turn_id in instance.evidence_turn_ids]
+        return tuple(sorted(turns, key=lambda pair: (pair[0].timestamp, pair[0].turn_id)))
 
     def day_of(self, t: float) -> date:
         """Calendar day of a time in simulated days."""
@@ -115,11 +115,11 @@ def read_world(path: Path) -> World:
 
 
 def _blocks(path: Path) -> dict[tuple[str, int], tuple[Block, ...]]:
-    found: dict[tuple[str, int], tuple[Block, ...]] = {}
+    blocks: dict[tuple[str, int], tuple[Block, ...]] = {}
     for line in Folder(path).lines(SCHEDULES):
         try:
             row = json.loads(line.data)
-            found[str(row["agent_id"]), int(row["day_index"])] = tuple(
+            blocks[str(row["agent_id"]), int(row["day_index"])] = tuple(
                 Block(float(slot["start_hour"]), float(slot["end_hour"]), str(slot["activity"]))
                 for slot in row["slots"]
             )
@@ -127,7 +127,7 @@ def _blocks(path: Path) -> dict[tuple[str, int], tuple[Block, ...]]:
             raise QualityError(
                 f"{path}: {SCHEDULES}:{line.number}: not a day of somebody's schedule: {error}"
             ) from error
-    return found
+    return blocks
 
 
 def opening_hours(path: Path) -> dict[str, tuple[float, float]]:
@@ -141,11 +141,11 @@ def opening_hours(path: Path) -> dict[str, tuple[float, float]]:
         return {}
     rows = json.loads(data)
     entries: Sequence[object] = list(rows.values()) if isinstance(rows, dict) else rows
-    found: dict[str, tuple[float, float]] = {}
+    hours: dict[str, tuple[float, float]] = {}
     for row in entries:
         if isinstance(row, dict) and "opens" in row and "closes" in row:
             try:
-                found[str(row["location_id"])] = (float(row["opens"]), float(row["closes"]))
+                hours[str(row["location_id"])] = (float(row["opens"]), float(row["closes"]))
             except (KeyError, TypeError, ValueError) as error:
                 raise QualityError(f"{path}: {LOCATIONS}: opens and closes must be hours: {error}") from error
-    return found
+    return hours

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from memarena_dataset_quality.bar_table import BarRow, bounded
-from memarena_dataset_quality.blind_reading.sheet import BESIDE, OURS
+from memarena_dataset_quality.blind_reading.sheet import LOCOMO, OURS
 from memarena_dataset_quality.errors import QualityError
 
 LOWEST, HIGHEST = 1, 5
@@ -62,28 +62,28 @@ def report(key: Path, marks: Sequence[Path]) -> tuple[list[str], bool]:
         raise QualityError(f"{len(marks)} file of marks: {LEAST_READERS} or more readers are expected")
     sources = _sources(key)
     readers = [_marks(path, sources) for path in marks]
-    found = {source: _of(source, sources, readers) for source in (OURS, BESIDE)}
-    means = {source: _mean(rows.mean(axis=0)) for source, rows in found.items()}
+    by_source = {source: _of(source, sources, readers) for source in (OURS, LOCOMO)}
+    means = {source: _mean(rows.mean(axis=0)) for source, rows in by_source.items()}
     lines = [f"{'':<28}{'this world':>20}{'LoCoMo':>20}"]
-    lines.append(f"{'sessions':<28}{found[OURS].shape[1]:>20}{found[BESIDE].shape[1]:>20}")
-    lines.append(f"{'mean of all readers':<28}{means[OURS]!s:>20}{means[BESIDE]!s:>20}")
-    for place, path in enumerate(marks):
-        ours, beside = (_mean(found[source][place]) for source in (OURS, BESIDE))
-        lines.append(f"{path.name:<28}{ours!s:>20}{beside!s:>20}")
-    gap = _gap(found[OURS].mean(axis=0), found[BESIDE].mean(axis=0))
+    lines.append(f"{'sessions':<28}{by_source[OURS].shape[1]:>20}{by_source[LOCOMO].shape[1]:>20}")
+    lines.append(f"{'mean of all readers':<28}{means[OURS]!s:>20}{means[LOCOMO]!s:>20}")
+    for index, path in enumerate(marks):
+        ours, reference = (_mean(by_source[source][index]) for source in (OURS, LOCOMO))
+        lines.append(f"{path.name:<28}{ours!s:>20}{reference!s:>20}")
+    gap = _gap(by_source[OURS].mean(axis=0), by_source[LOCOMO].mean(axis=0))
     lines.append(f"difference of the means: {gap} (95% intervals, bootstrap over sessions)")
-    for (one, left), (other, right) in combinations(zip(marks, readers, strict=True), 2):
-        lines.append(f"agreement of {one.name} and {other.name}: {agreement(left, right)}")
-    rows = bars(means[OURS].value, means[BESIDE].value)
+    for (path, first_marks), (other_path, other_marks) in combinations(zip(marks, readers, strict=True), 2):
+        lines.append(f"agreement of {path.name} and {other_path.name}: {agreement(first_marks, other_marks)}")
+    rows = bars(means[OURS].value, means[LOCOMO].value)
     lines += [f"{row.name}: {row.figure:.2f}, {row.bar}: {row.verdict}" for row in rows]
     return lines, all(row.met is not False for row in rows)
 
 
-def bars(ours: float, beside: float) -> list[BarRow]:
+def bars(ours: float, reference: float) -> list[BarRow]:
     """The two bars of a blind reading."""
     return [
         bounded("reading", "mean", ours, f"at least {LEAST_MEAN}", LEAST_MEAN, HIGHEST),
-        bounded("reading", "below LoCoMo", beside - ours, f"at most {MOST_BELOW}", -HIGHEST, MOST_BELOW),
+        bounded("reading", "below LoCoMo", reference - ours, f"at most {MOST_BELOW}", -HIGHEST, MOST_BELOW),
     ]
 
 
@@ -94,11 +94,11 @@ def _sources(path: Path) -> dict[int, str]:
         raise QualityError(f"--key {path}: {error.strerror}") from error
     except ValidationError as error:
         raise QualityError(f"--key {path}: a key written by masim reading-sheet is expected") from error
-    return {one.item: one.source for one in key.items}
+    return {item.item: item.source for item in key.items}
 
 
 def _marks(path: Path, sources: dict[int, str]) -> dict[int, int]:
-    found: dict[int, int] = {}
+    marks: dict[int, int] = {}
     try:
         with path.open(encoding="utf-8", newline="") as file:
             rows = csv.DictReader(file)
@@ -106,23 +106,23 @@ def _marks(path: Path, sources: dict[int, str]) -> dict[int, int]:
                 raise QualityError(f"{path}: the columns item and mark are expected")
             for row in rows:
                 item, mark = (str(row[name] or "").strip() for name in ("item", "mark"))
-                if not item.isdecimal() or int(item) not in sources or int(item) in found:
+                if not item.isdecimal() or int(item) not in sources or int(item) in marks:
                     raise QualityError(f"{path}:{rows.line_num}: item {item}: each item of the key once is expected")
-                if mark not in {str(one) for one in range(LOWEST, HIGHEST + 1)}:
+                if mark not in {str(allowed) for allowed in range(LOWEST, HIGHEST + 1)}:
                     where = f"{path}:{rows.line_num}: mark {mark!r}"
                     raise QualityError(f"{where}: a whole number from {LOWEST} to {HIGHEST} is expected")
-                found[int(item)] = int(mark)
+                marks[int(item)] = int(mark)
     except OSError as error:
         raise QualityError(f"{path}: {error.strerror}") from error
-    missing = sorted(set(sources) - set(found))
+    missing = sorted(set(sources) - set(marks))
     if missing:
         raise QualityError(f"{path}: item {missing[0]} has no mark; all {len(sources)} are expected")
-    return found
+    return marks
 
 
 def _of(source: str, sources: dict[int, str], readers: Sequence[dict[int, int]]) -> _Marks:
     """Marks of a source, shape (readers, sessions)."""
-    items = [item for item, one in sorted(sources.items()) if one == source]
+    items = [item for item, item_source in sorted(sources.items()) if item_source == source]
     if not items:
         raise QualityError(f"--key: no item of {source}")
     return np.array([[reader[item] for item in items] for reader in readers], dtype=np.float64)
@@ -132,14 +132,14 @@ def _mean(values: _Marks) -> Mean:
     return _interval(float(values.mean()), _resampled(values, 0))
 
 
-def _gap(ours: _Marks, beside: _Marks) -> Mean:
-    return _interval(float(ours.mean() - beside.mean()), _resampled(ours, 0) - _resampled(beside, 1))
+def _gap(ours: _Marks, reference: _Marks) -> Mean:
+    return _interval(float(ours.mean() - reference.mean()), _resampled(ours, 0) - _resampled(reference, 1))
 
 
 def _resampled(values: _Marks, seed: int) -> _Marks:
     """Means of samples with replacement, shape (10,000,)."""
-    places = np.random.default_rng(seed).integers(0, len(values), (_RESAMPLES, len(values)))
-    return np.asarray(values[places].mean(axis=1))
+    indices = np.random.default_rng(seed).integers(0, len(values), (_RESAMPLES, len(values)))
+    return np.asarray(values[indices].mean(axis=1))
 
 
 def _interval(value: float, draws: _Marks) -> Mean:
@@ -147,18 +147,18 @@ def _interval(value: float, draws: _Marks) -> Mean:
     return Mean(value, float(low), float(high))
 
 
-def agreement(one: dict[int, int], other: dict[int, int]) -> str:
+def agreement(reader: dict[int, int], other: dict[int, int]) -> str:
     """Shares of equal marks and of marks at most one apart, and Cohen's kappa with quadratic weights (Cohen 1968)."""
-    pairs = [(one[item], other[item]) for item in sorted(one)]
+    pairs = [(reader[item], other[item]) for item in sorted(reader)]
     same = sum(left == right for left, right in pairs) / len(pairs)
     near = sum(abs(left - right) <= 1 for left, right in pairs) / len(pairs)
     kappa = weighted_kappa(pairs)
-    shown = "not defined, one reader gave one mark only" if kappa is None else f"{kappa:.2f}"
-    return f"equal {same:.0%}, at most one apart {near:.0%}, weighted kappa {shown}"
+    kappa_text = "not defined, one reader gave one mark only" if kappa is None else f"{kappa:.2f}"
+    return f"equal {same:.0%}, at most one apart {near:.0%}, weighted kappa {kappa_text}"
 
 
 def weighted_kappa(pairs: Sequence[tuple[int, int]]) -> float | None:
     """1 less the mean squared distance over that expected by chance; None where chance expects none."""
-    seen = sum((left - right) ** 2 for left, right in pairs) / len(pairs)
+    observed = sum((left - right) ** 2 for left, right in pairs) / len(pairs)
     chance = sum((left - right) ** 2 for left, _ in pairs for _, right in pairs) / len(pairs) ** 2
-    return None if not chance else 1 - seen / chance
+    return None if not chance else 1 - observed / chance

@@ -1,6 +1,6 @@
 """Writes the reading sheet: sessions of two sources, shuffled, with other names and in the same typography.
 
-The key, which tells the sources, is a file of its own: whoever reads must not have it.
+The key, which names the sources, is a separate file: whoever reads must not have it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from memarena_dataset_quality.errors import QualityError
 from memarena_dataset_quality.world import World
 
-OURS, BESIDE = "world", "locomo"
+OURS, LOCOMO = "world", "locomo"
 """What the sources are called in the key."""
 SHEET, MARKS = "sheet.md", "marks.csv"
 LEAST_TURNS = 4
@@ -54,22 +54,24 @@ def write_sheet(world: World, locomo: World, out: Path, key: Path, *, sessions: 
     if not key.parent.is_dir():
         raise QualityError(f"--key {key}: its folder does not exist")
     rng = random.Random(seed)  # noqa: S311 (a sample for a measure)
-    drawn = [*_drawn(world, OURS, sessions, rng), *_drawn(locomo, BESIDE, sessions, rng)]
-    rng.shuffle(drawn)
-    known = {OURS: _names(world), BESIDE: _names(locomo)}
-    items = [_renamed(one, known[one.source], rng) for one in drawn]
+    readings = [*_sampled(world, OURS, sessions, rng), *_sampled(locomo, LOCOMO, sessions, rng)]
+    rng.shuffle(readings)
+    known = {OURS: _names(world), LOCOMO: _names(locomo)}
+    items = [_renamed(reading, known[reading.source], rng) for reading in readings]
     out.mkdir(parents=True)
-    text = _data("instructions.v1.md") + "".join(_as_text(number, one) for number, one in enumerate(items, 1))
+    text = _data("instructions.v1.md") + "".join(_as_text(number, item) for number, item in enumerate(items, 1))
     (out / SHEET).write_text(text, encoding="utf-8")
     with (out / MARKS).open("w", encoding="utf-8", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows(
             [("item", "mark"), *((n, "") for n in range(1, len(items) + 1))]
         )
-    rows = [{"item": n, "source": one.source, "session_id": one.session_id} for n, one in enumerate(drawn, 1)]
+    rows = [
+        {"item": n, "source": reading.source, "session_id": reading.session_id} for n, reading in enumerate(readings, 1)
+    ]
     key.write_text(json.dumps({"seed": seed, "world": str(world.path), "items": rows}, indent=1) + "\n", "utf-8")
 
 
-def _drawn(world: World, source: str, count: int, rng: random.Random) -> list[Reading]:
+def _sampled(world: World, source: str, count: int, rng: random.Random) -> list[Reading]:
     """Sessions between people, since one with an assistant would tell its source; with few pictures."""
     fit = [
         session
@@ -81,8 +83,8 @@ def _drawn(world: World, source: str, count: int, rng: random.Random) -> list[Re
     if len(fit) < count:
         raise QualityError(f"{world.path}: {len(fit)} sessions between people; {count} are expected (--sessions)")
     return [
-        Reading(source, one.session_id, tuple((world.name(turn.speaker_id), turn.text) for turn in one.turns))
-        for one in rng.sample(fit, count)
+        Reading(source, session.session_id, tuple((world.name(turn.speaker_id), turn.text) for turn in session.turns))
+        for session in rng.sample(fit, count)
     ]
 
 
@@ -90,26 +92,26 @@ def _names(world: World) -> tuple[str, ...]:
     return tuple(name for agent_id, name in world.names.items() if not agent_id.startswith("assistant_"))
 
 
-def _renamed(one: Reading, known: Sequence[str], rng: random.Random) -> Reading:
+def _renamed(reading: Reading, known: Sequence[str], rng: random.Random) -> Reading:
     """Everybody whom the data set knows gets a name that the session does not hold yet."""
-    held = set(re.findall(r"\w+", " ".join(text for _, text in one.turns)))
-    speakers = tuple(dict.fromkeys(name for name, _ in one.turns))
+    words = set(re.findall(r"\w+", " ".join(text for _, text in reading.turns)))
+    speakers = tuple(dict.fromkeys(name for name, _ in reading.turns))
     firsts = {name.split()[0] for name in known}
-    talked_of = [name for name in known if name not in speakers and name.split()[0] in held]
-    free = [name for name in _data("names.v1.txt").split() if name not in held and name not in firsts]
+    talked_of = [name for name in known if name not in speakers and name.split()[0] in words]
+    free = [name for name in _data("names.v1.txt").split() if name not in words and name not in firsts]
     new = dict(zip((*speakers, *talked_of), rng.sample(free, len(speakers) + len(talked_of)), strict=True))
     spelled: dict[str, str] = {}
     for name, other in new.items():
         spelled |= {name: other, name.split()[0]: other}
     for name in speakers:  # Mel for Melanie
-        short = [word for word in held if len(word) >= _SHORTEST_NICKNAME and name.startswith(word)]
-        short = [word for word in short if word.lower() not in held]  # "The" is no Thea
+        short = [word for word in words if len(word) >= _SHORTEST_NICKNAME and name.startswith(word)]
+        short = [nickname for nickname in short if nickname.lower() not in words]  # "The" is no Thea
         spelled |= {word: new[name] for word in short if word not in spelled}
     pattern = re.compile(rf"\b(?:{'|'.join(re.escape(form) for form in sorted(spelled, key=len, reverse=True))})\b")
     turns = tuple(
-        (new[name], pattern.sub(lambda found: spelled[found.group()], _plain(text))) for name, text in one.turns
+        (new[name], pattern.sub(lambda match: spelled[match.group()], _plain(text))) for name, text in reading.turns
     )
-    return Reading(one.source, one.session_id, turns)
+    return Reading(reading.source, reading.session_id, turns)
 
 
 def _plain(text: str) -> str:
@@ -119,8 +121,8 @@ def _plain(text: str) -> str:
     return " ".join(letters.split())
 
 
-def _as_text(number: int, one: Reading) -> str:
-    lines = "\n\n".join(f"**{name}:** {text}" for name, text in one.turns)
+def _as_text(number: int, reading: Reading) -> str:
+    lines = "\n\n".join(f"**{name}:** {text}" for name, text in reading.turns)
     return f"\n## {number}\n\n{lines}\n"
 
 

@@ -29,18 +29,18 @@ def past_day(sentence: str, said_on: date) -> date | None:
 def _days_back(lowered: str, said_on: date) -> int | None:
     ago = _AGO.search(lowered)
     count = (1 if ago.group(1) in ("a", "an") else small_number(ago.group(1))) if ago else None
-    found: int | None = None
+    days_back: int | None = None
     if _BEFORE_YESTERDAY.search(lowered):
-        found = 2
+        days_back = 2
     elif ago and count is not None:
-        found = count * _DAYS[ago.group(2)]
+        days_back = count * _DAYS[ago.group(2)]
     elif _YESTERDAY.search(lowered):
-        found = 1
+        days_back = 1
     elif weekday := _WEEKDAY.search(lowered):
-        found = (said_on.weekday() - WEEKDAYS.index(weekday.group())) % 7 or 7
+        days_back = (said_on.weekday() - WEEKDAYS.index(weekday.group())) % 7 or 7
     elif _TODAY.search(lowered):
-        found = 0
+        days_back = 0
     elif numbered := _NUMBERED.search(lowered):
-        wanted = int(numbered.group(1))
-        found = next((back for back in range(62) if (said_on - timedelta(days=back)).day == wanted), None)
-    return found
+        day_of_month = int(numbered.group(1))
+        days_back = next((back for back in range(62) if (said_on - timedelta(days=back)).day == day_of_month), None)
+    return days_back

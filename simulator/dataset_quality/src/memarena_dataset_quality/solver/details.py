@@ -10,7 +10,7 @@ from memarena_dataset.values.calendar import WEEKDAYS
 from memarena_dataset.values.generous import dates_in, explicit_dates_in, numbers_in, times_in
 from memarena_dataset.values.phrases import normal, phrase_occurs, tokens_of
 
-from memarena_dataset_quality.solver.evidence import Said, Task, content, overlap
+from memarena_dataset_quality.solver.evidence import EvidenceTurn, Task, content, overlap
 from memarena_dataset_quality.solver.lexicon import COMMUNITY, Lexicon
 
 _OPTION = re.compile(r"(?:^|\s)\(?([A-J])[).:]\s+(.+?)(?=\s+\(?[A-J][).:]\s|\n|$)", re.MULTILINE)
@@ -48,47 +48,47 @@ def candidates(task: Task, lexicon: Lexicon, limit: int) -> list[str]:
     Every turn votes for each candidate with the words that its sentence shares with the question; what the question
     says itself is no answer.
     """
-    wanted = content(task.query) | _ALSO.get(task.attribute or "", frozenset())
-    given = normal(task.query)
+    asked_stems = content(task.query) | _ALSO.get(task.attribute or "", frozenset())
+    query = normal(task.query)
     votes: defaultdict[str, float] = defaultdict(float)
-    shown: dict[str, str] = {}
-    for said in task.said:
+    texts: dict[str, str] = {}
+    for turn in task.turns:
         best: dict[str, float] = {}
-        overlaps = _overlaps(wanted, said.sentences)
+        overlaps = _overlaps(asked_stems, turn.sentences)
         closest = max(overlaps, default=0.0)
-        for sentence, shared in zip(said.sentences, overlaps, strict=True):
+        for sentence, shared in zip(turn.sentences, overlaps, strict=True):
             weight = 1.0 + shared
-            found = list(_read(task, said, sentence, lexicon))
-            if shared == closest and not any(trust >= KNOWN for _, _, trust in found):
-                found += _rare(task, said, sentence, lexicon)
-            for key, text, trust in found:
-                if not phrase_occurs(text, given):
+            matches = list(_typed_values(task, turn, sentence, lexicon))
+            if shared == closest and not any(trust >= KNOWN for _, _, trust in matches):
+                matches += _rare(task, turn, sentence, lexicon)
+            for key, text, trust in matches:
+                if not phrase_occurs(text, query):
                     best[key] = max(best.get(key, 0.0), weight * trust)
-                    shown[key] = text
+                    texts[key] = text
         for key, weight in best.items():
             votes[key] += weight
     order = sorted(votes, key=lambda key: (-votes[key], key))
-    return [shown[key] for key in order[:limit]]
+    return [texts[key] for key in order[:limit]]
 
 
 def two_versions(task: Task, lexicon: Lexicon) -> list[str]:
     """The two best-supported values; of several that are supported alike, two of one kind ("fish sauce", "nutmeg")."""
-    found = candidates(task, lexicon, _VERSIONS_WEIGHED)
-    pairs = [(one, other) for place, one in enumerate(found) for other in found[place + 1 :]]
+    versions = candidates(task, lexicon, _VERSIONS_WEIGHED)
+    pairs = [(value, other) for index, value in enumerate(versions) for other in versions[index + 1 :]]
     alike = [pair for pair in pairs if lexicon.same_kind(*pair)]
-    return list((alike or pairs)[0]) if pairs else found
+    return list((alike or pairs)[0]) if pairs else versions
 
 
-def _overlaps(wanted: frozenset[str], sentences: tuple[str, ...]) -> list[float]:
+def _overlaps(stems: frozenset[str], sentences: tuple[str, ...]) -> list[float]:
     """What each sentence shares with the question; an answer to a question just put shares what that one does."""
-    found: list[float] = []
-    for place, sentence in enumerate(sentences):
-        before = found[-1] if place and sentences[place - 1].rstrip().endswith("?") else 0.0
-        found.append(max(overlap(wanted, sentence), before))
-    return found
+    result: list[float] = []
+    for index, sentence in enumerate(sentences):
+        before = result[-1] if index and sentences[index - 1].rstrip().endswith("?") else 0.0
+        result.append(max(overlap(stems, sentence), before))
+    return result
 
 
-def _read(task: Task, said: Said, sentence: str, lexicon: Lexicon) -> Iterator[tuple[str, str, float]]:
+def _typed_values(task: Task, turn: EvidenceTurn, sentence: str, lexicon: Lexicon) -> Iterator[tuple[str, str, float]]:
     """Key, text and trust of every candidate in a sentence."""
     for kind in task.kinds:
         if kind == "amount":
@@ -104,23 +104,23 @@ def _read(task: Task, said: Said, sentence: str, lexicon: Lexicon) -> Iterator[t
                 if f" {day} " in normal(sentence) or f" {day}s " in normal(sentence):
                     yield day, day.capitalize(), 1.0
         elif kind == "date":
-            explicit = explicit_dates_in(sentence, said.day)
-            for moment in explicit or dates_in(sentence, said.day) - {said.day}:
+            explicit = explicit_dates_in(sentence, turn.day)
+            for moment in explicit or dates_in(sentence, turn.day) - {turn.day}:
                 yield moment.isoformat(), f"{moment:%B} {moment.day}, {moment.year}", 1.0 if explicit else 0.2
         else:
             yield from _phrases(_COMMUNITY.get(task.attribute or "", kind), task, sentence, lexicon)
 
 
-def _rare(task: Task, said: Said, sentence: str, lexicon: Lexicon) -> Iterator[tuple[str, str, float]]:
+def _rare(task: Task, turn: EvidenceTurn, sentence: str, lexicon: Lexicon) -> Iterator[tuple[str, str, float]]:
     """Stretches of a sentence whose words the question does not hold and that are seldom said: unknown values."""
     if not set(task.kinds) & {"name", "place", "term"}:
         return
-    wanted = content(task.query)
-    people = {word for name in (said.speaker, *said.others) for word in tokens_of(name)}
+    asked_stems = content(task.query)
+    people = {word for name in (turn.speaker, *turn.others) for word in tokens_of(name)}
     words = [(match.group(), tokens_of(match.group())) for match in _WORD.finditer(sentence)]
     weights = [
         lexicon.rarity(tokens[-1]) - COMMON_RARITY
-        if tokens and content(text) - wanted and not set(tokens) & people and text[:2] not in _I_WITH_VERB
+        if tokens and content(text) - asked_stems and not set(tokens) & people and text[:2] not in _I_WITH_VERB
         else 0.0
         for text, tokens in words
     ]
@@ -150,12 +150,12 @@ def _exact_times(sentence: str) -> frozenset[int]:
 
 def _phrases(kind: str, task: Task, sentence: str, lexicon: Lexicon) -> Iterator[tuple[str, str, float]]:
     tokens = tokens_of(sentence)
-    known = lexicon.found(kind, tokens, task.own)
-    people = {word for said in task.said for name in (said.speaker, *said.others) for word in tokens_of(name)}
-    for text, place in known.items():
+    known = lexicon.positions_of(kind, tokens, task.own)
+    people = {word for turn in task.turns for name in (turn.speaker, *turn.others) for word in tokens_of(name)}
+    for text, position in known.items():
         if kind == "name" and not any(re.search(rf"\b{re.escape(word)}\b", sentence) for word in text.split()):
             continue  # "a button" is not Button
-        whole = _whole_name(tokens, place, text)
+        whole = _whole_name(tokens, position, text)
         yield whole.lower(), whole, 0.3 if set(tokens_of(text)) <= people else 1.0
     if kind == "work_location" and not known:
         for match in _AT.finditer(sentence):
@@ -168,31 +168,31 @@ def _phrases(kind: str, task: Task, sentence: str, lexicon: Lexicon) -> Iterator
         *_CODE.finditer(sentence),
     ):
         text = match.group()
-        unknown = not any(set(tokens_of(text)) & set(tokens_of(one)) for one in known)
+        unknown = not any(set(tokens_of(text)) & set(tokens_of(known_value)) for known_value in known)
         if unknown and not set(tokens_of(text)) & people and text.lower() not in WEEKDAYS and text not in _TITLES:
             yield text.lower(), text, NAMED if len(text.split()) > 1 else 0.25
 
 
-def _whole_name(tokens: list[str], place: int, text: str) -> str:
+def _whole_name(tokens: list[str], position: int, text: str) -> str:
     """A known place with what stands between it and its article: "the music school", where "the school" is known."""
     if text.split(maxsplit=1)[0].lower() not in _ARTICLES:
         return text
-    for start in range(place - 1, max(-1, place - _LONGEST_NAME - 1), -1):
+    for start in range(position - 1, max(-1, position - _LONGEST_NAME - 1), -1):
         if tokens[start] in _ARTICLES:
-            return " ".join((*tokens[start:place], text.split(maxsplit=1)[1]))
+            return " ".join((*tokens[start:position], text.split(maxsplit=1)[1]))
     return text
 
 
 def option(task: Task) -> str:
     """For a question with lettered options: the text of the one that the evidence states most."""
     options = {letter: text.strip() for letter, text in _OPTION.findall(task.query)}
-    wanted = content(_OPTION.sub(" ", task.query))
+    asked_stems = content(_OPTION.sub(" ", task.query))
     support: dict[str, float] = dict.fromkeys(options, 0.0)
-    for said in task.said:
-        for sentence in said.sentences:
+    for turn in task.turns:
+        for sentence in turn.sentences:
             for letter, text in options.items():
                 if _holds(sentence, text):
-                    support[letter] += 1.0 + overlap(wanted, sentence)
+                    support[letter] += 1.0 + overlap(asked_stems, sentence)
     best = max(support, key=lambda letter: (support[letter], letter), default="")
     return best if best and support[best] else ""
 

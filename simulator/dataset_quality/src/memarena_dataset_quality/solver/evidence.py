@@ -25,7 +25,7 @@ _ENDINGS = ("ing", "ed", "es", "s")
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class EvidenceTurn:
     """An evidence turn: who said it in whose presence, on which day, where, and its sentences."""
 
     speaker: str
@@ -34,7 +34,7 @@ class Said:
     ego: bool
     """Whether the owner of the memory spoke."""
     day: date
-    place: str | None
+    location: str | None
     means: str
     """How the session was held ("voice message")."""
     sentences: tuple[str, ...]
@@ -53,7 +53,7 @@ class Task:
     ego: str
     people: tuple[str, ...]
     """Display names of everybody in the world."""
-    said: tuple[Said, ...]
+    turns: tuple[EvidenceTurn, ...]
 
 
 def task_of(world: World, instance: Instance) -> Task:
@@ -66,20 +66,20 @@ def task_of(world: World, instance: Instance) -> Task:
         own=base_id(world, str(fact)),
         ego=world.name(instance.ego_agent_id),
         people=tuple(name for agent_id, name in world.names.items() if not agent_id.startswith("assistant_")),
-        said=tuple(_said(world, instance, turn_id) for turn_id in instance.evidence_turn_ids),
+        turns=tuple(_evidence_turn(world, instance, turn_id) for turn_id in instance.evidence_turn_ids),
     )
 
 
-def _said(world: World, instance: Instance, turn_id: str) -> Said:
+def _evidence_turn(world: World, instance: Instance, turn_id: str) -> EvidenceTurn:
     turn, session = world.turns[turn_id]
     location = world.locations.get(session.location_id or "")
     people = [person for person in session.participants if not person.startswith("assistant_")]
-    return Said(
+    return EvidenceTurn(
         speaker=world.name(turn.speaker_id),
         others=tuple(world.name(person) for person in people if person != turn.speaker_id),
         ego=turn.speaker_id == instance.ego_agent_id,
         day=world.day_of(turn.timestamp),
-        place=location.name if location else None,
+        location=location.name if location else None,
         means=(session.modality or "").replace("_", " "),
         sentences=tuple(sentences(turn.text)),
     )
@@ -102,17 +102,17 @@ def content(text: str) -> frozenset[str]:
     return frozenset(stem(word) for word in tokens_of(text) if word not in _FUNCTION_WORDS)
 
 
-def overlap(wanted: frozenset[str], sentence: str) -> float:
+def overlap(stems: frozenset[str], sentence: str) -> float:
     """How many of the wanted stems a sentence holds; alike beginnings of long stems count half."""
-    found = content(sentence)
-    exact = wanted & found
-    rest = {word[:5] for word in found - exact if len(word) >= 5}
-    return len(exact) + 0.5 * sum(1 for word in wanted - exact if len(word) >= 5 and word[:5] in rest)
+    sentence_stems = content(sentence)
+    exact = stems & sentence_stems
+    rest = {word[:5] for word in sentence_stems - exact if len(word) >= 5}
+    return len(exact) + 0.5 * sum(1 for word in stems - exact if len(word) >= 5 and word[:5] in rest)
 
 
-def best_sentence(wanted: frozenset[str], sentences_said: Sequence[str]) -> tuple[float, str]:
+def best_sentence(stems: frozenset[str], candidates: Sequence[str]) -> tuple[float, str]:
     """The sentence that shares most with what is wanted, the first of equals."""
-    scored = [(overlap(wanted, sentence), -place, sentence) for place, sentence in enumerate(sentences_said)]
+    scored = [(overlap(stems, sentence), -index, sentence) for index, sentence in enumerate(candidates)]
     best = max(scored, default=(0.0, 0, ""))
     return best[0], best[2]
 

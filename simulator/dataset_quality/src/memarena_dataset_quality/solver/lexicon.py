@@ -45,7 +45,7 @@ class Lexicon:
 
     def __init__(self, worlds: Iterable[World]) -> None:
         self._sources: defaultdict[str, defaultdict[Phrase, set[str]]] = defaultdict(lambda: defaultdict(set))
-        self._shown: dict[Phrase, str] = {}
+        self._spellings: dict[Phrase, str] = {}
         self._first: defaultdict[str, defaultdict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
         self._attributes: defaultdict[str, set[str]] = defaultdict(set)
         self._happenings: set[tuple[str, frozenset[str]]] = set()
@@ -62,18 +62,18 @@ class Lexicon:
                 if isinstance(value, NameValue | PlaceValue | TermValue) and head != TIE:
                     kind = head if head in COMMUNITY else value.type
                     self._add(kind, value, base_id(world, fact.fact_id))
-                    self._attributes[_shown(value).lower()].add(head)
+                    self._attributes[_display(value).lower()].add(head)
                 elif isinstance(value, DateValue) and head == HAPPENED:
                     verb, *rest = tokens_of(item)
                     self._happenings.add((verb, frozenset(rest) - ARTICLES))
 
     def _add(self, kind: str, value: NameValue | PlaceValue | TermValue, source: str) -> None:
-        shown = _shown(value)
+        display = _display(value)
         for form in spellings(value):
             phrase = _without_article(tokens_of(form))
             if phrase:
                 self._sources[kind][phrase].add(source)
-                self._shown[phrase] = shown
+                self._spellings[phrase] = display
                 self._first[kind][phrase[0]].add(len(phrase))
 
     def tells_happening(self, sentence: str) -> bool:
@@ -85,30 +85,30 @@ class Lexicon:
         begin = {word[0] for word in words}
         return any(rest and rest <= words and verb[0] in begin for verb, rest in self._happenings)
 
-    def same_kind(self, one: str, other: str) -> bool:
+    def same_kind(self, phrase: str, other: str) -> bool:
         """Whether two phrases are known as values of one and the same attribute."""
-        return not self._attributes[one.lower()].isdisjoint(self._attributes[other.lower()])
+        return not self._attributes[phrase.lower()].isdisjoint(self._attributes[other.lower()])
 
     def rarity(self, word: str) -> float:
         """How seldom a word is said: log of turns to turns with it."""
         return math.log((1 + self._turns) / (1 + self._spoken[word]))
 
-    def found(self, kind: str, tokens: list[str], own: str) -> Mapping[str, int]:
+    def positions_of(self, kind: str, tokens: list[str], own: str) -> Mapping[str, int]:
         """Known values of a kind in a text, with the place of their first word. ``own`` is the fact that is asked."""
-        found: dict[str, int] = {}
-        place = 0
-        while place < len(tokens):
-            for length in sorted(self._first[kind].get(tokens[place], ()), reverse=True):
-                phrase = tuple(tokens[place : place + length])
+        positions: dict[str, int] = {}
+        position = 0
+        while position < len(tokens):
+            for length in sorted(self._first[kind].get(tokens[position], ()), reverse=True):
+                phrase = tuple(tokens[position : position + length])
                 if self._sources[kind].get(phrase, set()) - {own}:
-                    found.setdefault(self._shown[phrase], place)
-                    place += length - 1
+                    positions.setdefault(self._spellings[phrase], position)
+                    position += length - 1
                     break
-            place += 1
-        return found
+            position += 1
+        return positions
 
 
-def _shown(value: NameValue | PlaceValue | TermValue) -> str:
+def _display(value: NameValue | PlaceValue | TermValue) -> str:
     return value.text if isinstance(value, TermValue) else value.name
 
 

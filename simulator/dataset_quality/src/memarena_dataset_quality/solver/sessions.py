@@ -11,12 +11,12 @@ from memarena_dataset_quality.solver.evidence import Task, named
 
 def answer(task: Task) -> str:
     """The answer to a question about a session or a community; empty if what is asked is a detail that was told."""
-    first = task.said[0]
+    first = task.turns[0]
     match task.attribute:
         case "session":
             return f"{first.day:%B} {first.day.day}, {first.day.year}"
         case "conversation_location" | "conversation location":
-            return first.place or ""
+            return first.location or ""
         case "context":
             return first.means
         case "speaker" | "participants":
@@ -29,21 +29,21 @@ def answer(task: Task) -> str:
 
 def _people(task: Task) -> str:
     """A question that names who spoke, or is about the owner's own words, asks for the others."""
-    first = task.said[0]
-    if first.ego or any(named(said.speaker, task.query) for said in task.said):
+    first = task.turns[0]
+    if first.ego or any(named(turn.speaker, task.query) for turn in task.turns):
         return "; ".join(dict.fromkeys(name for name in first.others if name != task.ego))
-    return "; ".join(dict.fromkeys(said.speaker for said in task.said))
+    return "; ".join(dict.fromkeys(turn.speaker for turn in task.turns))
 
 
 def _members(task: Task) -> str:
     """Everybody in the sentence that names most people; who says "I" in it is one of them."""
     best: list[str] = []
-    for said in task.said:
-        for sentence in said.sentences:
+    for turn in task.turns:
+        for sentence in turn.sentences:
             words = set(tokens_of(sentence))
-            found = [name for name in task.people if tokens_of(name)[0] in words]
-            if re.search(r"\b(?:I|me|myself|my)\b", sentence) and said.speaker not in found:
-                found.append(said.speaker)
-            if len(found) > len(best):
-                best = found
+            names = [name for name in task.people if tokens_of(name)[0] in words]
+            if re.search(r"\b(?:I|me|myself|my)\b", sentence) and turn.speaker not in names:
+                names.append(turn.speaker)
+            if len(names) > len(best):
+                best = names
     return "; ".join(best)

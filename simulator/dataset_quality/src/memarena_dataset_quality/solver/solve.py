@@ -51,7 +51,7 @@ def solve(task: Task, family: Family, lexicon: Lexicon) -> str:
         case Family.CLOZE:
             return details.option(task)
         case Family.METADATA:
-            return sessions.answer(task) or _told(task, lexicon)
+            return sessions.answer(task) or _detail(task, lexicon)
         case Family.TEMPORAL:
             return times.answer(task, lexicon)
         case Family.CONFLICT:
@@ -62,16 +62,16 @@ def solve(task: Task, family: Family, lexicon: Lexicon) -> str:
             return _first(details.candidates(task, lexicon, 1))
 
 
-def _told(task: Task, lexicon: Lexicon) -> str:
+def _detail(task: Task, lexicon: Lexicon) -> str:
     """One detail that was told; where several are asked for, one of each turn."""
     if task.kinds != ("set",):
         return _first(details.candidates(task, lexicon, 1))
-    each = [replace(task, kinds=("term",), said=(said,)) for said in task.said]
-    return "; ".join(_first(details.candidates(one, lexicon, 1)) for one in each)
+    each = [replace(task, kinds=("term",), turns=(turn,)) for turn in task.turns]
+    return "; ".join(_first(details.candidates(single, lexicon, 1)) for single in each)
 
 
-def _first(found: list[str]) -> str:
-    return found[0] if found else ""
+def _first(values: list[str]) -> str:
+    return values[0] if values else ""
 
 
 def solve_worlds(worlds: Sequence[World], others: Iterable[World]) -> Solved:
@@ -89,16 +89,16 @@ def solve_worlds(worlds: Sequence[World], others: Iterable[World]) -> Solved:
             if not right:
                 misses.append(_miss(world, instance, task, answer))
     return Solved(
-        questions=sum(asked for _, asked in counts.values()),
+        questions=sum(count for _, count in counts.values()),
         right=sum(right for right, _ in counts.values()),
-        by_family={family: (right, asked) for family, (right, asked) in sorted(counts.items())},
+        by_family={family: (right, count) for family, (right, count) in sorted(counts.items())},
         misses=tuple(misses),
     )
 
 
 def _miss(world: World, instance: Instance, task: Task, answer: str) -> Miss:
     gold = instance.gold
-    shown = gold.referent if isinstance(gold, AnaphoraGold) else "; ".join(
+    gold_text = gold.referent if isinstance(gold, AnaphoraGold) else "; ".join(
         value.model_dump_json(exclude_none=True) for value in gold_values(instance)
     )  # fmt: skip
-    return Miss(world.path.name, instance.instance_id, instance.family.value, task.kinds, task.query, answer, shown)
+    return Miss(world.path.name, instance.instance_id, instance.family.value, task.kinds, task.query, answer, gold_text)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import date
 
 from memarena_dataset_quality.solver.dates import past_day
-from memarena_dataset_quality.solver.evidence import Said, Task, best_sentence, content, overlap
+from memarena_dataset_quality.solver.evidence import EvidenceTurn, Task, best_sentence, content, overlap
 from memarena_dataset_quality.solver.lexicon import Lexicon
 
 _LEAST_ITEMS = 3
@@ -41,14 +41,14 @@ def answer(task: Task, lexicon: Lexicon) -> str:
 
 def day(task: Task, lexicon: Lexicon) -> str:
     """The one day that the evidence means."""
-    found = Counter(moment for said in task.said if (moment := _meant(said, content(task.query), lexicon)) is not None)
-    return _written(found.most_common(1)[0][0]) if found else ""
+    days = Counter(moment for turn in task.turns if (moment := _meant(turn, content(task.query), lexicon)) is not None)
+    return _written(days.most_common(1)[0][0]) if days else ""
 
 
 def interval(task: Task, lexicon: Lexicon) -> str:
     """Days between the two days that the evidence means."""
-    found = Counter(moment for said in task.said if (moment := _meant(said, content(task.query), lexicon)) is not None)
-    two = sorted(moment for moment, _ in found.most_common(2))
+    days = Counter(moment for turn in task.turns if (moment := _meant(turn, content(task.query), lexicon)) is not None)
+    two = sorted(moment for moment, _ in days.most_common(2))
     return f"{(two[1] - two[0]).days} days" if len(two) == 2 else ""
 
 
@@ -56,15 +56,15 @@ def order(task: Task, lexicon: Lexicon) -> str:
     """The listed things, first to last."""
     items = listed(task.query)
     dates: defaultdict[int, Counter[date]] = defaultdict(Counter)
-    for said in task.said:
-        scored = [(_fit(said, item, task.ego), -number) for number, item in enumerate(items)]
-        best, place = max(scored, default=(0.0, 0))
-        moment = _meant(said, content(items[-place]), lexicon) if best else None
+    for turn in task.turns:
+        scored = [(_fit(turn, item, task.ego), -number) for number, item in enumerate(items)]
+        best, number = max(scored, default=(0.0, 0))
+        moment = _meant(turn, content(items[-number]), lexicon) if best else None
         if moment is not None:
-            dates[-place][moment] += 1
+            dates[-number][moment] += 1
     if len(dates) < len(items):
         return ""
-    meant = {number: found.most_common(1)[0][0] for number, found in dates.items()}
+    meant = {number: days.most_common(1)[0][0] for number, days in dates.items()}
     return "; ".join(items[number] for number in sorted(meant, key=lambda number: meant[number]))
 
 
@@ -77,47 +77,49 @@ def as_asked(task: Task) -> Task:
     query = _NEGATED.sub(" ", task.query)
     late = _LATE.search(query) is not None and _SURELY_EARLY.search(query) is None
     early = _EARLY.search(query) is not None and not late
-    announced = [place for place, said in enumerate(task.said) if any(map(_CHANGE.search, said.sentences))]
+    announced = [index for index, turn in enumerate(task.turns) if any(map(_CHANGE.search, turn.sentences))]
     if announced and announced[-1] > 0:
-        return replace(task, said=task.said[: announced[-1]] if early else task.said[announced[-1] :])
+        return replace(task, turns=task.turns[: announced[-1]] if early else task.turns[announced[-1] :])
     if early or late:
-        return replace(task, said=task.said[:1] if early else task.said[-1:])
+        return replace(task, turns=task.turns[:1] if early else task.turns[-1:])
     return task
 
 
 def listed(query: str) -> list[str]:
     """The things that a question lists: its longest list by lines, semicolons, slashes or commas."""
     _, _, tail = query.partition(":")
-    found: list[str] = []
+    items: list[str] = []
     for text in (tail, query):
         for separator in ("\n", ";", " / ", ","):
             parts = [re.sub(r"^\W*(?:\d+[.)]|[a-z][.)]|and |or |- )\s*", "", part).strip(" .?!") for part in
                      text.split(separator)]  # fmt: skip
             parts = [part for part in parts if part]
-            if len(parts) >= _LEAST_ITEMS and not found:
-                found = parts
-    return found
+            if len(parts) >= _LEAST_ITEMS and not items:
+                items = parts
+    return items
 
 
-def _fit(said: Said, item: str, ego: str) -> float:
+def _fit(turn: EvidenceTurn, item: str, ego: str) -> float:
     """How well a turn fits a listed thing: shared words, and whether it speaks of the same person."""
     words = content(item)
-    best, _ = best_sentence(words, said.sentences)
+    best, _ = best_sentence(words, turn.sentences)
     speaks_of_self = item.startswith("I ") or " I " in item or re.search(r"\bmy\b", item) is not None
-    same = said.ego if speaks_of_self else bool(overlap(content(said.speaker), item))
+    same = turn.ego if speaks_of_self else bool(overlap(content(turn.speaker), item))
     return best + (0.4 if same else 0.0) if best else 0.0
 
 
-def _meant(said: Said, wanted: frozenset[str], lexicon: Lexicon) -> date | None:
+def _meant(turn: EvidenceTurn, stems: frozenset[str], lexicon: Lexicon) -> date | None:
     """The day that a turn means: in a sentence that names a day and tells something that happened, if there is one.
 
     Of several, the one that is closest to what is asked.
     """
-    dated = [sentence for sentence in said.sentences if past_day(sentence, said.day) is not None]
+    dated = [sentence for sentence in turn.sentences if past_day(sentence, turn.day) is not None]
     if not dated:
         return None
-    _, sentence = best_sentence(wanted, [one for one in dated if lexicon.tells_happening(one)] or dated)
-    return past_day(sentence, said.day)
+    _, sentence = best_sentence(
+        stems, [candidate for candidate in dated if lexicon.tells_happening(candidate)] or dated
+    )
+    return past_day(sentence, turn.day)
 
 
 def _written(moment: date) -> str:
