@@ -59,10 +59,10 @@ def _ablate(task: Task) -> None:
     names = [rates.name for rates in whole]
     _say("| left out | " + " | ".join(names) + " | stays |\n| --- |" + " --- |" * (len(names) + 1))
     _say("| nothing | " + " | ".join(f"{rates.share:.1%}" for rates in whole) + " | |")
-    for name, found in without.items():
-        worse = [rates.share - full.share for rates, full in zip(found, whole, strict=True)]
+    for name, rates_without in without.items():
+        worse = [rates.share - full.share for rates, full in zip(rates_without, whole, strict=True)]
         stays = "yes" if max(worse) > KEPT_FROM else "no"
-        _say(f"| {name} | " + " | ".join(f"{rates.share:.1%}" for rates in found) + f" | {stays} |")
+        _say(f"| {name} | " + " | ".join(f"{rates.share:.1%}" for rates in rates_without) + f" | {stays} |")
 
 
 def _say(line: str) -> None:

@@ -11,7 +11,7 @@ from functools import cache
 from memarena.judging.abstention import MODEL, declines
 from memarena.judging.abstention_features import features_of
 
-from judge_training.patterns import stable_hash, told, wordings
+from judge_training.patterns import pattern_texts, stable_hash, wordings
 from judge_training.task import DATA, REPOSITORY, Case, Example, Rule, Settings, Task
 
 TEXTS = DATA / "abstention"
@@ -76,7 +76,7 @@ def _from_patterns(name: str) -> Iterator[Text]:
     start = 0
     for section, label in _SECTIONS.items():
         patterns = table.get(section, ())
-        for pattern, subject, answer, many in told(patterns, table["subjects"], _PATTERNS[name], start):
+        for pattern, subject, answer, many in pattern_texts(patterns, table["subjects"], _PATTERNS[name], start):
             weight = many**-0.5 * (_STYLES if name.startswith("styles") else 1.0)
             yield Text(subject["question"], answer, label, weight, pattern)
         start += sum(len(wordings(pattern)) for pattern in patterns)
@@ -109,8 +109,8 @@ def _talk() -> Iterator[Text]:
     ]
     for number in range(_TALKS):
         draw = stable_hash("talk", number)
-        drawn = [turns[stable_hash("turn", number, place) % len(turns)] for place in range(1 + draw % 4)]
-        answer = " ".join(dict.fromkeys(drawn))
+        chosen = [turns[stable_hash("turn", number, position) % len(turns)] for position in range(1 + draw % 4)]
+        answer = " ".join(dict.fromkeys(chosen))
         yield Text(questions[draw % len(questions)], answer, False, _OF_TALK, answer)
 
 
@@ -121,11 +121,11 @@ def examples() -> list[Example]:
 
 def independent() -> Mapping[str, Sequence[Case]]:
     """Sets by authors who did not know the judge, and from which nothing was learned."""
-    found: dict[str, Sequence[Case]] = {
+    sets: dict[str, Sequence[Case]] = {
         name: list(read_table((SETS / f"declining_{name}.v1.tsv").read_text(encoding="utf-8").splitlines()))
         for name in ("plain", "usual", "varied")
     }
-    return {**found, "third": of_patterns("third")}
+    return {**sets, "third": of_patterns("third")}
 
 
 def of_patterns(name: str) -> list[Case]:

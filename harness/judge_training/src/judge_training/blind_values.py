@@ -68,11 +68,13 @@ def blind_values(path: Path) -> Iterator[Blind]:
     """Every answer of a file whose gold can be told in typed values; prose golds and reasons are left out."""
     rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     for row in rows:
-        said = tuple(other["answer"] for other in rows if other["question"] == row["question"] and other["right"])
+        right_answers = tuple(
+            other["answer"] for other in rows if other["question"] == row["question"] and other["right"]
+        )
         gold = _gold(row["family"], row["gold_type"], row["gold"])
         if gold is not None:
             family = FAMILIES.get(row["family"], Family.QA)
-            yield Blind(SORTS[row["family"]], family, row["question"], gold, row["answer"], row["right"], said)
+            yield Blind(SORTS[row["family"]], family, row["question"], gold, row["answer"], row["right"], right_answers)
 
 
 def _gold(family: str, kind: str, text: str) -> Gold | None:
@@ -108,8 +110,8 @@ def _value(kind: str, text: str) -> Value | None:  # noqa: PLR0911 (a return for
         return PlaceValue(name=re.sub(r"^the ", "", bare))
     if kind in ("person", "person first"):
         return NameValue(name=bare, aliases=tuple(bare.split()) if " " in bare else ())
-    found = [m for m in read_text(bare).mentions if m.kind != "proper"]
-    mention = found[0] if found else None
+    mentions = [m for m in read_text(bare).mentions if m.kind != "proper"]
+    mention = mentions[0] if mentions else None
     if isinstance(mention, WeekdayMention):
         return WeekdayValue(weekday=WEEKDAYS[mention.weekday])  # type: ignore[arg-type]
     if isinstance(mention, DateMention):

@@ -38,7 +38,7 @@ _ROLES = 2.0
 _FROM = 4
 """A word of so many phrasings is one that the model knows."""
 _FILES = ("development.v7.toml.gz", "wordings.v1.toml", "pairs.v1.toml", "verbose.v1.toml")
-_ASKED = {
+_QUESTION_TEXTS = {
     "former": "Please give the former answer, not the present one, as to {q}",
     "current": "There was a revision as to {q} What is correct at present?",
 }
@@ -47,7 +47,7 @@ _OTHERS = ("Xavier", "Amara", "Nikolai", "Beatriz", "Tomas", "Ingrid", "Farid", 
 _ROLES_FILE = "roles.v1.toml"
 _UNTYPED = "ends_untyped"
 
-Asked = tuple[Question, tuple[EvidenceSession, ...]]
+QuestionWithEvidence = tuple[Question, tuple[EvidenceSession, ...]]
 
 
 @dataclass(frozen=True)
@@ -74,15 +74,15 @@ def _collected() -> Iterator[Phrasing]:
         for side in ("right", "wrong"):
             for shape, kinds in table[side].items():
                 for pattern in (p for patterns in kinds.values() for p in patterns):
-                    told = wordings(pattern)
-                    for one in told:
-                        yield Phrasing(one, side == "right", shape, weight=len(told) ** -0.5)
+                    texts = wordings(pattern)
+                    for text in texts:
+                        yield Phrasing(text, side == "right", shape, weight=len(texts) ** -0.5)
 
 
 def _of_roles() -> Iterator[Phrasing]:
     table = tomllib.loads((TEXTS / _ROLES_FILE).read_text(encoding="utf-8"))
     for head, sides in table.items():
-        version = head if head in _ASKED else ""
+        version = head if head in _QUESTION_TEXTS else ""
         for side, kinds in sides.items():
             for kind, templates in kinds.items():
                 for template in templates:
@@ -95,15 +95,15 @@ def word_list() -> list[str]:
     having: Counter[str] = Counter()
     for phrasing in phrasings():
         having.update(set(words(_PLACEHOLDER.sub(" ", phrasing.template))))
-    own = Counter(w for one in whole_answers() for w in set(words(one.answer)) - _of_values(one))
-    kept = {w for w, n in having.items() if n >= _FROM} | {w for w, n in own.items() if n >= 2 * _FROM}
-    return sorted(w for w in kept if (w.isalpha() and len(w) > 1) or w in ("a", "i"))
+    own = Counter(w for answer in whole_answers() for w in set(words(answer.answer)) - _of_values(answer))
+    frequent = {w for w, n in having.items() if n >= _FROM} | {w for w, n in own.items() if n >= 2 * _FROM}
+    return sorted(w for w in frequent if (w.isalpha() and len(w) > 1) or w in ("a", "i"))
 
 
-def _of_values(one: TypedAnswer) -> set[str]:
-    gold = one.question.instance.gold.model_dump_json().lower()
-    return {w for w in words(one.answer) if re.search(rf"\b{re.escape(w)}\b", gold)} | set(
-        words(one.question.question_text)
+def _of_values(answer: TypedAnswer) -> set[str]:
+    gold = answer.question.instance.gold.model_dump_json().lower()
+    return {w for w in words(answer.answer) if re.search(rf"\b{re.escape(w)}\b", gold)} | set(
+        words(answer.question.question_text)
     )
 
 
@@ -114,12 +114,12 @@ def whole_answers() -> list[TypedAnswer]:
 
 def examples(rows: Sequence[TypedAnswer] | None = None, seeds: int = 1) -> list[Example]:
     """All examples; ``rows`` are the whole answers to learn from, all of them unless told otherwise."""
-    found = [e for seed in range(seeds) for e in _from_phrasings(seed)]
-    for one in whole_answers() if rows is None else rows:
-        wording = wording_of(one.question, one.evidence, one.answer)
+    result = [e for seed in range(seeds) for e in _from_phrasings(seed)]
+    for answer in whole_answers() if rows is None else rows:
+        wording = wording_of(answer.question, answer.evidence, answer.answer)
         if wording is not None:
-            found.append(_example(wording, one.right, _BY_HAND, one.answer))
-    return found
+            result.append(_example(wording, answer.right, _BY_HAND, answer.answer))
+    return result
 
 
 def _example(wording: Wording, right: bool, weight: float, text: str) -> Example:
@@ -133,7 +133,7 @@ def _from_phrasings(seed: int) -> tuple[Example, ...]:
 
 def _filled(seed: int) -> Iterator[Example]:
     carriers = _carriers()
-    pool = [v for asked in carriers.values() for q, _ in asked for v in _values(q.instance.gold)]
+    pool = [v for pairs in carriers.values() for q, _ in pairs for v in _values(q.instance.gold)]
     table = tomllib.loads(text_of(TEXTS / _FILES[0]))
     for phrasing in phrasings():
         rng = random.Random(f"{seed}/{phrasing.template}/{phrasing.shape}/{phrasing.version}")  # noqa: S311 (no secret)
@@ -144,22 +144,22 @@ def _filled(seed: int) -> Iterator[Example]:
                 continue
             question = _asked_for(question, phrasing.version)
             around = Around(table["things"], table["say"], question, evidence, pool, rng)
-            answer = answer_from(_named(phrasing.template, question, evidence, rng), around, gold)
+            answer = answer_from(_with_names(phrasing.template, question, evidence, rng), around, gold)
             wording = None if answer is None else wording_of(question, evidence, answer)
             if wording is not None and answer is not None:
                 yield _example(wording, phrasing.right, phrasing.weight, answer)
                 break
 
 
-def _carriers() -> Mapping[str, list[Asked]]:
-    found: dict[str, list[Asked]] = {"plain": [], "counterfactual": [], "conflict": []}
+def _carriers() -> Mapping[str, list[QuestionWithEvidence]]:
+    carriers: dict[str, list[QuestionWithEvidence]] = {"plain": [], "counterfactual": [], "conflict": []}
     for question, evidence in questions(TEXTS / "questions.v1.jsonl.gz").values():
         gold = question.instance.gold
         typed = _values(gold) and all(v.type not in ("order", "set") for v in _values(gold))
-        shape = gold.kind if gold.kind in found else "plain"
+        shape = gold.kind if gold.kind in carriers else "plain"
         if typed and gold.kind != "cloze":
-            found[shape].append((question, evidence))
-    return found
+            carriers[shape].append((question, evidence))
+    return carriers
 
 
 def _values(gold: Gold) -> tuple[Value, ...]:
@@ -169,11 +169,11 @@ def _values(gold: Gold) -> tuple[Value, ...]:
 def _asked_for(question: Question, version: str) -> Question:
     if not version:
         return question
-    text = _ASKED[version].replace("{q}", question.question_text)
+    text = _QUESTION_TEXTS[version].replace("{q}", question.question_text)
     return question.model_copy(update={"question_text": text})
 
 
-def _named(template: str, question: Question, evidence: Sequence[EvidenceSession], rng: random.Random) -> str:
+def _with_names(template: str, question: Question, evidence: Sequence[EvidenceSession], rng: random.Random) -> str:
     """The template with the people of the question in place."""
     text = question.question_text
     speakers = sorted({t.speaker.removesuffix("'s assistant") for s in evidence for t in s.turns})
@@ -190,19 +190,19 @@ def _named(template: str, question: Question, evidence: Sequence[EvidenceSession
         template = (
             template.replace("{me}'s case", "your case").replace("{me}'s", "yours").replace("{me} has", "you have")
         )
-    for name, said in names.items():
-        template = template.replace("{" + name + "}", said)
+    for name, spoken in names.items():
+        template = template.replace("{" + name + "}", spoken)
     return template[0].upper() + template[1:] if template[0] != "{" else template
 
 
 def write_words() -> int:
     """Write the list of known words anew and return its length."""
-    found = word_list()
+    listed = word_list()
     head = "# Words that the model of commitment knows; `python -m judge_training.commitment` writes this file.\n"
     target = MODELS.parent / "tables" / WORDS
-    target.write_text(head + "\n".join(found) + "\n", encoding="utf-8")
+    target.write_text(head + "\n".join(listed) + "\n", encoding="utf-8")
     commitment.known_words.cache_clear()
-    return len(found)
+    return len(listed)
 
 
 def main() -> None:

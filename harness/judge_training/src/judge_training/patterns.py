@@ -19,24 +19,24 @@ def wordings(pattern: str) -> list[str]:
         return [pattern]
     count = most + min(most, 4)
     turned = [
-        [column[(row * _step(column) + stable_hash(pattern, place)) % len(column)] for row in range(count)]
-        for place, column in enumerate(columns)
+        [column[(row * _step(column) + stable_hash(pattern, position)) % len(column)] for row in range(count)]
+        for position, column in enumerate(columns)
     ]
     joined = ("".join(parts) for parts in zip(*turned, strict=True))
     return list(dict.fromkeys(_tightened(text) for text in joined))
 
 
-def told(
+def pattern_texts(
     patterns: Iterable[str], subjects: Sequence[Mapping[str, str]], each: int, start: int = 0
 ) -> Iterator[tuple[str, Mapping[str, str], str, int]]:
     """Every pattern with ``each`` subjects a wording: pattern, subject, text, and how many wordings the pattern has."""
     position = start
     for pattern in patterns:
-        found = wordings(pattern)
-        for wording in found:
+        all_wordings = wordings(pattern)
+        for wording in all_wordings:
             for turn in range(each):
                 subject = subjects[(position * 7 + turn * 5) % len(subjects)]
-                yield pattern, subject, sentences(filled(wording, subject)), len(found)
+                yield pattern, subject, sentences(filled(wording, subject)), len(all_wordings)
             position += 1
 
 

@@ -101,8 +101,8 @@ def near_misses(of: Sequence[Pair]) -> list[Pair]:
     phrases = [gold for _, gold in golds if 2 <= len(spans[gold]) <= _LONGEST_PHRASE]
     result = []
     for question, gold in golds:
-        asked = TextReading(question).token_set
-        own = [span for span in spans[gold] if base(gold[slice(*span)].lower()) not in asked]
+        question_tokens = TextReading(question).token_set
+        own = [span for span in spans[gold] if base(gold[slice(*span)].lower()) not in question_tokens]
         if not 2 <= len(own) <= _LONGEST_PHRASE:
             continue
         for end in (0, -1):
@@ -122,16 +122,16 @@ def halves(of: Sequence[Pair]) -> list[Pair]:
     """
     result = []
     for question, gold in dict.fromkeys((pair.question, pair.gold) for pair in of):
-        asked = TextReading(question).token_set
-        parts = [item.text for item in TextReading(gold).items if set(item.tokens) - asked]
+        question_tokens = TextReading(question).token_set
+        parts = [item.text for item in TextReading(gold).items if set(item.tokens) - question_tokens]
         if len(parts) < 2:
             continue
         few = -(-2 * len(parts) // 3) - 1
-        made = [(parts[:few], False), (parts[-few:], False), (parts[::-1], True)]
-        made += [(parts[1:], True), (parts[:-1], True)] if len(parts) > 2 else []
-        for kept, right in made:
-            frame = _FRAMES[stable_hash("half", gold, *kept) % len(_FRAMES)]
-            result.append(Pair(question, gold, frame.format(_listed(kept)), right, "half", "half"))
+        answers = [(parts[:few], False), (parts[-few:], False), (parts[::-1], True)]
+        answers += [(parts[1:], True), (parts[:-1], True)] if len(parts) > 2 else []
+        for chosen, right in answers:
+            frame = _FRAMES[stable_hash("half", gold, *chosen) % len(_FRAMES)]
+            result.append(Pair(question, gold, frame.format(_listed(chosen)), right, "half", "half"))
     return result
 
 
@@ -160,9 +160,9 @@ def cross_validated(of: Sequence[Pair]) -> list[tuple[Pair, bool]]:
     questions = sorted({pair.question for pair in of})
     fold = {question: position % FOLDS for position, question in enumerate(questions)}
     outcomes: list[tuple[Pair, bool]] = []
-    for held in range(FOLDS):
-        model = _learn([pair for pair in of if fold[pair.question] != held])
-        outcomes += [(p, _outcome(p, model)) for p in of if fold[p.question] == held]
+    for fold_number in range(FOLDS):
+        model = _learn([pair for pair in of if fold[pair.question] != fold_number])
+        outcomes += [(p, _outcome(p, model)) for p in of if fold[p.question] == fold_number]
     return outcomes
 
 
@@ -203,10 +203,10 @@ def main() -> None:
     outcomes = cross_validated(every)
     for name in TRAINING:
         lines += table(f"{name}, cross-validated", [o for o in outcomes if o[0].source == name])
-    held = {"blind": pairs(BLIND)} if (PAIRS / f"{BLIND}.v1.jsonl.gz").exists() else {}
+    sets = {"blind": pairs(BLIND)} if (PAIRS / f"{BLIND}.v1.jsonl.gz").exists() else {}
     if options.answers is not None:
-        held["LoCoMo"] = locomo_pairs(options.answers)
-    for name, chosen in held.items():
+        sets["LoCoMo"] = locomo_pairs(options.answers)
+    for name, chosen in sets.items():
         lines += table(name, [(p, judge_text(p.question, (p.gold,), p.answer).correct) for p in chosen])
     sys.stdout.write("\n".join([*lines, ""]))
 

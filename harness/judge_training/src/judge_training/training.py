@@ -24,29 +24,29 @@ def train(
         raise ValueError("expected examples of both labels")
     counts = Counter(feature for example in examples for feature in example.features)
     names = sorted(f for f, n in counts.items() if n >= settings.least_texts and not (leave_out and leave_out(f)))
-    place = {name: column for column, name in enumerate(names)}
+    columns = {name: column for column, name in enumerate(names)}
     labels = np.array([example.label for example in examples])
     weights = np.array([example.weight for example in examples])
     for label in (False, True):
         weights[labels == label] *= len(examples) / 2 / weights[labels == label].sum()
     learner = LogisticRegression(C=settings.inverse_penalty, max_iter=1000, tol=1e-5)
-    learner.fit(_matrix((e.features for e in examples), place), labels, sample_weight=weights)
+    learner.fit(_matrix((e.features for e in examples), columns), labels, sample_weight=weights)
     learned = dict(zip(names, learner.coef_[0].tolist(), strict=True))
     return _rounded(learned, float(learner.intercept_[0]) - settings.threshold, settings.least_weight)
 
 
-def _matrix(rows: Iterable[Iterable[str]], place: Mapping[str, int]) -> csr_matrix:
+def _matrix(rows: Iterable[Iterable[str]], column_of: Mapping[str, int]) -> csr_matrix:
     columns: list[int] = []
     ends = [0]
     for row in rows:
-        columns += sorted(place[feature] for feature in row if feature in place)
+        columns += sorted(column_of[feature] for feature in row if feature in column_of)
         ends.append(len(columns))
-    return csr_matrix((np.ones(len(columns)), columns, ends), shape=(len(ends) - 1, len(place)))
+    return csr_matrix((np.ones(len(columns)), columns, ends), shape=(len(ends) - 1, len(column_of)))
 
 
 def _rounded(learned: Mapping[str, float], bias: float, least: float) -> LinearModel:
     """Weights as int16: the heaviest uses the whole range, up to 2^10 units a logit."""
     heaviest = max(map(abs, learned.values()), default=1.0)
     scale = float(min(1024, int(LARGEST_WEIGHT / heaviest)))
-    kept = {name: round(w * scale) for name, w in learned.items() if abs(w) >= least}
-    return LinearModel({name: w for name, w in kept.items() if w}, round(bias * scale), scale)
+    rounded = {name: round(w * scale) for name, w in learned.items() if abs(w) >= least}
+    return LinearModel({name: w for name, w in rounded.items() if w}, round(bias * scale), scale)

@@ -116,29 +116,29 @@ def is_open(question: Question) -> bool:
     return isinstance(question.instance.gold, OpenGold)
 
 
-def errors(said: Sequence[tuple[TypedAnswer, bool]]) -> Errors:
+def errors(outcomes: Sequence[tuple[TypedAnswer, bool]]) -> Errors:
     """Errors over answers beside the judge's word on each."""
-    right = [word for one, word in said if one.right]
-    wrong = [word for one, word in said if not one.right]
+    right = [word for answer, word in outcomes if answer.right]
+    wrong = [word for answer, word in outcomes if not answer.right]
     return Errors(Rate(right.count(False), len(right)), Rate(wrong.count(True), len(wrong)))
 
 
 def by_family(rows: Sequence[TypedAnswer]) -> Iterator[tuple[str, str, Errors]]:
     """Errors by family and by ``ordinary`` or ``all``, with ``all`` families last."""
-    said = [(one, one.judged().correct) for one in rows]
-    families = [*sorted({one.family for one in rows}), "all"]
+    outcomes = [(answer, answer.judged().correct) for answer in rows]
+    families = [*sorted({answer.family for answer in rows}), "all"]
     for family in families:
         for only in ("ordinary", "all"):
-            kept = [(o, w) for o, w in said if family in (o.family, "all") and (only == "all" or o.ordinary)]
-            if kept:
-                yield family, only, errors(kept)
+            chosen = [(o, w) for o, w in outcomes if family in (o.family, "all") and (only == "all" or o.ordinary)]
+            if chosen:
+                yield family, only, errors(chosen)
 
 
 def print_rates(rows: Sequence[TypedAnswer]) -> None:
     """The errors as a Markdown table."""
     sys.stdout.write("| family | answers | false rejects | false accepts |\n| --- | --- | --- | --- |\n")
-    for family, only, found in by_family([one for one in rows if is_covered(one.question)]):
-        sys.stdout.write(f"| {family} | {only} | {found.false_rejects} | {found.false_accepts} |\n")
+    for family, only, rates in by_family([answer for answer in rows if is_covered(answer.question)]):
+        sys.stdout.write(f"| {family} | {only} | {rates.false_rejects} | {rates.false_accepts} |\n")
 
 
 if __name__ == "__main__":

@@ -47,8 +47,10 @@ def independent() -> Mapping[str, Sequence[TypedAnswer]]:
 
 def assistant_answers(version: str) -> list[TypedAnswer]:
     """A set in the manner of large and small assistants, by somebody who saw questions, gold and evidence alone."""
-    asked = questions(SETS / f"assistant_questions.{version}.jsonl.gz")
-    return [one for one in answers(SETS / f"assistant_answers.{version}.jsonl", asked) if is_covered(one.question)]
+    by_id = questions(SETS / f"assistant_questions.{version}.jsonl.gz")
+    return [
+        answer for answer in answers(SETS / f"assistant_answers.{version}.jsonl", by_id) if is_covered(answer.question)
+    ]
 
 
 def blind_answers(path: Path) -> list[TypedAnswer]:
@@ -56,25 +58,25 @@ def blind_answers(path: Path) -> list[TypedAnswer]:
 
     Its conflicts are asked in time order, which no gold of ours has: wrong answers to them are left out.
     """
-    found = []
-    for one in blind_values(path):
-        if one.sort == "conflict" and not one.right:
+    result = []
+    for blind in blind_values(path):
+        if blind.sort == "conflict" and not blind.right:
             continue
         turns = tuple(
-            EvidenceTurn(turn_id=f"t{n}", speaker="Maya Chen", text=said, said_at=_DAY)
-            for n, said in enumerate(one.said)
+            EvidenceTurn(turn_id=f"t{n}", speaker="Maya Chen", text=text, said_at=_DAY)
+            for n, text in enumerate(blind.said)
         )
         row: dict[str, Any] = {
-            "family": one.family.value,
-            "question": one.question,
+            "family": blind.family.value,
+            "question": blind.question,
             "asked_at": _DAY,
             "ego_name": "Ines Okafor",
-            "gold": one.gold.model_dump(mode="json"),
+            "gold": blind.gold.model_dump(mode="json"),
             "evidence": [],
         }
         session = EvidenceSession(session_id="s0", started_at=_DAY, turns=turns)
-        found.append(TypedAnswer(question_of(row)[0], (session,), one.answer, one.right, one.sort))
-    return found
+        result.append(TypedAnswer(question_of(row)[0], (session,), blind.answer, blind.right, blind.sort))
+    return result
 
 
 def labelled_answers(path: Path) -> list[TypedAnswer]:
@@ -94,8 +96,8 @@ def _never(*_: object) -> bool:
     return False
 
 
-def _as_it_is(_: object, found: Any) -> Any:
-    return found
+def _as_it_is(_: object, value: Any) -> Any:
+    return value
 
 
 RULES: Mapping[str, Patch] = {
@@ -118,40 +120,42 @@ RULES: Mapping[str, Patch] = {
 def without(rule: Patch) -> Iterator[None]:
     """The judge without a rule."""
     module, name, stand_in = rule
-    kept: Callable[..., Any] = getattr(module, name)
+    original: Callable[..., Any] = getattr(module, name)
     setattr(module, name, stand_in)
     try:
         yield
     finally:
-        setattr(module, name, kept)
+        setattr(module, name, original)
 
 
 def measured() -> Mapping[str, Errors]:
     """Errors on every independent set, as the judge is now."""
-    return {name: errors([(one, one.judged().correct) for one in rows]) for name, rows in independent().items()}
+    return {
+        name: errors([(answer, answer.judged().correct) for answer in rows]) for name, rows in independent().items()
+    }
 
 
-def _share(found: Errors) -> float:
-    both = (found.false_rejects, found.false_accepts)
+def _share(rates: Errors) -> float:
+    both = (rates.false_rejects, rates.false_accepts)
     return sum(rate.errors for rate in both) / sum(rate.cases for rate in both)
 
 
 def _print_rates() -> None:
     _say("| set | false rejects | false accepts |\n| --- | --- | --- |")
-    for name, found in measured().items():
-        _say(f"| {name} | {found.false_rejects} | {found.false_accepts} |")
+    for name, rates in measured().items():
+        _say(f"| {name} | {rates.false_rejects} | {rates.false_accepts} |")
 
 
 def _print_ablation() -> None:
     whole = measured()
     _say("| left out | " + " | ".join(whole) + " | stays |\n| --- |" + " --- |" * (len(whole) + 1))
-    _say("| nothing | " + " | ".join(f"{_share(found):.1%}" for found in whole.values()) + " | |")
+    _say("| nothing | " + " | ".join(f"{_share(without_rule):.1%}" for without_rule in whole.values()) + " | |")
     for name, rule in RULES.items():
         with without(rule):
-            found = measured()
-        worse = max(_share(found[each]) - _share(whole[each]) for each in whole)
+            without_rule = measured()
+        worse = max(_share(without_rule[each]) - _share(whole[each]) for each in whole)
         stays = "yes" if worse > KEPT_FROM else "no"
-        _say(f"| {name} | " + " | ".join(f"{_share(one):.1%}" for one in found.values()) + f" | {stays} |")
+        _say(f"| {name} | " + " | ".join(f"{_share(rates):.1%}" for rates in without_rule.values()) + f" | {stays} |")
 
 
 def _say(line: str) -> None:
