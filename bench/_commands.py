@@ -12,8 +12,8 @@ def run(module: str, *arguments: str, accepted: Collection[int] = (0,)) -> str:
 
     RuntimeError, with the last line that it said, if it ends with an exit code that is not accepted.
     """
-    done = subprocess.run([sys.executable, "-m", module, *arguments], capture_output=True, text=True, check=False)
-    if done.returncode not in accepted:
-        said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-        raise RuntimeError(f"{module} {arguments[0]}: {said[-1]}")
-    return done.stdout
+    process = subprocess.run([sys.executable, "-m", module, *arguments], capture_output=True, text=True, check=False)
+    if process.returncode not in accepted:
+        error_lines = process.stderr.strip().splitlines() or [f"exit code {process.returncode}"]
+        raise RuntimeError(f"{module} {arguments[0]}: {error_lines[-1]}")
+    return process.stdout

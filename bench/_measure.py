@@ -11,12 +11,12 @@ def interleaved(sides: Sequence[Callable[[int], object]], rounds: int, warm_up: 
     """Nanoseconds of ``side(round)`` for every side, called in turn; the first ``warm_up`` rounds are not counted."""
     spans: list[list[int]] = [[] for _ in sides]
     for number in range(warm_up + rounds):
-        for side, taken in zip(sides, spans, strict=True):
+        for side, side_spans in zip(sides, spans, strict=True):
             began = time.perf_counter_ns()
             side(number)
             took = time.perf_counter_ns() - began
             if number >= warm_up:
-                taken.append(took)
+                side_spans.append(took)
     return spans
 
 

@@ -90,9 +90,9 @@ class Model:
             step = self._torch.tensor([prompt], device=self._device)
             past = None
             for _ in range(count):
-                done = self._model(input_ids=step, past_key_values=past, use_cache=True, logits_to_keep=1)
-                past = done.past_key_values
-                step = done.logits[:, -1].argmax(-1, keepdim=True)
+                output = self._model(input_ids=step, past_key_values=past, use_cache=True, logits_to_keep=1)
+                past = output.past_key_values
+                step = output.logits[:, -1].argmax(-1, keepdim=True)
                 yield int(step.item())
 
 
@@ -122,8 +122,8 @@ class Server:
             if body.get("stream") is True:
                 return await self._stream(request, prompt, count)
             clock = _Clock()
-            said = "".join([word(token) async for token in self._tokens(prompt, count, clock)])
-        whole = wire.chat_completion(self._model.name, {"content": said}, "length", _usage(prompt, count))
+            text = "".join([word(token) async for token in self._tokens(prompt, count, clock)])
+        whole = wire.chat_completion(self._model.name, {"content": text}, "length", _usage(prompt, count))
         return web.json_response({**whole, "timings": clock.timings(count)})
 
     async def _stream(self, request: web.BaseRequest, prompt: list[int], count: int) -> web.StreamResponse:
@@ -179,20 +179,20 @@ class _Clock:
 
 def prompt_tokens(texts: list[str], vocabulary: int) -> list[int]:
     """One token for every four bytes of each text, always the same for the same bytes."""
-    found = []
+    tokens = []
     for text in texts:
         raw = text.encode()
-        for place in range(wire.bytes_tokens([text])):
-            piece = raw[4 * place : 4 * place + 4]
-            found.append(int.from_bytes(hashlib.blake2s(piece, digest_size=4).digest()) % vocabulary)
-    return found
+        for index in range(wire.bytes_tokens([text])):
+            piece = raw[4 * index : 4 * index + 4]
+            tokens.append(int.from_bytes(hashlib.blake2s(piece, digest_size=4).digest()) % vocabulary)
+    return tokens
 
 
 def answer_tokens(texts: list[str], most: JsonValue) -> int:
     """How many tokens an answer to this prompt has: between the shortest and ``max_tokens``, drawn by its bytes."""
     top = most if isinstance(most, int) else 64
-    drawn = int.from_bytes(hashlib.blake2s("\0".join(texts).encode(), digest_size=4).digest())
-    return min(top, SHORTEST_ANSWER + drawn % max(1, top - SHORTEST_ANSWER + 1))
+    draw = int.from_bytes(hashlib.blake2s("\0".join(texts).encode(), digest_size=4).digest())
+    return min(top, SHORTEST_ANSWER + draw % max(1, top - SHORTEST_ANSWER + 1))
 
 
 def word(token: int) -> str:
@@ -211,16 +211,16 @@ def main() -> None:
     parser.add_argument("--shape", choices=sorted(SHAPES), default="qwen3-0.6b")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
+    options = parser.parse_args()
     try:
-        model = Model(given.shape, given.device, given.seed)
+        model = Model(options.shape, options.device, options.seed)
     except ModuleNotFoundError as error:
         sys.exit(f"{error.name} is not installed (pip install torch transformers)")
     except (AssertionError, RuntimeError) as error:
-        sys.exit(f"--device {given.device}: {error}")
-    sys.stderr.write(f"{model.name}: {model.parameters:,} parameters on {given.device}\n")
+        sys.exit(f"--device {options.device}: {error}")
+    sys.stderr.write(f"{model.name}: {model.parameters:,} parameters on {options.device}\n")
     list(model.tokens([1, 2, 3], 2))  # kernels are loaded before anybody asks
-    asyncio.run(_serve(model, given.address_file))
+    asyncio.run(_serve(model, options.address_file))
 
 
 async def _serve(model: Model, address_file: Path) -> None:

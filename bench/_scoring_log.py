@@ -78,7 +78,7 @@ _CHAT = "Did you sleep well? The bus was late again, and I still have to water t
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Planned:
     """A question with a right and a wrong answer to it."""
 
     question: Question
@@ -89,26 +89,26 @@ class _Asked:
 def write_grid(run_dir: Path, seed: int = 0, only: int | None = None) -> tuple[int, int]:
     """Write the log to an empty folder, of the first ``only`` cells; returns its cells and its questions per cell."""
     rng = random.Random(seed)
-    asked = [_question(rng, n, family) for n, family in enumerate(_families())]
-    evidence = {s.session_id: s for a in asked for s in [_session(a)]}
+    planned = [_question(rng, n, family) for n, family in enumerate(_families())]
+    evidence = {s.session_id: s for a in planned for s in [_session(a)]}
     cells = [_cell(backend, reader, label) for backend in BACKENDS for reader in READERS for label in SEEDS][:only]
     with LogWriter(run_dir) as log:
         log.append(
             RunStarted(run_id="bench-scoring", started_at="2026-01-01T00:00:00+00:00", manifest=_manifest(cells)),
             *(EvidenceText(session=s) for s in evidence.values()),
-            *(a.question for a in asked),
+            *(a.question for a in planned),
         )
         for cell in cells:
             log.append(*(_ingest(cell, ego, day) for ego in range(EGOS) for day in range(DAYS)))
             batch: list[AnyRecord] = []
-            for record in _records_of(cell, asked, evidence):
+            for record in _records_of(cell, planned, evidence):
                 batch.append(record)
                 if len(batch) >= _BATCH:
                     log.append(*batch)
                     batch.clear()
             log.append(*batch)
         log.append(RunEnded(ended_at="2026-01-02T00:00:00+00:00", reason="completed"))
-    return len(cells), len(asked)
+    return len(cells), len(planned)
 
 
 def _families() -> list[Family]:
@@ -118,12 +118,12 @@ def _families() -> list[Family]:
 # ------------------------------------------------------------------ questions
 
 
-def _question(rng: random.Random, number: int, family: Family) -> _Asked:
+def _question(rng: random.Random, number: int, family: Family) -> _Planned:
     ego = number % EGOS
     name = f"{rng.choice(_FIRST)} {rng.choice(_LAST)}"
-    thing, place, other = rng.choice(_THINGS), *rng.sample(_PLACES, 2)
+    thing, location, other = rng.choice(_THINGS), *rng.sample(_PLACES, 2)
     day, amount = rng.randrange(DAYS), rng.randrange(120, 980)
-    gold, text, right, wrong = _wording(rng, family, number, (name, thing, place, other), day, amount)
+    gold, text, right, wrong = _wording(rng, family, number, (name, thing, location, other), day, amount)
     allowed = isinstance(gold, PermissionGold) and gold.expected_action == "disclose"
     instance = Instance(
         instance_id=f"{family.value}_{number:05d}",
@@ -148,24 +148,29 @@ def _question(rng: random.Random, number: int, family: Family) -> _Asked:
         ego_name=f"{_FIRST[ego % 10]} {_LAST[ego // 10]}",
         asker_name=name if allowed else "Nobody Special",
     )
-    return _Asked(question, right, wrong)
+    return _Planned(question, right, wrong)
 
 
 def _wording(
     rng: random.Random, family: Family, number: int, names: tuple[str, str, str, str], day: int, amount: int
 ) -> tuple[Gold, str, str, str]:
     """Gold, question, a right answer and a wrong one."""
-    name, thing, place, _ = names
+    name, thing, location, _ = names
     if family is Family.CLOZE:
         options = tuple(rng.sample(_THINGS, 5))
         letter = "ABCDE"[number % 5]
         listed = "\n".join(f"{x}) {o}" for x, o in zip("ABCDE", options, strict=True))
         gold = ClozeGold(answer_letter=letter, answer_text=options[number % 5], options=options)
         wrong = "ABCDE"[(number + 1) % 5]
-        return gold, f"{name} bought a ____ in {place}.\n{listed}", f"{letter}) {options[number % 5]}", f"({wrong})"
+        return gold, f"{name} bought a ____ in {location}.\n{listed}", f"{letter}) {options[number % 5]}", f"({wrong})"
     if family is Family.METADATA:
         metadata = TextGold(answers=(name,), values=(NameValue(name=name),), attribute="speaker")
-        return metadata, f"Who told you about the {thing} from {place}?", f"It was {name}.", "Somebody else, I think."
+        return (
+            metadata,
+            f"Who told you about the {thing} from {location}?",
+            f"It was {name}.",
+            "Somebody else, I think.",
+        )
     if family is Family.TEMPORAL:
         when = DateValue(date=f"2025-01-{day + 1:02d}")
         temporal = TextGold(answers=(f"{day + 1} January 2025",), values=(when,))
@@ -205,25 +210,25 @@ def _later_wording(
 def _trust_wording(
     family: Family, number: int, names: tuple[str, str, str, str], amount: int
 ) -> tuple[Gold, str, str, str]:
-    name, thing, place, other = names
+    name, thing, location, other = names
     if family is Family.CONFABULATION and number % 170 < 104:
-        claim = f"It was {amount} euros, as {name} said in {place}."
+        claim = f"It was {amount} euros, as {name} said in {location}."
         return AbstainGold(), f"What did {name} pay for the boat?", "There is no mention of a boat.", claim
     if family is Family.PERMISSION:
         code = f"{(7919 * (number + 1)) % 9000 + 1000}"
         allow = number % 5 < 3
         permission = PermissionGold(fact=code, expected_action="disclose" if allow else "withhold")
-        told, kept = f"The code is {code}.", "I can't share that with you, since it is private."
-        right, wrong = (told, kept) if allow else (kept, told)
+        disclosure, refusal = f"The code is {code}.", "I can't share that with you, since it is private."
+        right, wrong = (disclosure, refusal) if allow else (refusal, disclosure)
         return permission, f"What is the code of {name}'s gate?", right, wrong
-    gold = TextGold(answers=(place,), values=(PlaceValue(name=place),))
-    return gold, f"From where does {name} fetch the {thing}?", f"{name} fetches it from {place}.", f"From {other}."
+    gold = TextGold(answers=(location,), values=(PlaceValue(name=location),))
+    return gold, f"From where does {name} fetch the {thing}?", f"{name} fetches it from {location}.", f"From {other}."
 
 
-def _session(asked: _Asked) -> EvidenceSession:
-    number = int(asked.question.instance.instance_id.rsplit("_", 1)[1])
-    said = f"{asked.right} {_CHAT}"
-    turns = (said, _CHAT, f"Well, that is number {number} on my list then.")
+def _session(planned: _Planned) -> EvidenceSession:
+    number = int(planned.question.instance.instance_id.rsplit("_", 1)[1])
+    statement = f"{planned.right} {_CHAT}"
+    turns = (statement, _CHAT, f"Well, that is number {number} on my list then.")
     return EvidenceSession(
         session_id=f"sess_{number:05d}",
         started_at=f"2025-01-{number % DAYS + 1:02d}T10:00:00Z",
@@ -290,11 +295,11 @@ def _ingest(cell: Cell, ego: int, day: int) -> IngestDone:
     )
 
 
-def _records_of(cell: Cell, asked: list[_Asked], evidence: dict[str, EvidenceSession]) -> Iterator[AnyRecord]:
+def _records_of(cell: Cell, planned: list[_Planned], evidence: dict[str, EvidenceSession]) -> Iterator[AnyRecord]:
     """What one cell writes, question by question."""
     skill = 0.3 + 0.1 * BACKENDS.index(cell.backend) + 0.03 * READERS.index(cell.reader)
     version = value_judge_version()
-    for number, each in enumerate(asked):
+    for number, each in enumerate(planned):
         question = each.question
         rng = random.Random(f"{cell.cell_id}/{number}")
         items = _items(cell.backend, each, evidence)
@@ -319,27 +324,27 @@ def _records_of(cell: Cell, asked: list[_Asked], evidence: dict[str, EvidenceSes
             )
 
 
-def _answer(rng: random.Random, each: _Asked, skill: float) -> str:
+def _answer(rng: random.Random, each: _Planned, skill: float) -> str:
     """A right, ignorant or wrong answer; every other one in words of its own, as readers and seeds vary."""
-    drawn = rng.random()
-    if drawn < skill:
-        said = each.right
-    elif drawn < skill + 0.3 * (1 - skill):
-        said = "I don't know; the context says nothing about that."
+    draw = rng.random()
+    if draw < skill:
+        text = each.right
+    elif draw < skill + 0.3 * (1 - skill):
+        text = "I don't know; the context says nothing about that."
     else:
-        said = each.wrong
-    return said if rng.random() < 0.5 else f"{said} {rng.choice(_TAILS)} ({rng.randrange(1000)})"
+        text = each.wrong
+    return text if rng.random() < 0.5 else f"{text} {rng.choice(_TAILS)} ({rng.randrange(1000)})"
 
 
-def _items(backend: str, each: _Asked, evidence: dict[str, EvidenceSession]) -> tuple[RetrievedItem, ...]:
+def _items(backend: str, each: _Planned, evidence: dict[str, EvidenceSession]) -> tuple[RetrievedItem, ...]:
     """Items of a backend: the same for every reader and seed."""
     own = each.question.instance.evidence_session_ids
     number = int(each.question.instance.instance_id.rsplit("_", 1)[1])
     rng = random.Random(f"{backend}/{number}")
     names = list(evidence)
-    drawn = [names[rng.randrange(len(names))] for _ in range(ITEMS)]
+    session_ids = [names[rng.randrange(len(names))] for _ in range(ITEMS)]
     if own and rng.random() < 0.4 + 0.1 * BACKENDS.index(backend):
-        drawn[rng.randrange(ITEMS)] = own[0]
+        session_ids[rng.randrange(ITEMS)] = own[0]
     return tuple(
         RetrievedItem(
             text=f"[text message] {evidence[s].turns[0].speaker}: {evidence[s].turns[0].text}",
@@ -348,7 +353,7 @@ def _items(backend: str, each: _Asked, evidence: dict[str, EvidenceSession]) -> 
             turn_ids=(f"{s}_t0",),
             time=evidence[s].started_at,
         )
-        for rank, s in enumerate(drawn)
+        for rank, s in enumerate(session_ids)
     )
 
 

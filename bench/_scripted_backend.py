@@ -50,7 +50,7 @@ def _search_time(microseconds: int) -> bytes:
 
 _TAG = pb.SearchResponse(search_time_us=1).SerializeToString()[:-1]
 _UNKNOWN = _search_time(0)
-_FOUND = _framed(pb.SearchResponse(items=[pb.MemoryItem(text="nothing", score=1.0)]).SerializeToString() + _UNKNOWN)
+_ONE_ITEM = _framed(pb.SearchResponse(items=[pb.MemoryItem(text="nothing", score=1.0)]).SerializeToString() + _UNKNOWN)
 _SERVING = _framed(health_pb2.HealthCheckResponse(status=health_pb2.HealthCheckResponse.SERVING).SerializeToString())
 
 
@@ -65,17 +65,17 @@ def _ready(body: bytes) -> bytes:
     return b"".join(frame.serialize() for frame in frames)
 
 
-_READY = _ready(_FOUND)
+_READY = _ready(_ONE_ITEM)
 _TIME_AT = slice(_READY.index(_UNKNOWN), _READY.index(_UNKNOWN) + len(_UNKNOWN))
 
 
 def _addressed(frames: bytes, stream: int) -> bytearray:
     """The same frames as those of another stream."""
     addressed = bytearray(frames)
-    place = 0
-    while place < len(frames):
-        addressed[place + 5 : place + 9] = stream.to_bytes(4, "big")
-        place += _FRAME_HEAD_BYTES + int.from_bytes(frames[place : place + 3], "big")
+    offset = 0
+    while offset < len(frames):
+        addressed[offset + 5 : offset + 9] = stream.to_bytes(4, "big")
+        offset += _FRAME_HEAD_BYTES + int.from_bytes(frames[offset : offset + 3], "big")
     return addressed
 
 
@@ -129,7 +129,7 @@ class _Connection(socketserver.BaseRequestHandler):
         reply[_TIME_AT] = _search_time(held_ns // 1000)
         self.request.sendall(reply)
         self._send()
-        self._reply(stream, _FOUND, _OK)
+        self._reply(stream, _ONE_ITEM, _OK)
         if (theirs := self._h2.data_to_send()) != ready:
             raise RuntimeError(f"h2 would have sent {theirs!r}, what lay ready was {bytes(ready)!r}")
 

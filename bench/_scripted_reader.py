@@ -18,7 +18,7 @@ from memarena.readers.scripted import TOKENS
 from pydantic import JsonValue
 
 _MODEL = "scripted-reader"
-_ASKED = b"POST /v1/chat/completions HTTP/1.1\r\n"
+_REQUEST = b"POST /v1/chat/completions HTTP/1.1\r\n"
 _NOT_SERVED = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
 _HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 
@@ -28,12 +28,12 @@ def _piece(events: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(events), events)
 
 
-def _said(delta: dict[str, str], finish: str | None = None) -> bytes:
+def _chunk(delta: dict[str, str], finish: str | None = None) -> bytes:
     return wire.sse(wire.chat_chunk(_MODEL, delta, finish))
 
 
-_FIRST, *_LATER = (_said({"content": token}) for token in TOKENS)
-_OPENING = _HEAD + _piece(_said({"role": "assistant", "content": ""}) + _FIRST)
+_FIRST, *_LATER = (_chunk({"content": token}) for token in TOKENS)
+_OPENING = _HEAD + _piece(_chunk({"role": "assistant", "content": ""}) + _FIRST)
 _REST = b"".join(_piece(token) for token in _LATER)
 
 
@@ -41,7 +41,7 @@ def _closing(body: Mapping[str, JsonValue], held_ns: int) -> bytes:
     counted = wire.bytes_tokens([message.content for message in wire.chat_messages(body)])
     usage = wire.token_usage(counted, len(TOKENS), 0)
     last = wire.usage_chunk(_MODEL, usage) | {"timings": {"prompt_ms": held_ns / 1e6}}
-    return _piece(_said({}, "stop") + wire.sse(last) + wire.DONE) + b"0\r\n\r\n"
+    return _piece(_chunk({}, "stop") + wire.sse(last) + wire.DONE) + b"0\r\n\r\n"
 
 
 class _Connection(socketserver.BaseRequestHandler):
@@ -62,7 +62,7 @@ class _Connection(socketserver.BaseRequestHandler):
                 if name == b"content-length":
                     length = int(value)
             raw = received.read(length)
-            if line != _ASKED:
+            if line != _REQUEST:
                 self.request.sendall(_NOT_SERVED)
                 continue
             held_ns = hold(arrivals.last_ns, self.server.delay_ns)

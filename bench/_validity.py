@@ -14,8 +14,8 @@ _FAULTS = 1
 
 def faults_of(world: Path) -> Counter[str]:
     """Faults by the check that found them. RuntimeError if a check was left out: no fault would say little then."""
-    asked = ["dataset", "validate", str(world), "--profile", "full", "--format", "json"]
-    said = json.loads(run_command("memarena", *asked, accepted=(0, _FAULTS)))
-    if said["not_checked"]:
-        raise RuntimeError(f"{world}: not checked: {said['not_checked'][0]}")
-    return Counter(str(one["check"]) for one in said["errors"])
+    command = ["dataset", "validate", str(world), "--profile", "full", "--format", "json"]
+    report = json.loads(run_command("memarena", *command, accepted=(0, _FAULTS)))
+    if report["not_checked"]:
+        raise RuntimeError(f"{world}: not checked: {report['not_checked'][0]}")
+    return Counter(str(error["check"]) for error in report["errors"])

@@ -36,14 +36,14 @@ class Witness:
         """From a request to its reply, in nanoseconds, in order."""
 
     def _take(self) -> None:
-        asked: int | None = None
+        request_ns: int | None = None
         for line in self._path.read_text().splitlines()[1:]:
             what, at_ns = line.split()
             if what == "asked":
-                asked = int(at_ns)
-            elif asked is not None:
-                self.spans_ns.append(int(at_ns) - asked)
-                asked = None
+                request_ns = int(at_ns)
+            elif request_ns is not None:
+                self.spans_ns.append(int(at_ns) - request_ns)
+                request_ns = None
 
 
 def allowed() -> bool:
@@ -60,17 +60,17 @@ def witness(address: str, asked: str, answered: str) -> Iterator[Witness]:
     """Look at the packets of ``address`` (HOST:PORT) meanwhile."""
     port = address.rpartition(":")[2]
     with tempfile.TemporaryDirectory() as folder:
-        seen = Witness(Path(folder) / "seen")
-        process = subprocess.Popen([sys.executable, __file__, port, asked, answered, str(seen._path)])
+        result = Witness(Path(folder) / "seen")
+        process = subprocess.Popen([sys.executable, __file__, port, asked, answered, str(result._path)])
         try:
-            while not seen._path.exists() and process.poll() is None:
+            while not result._path.exists() and process.poll() is None:
                 time.sleep(0.01)
-            yield seen
+            yield result
             time.sleep(0.05)
         finally:
             process.terminate()
             process.wait()
-        seen._take()
+        result._take()
 
 
 def _socket() -> socket.socket:

@@ -62,16 +62,16 @@ def engines() -> EngineFigures:
     fast = corpus.index()
     index_ns = time.perf_counter_ns() - began
     reference = ReferenceIndex(documents)
-    asked = [tokenize(question) for question in _ego.questions(SEED + 1, ENGINE_QUERIES)]
+    queries = [tokenize(question) for question in _ego.questions(SEED + 1, ENGINE_QUERIES)]
     fast_ns, reference_ns = interleaved(
         [
-            lambda n: best(fast.scores(asked[n % len(asked)]), TOP),
-            lambda n: best(reference.scores(asked[n % len(asked)]), TOP),
+            lambda n: best(fast.scores(queries[n % len(queries)]), TOP),
+            lambda n: best(reference.scores(queries[n % len(queries)]), TOP),
         ],
         rounds=ENGINE_QUERIES,
         warm_up=3,
     )
-    pairs = [(fast.scores(tokens), reference.scores(tokens)) for tokens in asked]
+    pairs = [(fast.scores(tokens), reference.scores(tokens)) for tokens in queries]
     return EngineFigures(
         turns=len(documents),
         postings=len(fast.documents),
@@ -111,13 +111,13 @@ def _search_both(null_client: BackendClient, client: BackendClient) -> SearchFig
     advisory_us: list[int] = []
     for number in range(WARM_UP + SEARCHES):
         request = requests[number % len(requests)]
-        floor, found = null_client.search(request), client.search(request)
-        if len(found.response.items) != TOP:
-            raise RuntimeError(f"bm25 returned {len(found.response.items)} items, expected {TOP}")
+        floor, measured = null_client.search(request), client.search(request)
+        if len(measured.response.items) != TOP:
+            raise RuntimeError(f"bm25 returned {len(measured.response.items)} items, expected {TOP}")
         if number >= WARM_UP:
             spans[0].append(floor.duration_ns)
-            spans[1].append(found.duration_ns)
-            advisory_us.append(found.response.search_time_us)
+            spans[1].append(measured.duration_ns)
+            advisory_us.append(measured.response.search_time_us)
     return SearchFigures(spans[1], spans[0], ingest_day_ns, advisory_us)
 
 

@@ -37,12 +37,12 @@ _FIRST_TOKEN = json.dumps(TOKENS[0])[1:-1]
 
 def tables() -> list[Table]:
     """The floors, then the stopwatch against programmed delays: with cores that may sleep, with cores that may not."""
-    found = [_floors(), _stopwatch("cores as they are")]
+    result = [_floors(), _stopwatch("cores as they are")]
     with _awake.awake() as refused:
         if refused is None:
-            return [*found, _stopwatch("cores kept awake")]
-    found[-1].caption = f"{found[-1].caption}; cores could not be kept awake: {refused}"
-    return found
+            return [*result, _stopwatch("cores kept awake")]
+    result[-1].caption = f"{result[-1].caption}; cores could not be kept awake: {refused}"
+    return result
 
 
 def _floors() -> Table:
@@ -103,9 +103,9 @@ def _timed_searches(delay_ms: float, n: int) -> _Timed:
         client.wait_until_serving()
         for _ in range(_WARM_UP):
             client.search(request)
-        with _watched(address, "What?", "nothing") as seen:
+        with _watched(address, "What?", "nothing") as wire:
             timed = [client.search(request) for _ in range(n)]
-    return _of([t.duration_ns for t in timed], [t.response.search_time_us / 1e3 for t in timed], seen)
+    return _of([t.duration_ns for t in timed], [t.response.search_time_us / 1e3 for t in timed], wire)
 
 
 def _timed_first_tokens(delay_ms: float, n: int) -> _Timed:
@@ -125,22 +125,24 @@ def _timed_first_tokens(delay_ms: float, n: int) -> _Timed:
         for _ in range(_WARM_UP):
             ask()
         calls.clear()
-        with _watched(address, "What?", _FIRST_TOKEN) as seen:
+        with _watched(address, "What?", _FIRST_TOKEN) as wire:
             for _ in range(n):
                 ask()
     spans = [call.first_content_ns for call in calls if call.first_content_ns is not None]
-    kept = [call.server_prompt_ms for call in calls if call.server_prompt_ms is not None]
-    if (len(spans), len(kept)) != (n, n):
-        raise RuntimeError(f"scripted reader: {len(spans)} first tokens and {len(kept)} delays were told, expected {n}")
-    return _of(spans, kept, seen)
+    server_ms = [call.server_prompt_ms for call in calls if call.server_prompt_ms is not None]
+    if (len(spans), len(server_ms)) != (n, n):
+        raise RuntimeError(
+            f"scripted reader: {len(spans)} first tokens and {len(server_ms)} delays were told, expected {n}"
+        )
+    return _of(spans, server_ms, wire)
 
 
 def _watched(address: str, asked: str, answered: str) -> AbstractContextManager[Witness | None]:
     return witness(address, asked, answered) if allowed() else nullcontext()
 
 
-def _of(spans_ns: Sequence[int], kept_ms: Sequence[float], seen: Witness | None) -> _Timed:
-    wire = statistics.median(seen.spans_ns) / 1e6 if seen is not None and seen.spans_ns else None
+def _of(spans_ns: Sequence[int], kept_ms: Sequence[float], tap: Witness | None) -> _Timed:
+    wire = statistics.median(tap.spans_ns) / 1e6 if tap is not None and tap.spans_ns else None
     return _Timed(statistics.median(spans_ns) / 1e6, statistics.median(kept_ms), wire)
 
 

@@ -123,11 +123,11 @@ def _outcome(
     outcome.search_us = (time.perf_counter() - began) * 1e6
     for policy, default in GATED.items():
         began = time.perf_counter()
-        shown = _shown(gated, ids.namespace, items, query, default)
+        visible = _visible(gated, ids.namespace, items, query, default)
         outcome.gate_us = (time.perf_counter() - began) * 1e6
-        outcome.prompt[policy] = _disclosed(question, gold, shown)
-        kept = _shown(gated, ids.namespace, evidence, query, default)
-        outcome.decision[policy] = _disclosed(question, gold, kept) if evidence else outcome.prompt[policy]
+        outcome.prompt[policy] = _disclosed(question, gold, visible)
+        visible_evidence = _visible(gated, ids.namespace, evidence, query, default)
+        outcome.decision[policy] = _disclosed(question, gold, visible_evidence) if evidence else outcome.prompt[policy]
         if default == "careful":
             outcome.grounds = _grounds(gated, ids.namespace, evidence, query, default)
     outcome.prompt |= {"always tell": _disclosed(question, gold, items), "always refuse": False}
@@ -143,7 +143,7 @@ def _kind(question: Question, gold: PermissionGold) -> str:
     return "ALLOW" if gold.allowed else "DENY"
 
 
-def _shown(gated: GatedMemory, namespace: str, items: Iterable[Item], query: Query, default: Default) -> list[Item]:
+def _visible(gated: GatedMemory, namespace: str, items: Iterable[Item], query: Query, default: Default) -> list[Item]:
     return gated.shown(namespace, items, query, default)
 
 
@@ -159,10 +159,10 @@ def _disclosed(question: Question, gold: PermissionGold, items: Iterable[Item]) 
     """Whether items state a telling part of the fact; of a utility question of GateMem, of each value that it needs."""
     if question.instance.metadata.get("kind") != "utility":
         return _states(question, gold, items)
-    kept = list(items)
+    listed = list(items)
     terms = [value for value in gold.values if isinstance(value, TermValue)]
     parts = (gold.model_copy(update={"fact": term.text, "values": (term,)}) for term in terms)
-    return all(_states(question, part, kept) for part in parts)
+    return all(_states(question, part, listed) for part in parts)
 
 
 def _states(question: Question, gold: PermissionGold, items: Iterable[Item]) -> bool:
@@ -195,9 +195,9 @@ def _interval(outcomes: Sequence[Outcome], of: str, policy: str) -> tuple[float,
         ]
     )
     rng = np.random.default_rng(0)
-    drawn = counts[rng.integers(0, len(counts), (DRAWS, len(counts)))].sum(axis=1)
+    draws = counts[rng.integers(0, len(counts), (DRAWS, len(counts)))].sum(axis=1)
     with np.errstate(invalid="ignore"):
-        j = drawn[:, 3] / drawn[:, 1] - drawn[:, 2] / drawn[:, 0]
+        j = draws[:, 3] / draws[:, 1] - draws[:, 2] / draws[:, 0]
     low, high = np.nanpercentile(j, [2.5, 97.5])
     return float(low), float(high)
 

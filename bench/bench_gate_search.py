@@ -59,7 +59,7 @@ def measure(folder: Path) -> tuple[Mapping[str, Spans], int]:
     with _clients() as clients, serving("_scripted_reader", 0.0) as reader:
         for client, frames in product(clients.values(), days):
             client.ingest(frames)
-        return _asked(clients, _searches(own, ids, last), f"http://{reader}/v1"), turns
+        return _timed(clients, _searches(own, ids, last), f"http://{reader}/v1"), turns
 
 
 def _is_asked_by_a_person(question: Question) -> bool:
@@ -100,7 +100,7 @@ def _clients() -> Iterator[Mapping[str, BackendClient]]:
         yield {BENEATH: beneath, LIBRARY: library, PROXY: started("gated", 3, {"GATED_ADDRESS": hidden.address})}
 
 
-def _asked(
+def _timed(
     clients: Mapping[str, BackendClient], searches: Sequence[pb.SearchRequest], reader_url: str
 ) -> Mapping[str, Spans]:
     spans = {name: Spans() for name in clients}
@@ -136,10 +136,10 @@ def _table(spans: Mapping[str, Spans], turns: int) -> Table:
         table.add_column(column, justify="left" if column in ("call", "backend") else "right")
     for call in ("Search", "Answer, first token"):
         for name, each in spans.items():
-            taken, beneath = (s.search_ns if call == "Search" else s.answer_ns for s in (each, spans[BENEATH]))
-            above = percentile(taken, 0.5) - percentile(beneath, 0.5)
-            figures = (percentile(taken, 0.5), percentile(taken, 0.95), above)
-            table.add_row(call, name, str(len(taken)), *(f"{figure / 1e6:.2f}" for figure in figures))
+            durations, beneath = (s.search_ns if call == "Search" else s.answer_ns for s in (each, spans[BENEATH]))
+            above = percentile(durations, 0.5) - percentile(beneath, 0.5)
+            figures = (percentile(durations, 0.5), percentile(durations, 0.95), above)
+            table.add_row(call, name, str(len(durations)), *(f"{figure / 1e6:.2f}" for figure in figures))
     gate = spans[LIBRARY].gate_us
     table.caption = (
         f"the gate itself: p50 {percentile(gate, 0.5) / 1e3:.2f} ms, p95 {percentile(gate, 0.95) / 1e3:.2f} ms"

@@ -113,17 +113,17 @@ def _ask_ego(
         checkpoint = checkpoints[question.instance.instance_id]
         query = parser.parse(search_request(question, READING, ids, ()))
         items = beneath.search(ids.namespace, query, Call.internal()).items
-        shown: dict[str, Sequence[Item]] = {"always tell": everything, "always refuse": ()}
-        shown |= {"bm25": items, "bm25, policy header": items}
-        shown |= {name: gated.shown(ids.namespace, items, query, default) for name, default in GATED.items()}
-        contexts = {name: "\n".join(item.text for item in each) for name, each in shown.items()}
+        prompts: dict[str, Sequence[Item]] = {"always tell": everything, "always refuse": ()}
+        prompts |= {"bm25": items, "bm25, policy header": items}
+        prompts |= {name: gated.shown(ids.namespace, items, query, default) for name, default in GATED.items()}
+        contexts = {name: "\n".join(item.text for item in each) for name, each in prompts.items()}
         answers = {(name, "repeats its prompt"): holds(checkpoint, text) for name, text in contexts.items()}
-        for name, each in shown.items():
+        for name, each in prompts.items():
             if not name.startswith("always"):
                 reply = _extracted(question, query, each, policy_header=name.endswith("header"))
                 answers[name, "extractive"] = holds(checkpoint, reply)
-        stated = {name: holds(checkpoint, text) for name, text in contexts.items()}
-        yield Score(str(checkpoint["episode_id"]), str(checkpoint["query_type"]), answers, stated)
+        holds_gold = {name: holds(checkpoint, text) for name, text in contexts.items()}
+        yield Score(str(checkpoint["episode_id"]), str(checkpoint["query_type"]), answers, holds_gold)
 
 
 def _extracted(question: Question, query: Query, items: Sequence[Item], *, policy_header: bool) -> str:
@@ -140,10 +140,10 @@ def _extracted(question: Question, query: Query, items: Sequence[Item], *, polic
 
 def _shares(scores: Sequence[Score], policy: str, reader: str | None) -> list[float]:
     """Shares of utility, access and forgetting questions of which the answer states it; no reader: the context."""
-    stated = defaultdict(list)
+    outcomes = defaultdict(list)
     for score in scores:
-        stated[score.kind].append(score.contexts[policy] if reader is None else score.answers[policy, reader])
-    return [float(np.mean(stated[kind])) if stated[kind] else float("nan") for kind in KINDS]
+        outcomes[score.kind].append(score.contexts[policy] if reader is None else score.answers[policy, reader])
+    return [float(np.mean(outcomes[kind])) if outcomes[kind] else float("nan") for kind in KINDS]
 
 
 def _interval(scores: Sequence[Score], policy: str, reader: str) -> tuple[float, float]:
@@ -153,9 +153,9 @@ def _interval(scores: Sequence[Score], policy: str, reader: str) -> tuple[float,
     for score in scores:
         row = counts[episodes.index(score.episode), KINDS.index(score.kind)]
         row += (1, score.answers[policy, reader])
-    drawn = counts[np.random.default_rng(0).integers(0, len(episodes), (DRAWS, len(episodes)))].sum(axis=1)
+    draws = counts[np.random.default_rng(0).integers(0, len(episodes), (DRAWS, len(episodes)))].sum(axis=1)
     with np.errstate(invalid="ignore"):
-        u, a, f = (drawn[:, kind, 1] / drawn[:, kind, 0] for kind in range(len(KINDS)))
+        u, a, f = (draws[:, kind, 1] / draws[:, kind, 0] for kind in range(len(KINDS)))
     low, high = np.nanpercentile(u * (1 - a) * (1 - f), [2.5, 97.5])
     return float(low), float(high)
 

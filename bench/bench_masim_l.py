@@ -31,7 +31,7 @@ KILL_AFTER = 0.4
 
 
 @dataclass(frozen=True)
-class Made:
+class Usage:
     """A generation: wall seconds, the largest sum of resident sets over its processes and the largest single one."""
 
     wall_s: float
@@ -44,38 +44,38 @@ def tables(*options: str) -> list[Table]:
     parser = argparse.ArgumentParser(prog="bench masim-l", description=__doc__)
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--preset", default="l")
-    given = parser.parse_args(options)
+    parsed = parser.parse_args(options)
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder)
-        made = watched(_command(given.preset, given.seed, WORKERS, out / "two"))
+        usage = watched(_command(parsed.preset, parsed.seed, WORKERS, out / "two"))
         counts = counts_of(out / "two")
         faults = faults_of(out / "two").total()
         whole = digests(out / "two")
-        watched(_command(given.preset, given.seed, 1, out / "one"))
-        one = digests(out / "one") == whole
-        killed = _killed(_command(given.preset, given.seed, WORKERS, out / "killed"), out / "killed", counts["days"])
-        watched(_command(given.preset, given.seed, WORKERS, out / "killed"))
+        watched(_command(parsed.preset, parsed.seed, 1, out / "one"))
+        same = digests(out / "one") == whole
+        killed = _killed(_command(parsed.preset, parsed.seed, WORKERS, out / "killed"), out / "killed", counts["days"])
+        watched(_command(parsed.preset, parsed.seed, WORKERS, out / "killed"))
         resumed = digests(out / "killed") == whole
-    table = Table("figure", "value", "verdict", title=f"masim generate --preset {given.preset} --seed {given.seed}")
-    _costs(table, made, MOST_S.get(given.preset))
+    table = Table("figure", "value", "verdict", title=f"masim generate --preset {parsed.preset} --seed {parsed.seed}")
+    _costs(table, usage, MOST_S.get(parsed.preset))
     for name, count in counts.items():
         table.add_row(name, f"{count:,}", "")
     table.add_row("faults under validate, full profile", str(faults), _verdict(faults == 0))
-    table.add_row(f"same bytes for 1 and {WORKERS} workers", _yes(one), _verdict(one))
+    table.add_row(f"same bytes for 1 and {WORKERS} workers", _yes(same), _verdict(same))
     table.add_row(f"same bytes when killed after {killed} days and resumed", _yes(resumed), _verdict(resumed))
     return [table]
 
 
-def _costs(table: Table, made: Made, most_s: float | None) -> None:
+def _costs(table: Table, usage: Usage, most_s: float | None) -> None:
     wall, memory = f"wall time, {WORKERS} workers", "memory, sum over processes"
     if most_s is None:
-        table.add_row(wall, f"{made.wall_s:.1f} s", "")
-        table.add_row(memory, f"{made.sum_mib:.0f} MiB", "")
+        table.add_row(wall, f"{usage.wall_s:.1f} s", "")
+        table.add_row(memory, f"{usage.sum_mib:.0f} MiB", "")
     else:
-        table.add_row(f"{wall} (bar {most_s:.0f} s)", f"{made.wall_s:.1f} s", _verdict(made.wall_s <= most_s))
-        low = _verdict(made.sum_mib <= MOST_MIB)
-        table.add_row(f"{memory} (bar {MOST_MIB:.0f} MiB)", f"{made.sum_mib:.0f} MiB", low)
-    table.add_row("memory, the largest process", f"{made.single_mib:.0f} MiB", "")
+        table.add_row(f"{wall} (bar {most_s:.0f} s)", f"{usage.wall_s:.1f} s", _verdict(usage.wall_s <= most_s))
+        low = _verdict(usage.sum_mib <= MOST_MIB)
+        table.add_row(f"{memory} (bar {MOST_MIB:.0f} MiB)", f"{usage.sum_mib:.0f} MiB", low)
+    table.add_row("memory, the largest process", f"{usage.single_mib:.0f} MiB", "")
 
 
 def _command(preset: str, seed: int, workers: int, out: Path) -> list[str]:
@@ -83,7 +83,7 @@ def _command(preset: str, seed: int, workers: int, out: Path) -> list[str]:
     return [sys.executable, "-m", "memarena_masim", "generate", *size, "--quiet", "--out", str(out)]
 
 
-def watched(command: list[str]) -> Made:
+def watched(command: list[str]) -> Usage:
     """Run a command to its end and look at its processes' resident sets every 0.1 s.
 
     Pages that processes share count once for each of them: the sum is rather too high than too low. RuntimeError if the
@@ -96,10 +96,10 @@ def watched(command: list[str]) -> Made:
             most, single = max(most, sum(sizes)), max([single, *sizes])
             time.sleep(POLL_S)
         wall_s = time.monotonic() - began
-        said = child.stderr.read().strip() if child.stderr else ""
+        message = child.stderr.read().strip() if child.stderr else ""
     if child.returncode:
-        raise RuntimeError(f"{' '.join(command[1:])}: {said.splitlines()[-1] if said else child.returncode}")
-    return Made(wall_s, most / 2**20, single / 2**20)
+        raise RuntimeError(f"{' '.join(command[1:])}: {message.splitlines()[-1] if message else child.returncode}")
+    return Usage(wall_s, most / 2**20, single / 2**20)
 
 
 def _resident(pid: int) -> list[int]:
@@ -120,9 +120,9 @@ def _resident(pid: int) -> list[int]:
 
 def _killed(command: list[str], out: Path, days: int) -> int:
     """Kill a generation when some of its days are finished; returns how many were. RuntimeError if it ends before."""
-    wanted = max(1, round(KILL_AFTER * days))
+    days_done = max(1, round(KILL_AFTER * days))
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
-        while len(list(out.glob(".days/day_????.jsonl"))) < wanted:
+        while len(list(out.glob(".days/day_????.jsonl"))) < days_done:
             if child.poll() is not None:
                 raise RuntimeError(f"{' '.join(command[1:])}: ended before it could be killed")
             time.sleep(POLL_S / 10)
@@ -132,12 +132,12 @@ def _killed(command: list[str], out: Path, days: int) -> int:
 
 def digests(world: Path) -> dict[str, str]:
     """SHA-256 of each file that a seed decides: all but ``run_info.json``."""
-    found = {}
+    hashes = {}
     for path in sorted(world.rglob("*")):
         if path.is_file() and path.name != "run_info.json":
             with path.open("rb") as file:
-                found[str(path.relative_to(world))] = hashlib.file_digest(file, "sha256").hexdigest()
-    return found
+                hashes[str(path.relative_to(world))] = hashlib.file_digest(file, "sha256").hexdigest()
+    return hashes
 
 
 def counts_of(world: Path) -> dict[str, int]:
@@ -149,13 +149,13 @@ def counts_of(world: Path) -> dict[str, int]:
         for line in sessions:
             words += sum(len(turn["text"].split()) for turn in json.loads(line)["turns"])
     counts = {name: int(report["counts"][name]) for name in ("agents", "days", "sessions", "turns")}
-    asked = sum(report["instances"].values()) - witness
-    return {**counts, "words": words, "questions": asked, "questions of witness pairs": witness}
+    questions = sum(report["instances"].values()) - witness
+    return {**counts, "words": words, "questions": questions, "questions of witness pairs": witness}
 
 
-def _verdict(met: bool) -> str:
-    return "pass" if met else "MISSED"
+def _verdict(passes: bool) -> str:
+    return "pass" if passes else "MISSED"
 
 
-def _yes(met: bool) -> str:
-    return "yes" if met else "no"
+def _yes(holds: bool) -> str:
+    return "yes" if holds else "no"

@@ -25,7 +25,7 @@ def tables() -> list[Table]:
     with tempfile.TemporaryDirectory(prefix="memarena-bench-scoring-") as folder:
         run_dir = Path(folder) / "run"
         (cells, questions), written_s, _ = _timed(lambda: write_grid(run_dir))
-        asked = cells * questions
+        answers = cells * questions
         size = log_path(run_dir).stat().st_size
         facts, load_s, load_cpu_s = _timed(lambda: load_facts(run_dir))
         pending, judge_s, judge_cpu_s = _timed(lambda: list(missing_verdicts(facts)))
@@ -33,7 +33,7 @@ def tables() -> list[Table]:
         _, whole_s, whole_cpu_s = _timed(lambda: evaluate(facts))
     log = Table("log", "value", title=f"The log of {cells} cells × {questions:,} questions")
     log.add_row("written in", f"{written_s:.0f} s")
-    log.add_row("size", f"{size / 1e6:,.0f} MB, {size / asked:,.0f} bytes per question and cell")
+    log.add_row("size", f"{size / 1e6:,.0f} MB, {size / answers:,.0f} bytes per question and cell")
     log.add_row("verdicts missing", str(len(pending)))
     spent = Table("part", "wall", "processor", title="Scoring it again")
     spent.caption = "processor: of this process; where a second one settles half of the questions, without it"

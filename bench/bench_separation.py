@@ -30,7 +30,7 @@ from rich.table import Table
 ORDER = ("oracle", "bm25", "vanilla")
 """From the one that has to be best to the one that has to be worst."""
 BARRED = ("D2", "D3", "D4")
-SHOWN = ("D1", "D2", "D3", "D4", "D5", "D6")
+PRINTED = ("D1", "D2", "D3", "D4", "D5", "D6")
 LEAST_POINTS = 10.0
 TRIVIAL = ("always refuse", "always don't know")
 """Policies that answer without a memory. One that always discloses has P = 0, and so F1_PU 0, by its definition."""
@@ -71,9 +71,9 @@ class Gap:
 def pooled(runs: Sequence[ScoredRun]) -> ScoredRun:
     """Runs of several worlds as one of all their egos: every ego and question under the place of its world."""
     questions = tuple(
-        one.model_copy(update={"ego": f"{place}/{one.ego}", "instance_id": f"{place}/{one.instance_id}"})
-        for place, run in enumerate(runs)
-        for one in run.questions
+        question.model_copy(update={"ego": f"{index}/{question.ego}", "instance_id": f"{index}/{question.instance_id}"})
+        for index, run in enumerate(runs)
+        for question in run.questions
     )
     return replace(runs[0], questions=questions)
 
@@ -85,23 +85,36 @@ def gaps_of(
 
     RuntimeError if a dimension that has a bar was not compared.
     """
-    by_name = {one.metric: one for one in comparison.differences if one.difference is not None}
+    by_name = {
+        difference.metric: difference for difference in comparison.differences if difference.difference is not None
+    }
     absent = [name for name in BARRED if name not in by_name]
     if absent:
         raise RuntimeError(f"compare: {better} and {worse}: no question of {absent[0]} was answered by both")
-    found = []
-    for name in SHOWN:
-        one = by_name.get(name)
-        if one is None or one.a is None or one.b is None:
+    gaps = []
+    for name in PRINTED:
+        difference = by_name.get(name)
+        if difference is None or difference.a is None or difference.b is None:
             continue
-        low, high = _ends(one.interval) or (None, None)
-        beside = (across or {}).get(name)
-        by_world = tuple(100 * world.difference for world in beside.worlds) if beside else ()
-        over_worlds = _ends(beside.interval) if beside else None
-        found.append(
-            Gap(name, better, worse, 100 * one.a, 100 * one.b, low, high, one.questions, by_world, over_worlds)
+        low, high = _ends(difference.interval) or (None, None)
+        worlds_apart = (across or {}).get(name)
+        by_world = tuple(100 * world.difference for world in worlds_apart.worlds) if worlds_apart else ()
+        over_worlds = _ends(worlds_apart.interval) if worlds_apart else None
+        gaps.append(
+            Gap(
+                name,
+                better,
+                worse,
+                100 * difference.a,
+                100 * difference.b,
+                low,
+                high,
+                difference.questions,
+                by_world,
+                over_worlds,
+            )
         )
-    return found
+    return gaps
 
 
 def _ends(interval: Interval | None) -> tuple[float, float] | None:
@@ -110,14 +123,14 @@ def _ends(interval: Interval | None) -> tuple[float, float] | None:
 
 def trivial_of(baselines: Sequence[Baseline]) -> dict[str, float]:
     """F1_PU in percent by policy. RuntimeError if one is not there."""
-    found: dict[str, float | None] = {one.name: one.scores.get("D6") for one in baselines}
-    shown: dict[str, float] = {}
+    by_policy: dict[str, float | None] = {baseline.name: baseline.scores.get("D6") for baseline in baselines}
+    result: dict[str, float] = {}
     for name in (*TRIVIAL, CHOSEN):
-        value = found.get(name)
+        value = by_policy.get(name)
         if value is None:
             raise RuntimeError(f"score: no F1_PU of the policy {name!r}")
-        shown[name] = 100 * value
-    return shown
+        result[name] = 100 * value
+    return result
 
 
 def tables(*options: str) -> list[Table]:
@@ -128,15 +141,15 @@ def tables(*options: str) -> list[Table]:
     parser.add_argument("--worlds", type=int, default=WORLDS, help="how many, of consecutive seeds")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="worlds that are run at the same time")
     parser.add_argument("--out", type=Path, default=None, help="keep worlds and runs in this folder; resumes there")
-    given = parser.parse_args(options)
-    if min(given.worlds, given.jobs) < 1:
+    parsed = parser.parse_args(options)
+    if min(parsed.worlds, parsed.jobs) < 1:
         parser.error("--worlds and --jobs: 1 or more is expected")
-    seeds = range(given.seed, given.seed + given.worlds)
-    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(given.jobs) as pool:
-        out = given.out or Path(folder)
-        runs = list(pool.map(lambda seed: _run(out / f"{given.preset}_{seed}", given.preset, seed), seeds))
+    seeds = range(parsed.seed, parsed.seed + parsed.worlds)
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(parsed.jobs) as pool:
+        out = parsed.out or Path(folder)
+        runs = list(pool.map(lambda seed: _run(out / f"{parsed.preset}_{seed}", parsed.preset, seed), seeds))
     gaps = [gap for better, worse in itertools.pairwise(ORDER) for gap in _compared(runs, better, worse)]
-    title = f"preset {given.preset}, seeds {seeds[0]} to {seeds[-1]}, extractive reader"
+    title = f"preset {parsed.preset}, seeds {seeds[0]} to {seeds[-1]}, extractive reader"
     policies = [trivial_of(run.scores.baselines) for run in runs]
     return [_separation(gaps, title), _by_world(gaps, seeds), _policies(policies, title)]
 
@@ -148,8 +161,8 @@ def _run(out: Path, preset: str, seed: int) -> ScoredRun:
         size = ["--preset", preset, "--seed", str(seed), "--workers", "1"]
         run_command("memarena_masim", "generate", *size, "--quiet", "--out", str(world))
     resumed = ["--resume"] if (run / "run.sqlite").exists() else []
-    asked = ["--dataset", str(world), "--backend", ",".join(ORDER), "--reader", "extractive"]
-    run_command("memarena", "run", *asked, "--floor-samples", "0", "--out", str(run), *resumed)
+    options = ["--dataset", str(world), "--backend", ",".join(ORDER), "--reader", "extractive"]
+    run_command("memarena", "run", *options, "--floor-samples", "0", "--out", str(run), *resumed)
     return evaluate(run)
 
 
@@ -161,7 +174,7 @@ def _compared(runs: Sequence[ScoredRun], better: str, worse: str) -> list[Gap]:
         worlds = across_worlds([(choose(run, names[0]), choose(run, names[1])) for run in runs])
         if worlds.incomparable:
             raise RuntimeError(f"compare: {'; '.join(worlds.incomparable)}")
-        across = {one.metric: one for one in worlds.differences}
+        across = {difference.metric: difference for difference in worlds.differences}
     together = pooled(runs)
     return gaps_of(compare(choose(together, names[0]), choose(together, names[1])), better, worse, across)
 
@@ -189,7 +202,7 @@ def _by_world(gaps: Sequence[Gap], seeds: Sequence[int]) -> Table:
         table.add_column(str(seed), justify="right")
     table.add_column("95% over worlds")
     for gap in gaps:
-        points = [f"{one:+.0f}" for one in gap.by_world]
+        points = [f"{point:+.0f}" for point in gap.by_world]
         if len(points) == len(seeds):
             table.add_row(gap.dimension, f"{gap.better} − {gap.worse}", *points, _between(gap.over_worlds))
     return table

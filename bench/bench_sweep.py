@@ -42,24 +42,24 @@ def tables(*options: str) -> list[Table]:
     parser.add_argument("--faults", type=int, default=20, help="how many sweeps are struck")
     parser.add_argument("--repeats", type=int, default=3, help="of the comparison of one node with two; 0: none")
     parser.add_argument("--seed", type=int, default=1, help="of the moments")
-    given = parser.parse_args(options)
-    made: list[Table] = []
+    parsed = parser.parse_args(options)
+    result: list[Table] = []
     with tempfile.TemporaryDirectory(prefix="memarena-bench-sweep-") as name, ray_cluster(1, bound=True) as cluster:
         folder = Path(name)
-        if given.repeats:
-            made.append(_nodes(folder, cluster, given.repeats))
+        if parsed.repeats:
+            result.append(_nodes(folder, cluster, parsed.repeats))
         if len(cluster.nodes) == 1:
             cluster.add()
         faults: list[str] = []
-        if given.faults:
-            made.append(_struck(folder, cluster, given.faults, Random(given.seed), faults))
+        if parsed.faults:
+            result.append(_struck(folder, cluster, parsed.faults, Random(parsed.seed), faults))
     if faults:
-        for table in made:
+        for table in result:
             Console().print(table)
         for fault in faults:
             sys.stderr.write(f"fault: {fault}\n")
         raise SystemExit(1)
-    return made
+    return result
 
 
 def _arguments(file: Path, folder: Path, cluster: RayCluster) -> tuple[str | Path, ...]:
@@ -96,16 +96,16 @@ def _nodes(folder: Path, cluster: RayCluster, repeats: int) -> Table:
                 '[[readers]]\nspec = "extractive"\n'
             )
             began = time.monotonic()
-            done = memarena("sweep", *_arguments(file, here, cluster), timeout_s=1200)
+            process = memarena("sweep", *_arguments(file, here, cluster), timeout_s=1200)
             walls[nodes].append(time.monotonic() - began)
-            if done.returncode != 0:
-                raise RuntimeError(done.stderr)
+            if process.returncode != 0:
+                raise RuntimeError(process.stderr)
             if nodes == 1:
                 took = sum(each.seal.wall_s for each in state(here / "out").sealed.values())
                 added.append((walls[1][-1] - took) / CELLS)
     table = Table("", "one node", "two nodes", "ratio", title=f"{CELLS} equal cells, nodes of one core")
-    one, two = (statistics.median(walls[nodes]) for nodes in (1, 2))
-    table.add_row("wall time, s", f"{one:.1f}", f"{two:.1f}", f"{two / one:.2f}")
+    wall_of_one, two = (statistics.median(walls[nodes]) for nodes in (1, 2))
+    table.add_row("wall time, s", f"{wall_of_one:.1f}", f"{two:.1f}", f"{two / wall_of_one:.2f}")
     table.add_row("added to each cell, s", f"{statistics.median(added):.2f}", "", "")
     table.caption = (
         f"medians of {repeats}; added: Ray, driver, sealing and fetching, beside the time of the runs themselves"
@@ -118,12 +118,12 @@ def _nodes(folder: Path, cluster: RayCluster, repeats: int) -> Table:
 
 def _struck(folder: Path, cluster: RayCluster, count: int, random: Random, faults: list[str]) -> Table:
     plain = folder / "plain"
-    done = memarena(
+    process = memarena(
         *("run", "--dataset", EXAMPLE, "--backend", ",".join(MEMORIES), "--reader", "extractive", "--limit", "30"),
         *("--floor-samples", "0", "--meter", "none", "--out", plain),
     )
-    if done.returncode != 0:
-        raise RuntimeError(done.stderr)
+    if process.returncode != 0:
+        raise RuntimeError(process.stderr)
     right, victims, starts = of_run(plain), Counter[str](), 0
     for number in range(count):
         here = folder / f"struck-{number}"
@@ -149,8 +149,8 @@ def _strike(here: Path, cluster: RayCluster, victim: str, after_s: float, right:
     starts = 1
     if victim.startswith("driver"):
         family = kill(driver, signal.SIGKILL if victim.endswith("SIGKILL") else signal.SIGINT)
-        if left := survivors(family, 60.0):
-            faults.append(f"{name}: {len(left)} processes of the driver are left")
+        if surviving := survivors(family, 60.0):
+            faults.append(f"{name}: {len(surviving)} processes of the driver are left")
     else:
         cluster.nodes[-1].kill_raylet()
         driver.wait(600)
@@ -158,11 +158,11 @@ def _strike(here: Path, cluster: RayCluster, victim: str, after_s: float, right:
         cluster.add()
     while starts < MOST_STARTS:
         starts += 1
-        done = memarena("sweep", *arguments, timeout_s=600)
-        if done.returncode == 0:
+        process = memarena("sweep", *arguments, timeout_s=600)
+        if process.returncode == 0:
             break
     else:
-        faults.append(f"{name}: not complete after {starts} starts: {done.stderr.splitlines()[-1:]}")
+        faults.append(f"{name}: not complete after {starts} starts: {process.stderr.splitlines()[-1:]}")
         return starts
     times = Counter(record.cell for record in records(out) if isinstance(record, Sealed))
     if set(times) != set(sent(out)) or set(times.values()) != {1}:

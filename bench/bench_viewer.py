@@ -68,9 +68,9 @@ def tables() -> list[Table]:
     log.add_row("cache", f"{cached / 1e6:,.0f} MB")
     log.add_row("cache built in", f"{built_s:.0f} s")
     pages = Table("page", "median ms", "slowest ms", "bar ms", title=f"Pages, {TIMES} requests each")
-    for name, found, bar in timed:
-        over = " (over)" if found[-1] > bar else ""
-        pages.add_row(name, f"{found[len(found) // 2]:.0f}", f"{found[-1]:.0f}{over}", f"{bar:.0f}")
+    for name, times_ms, bar in timed:
+        over = " (over)" if times_ms[-1] > bar else ""
+        pages.add_row(name, f"{times_ms[len(times_ms) // 2]:.0f}", f"{times_ms[-1]:.0f}{over}", f"{bar:.0f}")
     return [log, pages]
 
 
@@ -95,12 +95,12 @@ class _Browser:
             connection.close()
 
     def times_ms(self, path: str) -> list[float]:
-        found = []
+        result = []
         for _ in range(TIMES):
             began = time.perf_counter()
             self.page(path)
-            found.append(1000 * (time.perf_counter() - began))
-        return sorted(found)
+            result.append(1000 * (time.perf_counter() - began))
+        return sorted(result)
 
 
 @contextmanager

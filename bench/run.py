@@ -31,24 +31,24 @@ BENCHMARKS = {
     "gpu": "bench_gpu",
 }
 WITH_OPTIONS = ("site", "gate", "gate-search", "gatemem", "separation", "masim-l", "kills", "sweep-faults", "gpu")
-ONLY_NAMED = ("gate", "gate-search", "gatemem", "kills", "sweep-faults", "gpu")
+ONLY_BY_NAME = ("gate", "gate-search", "gatemem", "kills", "sweep-faults", "gpu")
 """What is mainly about faults, and what needs more than this project installs."""
 
 
 def main() -> int:
     """Run the benchmarks named on the command line, or all of them. Options behind a single name are its own."""
-    given = sys.argv[1:]
-    first = next((place for place, word in enumerate(given) if word.startswith("-")), len(given))
-    wanted, options = given[:first] or [name for name in BENCHMARKS if name not in ONLY_NAMED], given[first:]
-    if options and (len(wanted) != 1 or wanted[0] not in WITH_OPTIONS):
+    words = sys.argv[1:]
+    first = next((index for index, word in enumerate(words) if word.startswith("-")), len(words))
+    names, options = words[:first] or [name for name in BENCHMARKS if name not in ONLY_BY_NAME], words[first:]
+    if options and (len(names) != 1 or names[0] not in WITH_OPTIONS):
         sys.stderr.write(f"error: {options[0]}: expected behind one of {', '.join(WITH_OPTIONS)}\n")
         return 2
-    unknown = [name for name in wanted if name not in BENCHMARKS]
+    unknown = [name for name in names if name not in BENCHMARKS]
     console = Console()
     if unknown:
         sys.stderr.write(f"error: {unknown[0]}: expected one of {', '.join(BENCHMARKS)}\n")
         return 2
-    for name in wanted:
+    for name in names:
         began = time.monotonic()
         tables: list[Table] = importlib.import_module(BENCHMARKS[name]).tables(*options)
         for table in tables:

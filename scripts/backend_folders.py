@@ -68,8 +68,8 @@ def build_options(root: Path = ROOT, names: Sequence[str] = (), *, everything: b
     if unknown := [name for name in names if name not in files]:
         raise SystemExit(f"error: {unknown[0]}: no backend of this name has a compose file ({', '.join(files)})")
     services = list(names) or ["harness", *files]
-    named = (os.path.relpath(files[name], root / COMPOSE) for name in names or files)
-    return " ".join([*(f"-f {name}" for name in named), "build", *services])
+    files_of_names = (os.path.relpath(files[name], root / COMPOSE) for name in names or files)
+    return " ".join([*(f"-f {name}" for name in files_of_names), "build", *services])
 
 
 def _backends(folder: Path) -> list[dict[str, object]]:

@@ -24,9 +24,9 @@ WORLDS = 26
 
 def masim(*arguments: str) -> None:
     """Run the command of the simulator; its failure ends ours."""
-    done = subprocess.run([sys.executable, "-m", "memarena_masim", *arguments], check=False)
-    if done.returncode:
-        raise SystemExit(done.returncode)
+    process = subprocess.run([sys.executable, "-m", "memarena_masim", *arguments], check=False)
+    if process.returncode:
+        raise SystemExit(process.returncode)
 
 
 def make(folder: Path, preset: str, seed: int, banks: str) -> Path:

@@ -26,8 +26,8 @@ def distributions(root: Path = ROOT) -> dict[str, Path]:
     """Folders of the distributions that are released, by name."""
     paths = sorted([*root.glob("*/pyproject.toml"), *root.glob("*/*/pyproject.toml")])
     folders = [path.parent for path in paths if not path.relative_to(root).parts[0].startswith(".")]
-    named = {str(project(folder)["name"]): folder for folder in folders}
-    return {name: folder for name, folder in named.items() if name not in NOT_SHIPPED}
+    by_name = {str(project(folder)["name"]): folder for folder in folders}
+    return {name: folder for name, folder in by_name.items() if name not in NOT_SHIPPED}
 
 
 def project(folder: Path) -> dict[str, object]:
@@ -61,8 +61,8 @@ def build(out: Path) -> list[Path]:
     for old in out.glob("memarena*.whl"):
         old.unlink()
     for folder in distributions().values():
-        with tempfile.TemporaryDirectory(prefix="memarena-wheel-") as made:
-            copy = Path(made) / "project"
+        with tempfile.TemporaryDirectory(prefix="memarena-wheel-") as scratch:
+            copy = Path(scratch) / "project"
             copy.mkdir()
             for name in ("pyproject.toml", "README.md", "backend.toml"):
                 if (folder / name).exists():
@@ -74,9 +74,9 @@ def build(out: Path) -> list[Path]:
                 (package / name).parent.mkdir(parents=True, exist_ok=True)
                 (package / name).write_text(content, encoding="utf-8")
             command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(out.resolve())]
-            done = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise SystemExit(f"error: {folder.relative_to(ROOT)}: no wheel: {done.stderr.strip()}")
+            process = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False)
+        if process.returncode:
+            raise SystemExit(f"error: {folder.relative_to(ROOT)}: no wheel: {process.stderr.strip()}")
     return sorted(out.glob("memarena*.whl"))
 
 

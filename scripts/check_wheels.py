@@ -53,12 +53,12 @@ class Installed:
         return subprocess.Popen([str(self._bin / program), *arguments], cwd=self.folder, env=self._env)
 
     def _call(self, command: Sequence[str]) -> str:
-        done = subprocess.run(
+        process = subprocess.run(
             command, cwd=self.folder, env=self._env, capture_output=True, text=True, timeout=LIMIT_S, check=False
         )
-        if done.returncode:
-            raise CheckError(f"exit code {done.returncode}: {' '.join(command)}\n{done.stdout}{done.stderr}")
-        return done.stdout
+        if process.returncode:
+            raise CheckError(f"exit code {process.returncode}: {' '.join(command)}\n{process.stdout}{process.stderr}")
+        return process.stdout
 
 
 def check(installed: Installed) -> None:
@@ -104,8 +104,8 @@ def main(arguments: Sequence[str]) -> int:
     python = arguments[0] if arguments else sys.executable
     began = time.monotonic()
     try:
-        with tempfile.TemporaryDirectory(prefix="memarena-wheels-") as made:
-            folder = Path(made).resolve()
+        with tempfile.TemporaryDirectory(prefix="memarena-wheels-") as scratch:
+            folder = Path(scratch).resolve()
             build(folder / "wheels")
             installed = Installed(python, folder / "wheels", folder)
             version = installed.run("python", "-c", "import platform; print(platform.python_version())").strip()

@@ -64,9 +64,9 @@ def main(names: Sequence[str]) -> int:
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         try:
             chosen = ready({name: _chosen(name) for name in names or all_names()}, by_name=bool(names))
-            begun = {name: pool.submit(_held, *each) for name, each in chosen.items()}
-            for name, held in begun.items():
-                results[name] = held.result()
+            begun = {name: pool.submit(_run_suite, *each) for name, each in chosen.items()}
+            for name, future in begun.items():
+                results[name] = future.result()
                 _say("\n".join(lines_of(name, results[name])))
         except (RunError, LaunchError, ConformanceError) as error:
             return _refuse(str(error))
@@ -107,14 +107,14 @@ def _names_of(backend: LaunchableBackend) -> list[str]:
 
 def _chosen(name: str) -> Chosen:
     """What a name means. Raises RunError if there is no such backend or variant."""
-    of, plus, wanted = (name, "", "") if Path(name).exists() else name.partition("+")
+    of, plus, variant_name = (name, "", "") if Path(name).exists() else name.partition("+")
     backend = choose_backend(of)
     if not isinstance(backend, LaunchableBackend):
         raise RunError(f"{name}: expected a backend that can be started; for an address there is memarena conformance")
     if not plus:
         return backend, None
     for variant in backend.manifest.conformance:
-        if variant.name == wanted:
+        if variant.name == variant_name:
             return backend, variant
     raise RunError(f"{name}: expected one of {', '.join(_names_of(backend))}")
 
@@ -137,7 +137,7 @@ def times(took_s: Mapping[str, float]) -> list[str]:
     return ["", "seconds of the suite:", *lines, *slow]
 
 
-def _held(backend: LaunchableBackend, variant: ConformanceVariant | None) -> SuiteResult:
+def _run_suite(backend: LaunchableBackend, variant: ConformanceVariant | None) -> SuiteResult:
     if variant is None:
         return _hold(backend, {})
     key = secrets.token_hex(8)

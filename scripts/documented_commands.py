@@ -203,8 +203,8 @@ class Stage(Shell):
 
     def __init__(self, folder: Path, reader_url: str, backend_address: str) -> None:
         super().__init__(folder)
-        self._kept = folder / "kept"
-        self._dataset = self._kept / "DIR"
+        self._originals = folder / "kept"
+        self._dataset = self._originals / "DIR"
         shutil.copytree(ROOT / "tests/data/example", self._dataset)
         ids = []
         for path in sorted((self._dataset / "eval_instances").iterdir()):
@@ -212,26 +212,26 @@ class Stage(Shell):
             path.write_text("".join(rows), encoding="utf-8")
             ids += [str(json.loads(row)["instance_id"]) for row in rows]
         self._substitutes = {"URL": reader_url, "HOST:PORT": backend_address, "ID": ids[0]}
-        shutil.copytree(self._dataset, self._kept / "WORLD")
+        shutil.copytree(self._dataset, self._originals / "WORLD")
         answers = "".join(
             json.dumps({"instance_id": instance_id, "answer": "I don't know."}) + "\n" for instance_id in ids
         )
-        (self._kept / "answers.jsonl").write_text(answers, encoding="utf-8")
-        (self._kept / "grid.toml").write_text(GRID, encoding="utf-8")
-        (self._kept / "FILE").write_text(json.dumps([_LOCOMO]), encoding="utf-8")
-        backend = self._kept / "my-backend"
+        (self._originals / "answers.jsonl").write_text(answers, encoding="utf-8")
+        (self._originals / "grid.toml").write_text(GRID, encoding="utf-8")
+        (self._originals / "FILE").write_text(json.dumps([_LOCOMO]), encoding="utf-8")
+        backend = self._originals / "my-backend"
         backend.write_text('#!/bin/sh\nexec python -m memarena_backend_bm25 "$@"\n', encoding="utf-8")
         backend.chmod(0o755)
         for name, memories in (("RUN", "bm25,vanilla,oracle"), ("RUN_B", "bm25,oracle")):
             run = f"memarena run --dataset DIR --backend {memories} --reader extractive --out {name}"
-            self.call(run, self._kept)
-        shutil.copytree(self._kept / "RUN", self._kept / "RUN_A")
+            self.call(run, self._originals)
+        shutil.copytree(self._originals / "RUN", self._originals / "RUN_A")
 
     def folder_for(self, block: Block, files: Sequence[Block]) -> Path:
         """A folder with what the block's commands name, and the files that its document showed before it."""
         folder = Path(tempfile.mkdtemp(dir=self.folder))
         text = "\n".join(block.commands())
-        for path in self._kept.iterdir():
+        for path in self._originals.iterdir():
             if re.search(rf"--(?:out|export) {path.name}(?!\S)", text):
                 continue
             if path.is_dir():
@@ -360,9 +360,9 @@ def run_documents(paths: Sequence[Path], folder: Path) -> list[str]:
             else:
                 count += commands
                 _say(f"{block.location}: {commands} commands in {time.monotonic() - start:.1f} s")
-    left = "; ".join(f"{number} blocks: {REASONS[reason]}" for reason, number in sorted(skipped.items()))
+    skips = "; ".join(f"{number} blocks: {REASONS[reason]}" for reason, number in sorted(skipped.items()))
     seconds = time.monotonic() - began
-    _say(f"{count} commands ran in {seconds:.0f} s, {len(failures)} blocks failed. Not run: {left or 'none'}")
+    _say(f"{count} commands ran in {seconds:.0f} s, {len(failures)} blocks failed. Not run: {skips or 'none'}")
     return failures
 
 

@@ -96,9 +96,9 @@ def _replace_once(text: str, pattern: str, replacement: str) -> str:
 
 
 def _run(command: list[str], env: dict[str, str] | None = None) -> None:
-    done = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise GenerationError(f"{' '.join(command)} exited {done.returncode}:\n{done.stdout}{done.stderr}")
+    process = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if process.returncode:
+        raise GenerationError(f"{' '.join(command)} exited {process.returncode}:\n{process.stdout}{process.stderr}")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -119,8 +119,8 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     diff = differences(generated)
     if diff:
-        shown = "\n".join(line[:160] for line in diff[:60])
-        sys.stderr.write(f"{shown}\nerror: the committed stubs are not what {SOURCE} generates; run `make proto`\n")
+        excerpt = "\n".join(line[:160] for line in diff[:60])
+        sys.stderr.write(f"{excerpt}\nerror: the committed stubs are not what {SOURCE} generates; run `make proto`\n")
         return 1
     sys.stdout.write("the committed stubs are what the contract generates\n")
     return 0

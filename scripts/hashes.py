@@ -61,10 +61,10 @@ def compare(constraints: Path) -> Iterator[str]:
     if not hashes_of(constraints).exists():
         yield f"{name}: is not there; run python -m scripts.hashes"
         return
-    wanted = {_canonical(line) for line in _lines(constraints)}
+    pins = {_canonical(line) for line in _lines(constraints)}
     hashed = {_canonical(line.split(" ")[0]) for line in _lines(hashes_of(constraints)) if " --hash=sha256:" in line}
-    for pin in sorted(wanted ^ hashed):
-        where = "has no hash" if pin in wanted else "is pinned no more"
+    for pin in sorted(pins ^ hashed):
+        where = "has no hash" if pin in pins else "is pinned no more"
         yield f"{name}: {pin} {where}; run python -m scripts.hashes"
 
 

@@ -37,7 +37,7 @@ def written(page: str, allowed: dict[str, str]) -> tuple[str, list[str]]:
     """The page with the column as the rules have it, and one line for each row or module that cannot be written."""
     before, head, rest = page.partition(HEAD)
     table, blank, after = rest.partition("\n\n")
-    faults, seen, lines = [], set[str](), []
+    faults, modules_with_row, lines = [], set[str](), []
     for line in table.split("\n"):
         cells = line.strip("|").split(" | ")
         if len(cells) != 3 or cells[0].strip() == "---":
@@ -46,14 +46,18 @@ def written(page: str, allowed: dict[str, str]) -> tuple[str, list[str]]:
         room, job, _ = cells
         tokens = re.findall(r"`([^`]+)`", room)
         modules = [name for token in tokens for name in (token, f"memarena.{token}") if name in allowed]
-        seen.update(modules)
+        modules_with_row.update(modules)
         imports = {allowed[module] for module in modules}
         if len(imports) != 1:
             faults.append(f"{PAGE}: {room.strip()}: expected modules of one rule, not {len(imports)}")
             lines.append(line)
             continue
         lines.append(f"| {room.strip()} | {job} | {imports.pop()} |")
-    faults += [f"{PAGE}: {module}: has a rule in pyproject.toml and no row" for module in allowed if module not in seen]
+    faults += [
+        f"{PAGE}: {module}: has a rule in pyproject.toml and no row"
+        for module in allowed
+        if module not in modules_with_row
+    ]
     return before + head + "\n".join(lines) + blank + after, faults
 
 

@@ -52,10 +52,10 @@ def pip(*what: str, prefix: Path | None = None) -> str:
 def hashed(names: Iterable[str]) -> str:
     """The lines of hashes.txt of some packages. Raises SystemExit where a package has none."""
     lines = all_hashed()
-    wanted = sorted(map(canonical, names))
-    if missing := [name for name in wanted if name not in lines]:
+    packages = sorted(map(canonical, names))
+    if missing := [name for name in packages if name not in lines]:
         raise SystemExit(f"error: {HASHES}: no hash of {', '.join(missing)}")
-    return "".join(f"{lines[name]}\n" for name in wanted)
+    return "".join(f"{lines[name]}\n" for name in packages)
 
 
 def all_hashed() -> dict[str, str]:
@@ -83,8 +83,8 @@ def install(names: Iterable[str], *, python: Path = VENV, prefix: Path | None = 
 
 def install_with_dependencies(requirements: Sequence[str], prefix: Path | None = None) -> None:
     """Install requirements and what they require, by their hashes: pip names them, then installs."""
-    asked = ("--dry-run", "--quiet", "--report", "-", "--constraint", str(CONSTRAINTS))
-    report = json.loads(pip(*asked, *requirements, prefix=prefix))
+    dry_run = ("--dry-run", "--quiet", "--report", "-", "--constraint", str(CONSTRAINTS))
+    report = json.loads(pip(*dry_run, *requirements, prefix=prefix))
     install((each["metadata"]["name"] for each in report["install"]), prefix=prefix)
 
 

@@ -51,8 +51,8 @@ def _row(each: SettingField) -> str:
 def _default(each: SettingField) -> str:
     if each.field.is_required():
         return "required"
-    shown = shown_value(each.default)
-    return each.setting.unset or (f"`{shown}`" if shown else "none")
+    text = shown_value(each.default)
+    return each.setting.unset or (f"`{text}`" if text else "none")
 
 
 def _also(each: SettingField) -> Iterator[str]:

@@ -91,8 +91,8 @@ def make(folders: Sequence[Path]) -> None:
         pip("--no-deps", "--require-hashes", "-r", first.name)
     pip("--no-build-isolation", "--no-deps", "--require-hashes", "-r", str(HASHES))
     # Named without its extras too: pip finds no local package for another one that needs it plain otherwise.
-    named = [name for folder in folders for name in dict.fromkeys((str(folder), with_extras(folder)))]
-    editable = [part for name in named for part in ("-e", name)]
+    requirements = [name for folder in folders for name in dict.fromkeys((str(folder), with_extras(folder)))]
+    editable = [part for name in requirements for part in ("-e", name)]
     # Without an index: what is required and has no hash is an error, not a download.
     pip("--no-build-isolation", "--no-index", "-r", str(DEV), *editable)
 
@@ -107,20 +107,20 @@ def usable() -> bool:
 def pip(*arguments: str) -> None:
     """Install into the environment. Modules are compiled when first imported: most never are."""
     options = ("-qq", "--disable-pip-version-check", "--no-input", "--no-compile", "--no-warn-script-location")
-    done = subprocess.run([str(PYTHON), "-m", "pip", "install", *options, *arguments], check=False)
-    if done.returncode:
+    process = subprocess.run([str(PYTHON), "-m", "pip", "install", *options, *arguments], check=False)
+    if process.returncode:
         raise SetupError("pip failed; its message stands above")
 
 
 def main() -> int:
     """Run the command and return its exit code."""
     folders = distributions()
-    wanted = key(folders)
+    current_key = key(folders)
     cache = ROOT / ".cache"
     cache.mkdir(exist_ok=True)
     with (cache / "setup.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if STAMP.exists() and STAMP.read_text(encoding="utf-8") == wanted and PYTHON.exists():
+        if STAMP.exists() and STAMP.read_text(encoding="utf-8") == current_key and PYTHON.exists():
             return 0
         began = time.monotonic()
         sys.stdout.write("setting up .venv (once; a minute or two with an empty package cache)\n")
@@ -131,7 +131,7 @@ def main() -> int:
         except SetupError as error:
             sys.stderr.write(f"error: {error}\n")
             return 1
-        STAMP.write_text(wanted, encoding="utf-8")
+        STAMP.write_text(current_key, encoding="utf-8")
         sys.stdout.write(f"set up in {time.monotonic() - began:.0f} s\n")
     return 0
 

@@ -112,9 +112,9 @@ def related(folder: Path, common: frozenset[str]) -> dict[str, list[str]]:
 def both_ways(table: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     """Pairs that go both ways, each once, of words that at least LEAST_RELATED others go with."""
     degree = Counter(word for row in table.values() for word in row)
-    kept = {word for word, count in degree.items() if count >= LEAST_RELATED}
+    frequent = {word for word, count in degree.items() if count >= LEAST_RELATED}
     pairs = sorted(
-        (a, b) for a, row in table.items() for b in row if a < b and {a, b} <= kept and a in table.get(b, ())
+        (a, b) for a, row in table.items() for b in row if a < b and {a, b} <= frequent and a in table.get(b, ())
     )
     others: dict[str, list[str]] = {}
     for word, other in pairs:

@@ -47,10 +47,10 @@ def export(
 
 def _write(run: Run, table: str, path: Path, form: Format, *, gold: bool) -> None:
     if form == "parquet":
-        made = run.table(table, gold=gold)
+        table_of_run = run.table(table, gold=gold)
         from pyarrow import parquet  # noqa: PLC0415 - an extra
 
-        parquet.write_table(made, path)
+        parquet.write_table(table_of_run, path)
         return
     with path.open("w", encoding="utf-8", newline="") as file:
         if form == "csv":

@@ -33,9 +33,10 @@ def export_to_mlflow(run: Run, uri: str, experiment: str) -> list[str]:
         scores.setdefault(str(score["cell_id"]), {}).update(_metrics(score))
     try:
         client = tracking.MlflowClient(tracking_uri=uri)
-        place = _experiment(client, experiment)
+        experiment_id = _experiment(client, experiment)
         return [
-            _log_cell(client, entities, place, run, cell, scores.get(str(cell["cell_id"]), {})) for cell in run.cells()
+            _log_cell(client, entities, experiment_id, run, cell, scores.get(str(cell["cell_id"]), {}))
+            for cell in run.cells()
         ]
     except failure as error:
         raise TableError(f"--mlflow {uri}: {' '.join(str(error).split())[:300]}") from error
@@ -47,40 +48,40 @@ def metric_name(figure: str) -> str:
 
 
 def _experiment(client: Any, name: str) -> str:
-    found = client.get_experiment_by_name(name)
-    return str(found.experiment_id if found is not None else client.create_experiment(name))
+    existing = client.get_experiment_by_name(name)
+    return str(existing.experiment_id if existing is not None else client.create_experiment(name))
 
 
-def _log_cell(client: Any, entities: Any, place: str, run: Run, cell: Row, metrics: dict[str, float]) -> str:
-    told = run.scored.scores
-    same = f"{told.run_id} {cell['cell_id']}"
-    before = client.search_runs([place], filter_string=f"tags.`{_SAME}` = '{same}'")
-    made = client.create_run(place, run_name=str(cell["cell_id"]), tags={_SAME: same})
-    run_id: str = made.info.run_id
+def _log_cell(client: Any, entities: Any, experiment_id: str, run: Run, cell: Row, metrics: dict[str, float]) -> str:
+    scores = run.scored.scores
+    same = f"{scores.run_id} {cell['cell_id']}"
+    before = client.search_runs([experiment_id], filter_string=f"tags.`{_SAME}` = '{same}'")
+    new_run = client.create_run(experiment_id, run_name=str(cell["cell_id"]), tags={_SAME: same})
+    run_id: str = new_run.info.run_id
     params = {
-        "run_id": told.run_id,
-        "memarena_version": told.memarena_version,
-        "dataset": told.dataset.name,
-        "dataset_sha256": told.dataset.sha256,
-        "protocol": told.protocol,
-        "judge": told.judge,
+        "run_id": scores.run_id,
+        "memarena_version": scores.memarena_version,
+        "dataset": scores.dataset.name,
+        "dataset_sha256": scores.dataset.sha256,
+        "protocol": scores.protocol,
+        "judge": scores.judge,
         **{name: value for name, value in cell.items() if name not in _COUNTS and value is not None},
     }
     counts = {name: float(str(cell[name])) for name in _COUNTS}
-    at_ms = made.info.start_time
+    at_ms = new_run.info.start_time
     client.log_batch(
         run_id,
         metrics=[entities.Metric(name, value, at_ms, 0) for name, value in {**counts, **metrics}.items()],
         params=[entities.Param(name, str(value)) for name, value in params.items()],
     )
     client.set_terminated(run_id)
-    for one in before:
-        client.delete_run(one.info.run_id)
+    for previous in before:
+        client.delete_run(previous.info.run_id)
     return run_id
 
 
 def _metrics(score: Row) -> dict[str, float]:
     """A figure and the ends of its interval, as far as there are any."""
     figure = metric_name(str(score["figure"]))
-    named = {"": score["value"], ".interval_low": score["interval_low"], ".interval_high": score["interval_high"]}
-    return {f"{figure}{end}": value for end, value in named.items() if isinstance(value, float)}
+    ends = {"": score["value"], ".interval_low": score["interval_low"], ".interval_high": score["interval_high"]}
+    return {f"{figure}{end}": value for end, value in ends.items() if isinstance(value, float)}

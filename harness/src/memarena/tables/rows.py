@@ -106,71 +106,71 @@ def _evidence_sessions(question: Question) -> list[str]:
 
 
 def _answers(facts: RunFacts, scored: ScoredRun) -> Iterator[Row]:
-    for one in scored.questions:
-        attempts = facts.attempts.get((one.cell_id, one.instance_id), ())
+    for question in scored.questions:
+        attempts = facts.attempts.get((question.cell_id, question.instance_id), ())
         last = attempts[-1].record if attempts else None
-        said = last.answer if last is not None and last.status == "answered" else None
-        found, shown = one.retrieved, one.disclosure
+        answer = last.answer if last is not None and last.status == "answered" else None
+        retrieval, disclosure = question.retrieved, question.disclosure
         yield {
-            "cell_id": one.cell_id,
-            "instance_id": one.instance_id,
-            "outcome": one.outcome.value if one.outcome else None,
-            "attempts": one.attempts,
-            "answer": said.answer if said else None,
+            "cell_id": question.cell_id,
+            "instance_id": question.instance_id,
+            "outcome": question.outcome.value if question.outcome else None,
+            "attempts": question.attempts,
+            "answer": answer.answer if answer else None,
             "cause": (last.cause if last else "") or None,
-            "token_f1": one.token_f1,
-            "decided_by": one.route,
-            "why": one.why or None,
-            "stage": one.stage,
-            "behaviour": shown.label if shown else None,
-            "disclosed": shown.disclosed if shown else None,
-            "allowed": one.allowed,
-            "items": found.items if found else None,
-            "evidence_sessions": found.evidence_sessions if found else None,
-            "found_at_k": found.found_at_k if found else None,
-            "found": found.found if found else None,
-            "first_rank": found.first_rank if found else None,
-            "context_tokens": found.context_tokens if found else None,
+            "token_f1": question.token_f1,
+            "decided_by": question.route,
+            "why": question.why or None,
+            "stage": question.stage,
+            "behaviour": disclosure.label if disclosure else None,
+            "disclosed": disclosure.disclosed if disclosure else None,
+            "allowed": question.allowed,
+            "items": retrieval.items if retrieval else None,
+            "evidence_sessions": retrieval.evidence_sessions if retrieval else None,
+            "found_at_k": retrieval.found_at_k if retrieval else None,
+            "found": retrieval.found if retrieval else None,
+            "first_rank": retrieval.first_rank if retrieval else None,
+            "context_tokens": retrieval.context_tokens if retrieval else None,
         }
 
 
 def _timings(scored: ScoredRun) -> Iterator[Row]:
-    for one in scored.questions:
-        if one.spans is not None:
+    for question in scored.questions:
+        if question.spans is not None:
             yield {
-                "cell_id": one.cell_id,
-                "instance_id": one.instance_id,
-                **_spans(one),
-                "reader_calls": one.reader_calls,
-                "reader_tokens": one.reader_tokens,
+                "cell_id": question.cell_id,
+                "instance_id": question.instance_id,
+                **_spans(question),
+                "reader_calls": question.reader_calls,
+                "reader_tokens": question.reader_tokens,
             }
 
 
-def _spans(one: QuestionScore) -> Row:
-    assert one.spans is not None
+def _spans(question: QuestionScore) -> Row:
+    assert question.spans is not None
     return {
-        "segment": one.spans.segment,
-        "search_ms": one.spans.search_ms,
-        "ttft_ms": one.spans.ttft_ms,
-        "rest_ms": one.spans.rest_ms,
-        "first_delta_ms": one.spans.first_delta_ms,
-        "server_prompt_ms": one.spans.server_prompt_ms,
-        "gateway_ttft_ms": one.spans.gateway_ttft_ms,
+        "segment": question.spans.segment,
+        "search_ms": question.spans.search_ms,
+        "ttft_ms": question.spans.ttft_ms,
+        "rest_ms": question.spans.rest_ms,
+        "first_delta_ms": question.spans.first_delta_ms,
+        "server_prompt_ms": question.spans.server_prompt_ms,
+        "gateway_ttft_ms": question.spans.gateway_ttft_ms,
     }
 
 
 def _verdicts(verdicts: Iterable[Verdict]) -> Iterator[Row]:
-    for one in verdicts:
+    for verdict in verdicts:
         yield {
-            "cell_id": one.cell_id,
-            "instance_id": one.instance_id,
-            "attempt": one.attempt,
-            "judge": one.judge,
-            "judge_version": one.judge_version,
-            "repeat": one.repeat,
-            "decided_by": one.route,
-            "correct": one.correct,
-            "score": one.score,
-            "label": one.label,
-            "reason": one.reason or None,
+            "cell_id": verdict.cell_id,
+            "instance_id": verdict.instance_id,
+            "attempt": verdict.attempt,
+            "judge": verdict.judge,
+            "judge_version": verdict.judge_version,
+            "repeat": verdict.repeat,
+            "decided_by": verdict.route,
+            "correct": verdict.correct,
+            "score": verdict.score,
+            "label": verdict.label,
+            "reason": verdict.reason or None,
         }

@@ -36,7 +36,7 @@ class Run:
 
     @cached_property
     def scored(self) -> ScoredRun:
-        """Every question settled and every figure with its interval; computed when it is first asked for."""
+        """Every question's outcome and every figure with its interval; computed when it is first asked for."""
         return evaluate(self.facts, self.judge)
 
     def rows(self, table: str, *, gold: bool = False) -> Iterator[Row]:
@@ -71,7 +71,7 @@ class Run:
         return self.rows("questions", gold=gold)
 
     def answers(self, *, gold: bool = False) -> Iterator[Row]:
-        """What each cell answered, how it was settled, and what Search found."""
+        """What each cell answered, how it was decided, and what Search returned."""
         return self.rows("answers", gold=gold)
 
     def timings(self) -> Iterator[Row]:
@@ -86,8 +86,8 @@ class Run:
         """A table as Arrow, with types also where a column is empty. TableError without pyarrow."""
         arrow = _library("pyarrow")
         fields = [
-            arrow.field(one.name, getattr(arrow, _ARROW[one.type])(), metadata={"meaning": one.meaning})
-            for one in self.columns(table, gold=gold)
+            arrow.field(column.name, getattr(arrow, _ARROW[column.type])(), metadata={"meaning": column.meaning})
+            for column in self.columns(table, gold=gold)
         ]
         return arrow.Table.from_pylist(list(self.rows(table, gold=gold)), schema=arrow.schema(fields))
 
@@ -97,9 +97,12 @@ class Run:
         types = {"text": "string", "integer": "Int64", "number": "Float64", "boolean": "boolean"}
         columns = self.columns(table, gold=gold)
         rows = list(self.rows(table, gold=gold))
-        series = {one.name: library.array([row[one.name] for row in rows], dtype=types[one.type]) for one in columns}
-        made: pandas.DataFrame = library.DataFrame(series)
-        return made
+        series = {
+            column.name: library.array([row[column.name] for row in rows], dtype=types[column.type])
+            for column in columns
+        }
+        result: pandas.DataFrame = library.DataFrame(series)
+        return result
 
     def _reviews(self) -> list[Review]:
         own = reviews_of(self.path)
@@ -116,7 +119,7 @@ def open_run(path: str | Path, judge: str = judging.JUDGE_NAME) -> Run:
 
     Args:
         path: the run's folder, or the ``run.sqlite`` in it.
-        judge: whose verdicts settle outcomes; by default the rules, whose missing verdicts are computed, not written.
+        judge: whose verdicts decide outcomes; by default the rules, whose missing verdicts are computed, not written.
 
     Raises:
         LogError: the log cannot be read.
