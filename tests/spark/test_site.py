@@ -241,7 +241,7 @@ def _unpacked(site: Made) -> Path:
 
 
 FORGED: tuple[tuple[Callable[[Made], None], str], ...] = (
-    (a_figure_on_the_first_page, r"index\.html: .*bm25, answerable \[95%\]: states '99\.9 .*; expected '\d"),
+    (a_figure_on_the_first_page, r"index\.html: .*bm25( ◷)?, answerable \[95%\]: states '99\.9 .*; expected '\d"),
     (a_figure_everywhere, r"data/ENTRY\.json: scores\.rows\.0\.metrics\.all\.value: states 0\.987; expected 0\."),
     (a_badge, r"data/ENTRY\.json: certificate\.certifies\.0: states \"scores\"; expected nothing"),
     (a_badge_for_a_run_without_a_bundle, r"data/small-run-\w+\.json: certificate: its bundle is neither in the site"),

@@ -19,8 +19,10 @@ from memarena.viewer.cache_build import build
 from memarena.viewer.cache_file import best_row, cache_path, fit, key_of, opened
 from memarena.viewer.errors import ViewerError
 from memarena.viewer.found_runs import FoundRun, find_runs, read_head
-from memarena.viewer.pages import Pages, runs_page
-from memarena.viewer.queries import Cache, Selection
+from memarena.viewer.pages import Pages
+from memarena.viewer.queries import Cache
+from memarena.viewer.runs_page import runs_page
+from memarena.viewer.selection import Selection
 from memarena.viewer.static_files import STATIC
 from memarena.viewer.templating import render
 

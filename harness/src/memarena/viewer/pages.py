@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from math import ceil
-from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlencode
 
@@ -16,12 +15,10 @@ from pydantic import TypeAdapter
 from memarena.log.records import Cell
 from memarena.log.reviews import LONGEST_NOTE, Review, Reviews
 from memarena.report.brief import brief_groups
-from memarena.report.brief_rows import FEWEST_QUESTIONS
 from memarena.report.charts.bars import error_split, ranked_right, recall_bars
 from memarena.report.charts.catalogue import CHAPTERS
 from memarena.report.findings import findings, texts, unproven
 from memarena.report.provenance import Provenance
-from memarena.report.question_view.records import OUTCOMES
 from memarena.report.render.html.cells import table_view
 from memarena.report.report_input import ReportInput
 from memarena.report.rows import marks, rows_of
@@ -29,54 +26,22 @@ from memarena.report.summary import comparison_warnings, summary_section
 from memarena.report.tables.grid import baseline_table
 from memarena.scoring.costs import RowCosts
 from memarena.scoring.results import QuestionScore, RunScores
-from memarena.viewer.cache_file import CHARTS, BestRow
+from memarena.viewer.cache_file import CHARTS
 from memarena.viewer.errors import ViewerError
 from memarena.viewer.found_runs import RunHead
 from memarena.viewer.grid import COLUMNS, LOSS_STAGES, SHOWN_FIRST, grid_of, lost_by_stage
-from memarena.viewer.queries import (
-    AGREEMENTS,
-    ANSWER_CHOICES,
-    MOST_SIDE_BY_SIDE,
-    PAGE_ROWS,
-    QUESTION_CHOICES,
-    REVIEW_WORDS,
-    SORTS,
-    Cache,
-    Listed,
-    Selection,
-    words_of,
-)
+from memarena.viewer.queries import MOST_SIDE_BY_SIDE, PAGE_ROWS, Cache
+from memarena.viewer.question_list import cells_by_row, filters_of, page_links, sentence_of, set_filters, sort_links
 from memarena.viewer.question_page import passages_of, read_source, read_view, whole_text
 from memarena.viewer.reviewing import LABEL_WORDS, review_form, review_sent
+from memarena.viewer.selection import AGREEMENTS, Selection
 from memarena.viewer.templating import render
 
-MOST_TOGETHER = 8
-"""Runs that a link of the page of runs puts into one grid."""
 MOST_CELLS = 4
 """Cells that one question is shown in at the same time."""
 _FIRST_CHARTS = (ranked_right, recall_bars, error_split)
 """As the HTML report begins."""
 _COSTS = TypeAdapter(tuple[RowCosts, ...])
-
-
-@dataclass(frozen=True)
-class Filter:
-    """A filter of the page of questions: its values with their counts, and the one that is chosen."""
-
-    key: str
-    name: str
-    values: tuple[tuple[str, str], ...]
-    """Value, and as it is shown."""
-    chosen: str
-
-
-@dataclass(frozen=True)
-class Link:
-    """A link with its text."""
-
-    text: str
-    query: str
-    current: bool = False
 
 
 class Pages:
@@ -168,18 +133,18 @@ class Pages:
             swaps=True,
             chosen=chosen,
             listed=listed,
-            said=_said(listed, several),
+            said=sentence_of(listed, several),
             side=several,
             cut_cells=len(named) - MOST_SIDE_BY_SIDE if side else 0,
-            filters=self._filters(chosen, cache.values()),
-            set_filters=_set_filters(chosen),
+            filters=filters_of(cache, chosen),
+            set_filters=set_filters(chosen),
             reviews=self.reviews,
             review_counts=cache.review_counts(),
-            cells=_cells_by_row(cache, chosen),
+            cells=cells_by_row(cache, chosen),
             agreements=AGREEMENTS,
-            sorts=_sort_links(chosen),
+            sorts=sort_links(chosen),
             unknown=[*chosen.unknown, *unknown, *told],
-            pages=_page_links(chosen, listed),
+            pages=page_links(chosen, listed),
             first=(chosen.page - 1) * PAGE_ROWS + 1,
             gold_query=chosen.query(gold=None if chosen.gold else "1", page=chosen.page),
         )
@@ -269,21 +234,6 @@ class Pages:
         assert stored is not None, "only cells that asked the question are shown"
         return QuestionScore.model_validate_json(stored)
 
-    def _filters(self, chosen: Selection, values: dict[str, list[tuple[str, int]]]) -> list[Filter]:
-        wanted = dict(chosen.filters)
-        found = []
-        for choice in (*ANSWER_CHOICES, *QUESTION_CHOICES):
-            known = [(value, f"{_word(choice.key, value)} ({count:,})") for value, count in values[choice.key]]
-            known += [(value, _word(choice.key, value)) for value in words_of(choice.key)]
-            own = wanted.get(choice.key, "")
-            if own and own not in dict(known):
-                known.append((own, own))
-            if len(known) > 1 or own:
-                found.append(Filter(choice.key, choice.name, tuple(known), own))
-        reviewed = [(key, f"{REVIEW_WORDS[key]} ({n:,})") for key, n in self._asked().review_counts().items()]
-        found.append(Filter("review", "review", tuple(reviewed), wanted.get("review", "")))
-        return found
-
 
 def _given(cache: Cache) -> ReportInput:
     provenance = cache.meta("provenance")
@@ -294,131 +244,10 @@ def _given(cache: Cache) -> ReportInput:
     )
 
 
-def runs_page(
-    heads: Sequence[RunHead],
-    faults: Mapping[Path, str] | None = None,
-    best: Mapping[Path, BestRow | None] | None = None,
-    *,
-    static: bool = False,
-) -> str:
-    """All runs, those that can be compared beside each other.
-
-    Args:
-        heads: the runs.
-        faults: by folder, why a log gave no scores when it was read whole.
-        best: by folder, the memory that comes first, as far as the run was read.
-        static: for a file.
-    """
-    groups: dict[object, list[RunHead]] = {}
-    for head in heads:
-        groups.setdefault(head.comparable_with, []).append(head)
-    return render(
-        "runs",
-        static=static,
-        groups=[(group, "" if static else _together(group)) for group in groups.values()],
-        count=len(heads),
-        live=not static and any(head.state == "being written" for head in heads),
-        faults=faults or {},
-        best=best or {},
-    )
-
-
-def _together(group: Sequence[RunHead]) -> str:
-    """Address of a grid with all runs of a group; empty where there are not two."""
-    first, *rest = [head.run.key for head in group if head.manifest is not None][:MOST_TOGETHER] or [""]
-    return f"/run/{first}?{urlencode([('with', key) for key in rest])}" if rest else ""
-
-
-# ------------------------------------------------------------------ sentences and links
-
-
-_WORDS = {
-    **{outcome: word for outcome, (_, word) in OUTCOMES.items()},
-    "failed": "failed, whoever failed",
-    "any": "anywhere",
-    "kept": "kept to itself",
-    "deny": "must be withheld",
-    "allow": "may be disclosed",
-    "self": "the owner asks",
-}
-
-
-def _word(key: str, value: str) -> str:
-    return _WORDS.get(value, value.replace("_", " ")) if key not in ("ego", "day") else value
-
-
-def _said(listed: Listed, side: Sequence[str]) -> str:
-    """What is listed, in a sentence."""
-    if not listed.total:
-        return "No answer is like that."
-    counts = listed.outcomes
-    right, wrong = counts.get("correct", 0), counts.get("wrong", 0)
-    failed = listed.total - right - wrong
-    what = "question" if side else "answer"
-    noun = what if listed.total == 1 else f"{what}s"
-    share = _share(right, listed.total)
-    lost = f", {failed:,} without an answer" if failed else ""
-    of = f" in {side[0]}" if side else ""
-    apart = ""
-    if listed.apart:
-        apart = f" {listed.apart:,} of them are in no figure: the owner's own D6 items, controls, extensions"
-        counted, among = listed.total - listed.apart, right - listed.right_apart
-        apart += f"; of the other {counted:,}, {among:,} right{_share(among, counted)}." if counted else "."
-    return f"{listed.total:,} {noun}: {right:,} right{share}, {wrong:,} wrong{lost}{of}.{apart}"
-
-
-def _share(part: int, whole: int) -> str:
-    """A share in percent; none of fewer than five, as in every report."""
-    return f" ({100 * part / whole:.1f}%)" if whole >= FEWEST_QUESTIONS else ""
-
-
-def _set_filters(chosen: Selection) -> list[Link]:
-    """What is set, each with the query that leaves it out."""
-    names = {choice.key: choice.name for choice in (*QUESTION_CHOICES, *ANSWER_CHOICES)}
-    found = [
-        Link(
-            REVIEW_WORDS[value] if key == "review" else f"{names[key]}: {_word(key, value)}",
-            chosen.query(**{key: None}),
-        )
-        for key, value in chosen.filters
-    ]
-    if chosen.text:
-        found.append(Link(f"text: {chosen.text}", chosen.query(q=None)))
-    if chosen.agreement and chosen.side:
-        found.append(Link(AGREEMENTS[chosen.agreement], chosen.query(agreement=None)))
-    return found
-
-
-def _sort_links(chosen: Selection) -> dict[str, Link]:
-    """A link for each order: once the smallest first, then the largest."""
-    found = {}
-    for key, (name, _) in SORTS.items():
-        turned = f"-{key}" if chosen.sort == key else key
-        sign = "" if chosen.sort.removeprefix("-") != key else " ↓" if chosen.sort.startswith("-") else " ↑"
-        found[key] = Link(f"{name}{sign}", chosen.query(sort=turned), bool(sign))
-    return found
-
-
-def _page_links(chosen: Selection, listed: Listed) -> list[Link]:
-    last = ceil(listed.total / PAGE_ROWS)
-    near = {1, last, *range(chosen.page - 2, chosen.page + 3)}
-    return [
-        Link(f"{page:,}", chosen.query(page=page), page == chosen.page) for page in sorted(near) if 1 <= page <= last
-    ]
-
-
 def _turned(sort: str, key: str, more_is_better: bool) -> str:
     """The order that a click on a column gives: the better first, then turned."""
     first, second = (f"-{key}", key) if more_is_better else (key, f"-{key}")
     return second if sort == first else first
-
-
-def _cells_by_row(cache: Cache, chosen: Selection) -> list[tuple[str, bool, list[tuple[str, str, bool]]]]:
-    """Rows and their cells, and which of them are chosen."""
-    found: dict[str, list[tuple[str, str, bool]]] = {}
-    for cell in cache.cells():
-        found.setdefault(cell.row, []).append((cell.cell_id, cell.seed, cell.cell_id in chosen.cells))
-    return [(row, row in chosen.cells, cells) for row, cells in found.items()]
 
 
 def _marks(given: Sequence[ReportInput]) -> list[str]:

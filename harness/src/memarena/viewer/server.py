@@ -21,10 +21,12 @@ from memarena.viewer.building import CACHE_FAULTS, Build, Caches, Ready
 from memarena.viewer.cache_file import opened, remove_old
 from memarena.viewer.errors import ViewerError
 from memarena.viewer.found_runs import FoundRun, Heads, RunHead, find_runs
-from memarena.viewer.pages import Pages, runs_page
-from memarena.viewer.queries import Cache, Selection
+from memarena.viewer.pages import Pages
+from memarena.viewer.queries import Cache
 from memarena.viewer.reviewing import REVIEWER_COOKIE, author_of, cookie_of, reviews_csv, reviews_json
+from memarena.viewer.runs_page import runs_page
 from memarena.viewer.security import Door, guard
+from memarena.viewer.selection import Selection
 from memarena.viewer.static_files import static_file
 from memarena.viewer.templating import render
 
