@@ -25,7 +25,7 @@ from memarena.report.render.html import to_html
 from memarena.scoring.run import ScoredRun
 from memarena.viewer.found_runs import find_runs
 from memarena.viewer.grid import COLUMNS, LOSS_STAGES, grid_cell
-from memarena.viewer.queries import SORTS
+from memarena.viewer.selection import SORTS
 from memarena.viewer.server import make_app
 from memarena_dataset.model import Family
 
