@@ -13,7 +13,7 @@ from memarena.gateway import CallContext, Gateway
 from memarena_answering import control_text
 from memarena_backend import Item, tokens_by_bytes
 from memarena_backend_vanilla_oracle import OmniscientMemory, OracleMemory
-from memarena_backend_vanilla_oracle.distractors import drawn, recent
+from memarena_backend_vanilla_oracle.distractors import draw, recent
 from memarena_proto import memory_backend_pb2 as pb
 
 from tests.backends.support import Served, bad_fields, make_day, make_query, make_session, moment, serve
@@ -109,7 +109,7 @@ def test_chosen_distractors_always_fit(lengths: list[int], room: int, seed: int,
     """Laws: within the room, none twice, random ones at most as many as recent ones."""
     candidates = [Item("x" * length, 0.0) for length in lengths]
     latest = recent(candidates, room)
-    picked = drawn(candidates, room, len(latest), seed, question)
+    picked = draw(candidates, room, len(latest), seed, question)
     for chosen in (latest, picked):
         assert sum(tokens_by_bytes(candidates[position].text) for position in chosen) <= room
         assert len(set(chosen)) == len(chosen)

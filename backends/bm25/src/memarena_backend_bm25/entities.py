@@ -41,13 +41,13 @@ class NameBook:
 
     def mentioned(self, question: str) -> tuple[str, ...]:
         """Known names that stand in the question, in alphabetical order, normalised."""
-        asked = _normal([question])
-        return tuple(sorted(name for name in self._names if name in asked))
+        question_text = _normal([question])
+        return tuple(sorted(name for name in self._names if name in question_text))
 
     def sessions_with(self, names: Iterable[str]) -> Mask:
         """For every session, whether one of the names stands in it; shape (sessions,)."""
-        wanted = tuple(names)
-        return np.array([any(name in text for name in wanted) for text in self._sessions], dtype=bool)
+        names_sought = tuple(names)
+        return np.array([any(name in text for name in names_sought) for text in self._sessions], dtype=bool)
 
     def _know(self, name: str) -> None:
         if _WORD.search(name):

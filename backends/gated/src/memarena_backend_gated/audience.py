@@ -37,10 +37,10 @@ def read_audience(span: str, is_name: NameOf) -> Audience:
     cut = _EXCEPT.search(span)
     if cut is not None and not (span[: cut.start()].strip() or cut.start() == 0):
         cut = None
-    named, left_out = (span, "") if cut is None else (span[: cut.start()], span[cut.end() :])
-    names, groups = _members(named, is_name)
+    inside, left_out = (span, "") if cut is None else (span[: cut.start()], span[cut.end() :])
+    names, groups = _members(inside, is_name)
     except_names, except_groups = _members(left_out, is_name)
-    everyone = _EVERYONE.search(named) is not None
+    everyone = _EVERYONE.search(inside) is not None
     if left_out and not everyone and not names and not groups and (except_names or except_groups):
         everyone = True  # "not outside the family"
     return Audience(everyone, names, groups, except_names, except_groups)
@@ -154,18 +154,18 @@ def _in_group(group: Group, asker: Asker, speaker: str, speaker_is_owner: bool, 
     to_owner = group.kind in kinds_of(asker.requester.relationship)
     if group.whose is Whose.OWNER or speaker_is_owner:
         return Answer.YES if to_owner else (Answer.NO if asker.requester.relationship else Answer.UNKNOWN)
-    stated = ties(speaker, asker.name, group.kind)
+    answer = ties(speaker, asker.name, group.kind)
     if group.whose is Whose.OPEN and to_owner:
         return Answer.YES
-    if stated is Answer.UNKNOWN and group.whose is Whose.OPEN and asker.requester.relationship:
+    if answer is Answer.UNKNOWN and group.whose is Whose.OPEN and asker.requester.relationship:
         return Answer.NO
-    return stated
+    return answer
 
 
 @lru_cache(maxsize=16_384)
-def same_name(named: str, name: str) -> bool:
+def same_name(spoken_name: str, name: str) -> bool:
     """Whether a name as it was said means a person: all its words are among the person's."""
-    spoken, whole = _name_words(named), _name_words(name)
+    spoken, whole = _name_words(spoken_name), _name_words(name)
     return bool(spoken) and spoken <= whole
 
 

@@ -78,9 +78,9 @@ def asker_of(namespace: Namespace, query: Query) -> Asker:
 
 def _turns(namespace: Namespace, item: Item) -> list[Spoken]:
     """The turns that an item came from; of one that names sessions alone, those whose words it holds."""
-    named = [namespace.spoken[turn_id] for turn_id in item.turn_ids if turn_id in namespace.spoken]
-    if named:
-        return named
+    turns = [namespace.spoken[turn_id] for turn_id in item.turn_ids if turn_id in namespace.spoken]
+    if turns:
+        return turns
     stems = frozenset(content(item.text))
     return [
         spoken
@@ -106,11 +106,11 @@ def _deletions(namespace: Namespace, item: Item, turns: Sequence[Spoken]) -> lis
 
 def _by_text(namespace: Namespace, item: Item) -> list[Record]:
     """Records that an item without sources may be about: they share its topic, and it names their person."""
-    stems, named = frozenset(content(item.text)), plain_words(item.text)
+    stems, item_words = frozenset(content(item.text)), plain_words(item.text)
     return [
         record
         for record in namespace.records
-        if first_name(record.subject) in named and namespace.likeness(record.wish.topic, stems) >= 0.4
+        if first_name(record.subject) in item_words and namespace.likeness(record.wish.topic, stems) >= 0.4
     ]
 
 
@@ -166,8 +166,8 @@ def _by_wishes(
             continue
         if answer is Answer.UNKNOWN:
             return Decision(shown=default == "open", ground=Ground.UNCLEAR, record_ids=(record_id,))
-        shown = answer is Answer.YES
-        return Decision(shown=shown, ground=Ground.WISH, record_ids=(*too_early, record_id))
+        is_allowed = answer is Answer.YES
+        return Decision(shown=is_allowed, ground=Ground.WISH, record_ids=(*too_early, record_id))
     if too_early:
         return Decision(shown=False, ground=Ground.WISH, record_ids=too_early)
     return Decision(shown=default == "open", ground=Ground.UNCLEAR, record_ids=implied) if implied else None

@@ -86,9 +86,9 @@ def _where(record: Record, people: Mapping[str, str]) -> str:
 
 
 def _people(audience: Audience) -> str:
-    named = ["everyone"] if audience.everyone else [*audience.names, *map(_group, audience.groups)]
+    people = ["everyone"] if audience.everyone else [*audience.names, *map(_group, audience.groups)]
     left_out = [*audience.except_names, *map(_group, audience.except_groups)]
-    return " and ".join(named) + (f" except {' and '.join(left_out)}" if left_out else "")
+    return " and ".join(people) + (f" except {' and '.join(left_out)}" if left_out else "")
 
 
 def _group(group: Group) -> str:

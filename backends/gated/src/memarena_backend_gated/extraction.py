@@ -29,27 +29,27 @@ BACK_TURNS = 6
 _FIRST_PERSON = re.compile(r"\b(?:i|me|my|mine|we|our|us)\b", re.I)
 
 
-Stated = Mapping[str, tuple[Wish, ...]]
+WishesByTurn = Mapping[str, tuple[Wish, ...]]
 """Wishes by turn that a model states; the rules read all other turns."""
 
 
 def read_session(
-    namespace: Namespace, fresh: Sequence[Spoken], day_index: int, stated: Stated = MappingProxyType({})
+    namespace: Namespace, fresh: Sequence[Spoken], day_index: int, of_model: WishesByTurn = MappingProxyType({})
 ) -> list[Record]:
     """The records that a session adds, in order, and their ties to what was said before."""
     added = []
     for position, spoken in enumerate(fresh):
-        for record in _records(namespace, fresh, position, day_index, stated):
+        for record in _records(namespace, fresh, position, day_index, of_model):
             namespace.add(record)
             added.append(record)
         extend(namespace, spoken)
     return added
 
 
-def add_again(namespace: Namespace, fresh: Sequence[Spoken], kept: Iterable[Record]) -> None:
+def add_again(namespace: Namespace, fresh: Sequence[Spoken], records: Iterable[Record]) -> None:
     """Take in the records of a session as they were made when it was heard first."""
     by_turn: defaultdict[str, list[Record]] = defaultdict(list)
-    for record in kept:
+    for record in records:
         by_turn[record.source_turn_id].append(record)
     for spoken in fresh:
         for record in by_turn[spoken.turn.turn_id]:
@@ -58,7 +58,7 @@ def add_again(namespace: Namespace, fresh: Sequence[Spoken], kept: Iterable[Reco
 
 
 def _records(
-    namespace: Namespace, fresh: Sequence[Spoken], position: int, day_index: int, stated: Stated
+    namespace: Namespace, fresh: Sequence[Spoken], position: int, day_index: int, stated: WishesByTurn
 ) -> Iterable[Record]:
     spoken = fresh[position]
     turn = spoken.turn

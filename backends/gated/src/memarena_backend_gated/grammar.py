@@ -40,18 +40,20 @@ def read_turn(text: str, today: date, is_name: NameOf) -> TurnReading:
     for sentence in sentences(text):
         whole = expanded(sentence)
         follows = bool(wishes)
-        read = list(_read(whole, today, is_name, follows=follows)) if follows or _TRIGGER.search(whole) else []
-        if not read:
+        clause_wishes = (
+            list(_wishes_of(whole, today, is_name, follows=follows)) if follows or _TRIGGER.search(whole) else []
+        )
+        if not clause_wishes:
             rest.append(sentence)
             continue
         reported = _REPORTED.search(whole)
         reporter = reported.group("who") if reported is not None and is_name(reported.group("who").split()[0]) else ""
-        topic = _topic(read, whole)
-        wishes += [replace(wish, reported_by=reporter, topic=topic) for wish in read]
+        topic = _topic(clause_wishes, whole)
+        wishes += [replace(wish, reported_by=reporter, topic=topic) for wish in clause_wishes]
     return TurnReading(tuple(_completed(wishes)), " ".join(rest))
 
 
-def _read(sentence: str, today: date, is_name: NameOf, *, follows: bool) -> Iterable[Wish]:
+def _wishes_of(sentence: str, today: date, is_name: NameOf, *, follows: bool) -> Iterable[Wish]:
     for text in _CLAUSE.split(sentence):
         if not text.strip():
             continue
@@ -112,6 +114,8 @@ def _completed(wishes: list[Wish]) -> Iterable[Wish]:
 
 def _topic(wishes: Iterable[Wish], sentence: str) -> tuple[str, ...]:
     """Stems that tell what a sentence is about: all but the words of wishes, the names of addressees and days."""
-    named = {name for wish in wishes for names in (wish.audience.names, wish.audience.except_names) for name in names}
-    dropped = set(content(" ".join(named))) | _PERMISSION_WORDS
+    names_in_wishes = {
+        name for wish in wishes for names in (wish.audience.names, wish.audience.except_names) for name in names
+    }
+    dropped = set(content(" ".join(names_in_wishes))) | _PERMISSION_WORDS
     return tuple(word for word in content(sentence) if word not in dropped)

@@ -83,15 +83,15 @@ class GatedMemory(Memory):
         added = self._hear(known, day, call, work)
         self._store.put(namespace, day.index, added, known.people)
         elapsed_us = (time.perf_counter_ns() - started_ns) // 1000
-        read = [Notice("gate_records", f"read in {elapsed_us} us", len(added))] if added else []
-        return (*notices, *read, *work.notices())
+        reading_notices = [Notice("gate_records", f"read in {elapsed_us} us", len(added))] if added else []
+        return (*notices, *reading_notices, *work.notices())
 
     def _hear(self, known: Namespace, day: Day, call: Call, work: ModelWork) -> list[Record]:
         known.meet(day)
         added = []
         for session in day.sessions:
-            stated = {} if self._extractor is None else self._extractor.read(session, call, work)
-            added += read_session(known, known.hear(session), day.index, stated)
+            wishes = {} if self._extractor is None else self._extractor.read(session, call, work)
+            added += read_session(known, known.hear(session), day.index, wishes)
         return added
 
     def restore(self, namespace: str, days: Iterable[Day], call: Call) -> None:
@@ -99,11 +99,11 @@ class GatedMemory(Memory):
         self._beneath.restore(namespace, whole, call)
         known = self._namespaces[namespace] = Namespace()
         # What a model has read is kept, since no model may be asked now; what rules read is read again.
-        kept = {} if self._extractor is None else self._store.records(namespace)
+        by_day = {} if self._extractor is None else self._store.records(namespace)
         self._store.remove(namespace)
         for day in whole:
             known.meet(day)
-            records = kept.get(day.index)
+            records = by_day.get(day.index)
             if records is None and self._extractor is not None:
                 _log.warning("day %d: what the model read of it is gone; read by rules", day.index)
             for session in day.sessions:

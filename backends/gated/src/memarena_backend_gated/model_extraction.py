@@ -138,19 +138,21 @@ class ModelExtractor:
         spoken = [turn for turn in session.turns if turn.text]
         for start in range(0, len(spoken), STRETCH_TURNS):
             stretch = spoken[start : start + STRETCH_TURNS]
-            for stated in self._stated(endpoint, stretch, call, work):
+            for stated in self._wishes_of(endpoint, stretch, call, work):
                 turn_id = stretch[stated.turn - 1].turn_id
                 wishes[turn_id] = (*wishes.get(turn_id, ()), stated.wish())
         return wishes
 
-    def _stated(self, endpoint: Endpoint, turns: Sequence[Turn], call: Call, work: ModelWork) -> Sequence[StatedWish]:
+    def _wishes_of(
+        self, endpoint: Endpoint, turns: Sequence[Turn], call: Call, work: ModelWork
+    ) -> Sequence[StatedWish]:
         messages = [{"role": "system", "content": _PROMPT}, {"role": "user", "content": _numbered(turns)}]
         problem = ""
         for attempt in range(2):
             if attempt:
                 work.retried += 1
             try:
-                chat = self._asked(endpoint, messages, call, work)
+                chat = self._chat(endpoint, messages, call, work)
             except PromptRefusedError as error:
                 problem = str(error)
                 break
@@ -166,7 +168,7 @@ class ModelExtractor:
         work.reasons.append(problem[:200])
         return ()
 
-    def _asked(self, endpoint: Endpoint, messages: Sequence[Mapping[str, str]], call: Call, work: ModelWork) -> Chat:
+    def _chat(self, endpoint: Endpoint, messages: Sequence[Mapping[str, str]], call: Call, work: ModelWork) -> Chat:
         work.calls += 1
         started_ns = time.perf_counter_ns()
         try:

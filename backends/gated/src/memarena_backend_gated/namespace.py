@@ -112,9 +112,9 @@ class Namespace:
 
     def likeness(self, topic: Iterable[str], stems: frozenset[str]) -> float:
         """Share of the weight of a topic that a turn has words of, 0 to 1; a topic without words is like nothing."""
-        wanted = set(topic)
-        total = sum(map(self.weight, wanted))
-        return sum(map(self.weight, wanted & stems)) / total if total else 0.0
+        topic_stems = set(topic)
+        total = sum(map(self.weight, topic_stems))
+        return sum(map(self.weight, topic_stems & stems)) / total if total else 0.0
 
     def add(self, record: Record) -> None:
         """Keep a record, and find it by the turns that it is about."""

@@ -75,13 +75,13 @@ def words(text: str) -> list[str]:
 
 def content(text: str) -> tuple[str, ...]:
     """Stems of the words that carry content, each once, in order."""
-    kept = (word for word in words(text) if word.lower().removesuffix("'s") not in STOPWORDS and len(word) > 1)
-    return tuple(dict.fromkeys(map(stem, kept)))
+    content_words = (word for word in words(text) if word.lower().removesuffix("'s") not in STOPWORDS and len(word) > 1)
+    return tuple(dict.fromkeys(map(stem, content_words)))
 
 
 def strong_tokens(text: str) -> frozenset[str]:
     """Tokens that tell a fact by themselves: codes and numbers with four digits, or letters mixed with two digits."""
-    kept: set[str] = set()
+    result: set[str] = set()
     if text.isascii() and _DIGIT.search(text) is None:
         return frozenset()
     for match in _STRONG.finditer(text):
@@ -90,5 +90,5 @@ def strong_tokens(text: str) -> frozenset[str]:
         mixed = any(letter.isalpha() for letter in token)
         is_year = len(token) == 4 and token[:2] in {"19", "20"} and digits == 4
         if not is_year and (digits >= 4 or (digits >= 2 and mixed and len(token) >= 5)):
-            kept.add(token)
-    return frozenset(kept)
+            result.add(token)
+    return frozenset(result)

@@ -38,14 +38,14 @@ class TieBook:
             for match in compiled.finditer(whole):
                 if is_name(match.group("name").split()[0]):
                     negated = "not" in match.re.groupindex and bool(match.group("not"))
-                    self._put(speaker, match.group("name"), match.group("group"), holds=not negated)
+                    self._set(speaker, match.group("name"), match.group("group"), holds=not negated)
         for match in _PAIR.finditer(whole):
             if is_name(match.group("other").split()[0]) and is_name(match.group("name").split()[0]):
-                self._put(match.group("other"), match.group("name"), match.group("group"), holds=not match.group("not"))
+                self._set(match.group("other"), match.group("name"), match.group("group"), holds=not match.group("not"))
         for match in _DISTANT.finditer(whole):
-            self._put(speaker, match.group("name") or match.group("other"), "friend", holds=False)
+            self._set(speaker, match.group("name") or match.group("other"), "friend", holds=False)
 
-    def _put(self, first: str, second: str, group: str, *, holds: bool) -> None:
+    def _set(self, first: str, second: str, group: str, *, holds: bool) -> None:
         """``group`` is the noun of the text (``mates``), which may name several kinds."""
         for kind in kinds_of(group) or {group}:
             statements = self._ties.setdefault(kind, {})
@@ -62,9 +62,9 @@ class TieBook:
         return answer
 
 
-def _same(stated: str, name: str) -> bool:
+def _same(spoken_name: str, name: str) -> bool:
     """Whether two names may be the same person's: ``Tom`` and ``Tom Baker``, whichever is the shorter."""
-    return same_name(stated, name) or same_name(name, stated)
+    return same_name(spoken_name, name) or same_name(name, spoken_name)
 
 
 def names_in(names: Iterable[str]) -> frozenset[str]:

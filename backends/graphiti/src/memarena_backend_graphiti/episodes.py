@@ -30,8 +30,8 @@ class Source:
     @classmethod
     def from_json(cls, text: str) -> Source:
         """The inverse of :meth:`to_json`."""
-        read = json.loads(text)
-        return cls(read["session_id"], tuple(read["turn_ids"]), read["time"])
+        fields = json.loads(text)
+        return cls(fields["session_id"], tuple(fields["turn_ids"]), fields["time"])
 
 
 @dataclass(frozen=True, slots=True)

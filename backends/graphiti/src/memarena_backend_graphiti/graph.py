@@ -47,7 +47,7 @@ KEYWORD_LIMIT_WORDS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class SearchPlan:
     """What a search is to find: how many facts and entities, and above which cosine similarity."""
 
     facts: int
@@ -140,7 +140,7 @@ class Graph:
 
     # -------------------------------------------------------------- a question
 
-    def search(self, text: str, wanted: Wanted, models: CallModels) -> list[Found]:
+    def search(self, text: str, plan: SearchPlan, models: CallModels) -> list[Found]:
         """Facts and entities for a question, score descending. Raises CallError where the embedder fails."""
         if self.is_empty or not text.strip():
             return []
@@ -155,18 +155,18 @@ class Graph:
         )
         words = " ".join(text.split()[:KEYWORD_LIMIT_WORDS])
         results = asyncio.run(
-            search(clients, words, [Driver.GROUP], _recipe(wanted), SearchFilters(), query_vector=vector)
+            search(clients, words, [Driver.GROUP], _recipe(plan), SearchFilters(), query_vector=vector)
         )
-        found = [
+        matches = [
             Found(edge.fact, score, self._sources(edge.episodes), _utc(edge.valid_at), _utc(edge.invalid_at))
-            for edge, score in list(zip(results.edges, results.edge_reranker_scores, strict=True))[: wanted.facts]
+            for edge, score in list(zip(results.edges, results.edge_reranker_scores, strict=True))[: plan.facts]
         ]
-        found += [
+        matches += [
             Found(f"{node.name}: {node.summary}", score, self._sources(self._mentions.get(node.uuid, ())))
-            for node, score in list(zip(results.nodes, results.node_reranker_scores, strict=True))[: wanted.entities]
+            for node, score in list(zip(results.nodes, results.node_reranker_scores, strict=True))[: plan.entities]
             if node.summary.strip()
         ]
-        return sorted(found, key=lambda each: -each.score)
+        return sorted(matches, key=lambda each: -each.score)
 
     def _sources(self, episodes: Iterable[str]) -> tuple[Source, ...]:
         return tuple(self._episodes[episode] for episode in episodes)
@@ -186,22 +186,22 @@ class Graph:
             )
 
 
-def _recipe(wanted: Wanted) -> SearchConfig:
+def _recipe(plan: SearchPlan) -> SearchConfig:
     """The library's hybrid search, ranks fused by reciprocal rank: no cross-encoder, and one vector of one model."""
     edges = EdgeSearchConfig(
         search_methods=[EdgeSearchMethod.bm25, EdgeSearchMethod.cosine_similarity],
         reranker=EdgeReranker.rrf,
-        sim_min_score=wanted.similarity,
+        sim_min_score=plan.similarity,
     )
     nodes = NodeSearchConfig(
         search_methods=[NodeSearchMethod.bm25, NodeSearchMethod.cosine_similarity],
         reranker=NodeReranker.rrf,
-        sim_min_score=wanted.similarity,
+        sim_min_score=plan.similarity,
     )
     return SearchConfig(
-        edge_config=edges if wanted.facts else None,
-        node_config=nodes if wanted.entities else None,
-        limit=max(wanted.facts, wanted.entities),
+        edge_config=edges if plan.facts else None,
+        node_config=nodes if plan.entities else None,
+        limit=max(plan.facts, plan.entities),
     )
 
 

@@ -21,24 +21,24 @@ class Found:
     valid_until: datetime | None = None
 
 
-def item_of(found: Found) -> Item:
+def item_of(match: Found) -> Item:
     """A fact or an entity as a reader sees it: with the time that it holds for, where the model named one."""
-    sources = found.sources
+    sources = match.sources
     return Item(
-        text=found.text + _validity(found),
-        score=found.score,
+        text=match.text + _validity(match),
+        score=match.score,
         session_ids=tuple(dict.fromkeys(source.session_id for source in sources)),
         turn_ids=tuple(dict.fromkeys(turn for source in sources for turn in source.turn_ids)),
         time=sources[-1].time if sources else "",
-        valid_from=found.valid_from.isoformat() if found.valid_from else "",
-        valid_until=found.valid_until.isoformat() if found.valid_until else "",
+        valid_from=match.valid_from.isoformat() if match.valid_from else "",
+        valid_until=match.valid_until.isoformat() if match.valid_until else "",
         derived=True,
     )
 
 
-def _validity(found: Found) -> str:
-    begin = found.valid_from.date().isoformat() if found.valid_from else ""
-    end = found.valid_until.date().isoformat() if found.valid_until else ""
+def _validity(match: Found) -> str:
+    begin = match.valid_from.date().isoformat() if match.valid_from else ""
+    end = match.valid_until.date().isoformat() if match.valid_until else ""
     match bool(begin), bool(end):
         case True, True:
             return f" (from {begin} to {end})"

@@ -34,7 +34,7 @@ from memarena_backend import (
 
 from memarena_backend_graphiti.database import FILE_NAME, make_empty
 from memarena_backend_graphiti.episodes import Episode, episodes_of
-from memarena_backend_graphiti.graph import Graph, Wanted
+from memarena_backend_graphiti.graph import Graph, SearchPlan
 from memarena_backend_graphiti.items import item_of
 from memarena_backend_graphiti.models import CallModels, Record
 from memarena_backend_graphiti.open_graphs import OpenGraphs
@@ -57,7 +57,7 @@ DEFAULTS = Settings()
 class _Tally:
     """What became of a day's sessions."""
 
-    given: int = 0
+    sessions_with_text: int = 0
     empty: int = 0
     failed: int = 0
     lost: list[str] = field(default_factory=list)
@@ -65,7 +65,7 @@ class _Tally:
 
     def add(self, fruitful: int, lost: Sequence[str]) -> None:
         """Count one session, of whose episodes so many stored something."""
-        self.given += 1
+        self.sessions_with_text += 1
         self.lost += lost
         if not fruitful:
             self.failed += bool(lost)
@@ -151,18 +151,18 @@ class GraphitiMemory(Memory):
     # -------------------------------------------------------------- questions
 
     def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
-        wanted = Wanted(
+        plan = SearchPlan(
             facts=query.int_option("facts", minimum=0),
             entities=query.int_option("entities", minimum=0),
             similarity=query.float_option("similarity", 0.0, 1.0),
         )
         with self._graphs.reading(namespace) as graph:
-            if graph.is_empty or not (wanted.facts or wanted.entities):
+            if graph.is_empty or not (plan.facts or plan.entities):
                 return SearchResult(())
             embedder = offered(call.models, ModelRole.EMBEDDER)
             if embedder is None:
                 raise invalid_argument("model_access", "an embedder is required: Graphiti searches by vectors")
-            results = graph.search(query.text, wanted, CallModels(self._client, call, embedder))
+            results = graph.search(query.text, plan, CallModels(self._client, call, embedder))
         return fit_ranked([item_of(each) for each in results], query.max_items, query.max_context_tokens)
 
 
@@ -180,11 +180,11 @@ def _notices(
     tally: _Tally, record: Record, before: Mapping[str, tuple[object, ...]], after: Mapping[str, tuple[object, ...]]
 ) -> list[Notice]:
     stored = len(after.keys() - before.keys())
-    changed = sum(after[name] != held for name, held in before.items() if name in after)
+    changed = sum(after[name] != value for name, value in before.items() if name in after)
     removed = len(before.keys() - after.keys())
     first = f"; the first because of {tally.lost[0]}" if tally.lost else ""
     counted = [
-        Notice("sessions_given", "sessions in which something was said", tally.given),
+        Notice("sessions_given", "sessions in which something was said", tally.sessions_with_text),
         Notice("extraction_calls", "requests to the extracting model", record.chats),
         Notice("extraction_unusable", f"of these, replies that nothing could be taken from{first}", record.unusable),
         Notice("extraction_empty", "sessions of which nothing was stored", tally.empty),
@@ -194,5 +194,7 @@ def _notices(
         Notice("sessions_failed", f"sessions of which nothing was kept{first}", tally.failed),
         Notice("episodes_lost", f"episodes of which nothing was kept{first}", len(tally.lost)),
     ]
-    _log.info("%d sessions, %d calls, %d stored, %d lost", tally.given, record.chats, stored, len(tally.lost))
+    _log.info(
+        "%d sessions, %d calls, %d stored, %d lost", tally.sessions_with_text, record.chats, stored, len(tally.lost)
+    )
     return [notice for notice in counted if notice.count]

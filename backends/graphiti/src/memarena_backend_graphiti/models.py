@@ -108,11 +108,11 @@ class Extractor(LLMClient):
             raise
 
 
-def response_format_of(wanted: ResponseFormat, form: type[BaseModel] | None) -> dict[str, object] | None:
+def response_format_of(choice: ResponseFormat, form: type[BaseModel] | None) -> dict[str, object] | None:
     """The field ``response_format`` of a request."""
-    if wanted == "none":
+    if choice == "none":
         return None
-    if wanted == "json_object" or form is None:
+    if choice == "json_object" or form is None:
         return {"type": "json_object"}
     return {"type": "json_schema", "json_schema": {"name": form.__name__, "schema": form.model_json_schema()}}
 

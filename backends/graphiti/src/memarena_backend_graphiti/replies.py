@@ -26,9 +26,9 @@ def parse_reply(text: str, finish_reason: str, form: type[BaseModel] | None) -> 
         reply = json.loads(fenced[1] if fenced else text)
     except (ValueError, RecursionError) as error:
         cut = " and was cut off" if finish_reason == "length" else ""
-        raise UnusableReplyError(f"a reply that is no JSON{cut}: {_shown(text)}") from error
+        raise UnusableReplyError(f"a reply that is no JSON{cut}: {_excerpt(text)}") from error
     if not isinstance(reply, dict):
-        raise UnusableReplyError(f"a reply that is no JSON object: {_shown(text)}")
+        raise UnusableReplyError(f"a reply that is no JSON object: {_excerpt(text)}")
     if form is not None:
         try:
             form.model_validate(reply)
@@ -52,5 +52,5 @@ def _expect_text(reply: JsonValue) -> None:
         raise UnusableReplyError("a reply with U+0000 in it")
 
 
-def _shown(text: str) -> str:
+def _excerpt(text: str) -> str:
     return repr(" ".join(text[: 2 * _SHOWN_CHARS].split())[:_SHOWN_CHARS])

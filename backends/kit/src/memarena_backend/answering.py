@@ -58,24 +58,26 @@ def parse_reading(request: pb.AnswerRequest, models: ModelAccess | None) -> Read
         raise invalid_argument("reading", "is required")
     if models is None:
         raise invalid_argument("search.model_access", "is required: without a reader there is no answer")
-    sent = request.reading
-    if not sent.model:
+    reading = request.reading
+    if not reading.model:
         raise invalid_argument("reading.model", "is required")
-    model = models.model(sent.model)
+    model = models.model(reading.model)
     if model is None or model.role is not ModelRole.READER:
-        raise invalid_argument("reading.model", f"{sent.model!r} is no reader among the models of search.model_access")
-    if sent.max_tokens < 1:
+        raise invalid_argument(
+            "reading.model", f"{reading.model!r} is no reader among the models of search.model_access"
+        )
+    if reading.max_tokens < 1:
         raise invalid_argument("reading.max_tokens", "expected at least 1")
-    if not (math.isfinite(sent.temperature) and sent.temperature >= 0):
-        raise invalid_argument("reading.temperature", f"expected a number of at least 0, got {sent.temperature}")
+    if not (math.isfinite(reading.temperature) and reading.temperature >= 0):
+        raise invalid_argument("reading.temperature", f"expected a number of at least 0, got {reading.temperature}")
     return ReadingPlan(
-        model=sent.model,
-        max_tokens=sent.max_tokens,
-        temperature=sent.temperature,
-        seed=sent.seed,
+        model=reading.model,
+        max_tokens=reading.max_tokens,
+        temperature=reading.temperature,
+        seed=reading.seed,
         # A value of a later version means the same as none (VER-5).
-        style=_STYLES.get(sent.prompt_style, PromptStyle.TEXT_SESSIONS),
-        thinking=_THINKING.get(sent.thinking, "default"),
+        style=_STYLES.get(reading.prompt_style, PromptStyle.TEXT_SESSIONS),
+        thinking=_THINKING.get(reading.thinking, "default"),
         context_window_tokens=model.context_window_tokens,
         max_context_tokens=request.search.max_context_tokens,
         no_system_role=model.no_system_role,

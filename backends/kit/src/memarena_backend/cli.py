@@ -140,16 +140,16 @@ def _security(arguments: _Arguments) -> Security:
         raise _UsageError("--tls-cert and --tls-key go together")
     tls = None
     if arguments.tls_cert is not None and arguments.tls_key is not None:
-        tls = (_read("--tls-cert", arguments.tls_cert), _read("--tls-key", arguments.tls_key))
+        tls = (_file_bytes("--tls-cert", arguments.tls_cert), _file_bytes("--tls-key", arguments.tls_key))
     token = None
     if arguments.bearer_token_file is not None:
-        token = _read("--bearer-token-file", arguments.bearer_token_file).decode(errors="replace").strip()
+        token = _file_bytes("--bearer-token-file", arguments.bearer_token_file).decode(errors="replace").strip()
         if not token:
             raise _UsageError(f"--bearer-token-file {arguments.bearer_token_file}: expected a token, the file is empty")
     return Security(tls, token)
 
 
-def _read(flag: str, path: Path) -> bytes:
+def _file_bytes(flag: str, path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:

@@ -154,8 +154,8 @@ class DayAssembler:
         if not session.participants:
             raise invalid_argument("session.participants", "the opening frame of a session names its participants")
         speakers: dict[str, Participant] = {}
-        for position, sent in enumerate(session.participants):
-            participant = self._participant(f"session.participants[{position}]", sent)
+        for position, proto in enumerate(session.participants):
+            participant = self._participant(f"session.participants[{position}]", proto)
             if participant.participant_id in speakers:
                 raise invalid_argument(f"session.participants[{position}].participant_id", "occurs twice")
             speakers[participant.participant_id] = participant

@@ -26,7 +26,7 @@ class DayFolders:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._held: dict[str, int] = {}
+        self._days: dict[str, int] = {}
         """The day whose folder is the state of a namespace, once known in this process."""
         root.mkdir(parents=True, exist_ok=True)
 
@@ -36,14 +36,14 @@ class DayFolders:
         What other days left is removed.
         """
         own_folder = self._folder(namespace)
-        held = self._held.get(namespace)
-        assert held is None or held < day, f"day {day} follows day {held}"
-        self._drop_all_but(own_folder, held)
+        committed = self._days.get(namespace)
+        assert committed is None or committed < day, f"day {day} follows day {committed}"
+        self._drop_all_but(own_folder, committed)
         folder = own_folder / str(day)
-        if held is None:
+        if committed is None:
             folder.mkdir(parents=True)
         else:
-            shutil.copytree(own_folder / str(held), folder)
+            shutil.copytree(own_folder / str(committed), folder)
         return folder
 
     def keep(self, namespace: str, day: int) -> None:
@@ -56,7 +56,7 @@ class DayFolders:
             _sync(path)
         (folder / f"{day}{_KEPT}").touch()
         _sync(folder)
-        self._held[namespace] = day
+        self._days[namespace] = day
 
     def restore(self, namespace: str, day: int) -> Path | None:
         """The folder of the last committed day, and no other any more; None if it is not there as it was kept."""
@@ -65,18 +65,18 @@ class DayFolders:
         whole = folder.is_dir() and (own_folder / f"{day}{_KEPT}").is_file()
         self._drop_all_but(own_folder, day if whole else None)
         if not whole:
-            self._held.pop(namespace, None)
+            self._days.pop(namespace, None)
             return None
-        self._held[namespace] = day
+        self._days[namespace] = day
         return folder
 
     def unload(self, namespace: str) -> None:
         """Hold no day any more, from the memory's own ``unload``; :meth:`restore` follows where a day is committed."""
-        self._held.pop(namespace, None)
+        self._days.pop(namespace, None)
 
     def forget(self, namespace: str) -> None:
         """Remove everything of a namespace; one that was never seen is fine."""
-        self._held.pop(namespace, None)
+        self._days.pop(namespace, None)
         self._drop_all_but(self._folder(namespace), None)
 
     def _folder(self, namespace: str) -> Path:

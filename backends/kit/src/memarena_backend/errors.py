@@ -60,11 +60,11 @@ class CallError(Exception):
             bad_request.field_violations.add(field=_cut(self.field), description=_cut(self.description))
             status.details.add().Pack(bad_request)
         if self.limit is not None:
-            named = self.field or ""
+            field = self.field or ""
             quota = error_details_pb2.QuotaFailure()
-            quota.violations.add(subject=_cut(named), description=_cut(self.description))
+            quota.violations.add(subject=_cut(field), description=_cut(self.description))
             status.details.add().Pack(quota)
-            metadata = {"field": named, "limit": str(self.limit)}
+            metadata = {"field": field, "limit": str(self.limit)}
             info = error_details_pb2.ErrorInfo(reason="LIMIT_EXCEEDED", domain="memarena.v1", metadata=metadata)
             status.details.add().Pack(info)
         if self.retry_after_s is not None:

@@ -20,18 +20,18 @@ def fit_ranked(items: Sequence[Item], max_items: int | None, max_context_tokens:
     Only if the first item alone is too long, it is cut at its end, and a notice says so: a best match of which half can
     be read is worth more than nothing.
     """
-    kept = items if max_items is None else items[:max_items]
-    truncated = len(kept) < len(items)
+    ranked = items if max_items is None else items[:max_items]
+    truncated = len(ranked) < len(items)
     if max_context_tokens is None:
-        return SearchResult(kept, truncated=truncated)
+        return SearchResult(ranked, truncated=truncated)
     total = 0
-    for position, item in enumerate(kept):
+    for position, item in enumerate(ranked):
         total += tokens_by_bytes(item.text)
         if total > max_context_tokens:
             if position > 0:
-                return SearchResult(kept[:position], truncated=True)
+                return SearchResult(ranked[:position], truncated=True)
             return _only_cut(item, max_context_tokens)
-    return SearchResult(kept, truncated=truncated)
+    return SearchResult(ranked, truncated=truncated)
 
 
 def _only_cut(item: Item, max_context_tokens: int) -> SearchResult:

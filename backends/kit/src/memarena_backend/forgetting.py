@@ -20,7 +20,7 @@ class Target:
 
     def frames_without(self, frames: Iterable[pb.IngestRequest]) -> tuple[list[pb.IngestRequest], int]:
         """The frames of a day that are left, in their order, and how many turns and events went."""
-        left: list[pb.IngestRequest] = []
+        remaining: list[pb.IngestRequest] = []
         gone = 0
         for frame in frames:
             kind = frame.WhichOneof("frame")
@@ -36,10 +36,10 @@ class Target:
                 rest = pb.IngestRequest.FromString(frame.SerializeToString())
                 del rest.session.turns[:]
                 rest.session.turns.extend(turns)
-                left.append(rest)
+                remaining.append(rest)
                 continue
-            left.append(frame)
-        return left, gone
+            remaining.append(frame)
+        return remaining, gone
 
 
 def parse_target(request: pb.ForgetRequest) -> Target:

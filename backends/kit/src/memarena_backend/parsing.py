@@ -64,12 +64,12 @@ class QueryParser:
             evidence=self._evidence(request),
         )
 
-    def _options(self, sent: Sequence[pb.Option]) -> Mapping[str, str]:
-        if not sent:
+    def _options(self, options: Sequence[pb.Option]) -> Mapping[str, str]:
+        if not options:
             return self._defaults
-        options = dict(self._defaults)
+        result = dict(self._defaults)
         previous = ""
-        for position, option in enumerate(sent):
+        for position, option in enumerate(options):
             field = f"options[{position}]"
             if option.key not in self._defaults:
                 known = ", ".join(self._defaults) or "none"
@@ -79,8 +79,8 @@ class QueryParser:
             if not option.value:
                 raise invalid_argument(field, f"{option.key} has no value")
             previous = option.key
-            options[option.key] = check_text(field, option.value)
-        return options
+            result[option.key] = check_text(field, option.value)
+        return result
 
     def _evidence(self, request: pb.SearchRequest) -> Evidence | None:
         if not request.HasField("privileged_evidence"):
@@ -88,29 +88,29 @@ class QueryParser:
         field = "privileged_evidence"
         if self._description.kind is not Kind.DIAGNOSTIC:
             raise invalid_argument(field, "this backend is no diagnostic and must not see evidence")
-        sent = request.privileged_evidence
-        ids = tuple(check_id(f"{field}.session_ids[{n}]", value) for n, value in enumerate(sent.session_ids))
-        return Evidence(ids, check_text(f"{field}.access_marker", sent.access_marker))
+        evidence = request.privileged_evidence
+        ids = tuple(check_id(f"{field}.session_ids[{n}]", value) for n, value in enumerate(evidence.session_ids))
+        return Evidence(ids, check_text(f"{field}.access_marker", evidence.access_marker))
 
 
 def _requester(request: pb.SearchRequest) -> Requester:
     if not request.HasField("requester"):
         raise invalid_argument("requester", "is required")
-    field, sent = "requester", request.requester
-    kind = _ASKERS.get(sent.kind)
+    field, requester = "requester", request.requester
+    kind = _ASKERS.get(requester.kind)
     if kind is None:
         raise invalid_argument(f"{field}.kind", "expected OWNER, KNOWN_PERSON or ANONYMOUS")
     if kind is AskerKind.KNOWN_PERSON:
         return Requester(
             kind,
-            check_id(f"{field}.participant_id", sent.participant_id),
-            check_required_text(f"{field}.display_name", sent.display_name),
-            check_text(f"{field}.relationship", sent.relationship),
+            check_id(f"{field}.participant_id", requester.participant_id),
+            check_required_text(f"{field}.display_name", requester.display_name),
+            check_text(f"{field}.relationship", requester.relationship),
         )
     for name, value in (
-        ("participant_id", sent.participant_id),
-        ("display_name", sent.display_name),
-        ("relationship", sent.relationship),
+        ("participant_id", requester.participant_id),
+        ("display_name", requester.display_name),
+        ("relationship", requester.relationship),
     ):
         if value:
             raise invalid_argument(f"{field}.{name}", f"must be empty unless the requester is a known person: {kind}")
@@ -135,7 +135,7 @@ def parse_model_access(sent: pb.ModelAccess, field: str) -> ModelAccess:
 
 def put_item(response: pb.SearchResponse | pb.Retrieved, item: Item) -> pb.MemoryItem:
     """Put an item into a response: built where it stays, and only with what it has, since every search pays for it."""
-    sent = response.items.add(
+    proto = response.items.add(
         text=item.text,
         score=item.score,
         source_session_ids=item.session_ids,
@@ -143,24 +143,24 @@ def put_item(response: pb.SearchResponse | pb.Retrieved, item: Item) -> pb.Memor
         time=item.time,
     )
     if item.event_ids:
-        sent.source_event_ids.extend(item.event_ids)
+        proto.source_event_ids.extend(item.event_ids)
     if item.valid_from:
-        sent.valid_from = item.valid_from
+        proto.valid_from = item.valid_from
     if item.valid_until:
-        sent.valid_until = item.valid_until
+        proto.valid_until = item.valid_until
     if item.derived:
-        sent.derived = True
-    return sent
+        proto.derived = True
+    return proto
 
 
 def put_items(response: pb.SearchResponse | pb.Retrieved, items: Sequence[Item]) -> int:
     """Put items into a response, as many as it may hold, the last left out first (LIM-5); how many those are."""
     room = RESPONSE_BYTES - _NOTICE_RESERVE_BYTES
-    for kept, item in enumerate(items):
+    for count, item in enumerate(items):
         room -= put_item(response, item).ByteSize() + _FRAMING_BYTES
-        if room < 0 or kept == RESPONSE_ITEMS:
+        if room < 0 or count == RESPONSE_ITEMS:
             del response.items[-1]
-            return kept
+            return count
     return len(items)
 
 

@@ -154,9 +154,9 @@ class _BearerToken(grpc.ServerInterceptor):
     ) -> grpc.RpcMethodHandler[_RequestT, _ResponseT] | None:
         if handler_call_details.method.startswith(f"/{health.SERVICE_NAME}/"):
             return continuation(handler_call_details)
-        sent = dict(handler_call_details.invocation_metadata).get("authorization", "")
-        sent_bytes = sent if isinstance(sent, bytes) else sent.encode()
-        if hmac.compare_digest(sent_bytes, self._expected):
+        token = dict(handler_call_details.invocation_metadata).get("authorization", "")
+        token_bytes = token if isinstance(token, bytes) else token.encode()
+        if hmac.compare_digest(token_bytes, self._expected):
             return continuation(handler_call_details)
         return self._refusal
 

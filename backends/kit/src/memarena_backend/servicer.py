@@ -59,11 +59,11 @@ class Servicer:
         models = _models(first.header, "header.model_access", context)
         if models is not None and self._answerer is not None:
             self._answerer.warm_up(models)
-        done = self._engine.ingest(first.header, frames, Call(context, models))
+        outcome = self._engine.ingest(first.header, frames, Call(context, models))
         return pb.IngestResponse(
-            replayed=done.replayed,
-            visible_through_day=done.visible_through_day,
-            notices=wire_notices(done.notices),
+            replayed=outcome.replayed,
+            visible_through_day=outcome.visible_through_day,
+            notices=wire_notices(outcome.notices),
         )
 
     def search(self, request: pb.SearchRequest, context: grpc.ServicerContext) -> pb.SearchResponse:
@@ -95,11 +95,11 @@ class Servicer:
         except CallError as error:
             raise error.within("search") from error
         event = pb.AnswerEvent(retrieved=pb.Retrieved(visible_through_day=result.visible_through_day))
-        kept = put_items(event.retrieved, result.result.items)
-        event.retrieved.truncated = result.result.truncated or kept < len(result.result.items)
+        sent_count = put_items(event.retrieved, result.result.items)
+        event.retrieved.truncated = result.result.truncated or sent_count < len(result.result.items)
         yield event
-        shown = result.result.items[:kept]
-        yield from self._answerer.answer(query, request.search.asked_at, shown, plan, models, call)
+        items = result.result.items[:sent_count]
+        yield from self._answerer.answer(query, request.search.asked_at, items, plan, models, call)
 
     def reset(self, request: pb.ResetRequest, context: grpc.ServicerContext) -> pb.ResetResponse:
         """Forget a namespace."""

@@ -159,8 +159,8 @@ class DayStore:
                 frames, gone = without(_unpack(bytes(packed)))
                 if gone:
                     removed += gone
-                    kept = _pack(tuple(frame.SerializeToString() for frame in frames))
-                    rows.append((kept, _digest(frames), namespace, index))
+                    remaining = _pack(tuple(frame.SerializeToString() for frame in frames))
+                    rows.append((remaining, _digest(frames), namespace, index))
             update = "UPDATE days SET frames = ?, kept_digest = ? WHERE namespace = ? AND day_index = ?"
             db.execute("BEGIN")
             try:

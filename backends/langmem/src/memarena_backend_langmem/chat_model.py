@@ -39,7 +39,7 @@ class Abandoned(BaseException):
 
 
 @dataclass
-class Asked:
+class CallCounts:
     """What came of the model calls of one extraction."""
 
     calls: int = 0
@@ -54,14 +54,14 @@ class GatewayModel:
         self._client = client
         self._endpoint = endpoint
         self._call = call
-        self.asked = Asked()
+        self.counts = CallCounts()
         """Of the extraction at hand; to be replaced before the next."""
 
     def ask(self, messages: Sequence[BaseMessage], tools: Tools, choice: Any) -> AIMessage:
         """The reply, with those of its tool calls that can be used. Raises Abandoned."""
-        if self.asked.calls >= MAX_CALLS:
+        if self.counts.calls >= MAX_CALLS:
             raise Abandoned(None)
-        self.asked.calls += 1
+        self.counts.calls += 1
         try:
             chat = self._client.chat(
                 self._endpoint,
@@ -75,30 +75,30 @@ class GatewayModel:
             raise Abandoned(None) from error
         except CallError as error:
             raise Abandoned(error) from error
-        used = [each for each in (usable(made, tools) for made in chat.tool_calls) if each is not None]
-        self.asked.unusable += not used
+        used = [each for each in (usable(tool_call, tools) for tool_call in chat.tool_calls) if each is not None]
+        self.counts.unusable += not used
         calls = [
-            {"name": name, "args": args, "id": f"call-{self.asked.calls}-{number}", "type": "tool_call"}
+            {"name": name, "args": args, "id": f"call-{self.counts.calls}-{number}", "type": "tool_call"}
             for number, (name, args) in enumerate(used)
         ]
         return AIMessage(content=chat.text[:LONGEST_REPLY_CHARS], tool_calls=calls)
 
 
-def usable(made: ToolCall, tools: Tools) -> tuple[str, dict[str, Any]] | None:
+def usable(tool_call: ToolCall, tools: Tools) -> tuple[str, dict[str, Any]] | None:
     """Name and arguments of a tool call that names a tool and gives what it asks for; None for any other."""
-    wanted = next((tool["function"] for tool in tools if tool["function"]["name"] == made.name), None)
-    if wanted is None or len(made.arguments) > LONGEST_REPLY_CHARS:
+    tool = next((tool["function"] for tool in tools if tool["function"]["name"] == tool_call.name), None)
+    if tool is None or len(tool_call.arguments) > LONGEST_REPLY_CHARS:
         return None
     try:
-        args = json.loads(made.arguments)
+        args = json.loads(tool_call.arguments)
         json.dumps(args, ensure_ascii=False).encode()  # half a surrogate pair is no text
     except (ValueError, RecursionError):
         return None
-    if not isinstance(args, dict) or not set(wanted["parameters"].get("required", ())) <= set(args):
+    if not isinstance(args, dict) or not set(tool["parameters"].get("required", ())) <= set(args):
         return None
-    if made.name == "Memory" and not (isinstance(args["content"], str) and args["content"].strip()):
+    if tool_call.name == "Memory" and not (isinstance(args["content"], str) and args["content"].strip()):
         return None
-    return made.name, args
+    return tool_call.name, args
 
 
 def chat_model(ask: Callable[[Sequence[BaseMessage], Tools, Any], AIMessage]) -> BaseChatModel:
@@ -129,10 +129,10 @@ class _ChatModel(BaseChatModel):  # type: ignore[misc]
         return ChatResult(generations=[ChatGeneration(message=self.ask(messages, tools, tool_choice))])
 
 
-def _choice(wanted: str | None, tools: Tools) -> object:
+def _choice(choice: str | None, tools: Tools) -> object:
     """The library's word for a choice of tools in the OpenAI API's."""
-    if wanted == "any":
+    if choice == "any":
         return "required"
-    if any(tool["function"]["name"] == wanted for tool in tools):
-        return {"type": "function", "function": {"name": wanted}}
-    return wanted
+    if any(tool["function"]["name"] == choice for tool in tools):
+        return {"type": "function", "function": {"name": choice}}
+    return choice

@@ -10,7 +10,7 @@ from typing import Any
 from langmem import create_memory_store_manager  # type: ignore[import-not-found]
 from memarena_backend import Call, Day, Notice, Session
 
-from memarena_backend_langmem.chat_model import Abandoned, Asked, GatewayModel, chat_model
+from memarena_backend_langmem.chat_model import Abandoned, CallCounts, GatewayModel, chat_model
 from memarena_backend_langmem.conversation import Message, parts_of
 from memarena_backend_langmem.memories import NAMESPACE, Memories, Source
 
@@ -81,7 +81,7 @@ def _extract(
 ) -> _Outcome:
     call.check()
     before = memories.contents()
-    model.asked = Asked()
+    model.counts = CallCounts()
     given_up = False
     puts: list[dict[str, Any]] = []
     try:
@@ -97,8 +97,8 @@ def _extract(
         given_up = True
     # A memory that could not be stored is lost without a word: the library waits for its threads, not for their errors.
     memories.check_embedded()
-    tally.calls += model.asked.calls
-    tally.unusable += model.asked.unusable
+    tally.calls += model.counts.calls
+    tally.unusable += model.counts.unusable
     after = memories.contents()
     if lost := [put["key"] for put in puts if after.get(put["key"]) != put["value"]]:
         raise RuntimeError(f"{len(lost)} of {len(puts)} memories that LangMem wrote are not in its store")

@@ -62,8 +62,8 @@ class Memories:
 
     def contents(self) -> dict[str, Mapping[str, Any]]:
         """The value of every memory by its key, as LangMem stores it."""
-        held = self.store.search(NAMESPACE, limit=sys.maxsize)
-        return {item.key: item.value for item in held}
+        items = self.store.search(NAMESPACE, limit=sys.maxsize)
+        return {item.key: item.value for item in items}
 
     def embed_with(self, embedder: Embedder | None, call: Call) -> None:
         """What the store is to embed with from now on; with None it may not embed anything."""
@@ -79,9 +79,9 @@ class Memories:
     def search(self, text: str, vector: list[float], count: int) -> list[Fact]:
         """The memories most similar to a question; ``vector`` is the question's."""
         with self._asking:
-            self._vectors.asked = {text: vector}
+            self._vectors.query_vector = {text: vector}
             results = self.store.search(NAMESPACE, query=text, limit=count)
-            self._vectors.asked = {}
+            self._vectors.query_vector = {}
         facts = [Fact(_text_of(item.value), item.score or 0.0, self.sources[item.key]) for item in results]
         return [fact for fact in facts if fact.text.strip()]
 
@@ -90,8 +90,8 @@ class Memories:
         contents = self.contents()
         texts = list(dict.fromkeys(map(_text_of, contents.values())))
         rows = [self._vectors.known[text] for text in texts]
-        held = [{"key": key, "value": value, **asdict(self.sources[key])} for key, value in contents.items()]
-        whole = {"version": 1, "model": self.model if held else None, "memories": held, "texts": texts}
+        memories = [{"key": key, "value": value, **asdict(self.sources[key])} for key, value in contents.items()]
+        whole = {"version": 1, "model": self.model if memories else None, "memories": memories, "texts": texts}
         (folder / FACTS_FILE).write_text(json.dumps(whole, ensure_ascii=False), encoding="utf-8")
         with (folder / VECTORS_FILE).open("wb") as file:
             np.save(file, np.array(rows, dtype=np.float32), allow_pickle=False)
@@ -113,7 +113,7 @@ class _Vectors(Embeddings):  # type: ignore[misc]
     def __init__(self) -> None:
         self.known: dict[str, list[float]] = {}
         """Vectors of memories by their text."""
-        self.asked: dict[str, list[float]] = {}
+        self.query_vector: dict[str, list[float]] = {}
         """Vector of the question that is being searched for."""
         self.work: tuple[Embedder, Call] | None = None
         self.failed: CallError | None = None
@@ -131,14 +131,14 @@ class _Vectors(Embeddings):  # type: ignore[misc]
 
     def embed_query(self, text: str) -> list[float]:
         # While a day is taken in the library searches for what is said last in a session, twice over.
-        if text not in self.asked:
+        if text not in self.query_vector:
             embedder, call = self._at_work()
             try:
-                self.asked = {text: embedder.embed([text], "query", call)[0]}
+                self.query_vector = {text: embedder.embed([text], "query", call)[0]}
             except CallError as error:
                 self.failed = error
                 raise
-        return self.asked[text]
+        return self.query_vector[text]
 
     def _at_work(self) -> tuple[Embedder, Call]:
         assert self.work is not None, "vectors are made for a day, and were given with a question or a file"

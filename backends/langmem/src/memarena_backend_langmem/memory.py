@@ -50,7 +50,7 @@ class LangMemMemory(Memory):
 
     def __init__(self, data_dir: Path) -> None:
         self._folders = DayFolders(data_dir / "memories")
-        self._held: dict[str, Memories] = {}
+        self._loaded_memories: dict[str, Memories] = {}
         """Stores of the namespaces that are as after their last day."""
         self._client = ModelClient()
         self._embedders = Embedders(self._client)
@@ -71,7 +71,7 @@ class LangMemMemory(Memory):
 
     def commit_day(self, namespace: str, day: Day, call: Call) -> Sequence[Notice]:
         # Until the day is whole nothing is held: the store is changed in place.
-        memories = self._held.pop(namespace, None) or Memories()
+        memories = self._loaded_memories.pop(namespace, None) or Memories()
         notices: Sequence[Notice] = ()
         if any(parts_of(session) for session in day.sessions):
             model = GatewayModel(self._client, _extractor(call), call)
@@ -81,7 +81,7 @@ class LangMemMemory(Memory):
         folder = self._folders.begin(namespace, day.index)
         memories.save(folder)
         self._folders.keep(namespace, day.index)
-        self._held[namespace] = memories
+        self._loaded_memories[namespace] = memories
         return notices
 
     def restore(self, namespace: str, days: Iterable[Day], call: Call) -> None:
@@ -92,14 +92,14 @@ class LangMemMemory(Memory):
                 f"the memories of day {last} are not in the data folder, and there is no model at hand to extract them "
                 "again: Reset the namespace and ingest it again"
             )
-        self._held[namespace] = Memories(folder)
+        self._loaded_memories[namespace] = Memories(folder)
 
     def unload(self, namespace: str) -> None:
-        self._held.pop(namespace, None)
+        self._loaded_memories.pop(namespace, None)
         self._folders.unload(namespace)
 
     def forget(self, namespace: str) -> None:
-        self._held.pop(namespace, None)
+        self._loaded_memories.pop(namespace, None)
         self._folders.forget(namespace)
 
     def close(self) -> None:
@@ -109,7 +109,7 @@ class LangMemMemory(Memory):
 
     def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
         count = query.int_option("k", minimum=1)
-        memories = self._held[namespace]
+        memories = self._loaded_memories[namespace]
         if memories.model is None:
             return SearchResult(())
         text = query.text[:QUERY_LIMIT_CHARS]

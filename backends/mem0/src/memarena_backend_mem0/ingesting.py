@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memarena_backend_mem0.library import Store
-from memarena_backend_mem0.messages import Given
+from memarena_backend_mem0.messages import SessionPart
 from memarena_backend_mem0.models import Work, working_with
 from memarena_backend_mem0.replies import Worth, worth_of
 from memarena_backend_mem0.tally import Tally
@@ -14,7 +14,7 @@ _BY_THE_REPLY = (AttributeError, TypeError, KeyError, ValueError, RecursionError
 """What Mem0 falls over with where a reply is JSON of another shape than it takes for granted."""
 
 
-def take_in(store: Store, sessions: Sequence[Sequence[Given]], work: Work, tally: Tally, *, infer: bool) -> None:
+def take_in(store: Store, sessions: Sequence[Sequence[SessionPart]], work: Work, tally: Tally, *, infer: bool) -> None:
     """Add the sessions of a day, each in one or more parts.
 
     Raises CallError where a model failed or nobody waits any more, and what Mem0 or its store raised otherwise: the day
@@ -33,7 +33,7 @@ def take_in(store: Store, sessions: Sequence[Sequence[Given]], work: Work, tally
     tally.embedding_cut += work.cut
 
 
-def _added(store: Store, part: Given, work: Work, tally: Tally, *, infer: bool) -> int:
+def _added(store: Store, part: SessionPart, work: Work, tally: Tally, *, infer: bool) -> int:
     work.call.check()
     work.refusal = ""
     work.replies.clear()

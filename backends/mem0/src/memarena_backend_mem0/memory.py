@@ -36,7 +36,7 @@ from memarena_backend_mem0 import library
 from memarena_backend_mem0.index_note import IndexNote, read_note, write_note
 from memarena_backend_mem0.ingesting import take_in
 from memarena_backend_mem0.library import Store
-from memarena_backend_mem0.messages import Given, item_of, single_turns, whole_session
+from memarena_backend_mem0.messages import SessionPart, item_of, single_turns, whole_session
 from memarena_backend_mem0.models import Work, working_with
 from memarena_backend_mem0.settings import Settings
 from memarena_backend_mem0.tally import Tally
@@ -164,7 +164,7 @@ class Mem0Memory(Memory):
 
     # -------------------------------------------------------------- models
 
-    def _parts(self, session: Session, day: Day) -> list[Given]:
+    def _parts(self, session: Session, day: Day) -> list[SessionPart]:
         if not self._infer:
             return single_turns(session, day.owner)
         whole = whole_session(session, day.owner)

@@ -17,14 +17,14 @@ SESSION_ID, TURN_ID, TIME = "session_id", "turn_id", "said_at"
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class SessionPart:
     """One call of Mem0's ``add``."""
 
     messages: list[Message]
     metadata: dict[str, str]
 
 
-def whole_session(session: Session, owner: Participant) -> Given | None:
+def whole_session(session: Session, owner: Participant) -> SessionPart | None:
     """The session for one extraction; None if nobody said anything. The first message says how it took place."""
     turns = [turn for turn in session.turns if turn.text.strip()]
     if not turns:
@@ -32,13 +32,13 @@ def whole_session(session: Session, owner: Participant) -> Given | None:
     messages = [_message(turn, owner) for turn in turns]
     if setting := setting_in_words(session):
         messages[0]["content"] = f"{setting} {messages[0]['content']}"
-    return Given(messages, _metadata(session, session.started_at.isoformat()))
+    return SessionPart(messages, _metadata(session, session.started_at.isoformat()))
 
 
-def single_turns(session: Session, owner: Participant) -> list[Given]:
+def single_turns(session: Session, owner: Participant) -> list[SessionPart]:
     """Each turn with words by itself, so that its memory can name it."""
     return [
-        Given([_message(turn, owner)], {**_metadata(session, turn.said_at.isoformat()), TURN_ID: turn.turn_id})
+        SessionPart([_message(turn, owner)], {**_metadata(session, turn.said_at.isoformat()), TURN_ID: turn.turn_id})
         for turn in session.turns
         if turn.text.strip()
     ]

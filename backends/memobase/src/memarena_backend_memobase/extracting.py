@@ -162,12 +162,12 @@ def _holding(
             gone = joined(*(by_slot.get(name, ((), ""))[0] for name in result.delete_profiles or ()))
             for name in (*(result.add_profiles or ()), *(result.update_profiles or ())):
                 by_slot[name] = (joined(by_slot.get(name, ((), ""))[0], gone, ids), time)
-    kept = dict(before.events)
+    kept_events = dict(before.events)
     for event in reversed(events):  # the server names the newest first
-        if event.id not in kept:
-            made = by_event.get(event.id)
-            sessions, time = (_ids(made), _time(made)) if made else ((), "")
-            kept[event.id] = KeptEvent(lines=lines_of(event), sessions=sessions, time=time)
+        if event.id not in kept_events:
+            source = by_event.get(event.id)
+            sessions, time = (_ids(source), _time(source)) if source else ((), "")
+            kept_events[event.id] = KeptEvent(lines=lines_of(event), sessions=sessions, time=time)
     return Holding(
         day=day,
         slots={
@@ -179,7 +179,7 @@ def _holding(
             )
             for slot in slots
         },
-        events=kept,
+        events=kept_events,
         tally=before.tally.plus(_tally(bundles)),
     )
 

@@ -125,7 +125,7 @@ class Journals:
 
 def joined(*sessions: Iterable[str]) -> tuple[str, ...]:
     """Ids in the order of their first appearance, each once."""
-    return tuple(dict.fromkeys(session_id for some in sessions for session_id in some))
+    return tuple(dict.fromkeys(session_id for ids in sessions for session_id in ids))
 
 
 def _replace(path: Path, data: bytes) -> None:

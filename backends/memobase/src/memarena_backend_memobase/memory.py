@@ -30,7 +30,7 @@ from memarena_backend_memobase.journal import Holding, Journal, Journals, user_o
 from memarena_backend_memobase.retrieving import OPTIONS, plan_of, retrieve
 from memarena_backend_memobase.server import Server
 from memarena_backend_memobase.settings import Settings
-from memarena_backend_memobase.undoing import check_held, undo
+from memarena_backend_memobase.undoing import check_holding, undo
 
 _log = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ class MemobaseMemory(Memory):
         self._server = Server(settings.url, settings.token, settings.flush_timeout_s)
         self._server.await_start(settings.start_timeout_s)
         self._journals = Journals(data_dir / "memobase")
-        self._held: dict[str, Journal] = {}
+        self._loaded_journals: dict[str, Journal] = {}
         """Journals of the namespaces whose state on the server is known to be the committed one."""
         self._mutex = threading.Lock()
 
@@ -79,21 +79,21 @@ class MemobaseMemory(Memory):
         after, notices = take_in(self._server, journal.user, before, day, settings.flush, settings.blob_bytes, call)
         journal = journal.model_copy(update={"after": after})
         self._journals.write(namespace, journal)
-        self._held[namespace] = journal
+        self._loaded_journals[namespace] = journal
         return notices
 
     def _begin(self, namespace: str, day: int) -> Journal:
         """A journal in which a day is pending, on disk before the server is told anything of it."""
-        held = self._held.pop(namespace, None)
-        if held is None:
+        previous = self._loaded_journals.pop(namespace, None)
+        if previous is None:
             # No committed day: whatever is there is of one that failed.
             self._drop(namespace)
-            held = Journal(user=user_of(namespace, self._journals.generation(namespace)))
+            previous = Journal(user=user_of(namespace, self._journals.generation(namespace)))
             # A user whom this data folder does not know of holds somebody else's words, or those of a lost folder.
-            self._server.delete_user(held.user)
+            self._server.delete_user(previous.user)
         # The kit would have unloaded the namespace if the day before had not been committed.
-        committed = held.after or held.committed
-        journal = Journal(user=held.user, committed=committed, pending_day=day, began_s=time.time())
+        committed = previous.after or previous.committed
+        journal = Journal(user=previous.user, committed=committed, pending_day=day, began_s=time.time())
         self._journals.write(namespace, journal)
         if committed is None:
             self._server.create_user(journal.user)
@@ -106,27 +106,27 @@ class MemobaseMemory(Memory):
             raise failed_precondition("the data folder knows nothing of the namespace's user; Reset the namespace")
         if journal.pending_day == last and journal.after is not None:
             committed = journal.after
-            check_held(self._server, journal.user, committed)
+            check_holding(self._server, journal.user, committed)
         elif journal.committed is not None and journal.committed.day == last:
             committed = self._taken_back(namespace, journal, journal.committed, call)
         else:
             raise failed_precondition(f"the journal does not know the committed day {last}; Reset the namespace")
-        kept = Journal(user=journal.user, committed=committed)
-        self._journals.write(namespace, kept)
-        self._held[namespace] = kept
+        restored = Journal(user=journal.user, committed=committed)
+        self._journals.write(namespace, restored)
+        self._loaded_journals[namespace] = restored
 
     def _taken_back(self, namespace: str, journal: Journal, committed: Holding, call: Call) -> Holding:
         if journal.pending_day is None:
-            check_held(self._server, journal.user, committed)
+            check_holding(self._server, journal.user, committed)
             return committed
         _log.info("day %d was not committed and is taken back", journal.pending_day)
         return undo(self._server, journal.user, committed, journal.began_s + self._settings.flush_timeout_s, call)
 
     def unload(self, namespace: str) -> None:
-        self._held.pop(namespace, None)
+        self._loaded_journals.pop(namespace, None)
 
     def forget(self, namespace: str) -> None:
-        self._held.pop(namespace, None)
+        self._loaded_journals.pop(namespace, None)
         self._drop(namespace)
 
     def _drop(self, namespace: str) -> None:
@@ -145,7 +145,7 @@ class MemobaseMemory(Memory):
         plan = plan_of(query)
         if call.models is None and plan.events != "off":
             raise invalid_argument("model_access", "is required: Memobase searches events with an embedding model")
-        journal = self._held[namespace]
-        held = journal.after or journal.committed
-        assert held is not None, "a search runs on a loaded namespace"
-        return retrieve(self._server, journal.user, held, query, plan, attributed=self._attributed)
+        journal = self._loaded_journals[namespace]
+        holding = journal.after or journal.committed
+        assert holding is not None, "a search runs on a loaded namespace"
+        return retrieve(self._server, journal.user, holding, query, plan, attributed=self._attributed)

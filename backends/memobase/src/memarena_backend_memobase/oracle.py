@@ -75,16 +75,16 @@ class MemobaseOracleMemory(Memory):
         if query.evidence is None:
             raise invalid_argument("privileged_evidence", "memobase_oracle extracts from evidence; none was sent")
         plan = plan_of(query)
-        named = self._named(namespace, query.evidence)
-        if not named:
+        evidence = self._evidence_sessions(namespace, query.evidence)
+        if not evidence:
             return SearchResult(())
         if call.models is None:
             raise invalid_argument("model_access", "is required: Memobase extracts and searches with models")
         user = str(uuid.uuid4())
         self._server.create_user(user)
         try:
-            held, notices = self._extracted(user, named, call)
-            result = retrieve(self._server, user, held, query, plan, attributed=self._settings.flush == "session")
+            holding, notices = self._extracted(user, evidence, call)
+            result = retrieve(self._server, user, holding, query, plan, attributed=self._settings.flush == "session")
         finally:
             self._server.delete_user(user)
         return replace(result, notices=(*result.notices, *notices))
@@ -96,18 +96,18 @@ class MemobaseOracleMemory(Memory):
         self._server.close()
 
     def _extracted(
-        self, user: str, named: Sequence[tuple[Day, Session]], call: Call
+        self, user: str, evidence: Sequence[tuple[Day, Session]], call: Call
     ) -> tuple[Holding, Sequence[Notice]]:
-        owner: Participant = named[-1][0].owner
-        day = Day(named[-1][0].index, named[-1][0].date, owner, tuple(session for _, session in named), ())
+        owner: Participant = evidence[-1][0].owner
+        day = Day(evidence[-1][0].index, evidence[-1][0].date, owner, tuple(session for _, session in evidence), ())
         empty = Holding(day=BEFORE_ANY_DAY)
         return take_in(self._server, user, empty, day, self._settings.flush, self._settings.blob_bytes, call)
 
-    def _named(self, namespace: str, evidence: Evidence) -> list[tuple[Day, Session]]:
+    def _evidence_sessions(self, namespace: str, evidence: Evidence) -> list[tuple[Day, Session]]:
         """The evidence in the order in which it was said, each session once."""
-        held = self._days.get(namespace, {})
+        by_id = self._days.get(namespace, {})
         for position, session_id in enumerate(evidence.session_ids):
-            if session_id not in held:
+            if session_id not in by_id:
                 field = f"privileged_evidence.session_ids[{position}]"
                 raise invalid_argument(field, f"{session_id!r} was not ingested into the namespace")
-        return sorted((held[each] for each in set(evidence.session_ids)), key=lambda entry: entry[1].started_at)
+        return sorted((by_id[each] for each in set(evidence.session_ids)), key=lambda entry: entry[1].started_at)

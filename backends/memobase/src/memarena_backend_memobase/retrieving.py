@@ -64,10 +64,12 @@ def plan_of(query: Query) -> Plan:
     )
 
 
-def retrieve(server: Server, user: str, held: Holding, query: Query, plan: Plan, *, attributed: bool) -> SearchResult:
+def retrieve(
+    server: Server, user: str, holding: Holding, query: Query, plan: Plan, *, attributed: bool
+) -> SearchResult:
     """Items for a question. ``attributed``: name the sessions that an item comes from, where they are known."""
-    slots = _profile(server, user, held) if plan.profile_share else []
-    events = _events(server, user, held, plan) if plan.events != "off" else []
+    slots = _profile(server, user, holding) if plan.profile_share else []
+    events = _events(server, user, holding, plan) if plan.events != "off" else []
     if not attributed:
         slots, events = _without_sources(slots), _without_sources(events)
     return fit_together(slots, events, plan.profile_share, query.max_items, query.max_context_tokens)
@@ -84,8 +86,8 @@ def fit_together(
     if not events:
         return fit_ranked(slots, max_items, max_tokens)
     first = _whole(slots, *room)
-    left = None if max_tokens is None else max_tokens - sum(tokens_by_bytes(item.text) for item in first)
-    rest = _whole(events, None if max_items is None else max_items - len(first), left)
+    rest_tokens = None if max_tokens is None else max_tokens - sum(tokens_by_bytes(item.text) for item in first)
+    rest = _whole(events, None if max_items is None else max_items - len(first), rest_tokens)
     if first or rest:
         return SearchResult([*first, *rest])
     # Not even one fits whole: the best event is cut.
@@ -93,50 +95,50 @@ def fit_together(
 
 
 def _whole(items: Iterable[Item], max_items: int | None, max_tokens: int | None) -> list[Item]:
-    kept: list[Item] = []
+    whole: list[Item] = []
     total = 0
     for item in items:
         total += tokens_by_bytes(item.text)
-        if (max_items is not None and len(kept) >= max_items) or (max_tokens is not None and total > max_tokens):
+        if (max_items is not None and len(whole) >= max_items) or (max_tokens is not None and total > max_tokens):
             break
-        kept.append(item)
-    return kept
+        whole.append(item)
+    return whole
 
 
-def _profile(server: Server, user: str, held: Holding) -> list[Item]:
+def _profile(server: Server, user: str, holding: Holding) -> list[Item]:
     items = []
     for slot in server.profile(user):
-        kept = held.slots.get(slot.id)
-        if kept is None:
+        source = holding.slots.get(slot.id)
+        if source is None:
             raise failed_precondition("the Memobase server holds a profile entry that no committed day made")
         topic, sub_topic = slot.attributes.get("topic"), slot.attributes.get("sub_topic")
         text = f"{topic}::{sub_topic}: {slot.content}"
-        items.append(Item(text, PROFILE_SCORE, kept.sessions, (), kept.time))
+        items.append(Item(text, PROFILE_SCORE, source.sessions, (), source.time))
     return items
 
 
-def _events(server: Server, user: str, held: Holding, plan: Plan) -> list[Item]:
+def _events(server: Server, user: str, holding: Holding, plan: Plan) -> list[Item]:
     try:
         if plan.events == "event":
-            return _whole_events(server, user, held, plan)
-        return _lines(server, user, held, plan)
+            return _whole_events(server, user, holding, plan)
+        return _lines(server, user, holding, plan)
     except ServerFaultError as error:
         raise _search_failed(error) from error
 
 
-def _whole_events(server: Server, user: str, held: Holding, plan: Plan) -> list[Item]:
+def _whole_events(server: Server, user: str, holding: Holding, plan: Plan) -> list[Item]:
     items = []
     for event in server.search_events(user, plan.text, plan.k, plan.threshold):
-        kept = held.events.get(event.id)
-        if kept is None or event.similarity is None:
+        source = holding.events.get(event.id)
+        if source is None or event.similarity is None:
             raise failed_precondition("the Memobase server found an event that no committed day made")
         if text := (event.event_data.event_tip or "").strip():
-            items.append(Item(text, event.similarity, kept.sessions, (), kept.time))
+            items.append(Item(text, event.similarity, source.sessions, (), source.time))
     return items
 
 
-def _lines(server: Server, user: str, held: Holding, plan: Plan) -> list[Item]:
-    sources = _by_line(held.events.values())
+def _lines(server: Server, user: str, holding: Holding, plan: Plan) -> list[Item]:
+    sources = _by_line(holding.events.values())
     items = []
     for gist in server.search_gists(user, plan.text, plan.k, plan.threshold):
         line = gist.gist_data.content

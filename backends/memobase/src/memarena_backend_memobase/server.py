@@ -243,12 +243,12 @@ class Server:
     def _wait(self, call: Call, what: str, method: str, path: str, json: JsonValue = None) -> JsonValue:
         """A request that may run a model: given up as soon as nobody waits any more (the server goes on)."""
         call.check()
-        asked: Future[JsonValue] = self._pool.submit(
+        response: Future[JsonValue] = self._pool.submit(
             self._ask, what, method, path, {"wait_process": "true"}, json, self._flush_timeout
         )
-        while not wait([asked], timeout=_POLL_S).done:
+        while not wait([response], timeout=_POLL_S).done:
             call.check()
-        return asked.result()
+        return response.result()
 
     def _ask(
         self,

@@ -29,20 +29,20 @@ def undo(server: Server, user: str, committed: Holding, lasts_until_s: float, ca
     for name in now.keys() - committed.slots.keys():
         server.delete_slot(user, name)
     slots = {}
-    for name, kept in committed.slots.items():
-        before = Slot(id=name, content=kept.content, attributes=kept.attributes)
+    for name, slot in committed.slots.items():
+        before = Slot(id=name, content=slot.content, attributes=slot.attributes)
         if name not in now:
-            slots[server.add_slot(user, kept.content, kept.attributes)] = kept
+            slots[server.add_slot(user, slot.content, slot.attributes)] = slot
         else:
-            slots[name] = kept
+            slots[name] = slot
             if now[name] != before:
                 server.write_slot(user, before)
     restored = committed.model_copy(update={"slots": slots})
-    check_held(server, user, restored)
+    check_holding(server, user, restored)
     return restored
 
 
-def check_held(server: Server, user: str, expected: Holding) -> None:
+def check_holding(server: Server, user: str, expected: Holding) -> None:
     """Raise CallError FAILED_PRECONDITION unless the server holds exactly this."""
     slots = {slot.id: slot.content for slot in server.profile(user)}
     events = {event.id for event in server.events(user)}

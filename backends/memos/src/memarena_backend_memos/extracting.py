@@ -74,16 +74,16 @@ class Extraction:
 
 def extract(llm: CallLLM, sessions: Iterable[Sequence[Part]]) -> Extraction:
     """Memories of the sessions, each in its parts. Raises CallError where the model fails; nothing is stored."""
-    done = Extraction()
+    result = Extraction()
     for parts in sessions:
-        done.sessions += 1
+        result.sessions += 1
         for part in parts:
             try:
-                done.drafts += _extract_part(llm, part, done.unusable)
+                result.drafts += _extract_part(llm, part, result.unusable)
             except PromptRefusedError as error:
-                done.refused[part.session_id] = str(error)
-    done.calls = llm.calls
-    return done
+                result.refused[part.session_id] = str(error)
+    result.calls = llm.calls
+    return result
 
 
 def _extract_part(llm: CallLLM, part: Part, unusable: Counter[str]) -> list[Draft]:

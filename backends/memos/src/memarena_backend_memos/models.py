@@ -74,8 +74,8 @@ class CallEmbedder:
         """One vector per text, all of one length. Raises CallError."""
         new = [text for text in dict.fromkeys(texts) if text not in self._known]
         if new:
-            shown = [self._prefix + text[:EMBEDDING_LIMIT_CHARS] for text in new]
-            vectors = self._client.embed(self._endpoint, shown, self._call)
+            inputs = [self._prefix + text[:EMBEDDING_LIMIT_CHARS] for text in new]
+            vectors = self._client.embed(self._endpoint, inputs, self._call)
             self._known.update(zip(new, map(_of_length_1, vectors), strict=True))
         return [self._known[text] for text in texts]
 

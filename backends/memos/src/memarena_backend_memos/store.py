@@ -100,13 +100,13 @@ class Store:
         (vector,) = embedder.embed([text])
         embedder.expect(self._note.model, self._note.dimension, vector)
         count = min(count, self._note.count)
-        wanted = count + 1
+        limit = count + 1
         while True:
-            results = sorted(map(_found, self._db.search(vector, wanted)), key=lambda each: (-each.score, each.number))
+            results = sorted(map(_found, self._db.search(vector, limit)), key=lambda each: (-each.score, each.number))
             # The store breaks ties by where memories lie, which a restart changes: all of a tie are looked at.
-            if len(results) < wanted or results[count - 1].score != results[-1].score:
+            if len(results) < limit or results[count - 1].score != results[-1].score:
                 return results[:count]
-            wanted *= 2
+            limit *= 2
 
 
 def _opened(folder: Path, dimension: int) -> QdrantVecDB:

@@ -126,10 +126,10 @@ class Palace:
         stored = self._get(ids)
         by_text: dict[str, Found] = {}
         for same in drawers:
-            named = [str(each["drawer_id"]) for each in same]
+            drawer_ids = [str(each["drawer_id"]) for each in same]
             # Pieces of one turn are all named by its first drawer: the best of them stands for the turn.
-            if named[0] not in by_text:
-                by_text[named[0]] = self._found([stored[drawer_id] for drawer_id in dict.fromkeys(named)])
+            if drawer_ids[0] not in by_text:
+                by_text[drawer_ids[0]] = self._found([stored[drawer_id] for drawer_id in dict.fromkeys(drawer_ids)])
         return list(by_text.values())
 
     def close(self) -> None:

@@ -110,14 +110,14 @@ class NamespaceIndex:
 
     def keep_only(self, names: Iterable[str]) -> None:
         """Remove every file, and the chunks of every file, that is not among ``names``."""
-        kept = set(names)
+        kept_names = set(names)
         # Sources are whole paths: a data folder that has moved leaves chunks behind that no file has any more.
-        sources = {str((self._folder / name).resolve()) for name in kept}
+        sources = {str((self._folder / name).resolve()) for name in kept_names}
         if self._library.store._collection_exists:
             for source in self._library.store.indexed_sources() - sources:
                 self._library.store.delete_by_source(source)
         for path in self._folder.glob("*.md"):
-            if path.name not in kept:
+            if path.name not in kept_names:
                 path.unlink()
                 path.with_suffix(".lines.json").unlink(missing_ok=True)
 
@@ -185,14 +185,14 @@ class NamespaceIndex:
         self._files.clear()
 
 
-def check_same(folder: Path, wanted: IndexNote) -> None:
+def check_same(folder: Path, note: IndexNote) -> None:
     """Raise CallError FAILED_PRECONDITION if the namespace was indexed with something else than ``wanted``."""
     made_with = read_note(folder)
-    if made_with is not None and made_with != wanted:
+    if made_with is not None and made_with != note:
         raise failed_precondition(
             f"the namespace was indexed with {made_with.model}, {made_with.dimension} dimensions, chunks of "
-            f"{made_with.max_chunk_chars} characters; at hand is {wanted.model}, {wanted.dimension} dimensions, chunks "
-            f"of {wanted.max_chunk_chars}: reset the namespace and ingest it again"
+            f"{made_with.max_chunk_chars} characters; at hand is {note.model}, {note.dimension} dimensions, chunks "
+            f"of {note.max_chunk_chars}: reset the namespace and ingest it again"
         )
 
 

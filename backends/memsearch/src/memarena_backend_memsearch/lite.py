@@ -83,9 +83,9 @@ class MilvusLite:
         """Take away the socket of an engine that has ended: one whose backend was killed is left behind."""
         if not self._link.is_symlink():
             return
-        left = self._link.readlink()
-        if left.is_socket() and not _listens(str(left)):
-            left.unlink()
+        socket_path = self._link.readlink()
+        if socket_path.is_socket() and not _listens(str(socket_path)):
+            socket_path.unlink()
         self._link.unlink()
 
     def _comes_up(self) -> bool:

@@ -109,10 +109,10 @@ def _opening(turn: Turn) -> str:
 
 
 def _without_last_blanks(lines: Iterable[str]) -> list[str]:
-    kept = list(lines)
-    while kept and not kept[-1].strip():
-        kept.pop()
-    return kept
+    result = list(lines)
+    while result and not result[-1].strip():
+        result.pop()
+    return result
 
 
 def _one_line(text: str) -> str:

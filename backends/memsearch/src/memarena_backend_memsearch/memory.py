@@ -53,7 +53,7 @@ class MemSearchMemory(Memory):
             self._lite = MilvusLite(data_dir / "milvus.db")
         self._milvus = Milvus(settings.milvus_uri or str(data_dir / "milvus.db"), settings.milvus_token, self._lite)
         self._opening = threading.Lock()
-        self._held: dict[str, NamespaceIndex] = {}
+        self._indexes: dict[str, NamespaceIndex] = {}
         self._dimensions: dict[str, int] = {}
         """Length of a vector by model, measured once."""
         self._clients: dict[str, openai.OpenAI] = {}
@@ -77,48 +77,48 @@ class MemSearchMemory(Memory):
         )
 
     def commit_day(self, namespace: str, day: Day, call: Call) -> Sequence[Notice]:
-        with self._index(namespace, call, "passage", create=True) as held:
-            held.add(day_file(day))
+        with self._index(namespace, call, "passage", create=True) as namespace_index:
+            namespace_index.add(day_file(day))
         return ()
 
     def restore(self, namespace: str, days: Iterable[Day], call: Call) -> None:
         files = [day_file(day) for day in days]
-        with self._index(namespace, call, "passage", create=True) as held:
+        with self._index(namespace, call, "passage", create=True) as namespace_index:
             # First what was never committed goes: a day that was interrupted may have left chunks.
-            held.keep_only(index.names_of(files))
+            namespace_index.keep_only(index.names_of(files))
             for file in files:
-                held.add(file)
+                namespace_index.add(file)
 
     def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
         count = query.int_option("k", minimum=1)
         if query.max_items is not None:
             count = min(count, query.max_items)
-        with self._index(namespace, call, "query", create=False) as held:
-            items = _items(held.search(query.text, count), held)
+        with self._index(namespace, call, "query", create=False) as namespace_index:
+            items = _items(namespace_index.search(query.text, count), namespace_index)
         return fit_ranked(items, None, query.max_context_tokens)
 
     def unload(self, namespace: str) -> None:
         # Its connection is shared by all namespaces and stays.
-        self._held.pop(namespace, None)
+        self._indexes.pop(namespace, None)
 
     def forget(self, namespace: str) -> None:
         folder = index.folder_of(self._data_dir, namespace)
         note = index.read_note(folder)
-        held = self._held.pop(namespace, None)
-        if held is not None and held.generation != self._milvus.ensure():
-            held = None  # connected to an engine that has died
-        if held is None and note is not None:
+        namespace_index = self._indexes.pop(namespace, None)
+        if namespace_index is not None and namespace_index.generation != self._milvus.ensure():
+            namespace_index = None  # connected to an engine that has died
+        if namespace_index is None and note is not None:
             # Not in use since the engine's start: opened once more, so that its collection goes too.
             with _as_unavailable(), self._asking(note, None, "passage", Call.internal()):
-                held = NamespaceIndex(folder, self._milvus, note)
-        if held is not None:
+                namespace_index = NamespaceIndex(folder, self._milvus, note)
+        if namespace_index is not None:
             with _as_unavailable():
-                held.drop()
+                namespace_index.drop()
 
     def close(self) -> None:
-        if self._held:
-            self._held.popitem()[1].close()
-        self._held.clear()
+        if self._indexes:
+            self._indexes.popitem()[1].close()
+        self._indexes.clear()
         for client in self._clients.values():
             client.close()
         if self._lite is not None:
@@ -129,19 +129,19 @@ class MemSearchMemory(Memory):
     @contextmanager
     def _index(self, namespace: str, call: Call, purpose: Purpose, *, create: bool) -> Iterator[NamespaceIndex]:
         """The index of a namespace, with an embedder to work with. Faults of the database become UNAVAILABLE."""
-        held = self._held.get(namespace)
-        embedder = self._embedder(call, held.note if held else None, namespace)
+        namespace_index = self._indexes.get(namespace)
+        embedder = self._embedder(call, namespace_index.note if namespace_index else None, namespace)
         with _as_unavailable():
-            note = held.note if held else self._note(embedder, call, namespace)
-            if held is not None:
+            note = namespace_index.note if namespace_index else self._note(embedder, call, namespace)
+            if namespace_index is not None:
                 with self._opening, self._asking(note, embedder, "passage", call):
-                    held.refresh()
+                    namespace_index.refresh()
             with self._asking(note, embedder, purpose, call):
-                if held is None:
+                if namespace_index is None:
                     assert create, "a search runs on a loaded namespace"
                     folder = index.folder_of(self._data_dir, namespace)
-                    held = self._held[namespace] = NamespaceIndex(folder, self._milvus, note)
-                yield held
+                    namespace_index = self._indexes[namespace] = NamespaceIndex(folder, self._milvus, note)
+                yield namespace_index
 
     @contextmanager
     def _asking(self, note: IndexNote, embedder: Embedder | None, purpose: Purpose, call: Call) -> Iterator[None]:
@@ -222,14 +222,14 @@ class _NoEmbedder:
         raise unavailable(f"the namespace was indexed with {self.model}, which this call gives no access to")
 
 
-def _items(chunks: Iterable[Chunk], held: NamespaceIndex) -> list[Item]:
+def _items(chunks: Iterable[Chunk], namespace_index: NamespaceIndex) -> list[Item]:
     """What a reader is shown: the whole turns that a chunk has lines of, each as it was said, under their heading.
 
     Parts of one long turn give the same item; the best of them stays.
     """
     items: dict[tuple[str, ...], Item] = {}
     for chunk in chunks:
-        file = held.file(chunk.name)
+        file = namespace_index.file(chunk.name)
         session = file.session_at(chunk.start_line)
         turns = file.between(chunk.start_line, chunk.end_line)
         key = (session.session_id, *(turn.turn_id for turn in turns))

@@ -25,7 +25,7 @@ def recent(candidates: Sequence[Item], room_tokens: int) -> list[int]:
     return chosen
 
 
-def drawn(candidates: Sequence[Item], room_tokens: int, count: int, seed: int, question: str) -> list[int]:
+def draw(candidates: Sequence[Item], room_tokens: int, count: int, seed: int, question: str) -> list[int]:
     """Positions of at most ``count`` candidates that fit, drawn uniformly, in the order of the draw.
 
     The draw follows from seed and question, so that another run draws the same. A candidate that does not fit any more

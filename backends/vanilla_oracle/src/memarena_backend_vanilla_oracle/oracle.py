@@ -30,7 +30,7 @@ from memarena_backend import (
     tokens_by_bytes,
 )
 
-from memarena_backend_vanilla_oracle.distractors import DEFAULT_BUDGET_TOKENS, drawn, recent
+from memarena_backend_vanilla_oracle.distractors import DEFAULT_BUDGET_TOKENS, draw, recent
 
 DISTRACTORS = ("none", "recent", "random")
 
@@ -82,7 +82,7 @@ class OracleMemory(Memory):
     def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
         if query.evidence is None:
             raise invalid_argument("privileged_evidence", "oracle returns evidence and nothing else; none was sent")
-        sessions = self._named(namespace, query.evidence)
+        sessions = self._evidence_sessions(namespace, query.evidence)
         items = [
             _item(session, query.evidence.access_marker, 1.0 - position / len(sessions))
             for position, session in enumerate(sessions)
@@ -98,35 +98,35 @@ class OracleMemory(Memory):
     def forget(self, namespace: str) -> None:
         self._sessions.pop(namespace, None)
 
-    def _named(self, namespace: str, evidence: Evidence) -> list[Session]:
-        held = self._sessions[namespace]
-        named: dict[str, Session] = {}
+    def _evidence_sessions(self, namespace: str, evidence: Evidence) -> list[Session]:
+        sessions = self._sessions[namespace]
+        result: dict[str, Session] = {}
         for position, session_id in enumerate(evidence.session_ids):
-            if session_id not in held:
+            if session_id not in sessions:
                 raise invalid_argument(
                     f"privileged_evidence.session_ids[{position}]",
                     f"{session_id!r} was not ingested into the namespace",
                 )
-            named[session_id] = held[session_id]
-        return list(named.values())
+            result[session_id] = sessions[session_id]
+        return list(result.values())
 
     def _among_others(
         self, namespace: str, query: Query, evidence: Sequence[Item], budget_tokens: int, choice: str
     ) -> list[Item]:
         """Evidence and distractors in the order of time. Scores: evidence above 0.5, distractors below."""
         assert query.evidence is not None
-        named = set(query.evidence.session_ids)
+        evidence_ids = set(query.evidence.session_ids)
         before = sorted(
-            (s for s in self._sessions[namespace].values() if s.session_id not in named),
+            (s for s in self._sessions[namespace].values() if s.session_id not in evidence_ids),
             key=lambda session: session.started_at,
         )
-        shown = [_item(session, "", 0.0) for session in before if session.ended_at <= query.asked_at]
-        candidates = [item for item in shown if item.text]
+        items = [_item(session, "", 0.0) for session in before if session.ended_at <= query.asked_at]
+        candidates = [item for item in items if item.text]
         room = budget_tokens - sum(tokens_by_bytes(item.text) for item in evidence)
         chosen = recent(candidates, room)
         if choice == "random":
             seed = query.int_option("distractor_seed", minimum=0)
-            chosen = drawn(candidates, room, len(chosen), seed, query.text)
+            chosen = draw(candidates, room, len(chosen), seed, query.text)
         if query.max_items is not None:
             chosen = chosen[: query.max_items - len(evidence)]
         others = [

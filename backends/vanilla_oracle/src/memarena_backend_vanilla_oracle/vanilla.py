@@ -134,21 +134,21 @@ class OmniscientMemory(VanillaMemory):
 def _latest(turns: Sequence[_StoredTurn], budget_tokens: int, max_items: int | None) -> list[_Block]:
     """Blocks of the latest turns that fit, in the order of time. The first turn that does not fit ends it."""
     blocks: dict[str, _Block] = {}
-    left = budget_tokens
-    for each in reversed(turns):
-        block = blocks.get(each.session_id)
+    room = budget_tokens
+    for turn in reversed(turns):
+        block = blocks.get(turn.session_id)
         if block is None:
             if max_items is not None and len(blocks) == max_items:
                 break
-            block = _Block(each, bytes=len(each.setting.encode()) if each.setting else -1)
+            block = _Block(turn, bytes=len(turn.setting.encode()) if turn.setting else -1)
         # A line feed stands before each line but the first of a block without a setting (whence the -1 above).
-        size = block.bytes + 1 + len(each.line.encode())
-        left -= _tokens(size) - (_tokens(block.bytes) if block.turns else 0)
-        if left < 0:
+        size = block.bytes + 1 + len(turn.line.encode())
+        room -= _tokens(size) - (_tokens(block.bytes) if block.turns else 0)
+        if room < 0:
             break
-        block.turns.append(each)
+        block.turns.append(turn)
         block.bytes = size
-        blocks[each.session_id] = block
+        blocks[turn.session_id] = block
     # Reversed first, so that sessions that begin at the same moment stay in the order they were sent.
     ordered = list(reversed(blocks.values()))
     ordered.sort(key=lambda block: block.turns[-1].at)
