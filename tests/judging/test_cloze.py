@@ -186,3 +186,18 @@ TEACHERS = ("Mira Holt", "Otto Brandt", "Lena Fry", "Karl Voss", "Ida Moor")
 )
 def test_options_of_other_people_and_options_that_are_weighed_are_not_chosen(answer: str, letter: str | None) -> None:
     assert chosen_option(answer, TEACHERS, question="____ teaches me pottery.").letter == letter
+
+
+@pytest.mark.parametrize(
+    ("answer", "letter"),
+    [
+        ("Mira Holt? No. Otto Brandt? He coaches rowing. Lena Fry? Yes. Karl Voss? Sailing. Ida Moor? No.", "C"),
+        ("Mira Holt? He coaches rowing. Otto Brandt? Sailing, I believe. Lena Fry? Chess.", None),
+        ("Ida Moor runs the choir, and Karl Voss has the kiln key. Pottery is what Lena Fry does.", "C"),
+        ("Pottery is with Lena Fry or Ida Moor.", None),
+    ],
+)
+def test_options_that_are_asked_about_in_turn_and_the_clause_that_has_the_questions_words(
+    answer: str, letter: str | None
+) -> None:
+    assert chosen_option(answer, TEACHERS, question="____ teaches me pottery.").letter == letter

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from memarena_dataset.gold import CounterfactualGold
+from memarena_dataset.gold import ConflictGold, CounterfactualGold, TextGold
 from memarena_dataset.model import Family
 from memarena_dataset.values import (
     AmountValue,
@@ -11,9 +11,11 @@ from memarena_dataset.values import (
     DurationValue,
     NameValue,
     PlaceValue,
+    SetValue,
     TermValue,
     TimeValue,
     Value,
+    WeekdayValue,
 )
 
 from .test_holes import check, text
@@ -261,3 +263,85 @@ def test_an_edit_and_an_affirmed_premise(answer: str, right: bool) -> None:
     )
     said = [("Mara Lind", "My ferry is at 7:20 am.")]
     check("My ferry is at 8:40 am, I noted. What needs amending?", gold, Family.COUNTERFACTUAL, said, answer, right)
+
+
+SEWING = text(NameValue(name="Ulla Brix"))
+TAILORS = [("Mara Lind", "My dress goes to Ulla Brix for the hem."), ("Timo Krall", "Ask Jens Aamot about my suit.")]
+
+
+@pytest.mark.parametrize(
+    ("answer", "right"),
+    [
+        ("Bea trusts Ulla Brix, Timo trusts Jens Aamot, and you trust Rolf Sand.", False),
+        ("Ulla Brix and Jens Aamot both sew; the former does the hem of your dress, the latter Timo's suit.", True),
+        ("Ulla Brix and Jens Aamot both sew; the latter does the hem of your dress, the former Timo's suit.", False),
+        ("Jens Aamot is quicker, says Timo. I go with Ulla Brix.", True),
+        ("Ulla Brix is quicker, says Timo. I go with Jens Aamot.", False),
+    ],
+)
+def test_names_that_go_with_names_and_what_is_chosen_in_the_end(answer: str, right: bool) -> None:
+    check("Who does the hem of my dress?", SEWING, Family.QA, TAILORS, answer, right)
+
+
+FERRY = [("Mara Lind", "My ferry is at 7:20 am."), ("Timo Krall", "I take the bus at 8:40 am.")]
+
+
+TRIPS = [
+    ("Mara Lind", "My plan is to have the sailing trip in mid-May."),
+    ("Timo Krall", "I want the regatta in June."),
+]
+
+
+def test_his_behind_another_person_is_that_persons() -> None:
+    said = "Timo has his sailing trip in mid-May, and Mara's was put off to late June."
+    check("When did Mara plan the sailing trip for?", text(TermValue(text="mid-May")), Family.QA, TRIPS, said, False)
+
+
+@pytest.mark.parametrize(
+    ("answer", "right"),
+    [
+        ("Monday is her pottery. The rowing, though, is a Friday thing.", True),
+        ("Friday is her pottery. The rowing, though, is a Monday thing.", False),
+    ],
+)
+def test_a_contrast_between_commas_cuts_no_clause(answer: str, right: bool) -> None:
+    said = [("Mara Lind", "My rowing is on Friday."), ("Mara Lind", "My pottery is on Monday.")]
+    check("On which day is Mara's rowing?", text(WeekdayValue(weekday="friday")), Family.QA, said, answer, right)
+
+
+@pytest.mark.parametrize(
+    ("answer", "right"),
+    [
+        ("Rolf told you himself, and Timo Krall stood next to him.", False),
+        ("Bea told you, quoting Timo Krall.", False),
+        ("It was Timo Krall who told you; Rolf did not.", True),
+    ],
+)
+def test_who_told_it_is_who_is_said_to_have_told_it(answer: str, right: bool) -> None:
+    gold = TextGold(answers=("Timo Krall",), values=(NameValue(name="Timo Krall"),), attribute="speaker")
+    check("Who told me which boat Rolf rows?", gold, Family.METADATA, FERRY, answer, right)
+
+
+@pytest.mark.parametrize(
+    ("answer", "right"),
+    [
+        ("Timo Krall and Mara Lind listened; Rolf Sand didn't.", True),
+        ("Timo Krall listened, and Mara Lind turned up later.", False),
+    ],
+)
+def test_who_was_not_there_is_no_listener(answer: str, right: bool) -> None:
+    both = SetValue(members=(NameValue(name="Timo Krall"), NameValue(name="Mara Lind")))
+    gold = TextGold(answers=("Timo Krall, Mara Lind",), values=(both,), attribute="participants")
+    check("Who heard which boat I row?", gold, Family.METADATA, FERRY, answer, right)
+
+
+def test_a_version_that_nobody_told_is_none() -> None:
+    gold = ConflictGold(
+        original_detail="7:20 am",
+        changed_detail="8:40 am",
+        values=(TimeValue(time="07:20"),),
+        changed_values=(TimeValue(time="08:40"),),
+    )
+    asked = "I was told two times for the ferry. Which?"
+    check(asked, gold, Family.CONFLICT, FERRY, "7:20 am each time; no one ever spoke of 8:40 am.", False)
+    check(asked, gold, Family.CONFLICT, FERRY, "7:20 am from Mara, and 8:40 am from Timo.", True)

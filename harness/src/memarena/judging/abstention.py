@@ -20,7 +20,7 @@ ABROAD = "declining_abroad.v1.toml"
 _LONGEST_ABROAD = 300
 """Characters of an answer that is looked at for phrases of other languages."""
 _FOREIGN = re.compile(
-    r"\b(?:no (?:lo|se|tengo|hay|puedo|me|la)|je|aucune?|nao|tidak|tak|nggak|gak|weiss|keine?|nicht|bilmiyorum|khong|"
+    r"\b(?:no (?:lo|se|tengo|hay|puedo|me|la)|je|aucune?|nao|tidak|tak|nggak|gak|weiss|keine?|nichts?|bilmiyorum|khong|"
     r"non|nie|niet|geen|yok|bilgi|ich|ik)\b"
 )
 """Words of other languages in plain letters, so that English is not looked at."""

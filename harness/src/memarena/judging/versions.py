@@ -8,7 +8,7 @@ from importlib.resources import files
 
 from memarena_dataset.values import word_lists
 
-JUDGE_VERSION = 8
+JUDGE_VERSION = 9
 """Raised by hand whenever the code gives another verdict on any answer. 1 hashed its source text instead."""
 
 _FOLDERS = ("models", "prompts", "refusals", "tables")

@@ -15,7 +15,7 @@ from memarena_dataset.values import OrderValue, SetValue, Value
 from memarena_dataset.values.match import occurrences
 from memarena_dataset.values.reading import read_text
 from memarena_dataset.values.terms import Span, is_everyday, merged, term_spans
-from memarena_dataset.values.words import stem, tidy, words
+from memarena_dataset.values.words import content_words, stem, tidy, words
 
 from memarena.judging.judgment import Code, Judgment, right, wrong
 from memarena.judging.kinds.cloze_conclusion import Mention, concluded, remaining
@@ -79,7 +79,9 @@ _WENT_TO = re.compile(
 """An option that somebody with a name has: ``A went to Ada``."""
 _NAME = re.compile(r"\b[A-Z][a-z]+\b")
 _CLAUSE_ENDS = re.compile(r"[.;,!?\n(]|\b(?:and|but|while|whereas|so|therefore|because|since)\b")
-_FOLLOWS = re.compile(r"(?:\b(?:so|therefore|thus|hence|consequently|leaves|leaving)|→|=>)\W*(?:[a-z']+\W+){0,4}$")
+_FOLLOWS = re.compile(
+    r"(?:\b(?:so|therefore|thus|hence|consequently|leaves|leaving)|→|=>)\W*(?:[A-Za-z']+[^\w,.;]+){0,9}$"
+)
 """What makes an option the outcome of what stands before it."""
 _SOMEONE = re.compile(
     r"\b[A-Z][a-z]+(?:'s)?(?: (?:own|one|is|was|paid|has|had|goes|went|pays|chose|picked|uses|keeps|plays|at|on"
@@ -87,6 +89,7 @@ _SOMEONE = re.compile(
 )
 _PERSON = re.compile(r"\b(?:[Yy]ou|[Yy]ours?|[A-Z][a-z]+(?:'s)?)\b")
 _FIRST_PERSON = re.compile(r"\b(?:I|me|my|mine)\b")
+_CLAUSE_STARTS = re.compile(r"[.;,!?\n]|\b(?:and|but|while|whereas)\b")
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|[;\n]")
 _SAME_LIST = re.compile(r"^(?:\W|[A-Za-z](?!\w)|\b(?:be|or|and|nor|option|options)\b)*$")
 _ENDS = re.compile(r"\s*(?:$|[.,;!?)\]\n])")
@@ -125,7 +128,7 @@ def chosen_option(answer: str, options: Sequence[str], values: Sequence[Value] =
     chosen = {m.letter for m in letters if not m.denied}
     given = {m.letter for m in texts if not m.denied}
     if not chosen:
-        if (letter := concluded(text, texts)) is not None:
+        if (letter := concluded(text, texts) or _for_what_is_asked(text, texts, question)) is not None:
             return Choice(letter, "option text, in the end")
         named = f"names {len(given)} options" if given else "names no option"
         return Choice(given.pop(), "option text") if len(given) == 1 else Choice(None, named)
@@ -286,6 +289,22 @@ def _unexplained(text: str, mentions: Sequence[Mention], question: str) -> list[
         if not _is_explained(text, m, given, question) and _whose(text, m.span.start, question) is not False
     ]
     return kept if len({m.letter for m in kept}) == 1 else list(mentions)
+
+
+def _for_what_is_asked(text: str, mentions: Sequence[Mention], question: str) -> str | None:
+    """The one option in whose clause alone a word of the question stands: ``for the diary I use A``."""
+    asked = set(content_words(question.partition("\n")[0]))
+    given = [m for m in mentions if not m.denied]
+    if len({m.letter for m in given}) < 2:
+        return None
+    letters = set()
+    for mention in given:
+        start = max((m.end() for m in _CLAUSE_STARTS.finditer(text, 0, mention.span.start)), default=0)
+        end = next((m.start() for m in _CLAUSE_STARTS.finditer(text, mention.span.end)), len(text))
+        said = text[start : mention.span.start] + " " + text[mention.span.end : end]
+        if asked & set(content_words(said)):
+            letters.add(mention.letter)
+    return letters.pop() if len(letters) == 1 else None
 
 
 def _is_explained(text: str, mention: Mention, given: Sequence[Mention], question: str) -> bool:

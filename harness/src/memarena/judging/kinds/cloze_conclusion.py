@@ -50,6 +50,7 @@ _BORNE_OUT = re.compile(
     r"appears?|yours)\b|[✓✔✅]",
     re.IGNORECASE,
 )
+_YES = re.compile(r"\W*\?\W*(?:yes|yep|right|correct|that's it|that is it)\b", re.IGNORECASE)
 _NOTHING_ELSE = re.compile(r"(?:\W|\b(?:the|an?|option|letter)\b|(?<!\w)[A-Za-z](?!\w))*", re.IGNORECASE)
 _LEAST_TURNED_DOWN = 2
 _LEAST_EXPLAINED = 5
@@ -134,6 +135,9 @@ def _weighed(text: str, mentions: Sequence[Mention]) -> str | None:
         elif _BORNE_OUT.search(remark):
             for_it.add(mention.letter)
     named = {m.letter for m in mentions}
+    answered = [m.letter for m, remark in zip(mentions, remarks, strict=True) if _YES.match(remark)]
+    if len(answered) == 1 and all(remark.lstrip(" )").startswith("?") for remark in remarks):
+        return answered[0]  # each is asked about, and one is answered with yes
     if len(for_it) == 1 and named - for_it <= against:
         return next(iter(for_it))
     opening = mentions[0]

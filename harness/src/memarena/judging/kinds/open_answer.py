@@ -25,7 +25,7 @@ from memarena.judging.typed_value import compare
 from memarena.judging.typed_value.claims import read_statement
 from memarena.judging.typed_value.commitment import Wording
 from memarena.judging.typed_value.orders import rule_order
-from memarena.judging.typed_value.plain_text import plain_text, without_speaker
+from memarena.judging.typed_value.plain_text import plain_text, with_antecedents, without_speaker
 from memarena.judging.typed_value.question import Asked, asked_of, describe, scalars
 from memarena.judging.typed_value.sets import rule_set
 from memarena.log.records import EvidenceSession, Question
@@ -92,7 +92,7 @@ def wording_of(question: Question, evidence: Sequence[EvidenceSession], answer: 
 
 
 def _read(asked: Asked, answer: str) -> ReadText:
-    text = without_speaker(plain_text(answer, asked.text), asked.people)
+    text = with_antecedents(without_speaker(plain_text(answer, asked.text), asked.people))
     return read_text(_without_conversions(asked, text), asked.today)
 
 

@@ -7,11 +7,11 @@ pays 785``). Each value mentioned becomes one :class:`Claim`, read from its segm
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from memarena_dataset.values import TermValue
+from memarena_dataset.values import NameValue, TermValue
 from memarena_dataset.values.reading import ReadText
 from memarena_dataset.values.terms import is_everyday
 from memarena_dataset.values.words import stem
@@ -24,6 +24,11 @@ from memarena.judging.typed_value.versions import OPPOSITE, version_of
 _PARTS = frozenset((",", ";", ".", ")", "\n", "—", "/", "and", "or", "while", "whereas", "but", "vs", "versus"))
 """What parts a person behind a value from the next value."""
 _OTHERS = frozenset(("he", "she"))
+_HIS = frozenset(("his", "her", "hers", "their", "theirs"))
+_HAVING = frozenset(
+    ("has", "had", "have", "keeps", "holds", "puts", "planned", "plans", "set", "takes", "does", "goes")
+)
+_PEOPLE = (Mask.ASKED, Mask.OTHER)
 _ASIDES = ("supposed", "set_against", "beside")
 
 
@@ -73,10 +78,41 @@ class Statement:
 
 def read_statement(asked: Asked, read: ReadText) -> Statement:
     """What the answer stands by in the end."""
-    kept = _without_asides(_final(asked, masked(asked, read)))
+    kept = _without_asides(_final(asked, _once([*_by_antecedent(masked(asked, read))])))
     versions = kept if asked.version else [_asked_word(asked, token) for token in kept]
     claims = tuple(_claim(asked, kept, versions, n, read.text) for n, t in enumerate(kept) if t.mask in VALUES)
     return Statement(tuple(kept), _completed(asked, claims))
+
+
+def _by_antecedent(tokens: Sequence[Token]) -> Iterator[Token]:
+    """``his`` and ``her`` behind another person who is spoken of, and not as who tells, are that person's."""
+    for n, token in enumerate(tokens):
+        if token.mask is Mask.ASKED and token.word in _HIS:
+            low, _ = segment_of(tokens, n)
+            before = [at for at in range(low, n) if tokens[at].mask in _PEOPLE and tokens[at].word not in _HIS]
+            if before and tokens[before[-1]].mask is Mask.OTHER and _has(tokens, before[-1]):
+                yield replace(token, mask=Mask.OTHER)
+                continue
+        yield token
+
+
+def _once(tokens: Sequence[Token]) -> list[Token]:
+    """The tokens without a value that only says the one before it again: ``VALUE or roughly VALUE``."""
+    kept: list[Token] = []
+    last = -1
+    for n, token in enumerate(tokens):
+        again = last >= 0 and token.mask is Mask.VALUE and token.which == tokens[last].which
+        if again and phrases("equally").fullmatch(words_of(tokens, last + 1, n).strip()):
+            del kept[len(kept) - (n - last - 1) :]
+            continue
+        kept.append(token)
+        last = n if token.mask is Mask.VALUE else last
+    return kept
+
+
+def _has(tokens: Sequence[Token], n: int) -> bool:
+    """Whether a person is the subject of having or doing, not of telling: ``OTHER has his``."""
+    return tokens[n + 1 : n + 2] != [] and tokens[n + 1].word in _HAVING and not _is_source(tokens, n)
 
 
 def _completed(asked: Asked, claims: tuple[Claim, ...]) -> tuple[Claim, ...]:
@@ -143,7 +179,9 @@ def _claim(asked: Asked, tokens: Sequence[Token], versions: Sequence[Token], at:
         token.mask,
         token.which,
         at,
-        holder=None if asked.about_talk or asked.changed else _holder(tokens, low, at, high, asked.own),
+        holder=None
+        if asked.about_talk or asked.changed
+        else _paired(asked, tokens, low, at) or _holder(tokens, low, at, high, asked.own),
         version=version_of(versions, low, at, high),
         denied=_denied(tokens, low, at, high)
         or (asked.about_talk and _is_spoken_of(tokens, at))
@@ -152,6 +190,16 @@ def _claim(asked: Asked, tokens: Sequence[Token], versions: Sequence[Token], at:
         teller=_teller(tokens, low, at),
         source=_source(asked, tokens, at, text) if asked.changed else "",
     )
+
+
+def _paired(asked: Asked, tokens: Sequence[Token], low: int, at: int) -> Holder | None:
+    """Another person where a name is asked for, and one name goes with another: ``RIVAL sees VALUE``."""
+    if not isinstance(asked.required[0], NameValue):
+        return None
+    people = [n for n in range(low, at) if tokens[n].mask is Mask.RIVAL]
+    if people and phrases("goes_with").fullmatch(words_of(tokens, people[-1] + 1, at).strip()):
+        return Holder.OTHER
+    return None
 
 
 def _denied(tokens: Sequence[Token], low: int, at: int, high: int) -> bool:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 
 from memarena_dataset.gold import ConflictGold, CounterfactualGold
+from memarena_dataset.values.names import proper_names
 
 from memarena.judging.judgment import Code, Judgment, right, wrong
 from memarena.judging.typed_value.claims import Claim, Holder, Matter, Statement
 from memarena.judging.typed_value.commitment import Wording, commits
 from memarena.judging.typed_value.masking import Mask
 from memarena.judging.typed_value.question import Asked, Version, describe
-from memarena.judging.typed_value.segments import VALUES, joined, phrases, segment_of
+from memarena.judging.typed_value.segments import VALUES, joined, phrases, segment_of, words_of
 from memarena.judging.typed_value.stretches import has_predicate, is_answered_elsewhere, names_another, names_more
 
 _EDIT = re.compile(
@@ -66,6 +67,8 @@ def fault_of(asked: Asked, statement: Statement) -> Judgment | None:
     """What is wrong with the claims whatever their wording; None if nothing is."""
     if isinstance(asked.gold, ConflictGold):
         return _fault_of_conflict(asked, statement)
+    if _is_told_by_another(asked, statement):
+        return wrong("value", Code.OTHER_PERSON, value=describe(asked.required[0]))
     for which, value in enumerate(asked.required):
         claims = [claim for claim in statement.of(Mask.VALUE) if claim.which == which]
         if not claims:
@@ -76,6 +79,22 @@ def fault_of(asked: Asked, statement: Statement) -> Judgment | None:
     if (others := _listed(statement)) >= _MOST_LISTED:
         return wrong("value", Code.TOO_MUCH, said=f"{others} other values in a list")
     return None
+
+
+def _is_told_by_another(asked: Asked, statement: Statement) -> bool:
+    """Whether, where the person who told something is asked for, it is another one who is said to have told it."""
+    if getattr(asked.gold, "attribute", None) != "speaker":
+        return False
+    tokens = statement.tokens
+    named = {part for name in proper_names(asked.text) for part in name.name}
+    tellers = {
+        tokens[n].mask is Mask.VALUE
+        for n in range(len(tokens))
+        if (tokens[n].mask in (Mask.VALUE, Mask.RIVAL, Mask.OTHER) or tokens[n].word in named)
+        and phrases("told_it").match(words_of(tokens, n + 1, n + 8))
+        and not phrases("denied_before").search(words_of(tokens, max(0, n - 4), n))
+    }
+    return tellers == {False}
 
 
 def _listed(statement: Statement) -> int:
@@ -184,7 +203,8 @@ def _is_explained(asked: Asked, claim: Claim) -> bool:
 def _fault_of_conflict(asked: Asked, statement: Statement) -> Judgment | None:
     for mask, values in ((Mask.VALUE, asked.required), (Mask.CHANGED, asked.changed)):
         for which, value in enumerate(values):
-            if not any(claim.which == which for claim in statement.of(mask)):
+            claims = [claim for claim in statement.of(mask) if claim.which == which]
+            if all(phrases("unsaid_before").search(words_of(statement.tokens, 0, c.at)) for c in claims):
                 return wrong("value", Code.MISSING_VALUE, value=describe(value))
     if asked.sources is not None and _swapped(statement, asked.sources):
         return wrong("value", Code.SWAPPED_SOURCES, value=describe(asked.required[0]))

@@ -26,6 +26,8 @@ _LEAST_PREFIX = 4
 _HEAD = 2
 """The last word of an event names its object and counts twice."""
 _ENOUGH = 2
+_FEW = 3
+"""Content words of a stretch that may be the name of an event in a list."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,8 @@ def _spoken_of(events: Sequence[_Event], stretch: str) -> list[int]:
     people = set(re.findall(r"\w+", stretch.lower()))
     scores = [_score(event, said, people) for event in events]
     best = [n for n, score in enumerate(scores) if score >= _ENOUGH and score == max(scores)]
+    if not best and len(said) <= _FEW and sum(score > 0 for score in scores) == 1:
+        best = [scores.index(max(scores))]  # an item of a list: one word that no other event has
     if len(best) < 2:
         return best
     first = {n: next((i for i, s in enumerate(said) if _like(events[n].words[-1], s)), -1) for n in best}

@@ -34,6 +34,13 @@ _ABOUT_ITSELF = re.compile(
     re.IGNORECASE,
 )
 """What an answer says of its certainty or where its text is kept: a label with a figure."""
+_ORDINAL = re.compile(r"\bthe (former|latter)\b(?! (?:one )?(?:version|value|answer|time|date)s?\b)", re.IGNORECASE)
+_NOUN = (
+    r"(?!(?i:and|or|are|is|were|was|have|has|had|both|between|by|among|them|two|come|came|turn|go|get|mentioned)\b)"
+    r"(?:(?:Dr|Mr|Mrs|Ms|Prof)\.|[\w'’:-]+)"
+)
+_PAIR = re.compile(rf"(?<![\w'’])((?:{_NOUN}\s+){{1,7}})and ((?:{_NOUN}(?:\s|(?=\W)|$)){{1,7}})")
+"""Two things that ``and`` joins, up to a verb or a sign."""
 _ECHO_WORDS = 4
 _BRACKET = re.compile(r"[\[\]{}]")
 _DEEPEST = 24
@@ -64,6 +71,17 @@ def _without_marks(text: str) -> str:
     if len(_INLINE_NUMBER.findall(text)) > 1:
         text = _INLINE_NUMBER.sub("\n", text)
     return _LABEL.sub("", text).strip()
+
+
+def with_antecedents(text: str) -> str:
+    """``the former`` and ``the latter`` replaced by what they stand for: the two things that the last ``and`` joins."""
+    out, end = "", 0
+    for match in _ORDINAL.finditer(text):
+        pairs = [p for p in _PAIR.finditer(text, 0, match.start()) if p.end() <= match.start()]
+        meant = pairs[-1][1 if match[1].lower() == "former" else 2].strip() if pairs else match.group()
+        out += text[end : match.start()] + meant
+        end = match.end()
+    return out + text[end:]
 
 
 def from_json(text: str) -> str:

@@ -12,6 +12,8 @@ from memarena.judging.typed_value.masking import Mask, Token
 TABLE = "claims.v1.toml"
 VALUES = (Mask.VALUE, Mask.CHANGED, Mask.PREMISE, Mask.RIVAL)
 _SENTENCE = frozenset((".", "!", "?", "\n"))
+_CONCLUDES = frozenset(("so", "hence", "therefore", "thus"))
+_ASIDES = frozenset(("though", "however"))
 _CUT = frozenset((";", "(", ")", "—", "while", "whereas", "but", "though", "although", "however", "yet", "→", "/"))
 
 
@@ -62,9 +64,18 @@ def segment_of(tokens: Sequence[Token], at: int) -> tuple[int, int]:
     return start, end
 
 
+def _is_aside(tokens: Sequence[Token], n: int) -> bool:
+    """Whether a contrast stands between commas within its clause: ``the climbing , though , is on VALUE``."""
+    if not 0 < n < len(tokens) - 1 or tokens[n].word not in _ASIDES:
+        return False
+    return tokens[n - 1].word == "," and tokens[n + 1].word == ","
+
+
 def _cuts(tokens: Sequence[Token], n: int) -> bool:
     """Whether a new segment begins behind a token: a contrast, or a comma or ``and`` before another person or value."""
     word = tokens[n].word
+    if any(_is_aside(tokens, at) for at in (n - 1, n, n + 1)):
+        return False
     if word in _CUT:
         return word != "but" or not phrases("all_but").search(words_of(tokens, max(0, n - 2), n).rstrip())
     if word not in (",", "and", ":"):
@@ -72,6 +83,8 @@ def _cuts(tokens: Sequence[Token], n: int) -> bool:
     ahead = tokens[n + 1 : n + 4]
     if word == ":":
         return False
+    if word == "," and ahead and ahead[0].word in _CONCLUDES:
+        return True
     has_before = any(t.mask in VALUES for t in tokens[max(0, n - 12) : n])
     has_person = any(t.mask in (Mask.OTHER, Mask.ASKED) for t in ahead[:2])
     return has_before and (has_person or any(t.mask in VALUES for t in ahead) or word == ",")

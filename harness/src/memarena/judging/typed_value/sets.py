@@ -40,8 +40,11 @@ def rule_set(value: SetValue, asked: Asked, read: ReadText) -> Judgment:
 
 
 def _denied(text: str, span: Span) -> bool:
-    before = re.split(r"[.;,\n]", text[: span.start])[-1]
-    return bool(phrases("denied_before").search(" ".join(words(before)) + " "))
+    before, behind = (re.split(r"[.;,\n]", part) for part in (text[: span.start], text[span.end :]))
+    return bool(
+        phrases("denied_before").search(" ".join(words(before[-1])) + " ")
+        or phrases("absent_behind").match(" ".join(words(behind[0])) + " ")
+    )
 
 
 def _extra_names(read: ReadText, asked: Asked, taken: list[Span]) -> list[str]:

@@ -19,7 +19,9 @@ from memarena.judging.typed_value.segments import phrases, segment_of, words_of
 
 _ARTICLES = frozenset(("the", "a", "an"))
 _COPULAS = frozenset(("is", "are", "was", "were"))
-_BARE = _ARTICLES | frozenset(("it", "it's", "is", "was", "that", "that's", "this", "so", "then", "and", "namely", "s"))
+_BARE = _ARTICLES | frozenset(
+    ("it", "it's", "is", "was", "that", "that's", "this", "so", "then", "and", "namely", "s", "with", "for", "at", "by")
+)
 """Words that say nothing of a value."""
 _ASKER = frozenset(("you", "your", "yours", "yourself"))
 
@@ -36,10 +38,17 @@ def is_answered_elsewhere(asked: Asked, statement: Statement, claim: Claim) -> b
         and (rival.holder in (claim.holder, Holder.ASKED) or (asked.own and rival.holder is None))
         and rival.version is not Version.FORMER
         and (stretch := segment_of(statement.tokens, rival.at)) != own
+        and not _is_in_brackets(statement, stretch)
         and not names_another(asked, statement, stretch)
         and _question_words(asked, statement, stretch)
         for rival in statement.of(Mask.RIVAL)
     ) or _names_another_thing(asked, statement, own)
+
+
+def _is_in_brackets(statement: Statement, stretch: tuple[int, int]) -> bool:
+    low, high = stretch
+    around = [token.word for token in (*statement.tokens[max(0, low - 1) : low], *statement.tokens[high : high + 1])]
+    return around == ["(", ")"]
 
 
 def names_more(asked: Asked, statement: Statement, claim: Claim, other: Claim) -> bool:
