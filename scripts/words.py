@@ -28,6 +28,7 @@ GLOSSARY = Path("docs/glossary.md")
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", "docs")
 HELD = (
     "scripts",
+    "harness/answering",
     "harness/dataset",
     "harness/src/memarena/client",
     "harness/src/memarena/execution",

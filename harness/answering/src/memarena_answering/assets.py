@@ -23,7 +23,7 @@ class PromptText:
     context_start: str
     context_end: str
     item_start: str
-    nothing_found: str
+    nothing_found: str  # words: a name of the file format
     asked_at: str
     asked_by: str
     question: str
@@ -63,14 +63,14 @@ class ParsingTable:
     stray_tokens: tuple[str, ...]
 
 
-def _read(name: str) -> bytes:
+def _data(name: str) -> bytes:
     return files(__package__).joinpath(name).read_bytes()
 
 
-def _table(name: str, wanted: Mapping[str, object]) -> dict[str, object]:
-    table = tomllib.loads(_read(name).decode())
-    if table.keys() != wanted.keys():
-        raise ValueError(f"{name}: keys differ from what the code uses: {sorted(table.keys() ^ wanted.keys())}")
+def _table(name: str, expected: Mapping[str, object]) -> dict[str, object]:
+    table = tomllib.loads(_data(name).decode())
+    if table.keys() != expected.keys():
+        raise ValueError(f"{name}: keys differ from what the code uses: {sorted(table.keys() ^ expected.keys())}")
     return table
 
 
@@ -127,4 +127,4 @@ def parsing_table() -> ParsingTable:
 def data_files() -> dict[str, str]:
     """SHA-256 (hex) of every file that can decide a score, by its name within this package."""
     names = (PROMPT_FILE, INFERRED_FILE, CONTROLS_FILE, PARSING_FILE)
-    return {f"memarena_answering/{name}": hashlib.sha256(_read(name)).hexdigest() for name in names}
+    return {f"memarena_answering/{name}": hashlib.sha256(_data(name)).hexdigest() for name in names}

@@ -43,7 +43,7 @@ def _request(prompt: Prompt, plan: ReadingPlan) -> dict[str, object]:
 class ReaderClient:
     """A client of one gateway, safe to share between threads; connections are kept and reused.
 
-    Nothing is retried: a retry would hide a failure inside somebody's latency.
+    Nothing is retried: a retry would hide a failure in the latency that is measured.
     """
 
     def __init__(self, base_url: str) -> None:
@@ -104,7 +104,7 @@ class ReaderClient:
             with door.open(url, token, _request(prompt, plan), timeout_s=timeout_s) as (head, parts):
                 if head.status >= 300:
                     _check(Reply(head.status, head.headers, b"".join(parts)))
-                yield from _read(_events(parts))
+                yield from _parse_events(_events(parts))
         except UpstreamError as error:
             late = error.cause == "timeout"
             raise ReaderCallError(
@@ -137,7 +137,7 @@ def _events(parts: Iterable[bytes]) -> Iterator[bytes]:
                 data = []
 
 
-def _read(events: Iterable[bytes]) -> Iterator[TextDelta | Completion]:
+def _parse_events(events: Iterable[bytes]) -> Iterator[TextDelta | Completion]:
     texts: list[str] = []
     finish: str | None = None
     prompt_tokens: int | None = None

@@ -103,13 +103,13 @@ def prompt_limit(plan: ReadingPlan) -> float:
 def _survivors(items: Sequence[ContextItem], costs: Sequence[int], budget: float) -> list[int]:
     """Indices, in order, that stay when the lowest score goes first (ties: the later). At least one stays."""
     by_rank = _by_rank(items)
-    total, kept = 0, 0
+    total, count = 0, 0
     for index in by_rank:
         total += costs[index]
         if total > budget:
             break
-        kept += 1
-    return sorted(by_rank[: max(kept, 1)])
+        count += 1
+    return sorted(by_rank[: max(count, 1)])
 
 
 def _by_rank(items: Sequence[ContextItem]) -> list[int]:
@@ -136,13 +136,13 @@ def _cut(item: ContextItem, request: _Request, count: TokenCounter, budget: floa
     """
     lines = item.text.splitlines(keepends=True)
     head, *costs = _counted(count, [render_item(replace(item, text=""), request.plan.style), *lines])
-    left = budget - head
-    fitting = sum(1 for total in accumulate(costs) if total <= left)
+    room = budget - head
+    fitting = sum(1 for total in accumulate(costs) if total <= room)
     end = sum(len(line) for line in lines[:fitting])
-    left -= sum(costs[:fitting])
-    if fitting < len(lines) and left > 0.1 * budget:
+    room -= sum(costs[:fitting])
+    if fitting < len(lines) and room > 0.1 * budget:
         pieces = _PIECE.findall(lines[fitting])
-        words = sum(1 for total in accumulate(_counted(count, pieces)) if total <= left)
+        words = sum(1 for total in accumulate(_counted(count, pieces)) if total <= room)
         end = _whole(item.text, end + sum(len(piece) for piece in pieces[:words]))
     text = item.text[:end].rstrip()
     return replace(item, text=text) if text else None
@@ -158,7 +158,7 @@ def build_prompt(
 ) -> Prompt:
     """The prompt for a question over as many of the items as fit, in the order given; no asker, no word on who asks.
 
-    The budget of the context is ``plan.max_context_tokens`` (where set), and what the window leaves beside the reply,
+    The budget of the context is ``plan.max_context_tokens`` (where set), and what the window leaves next to the reply,
     the scaffold, the question and a margin for the chat template. When the items exceed it, whole items with the
     lowest score go first (ties: the later one); one that is too long alone is cut at its end. The finished prompt is
     counted as a whole, so that it never exceeds the window whatever the counter.
@@ -182,8 +182,8 @@ def build_prompt(
         context, *parts = counts[len(empty_texts) :]
         attempt = _Attempt(whole_messages, context if rendered else 0, sum(parts))
         if attempt.excess(request) <= 0:
-            kept = tuple(range(len(rendered)))
-            return Prompt(attempt.messages, len(kept), 0, 0, attempt.context_tokens, attempt.prompt_tokens, kept)
+            indices = tuple(range(len(rendered)))
+            return Prompt(attempt.messages, len(indices), 0, 0, attempt.context_tokens, attempt.prompt_tokens, indices)
     return _shrunk(request, rendered, scaffold, count)
 
 
@@ -224,17 +224,17 @@ def _trial(
 
     None if not even a piece of the best item fits.
     """
-    kept = _survivors(request.items, costs, budget)
-    shown, cut = [rendered[i] for i in kept], 0
-    if len(kept) == 1 and costs[kept[0]] > budget:
-        shorter = _cut(request.items[kept[0]], request, count, budget)
+    indices = _survivors(request.items, costs, budget)
+    texts, cut = [rendered[i] for i in indices], 0
+    if len(indices) == 1 and costs[indices[0]] > budget:
+        shorter = _cut(request.items[indices[0]], request, count, budget)
         if shorter is None:
             return None
-        shown = [render_item(shorter, request.plan.style)]
-        cut = int(shown[0] != rendered[kept[0]])
-    attempt = _attempt(request, shown, count)
-    dropped = len(rendered) - len(kept)
+        texts = [render_item(shorter, request.plan.style)]
+        cut = int(texts[0] != rendered[indices[0]])
+    attempt = _attempt(request, texts, count)
+    dropped = len(rendered) - len(indices)
     prompt = Prompt(
-        attempt.messages, len(kept), dropped, cut, attempt.context_tokens, attempt.prompt_tokens, tuple(kept)
+        attempt.messages, len(indices), dropped, cut, attempt.context_tokens, attempt.prompt_tokens, tuple(indices)
     )
     return prompt, attempt.excess(request)

@@ -47,11 +47,11 @@ def _shifted_line() -> re.Pattern[str]:
 
 
 def render_item(item: ContextItem, style: PromptStyle) -> str:
-    """One item as it stands in the context block. It does not depend on its neighbours."""
+    """One item as the context block has it. It does not depend on its neighbours."""
     time = readable_time(item.time)
     if style is PromptStyle.JSON_CONTEXT:
-        shown = {"time": time, "text": item.text} if time else {"text": item.text}
-        return json.dumps(shown, ensure_ascii=False)
+        fields = {"time": time, "text": item.text} if time else {"text": item.text}
+        return json.dumps(fields, ensure_ascii=False)
     head = f"{prompt_text().item_start} {time}".rstrip()
     text = _structure_line().sub(" ", item.text.strip("\n"))
     return f"{head}\n{text}"

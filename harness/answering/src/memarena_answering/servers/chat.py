@@ -61,7 +61,7 @@ def read_chat(raw: bytes) -> ChatReply:
 def _reported(error: object) -> UpstreamError:
     """An error that a server sent as a reply of status 200.
 
-    Gateways do so when the model's own host fails after they have begun to answer: beside the choices or within one
+    Gateways do so when the model's own host fails after they have begun to answer: next to the choices or within one
     (https://openrouter.ai/docs/api/reference/errors-and-debugging). Without a code it is an error of the server.
     """
     code, message = (error.get("code"), error.get("message")) if isinstance(error, dict) else (None, error)

@@ -37,10 +37,10 @@ class _Deadline(threading.local):
     at = math.inf
 
     def left_s(self) -> float:
-        left = self.at - time.monotonic()
-        if left <= 0:
+        remaining_s = self.at - time.monotonic()
+        if remaining_s <= 0:
             raise httpcore2.ReadTimeout("the time is over")
-        return min(left, threading.TIMEOUT_MAX)
+        return min(remaining_s, threading.TIMEOUT_MAX)
 
 
 class _Connection(httpcore2.NetworkStream):

@@ -76,9 +76,9 @@ def parsed(raw: bytes) -> Any:
         return None
 
 
-def api_url(stated: str) -> str | None:
+def api_url(address: str) -> str | None:
     """The base URL of an API, ``/v1`` where it has no path; None for what is no such URL."""
-    parts = urllib.parse.urlsplit(stated)
+    parts = urllib.parse.urlsplit(address)
     try:
         usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port is None or parts.port > 0)
     except ValueError:

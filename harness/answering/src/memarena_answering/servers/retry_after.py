@@ -10,14 +10,14 @@ from email.utils import parsedate_to_datetime
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
     """``Retry-After`` in seconds (RFC 9110, 10.2.3: seconds or a date); None where there is none that can be read."""
-    scale, stated = 1000.0, headers.get("retry-after-ms", "")  # as OpenAI's own servers send it
-    if not stated:
-        scale, stated = 1.0, headers.get("Retry-After", headers.get("retry-after", "")).strip()
+    scale, header = 1000.0, headers.get("retry-after-ms", "")  # as OpenAI's own servers send it
+    if not header:
+        scale, header = 1.0, headers.get("Retry-After", headers.get("retry-after", "")).strip()
     try:
-        seconds = float(stated) / scale
+        seconds = float(header) / scale
     except ValueError:
         try:
-            seconds = parsedate_to_datetime(stated).timestamp() - time.time()
+            seconds = parsedate_to_datetime(header).timestamp() - time.time()
         except (TypeError, ValueError, IndexError, OverflowError):
             return None
     return max(0.0, seconds) if math.isfinite(seconds) else None
