@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import pickle
 import re
 import subprocess
 import sys
@@ -131,6 +132,7 @@ ENDS: dict[str, tuple[BaseException, int, str]] = {
 @pytest.mark.parametrize("case", ENDS)
 def test_an_error_ends_a_program_with_one_line_and_its_exit_code(case: str, capsys: pytest.CaptureFixture[str]) -> None:
     error, code, line = ENDS[case]
+    error = pickle.loads(pickle.dumps(error))  # as one that a worker process raised
     program = typer.Typer()
 
     @program.command()

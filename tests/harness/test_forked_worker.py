@@ -1,4 +1,4 @@
-"""A second process that settles half of the questions: the same scores, its errors heard, gone when it is left."""
+"""Worker processes: the same results as without, their errors reported, and none is left behind."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from unittest.mock import Mock
 import psutil
 import pytest
 from memarena import evaluation
-from memarena.forked_worker import ForkedWorkerError, forked
+from memarena.forked_worker import ForkedWorkerError, can_fork, forked, forked_each
 from memarena.scoring.errors import ScoringError
 
 from ..support import golden_run
@@ -61,13 +61,42 @@ def test_it_ends_with_the_block_that_began_it() -> None:
     assert not set(psutil.Process().children()) - before
 
 
-def test_it_outlives_no_parent_that_is_killed() -> None:
-    """A result that fits into no pipe buffer waits for a reader: the second process must not be its own."""
+def test_workers_take_turns_results_come_in_order_and_none_is_left() -> None:
+    before = set(psutil.Process().children())
+
+    def work(number: int) -> tuple[int, int, bool]:
+        if number == 0:
+            time.sleep(0.3)  # the other process takes the rest meanwhile
+        if number == 8:
+            raise ScoringError("log 8: says nothing")
+        return number, os.getpid(), can_fork()
+
+    with forked_each(work, 8) as results:
+        numbers, pids, forks = zip(*results, strict=True)
+    assert numbers == tuple(range(8))
+    assert len(set(pids)) == 2 and os.getpid() not in pids
+    assert not any(forks), "a worker forks no other"
+    with forked_each(work, 9) as results, pytest.raises(ScoringError, match="log 8: says nothing"):
+        list(results)
+    with (
+        forked_each(lambda number: os.kill(os.getpid(), signal.SIGKILL), 3) as deaths,
+        pytest.raises(ForkedWorkerError, match="ended with exit code -9 before its part was done"),
+    ):
+        list(deaths)
+    with pytest.raises(KeyboardInterrupt), forked_each(lambda number: time.sleep(600), 3):
+        assert len(set(psutil.Process().children()) - before) == 2
+        raise KeyboardInterrupt
+    assert not set(psutil.Process().children()) - before
+
+
+@pytest.mark.parametrize("begin", ["forked(lambda: bytes(1 << 22))", "forked_each(lambda n: time.sleep(1), 9)"])
+def test_it_outlives_no_parent_that_is_killed(begin: str) -> None:
+    """A result that fits into no pipe buffer waits for a reader, a worker for a number: neither from itself."""
     killed = (
-        "import os, signal\nfrom memarena.forked_worker import forked\n"
-        "with forked(lambda: bytes(1 << 22)):\n    os.kill(os.getpid(), signal.SIGKILL)"
+        "import os, signal, time\nfrom memarena.forked_worker import forked, forked_each\n"
+        f"with {begin} as results:\n    os.kill(os.getpid(), signal.SIGKILL)"
     )
     done = subprocess.run([sys.executable, "-c", killed], capture_output=True, timeout=60, check=False)
-    # The second process holds standard error open: run() returns once both have ended.
+    # Worker processes hold standard error open: run() returns once all have ended.
     assert done.returncode == -signal.SIGKILL
-    assert b"BrokenPipeError" in done.stderr
+    assert (b"BrokenPipeError" in done.stderr) == ("bytes" in begin)

@@ -118,7 +118,7 @@ VIOLATIONS = {
     "tables of a run know scores, evaluation, judging and the log": ("memarena.tables", "memarena.execution"),
     "a run started from Python judges nothing": ("memarena.starting", "memarena.scoring"),
     "certification knows the harness and the answering engine": ("memarena_spark", "memarena_masim"),
-    "a site knows reports, evaluation, scoring, the log and the data set": (
+    "a site knows reports, evaluation, scoring, the log, the forked worker and the data set": (
         "memarena.site",
         "memarena.execution",
     ),

@@ -8,18 +8,21 @@ import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock
 from urllib.parse import unquote
 
 import pytest
 from memarena.cli.scores import views_of
 from memarena.evaluation import evaluate, load_facts
+from memarena.forked_worker import forked_each
 from memarena.scoring.results import JudgeModel, Judging
 from memarena.scoring.uncertainty_records import Interval
-from memarena.site import certificates
+from memarena.site import building, certificates
 from memarena.site.boards import boards_of
-from memarena.site.building import Loaded, Shown, build
+from memarena.site.building import Loaded, Reading, Shown, build
 from memarena.site.certificates import check_bundle
 from memarena.site.checking import Trust, check_site
 from memarena.site.entries import Entry, entry_of
@@ -123,16 +126,16 @@ def test_hostile_names_are_text_and_no_paths(run: Loaded, tmp_path: Path) -> Non
     facts, scored = run.facts, run.scored
     dataset = facts.manifest.dataset.model_copy(update={"name": HOSTILE[0]})
 
-    def loaded() -> Iterator[Loaded]:
+    def readings() -> Iterator[Reading]:
         for number, name in enumerate(HOSTILE):
             rows = tuple(
                 row.model_copy(update={"backend": name, "backend_version": name}) for row in scored.scores.rows
             )
             update = {"rows": rows, "run_id": f"run-{number}", "dataset": dataset}
             scores = scored.scores.model_copy(update=update)
-            yield replace(run, name=name, scored=replace(scored, scores=scores))
+            yield partial(replace, run, name=name, scored=replace(scored, scores=scores))
 
-    entries = build(loaded(), tmp_path / "site", Shown(views_of, 1, frozenset({facts.manifest.dataset.name})))
+    entries = build(readings(), tmp_path / "site", Shown(views_of, 1, frozenset({facts.manifest.dataset.name})))
     assert len({each.entry_id for each in entries}) == len(HOSTILE)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["site"]
     for path in (tmp_path / "site").rglob("*.html"):
@@ -170,12 +173,42 @@ def test_the_first_page_of_two_hundred_runs_is_small(entry: Entry) -> None:
 
 def test_a_run_twice_and_a_folder_of_something_else_are_refused(run: Loaded, tmp_path: Path) -> None:
     with pytest.raises(SiteError, match=r"expected each run once"):
-        build([run, run], tmp_path / "site", Shown(views_of))
+        build([lambda: run, lambda: run], tmp_path / "site", Shown(views_of))
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter.txt").touch()
     with pytest.raises(SiteError, match=r"expected a new folder, or a site"):
-        build([run], tmp_path / "mine", Shown(views_of))
+        build([lambda: run], tmp_path / "mine", Shown(views_of))
     assert sorted(p.name for p in tmp_path.iterdir()) == ["mine"]
+
+
+def test_worker_processes_give_the_same_bytes_and_the_same_error(
+    run: Loaded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether a process may be forked depends on the machine's cores and on threads: that is replaced here."""
+    shown = Shown(views_of, 1, frozenset({run.facts.manifest.dataset.name}))
+
+    def read(number: int) -> Loaded:
+        if number in (7, 8):
+            raise SiteError(f"run {number}: cannot be read")
+        scores = run.scored.scores.model_copy(update={"run_id": f"run-{number}"})
+        return replace(run, name=f"run {number}", scored=replace(run.scored, scores=scores))
+
+    for processes in (1, 2):
+        monkeypatch.setattr(building, "can_fork", lambda processes=processes: processes > 1)
+        worker = Mock(side_effect=forked_each)
+        monkeypatch.setattr(building, "forked_each", worker)
+        build([partial(read, number) for number in range(5)], tmp_path / str(processes), shown)
+        with pytest.raises(SiteError, match="run 7: cannot be read") as refused:
+            build([partial(read, number) for number in range(9)], tmp_path / "failed", shown)
+        assert str(refused.value) == "run 7: cannot be read"
+        with pytest.raises(SiteError, match=r"expected each run once"):
+            build([partial(read, number) for number in (1, 2, 3, 4, 2)], tmp_path / "failed", shown)
+        assert worker.call_count == (3 if processes > 1 else 0)
+    alone, together = ({p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+                       for folder in (tmp_path / "1", tmp_path / "2"))  # fmt: skip
+    assert alone == together
+    assert len([path for path in alone if path.parts[0] == "questions"]) == 5
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["1", "2"]
 
 
 def test_plain_runs_are_checked_without_the_package_that_checks_bundles(
@@ -183,7 +216,7 @@ def test_plain_runs_are_checked_without_the_package_that_checks_bundles(
 ) -> None:
     monkeypatch.setattr(certificates, "entry_points", lambda group: ())
     site = tmp_path / "site"
-    build([run], site, Shown(views_of))
+    build([lambda: run], site, Shown(views_of))
     result = check_site(site, Trust(check_bundle, views_of))
     assert result.faults == []
     assert result.unchecked == ["small: a run without a bundle, its figures are as the site states them"]
@@ -211,7 +244,7 @@ def test_pages_hold_at_every_width_without_a_script_and_narrow_with_it(
 ) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
-    build([run], tmp_path / "site", Shown(views_of, 2, frozenset({run.facts.manifest.dataset.name})))
+    build([lambda: run], tmp_path / "site", Shown(views_of, 2, frozenset({run.facts.manifest.dataset.name})))
     pages = ["index.html", *(f"{kind}/{next((tmp_path / 'site' / kind).iterdir()).name}" for kind in
              ("boards", "memories", "datasets", "entries", "questions"))]  # fmt: skip
     complaints: list[str] = []

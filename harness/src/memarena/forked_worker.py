@@ -1,4 +1,4 @@
-"""A part of a long computation in a second process, which sees all that this one has read without being sent it.
+"""Parts of a long computation in other processes, which see all that this one has read without being sent it.
 
 A process pool of the standard library does not do: leaving its block waits until the work is done (an interrupt after
 1 s of 8 ended after 8 s), and its worker outlives a parent that is killed, as it holds the reading end of its own pipe.
@@ -12,23 +12,35 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from multiprocessing.connection import Connection
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import ForkProcess
+from typing import TypeVar, cast
 
 from memarena_dataset.errors import MemArenaError
 
 T = TypeVar("T")
+Outcome = tuple[bool, object]
+"""Whether the work succeeded, and its result or what it raised."""
 
 
 class ForkedWorkerError(MemArenaError):
-    """The second process ended before its part was done; the message is one line."""
+    """A worker process ended before its part was done; the message is one line."""
 
 
 def can_fork() -> bool:
-    """Whether a second process may be forked and has a core: not forked threads, whose locks it would inherit."""
-    return sys.platform == "linux" and threading.active_count() == 1 and len(os.sched_getaffinity(0)) > 1
+    """Whether a second process may be forked and has a core: not next to threads, whose locks it would inherit.
+
+    Nor from a worker of ours, next to which another one uses the second core.
+    """
+    return (
+        sys.platform == "linux"
+        and threading.active_count() == 1
+        and len(os.sched_getaffinity(0)) > 1
+        and not multiprocessing.current_process().daemon
+    )
 
 
 @contextmanager
@@ -42,34 +54,99 @@ def forked(work: Callable[[], T]) -> Iterator[Callable[[], T]]:
     process = context.Process(target=_work, args=(work, receiving, sending), daemon=True)
     process.start()
     sending.close()  # so that the end of the process is the end of the pipe
-
-    def result() -> T:
-        try:
-            done, said = receiving.recv()
-        except EOFError:
-            process.join()
-            raise ForkedWorkerError(
-                f"scoring: the second process ended with exit code {process.exitcode} before its part was done"
-            ) from None
-        if not done:
-            raise said
-        found: T = said
-        return found
-
     try:
-        yield result
+        yield lambda: cast(T, _result(_received(process, receiving)))
     finally:
-        process.kill()
+        _end(process, receiving)
+
+
+@contextmanager
+def forked_each(work: Callable[[int], T], count: int, processes: int = 2) -> Iterator[Iterator[T]]:
+    """``work`` of 0 to ``count`` - 1 in forked processes, each of which takes the next number when it is done.
+
+    What is yielded iterates over the results in the order of the numbers, and raises what the first of them that
+    failed raised. Results are pickled; the processes end with the ``with`` block, however that ends.
+    """
+    context = multiprocessing.get_context("fork")
+    workers: dict[Connection, ForkProcess] = {}
+    with ExitStack() as stack:
+        for _ in range(min(processes, count)):
+            ours, theirs = context.Pipe()
+            process = context.Process(target=_serve, args=(work, theirs, [ours, *workers]), daemon=True)
+            process.start()
+            theirs.close()
+            workers[ours] = process
+            stack.callback(_end, process, ours)
+        yield _in_order(workers, count)
+
+
+def _in_order(workers: Mapping[Connection, ForkProcess], count: int) -> Iterator[T]:
+    numbers = iter(range(count))
+    busy: dict[Connection, int] = {}
+    outcomes: dict[int, Outcome] = {}
+
+    def assign(connection: Connection) -> None:
+        number = next(numbers, None)
+        if number is not None:
+            busy[connection] = number
+            with suppress(BrokenPipeError):  # it has ended, which is what is received from it
+                connection.send(number)
+
+    for connection in workers:
+        assign(connection)
+    for number in range(count):
+        while number not in outcomes:
+            for ready in wait(list(busy)):
+                connection = cast(Connection, ready)
+                outcomes[busy.pop(connection)] = _received(workers[connection], connection)
+                assign(connection)
+        yield cast(T, _result(outcomes.pop(number)))
+
+
+def _received(process: ForkProcess, connection: Connection) -> Outcome:
+    try:
+        return cast(Outcome, connection.recv())
+    except (EOFError, ConnectionResetError):
         process.join()
-        receiving.close()
+        raise ForkedWorkerError(
+            f"a worker process ended with exit code {process.exitcode} before its part was done"
+        ) from None
+
+
+def _result(outcome: Outcome) -> object:
+    succeeded, value = outcome
+    if not succeeded:
+        raise cast(Exception, value)
+    return value
+
+
+def _end(process: ForkProcess, connection: Connection) -> None:
+    process.kill()
+    process.join()
+    connection.close()
+
+
+# ------------------------------------------------------------------ the worker's side
 
 
 def _work(work: Callable[[], object], receiving: Connection, sending: Connection) -> None:
     receiving.close()  # the fork's own copy: with it open, sending to a parent that was killed would wait for ever
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets it, too, and ends this process
+    sending.send(_outcome(work))
+
+
+def _serve(work: Callable[[int], object], connection: Connection, of_parent: Sequence[Connection]) -> None:
+    for inherited in of_parent:  # with a copy of the parent's end open, the end of the parent would go unnoticed
+        inherited.close()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with suppress(EOFError):  # the parent is gone
+        while True:
+            connection.send(_outcome(partial(work, connection.recv())))
+
+
+def _outcome(work: Callable[[], object]) -> Outcome:
     try:
-        said: tuple[bool, object] = (True, work())
+        return True, work()
     except Exception as error:  # noqa: BLE001 (raised again where the result is asked for)
-        error.add_note(f"In the second process:\n{''.join(traceback.format_tb(error.__traceback__))}")
-        said = (False, error)
-    sending.send(said)
+        error.add_note(f"In a worker process:\n{''.join(traceback.format_tb(error.__traceback__))}")
+        return False, error

@@ -5,8 +5,9 @@ A problem names file, line, field and reason: ``corpus_sessions.jsonl:17: turns.
 
 from __future__ import annotations
 
+import copyreg
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from memarena_dataset.printing import write_err
 
@@ -24,6 +25,10 @@ class MemArenaError(Exception):
         """``message`` states what is wrong, in one line; ``remedy``, if there is one, the command that mends it."""
         super().__init__(message)
         self.remedy = remedy
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as what it holds: a class whose constructor takes other arguments comes back from a worker too."""
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
     def __str__(self) -> str:
         """``message`` or ``message: remedy``."""

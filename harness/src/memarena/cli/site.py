@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,9 +12,9 @@ from memarena_dataset.printing import write_out
 from typer.core import TyperGroup
 
 from memarena import judging
-from memarena.cli.scores import JudgeOption, run_sources, views_of
+from memarena.cli.scores import JudgeOption, RunSource, run_sources, views_of
 from memarena.evaluation import evaluate
-from memarena.site.building import Loaded, Shown, build, load_bundle
+from memarena.site.building import Loaded, Reading, Shown, build, load_bundle
 from memarena.site.certificates import check_bundle, is_bundle
 from memarena.site.checking import Trust, check_site
 from memarena.site.errors import SiteError
@@ -57,7 +58,7 @@ def build_command(
       memarena site submissions --allowed-signers submissions/allowed_signers --out site
     """
     shown = Shown(views_of, questions, frozenset(public or ()))
-    entries = build(_loaded(runs, allowed_signers, name), out, shown)
+    entries = build(_readings(runs, allowed_signers, name), out, shown)
     certified = sum(entry.certificate is not None for entry in entries)
     write_out(f"{out / 'index.html'}: {len(entries):,} runs, {certified:,} with a bundle that verifies\n")
 
@@ -97,18 +98,22 @@ def _refuse(faults: list[str]) -> None:
         raise typer.Exit(_EXIT_REFUSED)
 
 
-def _loaded(runs: list[Path], allowed: Path | None, judge: str) -> Iterator[Loaded]:
-    """Each run in turn, so that the facts of one alone are in memory."""
+def _readings(runs: list[Path], allowed: Path | None, judge: str) -> Iterator[Reading]:
+    """What reads each run in turn, so that the facts of one alone are in a process's memory."""
     for path in runs:
         if is_bundle(path):
-            yield load_bundle(path, path.resolve().name, check_bundle, allowed, None)
+            yield partial(load_bundle, path, path.resolve().name, check_bundle, allowed, None)
         elif path.is_dir() and is_submissions(path):
             for bundle, submission in submissions_of(path):
-                yield load_bundle(bundle, submission.name, check_bundle, allowed, submission)
+                yield partial(load_bundle, bundle, submission.name, check_bundle, allowed, submission)
+        elif path.exists():
+            yield from (partial(_load, source, judge) for source in run_sources(path))
         else:
-            if not path.exists():
-                raise SiteError(f"{path}: expected a bundle, a run, a sweep or a folder of submissions")
-            for source in run_sources(path):
-                facts, logs = source.load()
-                name = path.resolve().name if source.run_id is None else f"{path.resolve().name} {source.run_id}"
-                yield Loaded(path, name, facts, evaluate(facts, judge), logs)
+            raise SiteError(f"{path}: expected a bundle, a run, a sweep or a folder of submissions")
+
+
+def _load(source: RunSource, judge: str) -> Loaded:
+    facts, logs = source.load()
+    folder = source.given.resolve().name
+    name = folder if source.run_id is None else f"{folder} {source.run_id}"
+    return Loaded(source.given, name, facts, evaluate(facts, judge), logs)

@@ -51,7 +51,7 @@ _KNOWN_AT_MOST = 16
 def _digest(questions: Sequence[Question], evidence: Mapping[str, EvidenceSession]) -> bytes:
     digest = hashlib.sha256()
     for record in (*questions, *(evidence[name] for name in sorted(evidence))):
-        digest.update(f"{record!r}\n".encode(errors="backslashreplace"))
+        digest.update(record.model_dump_json().encode() + b"\n")
     return digest.digest()
 
 

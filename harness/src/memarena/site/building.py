@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from memarena.forked_worker import can_fork, forked_each
 from memarena.report.question_view.records import QuestionView
 from memarena.report.question_view.sample import sample_questions
 from memarena.scoring.results import QuestionScore
@@ -37,6 +38,14 @@ class Loaded:
     """The log's folder of each cell."""
     certificate: Certificate | None = None
     submission: Submission | None = None
+
+
+Reading = Callable[[], Loaded]
+"""Reads and scores a run, or raises MemArenaError."""
+PROCESSES = 2
+"""That read and score at once; each holds a run in memory."""
+FORK_FROM = 4
+"""Runs from which other processes are worth their start."""
 
 
 @dataclass(frozen=True)
@@ -80,28 +89,48 @@ def load_bundle(
     )
 
 
-def build(loaded: Iterable[Loaded], out: Path, shown: Shown) -> list[Entry]:
+def build(runs: Iterable[Reading], out: Path, shown: Shown) -> list[Entry]:
     """Write the site into ``out``, which is new or a site. Raises SiteError for a run twice, or another folder."""
+    readings = list(runs)
     entries: dict[str, Entry] = {}
     paths: dict[str, Path] = {}
     with _replaced(out) as folder:
-        for run in loaded:
-            entry, traces = _entry(run, shown)
+        for path, entry in _read(readings, folder, shown):
             if entry.scores.run_id in paths:
                 first = paths[entry.scores.run_id]
-                raise SiteError(f"{run.path}: run {entry.scores.run_id}: is in {first} too; expected each run once")
-            paths[entry.scores.run_id] = run.path
-            if entry.certificate is not None and entry.public:
-                digest = pack(run.path, entry.entry_id, folder / "bundles" / f"{entry.entry_id}.tar.gz")
-                entry = entry.model_copy(update={"archive_sha256": digest})
-            if traces:
-                _write(folder, *questions_file(entry, traces))
+                raise SiteError(f"{path}: run {entry.scores.run_id}: is in {first} too; expected each run once")
+            paths[entry.scores.run_id] = path
             entries[entry.entry_id] = entry
         if not entries:
             raise SiteError("site: expected at least one run or bundle")
-        for path, content in site_files(list(entries.values())):
-            _write(folder, path, content)
+        for file, content in site_files(list(entries.values())):
+            _write(folder, file, content)
     return list(entries.values())
+
+
+def _read(readings: Sequence[Reading], folder: Path, shown: Shown) -> Iterator[tuple[Path, Entry]]:
+    """Where each run is and its entry; its bundle and questions are written into ``folder``."""
+
+    def read(number: int) -> tuple[Path, Entry]:
+        run = readings[number]()
+        return run.path, _written(run, folder, shown)
+
+    if len(readings) < FORK_FROM or not can_fork():
+        yield from map(read, range(len(readings)))
+        return
+    yield read(0)  # before forking, so that what runs of one data set share is computed once
+    with forked_each(lambda number: read(number + 1), len(readings) - 1, PROCESSES) as others:
+        yield from others
+
+
+def _written(run: Loaded, folder: Path, shown: Shown) -> Entry:
+    entry, traces = _entry(run, shown)
+    if entry.certificate is not None and entry.public:
+        digest = pack(run.path, entry.entry_id, folder / "bundles" / f"{entry.entry_id}.tar.gz")
+        entry = entry.model_copy(update={"archive_sha256": digest})
+    if traces:
+        _write(folder, *questions_file(entry, traces))
+    return entry
 
 
 def _entry(run: Loaded, shown: Shown) -> tuple[Entry, list[QuestionView]]:

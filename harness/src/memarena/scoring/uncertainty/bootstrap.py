@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -73,17 +74,26 @@ def draw_egos(questions: Sequence[QuestionScore], seed: str, resamples: int = RE
         name: {q.ego for q in questions if q.dimension == "D6" and not q.apart and q.allowed is may_disclose}
         for name, may_disclose in (("DENY", False), ("ALLOW", True))
     }
+    members = tuple((name, tuple(sorted(rows[ego] for ego in own))) for name, own in strata.items())
+    return Draws(rows, _weights(seed, len(egos), members, resamples))
+
+
+@lru_cache(maxsize=2)  # runs of one data set draw the same
+def _weights(
+    seed: str, egos: int, strata: tuple[tuple[str, tuple[int, ...]], ...], resamples: int
+) -> Mapping[str, Array]:
+    """Draws of each stratum (egos × draws), not to be written to; ``strata``: rows of the egos in it."""
     digest = hashlib.sha256(seed.encode()).digest()
     rng = np.random.Generator(np.random.PCG64(int.from_bytes(digest[:16], "big")))
-    return Draws(rows, {name: _counts(rng, rows, members, resamples) for name, members in strata.items()})
+    return {name: _counts(rng, egos, rows, resamples) for name, rows in strata}
 
 
-def _counts(rng: np.random.Generator, rows: Mapping[str, int], members: set[str], resamples: int) -> Array:
-    counts = np.zeros((len(rows), resamples))
-    if members:
-        drawn = sorted(rows[ego] for ego in members)
-        n = len(drawn)
-        counts[drawn] = rng.multinomial(n, np.full(n, 1 / n), size=resamples).T
+def _counts(rng: np.random.Generator, egos: int, rows: Sequence[int], resamples: int) -> Array:
+    counts = np.zeros((egos, resamples))
+    if rows:
+        n = len(rows)
+        counts[list(rows)] = rng.multinomial(n, np.full(n, 1 / n), size=resamples).T
+    counts.setflags(write=False)
     return counts
 
 
