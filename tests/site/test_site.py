@@ -18,12 +18,15 @@ import pytest
 from memarena.cli.scores import views_of
 from memarena.evaluation import evaluate, load_facts
 from memarena.forked_worker import forked_each
+from memarena.log.records import Outcome
+from memarena.report.tables.comparison import difference_cells
+from memarena.scoring.compare import choose, compare_unpaired
 from memarena.scoring.results import JudgeModel, Judging
 from memarena.scoring.uncertainty_records import Interval
 from memarena.site import building, certificates
 from memarena.site.boards import boards_of
 from memarena.site.building import Loaded, Reading, Shown, build
-from memarena.site.certificates import check_bundle
+from memarena.site.certificates import Certificate, check_bundle
 from memarena.site.checking import Trust, check_site
 from memarena.site.entries import Entry, entry_of
 from memarena.site.errors import SiteError
@@ -209,6 +212,54 @@ def test_worker_processes_give_the_same_bytes_and_the_same_error(
     assert alone == together
     assert len([path for path in alone if path.parts[0] == "questions"]) == 5
     assert sorted(path.name for path in tmp_path.iterdir()) == ["1", "2"]
+
+
+def test_a_memory_is_compared_on_public_and_fresh_worlds_where_both_are_certified(run: Loaded, tmp_path: Path) -> None:
+    """Ten egos; of the fresh world's right answers every second is wrong."""
+    spread = [q.model_copy(update={"ego": f"e{number % 10}"}) for number, q in enumerate(run.scored.questions)]
+    public_questions = tuple(spread)
+    fresh_questions = tuple(
+        q.model_copy(update={"outcome": Outcome.WRONG}) if q.correct and number % 2 else q
+        for number, q in enumerate(spread)
+    )
+
+    def loaded(world: str, *, fresh: bool = False, certifies: tuple[str, ...] = ("scores",), **other: Any) -> Loaded:
+        scores = run.scored.scores
+        dataset = scores.dataset.model_copy(update={"sha256": world[0] * 64, "name": world})
+        rows = tuple(row.model_copy(update=other) for row in scores.rows)
+        scores = scores.model_copy(update={"run_id": f"run-{world}", "dataset": dataset, "rows": rows})
+        manifest = run.facts.manifest.model_copy(update={"dataset": dataset})
+        started = run.facts.started.model_copy(update={"manifest": manifest})
+        scored = replace(run.scored, scores=scores, questions=fresh_questions if fresh else public_questions)
+        certificate = Certificate(
+            certifies=certifies, profile="p v1", result_class="c", node="n", gpu=None, key="k", vouched_by=None,
+            statement_sha256=world, fresh_world=fresh, unchecked=(),
+        )  # fmt: skip
+        return replace(
+            run, name=world, facts=replace(run.facts, started=started), scored=scored, certificate=certificate
+        )
+
+    public, fresh = loaded("a public"), loaded("f fresh", fresh=True)
+    both = build([lambda: public, lambda: fresh], tmp_path / "both", Shown(views_of, 0, frozenset({"a public"})))
+    assert all(entry.ego_sums for entry in both)
+    page = (tmp_path / "both" / "memories" / "bm25.html").read_text(encoding="utf-8")
+    table = html.unescape(page[page.index("Public against fresh worlds") :].partition("</table>")[0]).replace("−", "-")
+    label = next(row.label for row in run.scored.scores.rows if row.backend == "bm25")
+    compared = compare_unpaired(choose(public.scored, label), choose(fresh.scored, label))
+    differences = {difference.metric: difference for difference in compared.differences}
+    assert differences["all"].difference > 0 and differences["all"].interval is not None
+    for metric in ("all", "answerable"):
+        cells = [cell.text for cell in difference_cells(differences[metric])[1:-1]]
+        assert re.search(r"</td><td[^>]*>".join(map(re.escape, cells)), table), cells
+    missing = {
+        "no public world": (loaded("g fresh too", fresh=True), "g fresh too"),
+        "not declared public": (public, "another"),
+        "for tests": (loaded("a public", certifies=()), "a public"),
+        "another version": (loaded("a public", backend_version="9.9"), "a public"),
+    }
+    for name, (other, declared) in missing.items():
+        build([partial(replace, other), lambda: fresh], tmp_path / name, Shown(views_of, 0, frozenset({declared})))
+        assert "Public against" not in (tmp_path / name / "memories" / "bm25.html").read_text(encoding="utf-8"), name
 
 
 def test_plain_runs_are_checked_without_the_package_that_checks_bundles(

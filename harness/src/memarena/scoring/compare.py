@@ -267,11 +267,10 @@ def compare_unpaired(a: Chosen, b: Chosen, *, resamples: int = RESAMPLES) -> Unp
     dataset_a, dataset_b = a.scored.scores.dataset, b.scored.scores.dataset
     if dataset_a.sha256 == dataset_b.sha256:
         reasons = (*reasons, f"both runs are of the data set {dataset_a.name}, whose questions are paired")
-    left, right = _paired(a, a)[0], _paired(b, b)[0]
+    left, right = (side_sums(side, resamples) for side in (a, b))
     differences: tuple[UnpairedDifference, ...] = ()
-    if not reasons and left[0] and right[0]:
-        draws = draw_egos(left[0], dataset_a.sha256, resamples), draw_egos(right[0], dataset_b.sha256, resamples)
-        differences = tuple(_unpaired_differences((left, right), draws))
+    if not reasons and left.questions and right.questions:
+        differences = tuple(unpaired_differences(left, right))
     notes = cautions(a, b)
     if a.row.backend != b.row.backend:
         notes = (*notes, f"the memories differ: {a.row.backend} and {b.row.backend}")
@@ -281,15 +280,35 @@ def compare_unpaired(a: Chosen, b: Chosen, *, resamples: int = RESAMPLES) -> Unp
         datasets=(dataset_a.name, dataset_b.name),
         incomparable=reasons,
         cautions=notes,
-        questions=(len(left[0]), len(right[0])),
+        questions=(left.questions, right.questions),
         differences=differences,
     )
 
 
-def _unpaired_differences(sides: tuple[Cells, Cells], draws: tuple[Draws, Draws]) -> Iterator[UnpairedDifference]:
-    sums = [[tally(cell, d.rows) for cell in cells] for cells, d in zip(sides, draws, strict=True)]
+@dataclass(frozen=True)
+class SideSums:
+    """One side of an unpaired comparison."""
+
+    questions: int
+    """With an outcome under every seed."""
+    tallies: tuple[Tally, ...]
+    """Of each seed, over these questions."""
+    draws: Draws
+    """Of the egos of the tallies."""
+
+
+def side_sums(side: Chosen, resamples: int = RESAMPLES) -> SideSums:
+    """A side's sums by ego."""
+    cells = _paired(side, side)[0]
+    draws = draw_egos(cells[0], side.scored.scores.dataset.sha256, resamples)
+    return SideSums(len(cells[0]), tuple(tally(cell, draws.rows) for cell in cells), draws)
+
+
+def unpaired_differences(left: SideSums, right: SideSums) -> Iterator[UnpairedDifference]:
+    """The difference of every figure that both sides have."""
+    sums = [left.tallies, right.tallies]
     points = [_over_all(tallies) for tallies in sums]
-    spread = [_mean_draws(tallies, d) for tallies, d in zip(sums, draws, strict=True)]
+    spread = [_mean_draws(side.tallies, side.draws) for side in (left, right)]
     for name in GROUPS_OF:
         a, b = (_value(figures[name]) for figures in points)
         if a is None or b is None:

@@ -35,6 +35,8 @@ class Certificate(Record):
     vouched_by: str | None
     """Whose key that is by the file of allowed signers; None: no such file was used."""
     statement_sha256: str
+    fresh_world: bool
+    """Whether the seed of its world follows from a commitment and a beacon's later value."""
     unchecked: tuple[str, ...]
     """What could not be checked from the bundle alone, a line each."""
 

@@ -14,6 +14,7 @@ from memarena.scoring.results import RowScores, RunScores
 from memarena.scoring.run import ScoredRun
 from memarena.scoring.run_facts import RunFacts
 from memarena.site.certificates import Certificate
+from memarena.site.ego_sums import EgoSums, ego_sums_of
 from memarena.site.submissions import Submission
 
 SUMMARY_VERSION = 1
@@ -38,6 +39,8 @@ class Entry(Record):
     questions_per_row: int = 0
     scores: RunScores
     costs: tuple[RowCosts, ...]
+    ego_sums: tuple[EgoSums, ...] = ()
+    """Of each row of a bundle that certifies scores."""
     provenance: Provenance
 
     @property
@@ -78,6 +81,7 @@ def entry_of(
         public=public,
         scores=run.scores.model_copy(update={"dataset": dataset}),
         costs=run.costs,
+        ego_sums=ego_sums_of(scored) if certificate is not None and "scores" in certificate.certifies else (),
         provenance=run.provenance.model_copy(update={"dataset": dataset}),
     )
     return Entry.model_validate(rounded(whole.model_dump(mode="json")))

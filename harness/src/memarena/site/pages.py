@@ -23,6 +23,7 @@ from memarena.report.tables.grid import baseline_table
 from memarena.site.boards import Board, BoardRow
 from memarena.site.changes import change_sections
 from memarena.site.entries import Entry, unique_slug
+from memarena.site.fresh_worlds import public_against_fresh
 from memarena.site.fronts import fronts_of
 from memarena.site.ranking_table import ANSWERS, badge, lacking, ranking_table, row_key
 
@@ -200,6 +201,10 @@ def _memory_page(memory: str, boards: Sequence[Board]) -> SitePage:
                 ),
             )
         )
+    if (difference := public_against_fresh([(board, row) for board, rows in present for row in rows])) is not None:
+        lead = ("Certified rows of the same version and terms. The seed of a fresh world is later than the memory.",)
+        parts = tuple(_shown([difference], ""))
+        blocks.insert(0, Block("fresh-worlds", "Public against fresh worlds", lead=lead, parts=parts))
     versions = sorted({row.brief.scores.backend_version or "not stated" for _, rows in present for row in rows})
     facts = (("versions", ", ".join(versions)), ("rankings", f"{len(present):,}"))
     return SitePage(f"memories/{unique_slug(memory)}.html", memory, tuple(blocks), facts=facts)
@@ -293,6 +298,9 @@ def _certificate(entry: Entry, rows: Sequence[tuple[Board, BoardRow]]) -> Block:
     facts = (
         ("certifies", ", ".join(certificate.certifies) or f"nothing: profile {certificate.profile} is for tests"),
         ("profile", f"{certificate.profile}, {certificate.result_class}, node {certificate.node}"),
+        ("world", "fresh: its seed follows from a commitment and a beacon's later value")
+        if certificate.fresh_world
+        else ("world", "not a fresh one"),
         ("key", certificate.key or "unsigned"),
         ("vouched by", certificate.vouched_by or "not checked: the site was made without a file of allowed signers"),
         ("statement", f"sha256 {certificate.statement_sha256}"),

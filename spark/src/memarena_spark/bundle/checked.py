@@ -45,5 +45,6 @@ def _certificate(bundle: Path, facts: Facts, allowed: Path | None, unchecked: li
         key=signer or "",
         vouched_by=None if allowed is None else allowed_signer(statement, signature, allowed),
         statement_sha256=sha256_of(statement),
+        fresh_world=facts.fresh is not None,
         unchecked=tuple(unchecked),
     )

@@ -46,7 +46,7 @@ def comparison_document(comparison: Comparison) -> Document:
     ]
     body = [
         [
-            *_cells(d),
+            *difference_cells(d),
             _share(d.smallest_difference, d.metric),
             Cell(f"{d.questions:,}"),
             Cell(f"{d.only_a:,}"),
@@ -75,7 +75,7 @@ def unpaired_document(comparison: UnpairedComparison) -> Document:
         "interval of the difference; egos of the two data sets are drawn independently",
         "diagnostic",
     )
-    body = [_cells(difference) for difference in comparison.differences]
+    body = [difference_cells(difference) for difference in comparison.differences]
     head = Section("Comparison of two data sets, unpaired", tuple(lines), notes=tuple(notes))
     return Document("MemArena comparison", (head, section("A - B", columns, body)))
 
@@ -118,8 +118,8 @@ def _columns(difference: str, interval: str, p: str) -> list[Column]:
     return [*first, Column("A - B", difference), Column("95%", interval), Column("p", p)]
 
 
-def _cells(difference: PairedDifference | UnpairedDifference) -> list[Cell]:
-    """A figure's, under these columns."""
+def difference_cells(difference: PairedDifference | UnpairedDifference) -> list[Cell]:
+    """A figure's cells: name, A, B, A - B, interval, p."""
     metric = difference.metric
     return [
         Cell(metric),

@@ -78,6 +78,12 @@ def draw_egos(questions: Sequence[QuestionScore], seed: str, resamples: int = RE
     return Draws(rows, _weights(seed, len(egos), members, resamples))
 
 
+def draw_rows(egos: int, seed: str, resamples: int = RESAMPLES) -> Draws:
+    """The draws of :func:`draw_egos` by the row of each ego, for figures without D6's strata alone."""
+    strata = (("others", tuple(range(egos))), ("DENY", ()), ("ALLOW", ()))
+    return Draws({str(row): row for row in range(egos)}, _weights(seed, egos, strata, resamples))
+
+
 @lru_cache(maxsize=2)  # runs of one data set draw the same
 def _weights(
     seed: str, egos: int, strata: tuple[tuple[str, tuple[int, ...]], ...], resamples: int
