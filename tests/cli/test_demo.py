@@ -44,7 +44,7 @@ def test_the_first_screen_has_the_table_of_all_questions_and_the_second_what_tak
         return type(run)(chosen, run.provenance, run.costs, run.questions)
 
     def printed(document: Document) -> str:
-        assert count_lines(document, 100) <= 32
+        assert count_lines(document, 100) <= 33  # of which one on the CPU, which a quiet machine does not print
         print_document(document, width=100)
         text = capsys.readouterr().out
         assert max(map(len, text.splitlines())) <= 100

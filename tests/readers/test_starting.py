@@ -247,7 +247,7 @@ def test_a_reader_that_dies_while_starting_says_what_its_log_says(
     monkeypatch.setattr(embedded, "find_weights", lambda: weights)
     with pytest.raises(
         ReaderError,
-        match=r"^reader embedded: it ended while starting \(exit code \d+\); .*cannot load .*broken\.gguf",
+        match=r"^reader embedded: it ended while starting \(exit code \d+\); .*(cannot|failed to) load .*broken\.gguf",
     ):
         start_reader("embedded", work_dir=tmp_path, threads=1)
 

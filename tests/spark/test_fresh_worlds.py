@@ -194,9 +194,11 @@ def test_a_forged_chain_is_refused(
     forge(first, second)
     commitment.write_bytes(canonical_json(first))
     beacon.write_bytes(canonical_json(second))
-    (bundle / layout.SUMS).write_bytes(sums({name: sha256_of(bundle / name) for name in layout.content_of(bundle)}))
+    hashes = {name: sha256_of(bundle / name) for name in layout.content_of(bundle)}
+    (bundle / layout.SUMS).write_bytes(sums(hashes))
     (bundle / layout.SIGNATURE).unlink()
-    (bundle / layout.STATEMENT).write_text("{}")
+    subjects = [{"name": name, "digest": {"sha256": digest}} for name, digest in hashes.items()]
+    (bundle / layout.STATEMENT).write_bytes(canonical_json({"subject": subjects}))
     faults = verify(bundle, Trust(unsigned=True)).faults
     assert any(f"fresh-world: {stated}" in fault.message or stated in fault.message for fault in faults), faults
 
