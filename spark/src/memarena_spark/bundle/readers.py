@@ -66,8 +66,8 @@ def reader_notes(facts: Facts) -> Iterator[tuple[bool, str]]:
     watches = () if isinstance(facts.record.readers, Unknown) else facts.record.readers
     for watch in watches:
         name = f"reader {watch.name}"
-        if watch.reach == "isolated":
-            yield False, f"{name}: {watch.base_url} was in another container, on a network without a route out"
+        if watch.reach == "container":
+            yield False, f"{name}: {watch.base_url} was in another container, which was not looked into"
             continue
         programs = ", ".join(
             f"{each.executable.rpartition('/')[2]} {str(each.executable_sha256)[:12]}"

@@ -96,8 +96,8 @@ class ThisMachine:
         return services.count_requests(spec, self._reader_api_key)
 
     def reach_of(self, url: str) -> Reach:
-        """By name resolution, and by the routes of this process."""
-        return reach_of(url, self._root)
+        """By name resolution, and by the networks of this process."""
+        return reach_of(url)
 
     def open_to_containers(self, url: str) -> bool:
         """Whether what listens there listens on all addresses of this machine, or is the host of this container."""

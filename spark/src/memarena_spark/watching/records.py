@@ -37,8 +37,8 @@ class ReaderWatch(Record):
 
     name: str
     base_url: str
-    reach: Literal["loopback", "isolated", "elsewhere"]
-    """``isolated``: in another container, on a network from which this process has no route out."""
+    reach: Literal["loopback", "container", "elsewhere"]
+    """``container``: in another container, on a network of the run's own container."""
     processes: tuple[ReaderProcess, ...]
     model: tuple[ModelFiles, ...] | Unknown
     """Weights by the files that its processes name or have mapped; Unknown: what the server states of its model."""

@@ -152,7 +152,7 @@ class Watched:
 
     def result(self) -> ReaderWatch:
         """What was seen. Hashes the weights."""
-        if self.reach == "isolated":
+        if self.reach == "container":
             self._note("it runs in another container, whose processes cannot be looked at")
         elif self.reach == "elsewhere":
             self._note("it is not on this machine's loopback")
