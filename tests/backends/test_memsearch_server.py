@@ -156,5 +156,5 @@ def test_the_suite_passes_where_the_store_decides(tmp_path: Path, endpoint: Mode
     with serve(MemSearchMemory(data, settings_for(endpoint, uri)), data) as served:
         result = run_suite(served.address, only=only, settings=SuiteSettings(timeout_s=120))
     assert [result_line(each) for each in result.results if each.status == "failed"] == []
-    assert len(result.ids("passed")) >= 7
+    assert len(result.ids("passed")) >= 6
     assert "Milvus server" in result.described.version

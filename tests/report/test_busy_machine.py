@@ -55,13 +55,14 @@ def test_every_form_marks_the_row_and_states_the_highest_share(tmp_path: Path) -
     rows = rows_of([run])
     first = next(row for row in rows if row.scores.load is not None)
     assert "busy_machine" in first.scores.marks
-    assert " ◷" in backend_name(rows, first)
+    assert " ◷" in backend_name(rows, first, of_times=True)
+    assert "◷" not in backend_name(rows, first)
     note = f"◷ times taken while others than the run used the CPUs: {first.scores.label} 43% of all CPU time"
     documents = report_document([run]), brief_document([run])
     texts = [shown(run_dir), *map(to_markdown, documents), to_html([run])]
     for text in texts:
         assert note in " ".join(text.split())
-        assert f"{first.scores.backend} ◷" in text or f"{backend_name(rows, first)}" in text
+        assert f"{first.scores.backend} ◷" in text or backend_name(rows, first, of_times=True) in text
     (row,) = [row for row in json.loads(to_json([run]))["runs"][0]["rows"] if row["load"] is not None]
     assert (row["load"]["others"]["value"], "busy_machine" in row["marks"]) == (43.4, True)
 

@@ -118,7 +118,7 @@ def _brief_row(rows: Sequence[ReportRow], row: ReportRow) -> BriefRow:
     peaks = [footprint.memory_peak.value for footprint in row.costs.footprints] if row.costs else []
     real = scores.real_reader
     return BriefRow(
-        name=backend_name(rows, row, of_times=False),
+        name=backend_name(rows, row),
         reader=reader_name(row),
         run=row.run,
         scores=scores,

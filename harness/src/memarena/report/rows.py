@@ -62,11 +62,11 @@ def lead_columns(rows: Sequence[ReportRow]) -> list[Column]:
     return [*run, Column("backend", align="left"), Column("reader", align="left")]
 
 
-def lead_cells(rows: Sequence[ReportRow], row: ReportRow) -> list[Cell]:
-    """Cells that name a row."""
+def lead_cells(rows: Sequence[ReportRow], row: ReportRow, *, of_times: bool = False) -> list[Cell]:
+    """Cells that name a row. ``of_times``: as for :func:`backend_name`."""
     several = len({r.run for r in rows}) > 1
     run = [Cell(str(row.run))] if several else []
-    return [*run, Cell(backend_name(rows, row)), Cell(reader_name(row))]
+    return [*run, Cell(backend_name(rows, row, of_times=of_times)), Cell(reader_name(row))]
 
 
 def busy_sign(row: RowScores) -> str:
@@ -74,10 +74,10 @@ def busy_sign(row: RowScores) -> str:
     return " ◷" if "busy_machine" in row.marks else ""
 
 
-def backend_name(rows: Sequence[ReportRow], row: ReportRow, *, of_times: bool = True) -> str:
+def backend_name(rows: Sequence[ReportRow], row: ReportRow, *, of_times: bool = False) -> str:
     """The backend with its signs, and its options where they distinguish it from another row of its run.
 
-    ``of_times``: with the sign that is about times alone.
+    ``of_times``: with the sign that is about times alone, for tables that show times.
     """
     own = row.scores
     twins = {
@@ -106,10 +106,12 @@ def reader_name(row: ReportRow) -> str:
     return row.scores.reader if row.scores.real_reader else f"{row.scores.reader} †"
 
 
-def row_name(rows: Sequence[ReportRow], row: ReportRow) -> str:
-    """Backend and reader in one, with the run where there are several."""
+def row_name(rows: Sequence[ReportRow], row: ReportRow, *, of_times: bool = False) -> str:
+    """Backend and reader in one, with the run where there are several. ``of_times``: as for :func:`backend_name`."""
     several = len({r.run for r in rows}) > 1
-    return f"{backend_name(rows, row)} · {reader_name(row)}" + (f" (run {row.run})" if several else "")
+    return f"{backend_name(rows, row, of_times=of_times)} · {reader_name(row)}" + (
+        f" (run {row.run})" if several else ""
+    )
 
 
 def breaks(rows: Sequence[ReportRow]) -> list[int]:

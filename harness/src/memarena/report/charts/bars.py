@@ -29,7 +29,9 @@ def ttft_split(rows: Sequence[ReportRow], key: str = "ttft-split") -> Figure | N
         return None
     top = 30.0
     height = top + ROW * len(complete) + 42
-    description = "; ".join(f"{row_name(rows, r)}: Search+floor {a:.1f} ms, TTFT {b:.1f} ms" for r, a, b, _ in complete)
+    description = "; ".join(
+        f"{row_name(rows, r, of_times=True)}: Search+floor {a:.1f} ms, TTFT {b:.1f} ms" for r, a, b, _ in complete
+    )
     drawing = Drawing(key, WIDTH, height, "Time to the first token, split", f"Medians in milliseconds. {description}.")
     scale = Linear(0, round_up(max(a + b for _, a, b, _ in complete)), NAMES, WIDTH - RIGHT)
     _hatch(drawing, key)

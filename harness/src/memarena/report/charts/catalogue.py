@@ -82,7 +82,7 @@ def _scores(rows: Sequence[ReportRow], ending: str) -> Iterator[Chart | None]:
             "Better is up and to the left: right more often, sooner.",
         ),
         ("right, %", across),
-        [(row_name(rows, r), _share(r.scores.metrics["all"]), _number(_ttft(r))) for r in rows],
+        [(row_name(rows, r, of_times=True), _share(r.scores.metrics["all"]), _number(_ttft(r))) for r in rows],
     )
     across = "tokens that Search returned, mean (bytes over 4)"
     yield _chart(
@@ -127,7 +127,10 @@ def _times(
         ttft_split(rows, f"fig-ttft{ending}"),
         ("Search+floor p50, ms", "TTFT p50, ms", "S+TTFT p50, ms", "S+TTFT p95, ms"),
         [
-            (row_name(rows, r), *(_number(v) for v in (t.search.p50, t.ttft.p50, t.end_to_end.p50, t.end_to_end.p95)))
+            (
+                row_name(rows, r, of_times=True),
+                *(_number(v) for v in (t.search.p50, t.ttft.p50, t.end_to_end.p50, t.end_to_end.p95)),
+            )
             for r, t in by_row
             if t is not None
         ],
@@ -154,7 +157,7 @@ def _times(
             "time",
             distribution(own, samples, f"{key}{ending}", title, caption),
             ("n", *(f"{q}%, ms" for q in QUANTILES)),
-            [(row_name(rows, r), f"{len(samples[r.tag]):,}", *_quantiles(samples[r.tag])) for r in own],
+            [(row_name(rows, r, of_times=True), f"{len(samples[r.tag]):,}", *_quantiles(samples[r.tag])) for r in own],
         )
 
 
@@ -164,14 +167,24 @@ def _growth(rows: Sequence[ReportRow], ending: str) -> Iterator[Chart | None]:
         "growth",
         search_over_history(rows, f"fig-history{ending}"),
         ("turns in the memory", "Search+floor p50, ms"),
-        [(row_name(rows, r), f"{b.turns_p50:,.0f}", _number(b.search.p50)) for r, c in costs for b in c.history],
+        [
+            (row_name(rows, r, of_times=True), f"{b.turns_p50:,.0f}", _number(b.search.p50))
+            for r, c in costs
+            for b in c.history
+        ],
     )
     yield _chart(
         "growth",
         search_over_days(rows, f"fig-days{ending}"),
         ("day", "turns in the memory, mean", "questions", "Search+floor p50, ms"),
         [
-            (row_name(rows, r), str(d.day), f"{d.turns_held:,.0f}", f"{d.search.n:,}", _number(d.search.p50))
+            (
+                row_name(rows, r, of_times=True),
+                str(d.day),
+                f"{d.turns_held:,.0f}",
+                f"{d.search.n:,}",
+                _number(d.search.p50),
+            )
             for r, c in costs
             for d in c.days
         ],
@@ -181,7 +194,7 @@ def _growth(rows: Sequence[ReportRow], ending: str) -> Iterator[Chart | None]:
         ingest_over_days(rows, f"fig-ingest{ending}"),
         ("day", "turns in the memory, mean", "taking the day in, mean, ms"),
         [
-            (row_name(rows, r), str(d.day), f"{d.turns_held:,.0f}", _number(d.ingest_ms))
+            (row_name(rows, r, of_times=True), str(d.day), f"{d.turns_held:,.0f}", _number(d.ingest_ms))
             for r, c in costs
             for d in c.days
         ],

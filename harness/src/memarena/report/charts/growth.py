@@ -91,7 +91,7 @@ def _lines(rows: Sequence[ReportRow], lines: Mapping[str, Points], key: str, wor
         return None
     points = [point for row in drawn_rows for point in lines[row.tag]]
     description = "; ".join(
-        f"{row_name(rows, row)}: {', '.join(f'{_at(words, x)} {ms:.2f} ms' for x, ms in lines[row.tag])}"
+        f"{row_name(rows, row, of_times=True)}: {', '.join(f'{_at(words, x)} {ms:.2f} ms' for x, ms in lines[row.tag])}"
         for row in drawn_rows
     )
     drawing = Drawing(
@@ -112,9 +112,9 @@ def _lines(rows: Sequence[ReportRow], lines: Mapping[str, Points], key: str, wor
         shape, hollow, own = series[row.scores.backend], row.scores.diagnostic, lines[row.tag]
         drawing.path([(x.at(at), y.at(ms)) for at, ms in own], f"trend c{shape % 8}")
         for at, ms in own if len(own) <= MOST_MARKS else ():
-            title = f"{row_name(rows, row)}: {_at(words, at)}, {ms:.2f} ms"
+            title = f"{row_name(rows, row, of_times=True)}: {_at(words, at)}, {ms:.2f} ms"
             drawing.marker(x.at(at), y.at(ms), shape, hollow=hollow, size=4, title=title)
-        legend_entry(drawing, index, TOP + SIDE + 62, row.tag, row_name(rows, row), shape, hollow=hollow)
+        legend_entry(drawing, index, TOP + SIDE + 62, row.tag, row_name(rows, row, of_times=True), shape, hollow=hollow)
     end_tags(drawing, {row.tag: (x.at(lines[row.tag][-1][0]), y.at(lines[row.tag][-1][1])) for row in drawn_rows})
     return Figure(key, words.title, words.caption, drawing.render())
 

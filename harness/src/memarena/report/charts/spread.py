@@ -53,7 +53,7 @@ def distribution(
     largest = max(samples[row.tag][-1] for row in drawn_rows)
     bottom = TOP + ROW * len(drawn_rows)
     description = "; ".join(
-        f"{row_name(rows, row)}: n {len(samples[row.tag])}, median {median(samples[row.tag]):.2f} ms"
+        f"{row_name(rows, row, of_times=True)}: n {len(samples[row.tag])}, median {median(samples[row.tag]):.2f} ms"
         for row in drawn_rows
     )
     drawing = Drawing(key, WIDTH, bottom + 42, title, f"Milliseconds on a logarithmic axis. {description}.")
@@ -67,7 +67,7 @@ def distribution(
         _ridge(drawing, axis, samples[row.tag], TOP + ROW * (index + 1) - 4, series[row.scores.backend])
         y = TOP + ROW * (index + 1) - 14
         drawing.text(14, y, row.tag, "tag", "middle")
-        drawing.text(28, y - 4, shortened(row_name(rows, row), NAME_WIDTH), "legend")
+        drawing.text(28, y - 4, shortened(row_name(rows, row, of_times=True), NAME_WIDTH), "legend")
         drawing.text(28, y + 9, f"n {len(samples[row.tag]):,}", "note")
     return Figure(key, title, caption, drawing.render())
 

@@ -28,11 +28,11 @@ def efficiency_table(rows: Sequence[ReportRow]) -> Section | None:
     for row in with_costs:
         efficiency = row.costs.efficiency if row.costs else None
         if efficiency is None:
-            body.append([*lead_cells(rows, row), *[NA] * len(columns)])
+            body.append([*lead_cells(rows, row, of_times=True), *[NA] * len(columns)])
             continue
         body.append(
             [
-                *lead_cells(rows, row),
+                *lead_cells(rows, row, of_times=True),
                 whole(efficiency.questions),
                 *([NA] * 4 if row.scores.own_model else _models(efficiency, real=row.scores.real_reader)),
                 milliseconds(efficiency.answer_ms.p50),
@@ -69,7 +69,7 @@ def history_table(rows: Sequence[ReportRow]) -> Section | None:
     for row, buckets in histories:
         pairs = [(number(b.turns_p50, 0), milliseconds(b.search.p50)) for b in buckets]
         pairs += [(NA, NA)] * (BUCKETS - len(buckets))
-        body.append([*lead_cells(rows, row), *(cell for pair in pairs for cell in pair)])
+        body.append([*lead_cells(rows, row, of_times=True), *(cell for pair in pairs for cell in pair)])
     notes = ["n/a: too few samples (p50 needs 11)"]
     rules = breaks([row for row, _ in histories])
     return section("Search against length of history", [*lead_columns(rows), *columns], body, notes, breaks=rules)

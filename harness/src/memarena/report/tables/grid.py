@@ -86,7 +86,7 @@ def main_grid(rows: Sequence[ReportRow]) -> Section:
     ]
     body = [
         [
-            *lead_cells(rows, row),
+            *lead_cells(rows, row, of_times=True),
             *(metric(row.scores, n, bests[n]) for n in names),
             signed(gap_to_vanilla(rows, row, average)),
             *_times(row.scores),

@@ -39,7 +39,7 @@ def ingest_table(rows: Sequence[ReportRow]) -> Section | None:
                 *([NA] * 3 if row.scores.own_model else _models(ingest)),
                 whole(ingest.failed),
             ]
-        body.append([*lead_cells(rows, row), *cells])
+        body.append([*lead_cells(rows, row, of_times=True), *cells])
     return section("Ingest", [*lead_columns(rows), *columns], body, _unknown_calls(rows), breaks=breaks(rows))
 
 

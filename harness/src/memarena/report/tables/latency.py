@@ -27,7 +27,7 @@ def latency_table(rows: Sequence[ReportRow]) -> Section | None:
         Column("S+TTFT p50", "Search+floor and TTFT: end to end, as the paper composes it"),
         Column("seen p50", "first text as observed from the request of Answer on"),
     ]
-    body = [[*lead_cells(rows, row), *_latency_cells(row.scores)] for row in with_latency]
+    body = [[*lead_cells(rows, row, of_times=True), *_latency_cells(row.scores)] for row in with_latency]
     notes = ["n/a: too few samples (p50 needs 11, p90 64, p95 130, p99 662) or nothing to measure"]
     notes += _segment_notes(with_latency)
     lead = lead_columns(rows)
@@ -87,6 +87,6 @@ def stopwatch_table(rows: Sequence[ReportRow]) -> Section | None:
         gap = None if ours is None or theirs is None else ours - theirs
         count = latency.server_prompt.n if latency else 0
         cells = [whole(count), milliseconds(ours), milliseconds(theirs), number(gap)]
-        body.append([*lead_cells(rows, row), *cells])
+        body.append([*lead_cells(rows, row, of_times=True), *cells])
     title = "TTFT beside the server's own prompt time"
     return section(title, [*lead_columns(rows), *columns], body, breaks=breaks(with_server_time))
