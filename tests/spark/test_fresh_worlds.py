@@ -29,6 +29,7 @@ from memarena_spark.fresh.world import REPORT, make_world, world_faults
 from memarena_spark.machine import ThisMachine
 from memarena_spark.plans import load_plan
 from memarena_spark.running import run_certification
+from pydantic import JsonValue
 
 from .commands import Invoke, one_line
 from .conftest import EXAMPLE, Keys, silent, write_plan
@@ -197,7 +198,7 @@ def test_a_forged_chain_is_refused(
     hashes = {name: sha256_of(bundle / name) for name in layout.content_of(bundle)}
     (bundle / layout.SUMS).write_bytes(sums(hashes))
     (bundle / layout.SIGNATURE).unlink()
-    subjects = [{"name": name, "digest": {"sha256": digest}} for name, digest in hashes.items()]
+    subjects: list[JsonValue] = [{"name": name, "digest": {"sha256": digest}} for name, digest in hashes.items()]
     (bundle / layout.STATEMENT).write_bytes(canonical_json({"subject": subjects}))
     faults = verify(bundle, Trust(unsigned=True)).faults
     assert any(f"fresh-world: {stated}" in fault.message or stated in fault.message for fault in faults), faults
