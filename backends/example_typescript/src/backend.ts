@@ -81,7 +81,12 @@ export class Backend {
         this.checkOrder(assembler.header.namespace, assembler.header.batch_id, assembler.header.day_index);
       }
     }));
-    call.on('end', () => guarded(() => end(null, this.commit(assembler.finish()))));
+    // A stream that the caller reset ends as one that it closed; that it was reset is known a moment later.
+    call.on('end', () => setImmediate(() => guarded(() => {
+      if (!call.cancelled) {
+        end(null, this.commit(assembler.finish()));
+      }
+    })));
     call.on('error', (error) => guarded(() => end(error)));
     // Cancelled by the caller, or by its deadline: nothing that has arrived counts.
     call.on('cancelled', () => end(new CallError(status.CANCELLED, 'the caller has gone')));

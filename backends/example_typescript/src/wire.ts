@@ -48,7 +48,7 @@ export interface MemoryItem {
 
 export const ROLE = { OWNER: 1, PERSON: 2, ASSISTANT: 3 } as const;
 export const REQUESTER = { OWNER: 1, KNOWN_PERSON: 2, ANONYMOUS: 3 } as const;
-export const MODEL_ROLE = { READER: 1, EXTRACTOR: 2, EMBEDDER: 3 } as const;
+export const MODEL_ROLE = { READER: 1, EXTRACTOR: 2, EMBEDDER: 3, RERANKER: 4 } as const;
 export const PROMPT_STYLE = { TEXT_SESSIONS: 1, JSON_CONTEXT: 2 } as const;
 export const THINKING = { ON: 1, OFF: 2 } as const;
 export const FINISH = { UNKNOWN: 0, STOP: 1, LENGTH: 2 } as const;
