@@ -125,14 +125,14 @@ class Mem0Memory(Memory):
             return SearchResult(())
         if not query.text.strip():
             return SearchResult((), (Notice("query_blank", "Mem0 refuses to search for white space"),))
-        # More than are returned tell whether there are more, and which of those that score alike come first.
+        # More than are returned tell which of those that score alike come first.
         work = Work(call, self._embedders.choose(call, opened.note.model, "model_access"))
         with working_with(work):
             memories = opened.store.search(query.text, 2 * count, threshold)
         memories.sort(key=lambda memory: (-memory["score"], memory["id"]))
         items = [item_of(each["memory"], each["score"], each["metadata"], derived=self._infer) for each in memories]
-        most = count if query.max_items is None else min(count, query.max_items)
-        return fit_ranked(items, most, query.max_context_tokens)
+        # Truncated is what the question's own bounds leave out (SRC-12), not what k does.
+        return fit_ranked(items[:count], query.max_items, query.max_context_tokens)
 
     # -------------------------------------------------------------- stores
 
