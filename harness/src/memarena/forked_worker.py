@@ -49,15 +49,8 @@ def forked(work: Callable[[], T]) -> Iterator[Callable[[], T]]:
 
     The result is pickled on its way back. The process ends with the ``with`` block, however that ends.
     """
-    context = multiprocessing.get_context("fork")
-    receiving, sending = context.Pipe(duplex=False)
-    process = context.Process(target=_work, args=(work, receiving, sending), daemon=True)
-    process.start()
-    sending.close()  # so that the end of the process is the end of the pipe
-    try:
-        yield lambda: cast(T, _result(_received(process, receiving)))
-    finally:
-        _end(process, receiving)
+    with forked_each(lambda _: work(), 1) as results:
+        yield lambda: next(results)
 
 
 @contextmanager
@@ -81,9 +74,9 @@ def forked_each(work: Callable[[int], T], count: int, processes: int = 2) -> Ite
 
 
 def _in_order(workers: Mapping[Connection, ForkProcess], count: int) -> Iterator[T]:
+    """Begins the work at once; what is returned waits for it."""
     numbers = iter(range(count))
     busy: dict[Connection, int] = {}
-    outcomes: dict[int, Outcome] = {}
 
     def assign(connection: Connection) -> None:
         number = next(numbers, None)
@@ -92,15 +85,19 @@ def _in_order(workers: Mapping[Connection, ForkProcess], count: int) -> Iterator
             with suppress(BrokenPipeError):  # it has ended, which is what is received from it
                 connection.send(number)
 
+    def results() -> Iterator[T]:
+        outcomes: dict[int, Outcome] = {}
+        for number in range(count):
+            while number not in outcomes:
+                for ready in wait(list(busy)):
+                    connection = cast(Connection, ready)
+                    outcomes[busy.pop(connection)] = _received(workers[connection], connection)
+                    assign(connection)
+            yield cast(T, _result(outcomes.pop(number)))
+
     for connection in workers:
         assign(connection)
-    for number in range(count):
-        while number not in outcomes:
-            for ready in wait(list(busy)):
-                connection = cast(Connection, ready)
-                outcomes[busy.pop(connection)] = _received(workers[connection], connection)
-                assign(connection)
-        yield cast(T, _result(outcomes.pop(number)))
+    return results()
 
 
 def _received(process: ForkProcess, connection: Connection) -> Outcome:
@@ -127,12 +124,6 @@ def _end(process: ForkProcess, connection: Connection) -> None:
 
 
 # ------------------------------------------------------------------ the worker's side
-
-
-def _work(work: Callable[[], object], receiving: Connection, sending: Connection) -> None:
-    receiving.close()  # the fork's own copy: with it open, sending to a parent that was killed would wait for ever
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets it, too, and ends this process
-    sending.send(_outcome(work))
 
 
 def _serve(work: Callable[[int], object], connection: Connection, of_parent: Sequence[Connection]) -> None:

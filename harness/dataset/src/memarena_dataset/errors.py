@@ -5,7 +5,6 @@ A problem names file, line, field and reason: ``corpus_sessions.jsonl:17: turns.
 
 from __future__ import annotations
 
-import copyreg
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -28,7 +27,7 @@ class MemArenaError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled as what it holds: a class whose constructor takes other arguments comes back from a worker too."""
-        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
+        return _unpickled, (type(self), self.args), self.__dict__
 
     def __str__(self) -> str:
         """``message`` or ``message: remedy``."""
@@ -41,6 +40,10 @@ class MemArenaError(Exception):
 
 class DatasetError(MemArenaError):
     """A data set cannot be used as asked."""
+
+
+def _unpickled(kind: type[MemArenaError], args: tuple[object, ...]) -> MemArenaError:
+    return kind.__new__(kind, *args)
 
 
 @dataclass(frozen=True, slots=True)
