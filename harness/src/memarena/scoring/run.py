@@ -53,10 +53,10 @@ def score_run(
         run_both,
     )
     questions = tuple(scored)
-    left = {name for name, question in facts.questions.items() if judgments.leaves(question.instance.gold)}
+    left_out = {name for name, question in facts.questions.items() if judgments.leaves(question.instance.gold)}
     by_cell: dict[str, list[QuestionScore]] = {}
     for question in questions:
-        if question.instance_id not in left:
+        if question.instance_id not in left_out:
             by_cell.setdefault(question.cell_id, []).append(question)
     baselines = (*computed, *_question_only_baselines(facts, by_cell))
     manifest = facts.manifest

@@ -43,19 +43,19 @@ class Link:
 def filters_of(cache: Cache, chosen: Selection) -> list[Filter]:
     """The filters that the page offers, with the values that there are and their counts."""
     values = cache.values()
-    wanted = dict(chosen.filters)
-    found = []
+    selected = dict(chosen.filters)
+    filters = []
     for choice in (*ANSWER_CHOICES, *QUESTION_CHOICES):
         known = [(value, f"{word_of(choice.key, value)} ({count:,})") for value, count in values[choice.key]]
         known += [(value, word_of(choice.key, value)) for value in words_of(choice.key)]
-        own = wanted.get(choice.key, "")
+        own = selected.get(choice.key, "")
         if own and own not in dict(known):
             known.append((own, own))
         if len(known) > 1 or own:
-            found.append(Filter(choice.key, choice.name, tuple(known), own))
+            filters.append(Filter(choice.key, choice.name, tuple(known), own))
     reviewed = [(key, f"{REVIEW_WORDS[key]} ({n:,})") for key, n in cache.review_counts().items()]
-    found.append(Filter("review", "review", tuple(reviewed), wanted.get("review", "")))
-    return found
+    filters.append(Filter("review", "review", tuple(reviewed), selected.get("review", "")))
+    return filters
 
 
 _WORDS = {
@@ -101,7 +101,7 @@ def _share(part: int, whole: int) -> str:
 def set_filters(chosen: Selection) -> list[Link]:
     """What is set, each with the query that leaves it out."""
     names = {choice.key: choice.name for choice in (*QUESTION_CHOICES, *ANSWER_CHOICES)}
-    found = [
+    links = [
         Link(
             REVIEW_WORDS[value] if key == "review" else f"{names[key]}: {word_of(key, value)}",
             chosen.query(**{key: None}),
@@ -109,20 +109,20 @@ def set_filters(chosen: Selection) -> list[Link]:
         for key, value in chosen.filters
     ]
     if chosen.text:
-        found.append(Link(f"text: {chosen.text}", chosen.query(q=None)))
+        links.append(Link(f"text: {chosen.text}", chosen.query(q=None)))
     if chosen.agreement and chosen.side:
-        found.append(Link(AGREEMENTS[chosen.agreement], chosen.query(agreement=None)))
-    return found
+        links.append(Link(AGREEMENTS[chosen.agreement], chosen.query(agreement=None)))
+    return links
 
 
 def sort_links(chosen: Selection) -> dict[str, Link]:
     """A link for each order: once the smallest first, then the largest."""
-    found = {}
+    heads = {}
     for key, (name, _) in SORTS.items():
         turned = f"-{key}" if chosen.sort == key else key
         sign = "" if chosen.sort.removeprefix("-") != key else " ↓" if chosen.sort.startswith("-") else " ↑"
-        found[key] = Link(f"{name}{sign}", chosen.query(sort=turned), bool(sign))
-    return found
+        heads[key] = Link(f"{name}{sign}", chosen.query(sort=turned), bool(sign))
+    return heads
 
 
 def page_links(chosen: Selection, listed: Listed) -> list[Link]:
@@ -135,7 +135,7 @@ def page_links(chosen: Selection, listed: Listed) -> list[Link]:
 
 def cells_by_row(cache: Cache, chosen: Selection) -> list[tuple[str, bool, list[tuple[str, str, bool]]]]:
     """Rows and their cells, and which of them are chosen."""
-    found: dict[str, list[tuple[str, str, bool]]] = {}
+    cells_by_row: dict[str, list[tuple[str, str, bool]]] = {}
     for cell in cache.cells():
-        found.setdefault(cell.row, []).append((cell.cell_id, cell.seed, cell.cell_id in chosen.cells))
-    return [(row, row in chosen.cells, cells) for row, cells in found.items()]
+        cells_by_row.setdefault(cell.row, []).append((cell.cell_id, cell.seed, cell.cell_id in chosen.cells))
+    return [(row, row in chosen.cells, cells) for row, cells in cells_by_row.items()]

@@ -54,8 +54,8 @@ def _unseen_s(facts: Facts, watch: ReaderWatch) -> float:
         return float("inf")
     span = facts.record.span
     moments = (attempt.record.asked_mono_ns for each in facts.run.attempts.values() for attempt in each)
-    asked = [moment for moment in moments if span.start_ns <= moment <= span.end_ns]
-    edges = (watch.first_ns - min(asked), max(asked) - watch.last_ns) if asked else ()
+    asked_ns = [moment for moment in moments if span.start_ns <= moment <= span.end_ns]
+    edges = (watch.first_ns - min(asked_ns), max(asked_ns) - watch.last_ns) if asked_ns else ()
     unseen_ns: int = max((watch.longest_gap_ns, *edges))
     return unseen_ns / 1e9
 
