@@ -108,7 +108,7 @@ def _ask_ego(
     parser = QueryParser(gated.describe())
     for day in range(questions[0].day + 1):
         gated.commit_day(ids.namespace, day_of(dataset, ego, day, ids), Call.internal())
-    everything = [Item(spoken.turn.text, 0.0) for spoken in gated.namespace(ids.namespace).spoken.values()]
+    everything = [Item(indexed.turn.text, 0.0) for indexed in gated.namespace(ids.namespace).turns.values()]
     for question in questions:
         checkpoint = checkpoints[question.instance.instance_id]
         query = parser.parse(search_request(question, READING, ids, ()))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from memarena_backend_gated import english
-from memarena_backend_gated.prefilter import Pattern, words_needed
+from memarena_backend_gated.prefilter import PrefilteredPattern, required_words
 
 from tests.backends.gated.test_grammar import NO_WISHES, TIMES, WISHES
 
@@ -24,7 +24,7 @@ NEEDED: list[tuple[str, list[set[str]]]] = [
 
 @pytest.mark.parametrize(("pattern", "needed"), NEEDED)
 def test_the_words_that_a_pattern_needs_follow_from_it(pattern: str, needed: list[set[str]]) -> None:
-    assert [set(words) for words in words_needed(pattern, re.IGNORECASE)] == needed
+    assert [set(words) for words in required_words(pattern, re.IGNORECASE)] == needed
 
 
 def test_a_filtered_pattern_matches_what_the_plain_one_matches() -> None:
@@ -39,4 +39,4 @@ def test_a_filtered_pattern_matches_what_the_plain_one_matches() -> None:
             matches += len(plain)
     assert matches > 200
     assert not all(each.may_match(text) for each in filtered for text in texts)
-    assert Pattern("it", re.I).search("İT is") is not None
+    assert PrefilteredPattern("it", re.I).search("İT is") is not None

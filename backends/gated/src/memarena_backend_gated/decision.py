@@ -20,10 +20,10 @@ from typing import Literal
 from memarena_backend import AskerKind, Item, Query
 
 from memarena_backend_gated.audience import Asker, Reach, reach
-from memarena_backend_gated.namespace import Namespace, Spoken, first_name, plain_words
+from memarena_backend_gated.namespace import IndexedTurn, Namespace, first_name, plain_words
 from memarena_backend_gated.records import SURE, Answer, Effect, Record
 from memarena_backend_gated.sensitive import is_sensitive
-from memarena_backend_gated.text import content, strong_tokens
+from memarena_backend_gated.text import content_stems, identifying_tokens
 
 Default = Literal["careful", "open"]
 
@@ -60,10 +60,18 @@ def decide(namespace: Namespace, item: Item, query: Query, default: Default) -> 
     if not turns:
         return _of_part(namespace, item.text, _by_text(namespace, item), None, asker, query, default)
     parts = [
-        _of_part(namespace, s.turn.text, namespace.by_turn.get(s.turn.turn_id, ()), s, asker, query, default)
-        for s in turns
+        _of_part(
+            namespace,
+            indexed.turn.text,
+            namespace.records_by_turn.get(indexed.turn.turn_id, ()),
+            indexed,
+            asker,
+            query,
+            default,
+        )
+        for indexed in turns
     ]
-    # One turn that may not be known withholds the item: its text cannot be taken apart.
+    # One turn that may not be known withholds the item: its text cannot be split.
     return next((part for part in parts if not part.shown), parts[0])
 
 
@@ -71,31 +79,31 @@ def asker_of(namespace: Namespace, query: Query) -> Asker:
     """The asker of a query, as the namespace knows them."""
     requester = query.requester
     known = requester.kind is AskerKind.KNOWN_PERSON and (
-        bool(requester.relationship) or requester.participant_id in namespace.seen
+        bool(requester.relationship) or requester.participant_id in namespace.acquaintances
     )
     return Asker(requester, known)
 
 
-def _turns(namespace: Namespace, item: Item) -> list[Spoken]:
+def _turns(namespace: Namespace, item: Item) -> list[IndexedTurn]:
     """The turns that an item came from; of one that names sessions alone, those whose words it holds."""
-    turns = [namespace.spoken[turn_id] for turn_id in item.turn_ids if turn_id in namespace.spoken]
+    turns = [namespace.turns[turn_id] for turn_id in item.turn_ids if turn_id in namespace.turns]
     if turns:
         return turns
-    stems = frozenset(content(item.text))
+    stems = frozenset(content_stems(item.text))
     return [
-        spoken
+        indexed
         for session_id in item.session_ids
-        for spoken in namespace.by_session.get(session_id, ())
-        if spoken.stems and len(spoken.stems & stems) >= 0.6 * len(spoken.stems)
+        for indexed in namespace.by_session.get(session_id, ())
+        if indexed.stems and len(indexed.stems & stems) >= 0.6 * len(indexed.stems)
     ]
 
 
-def _deletions(namespace: Namespace, item: Item, turns: Sequence[Spoken]) -> list[Record]:
+def _deletions(namespace: Namespace, item: Item, turns: Sequence[IndexedTurn]) -> list[Record]:
     if not namespace.deletions:
         return []
     text = item.text.lower()
-    strong = strong_tokens(item.text)
-    ids = {spoken.turn.turn_id for spoken in turns}
+    strong = identifying_tokens(item.text)
+    ids = {indexed.turn.turn_id for indexed in turns}
     return [
         record
         for record in namespace.deletions
@@ -106,11 +114,11 @@ def _deletions(namespace: Namespace, item: Item, turns: Sequence[Spoken]) -> lis
 
 def _by_text(namespace: Namespace, item: Item) -> list[Record]:
     """Records that an item without sources may be about: they share its topic, and it names their person."""
-    stems, item_words = frozenset(content(item.text)), plain_words(item.text)
+    stems, item_words = frozenset(content_stems(item.text)), plain_words(item.text)
     return [
         record
         for record in namespace.records
-        if first_name(record.subject) in item_words and namespace.likeness(record.wish.topic, stems) >= 0.4
+        if first_name(record.subject) in item_words and namespace.similarity(record.wish.topic, stems) >= 0.4
     ]
 
 
@@ -118,22 +126,22 @@ def _of_part(
     namespace: Namespace,
     text: str,
     records: Iterable[Record],
-    spoken: Spoken | None,
+    indexed: IndexedTurn | None,
     asker: Asker,
     query: Query,
     default: Default,
 ) -> Decision:
     asker_id = asker.requester.participant_id
-    if spoken is not None and asker_id and spoken.turn.speaker.participant_id == asker_id:
+    if indexed is not None and asker_id and indexed.turn.speaker.participant_id == asker_id:
         return Decision(shown=True, ground=Ground.OWN_WORDS)
     decided = _by_wishes(namespace, list(records), asker, query.asked_at.date(), default)
     if decided is not None:
         return decided
-    if spoken is not None and asker_id and asker_id in namespace.present.get(spoken.session_id, ()):
+    if indexed is not None and asker_id and asker_id in namespace.participants_by_session.get(indexed.session_id, ()):
         return Decision(shown=True, ground=Ground.HEARD)
     if asker.is_stranger:
         return Decision(shown=False, ground=Ground.STRANGER)
-    if is_sensitive(text) if spoken is None else namespace.is_sensitive(spoken):
+    if is_sensitive(text) if indexed is None else namespace.is_sensitive(indexed):
         return Decision(shown=False, ground=Ground.SENSITIVE)
     return Decision(shown=True, ground=Ground.DEFAULT)
 

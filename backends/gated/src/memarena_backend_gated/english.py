@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Mapping
 from importlib.resources import files
 
-from memarena_backend_gated.prefilter import Pattern
+from memarena_backend_gated.prefilter import PrefilteredPattern
 
 _TABLES = tomllib.loads(files(__package__).joinpath("english.toml").read_text(encoding="utf-8"))
 _PIECE = re.compile(r"@(\w+)@")
@@ -28,22 +28,22 @@ def _piece(name: str) -> str:
     return f"(?P<group>{'|'.join(sorted(words, key=lambda word: (-len(word), word)))})"
 
 
-def patterns(name: str) -> tuple[Pattern, ...]:
+def patterns(name: str) -> tuple[PrefilteredPattern, ...]:
     """The compiled patterns of a name, in order; letter case does not count where no name is read."""
     listed = _TABLES["patterns"][name]
     flags = re.NOFLAG if name in _CASED else re.IGNORECASE
-    return tuple(Pattern(_whole(text), flags) for text in ([listed] if isinstance(listed, str) else listed))
+    return tuple(PrefilteredPattern(_whole(text), flags) for text in ([listed] if isinstance(listed, str) else listed))
 
 
-def pattern(name: str) -> Pattern:
+def pattern(name: str) -> PrefilteredPattern:
     """The compiled pattern of a name that has one alone."""
     (compiled,) = patterns(name)
     return compiled
 
 
-def piece(name: str) -> Pattern:
+def piece(name: str) -> PrefilteredPattern:
     """A piece as a pattern of whole words."""
-    return Pattern(rf"\b(?:{_whole(_TABLES['pieces'][name])})\b", re.IGNORECASE)
+    return PrefilteredPattern(rf"\b(?:{_whole(_TABLES['pieces'][name])})\b", re.IGNORECASE)
 
 
 def word_list(name: str) -> frozenset[str]:

@@ -17,12 +17,12 @@ from memarena_backend_gated.dates import day_named
 from memarena_backend_gated.english import pattern, word_list
 from memarena_backend_gated.records import CERTAIN, DOUBTFUL, Effect, Wish
 from memarena_backend_gated.rules import Clause, read_clause, read_short
-from memarena_backend_gated.text import content, expanded, sentences
+from memarena_backend_gated.text import content_stems, expanded, sentences
 
 _CLAUSE, _REPORTED, _TRIGGER = pattern("clause"), pattern("reported"), pattern("trigger")
 _UNTIL, _FROM, _CONDITION, _HARMLESS_IF = (pattern(name) for name in ("until", "from", "condition", "harmless_if"))
 _THEN = re.compile(r"\b(?:after that|after then|from then|afterwards|from that day|then)\b", re.I)
-_PERMISSION_WORDS = frozenset(content(" ".join(word_list("permission"))) + content(" ".join(GROUP_WORDS)))
+_PERMISSION_WORDS = frozenset(content_stems(" ".join(word_list("permission"))) + content_stems(" ".join(GROUP_WORDS)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,5 +117,5 @@ def _topic(wishes: Iterable[Wish], sentence: str) -> tuple[str, ...]:
     names_in_wishes = {
         name for wish in wishes for names in (wish.audience.names, wish.audience.except_names) for name in names
     }
-    dropped = set(content(" ".join(names_in_wishes))) | _PERMISSION_WORDS
-    return tuple(word for word in content(sentence) if word not in dropped)
+    dropped = set(content_stems(" ".join(names_in_wishes))) | _PERMISSION_WORDS
+    return tuple(word for word in content_stems(sentence) if word not in dropped)

@@ -80,18 +80,18 @@ class GatedMemory(Memory):
         started_ns = time.perf_counter_ns()
         known = self._namespaces.setdefault(namespace, Namespace())
         work = ModelWork()
-        added = self._hear(known, day, call, work)
+        added = self._ingest(known, day, call, work)
         self._store.put(namespace, day.index, added, known.people)
         elapsed_us = (time.perf_counter_ns() - started_ns) // 1000
         reading_notices = [Notice("gate_records", f"read in {elapsed_us} us", len(added))] if added else []
         return (*notices, *reading_notices, *work.notices())
 
-    def _hear(self, known: Namespace, day: Day, call: Call, work: ModelWork) -> list[Record]:
-        known.meet(day)
+    def _ingest(self, known: Namespace, day: Day, call: Call, work: ModelWork) -> list[Record]:
+        known.add_people(day)
         added = []
         for session in day.sessions:
             wishes = {} if self._extractor is None else self._extractor.read(session, call, work)
-            added += read_session(known, known.hear(session), day.index, wishes)
+            added += read_session(known, known.add_session(session), day.index, wishes)
         return added
 
     def restore(self, namespace: str, days: Iterable[Day], call: Call) -> None:
@@ -102,12 +102,12 @@ class GatedMemory(Memory):
         by_day = {} if self._extractor is None else self._store.records(namespace)
         self._store.remove(namespace)
         for day in whole:
-            known.meet(day)
+            known.add_people(day)
             records = by_day.get(day.index)
             if records is None and self._extractor is not None:
                 _log.warning("day %d: what the model read of it is gone; read by rules", day.index)
             for session in day.sessions:
-                fresh = known.hear(session)
+                fresh = known.add_session(session)
                 if records is None:
                     read_session(known, fresh, day.index)
                 else:

@@ -30,7 +30,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from memarena_backend_gated.audience import kind_of
 from memarena_backend_gated.records import CERTAIN, DOUBTFUL, Audience, Effect, Group, Whose, Wish
-from memarena_backend_gated.text import content, strong_tokens
+from memarena_backend_gated.text import content_stems, identifying_tokens
 
 STRETCH_TURNS = 24
 """Turns of one call; longer sessions are cut."""
@@ -76,8 +76,8 @@ class StatedWish(_Strict):
             valid_from=self.valid_from or None,
             valid_until=self.valid_until or None,
             confidence=CERTAIN if self.sure else DOUBTFUL,
-            topic=content(self.topic),
-            values=tuple(sorted(strong_tokens(self.topic))) if self.effect is Effect.DELETE else (),
+            topic=content_stems(self.topic),
+            values=tuple(sorted(identifying_tokens(self.topic))) if self.effect is Effect.DELETE else (),
         )
 
     def _groups(self, words: Iterable[str]) -> tuple[Group, ...]:

@@ -1,4 +1,8 @@
-"""What the gate holds of one namespace: turns by their words, people, ties, and records by the turns they are about."""
+"""The gate's state of one namespace: its turns, people and relations, and its records.
+
+A *record* (`records.py`) is a wish that somebody stated about sharing something, with the turns that it is about.
+A *tie* (`ties.py`) is a relation between two people, such as sister or colleague.
+"""
 
 from __future__ import annotations
 
@@ -12,23 +16,25 @@ from memarena_backend import Day, Session, Turn
 
 from memarena_backend_gated.records import Effect, Record
 from memarena_backend_gated.sensitive import is_sensitive
-from memarena_backend_gated.text import content, strong_tokens, words
+from memarena_backend_gated.text import content_stems, identifying_tokens, words
 from memarena_backend_gated.ties import TieBook, names_in
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
-    """A turn as the gate sees it. ``order`` numbers the turns of the namespace from 0."""
+class IndexedTurn:
+    """A turn with the words by which it is searched. ``order`` numbers the turns of the namespace from 0."""
 
     turn: Turn
     session_id: str
     order: int
     stems: frozenset[str]
-    strong: frozenset[str]
+    """Of its content words."""
+    tokens: frozenset[str]
+    """Codes and numbers that identify a fact by themselves."""
     words: frozenset[str]
     """In lower case, without a possessive ending."""
 
-    def names(self, person: str) -> bool:
+    def mentions(self, person: str) -> bool:
         """Whether the turn names a person, by the first name at least."""
         return first_name(person) in self.words
 
@@ -38,110 +44,120 @@ class Namespace:
     """One namespace. Records are numbered from 1 in the order in which they were stated."""
 
     owner_id: str = ""
-    spoken: dict[str, Spoken] = field(default_factory=dict)
-    by_session: dict[str, list[Spoken]] = field(default_factory=dict)
-    by_stem: dict[str, list[Spoken]] = field(default_factory=lambda: defaultdict(list))
-    by_strong: dict[str, list[Spoken]] = field(default_factory=lambda: defaultdict(list))
-    present: dict[str, frozenset[str]] = field(default_factory=dict)
-    """Of each session in which the owner spoke: participant ids of who took part."""
-    seen: set[str] = field(default_factory=set)
+    turns: dict[str, IndexedTurn] = field(default_factory=dict)
+    """By turn id, in the order in which they were ingested."""
+    by_session: dict[str, list[IndexedTurn]] = field(default_factory=dict)
+    """By session id."""
+    by_stem: dict[str, list[IndexedTurn]] = field(default_factory=lambda: defaultdict(list))
+    by_token: dict[str, list[IndexedTurn]] = field(default_factory=lambda: defaultdict(list))
+    """By identifying token."""
+    participants_by_session: dict[str, frozenset[str]] = field(default_factory=dict)
+    """Participant ids of each session in which the owner spoke."""
+    acquaintances: set[str] = field(default_factory=set)
     """Participant ids of people who shared a session with the owner."""
-    names: frozenset[str] = frozenset()
+    name_words: frozenset[str] = frozenset()
+    """Words of the names of all people."""
     people: dict[str, str] = field(default_factory=dict)
     """Latest display name of each participant, by id."""
     ties: TieBook = field(default_factory=TieBook)
     records: list[Record] = field(default_factory=list)
-    by_turn: dict[str, list[Record]] = field(default_factory=lambda: defaultdict(list))
+    records_by_turn: dict[str, list[Record]] = field(default_factory=lambda: defaultdict(list))
+    """By the ids of the turns that they are about."""
     deletions: list[Record] = field(default_factory=list)
-    frequency: Counter[str] = field(default_factory=Counter)
-    topics: dict[str, list[Record]] = field(default_factory=lambda: defaultdict(list))
-    """Records by the stems of their topic."""
-    codes: dict[str, list[Record]] = field(default_factory=lambda: defaultdict(list))
-    """Records by the strong tokens of the turns that they are about."""
+    """Those that wish something deleted."""
+    turns_with_stem: Counter[str] = field(default_factory=Counter)
+    """Number of turns by stem."""
+    records_by_topic: dict[str, list[Record]] = field(default_factory=lambda: defaultdict(list))
+    """By the stems of their topic, without deletions."""
+    records_by_token: dict[str, list[Record]] = field(default_factory=lambda: defaultdict(list))
+    """By the identifying tokens of the turns that they are about, without deletions."""
+    sensitive_by_turn: dict[str, bool] = field(default_factory=dict)
+    """Cache of `is_sensitive` by turn id: searches return the same turns again."""
 
-    sensitive: dict[str, bool] = field(default_factory=dict)
-    """Whether a turn speaks of a sensitive matter, of those that were asked for: a search repeats turns of others."""
-
-    def is_sensitive(self, spoken: Spoken) -> bool:
-        """Whether a turn speaks of a sensitive matter."""
-        turn = spoken.turn
-        known = self.sensitive.get(turn.turn_id)
-        if known is None:
-            known = self.sensitive[turn.turn_id] = is_sensitive(turn.text)
-        return known
+    def is_sensitive(self, turn: IndexedTurn) -> bool:
+        """Whether a turn is about a sensitive matter."""
+        turn_id = turn.turn.turn_id
+        result = self.sensitive_by_turn.get(turn_id)
+        if result is None:
+            result = self.sensitive_by_turn[turn_id] = is_sensitive(turn.turn.text)
+        return result
 
     def is_name(self, word: str) -> bool:
         """Whether a capitalised word is part of a known person's name."""
-        return word in self.names
+        return word in self.name_words
 
-    def meet(self, day: Day) -> None:
-        """Take in who takes part in a day's sessions, so that their names are known before its turns are read."""
+    def add_people(self, day: Day) -> None:
+        """Add who takes part in a day's sessions, so that their names are known before its turns are read."""
         self.owner_id = day.owner.participant_id
         for session in day.sessions:
             for participant in session.participants:
                 self.people[participant.participant_id] = participant.display_name
-        self.names = names_in(self.people.values())
+        self.name_words = names_in(self.people.values())
 
-    def hear(self, session: Session) -> list[Spoken]:
-        """Take in the turns of a session, in order."""
-        fresh = []
+    def add_session(self, session: Session) -> list[IndexedTurn]:
+        """Index the turns of a session and the relations that they mention; return them in order."""
+        new_turns = []
         for turn in session.turns:
-            stems = frozenset(content(turn.text))
-            spoken = Spoken(
-                turn, session.session_id, len(self.spoken), stems, strong_tokens(turn.text), plain_words(turn.text)
+            new_turn = IndexedTurn(
+                turn=turn,
+                session_id=session.session_id,
+                order=len(self.turns),
+                stems=frozenset(content_stems(turn.text)),
+                tokens=identifying_tokens(turn.text),
+                words=plain_words(turn.text),
             )
-            self.spoken[turn.turn_id] = spoken
-            for word in stems:
-                self.by_stem[word].append(spoken)
-            for token in spoken.strong:
-                self.by_strong[token].append(spoken)
-            self.frequency.update(stems)
+            self.turns[turn.turn_id] = new_turn
+            for stem in new_turn.stems:
+                self.by_stem[stem].append(new_turn)
+            for token in new_turn.tokens:
+                self.by_token[token].append(new_turn)
+            self.turns_with_stem.update(new_turn.stems)
             self.ties.add(turn.speaker.display_name, turn.text, self.is_name)
-            fresh.append(spoken)
-        self.by_session[session.session_id] = fresh
+            new_turns.append(new_turn)
+        self.by_session[session.session_id] = new_turns
         participants = frozenset(participant.participant_id for participant in session.participants)
         if any(turn.speaker.participant_id == self.owner_id for turn in session.turns):
-            self.present[session.session_id] = participants
+            self.participants_by_session[session.session_id] = participants
         if self.owner_id in participants:
-            self.seen |= participants
-        return fresh
+            self.acquaintances |= participants
+        return new_turns
 
-    def weight(self, word: str) -> float:
-        """How much a word says: the rarer, the more (inverse document frequency over turns)."""
-        return math.log(1 + len(self.spoken) / (0.5 + self.frequency[word]))
+    def weight(self, stem: str) -> float:
+        """Return the inverse document frequency of a stem over turns, in its BM25 form: the rarer, the higher."""
+        return math.log(1 + len(self.turns) / (0.5 + self.turns_with_stem[stem]))
 
-    def likeness(self, topic: Iterable[str], stems: frozenset[str]) -> float:
-        """Share of the weight of a topic that a turn has words of, 0 to 1; a topic without words is like nothing."""
+    def similarity(self, topic: Iterable[str], stems: frozenset[str]) -> float:
+        """Return the weighted share of a topic's stems that a turn has, 0 to 1; 0 for a topic without stems."""
         topic_stems = set(topic)
         total = sum(map(self.weight, topic_stems))
         return sum(map(self.weight, topic_stems & stems)) / total if total else 0.0
 
-    def add(self, record: Record) -> None:
-        """Keep a record, and find it by the turns that it is about."""
+    def add_record(self, record: Record) -> None:
+        """Add a record, and index it by its topic and by the turns that it is about."""
         self.records.append(record)
         if record.wish.effect is Effect.DELETE:
             self.deletions.append(record)
         else:
-            for word in record.wish.topic:
-                self.topics[word].append(record)
-            for token in {token for turn_id in record.turn_ids for token in self.spoken[turn_id].strong}:
-                self.codes[token].append(record)
+            for stem in record.wish.topic:
+                self.records_by_topic[stem].append(record)
+            for token in {token for turn_id in record.turn_ids for token in self.turns[turn_id].tokens}:
+                self.records_by_token[token].append(record)
         for turn_id in record.turn_ids:
-            self.by_turn[turn_id].append(record)
+            self.records_by_turn[turn_id].append(record)
 
-    def candidates(self, stems: Iterable[str], strong: Iterable[str]) -> Sequence[Spoken]:
-        """Turns that share a word with a topic, each once, in order."""
-        shared = {spoken.order: spoken for word in stems for spoken in self.by_stem.get(word, ())}
-        shared |= {spoken.order: spoken for token in strong for spoken in self.by_strong.get(token, ())}
-        return [shared[order] for order in sorted(shared)]
+    def candidates(self, stems: Iterable[str], tokens: Iterable[str]) -> Sequence[IndexedTurn]:
+        """Return the turns with at least one of the stems or identifying tokens, each once, in order."""
+        by_order = {turn.order: turn for stem in stems for turn in self.by_stem.get(stem, ())}
+        by_order |= {turn.order: turn for token in tokens for turn in self.by_token.get(token, ())}
+        return [by_order[order] for order in sorted(by_order)]
 
 
 @lru_cache(maxsize=4_096)
 def first_name(name: str) -> str:
-    """The first word of a name in lower case; of an empty one a word that no text holds."""
+    """Return the first word of a name in lower case; for an empty name a word that no text contains."""
     return next(iter(words(name)), "\0").casefold()
 
 
 def plain_words(text: str) -> frozenset[str]:
-    """The words of a text in lower case, without possessive endings."""
+    """Return the words of a text in lower case, without possessive endings."""
     return frozenset(word.casefold().removesuffix("'s").removesuffix("’s") for word in words(text))

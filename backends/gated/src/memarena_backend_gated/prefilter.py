@@ -1,6 +1,7 @@
-"""Patterns that are tried only where their words occur: most clauses hold none of the words that a pattern needs.
+"""Regular expressions with a cheap check before them: `re` runs only on texts with the words that any match contains.
 
-The words are derived from the pattern itself, so that a filtered pattern matches exactly what the plain one does.
+Most clauses contain none of these words. They are derived from the pattern itself, so a prefiltered pattern matches
+exactly what the plain one matches: ``(?:do not|never) tell`` requires "tell", and one of "do not" and "never".
 """
 
 from __future__ import annotations
@@ -13,30 +14,30 @@ from typing import Any
 # The standard library parses patterns with this module and offers its tree nowhere else.
 _PARSER: Any = import_module("re._parser")
 _REPEATS = frozenset({"MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"})
-SHORTEST = 2
-"""Characters that a word has at least: shorter ones are in nearly every text."""
+MIN_WORD_LENGTH = 2
+"""In characters; nearly every text contains words of one character."""
 
-Words = frozenset[str]
-"""Alternatives: a text without any of them does not match."""
+Alternatives = frozenset[str]
+"""Words in lower case; a text without any of them does not match."""
 
 
-class Pattern:
-    """A compiled pattern that looks for its words first. Methods are those of ``re.Pattern``."""
+class PrefilteredPattern:
+    """A compiled pattern that first checks for the words that a match requires. Methods are those of ``re.Pattern``."""
 
-    __slots__ = ("_plain", "groupindex", "needs")
+    __slots__ = ("_plain", "groupindex", "required")
 
     def __init__(self, text: str, flags: re.RegexFlag) -> None:
         self._plain = re.compile(text, flags)
         self.groupindex = self._plain.groupindex
-        self.needs: tuple[Words, ...] = tuple(sorted(words_needed(text, flags), key=len))
-        """Of each of these sets, one word is in every text that matches, in lower case."""
+        self.required: tuple[Alternatives, ...] = tuple(sorted(required_words(text, flags), key=len))
+        """A text that matches contains at least one word of each of these sets."""
 
     def may_match(self, text: str) -> bool:
-        """Whether the words are there; where they are not, the pattern cannot match."""
-        low = folded(text)
-        for words in self.needs:  # loops, since a generator for each set costs more than the words
-            for word in words:
-                if word in low:
+        """Whether the text contains a word of each required set; without them the pattern cannot match."""
+        lower_case = fold_case(text)
+        for alternatives in self.required:  # plain loops: a generator for each set takes longer than the comparison
+            for word in alternatives:
+                if word in lower_case:
                     break
             else:
                 return False
@@ -63,46 +64,59 @@ class Pattern:
         return self._plain.sub(replacement, text) if self.may_match(text) else text
 
 
-def folded(text: str) -> str:
-    """Lower case as IGNORECASE compares: a dotless or a dotted capital i counts as an i there, not in casefold."""
+def fold_case(text: str) -> str:
+    """Return the text in the lower case that re.IGNORECASE compares: it treats ı and İ as i, casefold does not."""
     return text.casefold().replace("ı", "i").replace("i\u0307", "i")
 
 
-def words_needed(text: str, flags: re.RegexFlag) -> list[Words]:
-    """Sets of words of which each match holds one."""
-    return [words for words in _of_sequence(_PARSER.parse(text, flags)) if min(map(len, words)) >= SHORTEST]
+def required_words(text: str, flags: re.RegexFlag) -> list[Alternatives]:
+    """Return sets of words such that every match of the pattern contains a word of each set."""
+    of_pattern = _of_sequence(_PARSER.parse(text, flags))
+    return [alternatives for alternatives in of_pattern if min(map(len, alternatives)) >= MIN_WORD_LENGTH]
 
 
-def _of_sequence(parts: Iterable[tuple[Any, Any]]) -> Iterator[Words]:
-    run = ""
-    for code, argument in parts:
-        name = str(code)
+def _of_sequence(nodes: Iterable[tuple[Any, Any]]) -> Iterator[Alternatives]:
+    """Yield the required words of nodes in sequence, each a pair of its operation and the operation's argument.
+
+    Arguments, as `re._parser` builds them: LITERAL a code point; SUBPATTERN a tuple that ends in the nodes inside;
+    ATOMIC_GROUP the nodes inside; ASSERT (direction, nodes), direction 1 for lookahead; a repeat (min, max, nodes);
+    BRANCH (None, the nodes of each branch).
+    """
+    literal = ""
+    for operation, argument in nodes:
+        name = str(operation)
         if name == "LITERAL":
-            run += folded(chr(argument))
+            literal += fold_case(chr(argument))
             continue
         if name == "AT":  # a boundary has no width
             continue
-        if run:
-            yield frozenset({run})
-            run = ""
+        if literal:
+            yield frozenset({literal})
+            literal = ""
         if name == "SUBPATTERN":
             yield from _of_sequence(argument[-1])
-        elif name == "ATOMIC_GROUP" or (name == "ASSERT" and argument[0] > 0):
-            yield from _of_sequence(argument if name == "ATOMIC_GROUP" else argument[1])
-        elif name in _REPEATS and argument[0] > 0:
-            yield from _of_sequence(argument[2])
+        elif name == "ATOMIC_GROUP":
+            yield from _of_sequence(argument)
+        elif name == "ASSERT":
+            direction, inside = argument
+            if direction > 0:
+                yield from _of_sequence(inside)
+        elif name in _REPEATS:
+            minimum, _, inside = argument
+            if minimum > 0:
+                yield from _of_sequence(inside)
         elif name == "BRANCH":
             yield from _of_branches(argument[1])
-    if run:
-        yield frozenset({run})
+    if literal:
+        yield frozenset({literal})
 
 
-def _of_branches(branches: Iterable[Iterable[tuple[Any, Any]]]) -> Iterator[Words]:
-    """The union of the most telling words of each branch; none where a branch needs none."""
-    best = [
+def _of_branches(branches: Iterable[Iterable[tuple[Any, Any]]]) -> Iterator[Alternatives]:
+    """Yield the alternatives that cover all branches; nothing if a branch requires no word."""
+    by_branch = [
         max(_of_sequence(branch), key=lambda words: (min(map(len, words)), -len(words)), default=None)
         for branch in branches
     ]
-    known = [words for words in best if words is not None]
-    if len(known) == len(best):
-        yield frozenset().union(*known)
+    covering = [alternatives for alternatives in by_branch if alternatives is not None]
+    if len(covering) == len(by_branch):
+        yield frozenset().union(*covering)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from memarena_backend_gated.audience import NameOf, read_audience
 from memarena_backend_gated.english import pattern, patterns, piece
 from memarena_backend_gated.records import CERTAIN, DOUBTFUL, PROBABLE, Audience, Effect, Wish
-from memarena_backend_gated.text import strong_tokens
+from memarena_backend_gated.text import identifying_tokens
 
 _ALL = Audience(everyone=True)
 _TAIL, _ONLY, _POINTER = pattern("tail"), pattern("only"), pattern("pointer")
@@ -83,7 +83,7 @@ def _deletion(clause: Clause) -> Wish | None:
         return None
     what = match.group("what")
     quoted = [next(filter(None, groups)) for groups in _QUOTED.findall(what)]
-    values = tuple(dict.fromkeys([*sorted(strong_tokens(what)), *(text.lower() for text in quoted)]))
+    values = tuple(dict.fromkeys([*sorted(identifying_tokens(what)), *(text.lower() for text in quoted)]))
     return Wish(Effect.DELETE, _ALL, values=values, confidence=CERTAIN if values else DOUBTFUL)
 
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 import re
 
 from memarena_backend_gated.english import sensitive
-from memarena_backend_gated.prefilter import Pattern
+from memarena_backend_gated.prefilter import PrefilteredPattern
 
-_PATTERN = Pattern(rf"\b(?:{'|'.join(sensitive(name) for name in ('credentials', 'numbers', 'health'))})\b", re.I)
+_PATTERN = PrefilteredPattern(
+    rf"\b(?:{'|'.join(sensitive(name) for name in ('credentials', 'numbers', 'health'))})\b", re.I
+)
 _ADDRESS = re.compile(rf"\b(?:{sensitive('address')})")
 
 

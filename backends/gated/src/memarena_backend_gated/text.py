@@ -1,4 +1,4 @@
-"""Words of a turn: sentences, stems that carry content, tokens that tell a fact by themselves."""
+"""Splits the text of a turn into sentences, stems of content words, and tokens that identify a fact by themselves."""
 
 from __future__ import annotations
 
@@ -6,85 +6,90 @@ import re
 from functools import lru_cache
 
 from memarena_backend_gated.english import word_list
-from memarena_backend_gated.prefilter import Pattern
+from memarena_backend_gated.prefilter import PrefilteredPattern
 
 _SENTENCE = re.compile(r"(?<=[.!?;])[\"'’”)]*\s+|\n+|\s+[–—]\s+|\s+--?\s+")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
-_STRONG = re.compile(r"[^\s\"'“”‘’,;:!?()]+")
+_TOKEN = re.compile(r"[^\s\"'“”‘’,;:!?()]+")
 _DIGIT = re.compile(r"\d")
-_WITHOUT_APOSTROPHE = (
-    (Pattern(r"\bcannot\b", re.I), "can not"),
-    (Pattern(r"\bdont\b", re.I), "do not"),
-    (Pattern(r"\bgonna\b", re.I), "going to"),
+_UNMARKED_CONTRACTIONS = (
+    (PrefilteredPattern(r"\bcannot\b", re.I), "can not"),
+    (PrefilteredPattern(r"\bdont\b", re.I), "do not"),
+    (PrefilteredPattern(r"\bgonna\b", re.I), "going to"),
 )
 _CONTRACTIONS = (
-    (Pattern(r"\bcan['’]t\b", re.I), "can not"),
-    (Pattern(r"\bwon['’]t\b", re.I), "will not"),
-    (Pattern(r"\bshan['’]t\b", re.I), "shall not"),
-    (Pattern(r"\bain['’]t\b", re.I), "is not"),
-    (Pattern(r"n['’]t\b", re.I), " not"),
-    (Pattern(r"\b(i)['’]d\b", re.I), r"\1 would"),
-    (Pattern(r"\b(you|he|she|we|they)['’]d\b", re.I), r"\1 would"),
-    (Pattern(r"\b(i)['’]m\b", re.I), r"\1 am"),
-    (Pattern(r"['’]re\b", re.I), " are"),
-    (Pattern(r"['’]ve\b", re.I), " have"),
-    (Pattern(r"['’]ll\b", re.I), " will"),
-    (Pattern(r"\b(it|that|this|he|she|there|what|who|mum|mom)['’]s\b", re.I), r"\1 is"),
-    (Pattern(r"\blet['’]s\b", re.I), "let us"),
-    *_WITHOUT_APOSTROPHE,
+    (PrefilteredPattern(r"\bcan['’]t\b", re.I), "can not"),
+    (PrefilteredPattern(r"\bwon['’]t\b", re.I), "will not"),
+    (PrefilteredPattern(r"\bshan['’]t\b", re.I), "shall not"),
+    (PrefilteredPattern(r"\bain['’]t\b", re.I), "is not"),
+    (PrefilteredPattern(r"n['’]t\b", re.I), " not"),
+    (PrefilteredPattern(r"\b(i)['’]d\b", re.I), r"\1 would"),
+    (PrefilteredPattern(r"\b(you|he|she|we|they)['’]d\b", re.I), r"\1 would"),
+    (PrefilteredPattern(r"\b(i)['’]m\b", re.I), r"\1 am"),
+    (PrefilteredPattern(r"['’]re\b", re.I), " are"),
+    (PrefilteredPattern(r"['’]ve\b", re.I), " have"),
+    (PrefilteredPattern(r"['’]ll\b", re.I), " will"),
+    (PrefilteredPattern(r"\b(it|that|this|he|she|there|what|who|mum|mom)['’]s\b", re.I), r"\1 is"),
+    (PrefilteredPattern(r"\blet['’]s\b", re.I), "let us"),
+    *_UNMARKED_CONTRACTIONS,
 )
 
 STOPWORDS = word_list("stop")
 
 
 def expanded(text: str) -> str:
-    """The text with contractions written out, so that one pattern fits both."""
-    shortened = "'" in text or "’" in text
-    for pattern, whole in _CONTRACTIONS if shortened else _WITHOUT_APOSTROPHE:
-        text = pattern.sub(whole, text)
+    """Return the text with contractions written out, so that patterns need only the long form."""
+    has_apostrophe = "'" in text or "’" in text
+    for pattern, long_form in _CONTRACTIONS if has_apostrophe else _UNMARKED_CONTRACTIONS:
+        text = pattern.sub(long_form, text)
     return text.replace("’", "'")
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a turn; a semicolon, a dash and a line end close one too."""
+    """Return the sentences of a turn; a semicolon, a dash and a line end close one too."""
     return [part.strip() for part in _SENTENCE.split(text) if part.strip()]
 
 
 @lru_cache(maxsize=65_536)
 def stem(word: str) -> str:
-    """A word without the commonest endings of English; words of digits as they are."""
+    """Return a word without the commonest endings of English ("parties" → "party"); a word with a digit unchanged."""
     word = word.lower().replace("’", "'").removesuffix("'s")
     if len(word) < 4 or any(letter.isdigit() for letter in word):
         return word
-    for ending, rest, shortest in (("ies", "y", 5), ("sses", "ss", 6), ("ing", "", 6), ("ed", "", 5), ("es", "e", 5)):
-        if word.endswith(ending) and len(word) >= shortest:
-            word = word.removesuffix(ending) + rest
+    endings = (("ies", "y", 5), ("sses", "ss", 6), ("ing", "", 6), ("ed", "", 5), ("es", "e", 5))
+    for ending, replacement, min_length in endings:
+        if word.endswith(ending) and len(word) >= min_length:
+            word = word.removesuffix(ending) + replacement
             break
     else:
         if word.endswith("s") and not word.endswith(("ss", "us", "is")):
             word = word[:-1]
+    # "stopp" → "stop"; but "agree", "pass" and "call" end in these letters twice by themselves
     if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "aeiosl":
         word = word[:-1]
     return word.removesuffix("e") if len(word) > 4 else word
 
 
 def words(text: str) -> list[str]:
-    """The words of a text, in order, as they are written."""
+    """Return the words of a text, in order, as they are written."""
     return [match.group() for match in _WORD.finditer(text)]
 
 
-def content(text: str) -> tuple[str, ...]:
-    """Stems of the words that carry content, each once, in order."""
+def content_stems(text: str) -> tuple[str, ...]:
+    """Return the stems of all words but stop words, each once, in order."""
     content_words = (word for word in words(text) if word.lower().removesuffix("'s") not in STOPWORDS and len(word) > 1)
     return tuple(dict.fromkeys(map(stem, content_words)))
 
 
-def strong_tokens(text: str) -> frozenset[str]:
-    """Tokens that tell a fact by themselves: codes and numbers with four digits, or letters mixed with two digits."""
+def identifying_tokens(text: str) -> frozenset[str]:
+    """Return codes and numbers of at least four digits, or of letters with at least two digits; years are excluded.
+
+    "the PIN is 4711, the gate AB12C, since 2019" gives "4711" and "ab12c".
+    """
     result: set[str] = set()
     if text.isascii() and _DIGIT.search(text) is None:
         return frozenset()
-    for match in _STRONG.finditer(text):
+    for match in _TOKEN.finditer(text):
         token = match.group().strip(".-").lower()
         digits = sum(letter.isdigit() for letter in token)
         mixed = any(letter.isalpha() for letter in token)
