@@ -14,7 +14,7 @@ from memarena.latency.errors import LatencyError
 from memarena.latency.growth import growth_config, read_growth
 from memarena.latency.report.growth import growth_document
 from memarena.latency.results import Growth
-from memarena.latency.sidecar_footprint import BESIDE_FILE, servers
+from memarena.latency.sidecar_footprint import BESIDE_FILE, sidecars
 from memarena.log.records import IngestDone, RunEnded, RunStarted, SearchesTimed
 from memarena.log.store import LogWriter, read_records
 from memarena.report.charts.scale import tick_label
@@ -124,15 +124,15 @@ def test_a_broken_file_of_servers_is_named(run_dir: Path, tmp_path: Path) -> Non
 )
 def test_servers_that_are_not_there_are_refused(memory: list[str], disk: list[str], told: str) -> None:
     with pytest.raises(LatencyError, match=told):
-        servers(memory, disk)
+        sidecars(memory, disk)
 
 
 def test_a_control_group_is_read_from_its_folder(tmp_path: Path) -> None:
     for name, value in (("memory.current", 5_000_000), ("memory.peak", 9_000_000)):
         (tmp_path / name).write_text(f"{value}\n")
     (tmp_path / "memory.stat").write_text("inactive_file 1000000\n")
-    (server,) = servers([f"db={tmp_path}"], [])
-    footprint = server.footprint()
+    (sidecar,) = sidecars([f"db={tmp_path}"], [])
+    footprint = sidecar.footprint()
     assert footprint.memory_peak.value == 9_000_000
     assert 4_000_000 <= (footprint.memory.value or 0) <= 5_000_000
     assert "no --beside-disk db" in footprint.disk.reason

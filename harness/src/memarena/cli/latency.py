@@ -31,7 +31,7 @@ from memarena.latency.report.growth import growth_document
 from memarena.latency.report.tables import study_document
 from memarena.latency.results import Growth, Study
 from memarena.latency.selection import EGOS, PER_FAMILY, select_queries, write_selection
-from memarena.latency.sidecar_footprint import WatchingDisplay, servers
+from memarena.latency.sidecar_footprint import MeasuringDisplay, sidecars
 from memarena.latency.study import QUERIES_FILE, StudyPlan, run_dirs, run_study
 from memarena.readers.starting import API_KEY_VARIABLE
 from memarena.report.layout import Document
@@ -154,7 +154,7 @@ growth = app.command("growth")(command_of(GrowthFlags, _growth))
 def _grow(flags: GrowthFlags, out: Path) -> RunOutcome:
     values = with_models(fields_of(flags.settings), flags.settings)
     config = growth_config(values, ego=flags.ego)
-    watched = servers(flags.beside or [], flags.beside_disk or [])
+    measured_sidecars = sidecars(flags.beside or [], flags.beside_disk or [])
     request = RunRequest(
         out=out,
         config=config,
@@ -163,7 +163,7 @@ def _grow(flags: GrowthFlags, out: Path) -> RunOutcome:
         scoring_files=SCORING_FILES,
     )
     with going_on(f"memarena latency growth … --out {out}"):
-        return run_request(request, WatchingDisplay(ProgressDisplay(), watched, config.search_days, out))
+        return run_request(request, MeasuringDisplay(ProgressDisplay(), measured_sidecars, config.search_days, out))
 
 
 def _tell_growth(run: Path, flags: GrowthFlags) -> None:

@@ -1,7 +1,7 @@
-"""Memory and disk of servers beside a backend (its database, its own server), while growth is measured.
+"""Measures memory and disk of sidecars, the servers that a backend uses (such as its database), as a history grows.
 
-They are not the backend's, and a server may serve several backends of a run, so that they are told apart from its own.
-They stand in a file of their own beside the log, a line each.
+They are recorded apart from the backend's own, since a sidecar may serve several backends of a run: in JSON Lines, in
+`beside.jsonl` next to the log.
 """
 
 from __future__ import annotations
@@ -20,40 +20,42 @@ from memarena.meters.footprint import Footprint, disk_figure, footprint_of_cgrou
 
 BESIDE_FILE = "beside.jsonl"
 _CGROUP_FILE = "memory.current"
-"""What makes a folder one of a control group with a memory controller (cgroup v2)."""
+"""The file that a folder of a control group with a memory controller has (cgroup v2)."""
 
 
 @dataclass(frozen=True)
-class Server:
-    """A server to measure: by its process, or the folder of its control group; None: its memory is not wanted."""
+class Sidecar:
+    """A server to measure."""
 
     name: str
     memory: int | Path | None
+    """Its process id, or the folder of its control group; None: its memory is not measured."""
     data_dir: Path | None
+    """None: its disk is not measured."""
 
     def footprint(self) -> Footprint:
-        """Its footprint now; figures that were not requested say so."""
+        """Return the present footprint in bytes; a figure that was not requested is unavailable, with the flag to add."""
         if isinstance(self.memory, Path):
             measured_footprint = footprint_of_cgroup(self.memory, self.data_dir)
         elif self.memory is not None:
             measured_footprint = footprint_of_processes(self.memory, self.data_dir, itself=True)
         else:
-            unavailable = MeterFigure.unavailable(f"no --beside {self.name} says which process it is")
+            unavailable = MeterFigure.unavailable(f"no --beside {self.name} names its process")
             measured_footprint = Footprint(unavailable, unavailable, disk_figure(self.data_dir))
         if self.data_dir is None:
             return Footprint(
                 measured_footprint.memory,
                 measured_footprint.memory_peak,
-                MeterFigure.unavailable(f"no --beside-disk {self.name} says where"),
+                MeterFigure.unavailable(f"no --beside-disk {self.name} names its folder"),
             )
         return measured_footprint
 
 
-def servers(memory: Sequence[str], disk: Sequence[str]) -> tuple[Server, ...]:
-    """From ``NAME=PID``, ``NAME=FOLDER`` of a control group, and ``NAME=FOLDER`` of data; in the order of their names'
-    first mention.
+def sidecars(memory: Sequence[str], disk: Sequence[str]) -> tuple[Sidecar, ...]:
+    """Parse the values of ``--beside`` and ``--beside-disk``; return the sidecars in the order of first mention.
 
-    Raises :class:`LatencyError` for another form, a name given twice, a process or folder that is not there.
+    ``memory`` has ``NAME=PID``, or ``NAME=FOLDER`` of a control group; ``disk`` has ``NAME=FOLDER`` of data. Raises
+    :class:`LatencyError` for another form, a name that occurs twice, a process or folder that does not exist.
     """
     processes = _pairs("beside", memory, "NAME=PID or NAME=FOLDER of a control group")
     folders = _pairs("beside-disk", disk, "NAME=FOLDER")
@@ -62,13 +64,13 @@ def servers(memory: Sequence[str], disk: Sequence[str]) -> tuple[Server, ...]:
         data_dir = Path(folders[name]) if name in folders else None
         if data_dir is not None and not data_dir.is_dir():
             raise LatencyError(f"--beside-disk {name}={data_dir}: no such folder")
-        result.append(Server(name, _memory(name, processes[name]) if name in processes else None, data_dir))
+        result.append(Sidecar(name, _memory(name, processes[name]) if name in processes else None, data_dir))
     return tuple(result)
 
 
-def _pairs(flag: str, given: Sequence[str], form: str) -> dict[str, str]:
+def _pairs(flag: str, texts: Sequence[str], form: str) -> dict[str, str]:
     pairs: dict[str, str] = {}
-    for text in given:
+    for text in texts:
         name, _, value = text.partition("=")
         if not name or not value:
             raise LatencyError(f"--{flag} {text}: expected {form}")
@@ -89,53 +91,56 @@ def _memory(name: str, text: str) -> int | Path:
     return folder
 
 
-class WatchingDisplay:
-    """A display that passes everything on, and measures the servers after each requested number of days.
+class MeasuringDisplay:
+    """A display that passes every call on to another, and measures the sidecars after certain days.
 
-    It relies on one ego per cell, as growth has it: the n-th day that comes in makes n days of history.
+    It is a display because a run reports to nothing else that a day was ingested. It relies on one ego per cell, as the
+    growth measurement has it: after n days the history is n days long.
     """
 
-    def __init__(self, shown: Display, watched: Sequence[Server], wanted: Collection[int], run_dir: Path) -> None:
-        self._shown = shown
-        self._watched = watched
-        self._wanted = wanted
+    def __init__(
+        self, inner: Display, sidecars: Sequence[Sidecar], measure_after_days: Collection[int], run_dir: Path
+    ) -> None:
+        self._inner = inner
+        self._sidecars = sidecars
+        self._measure_after_days = measure_after_days
         self._run_dir = run_dir
         self._cell = ""
         self._days = 0
 
     def begin(self, total_questions: int, done_questions: int) -> None:
         """The run is about to ask its first question."""
-        self._shown.begin(total_questions, done_questions)
+        self._inner.begin(total_questions, done_questions)
 
     def cell(self, name: str, days: int) -> None:
         """A cell begins."""
         self._cell, self._days = name, 0
-        self._shown.cell(name, days)
+        self._inner.cell(name, days)
 
     def advance(self, what: str) -> None:
-        """A question was settled or a day taken in; after a requested day, the servers are measured."""
+        """A question ended or a day was ingested; after certain days the sidecars are measured."""
         if what == "day":
             self._days += 1
-            if self._watched and self._days in self._wanted:
-                self._take()
-        self._shown.advance(what)
+            if self._sidecars and self._days in self._measure_after_days:
+                self._write_footprints()
+        self._inner.advance(what)
 
     def note(self, message: str) -> None:
         """One line for the user."""
-        self._shown.note(message)
+        self._inner.note(message)
 
     def end(self) -> None:
         """Nothing more will be shown."""
-        self._shown.end()
+        self._inner.end()
 
-    def _take(self) -> None:
+    def _write_footprints(self) -> None:
         with (self._run_dir / BESIDE_FILE).open("a", encoding="utf-8") as file:
-            for server in self._watched:
-                footprint = server.footprint()
+            for sidecar in self._sidecars:
+                footprint = sidecar.footprint()
                 record = SidecarFootprint(
                     cell_id=self._cell,
                     days=self._days,
-                    name=server.name,
+                    name=sidecar.name,
                     memory=footprint.memory,
                     memory_peak=footprint.memory_peak,
                     disk=footprint.disk,
@@ -144,7 +149,7 @@ class WatchingDisplay:
 
 
 def read_sidecars(run_dir: Path) -> tuple[SidecarFootprint, ...]:
-    """The footprints taken beside a run; empty where no server was named.
+    """Return the footprints of a run's sidecars; none if the run had no sidecars.
 
     Raises :class:`LatencyError` naming file and line.
     """
