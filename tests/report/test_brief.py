@@ -1,4 +1,4 @@
-"""The summary of a report: short on a terminal, and nothing in it that the intervals do not carry."""
+"""Tests the summary of a report: it fits a terminal, and states no order that the intervals do not support."""
 
 from __future__ import annotations
 
@@ -68,24 +68,24 @@ def memarena(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     return call
 
 
-def between(low: float, high: float, clusters: int = 12) -> Interval:
+def interval(low: float, high: float, clusters: int = 12) -> Interval:
     return Interval(low=low, high=high, se=0.01, method="bootstrap_egos", clusters=clusters)
 
 
-def rows_with(grid: ReportInput, *made: tuple[float, Interval | None]) -> list[BriefRow]:
+def rows_with(grid: ReportInput, *shares: tuple[float, Interval | None]) -> list[BriefRow]:
     """Rows of the grid's first reader with these shares right and intervals, and nothing else changed."""
     [(_, rows)] = brief_groups([grid])
-    found = []
-    for row, (share, interval) in zip(rows, made, strict=False):
+    changed = []
+    for row, (share, share_interval) in zip(rows, shares, strict=False):
         scores = row.scores
         metrics = {**scores.metrics, "all": Score(value=share, low=share, high=share)}
-        intervals = {**scores.intervals, "all": interval} if interval else {}
+        intervals = {**scores.intervals, "all": share_interval} if share_interval else {}
         update = {"metrics": metrics, "intervals": intervals, "diagnostic": False}
-        found.append(replace(row, scores=scores.model_copy(update=update)))
-    return found
+        changed.append(replace(row, scores=scores.model_copy(update=update)))
+    return changed
 
 
-def chosen(runs: list[ReportInput]) -> Document:
+def shortest_that_fits(runs: list[ReportInput]) -> Document:
     return next(d for d in brief_candidates(runs) if count_lines(d) <= MOST_LINES)
 
 
@@ -94,34 +94,47 @@ def test_a_summary_takes_at_most_fifty_lines_and_says_what_it_left_out(grid: Rep
         replace(grid, scores=grid.scores.model_copy(update={"run_id": name, "protocol": name})) for name in "abcd"
     ]
     for runs in ([grid], several[:2], several):
-        document = chosen(runs)
+        document = shortest_that_fits(runs)
         assert count_lines(document) <= MOST_LINES
-    text = to_markdown(chosen([grid]))
+    text = to_markdown(shortest_that_fits([grid]))
     for row in grid.scores.rows:
         assert f"| {row.backend}" in text
     assert count_lines(brief_document([grid], rows=5, remarks=1)) < count_lines(brief_document([grid]))
     assert "and 5 more rows: --full" in to_markdown(brief_document([grid], rows=5))
 
 
-def test_an_order_is_said_only_where_the_intervals_carry_it(grid: ReportInput) -> None:
-    apart = rows_with(grid, (0.9, between(0.8, 0.95)), (0.5, between(0.4, 0.6)), (0.2, between(0.1, 0.3)))
-    names = [row.name for row in apart]
-    assert ranked(apart).apart == (True, True)
-    assert ranked(apart).text.endswith(f"so the order holds: {' > '.join(names)}.")
-    assert not [left for left in unproven(apart) if isinstance(left, OpenOrder)]
-    touching = rows_with(grid, (0.9, between(0.8, 0.95)), (0.5, between(0.4, 0.6)), (0.45, between(0.35, 0.55)))
-    assert ranked(touching).apart == (True, False)
-    carried = f"what the intervals carry: {names[0]} > {names[1]} ? {names[2]} (? = open)."
-    assert ranked(touching).text.endswith(carried)
-    (left,) = [left for left in unproven(touching) if isinstance(left, OpenOrder)]
-    assert (left.upper, left.lower) == ((names[1], (0.4, 0.6)), (names[2], (0.35, 0.55)))
-    assert f"whether {names[1]} answers more than {names[2]}" in left.text
-    few = rows_with(grid, (0.9, between(0.8, 0.95, 3)), (0.5, between(0.4, 0.6, 3)))
-    assert ranked(few).text.endswith("the intervals do not carry an order.")
-    assert FewEgos(tuple(names[:2]), few[0].reader, 3) in unproven(few)
-    alone = rows_with(grid, (0.9, None), (0.5, between(0.4, 0.6)))
-    assert ranked(alone).apart == (False,)
-    assert NoInterval(names[0], alone[0].reader, alone[0].scores.counts.asked) in unproven(alone)
+HIGH, MIDDLE, LOW = (0.9, interval(0.8, 0.95)), (0.5, interval(0.4, 0.6)), (0.2, interval(0.1, 0.3))
+
+
+def test_separated_intervals_support_the_whole_order(grid: ReportInput) -> None:
+    rows = rows_with(grid, HIGH, MIDDLE, LOW)
+    names = [row.name for row in rows]
+    assert ranked(rows).separated == (True, True)
+    assert ranked(rows).text.endswith(f"so the order holds: {' > '.join(names)}.")
+    assert not [remark for remark in unproven(rows) if isinstance(remark, OpenOrder)]
+
+
+def test_overlapping_intervals_leave_the_order_of_the_two_open(grid: ReportInput) -> None:
+    rows = rows_with(grid, HIGH, MIDDLE, (0.45, interval(0.35, 0.55)))
+    names = [row.name for row in rows]
+    assert ranked(rows).separated == (True, False)
+    supported = f"what the intervals support: {names[0]} > {names[1]} ? {names[2]} (? = open)."
+    assert ranked(rows).text.endswith(supported)
+    (remark,) = [remark for remark in unproven(rows) if isinstance(remark, OpenOrder)]
+    assert (remark.upper, remark.lower) == ((names[1], (0.4, 0.6)), (names[2], (0.35, 0.55)))
+    assert f"whether {names[1]} answers more than {names[2]}" in remark.text
+
+
+def test_intervals_over_three_egos_support_no_order(grid: ReportInput) -> None:
+    rows = rows_with(grid, (0.9, interval(0.8, 0.95, 3)), (0.5, interval(0.4, 0.6, 3)))
+    assert ranked(rows).text.endswith("the intervals support no order.")
+    assert FewEgos(tuple(row.name for row in rows), rows[0].reader, 3) in unproven(rows)
+
+
+def test_a_share_without_an_interval_supports_no_order(grid: ReportInput) -> None:
+    rows = rows_with(grid, (0.9, None), MIDDLE)
+    assert ranked(rows).separated == (False,)
+    assert NoInterval(rows[0].name, rows[0].reader, rows[0].scores.counts.asked) in unproven(rows)
 
 
 def ranked(rows: Sequence[BriefRow]) -> Ranking:
@@ -135,10 +148,10 @@ def test_the_best_is_bold_only_where_its_interval_lies_above_all_others(grid: Re
         return best([row.scores for row in rows_with(grid, *made)], "all")
 
     reader = grid.scores.rows[0].reader
-    low = (0.2, between(0.1, 0.3))
-    assert bests((0.9, between(0.8, 0.95)), (0.5, between(0.4, 0.6)), low) == {reader: 0.9}
-    assert bests((0.9, between(0.55, 0.95)), (0.5, between(0.4, 0.6)), low) == {}
-    assert bests((0.9, between(0.8, 0.95, 7)), (0.5, between(0.4, 0.6)), low) == {}
+    low = (0.2, interval(0.1, 0.3))
+    assert bests((0.9, interval(0.8, 0.95)), (0.5, interval(0.4, 0.6)), low) == {reader: 0.9}
+    assert bests((0.9, interval(0.55, 0.95)), (0.5, interval(0.4, 0.6)), low) == {}
+    assert bests((0.9, interval(0.8, 0.95, 7)), (0.5, interval(0.4, 0.6)), low) == {}
     assert bests((0.9, None), low) == {}
 
 
@@ -159,9 +172,9 @@ def test_access_is_controlled_only_where_items_and_egos_say_so(
         allow=9, deny=9, f1_pu=Score(), j=Score(), j_low=items[0], j_high=items[1], gates=items[0] > 0,
         deny_labels={}, allow_labels={}, known_facts=0,
     )  # fmt: skip
-    assert carried_gates(d6, between(*egos, clusters)) is expected
+    assert carried_gates(d6, interval(*egos, clusters)) is expected
     assert carried_gates(d6, None) is None
-    assert carried_gates(None, between(*egos)) is None
+    assert carried_gates(None, interval(*egos)) is None
 
 
 def test_findings_name_what_was_lost_and_where(grid: ReportInput) -> None:
@@ -240,20 +253,20 @@ def test_show_takes_the_name_of_a_memory_that_has_one_row(memarena: Command, run
 def test_show_gives_the_same_answers_as_json(memarena: Command, run_dir: Path) -> None:
     _, listed, _ = memarena("show", run_dir, "--failures", "--cell", "hazy")
     _, out, _ = memarena("show", run_dir, "--failures", "--cell", "hazy", "--format", "json")
-    found = json.loads(out)
+    records = json.loads(out)
     lines = [line.split() for line in listed.splitlines() if line.startswith("  ")]
-    assert len(found) == len(lines)
-    for record, line in zip(found, lines, strict=True):
+    assert len(records) == len(lines)
+    for record, line in zip(records, lines, strict=True):
         assert {record["cell_id"], record["instance_id"], record["family"]} <= set(line)
     _, out, _ = memarena("show", run_dir, "--question", "temp_1", "--cell", "bm25@small/s3", "--format", "json")
-    [one] = json.loads(out)
-    assert one["score"]["instance_id"] == one["asked"][0]["instance_id"] == "temp_1"
-    assert one["judged"][0]["judge"] == "value"
+    [record] = json.loads(out)
+    assert record["score"]["instance_id"] == record["asked"][0]["instance_id"] == "temp_1"
+    assert record["judged"][0]["judge"] == "value"
     code, _, err = memarena("show", run_dir, "--answers", "--format", "yaml")
     assert (code, err) == (2, "error: --format yaml: expected one of table, json\n")
 
 
-def test_a_backend_that_failed_every_question_is_said_to_have_and_has_no_figure(grid: ReportInput) -> None:
+def test_a_backend_that_failed_every_question_is_reported_without_figures(grid: ReportInput) -> None:
     scores = grid.scores
     row = scores.rows[0]
 
@@ -264,10 +277,10 @@ def test_a_backend_that_failed_every_question_is_said_to_have_and_has_no_figure(
     lost = row.model_copy(update={"counts": failed(row.counts), "cells": tuple(cells)})
     run = replace(grid, scores=scores.model_copy(update={"rows": (lost, *scores.rows[1:])}))
     [(_, rows)] = brief_groups([run])
-    [named] = [each for each in rows if each.scores.label == row.label]
-    counts = named.scores.counts
-    assert findings(rows)[0] == NothingMeasured(named.name, named.reader, counts.asked, counts.asked)
-    assert all(named not in group for group in ranked_groups(rows))
+    [failed_row] = [brief_row for brief_row in rows if brief_row.scores.label == row.label]
+    counts = failed_row.scores.counts
+    assert findings(rows)[0] == NothingMeasured(failed_row.name, failed_row.reader, counts.asked, counts.asked)
+    assert all(failed_row not in group for group in ranked_groups(rows))
     text = to_markdown(brief_document([run]))
     head, _, rest = text.partition("Summary")
     assert "the backend failed every question of 1 of" in head

@@ -59,7 +59,7 @@ def test_locomo_has_its_five_categories_and_the_first_four_together() -> None:
     assert list(parts) == [*names, "1 to 4", "1 to 5"]
     row = row_of(scored, "bm25@small")
     cells = {cell.cell_id for cell in row.cells if cell.seed_label in row.headline_seeds}
-    questions = [q for q in scored.questions if q.cell_id in cells and not q.apart]
+    questions = [q for q in scored.questions if q.cell_id in cells and not q.outside_f1]
     answerable = [q for q in questions if not q.instance_id.startswith(("abst_1", "abst_2"))]
     assert (parts["1 to 4"].counts, parts["1 to 4"].score) == (count(answerable), count(answerable).accuracy)
     assert parts["1 to 5"].counts == count(questions)

@@ -34,7 +34,7 @@ class Sidecar:
     """None: its disk is not measured."""
 
     def footprint(self) -> Footprint:
-        """Return the present footprint in bytes; a figure that was not requested is unavailable, with the flag to add."""
+        """Return its present footprint in bytes; a figure that was not requested is unavailable and names its flag."""
         if isinstance(self.memory, Path):
             measured_footprint = footprint_of_cgroup(self.memory, self.data_dir)
         elif self.memory is not None:

@@ -94,7 +94,7 @@ def _stage(question: QuestionScore) -> tuple[str, ...]:
 def _action(question: QuestionScore) -> tuple[str, ...]:
     if question.dimension != "D6" or question.allowed is None:
         return ()
-    if question.apart:
+    if question.outside_f1:
         return ("self",) if question.self_item else ("control",)
     return ("allow",) if question.allowed else ("deny",)
 
@@ -127,7 +127,7 @@ def answers_document(facts: RunFacts, questions: Sequence[QuestionScore], chosen
     What is in no share of a report, the owner's own D6 items, controls and extensions, is listed too and counted apart.
     """
     listed = [q for q in questions if q.outcome is not None and chosen.admits(q)]
-    counted = [q for q in listed if not q.apart and q.dimension != "X1"]
+    counted = [q for q in listed if not q.outside_f1 and q.dimension != "X1"]
     if not counted or chosen.outcome or chosen.stage or (chosen.label and not chosen.action):
         counted = listed
     right = sum(q.correct for q in counted)

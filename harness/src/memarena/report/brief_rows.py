@@ -94,7 +94,7 @@ def _field(row: BriefRow) -> tuple[int, str, bool]:
     return row.run, row.reader, row.scores.without_reader
 
 
-def apart(upper: BriefRow, lower: BriefRow) -> bool:
+def are_separated(upper: BriefRow, lower: BriefRow) -> bool:
     """Whether the intervals of right answers support that ``upper`` answers more than ``lower``."""
     above, below = upper.interval, lower.interval
     if above is None or below is None or above.few_clusters or below.few_clusters:

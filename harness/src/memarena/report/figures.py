@@ -118,7 +118,7 @@ def _competes(row: RowScores) -> bool:
 
 
 def best(rows: Sequence[RowScores], metric: str) -> dict[str, float]:
-    """The best headline of a metric among the competitors of each reader, where the intervals carry that it is.
+    """The best headline of a metric among the competitors of each reader, where the intervals support that it is.
 
     No entry where none is: its 95% interval must lie above those of all others, over enough egos to be relied on.
     """

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from memarena.report.brief_rows import FEWEST_QUESTIONS, BriefRow, apart, ranked_groups
+from memarena.report.brief_rows import FEWEST_QUESTIONS, BriefRow, are_separated, ranked_groups
 from memarena.report.figures import milliseconds
 from memarena.report.layout import counted
 from memarena.scoring.results import Permission
@@ -54,21 +54,23 @@ class Ranking:
     reader: str
     right: tuple[tuple[str, float], ...]
     """Memory and its share right, 0 to 1."""
-    apart: tuple[bool, ...]
-    """Whether the intervals of each memory and the next carry the order of the two."""
+    separated: tuple[bool, ...]
+    """Whether the intervals of each memory and the next support the order of the two."""
 
     @property
     def text(self) -> str:
         """In a sentence."""
         shares = ", ".join(f"{memory} {100 * share:.1f}%" for memory, share in self.right)
-        ranks = ((" > " if sure else " ? ") + name for sure, (name, _) in zip(self.apart, self.right[1:], strict=True))
+        ranks = (
+            (" > " if sure else " ? ") + name for sure, (name, _) in zip(self.separated, self.right[1:], strict=True)
+        )
         order = self.right[0][0] + "".join(ranks)
-        if all(self.apart):
+        if all(self.separated):
             conclusion = f"no two intervals overlap, so the order holds: {order}"
-        elif any(self.apart):
-            conclusion = f"what the intervals carry: {order} (? = open)"
+        elif any(self.separated):
+            conclusion = f"what the intervals support: {order} (? = open)"
         else:
-            conclusion = "the intervals do not carry an order"
+            conclusion = "the intervals support no order"
         return f"Right answers ({self.reader}): {shares}; {conclusion}."
 
 
@@ -260,7 +262,7 @@ def ranking(group: Sequence[BriefRow]) -> Ranking | None:
     return Ranking(
         group[0].reader,
         tuple((row.name, row.right.value or 0.0) for row in group),
-        tuple(apart(upper, lower) for upper, lower in itertools.pairwise(group)),
+        tuple(are_separated(upper, lower) for upper, lower in itertools.pairwise(group)),
     )
 
 
@@ -282,7 +284,7 @@ def unproven(rows: Sequence[BriefRow]) -> list[OpenQuestion]:
                 (lower.name, (lower_ends.low, lower_ends.high)),
             )
             for (upper, upper_ends), (lower, lower_ends) in itertools.pairwise(enough)
-            if not apart(upper, lower)
+            if not are_separated(upper, lower)
         ]
     names = [row.name for row in rows if (d6 := row.scores.permission) and gates(row) is None and d6.deny]
     return [*open_questions, OpenAccess(tuple(dict.fromkeys(names)))] if names else open_questions

@@ -20,7 +20,7 @@ def answerable_families(questions: Sequence[QuestionScore], draws: Draws | None)
 def _families(questions: Sequence[QuestionScore], draws: Draws | None) -> Iterator[AnswerableFamily]:
     by_family: dict[str, list[QuestionScore]] = {}
     for question in questions:
-        if question.retrievable and not question.apart and question.outcome is not None:
+        if question.retrievable and not question.outside_f1 and question.outcome is not None:
             by_family.setdefault(question.family, []).append(question)
     for family in FAMILY_ORDER:
         if family not in by_family:

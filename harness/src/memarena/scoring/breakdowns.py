@@ -149,7 +149,7 @@ def slices(questions: Sequence[QuestionScore]) -> tuple[Slice, ...]:
     sums: dict[_Kind, _Part] = {}
     by_instance: dict[str, _Part] = {}
     for question in questions:
-        if question.apart:
+        if question.outside_f1:
             continue
         part = by_instance.get(question.instance_id)
         if part is None:

@@ -244,11 +244,11 @@ def _counts(question: QuestionScore, groups: Sequence[str]) -> bool:
 
 def _belongs(question: QuestionScore, groups: Sequence[str]) -> bool:
     if groups[0].startswith(ANSWERABLE):
-        return question.retrievable and not question.apart and f"{ANSWERABLE} {question.dimension}" in groups
+        return question.retrievable and not question.outside_f1 and f"{ANSWERABLE} {question.dimension}" in groups
     if question.dimension == "X1":
         return "X1" in groups
     if question.dimension == "D6":
-        if question.apart:
+        if question.outside_f1:
             return ("self" if question.self_item else "control") in groups
         return "all" in groups or any(g.startswith("ALLOW" if question.allowed else "DENY") for g in groups)
     name = f"D5 {question.half}" if question.dimension == "D5" else question.dimension

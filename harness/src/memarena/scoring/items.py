@@ -108,7 +108,7 @@ def item_statistics(rows: Sequence[RowScores], questions: Sequence[QuestionScore
     """
     by_cell: dict[str, dict[str, QuestionScore]] = {}
     for question in questions:
-        if not question.apart and question.dimension != "X1":
+        if not question.outside_f1 and question.dimension != "X1":
             by_cell.setdefault(question.cell_id, {})[question.instance_id] = question
     readers: dict[str, list[RowScores]] = {}
     for row in rows:

@@ -188,7 +188,7 @@ def _answers(scores: Sequence[QuestionScore], facts: RunFacts) -> AnswersOf:
 def _families(paired: Sequence[tuple[list[QuestionScore], list[QuestionScore]]]) -> Iterator[FamilyChange]:
     by_family: dict[str, list[tuple[list[QuestionScore], list[QuestionScore]]]] = {}
     for pair in paired:
-        if not pair[0][0].apart:
+        if not pair[0][0].outside_f1:
             by_family.setdefault(pair[0][0].family, []).append(pair)
     for family, pairs in sorted(by_family.items()):
         figures = {}

@@ -199,12 +199,12 @@ class QuestionScore(Record):
         return self.outcome in UNMEASURED
 
     @property
-    def apart(self) -> bool:
+    def outside_f1(self) -> bool:
         """Whether it is a D6 item outside of F1_PU, reported apart."""
         return self.self_item or self.control
 
     @property
-    def unsaid(self) -> bool:
+    def says_nothing(self) -> bool:
         """Whether a DENY item's answer says nothing, so that its fact was neither told nor withheld."""
         discloses = self.disclosure is not None and self.disclosure.disclosed
         return self.allowed is False and bool(self.non_answer) and not discloses

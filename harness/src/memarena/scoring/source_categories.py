@@ -101,7 +101,7 @@ def source_scores(
             the published gold too; what a model would say of that gold is not known.
         draws: None: no intervals.
     """
-    in_scores = [q for q in questions if not q.apart and q.instance_id in of_run.of]
+    in_scores = [q for q in questions if not q.outside_f1 and q.instance_id in of_run.of]
     if not in_scores:
         return None
     scorer = _Scorer(of_run, facts, judgments, draws)

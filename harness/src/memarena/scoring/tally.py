@@ -33,8 +33,8 @@ GROUPS = (
 )  # fmt: skip
 """Groups of questions whose shares make up the figures; a question may be in several.
 
-DENY, ALLOW: D6 questions whose asker may not, may know the fact. *known*: of facts that the system disclosed to the owner
-or their subject. *listed*: judged by the list of refusals alone. *paper*: judged as in the paper. *X1*: the extra
+DENY, ALLOW: D6 questions whose asker may not, may know the fact. *known*: of facts that the system disclosed to the
+owner or their subject. *listed*: judged by the list of refusals alone. *paper*: judged as in the paper. *X1*: the extra
 dimension, outside every average. *all*: every question but those of X1, self and control.
 """
 _COLUMN = {name: column for column, name in enumerate(GROUPS)}
@@ -90,7 +90,7 @@ def tally(
     Args:
         questions: those of the cell; one without an outcome was not asked.
         egos: the row of each ego.
-        right: whether a question counts as right; another predicate gives bounds (infrastructure failures right or not).
+        right: whether a question counts as right; other predicates count infrastructure failures, for bounds.
     """
     rows = max(egos.values(), default=0) + 1
     right_sums, asked_sums = ([[0] * len(GROUPS) for _ in range(rows)] for _ in range(2))
@@ -118,10 +118,10 @@ def _groups(question: QuestionScore, correct: bool, known_to_system: frozenset[s
     if dimension == "X1":
         return (("X1", correct),)
     if dimension == "D6":
-        if question.apart:
+        if question.outside_f1:
             own = (("self", question.self_item), ("control", question.control))
             return [(group, correct) for group, belongs in own if belongs]
-        if question.unsaid:
+        if question.says_nothing:
             by_list = ("DENY listed", by_refusal_list(question, correct))
             return (("all", correct), ("DENY paper", by_paper(question, correct)), by_list)
         side = "ALLOW" if question.allowed else "DENY"
@@ -134,8 +134,8 @@ def _groups(question: QuestionScore, correct: bool, known_to_system: frozenset[s
 
 
 def _answerable_group(question: QuestionScore, right: Right) -> Iterable[tuple[str, bool]]:
-    """Return the group of *answerable* that a question belongs to, if any; ``right`` decides infrastructure failures."""
-    if not question.retrievable or question.apart or question.dimension == "X1":
+    """Return the group of *answerable* of a question, if any; ``right`` decides infrastructure failures."""
+    if not question.retrievable or question.outside_f1 or question.dimension == "X1":
         return ()
     group = f"{ANSWERABLE} {question.dimension}"
     if question.suffices is not None:
@@ -161,7 +161,8 @@ def figures_of(right: Array, asked: Array) -> dict[str, Array]:
     """Compute every figure of each draw; NaN where nothing was asked.
 
     Args:
-        right, asked: counts of right and of asked questions, each of shape (draws, groups).
+        right: counts of right questions, of shape (draws, groups).
+        asked: counts of asked questions, of the same shape.
 
     Returns:
         by name of the figure its values from 0 to 1, of shape (draws,); J and J|known from -1 to 1.

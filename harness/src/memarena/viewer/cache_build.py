@@ -108,7 +108,7 @@ def _questions(
             score.context_tier,
             _one(score, "interference"),
             _one(score, "action"),
-            int(score.apart),
+            int(score.outside_f1),
             _storable(question.question_text),
             _storable(asker_of(question)) if score.dimension == "D6" else "",
         )

@@ -71,7 +71,7 @@ def draw_egos(questions: Sequence[QuestionScore], seed: str, resamples: int = RE
     egos = sorted({q.ego for q in questions})
     rows = {ego: row for row, ego in enumerate(egos)}
     strata = {"others": set(egos)} | {
-        name: {q.ego for q in questions if q.dimension == "D6" and not q.apart and q.allowed is may_disclose}
+        name: {q.ego for q in questions if q.dimension == "D6" and not q.outside_f1 and q.allowed is may_disclose}
         for name, may_disclose in (("DENY", False), ("ALLOW", True))
     }
     members = tuple((name, tuple(sorted(rows[ego] for ego in own))) for name, own in strata.items())

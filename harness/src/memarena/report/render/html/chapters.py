@@ -73,7 +73,7 @@ class SummaryView:
     key: str
     title: str
     verdicts: tuple[str, ...]
-    """Who answers most, as far as the intervals carry it."""
+    """Who answers most, as far as the intervals support it."""
     findings: tuple[str, ...]
     unproven: tuple[str, ...]
     table: Part
