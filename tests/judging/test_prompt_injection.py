@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
 from pathlib import Path
 
 import pytest
 from memarena.judging.prompt_injection import cleared, speaks_to_marker
 
-DATA = Path(__file__).parent / "data"
-TEXTS = Path(__file__).parent / "data"
-WORDINGS: dict[str, list[str]] = tomllib.loads((DATA / "prompt_injection.v1.toml").read_text(encoding="utf-8"))
+TEXTS = Path(__file__).parent / "data" / "prompt_injection.v1.toml"
+WORDINGS: dict[str, list[str]] = tomllib.loads(TEXTS.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("wording", WORDINGS["known"])
@@ -29,25 +27,6 @@ def test_of_wordings_far_from_the_table_more_than_half_are_seen() -> None:
     """A bound on what goes through: it is not little, which is why no report calls the table a wall."""
     seen = sum(map(speaks_to_marker, WORDINGS["unseen"]))
     assert 0.5 < seen / len(WORDINGS["unseen"]) < 1
-
-
-def test_no_labelled_honest_answer_is_taken_for_one() -> None:
-    """All answers of a real model, right or wrong; of those written by hand the right ones: some wrong ones talk so."""
-
-    def labelled(name: str) -> list[dict[str, object]]:
-        return [json.loads(line) for line in (DATA / f"{name}.v1.jsonl").read_text(encoding="utf-8").splitlines()]
-
-    by_hand = [one for name in ("values_blind", "values_blind_extra") for one in labelled(name) if one["right"]]
-    answers = [str(one["answer"]) for one in (*labelled("labelled_llm_answers"), *by_hand)]
-    assert len(answers) > 500
-    assert [answer for answer in answers if speaks_to_marker(answer)] == []
-
-
-def test_no_declining_and_no_telling_answer_is_taken_for_one() -> None:
-    lines = [line for path in sorted(TEXTS.glob("*.tsv")) for line in path.read_text(encoding="utf-8").splitlines()]
-    answers = [line.split("\t")[-1] for line in lines if line and not line.startswith("#")]
-    assert len(answers) > 1500
-    assert [answer for answer in answers if speaks_to_marker(answer)] == []
 
 
 @pytest.mark.parametrize(

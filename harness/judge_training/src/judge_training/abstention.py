@@ -2,37 +2,36 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 from memarena.judging.abstention import MODEL, declines
 from memarena.judging.abstention_features import features_of
 
 from judge_training.patterns import pattern_texts, stable_hash, wordings
-from judge_training.task import DATA, REPOSITORY, Case, Example, Rule, Settings, Task
+from judge_training.task import DATA, INDEPENDENT, Case, Example, Rule, Settings, Task, text_of
 
 TEXTS = DATA / "abstention"
-SETS = REPOSITORY / "tests" / "judging" / "data"
 _BY_HAND = 10.0
 """What a single answer weighs beside one wording of a pattern."""
 _STYLES = 2.0
 """What a wording of the sets of many styles weighs."""
 _PATTERNS = {
-    "patterns.v1.toml": 3,
-    "mixed.v1.toml": 4,
-    "synthetic.v1.toml": 3,
-    "styles_first.v1.toml": 3,
-    "styles_second.v1.toml": 3,
-    "assistants.v1.toml": 9,
+    "patterns.v1.toml.xz": 3,
+    "mixed.v1.toml.xz": 4,
+    "synthetic.v1.toml.xz": 3,
+    "styles_first.v1.toml.xz": 3,
+    "styles_second.v1.toml.xz": 3,
+    "assistants.v1.toml.xz": 9,
 }
 """With how many subjects each wording of a file is told."""
 _SECTIONS = {"dont_know": True, "refuse": True, "declines": True, "answers": False, "neither": False}
 _BESIDE_EVERY = 6
 """One in so many wordings is also told with a clause beside it."""
-_TALK = "chatty.v1.tsv"
+_TALK = "chatty.v1.tsv.xz"
 _TALKS = 3000
 _OF_TALK = 6.0
 """What a stretch of friendly talk weighs."""
@@ -57,22 +56,22 @@ def texts() -> tuple[Text, ...]:
     return (*written, *_beside(written), *_talk())
 
 
-def read_table(lines: Sequence[str]) -> Iterator[Case]:
+def read_table(path: Path) -> Iterator[Case]:
     """Rows ``label<TAB>question<TAB>answer`` of a table: ``+`` declines, ``-`` does not, ``#`` opens a comment."""
-    for line in lines:
+    for line in text_of(path).splitlines():
         if line and not line.startswith("#"):
             label, question, answer = line.split("\t")
             yield Case(label[0] == "+", question, answer.replace("\\n", "\n").replace("\\\\", "\\"))
 
 
 def _from_tables() -> Iterator[Text]:
-    for path in sorted(TEXTS.glob("*.tsv")):
-        for case in read_table(path.read_text(encoding="utf-8").splitlines()):
+    for path in sorted(TEXTS.glob("*.tsv.xz")):
+        for case in read_table(path):
             yield Text(case.question, case.answer, case.label, _BY_HAND, case.answer)
 
 
 def _from_patterns(name: str) -> Iterator[Text]:
-    table = tomllib.loads((TEXTS / name).read_text(encoding="utf-8"))
+    table = tomllib.loads(text_of(TEXTS / name))
     start = 0
     for section, label in _SECTIONS.items():
         patterns = table.get(section, ())
@@ -84,7 +83,7 @@ def _from_patterns(name: str) -> Iterator[Text]:
 
 def _beside(written: Sequence[Text]) -> Iterator[Text]:
     """Texts once more with a clause beside them that changes nothing."""
-    table = tomllib.loads((TEXTS / "patterns.v1.toml").read_text(encoding="utf-8"))
+    table = tomllib.loads(text_of(TEXTS / "patterns.v1.toml.xz"))
     clauses = [wording for pattern in table["beside"] for wording in wordings(pattern)]
     for position, text in enumerate(written):
         every = 1 if text.source == text.answer else _BESIDE_EVERY
@@ -100,12 +99,10 @@ def _beside(written: Sequence[Text]) -> Iterator[Text]:
 
 def _talk() -> Iterator[Text]:
     """Friendly talk, two to four turns of it after one another, beside questions that it does not answer."""
-    lines = (TEXTS / _TALK).read_text(encoding="utf-8").splitlines()
-    turns = [case.answer for case in read_table(lines)]
-    questions = [case.question for case in read_table(lines)] + [
-        case.question
-        for path in sorted(TEXTS.glob("varied_*.tsv"))
-        for case in read_table(path.read_text(encoding="utf-8").splitlines())
+    talk = list(read_table(TEXTS / _TALK))
+    turns = [case.answer for case in talk]
+    questions = [case.question for case in talk] + [
+        case.question for path in sorted(TEXTS.glob("varied_*.tsv.xz")) for case in read_table(path)
     ]
     for number in range(_TALKS):
         draw = stable_hash("talk", number)
@@ -122,15 +119,14 @@ def examples() -> list[Example]:
 def independent() -> Mapping[str, Sequence[Case]]:
     """Sets by authors who did not know the judge, and from which nothing was learned."""
     sets: dict[str, Sequence[Case]] = {
-        name: list(read_table((SETS / f"declining_{name}.v1.tsv").read_text(encoding="utf-8").splitlines()))
-        for name in ("plain", "usual", "varied")
+        name: list(read_table(INDEPENDENT / f"declining_{name}.v1.tsv.xz")) for name in ("plain", "usual", "varied")
     }
     return {**sets, "third": of_patterns("third")}
 
 
 def of_patterns(name: str) -> list[Case]:
     """Every phrasing of a file of phrasings with every subject of it."""
-    table = tomllib.loads((SETS / f"declining_{name}.v1.toml").read_text(encoding="utf-8"))
+    table = tomllib.loads(text_of(INDEPENDENT / f"declining_{name}.v1.toml.xz"))
     cases = []
     for kind in ("abstains", "answers"):
         for phrasing in table[kind]:
@@ -141,12 +137,6 @@ def of_patterns(name: str) -> list[Case]:
                 cases.append(Case(kind == "abstains", subject["question"], answer[0].upper() + answer[1:]))
         cases += [Case(kind == "abstains", question, answer) for question, answer in table["real"][kind]]
     return cases
-
-
-def of_lines(name: str) -> list[Case]:
-    """Answers of a file of JSON lines."""
-    lines = (SETS / f"declining_{name}.v1.jsonl").read_text(encoding="utf-8").splitlines()
-    return [Case(row["declines"], row["question"], row["answer"]) for row in map(json.loads, lines)]
 
 
 def _starts(*marks: str) -> Rule:

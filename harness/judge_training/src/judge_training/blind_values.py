@@ -33,6 +33,8 @@ from memarena_dataset.values.mentions import (
 )
 from memarena_dataset.values.reading import read_text
 
+from judge_training.task import text_of
+
 TERMS = ("thing", "colour", "food", "profession", "title", "name", "means of transport", "set of things")
 PLACES = ("place", "city", "set of places")
 SORTS = {
@@ -66,7 +68,7 @@ class Blind:
 
 def blind_values(path: Path) -> Iterator[Blind]:
     """Every answer of a file whose gold can be told in typed values; prose golds and reasons are left out."""
-    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    rows = [json.loads(line) for line in text_of(path).splitlines()]
     for row in rows:
         right_answers = tuple(
             other["answer"] for other in rows if other["question"] == row["question"] and other["right"]

@@ -1,8 +1,8 @@
 """The model that says whether a wording commits to its value: its texts, and the words that it knows.
 
-Texts are phrasings with placeholders (``development.v7.toml.gz`` and next to it) and whole answers
-(``answers.v1.jsonl``). A phrasing is filled with values of the questions in ``questions.v1.jsonl.gz`` and read by the
-judge's own reader; what that settles before the wording is weighed is no example.
+Texts are phrasings with placeholders (``development.v7.toml.xz`` and next to it) and whole answers
+(``answers.v1.jsonl.xz``). A phrasing is filled with values of the questions in ``questions.v1.jsonl.xz`` and read by
+the judge's own reader; what that decides before the wording is weighed is no example.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _BY_HAND = 4.0
 _ROLES = 2.0
 _FROM = 4
 """A word of so many phrasings is one that the model knows."""
-_FILES = ("development.v7.toml.gz", "wordings.v1.toml", "pairs.v1.toml", "verbose.v1.toml")
+_FILES = ("development.v7.toml.xz", "wordings.v1.toml.xz", "pairs.v1.toml.xz", "verbose.v1.toml.xz")
 _QUESTION_TEXTS = {
     "former": "Please give the former answer, not the present one, as to {q}",
     "current": "There was a revision as to {q} What is correct at present?",
 }
 _PLACEHOLDER = re.compile(r"\{\w+\}")
 _OTHERS = ("Xavier", "Amara", "Nikolai", "Beatriz", "Tomas", "Ingrid", "Farid", "Noor")
-_ROLES_FILE = "roles.v1.toml"
+_ROLES_FILE = "roles.v1.toml.xz"
 _UNTYPED = "ends_untyped"
 
 QuestionWithEvidence = tuple[Question, tuple[EvidenceSession, ...]]
@@ -80,7 +80,7 @@ def _collected() -> Iterator[Phrasing]:
 
 
 def _of_roles() -> Iterator[Phrasing]:
-    table = tomllib.loads((TEXTS / _ROLES_FILE).read_text(encoding="utf-8"))
+    table = tomllib.loads(text_of(TEXTS / _ROLES_FILE))
     for head, sides in table.items():
         version = head if head in _QUESTION_TEXTS else ""
         for side, kinds in sides.items():
@@ -109,7 +109,7 @@ def _of_values(answer: TypedAnswer) -> set[str]:
 
 def whole_answers() -> list[TypedAnswer]:
     """The answers that somebody wrote to the questions."""
-    return answers(TEXTS / "answers.v1.jsonl", questions(TEXTS / "questions.v1.jsonl.gz"))
+    return answers(TEXTS / "answers.v1.jsonl.xz", questions(TEXTS / "questions.v1.jsonl.xz"))
 
 
 def examples(rows: Sequence[TypedAnswer] | None = None, seeds: int = 1) -> list[Example]:
@@ -153,7 +153,7 @@ def _filled(seed: int) -> Iterator[Example]:
 
 def _carriers() -> Mapping[str, list[QuestionWithEvidence]]:
     carriers: dict[str, list[QuestionWithEvidence]] = {"plain": [], "counterfactual": [], "conflict": []}
-    for question, evidence in questions(TEXTS / "questions.v1.jsonl.gz").values():
+    for question, evidence in questions(TEXTS / "questions.v1.jsonl.xz").values():
         gold = question.instance.gold
         typed = _values(gold) and all(v.type not in ("order", "set") for v in _values(gold))
         shape = gold.kind if gold.kind in carriers else "plain"

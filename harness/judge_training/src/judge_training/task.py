@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
+import lzma
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,16 +10,17 @@ from pathlib import Path
 from memarena.judging.linear_model import LinearModel
 
 DATA = Path(__file__).resolve().parents[2] / "data"
-"""Labelled texts, a folder for each model."""
+"""Labelled texts: a folder for each model, and ``independent``, of which nothing was learned. All files are packed."""
+INDEPENDENT = DATA / "independent"
 REPOSITORY = Path(__file__).resolve().parents[4]
 MODELS = REPOSITORY / "harness" / "src" / "memarena" / "judging" / "models"
 """Where trained models go."""
 
 
 def text_of(path: Path) -> str:
-    """The text of a file; unpacked where its name ends in ``.gz`` (packed by ``gzip -9n``, which adds no time)."""
+    """The text of a file; unpacked where its name ends in ``.xz`` (packed by ``xz -9e``)."""
     data = path.read_bytes()
-    return (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")
+    return (lzma.decompress(data) if path.suffix == ".xz" else data).decode("utf-8")
 
 
 @dataclass(frozen=True)

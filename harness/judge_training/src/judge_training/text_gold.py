@@ -25,14 +25,14 @@ from memarena_dataset.values.word_lists import word_list
 
 from judge_training.patterns import stable_hash
 from judge_training.rates import Rate
-from judge_training.task import DATA, MODELS, Example, Settings
+from judge_training.task import DATA, MODELS, Example, Settings, text_of
 from judge_training.training import train
 
 PAIRS = DATA / "text_gold"
 SETTINGS = Settings(inverse_penalty=0.03, least_texts=3, threshold=0.0)
 TRAINING = ("friends", "assistants", "natural")
 BLIND = "blind"
-LABELS = "locomo_labels.v1.tsv"
+LABELS = "locomo_labels.v1.tsv.xz"
 FOLDS = 5
 NEAR_MISS_WEIGHT = 0.3
 """What a gold with a word of another gold in it weighs, next to an answer that was written whole."""
@@ -61,7 +61,7 @@ class Pair:
 
 def pairs(name: str) -> list[Pair]:
     """The answers of one file, in its order."""
-    rows = gzip.decompress((PAIRS / f"{name}.v1.jsonl.gz").read_bytes()).decode().splitlines()
+    rows = text_of(PAIRS / f"{name}.v1.jsonl.xz").splitlines()
     return [
         Pair(row["question"], row["gold"], answer["answer"], answer["right"], answer["form"], name)
         for row in map(json.loads, rows)
@@ -73,7 +73,7 @@ def locomo_pairs(answers: Path) -> list[Pair]:
     """The hand-labelled answers to LoCoMo; ``answers`` holds their texts."""
     with gzip.open(answers, "rt", encoding="utf-8") as rows:
         texts = {(row["instance_id"], row["set"]): row for row in map(json.loads, rows)}
-    lines = (line for line in (PAIRS / LABELS).read_text(encoding="utf-8").splitlines() if not line.startswith("#"))
+    lines = (line for line in text_of(PAIRS / LABELS).splitlines() if not line.startswith("#"))
     labelled = (line.split("\t") for line in lines)
     return [
         Pair(row["question"], str(row["gold"]), row["answer"], label == "right", name, "locomo")
@@ -203,7 +203,7 @@ def main() -> None:
     outcomes = cross_validated(every)
     for name in TRAINING:
         lines += table(f"{name}, cross-validated", [o for o in outcomes if o[0].source == name])
-    sets = {"blind": pairs(BLIND)} if (PAIRS / f"{BLIND}.v1.jsonl.gz").exists() else {}
+    sets = {"blind": pairs(BLIND)}
     if options.answers is not None:
         sets["LoCoMo"] = locomo_pairs(options.answers)
     for name, chosen in sets.items():

@@ -47,7 +47,7 @@ class TypedAnswer:
 
 
 def question_of(row: Mapping[str, Any]) -> tuple[Question, tuple[EvidenceSession, ...]]:
-    """A row of ``questions.v1.jsonl.gz`` as records. Raises KeyError for a row without a field."""
+    """A row of ``questions.v1.jsonl.xz`` as records. Raises KeyError for a row without a field."""
     sessions = tuple(
         EvidenceSession(
             session_id=f"s{n}",
@@ -90,7 +90,7 @@ def questions(path: Path) -> Mapping[str, tuple[Question, tuple[EvidenceSession,
 
 def answers(path: Path, of: Mapping[str, tuple[Question, tuple[EvidenceSession, ...]]]) -> list[TypedAnswer]:
     """Every answer of a file to one of the questions."""
-    rows = (json.loads(line) for line in path.read_text(encoding="utf-8").splitlines())
+    rows = (json.loads(line) for line in text_of(path).splitlines())
     return [
         TypedAnswer(*of[row["id"]], row["answer"], row["right"], row["kind"], row["ordinary"])
         for row in rows

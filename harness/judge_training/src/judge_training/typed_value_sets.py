@@ -21,10 +21,9 @@ from memarena.log.records import EvidenceSession, EvidenceTurn
 from memarena_dataset.values import terms
 
 from judge_training.blind_values import blind_values
-from judge_training.task import REPOSITORY
+from judge_training.task import INDEPENDENT, text_of
 from judge_training.typed_answers import Errors, TypedAnswer, answers, errors, is_covered, question_of, questions
 
-SETS = REPOSITORY / "tests" / "judging" / "data"
 KEPT_FROM = 0.003
 _DAY = "2025-01-09T09:00:00Z"
 
@@ -39,17 +38,19 @@ def independent() -> Mapping[str, Sequence[TypedAnswer]]:
         "assistant_answers_second": assistant_answers("v2"),
         "assistant_answers_third": assistant_answers("v3"),
         "assistant_answers_fourth": assistant_answers("v4"),
-        "values_blind": blind_answers(SETS / "values_blind.v1.jsonl"),
-        "values_blind_extra": blind_answers(SETS / "values_blind_extra.v1.jsonl"),
-        "labelled_llm_answers": labelled_answers(SETS / "labelled_llm_answers.v1.jsonl"),
+        "values_blind": blind_answers(INDEPENDENT / "values_blind.v1.jsonl.xz"),
+        "values_blind_extra": blind_answers(INDEPENDENT / "values_blind_extra.v1.jsonl.xz"),
+        "labelled_llm_answers": labelled_answers(INDEPENDENT / "labelled_llm_answers.v1.jsonl.xz"),
     }
 
 
 def assistant_answers(version: str) -> list[TypedAnswer]:
     """A set in the manner of large and small assistants, by somebody who saw questions, gold and evidence alone."""
-    by_id = questions(SETS / f"assistant_questions.{version}.jsonl.gz")
+    by_id = questions(INDEPENDENT / f"assistant_questions.{version}.jsonl.xz")
     return [
-        answer for answer in answers(SETS / f"assistant_answers.{version}.jsonl", by_id) if is_covered(answer.question)
+        answer
+        for answer in answers(INDEPENDENT / f"assistant_answers.{version}.jsonl.xz", by_id)
+        if is_covered(answer.question)
     ]
 
 
@@ -81,7 +82,7 @@ def blind_answers(path: Path) -> list[TypedAnswer]:
 
 def labelled_answers(path: Path) -> list[TypedAnswer]:
     """What a small model really answered, labelled by hand."""
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    rows = [json.loads(line) for line in text_of(path).splitlines()]
     return [TypedAnswer(*question_of(row), row["answer"], row["right"], "model") for row in rows]
 
 
