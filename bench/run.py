@@ -23,15 +23,12 @@ BENCHMARKS = {
     "masim-llm": "bench_masim_llm",
     "masim-l": "bench_masim_l",
     "gate": "bench_gate",
-    "gate-search": "bench_gate_search",
-    "gatemem": "bench_gatemem",
     "separation": "bench_separation",
     "kills": "bench_kills",
-    "sweep-faults": "bench_sweep",
     "gpu": "bench_gpu",
 }
-WITH_OPTIONS = ("site", "gate", "gate-search", "gatemem", "separation", "masim-l", "kills", "sweep-faults", "gpu")
-ONLY_BY_NAME = ("gate", "gate-search", "gatemem", "kills", "sweep-faults", "gpu")
+WITH_OPTIONS = ("site", "gate", "separation", "masim-l", "kills", "gpu")
+ONLY_BY_NAME = ("gate", "kills", "gpu")
 """What is mainly about faults, and what needs more than this project installs."""
 
 
