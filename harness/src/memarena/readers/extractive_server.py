@@ -15,9 +15,8 @@ from memarena.log.records import PROMPT_NOT_UNDERSTOOD
 from memarena.readers import extractive, wire
 from memarena.readers.extractive import DEFAULT_WINDOW_TOKENS, MODEL
 from memarena.readers.prompt_reading import PromptNotUnderstoodError, read
-from memarena.readers.serving import Handler, serve_as_child
+from memarena.readers.serving import Handler, model_routes, serve_as_child
 
-MAX_BODY_BYTES = 16 << 20
 _PIECE_CHARS = 32
 
 
@@ -42,18 +41,9 @@ def reply(body: Mapping[str, JsonValue], window_tokens: int) -> tuple[str, wire.
 def handler(window_tokens: int) -> Handler:
     """The server's routes."""
 
-    async def handle(request: web.BaseRequest) -> web.StreamResponse:
-        if request.path == "/v1/models":
-            return web.json_response(wire.model_list(MODEL))
-        if request.path != "/v1/chat/completions":
-            return web.json_response(wire.error(f"no such route: {request.path}", "not_found"), status=404)
-        raw = bytearray()
-        while part := await request.content.readany():
-            raw += part
-            if len(raw) > MAX_BODY_BYTES:
-                return web.json_response(wire.error("the body is too large", "body_too_large"), status=413)
+    async def answer(request: web.BaseRequest, raw: bytes) -> web.StreamResponse:
         try:
-            body: JsonValue = json.loads(bytes(raw))
+            body: JsonValue = json.loads(raw)
             if not isinstance(body, dict):
                 raise ValueError("the body is no JSON object")
             text, finish, usage = reply(body, window_tokens)
@@ -70,7 +60,7 @@ def handler(window_tokens: int) -> Handler:
         with_usage = isinstance(options, dict) and options.get("include_usage") is True
         return await _stream(request, text, finish, usage if with_usage else None)
 
-    return handle
+    return model_routes(MODEL, "/v1/chat/completions", answer)
 
 
 async def _stream(

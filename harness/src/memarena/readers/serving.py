@@ -13,12 +13,35 @@ from typing import Self
 from aiohttp import web
 from memarena_dataset.safe_files import write_whole
 
+from memarena.readers import wire
+
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
+MAX_BODY_BYTES = 16 << 20
 
 
 def write_address(path: Path, address: str) -> None:
     """Write where a server listens: ``HOST:PORT`` and a line end."""
     write_whole(path, f"{address}\n")
+
+
+def model_routes(
+    model: str, route: str, answer: Callable[[web.BaseRequest, bytes], Awaitable[web.StreamResponse]]
+) -> Handler:
+    """Routes of a server of one model: its list of models, and ``route``, whose whole body ``answer`` is given."""
+
+    async def handle(request: web.BaseRequest) -> web.StreamResponse:
+        if request.path == "/v1/models":
+            return web.json_response(wire.model_list(model))
+        if request.path != route:
+            return web.json_response(wire.error(f"no such route: {request.path}", "not_found"), status=404)
+        raw = bytearray()
+        while part := await request.content.readany():
+            raw += part
+            if len(raw) > MAX_BODY_BYTES:
+                return web.json_response(wire.error("the body is too large", "body_too_large"), status=413)
+        return await answer(request, bytes(raw))
+
+    return handle
 
 
 async def serve(handler: Handler, listener: socket.socket, stopping: asyncio.Event) -> None:
