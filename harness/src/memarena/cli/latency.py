@@ -15,12 +15,14 @@ from memarena_dataset.programs import EXIT_INCOMPLETE, EXIT_INTERRUPTED
 
 from memarena.cli.data_files import SCORING_FILES
 from memarena.cli.latency_flags import DatasetOption, FormatOption, GrowthFlags, StudyFlags
-from memarena.cli.latency_settings import study_settings
 from memarena.cli.progress import ProgressDisplay
 from memarena.cli.records import command_of
 from memarena.cli.run import cell_token, run_request, sigterm_as_interrupt
-from memarena.cli.run_config import with_models
-from memarena.cli.setting_flags import fields_of
+from memarena.cli.run_config import settled, with_models
+from memarena.cli.run_flags import RunFlags
+from memarena.cli.setting_flags import FlagValues, fields_of
+from memarena.configs import read_file
+from memarena.execution.planning.config import RunConfig
 from memarena.execution.planning.flag_values import words
 from memarena.execution.planning.request import RunOutcome, RunRequest
 from memarena.latency.errors import LatencyError
@@ -32,7 +34,17 @@ from memarena.latency.report.tables import study_document
 from memarena.latency.results import Growth, Study
 from memarena.latency.selection import EGOS, PER_FAMILY, select_queries, write_selection
 from memarena.latency.sidecar_footprint import MeasuringDisplay, sidecars
-from memarena.latency.study import QUERIES_FILE, StudyPlan, run_dirs, run_study
+from memarena.latency.study import (
+    IDLE_S,
+    PHASE1,
+    QUERIES_FILE,
+    SET_BY_THE_STUDY,
+    WARM_UP,
+    StudyPlan,
+    run_dirs,
+    run_study,
+)
+from memarena.log.records import NamedConfiguration
 from memarena.readers.starting import API_KEY_VARIABLE
 from memarena.report.layout import Document
 from memarena.report.render.markdown import to_markdown
@@ -210,3 +222,21 @@ def _leave(outcome: RunOutcome, again: str) -> None:
         return
     write_err(f"resume with: {again}\n")
     raise typer.Exit(EXIT_INTERRUPTED if outcome.reason == "interrupted" else EXIT_INCOMPLETE)
+
+
+def study_settings(flags: FlagValues, file: Path | None) -> tuple[RunConfig, NamedConfiguration | None]:
+    """What phase 1 of a study does: flags win over the file, and both over the study's own defaults.
+
+    Raises :class:`LatencyError` for a file that sets what the study decides by itself, RunError naming file and field,
+    or the flag, for any value that cannot be.
+    """
+    in_file = {} if file is None else read_file(file).run
+    for name in SET_BY_THE_STUDY:
+        if name in in_file:
+            raise LatencyError(f"--config {file}: {name}: set by the study itself ({SET_BY_THE_STUDY[name]})")
+    defaults = {"backend": ",".join(PHASE1), "idle_s": IDLE_S, "warm_up": WARM_UP}
+    own = {name: value for name, value in defaults.items() if name not in in_file}
+    config, configuration = settled(RunFlags(name=None if file is None else str(file), settings={**own, **flags}))
+    if config is None:
+        raise LatencyError("memarena latency run: nothing was asked for")
+    return config, configuration
