@@ -58,6 +58,11 @@ def csv_cell(value: object) -> object:
     return f"'{text}" if _FORMULA.match(value) else text
 
 
+def note(line: str) -> None:
+    """Write a line to standard error, printable."""
+    write_err(f"{line}\n")
+
+
 def echo(line: str, *, err: bool = False) -> None:
     """Write a line to standard output or error, printable."""
     (write_err if err else write_out)(f"{line}\n")

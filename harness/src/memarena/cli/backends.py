@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from memarena_dataset.printing import echo
+from memarena_dataset.printing import echo, note
 
 from memarena.cli.completion import backends
 from memarena.execution.backends.environment_making import make_environment, megabytes, remove_environments
@@ -41,7 +41,7 @@ def install(names: Names = None, everything: All = False) -> None:
         if backend.environment is None:
             echo(f"{backend.name} has no environment of its own: nothing to install")
         else:
-            make_environment(backend.environment, _say)
+            make_environment(backend.environment, note)
             echo(f"{backend.name}: {environment_line(backend.environment)}")
 
 
@@ -50,7 +50,7 @@ def remove(names: Names = None, everything: All = False) -> None:
     """Remove the environments of backends, also those that are out of date or were made for another folder."""
     chosen = {b.environment.name: b.name for b in _chosen(names or [], everything) if b.environment is not None}
     for environment, name in chosen.items():
-        echo(f"{name}: {_counted(remove_environments(environment, _say))} removed")
+        echo(f"{name}: {_counted(remove_environments(environment, note))} removed")
     if not chosen:
         echo("no environment of its own: nothing to remove")
 
@@ -92,7 +92,3 @@ def _state(backend: LaunchableBackend) -> str:
 
 def _counted(count: int) -> str:
     return f"{count} environment" if count == 1 else f"{count} environments"
-
-
-def _say(message: str) -> None:
-    echo(message, err=True)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from memarena_dataset.printing import printable, write_err
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+from memarena.cli.progress import Display
 
 SLOW_DAY_S = 9.0
 """Seconds for a day of one person's history through an embedder on two cores."""
@@ -33,20 +32,17 @@ class PartCosts:
         return self.questions * self.question_s + self.slow_days * SLOW_DAY_S
 
 
-class DemoDisplay:
+class DemoDisplay(Display):
     """One bar on a terminal; elsewhere at most a line every 20 seconds, none of them twice."""
 
     def __init__(self) -> None:
-        self._console = Console(stderr=True)
-        self._bars: Progress | None = None
+        super().__init__()
         self._task: TaskID | None = None
         self._part = PartCosts(0, 0.0, 0)
         self._done_s = 0.0
         self._total_s = 0.0
         self._began_at = 0.0
         self._slow = False
-        self._said = ""
-        self._said_at = 0.0
 
     def start(self) -> None:
         """Show the bar, where there is a terminal."""
@@ -111,13 +107,6 @@ class DemoDisplay:
         """Count a question or a day."""
         self._add(self._part.question_s if what == "question" else SLOW_DAY_S if self._slow else 0.0)
 
-    def note(self, message: str) -> None:
-        """One line."""
-        if self._bars is not None:
-            self._bars.console.print(printable(message), markup=False)
-        else:
-            self._line(message)
-
     def end(self) -> None:
         """Nothing: the bar goes on to the next part."""
 
@@ -125,7 +114,7 @@ class DemoDisplay:
         self._done_s += seconds
         if self._bars is not None and self._task is not None:
             self._bars.update(self._task, completed=self._done_s)
-        elif self._total_s and time.monotonic() - self._said_at > _LINE_EVERY_S:
+        elif self._total_s and time.monotonic() - self._last_line_at > _LINE_EVERY_S:
             self._line(f"{100 * min(1.0, self._done_s / self._total_s):.0f}% done{self._left()}")
 
     def _left(self) -> str:
@@ -133,9 +122,3 @@ class DemoDisplay:
         took_s = time.monotonic() - self._began_at
         left_s = took_s * (self._total_s - self._done_s) / self._done_s if self._done_s else 0.0
         return f", about {left_s:.0f} s left" if left_s > 0 else ""
-
-    def _line(self, text: str) -> None:
-        if text != self._said:
-            self._said, self._said_at = text, time.monotonic()
-            write_err(text + "\n")
-            sys.stderr.flush()

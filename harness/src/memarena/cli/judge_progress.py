@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 import time
 
-from memarena_dataset.printing import write_err
+from memarena_dataset.printing import note
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
@@ -57,8 +56,7 @@ class JudgeProgress:
             self._bar.update(self._task, advance=1, cost=self.cost())
         elif time.monotonic() - self._last_line > _LINE_EVERY_S:
             self._last_line = time.monotonic()
-            write_err(f"{self._what}: {self._done} of {self._jobs}; {self.cost()}\n")
-            sys.stderr.flush()
+            note(f"{self._what}: {self._done} of {self._jobs}; {self.cost()}")
 
     def end(self) -> None:
         """Take the bar away."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 import time
 
-from memarena_dataset.printing import printable, write_err
+from memarena_dataset.printing import note, printable
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -20,19 +19,39 @@ from rich.progress import (
 _LINE_EVERY_S = 15.0
 
 
-class ProgressDisplay:
-    """Two bars, questions of the run and days of the cell; without a terminal a line every 15 seconds."""
+class Display:
+    """Bars on a terminal; elsewhere lines, none of them twice in a row."""
 
     def __init__(self) -> None:
         self._console = Console(stderr=True)
         self._bars: Progress | None = None
+        self._last_line = ""
+        self._last_line_at = 0.0
+
+    def note(self, message: str) -> None:
+        """One line, above the bars where there are any."""
+        if self._bars is not None:
+            self._bars.console.print(printable(message), markup=False)
+        else:
+            self._line(message)
+
+    def _line(self, text: str) -> None:
+        self._last_line_at = time.monotonic()
+        if text != self._last_line:
+            self._last_line = text
+            note(text)
+
+
+class ProgressDisplay(Display):
+    """Two bars, questions of the run and days of the cell; without a terminal a line every 15 seconds."""
+
+    def __init__(self) -> None:
+        super().__init__()
         self._questions: TaskID | None = None
         self._days: TaskID | None = None
         self._cell = ""
         self._asked = 0
         self._total = 0
-        self._last_line = 0.0
-        self._said = ""
 
     def begin(self, total_questions: int, done_questions: int) -> None:
         """Show the questions still to be asked."""
@@ -69,26 +88,11 @@ class ProgressDisplay:
             task = self._questions if what == "question" else self._days
             if task is not None:
                 self._bars.advance(task)
-        elif time.monotonic() - self._last_line > _LINE_EVERY_S:
+        elif time.monotonic() - self._last_line_at > _LINE_EVERY_S:
             self._line(f"{self._cell}: {self._asked} of {self._total} questions")
-
-    def note(self, message: str) -> None:
-        """One line."""
-        if self._bars is not None:
-            self._bars.console.print(printable(message), markup=False)
-        else:
-            self._line(message)
 
     def end(self) -> None:
         """Remove the bars."""
         if self._bars is not None:
             self._bars.stop()
             self._bars = None
-
-    def _line(self, text: str) -> None:
-        self._last_line = time.monotonic()
-        if text == self._said:
-            return
-        self._said = text
-        write_err(text + "\n")
-        sys.stderr.flush()

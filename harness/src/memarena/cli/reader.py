@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from memarena_dataset.printing import note
 from memarena_dataset.programs import EXIT_FAULTS
 
 from memarena.cli.records import command_of
@@ -52,7 +53,7 @@ def _check(flags: CheckFlags) -> None:
     for name, value in result.found.items():
         typer.echo(f"{name:<{width}}  {value}")
     if not result.ok:
-        sys.stderr.write(f"not fit for a run: {result.message}\n")
+        note(f"not fit for a run: {result.message}")
         sys.exit(EXIT_FAULTS)
 
 
@@ -62,12 +63,8 @@ check = app.command("check")(command_of(CheckFlags, _check))
 def _checked(config: RunConfig) -> ReaderProbed:
     with (
         tempfile.TemporaryDirectory(prefix="memarena-reader-") as folder,
-        ReaderPool(config.readers, Path(folder), None, _say) as readers,
+        ReaderPool(config.readers, Path(folder), None, note) as readers,
     ):
         (reader,) = readers.readers()
         with Gateway([reader.upstream], lambda _: None) as gateway:
             return check_reader(reader, gateway, longest_prompt_tokens(reader, config))
-
-
-def _say(line: str) -> None:
-    sys.stderr.write(f"{line}\n")

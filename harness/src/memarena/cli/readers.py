@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from memarena_dataset.printing import echo
+from memarena_dataset.printing import echo, note
 
 from memarena.cli.backends import environment_line
 from memarena.cli.completion import one_of
@@ -40,7 +40,7 @@ def list_command() -> None:
 def install(names: Names) -> None:
     """Make the environments of servers, apart from that of memarena; what is there already is left alone."""
     for environment, name in [(reader_environment(name), name) for name in names]:
-        make_environment(environment, _say)
+        make_environment(environment, note)
         echo(f"{name}: {environment_line(environment)}")
         echo(f"use it with {USES[name].format(python=environment.environment_path().python)}")
 
@@ -49,9 +49,5 @@ def install(names: Names) -> None:
 def remove(names: Names) -> None:
     """Remove the environments of servers, also those that are out of date."""
     for environment, name in [(reader_environment(name), name) for name in names]:
-        count = remove_environments(environment.name, _say)
+        count = remove_environments(environment.name, note)
         echo(f"{name}: {count} environment{'' if count == 1 else 's'} removed")
-
-
-def _say(message: str) -> None:
-    echo(message, err=True)

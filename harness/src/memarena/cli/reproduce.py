@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from types import FrameType
 from typing import Annotated
 
 import typer
 from memarena_dataset.errors import DatasetError
 from memarena_dataset.io.reading import open_dataset
-from memarena_dataset.printing import echo, write_err
+from memarena_dataset.printing import echo, note
 from memarena_dataset.programs import EXIT_INCOMPLETE, EXIT_INTERRUPTED
 from memarena_dataset.safe_files import acquire_lock
 
 from memarena.cli.completion import paper_tables
-from memarena.cli.sweep import EXECUTORS
+from memarena.cli.sweep import EXECUTORS, noted_signals
 from memarena.execution.backends.isolation import hide_arguments
 from memarena.report.layout import Document
 from memarena.report.render.latex import to_latex
@@ -113,14 +109,14 @@ def _reproduce(tables: Sequence[PaperTable], settings: Settings, name: str) -> N
         acquire_lock(settings.out / "reproduce.lock")  # until this process ends
     except BlockingIOError as error:
         raise ReproductionError(f"--out {settings.out}: another reproduction works there") from error
-    with _noted_signals() as stop:
-        runner = Runner(settings, _say, stop)
+    with noted_signals() as stop:
+        runner = Runner(settings, note, stop)
         try:
             runner.run(steps)
         except StoppedError:
-            _say("stopped; the same command goes on")
+            note("stopped; the same command goes on")
             sys.exit(EXIT_INTERRUPTED)
-    gathered = gather(steps, settings, _say)
+    gathered = gather(steps, settings, note)
     document = reproduction_document(tables, gathered, settings)
     _write(document, settings.out)
     print_document(document)
@@ -134,8 +130,8 @@ def _finish(runner: Runner, tables: Sequence[PaperTable], steps: Sequence[Step],
     left += [f"{title}: {why}" for title, why in runner.failed.items()]
     left += [f"{table.name}: needs {table.people}" for table in tables if table.people]
     for line in left:
-        _say(line)
-    _say(f"tables in {settings.out}: {', '.join(NAMES)}")
+        note(line)
+    note(f"tables in {settings.out}: {', '.join(NAMES)}")
     if left:
         sys.exit(EXIT_INCOMPLETE)
 
@@ -162,24 +158,3 @@ def _check_dataset(folder: Path) -> None:
             pass
     except (DatasetError, OSError) as error:
         raise ReproductionError(f"--dataset {folder}: {error}") from error
-
-
-@contextmanager
-def _noted_signals() -> Iterator[threading.Event]:
-    """SIGINT and SIGTERM set the event."""
-    stop = threading.Event()
-
-    def note(number: int, frame: FrameType | None) -> None:
-        stop.set()
-
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _say(line: str) -> None:
-    write_err(f"{line}\n")
-    sys.stderr.flush()

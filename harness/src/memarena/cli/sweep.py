@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
 from typing import Annotated
 
 import typer
-from memarena_dataset.printing import echo, write_err
+from memarena_dataset.printing import echo, note
 from memarena_dataset.programs import EXIT_INCOMPLETE, EXIT_INTERRUPTED
 
 from memarena.cli.completion import configurations, one_of
@@ -121,7 +121,7 @@ def _sweep(flags: SweepFlags) -> None:
         where: Executor
         if flags.executor == "ray":
             scratch = flags.scratch and flags.scratch.absolute()
-            where = RayExecutor(flags.address, target, sweep_id, _say, scratch, flags.cores, flags.gpus)
+            where = RayExecutor(flags.address, target, sweep_id, note, scratch, flags.cores, flags.gpus)
         else:
             cores = flags.cores or os.cpu_count() or 1
             where = LocalExecutor(flags.scratch or out / "scratch", target, cores, flags.gpus)
@@ -164,7 +164,7 @@ def _checked_out(flags: SweepFlags) -> Path:
 def _drive(
     manifest: ManifestWriter, found: SweepFile, cells: tuple[Cell, ...], target: Storage, where: Executor
 ) -> SweepOutcome:
-    with _noted_signals() as wants_stop:
+    with noted_signals() as stop:
         driver = Driver(
             manifest,
             where,
@@ -172,8 +172,8 @@ def _drive(
             cells,
             attempts=found.attempts,
             node_faults=found.node_faults,
-            say=_say,
-            wants_stop=wants_stop,
+            say=note,
+            wants_stop=stop.is_set,
             seconds_of=Estimator([manifest.state]).seconds,
         )
         return driver.run()
@@ -187,10 +187,10 @@ def _finish(outcome: SweepOutcome, cells: int, out: Path) -> None:
         ("given up", outcome.given_up),
     ):
         for name, why in names.items():
-            _say(f"{word}: {name}: {why}")
-    _say(f"{outcome.sealed} of {cells} cells sealed; memarena report {out}")
+            note(f"{word}: {name}: {why}")
+    note(f"{outcome.sealed} of {cells} cells sealed; memarena report {out}")
     if outcome.stopped:
-        _say("stopped; the same command goes on")
+        note("stopped; the same command goes on")
         sys.exit(EXIT_INTERRUPTED)
     if not outcome.complete:
         sys.exit(EXIT_INCOMPLETE)
@@ -250,21 +250,12 @@ def _hours(seconds: float) -> str:
 
 
 @contextmanager
-def _noted_signals() -> Iterator[Callable[[], bool]]:
-    """SIGINT and SIGTERM are noted and not raised: the driver looks between two steps."""
-    asked: list[int] = []
-
-    def note(number: int, frame: FrameType | None) -> None:
-        asked.append(number)
-
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+def noted_signals() -> Iterator[threading.Event]:
+    """SIGINT and SIGTERM set the event and are not raised: work looks at it between two steps."""
+    stop = threading.Event()
+    before = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield lambda: bool(asked)
+        yield stop
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _say(line: str) -> None:
-    write_err(f"{line}\n")
-    sys.stderr.flush()
