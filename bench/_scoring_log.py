@@ -14,26 +14,19 @@ from pathlib import Path
 
 from memarena.judging import JUDGE_NAME, judge, value_judge_version
 from memarena.log.records import (
-    AnswerSpan,
     AnyRecord,
     Cell,
-    DatasetRef,
     EvidenceSession,
     EvidenceText,
-    EvidenceTurn,
     GatewayCall,
     IngestDone,
     Manifest,
     Question,
     QuestionAsked,
-    ReaderRef,
-    Reading,
     RetrievedItem,
     RunEnded,
     RunStarted,
-    SearchSpan,
     Verdict,
-    Versions,
 )
 from memarena.log.store import LogWriter
 from memarena_dataset.gold import (
@@ -47,8 +40,10 @@ from memarena_dataset.gold import (
     PermissionGold,
     TextGold,
 )
-from memarena_dataset.model import Family, Instance
+from memarena_dataset.model import Family
 from memarena_dataset.values import AmountValue, DateValue, NameValue, PlaceValue, TermValue
+
+from tests.support import logs
 
 COUNTS = {
     Family.CLOZE: 198,
@@ -125,29 +120,25 @@ def _question(rng: random.Random, number: int, family: Family) -> _Planned:
     day, amount = rng.randrange(DAYS), rng.randrange(120, 980)
     gold, text, right, wrong = _wording(rng, family, number, (name, thing, location, other), day, amount)
     allowed = isinstance(gold, PermissionGold) and gold.expected_action == "disclose"
-    instance = Instance(
-        instance_id=f"{family.value}_{number:05d}",
-        family=family,
-        query=text,
-        gold=gold,
-        difficulty=("easy", "medium", "hard")[number % 3],
-        asker_agent_id=f"agent_{(ego + 1) % EGOS:03d}" if family is Family.PERMISSION else f"agent_{ego:03d}",
-        ego_agent_id=f"agent_{ego:03d}",
-        evidence_session_ids=() if isinstance(gold, AbstainGold) else (f"sess_{number:05d}",),
-        context_tier=("single_session", "cross_session", "full_ego")[number % 3],
-        metadata={"interference": number % 20},
-    )
-    question = Question(
-        instance=instance,
-        question_text=text,
-        day=DAYS - 1,
-        asked_at="2025-01-16T00:00:00Z",
-        requester_kind="known_person" if family is Family.PERMISSION else "owner",
-        relationship="colleague" if family is Family.PERMISSION else "",
-        lag_days=None if isinstance(gold, AbstainGold) else DAYS - 1 - day,
-        ego_name=f"{_FIRST[ego % 10]} {_LAST[ego // 10]}",
+    abstain = isinstance(gold, AbstainGold)
+    question = logs.make_question(
+        f"{family.value}_{number:05d}",
+        family,
+        gold,
+        text,
+        evidence=() if abstain else (f"sess_{number:05d}",),
+        ego=f"agent_{ego:03d}",
+        asker=f"agent_{(ego + (family is Family.PERMISSION)) % EGOS:03d}",
         asker_name=name if allowed else "Nobody Special",
+        asked_at="2025-01-16T00:00:00Z",
+        day=DAYS - 1,
+        lag_days=None if abstain else DAYS - 1 - day,
+        difficulty=("easy", "medium", "hard")[number % 3],
+        tier=("single_session", "cross_session", "full_ego")[number % 3],
     )
+    instance = question.instance.model_copy(update={"metadata": {"interference": number % 20}})
+    ego_name = f"{_FIRST[ego % 10]} {_LAST[ego // 10]}"
+    question = question.model_copy(update={"instance": instance, "ego_name": ego_name})
     return _Planned(question, right, wrong)
 
 
@@ -227,72 +218,26 @@ def _trust_wording(
 
 def _session(planned: _Planned) -> EvidenceSession:
     number = int(planned.question.instance.instance_id.rsplit("_", 1)[1])
-    statement = f"{planned.right} {_CHAT}"
-    turns = (statement, _CHAT, f"Well, that is number {number} on my list then.")
-    return EvidenceSession(
-        session_id=f"sess_{number:05d}",
-        started_at=f"2025-01-{number % DAYS + 1:02d}T10:00:00Z",
-        turns=tuple(
-            EvidenceTurn(turn_id=f"sess_{number:05d}_t{n}", speaker="Maya Chen", text=t, said_at="2025-01-06T10:00:00Z")
-            for n, t in enumerate(turns)
-        ),
-    )
+    turns = (f"{planned.right} {_CHAT}", _CHAT, f"Well, that is number {number} on my list then.")
+    started_at = f"2025-01-{number % DAYS + 1:02d}T10:00:00Z"
+    return logs.make_evidence(f"sess_{number:05d}", *(("Maya Chen", text) for text in turns), started_at=started_at)
 
 
 # ------------------------------------------------------------------ cells
 
 
 def _cell(backend: str, reader: str, label: str) -> Cell:
-    return Cell(
-        cell_id=f"{backend}@{reader}/{label}",
-        backend=backend,
-        reader=reader,
-        seed_label=label,
-        reading=Reading(max_answer_tokens=256, max_context_tokens=8192, temperature=0.3, seed=int(label[1:])),
-        diagnostic=backend == "oracle",
-    )
+    return logs.make_cell(backend, reader, label, diagnostic=backend == "oracle", max_context_tokens=8192)
 
 
 def _manifest(cells: list[Cell]) -> Manifest:
-    readers = tuple(
-        ReaderRef(name=r, kind="url", model=r, base_url="http://127.0.0.1:1/v1", context_window_tokens=8192)
-        for r in READERS
-    )
-    return Manifest(
-        dataset=DatasetRef(
-            name="bench",
-            path="bench",
-            sha256="cd" * 32,
-            calendar_epoch="2025-01-01",
-            day_count=DAYS,
-            ego_count=EGOS,
-            instance_count=sum(COUNTS.values()),
-        ),
-        protocol="interleaved",
-        readers=readers,
-        cells=tuple(cells),
-        versions=Versions(memarena="0", python="3", platform="bench"),
-        data_files_sha256={},
-        id_key_hex="00" * 32,
-        order_seed=0,
-        deadlines_s={},
-    )
+    manifest = logs.make_manifest(cells, [logs.make_reader(name) for name in READERS], instances=sum(COUNTS.values()))
+    dataset = manifest.dataset.model_copy(update={"day_count": DAYS, "ego_count": EGOS})
+    return manifest.model_copy(update={"dataset": dataset})
 
 
 def _ingest(cell: Cell, ego: int, day: int) -> IngestDone:
-    return IngestDone(
-        cell_id=cell.cell_id,
-        ego=f"agent_{ego:03d}",
-        namespace=f"ns_{ego:03d}",
-        day=day,
-        sessions=27,
-        turns=280,
-        events=0,
-        payload_bytes=90_000,
-        duration_ns=40_000_000,
-        code="OK",
-        visible_through_day=day,
-    )
+    return logs.make_ingest(cell, day, sessions=27, seconds=0.04, namespace=f"ns_{ego:03d}", ego=f"agent_{ego:03d}")
 
 
 def _records_of(cell: Cell, planned: list[_Planned], evidence: dict[str, EvidenceSession]) -> Iterator[AnyRecord]:
@@ -346,75 +291,36 @@ def _items(backend: str, each: _Planned, evidence: dict[str, EvidenceSession]) -
     if own and rng.random() < 0.4 + 0.1 * BACKENDS.index(backend):
         session_ids[rng.randrange(ITEMS)] = own[0]
     return tuple(
-        RetrievedItem(
-            text=f"[text message] {evidence[s].turns[0].speaker}: {evidence[s].turns[0].text}",
+        logs.make_item(
+            f"[text message] {evidence[s].turns[0].speaker}: {evidence[s].turns[0].text}",
+            s,
             score=20.0 / (rank + 1) + rng.random(),
-            session_ids=(s,),
-            turn_ids=(f"{s}_t0",),
-            time=evidence[s].started_at,
         )
         for rank, s in enumerate(session_ids)
     )
 
 
 def _call(cell: Cell, number: int, question: Question, items: tuple[RetrievedItem, ...], raw: str) -> GatewayCall:
-    context = ",\n".join(json.dumps({"time": i.time, "text": i.text}) for i in items)
+    context = ",\n".join(json.dumps({"text": item.text}) for item in items)
     user = f"=== context\n[{context}]\n=== end of context\n\nQuestion: {question.question_text}"
-    return GatewayCall(
-        call_id=f"{cell.cell_id}#{number}",
-        cell_id=cell.cell_id,
-        phase="answer",
-        instance_id=question.instance.instance_id,
-        ego=question.instance.ego_agent_id,
-        day=question.day,
-        route="/v1/chat/completions",
-        model=cell.reader,
-        stream=True,
-        status=200,
-        started_mono_ns=number * 1_000_000,
-        received_to_forwarded_ns=60_000,
-        first_byte_ns=90_000_000,
-        first_content_ns=90_000_000 + number,
-        last_content_ns=190_000_000,
-        done_ns=191_000_000,
-        prompt_tokens=700,
-        completion_tokens=40,
-        server_prompt_ms=88.5,
-        prompt_sha256=f"{number:064x}",
-        output_sha256=f"{number:064x}",
-        prompt=json.dumps([{"role": "user", "content": user}]),
-        output=raw,
-    )
+    prompt = json.dumps([{"role": "user", "content": user}])
+    ttft_ms = 90 + number / 1_000_000
+    call = logs.make_call(f"{cell.cell_id}#{number}", cell, question, ttft_ms=ttft_ms, server_ms=88.5, prompt=prompt)
+    return call.model_copy(update={"output": raw})
 
 
 def _attempt(
     cell: Cell, question: Question, items: tuple[RetrievedItem, ...], answer: str, raw: str, call: GatewayCall
 ) -> QuestionAsked:
-    return QuestionAsked(
-        cell_id=cell.cell_id,
-        instance_id=question.instance.instance_id,
-        ego=question.instance.ego_agent_id,
+    return logs.make_asked(
+        cell,
+        question,
+        answer,
+        raw=raw,
+        reason="The context says so, as far as I can see.",
+        items=items,
+        search_ms=0.7,
+        ttft_ms=(call.first_content_ns or 0) / 1_000_000,
+        call_ids=(call.call_id,),
         namespace=f"ns_{question.instance.ego_agent_id[-3:]}",
-        day=question.day,
-        attempt=0,
-        status="answered",
-        asked_mono_ns=1,
-        search=SearchSpan(t_search_ns=700_000, code="OK", items=items, visible_through_day=question.day),
-        answer=AnswerSpan(
-            route="central",
-            code="OK",
-            retrieved_ns=0,
-            first_delta_ns=92_000_000,
-            completed_ns=192_000_000,
-            ttft_ns=call.first_content_ns,
-            model_calls=1,
-            raw=raw,
-            answer=answer,
-            reason="The context says so, as far as I can see.",
-            parse="json",
-            finish_reason="stop",
-            searched_items=True,
-            prompt_style="json_context",
-        ),
-        gateway_call_ids=(call.call_id,),
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import sys
 import time
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
@@ -30,6 +31,9 @@ BENCHMARKS = {
 WITH_OPTIONS = ("site", "gate", "separation", "masim-l", "kills", "gpu")
 ONLY_BY_NAME = ("gate", "kills", "gpu")
 """What is mainly about faults, and what needs more than this project installs."""
+
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))  # logs are made as the tests make them (tests.support)
 
 
 def main() -> int:
