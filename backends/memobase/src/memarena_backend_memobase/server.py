@@ -155,16 +155,6 @@ class Server:
             if error.errno != _NOT_FOUND:
                 raise
 
-    def has_user(self, user: str) -> bool:
-        """Whether the user is there."""
-        try:
-            self._ask("get user", "GET", f"/users/{user}")
-        except ServerFaultError as error:
-            if error.errno == _NOT_FOUND:
-                return False
-            raise
-        return True
-
     # -------------------------------------------------------------- what a user said
 
     def insert(self, user: str, blob: ChatBlob, call: Call) -> tuple[Extraction, ...]:

@@ -12,7 +12,7 @@ import gzip
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -42,8 +42,6 @@ _FRAMES = ("{}", "It was {}.", "They mentioned {}.", "{}, as far as I remember."
 _LONGEST_PHRASE = 5
 """Content words of a gold up to which near misses are made of it."""
 _WORD = re.compile(r"[A-Za-z'-]{3,}")
-
-Judge = Callable[["Pair"], bool]
 
 
 @dataclass(frozen=True)

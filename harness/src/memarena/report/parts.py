@@ -30,16 +30,12 @@ def only_tables(document: Document, names: Sequence[str]) -> Document:
 
 def without_small_cells(document: Document, least: int) -> Document:
     """The document with shares of fewer than ``least`` questions left out; a table of nothing else is left out too."""
-    parts = [_without_small(part, least) for part in document.sections]
+    parts = [section_without_small(part, least) for part in document.sections]
     return Document(document.title, tuple(part for part in parts if part is not None))
 
 
 def section_without_small(part: Section, least: int) -> Section | None:
     """The same for one section; None where nothing would be left of it."""
-    return _without_small(part, least)
-
-
-def _without_small(part: Section, least: int) -> Section | None:
     if part.table is None or not any(_small(cell, least) for row in part.table.rows for cell in row):
         return part
     too_few = Cell(f"n<{least}", faint=True)
