@@ -1,7 +1,9 @@
-"""A backend in a process of its own that looks for the gold wherever a curious one would: ``SCRIPT ADDRESS DATA_DIR``.
+"""A backend that searches the machine for files with gold, as a cheat might: ``SCRIPT ADDRESS_FILE DATA_DIR``.
 
-What it reads goes to ``loot.json`` in its data folder. ``SPY_TOLD`` may name a folder that it is told of, ``SPY_ALL``
-has it look at every process it sees, ``SPY_MARK`` is a file that it leaves for a later run.
+Every path in its arguments, its environment and the command lines of processes is a hint: it looks there and in the
+folders above. It writes the gold files that it could read to ``loot.json`` in its data folder. With ``SPY_ALL`` it also
+looks at environment, working folder and open files of every process; ``SPY_MARK`` is a file that it writes for a later
+run, to see whether it persists. Variables such as ``SPY_TOLD`` only carry a path for it to try.
 """
 
 from __future__ import annotations
@@ -19,26 +21,27 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from tests.execution.capture import CapturingBackend
 
 GOLD = ("eval_instances", "run.sqlite")
-ABOVE = 6
+PARENT_LEVELS = 6
 
 
 def links(process: Path) -> Iterator[Path]:
-    """Folder and open files of a process."""
+    """Yield the working folder and the open files of a process."""
     for link in (process / "cwd", *(process / "fd").glob("*")):
         with suppress(OSError):
             yield link.readlink()
 
 
-def leads() -> Iterator[Path]:
+def hints() -> Iterator[Path]:
+    """Yield paths that may lead to the data set or the run."""
     yield Path.cwd()
     yield from map(Path, sys.argv[1:])
     words = [*os.environ.values()]
-    everything = bool(os.environ.get("SPY_ALL"))
+    all_processes = bool(os.environ.get("SPY_ALL"))
     with suppress(OSError):
         for process in Path("/proc").glob("[0-9]*"):
             with suppress(OSError):
                 words += (process / "cmdline").read_bytes().decode(errors="replace").split("\0")
-            if everything:
+            if all_processes:
                 with suppress(OSError):
                     words += (process / "environ").read_bytes().decode(errors="replace").split("\0")
                 yield from links(process)
@@ -51,16 +54,16 @@ def leads() -> Iterator[Path]:
 
 
 def loot() -> list[str]:
-    """Files with gold that can be read, from every lead and the folders above it."""
-    found: set[str] = set()
-    for lead in set(leads()):
-        for folder in (lead, *list(lead.parents)[:ABOVE]):
+    """Return the files with gold that can be read at each hint and in the folders above it."""
+    readable: set[str] = set()
+    for hint in set(hints()):
+        for folder in (hint, *list(hint.parents)[:PARENT_LEVELS]):
             for name in GOLD:
                 with suppress(OSError):
                     path = folder / name
                     files = sorted(path.iterdir()) if path.is_dir() else [path]
-                    found.update(str(file.absolute()) for file in files if file.read_bytes())
-    return sorted(found)
+                    readable.update(str(file.absolute()) for file in files if file.read_bytes())
+    return sorted(readable)
 
 
 def main() -> None:

@@ -1,4 +1,7 @@
-"""The servers that check the stopwatch: they speak as real ones do, and never answer before their time."""
+"""Tests bench/_scripted_backend.py and bench/_scripted_reader.py, the servers that check the harness's stopwatch.
+
+They speak the protocols of real servers, and never answer earlier than the delay they were configured with.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +34,9 @@ Serving = Callable[[str, float], AbstractContextManager[str]]
 @pytest.fixture
 def serving(monkeypatch: pytest.MonkeyPatch) -> Serving:
     monkeypatch.syspath_prepend(str(BENCH))
-    found: Serving = importlib.import_module("_scripted").serving
-    return found
+    # bench/ is a folder of scripts, not a package.
+    scripted_serving: Serving = importlib.import_module("_scripted").serving
+    return scripted_serving
 
 
 @pytest.mark.parametrize("delay_ms", DELAYS_MS)
@@ -59,16 +63,16 @@ def test_two_clients_are_served_at_once(serving: Serving) -> None:
 
         def search() -> None:
             with BackendClient(address, Deadlines()) as client:
-                found.append(client.search(REQUEST).response.search_time_us)
+                search_times_us.append(client.search(REQUEST).response.search_time_us)
 
-        found: list[int] = []
+        search_times_us: list[int] = []
         threads = [threading.Thread(target=search) for _ in range(2)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-    assert len(found) == 2
-    assert min(found) >= 20_000
+    assert len(search_times_us) == 2
+    assert min(search_times_us) >= 20_000
 
 
 def test_what_the_scripted_backend_does_not_serve_is_unimplemented(serving: Serving) -> None:
@@ -85,8 +89,8 @@ def test_a_first_token_comes_through_the_gateway_no_sooner_than_set(serving: Ser
     with serving("_scripted_reader", delay_ms) as address:
         upstream = Upstream(model="m", base_url=f"http://{address}/v1", upstream_model="m")
         with Gateway([upstream], calls.append) as gateway:
-            done = [completion(gateway, "m") for _ in range(3)]
-    assert {each.text for each in done} == {Script().text}
+            completions = [completion(gateway, "m") for _ in range(3)]
+    assert {reply.text for reply in completions} == {Script().text}
     for call in calls:
         assert (call.status, call.error) == (200, "")
         assert call.server_prompt_ms is not None
@@ -100,8 +104,7 @@ def test_the_scripted_reader_says_what_the_null_reader_does(serving: Serving) ->
     with serving("_scripted_reader", 0.0) as address, ModelServer() as null:
         scripted = Upstream(model="scripted", base_url=f"http://{address}/v1", upstream_model="scripted")
         with Gateway([scripted, null.upstream(name="null")], lambda call: None) as gateway:
-            one, other = completion(gateway, "scripted"), completion(gateway, "null")
-    assert one == other
+            assert completion(gateway, "scripted") == completion(gateway, "null")
 
 
 def test_other_routes_of_the_scripted_reader_are_closed_and_the_connection_stays(serving: Serving) -> None:
@@ -114,7 +117,7 @@ def test_other_routes_of_the_scripted_reader_are_closed_and_the_connection_stays
         connection.close()
 
 
-def test_a_server_that_cannot_start_is_no_address(serving: Serving) -> None:
+def test_a_server_that_fails_to_start_raises(serving: Serving) -> None:
     with pytest.raises(RuntimeError, match="ended while starting"), serving("_scripted_nothing", 0.0):
         pass
 

@@ -15,10 +15,10 @@ from tests.support.model_server import ModelServer
 if TYPE_CHECKING:
     from tests.gateway.conftest import Harness
 
-    Make = Callable[..., Harness]
+    MakeHarness = Callable[..., Harness]
 
 
-def test_calls_beyond_the_budget_get_429_and_never_reach_the_model(make_harness: Make) -> None:
+def test_calls_beyond_the_budget_get_429_and_never_reach_the_model(make_harness: MakeHarness) -> None:
     harness = make_harness(budgets={"ingest": Budget(calls=2)})
     token = harness.gateway.grant(CallContext("ingest", "cell", None, "ana", 4))
     assert [harness.chat(token).status for _ in range(4)] == [200, 200, 429, 429]
@@ -28,14 +28,14 @@ def test_calls_beyond_the_budget_get_429_and_never_reach_the_model(make_harness:
     assert not refused.upstream_failed
 
 
-def test_the_reason_says_how_much_was_allowed(make_harness: Make) -> None:
+def test_the_reason_says_how_much_was_allowed(make_harness: MakeHarness) -> None:
     harness = make_harness(budgets={"ingest": Budget(calls=0)})
     error = harness.chat(harness.gateway.grant(CallContext("ingest"))).json()["error"]
     assert error["code"] == "budget_spent"
     assert error["message"] == "the budget of 0 model calls per ingest is spent"
 
 
-def test_each_rpc_has_a_budget_of_its_own_and_other_phases_have_none(make_harness: Make) -> None:
+def test_each_rpc_has_a_budget_of_its_own_and_other_phases_have_none(make_harness: MakeHarness) -> None:
     harness = make_harness(budgets={"ingest": Budget(calls=1)})
     for _ in range(2):
         token = harness.gateway.grant(CallContext("ingest"))
@@ -45,7 +45,9 @@ def test_each_rpc_has_a_budget_of_its_own_and_other_phases_have_none(make_harnes
     assert {harness.chat(answering).status for _ in range(4)} == {200}
 
 
-def test_the_call_that_goes_over_the_tokens_is_served_and_the_next_is_not(make_harness: Make) -> None:
+def test_the_call_that_crosses_the_token_budget_still_succeeds_and_the_next_is_refused(
+    make_harness: MakeHarness,
+) -> None:
     """How many tokens a call takes is known only when it is over."""
     script = Script(tokens=("a", "b", "c"), prompt_tokens=40)
     harness = make_harness(ModelServer(script), budgets={"search": Budget(tokens=80)})
@@ -58,7 +60,7 @@ def test_the_call_that_goes_over_the_tokens_is_served_and_the_next_is_not(make_h
     assert "80 tokens per search is spent (86 so far)" in replies[-1].json()["error"]["message"]
 
 
-def test_counting_tokens_and_listing_models_cost_nothing(make_harness: Make) -> None:
+def test_counting_tokens_and_listing_models_cost_nothing(make_harness: MakeHarness) -> None:
     harness = make_harness(budgets={"ingest": Budget(calls=1)})
     token = harness.gateway.grant(CallContext("ingest"))
     for _ in range(3):
@@ -69,7 +71,7 @@ def test_counting_tokens_and_listing_models_cost_nothing(make_harness: Make) -> 
 
 
 @pytest.mark.parametrize("route", ["/v1/completions", "/v1/embeddings"])
-def test_every_route_that_asks_a_model_counts(make_harness: Make, route: str) -> None:
+def test_every_route_that_asks_a_model_counts(make_harness: MakeHarness, route: str) -> None:
     reader = ModelServer()
     upstream = reader.upstream(role="embedder") if route.endswith("embeddings") else reader.upstream()
     harness = make_harness(reader, upstreams=[upstream], budgets={"ingest": Budget(calls=1)})
@@ -78,8 +80,8 @@ def test_every_route_that_asks_a_model_counts(make_harness: Make, route: str) ->
     assert [harness.call(route, body, token).status for _ in range(2)] == [200, 429]
 
 
-def test_tokens_that_nobody_tells_count_as_many_as_they_can_be(make_harness: Make) -> None:
-    """A token is a byte at least: hanging up before the usage, or a server that tells none, makes no budget endless."""
+def test_unreported_tokens_count_at_one_per_byte(make_harness: MakeHarness) -> None:
+    """The most that they can be: a client that hangs up early, or a server without usage, has no unlimited budget."""
     reader = ModelServer(Script(tokens=("abc", "defg"), reports_usage=False))
     harness = make_harness(reader, budgets={"search": Budget(tokens=1)})
     token = harness.gateway.grant(CallContext("search"))
@@ -91,7 +93,7 @@ def test_tokens_that_nobody_tells_count_as_many_as_they_can_be(make_harness: Mak
     assert f"({len(prompt.encode()) + len('abcdefg')} so far)" in message
 
 
-def test_a_server_that_fails_spends_nothing_of_the_budget(make_harness: Make) -> None:
+def test_a_server_that_fails_spends_nothing_of_the_budget(make_harness: MakeHarness) -> None:
     reader = ModelServer(Script(status=500))
     harness = make_harness(reader, budgets={"search": Budget(tokens=1)})
     token = harness.gateway.grant(CallContext("search"))

@@ -1,4 +1,4 @@
-"""Benchmarks of worlds: their verdicts, on figures that are known, and what they take for the same bytes."""
+"""Tests bench/bench_separation.py (verdicts on gaps between memories) and bench/bench_masim_l.py (digests, counts)."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ BENCH = Path(__file__).parents[2] / "bench"
 
 
 def bench(monkeypatch: pytest.MonkeyPatch, name: str) -> ModuleType:
-    """A module of the benchmarks, which import one another as scripts of one folder do."""
+    """Import a module of bench/, a folder of scripts that import one another."""
     monkeypatch.syspath_prepend(str(BENCH))
     return importlib.import_module(name)
 
 
-def ends(low: float) -> Interval:
+def interval_from(low: float) -> Interval:
     return Interval(low=low, high=low + 0.3, se=0.1, method="bootstrap_egos", clusters=9)
 
 
@@ -40,7 +40,7 @@ def comparison(*lows: tuple[str, float | None], absent: str = "") -> Comparison:
             a=0.5,
             b=0.25,
             difference=0.25,
-            interval=None if low is None else ends(low),
+            interval=None if low is None else interval_from(low),
             p_diagnostic=None,
             smallest_difference=None,
             questions=40,
@@ -49,16 +49,21 @@ def comparison(*lows: tuple[str, float | None], absent: str = "") -> Comparison:
         )
         for metric, low in lows
     ]
-    kept = [one.model_copy(update={"difference": None}) if one.metric == absent else one for one in differences]
+    differences = [
+        difference.model_copy(update={"difference": None}) if difference.metric == absent else difference
+        for difference in differences
+    ]
     side = Side(run_id="r", label="oracle@extractive", seeds=("s1",))
-    return Comparison(a=side, b=side, incomparable=(), cautions=(), questions=40, left_out=0, differences=tuple(kept))
+    return Comparison(
+        a=side, b=side, incomparable=(), cautions=(), questions=40, left_out=0, differences=tuple(differences)
+    )
 
 
-def test_a_gap_has_to_be_above_the_bar_at_its_lower_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On D2 to D4; at the bar is not above it, and no interval is no pass."""
+def test_a_gap_passes_if_the_lower_end_of_its_interval_is_above_ten_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On D2 to D4. A lower end equal to the threshold fails; so does a missing interval."""
     separation = bench(monkeypatch, "bench_separation")
-    found = comparison(("D1", 0.5), ("D2", 0.101), ("D3", 0.1), ("D4", None))
-    gaps = separation.gaps_of(found, "oracle", "bm25")
+    compared = comparison(("D1", 0.5), ("D2", 0.101), ("D3", 0.1), ("D4", None))
+    gaps = separation.gaps_of(compared, "oracle", "bm25")
     assert [(gap.dimension, gap.verdict) for gap in gaps] == [
         ("D1", ""),
         ("D2", "pass"),
@@ -68,12 +73,15 @@ def test_a_gap_has_to_be_above_the_bar_at_its_lower_end(monkeypatch: pytest.Monk
     assert (gaps[1].a, gaps[1].b, gaps[1].low) == (50.0, 25.0, pytest.approx(10.1))
 
 
-def test_a_dimension_that_was_not_compared_is_no_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is named, as is a policy without a figure."""
+def test_gaps_raise_for_a_dimension_without_questions(monkeypatch: pytest.MonkeyPatch) -> None:
     separation = bench(monkeypatch, "bench_separation")
-    found = comparison(("D2", 0.2), ("D3", None), ("D4", 0.2), absent="D3")
+    compared = comparison(("D2", 0.2), ("D3", None), ("D4", 0.2), absent="D3")
     with pytest.raises(RuntimeError, match="oracle and bm25: no question of D3"):
-        separation.gaps_of(found, "oracle", "bm25")
+        separation.gaps_of(compared, "oracle", "bm25")
+
+
+def test_trivial_policies_raise_for_a_policy_without_a_figure(monkeypatch: pytest.MonkeyPatch) -> None:
+    separation = bench(monkeypatch, "bench_separation")
     with pytest.raises(RuntimeError, match="no F1_PU of the policy 'always refuse'"):
         separation.trivial_of([Baseline(name="always refuse", scores={"D6": None})])
 
@@ -87,37 +95,37 @@ POOL = [
 
 
 def world(number: int) -> ScoredRun:
-    """One of several worlds whose people and questions bear the same ids; oracle knows a few answers more."""
-    asked: list[AnyRecord] = []
-    for place, question in enumerate(POOL):
+    """One of several worlds whose people and questions have the same ids; of ten questions oracle knows 5, bm25 3."""
+    answers: list[AnyRecord] = []
+    for index, question in enumerate(POOL):
         for cell in CELLS:
-            knows = (place * 7 + number) % 10 < (5 if cell.backend == "oracle" else 3)
-            asked.append(make_asked(cell, question, "Porto" if knows else "Lisbon"))
-    made = make_run(CELLS, POOL, [], asked)
-    assert made[0].kind == "run_started"
-    dataset = made[0].manifest.dataset.model_copy(update={"sha256": f"{number:02x}" * 32})
-    manifest = made[0].manifest.model_copy(update={"dataset": dataset})
-    return score_records([made[0].model_copy(update={"manifest": manifest, "run_id": f"run-{number}"}), *made[1:]])
+            knows = (index * 7 + number) % 10 < (5 if cell.backend == "oracle" else 3)
+            answers.append(make_asked(cell, question, "Porto" if knows else "Lisbon"))
+    started, *rest = make_run(CELLS, POOL, [], answers)
+    assert started.kind == "run_started"
+    dataset = started.manifest.dataset.model_copy(update={"sha256": f"{number:02x}" * 32})
+    manifest = started.manifest.model_copy(update={"dataset": dataset})
+    return score_records([started.model_copy(update={"manifest": manifest, "run_id": f"run-{number}"}), *rest])
 
 
-def test_the_egos_of_all_worlds_are_drawn_and_each_world_stands_beside(monkeypatch: pytest.MonkeyPatch) -> None:
-    """People of the same id in two worlds are two people; the figure is over the questions of all worlds."""
+def test_pooling_keeps_equal_ego_ids_of_two_worlds_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four worlds of six egos are 24 egos; the pooled difference is the mean over worlds, which have the same size."""
     separation = bench(monkeypatch, "bench_separation")
     runs = [world(number) for number in range(4)]
     together = separation.pooled(runs)
-    assert len({one.ego for one in together.questions}) == 24
-    found = compare(choose(together, "oracle@small"), choose(together, "bm25@small"))
-    (d2,) = [one for one in found.differences if one.metric == "D2"]
+    assert len({question.ego for question in together.questions}) == 24
+    compared = compare(choose(together, "oracle@small"), choose(together, "bm25@small"))
+    (d2,) = [difference for difference in compared.differences if difference.metric == "D2"]
     assert d2.questions == 240
     assert d2.interval is not None
     assert d2.interval.clusters == 24
     across = across_worlds([(choose(run, "oracle@small"), choose(run, "bm25@small")) for run in runs])
-    (beside,) = [one for one in across.differences if one.metric == "D2"]
-    assert d2.difference == pytest.approx(beside.mean)  # worlds of the same size
+    (over_worlds,) = [difference for difference in across.differences if difference.metric == "D2"]
+    assert d2.difference == pytest.approx(over_worlds.mean)
 
 
-def test_the_machine_is_no_part_of_the_bytes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """``run_info.json`` may differ; a byte of any other file may not."""
+def test_digests_ignore_run_info_and_no_other_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """``run_info.json`` names the machine and the time, which may differ between equal worlds."""
     preset_l = bench(monkeypatch, "bench_masim_l")
     for name in ("one", "two"):
         (tmp_path / name / "eval_instances").mkdir(parents=True)
@@ -128,8 +136,8 @@ def test_the_machine_is_no_part_of_the_bytes(monkeypatch: pytest.MonkeyPatch, tm
     assert preset_l.digests(tmp_path / "one") != preset_l.digests(tmp_path / "two")
 
 
-def test_counts_are_of_the_world(monkeypatch: pytest.MonkeyPatch, small_world: Path) -> None:
-    """Words counted in the corpus, questions without those of witness pairs."""
+def test_counts_agree_with_the_generator_s_report(monkeypatch: pytest.MonkeyPatch, small_world: Path) -> None:
+    """Questions of witness pairs (docs/simulator.md) are counted separately."""
     counts = bench(monkeypatch, "bench_masim_l").counts_of(small_world)
     report = json.loads((small_world / "pipeline_report.json").read_text())
     assert counts["questions"] + counts["questions of witness pairs"] == report["counts"]["instances"]
@@ -137,10 +145,13 @@ def test_counts_are_of_the_world(monkeypatch: pytest.MonkeyPatch, small_world: P
     assert 20 < counts["words"] / counts["turns"] < 100
 
 
-def test_a_generation_that_fails_is_no_figure(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its last line is passed on; the memory of one that runs is looked at."""
+def test_watched_raises_with_the_last_line_of_a_program_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     preset_l = bench(monkeypatch, "bench_masim_l")
     with pytest.raises(RuntimeError, match="no world today"):
         preset_l.watched([sys.executable, "-c", "raise SystemExit('no world today')"])
-    made = preset_l.watched([sys.executable, "-c", "import time; kept = bytearray(64 << 20); time.sleep(1.5)"])
-    assert made.single_mib > 64
+
+
+def test_watched_measures_the_memory_of_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    preset_l = bench(monkeypatch, "bench_masim_l")
+    measured = preset_l.watched([sys.executable, "-c", "import time; data = bytearray(64 << 20); time.sleep(1.5)"])
+    assert measured.single_mib > 64
