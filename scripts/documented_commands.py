@@ -1,15 +1,17 @@
-"""Runs the command blocks of the documentation as they stand: python scripts/documented_commands.py [FILE...].
+"""Runs the shell blocks of the documentation and fails if a command fails: python scripts/documented_commands.py
+[FILE...].
 
-A block of commands is a fence marked ``sh``. Its commands are run in order, in an empty folder of the block's own, with
-the programs of this environment, and must end with exit code 0. What readers put in for themselves is there under the
-name that the documentation uses, unless the block makes it: ``DIR`` and ``WORLD`` are data sets; ``RUN``, ``RUN_A`` and
-``RUN_B`` finished runs; ``FILE`` a file of LoCoMo's form; ``my-backend`` a backend. ``URL`` stands for the address of a
-reader, ``HOST:PORT`` for that of a backend, ``ID`` for a question, ``PORT`` and ``127.0.0.1:50051`` for free ports.
+A shell block is a fence with the info string ``sh``. Its commands run in order, in a new folder for each block, with
+the programs of this environment, and must end with exit code 0. The placeholders of the documentation exist there under
+their names, unless the block makes them: ``DIR`` and ``WORLD`` are data sets; ``RUN``, ``RUN_A`` and ``RUN_B`` finished
+runs; ``FILE`` a file in LoCoMo's format; ``my-backend`` a backend. In the commands ``URL`` is replaced by the address
+of a reader, ``HOST:PORT`` by that of a backend, ``ID`` by that of a question, ``PORT`` and ``127.0.0.1:50051`` by free
+ports.
 
-A command that serves until it is stopped has to print its address and to end well on Ctrl-C; one that ends with ``&``
-runs until the block ends. A block that was run before is not run again. A fence marked ``LANGUAGE file=NAME`` is a file
-that later blocks of its document find. A fence marked ``sh skip=REASON`` (one of :data:`REASONS`) is not run, nor is a
-line with an ellipsis before its comment, which shows the form of a command.
+A command that serves until it is stopped must print its address and end with 0 on Ctrl-C; one that ends with ``&`` runs
+until the block ends. Equal blocks run once. A fence ``LANGUAGE file=NAME`` is written to a file for the later blocks of
+its document. A fence ``sh skip=REASON`` (one of :data:`REASONS`) does not run, nor does a line with an ellipsis before
+its comment: it is a usage line.
 """
 
 from __future__ import annotations
@@ -43,15 +45,15 @@ REASONS = {
     "form": "shows what a command looks like, or what a file holds",
 }
 PROGRAMS = ("memarena", "memarena-spark", "masim", "make", "docker", "python", "python3", "pip", "git", "cd", "export")
-_FENCE = re.compile(r"^(?P<indent> *)```(?P<mark>[^\n`]*)\n(?P<body>.*?)^(?P=indent)```\s*$", re.S | re.M)
+_FENCE = re.compile(r"^(?P<indent> *)```(?P<info>[^\n`]*)\n(?P<body>.*?)^(?P=indent)```\s*$", re.S | re.M)
 _SERVES = re.compile(r"\bmemarena (?:view|annotate) (?!.*--(?:export|import))|--listen\b")
 _ADDRESS = re.compile(r"http://\S+|listening on \S+")
 LIMIT_S = 240.0
 STOP_S = 30.0
 SERVES_S = 0.2
-"""How long a command that said where it serves has to be there."""
+"""Seconds that a server must stay up after it printed its address."""
 FAMILIES = ("d3_confabulation", "d4_permission", "d7_qa")
-"""One question of each is asked; an answer of the embedded LLM takes seconds."""
+"""Files of questions; one question of each is used, since an answer of the embedded LLM takes seconds."""
 GRID = """[[worlds]]
 dataset = "DIR"
 [[memories]]
@@ -61,48 +63,48 @@ name = "oracle"
 [[readers]]
 spec = "extractive"
 """
-"""The file that docs/sweeps.md sends off, without what needs a GPU."""
+"""The grid that docs/sweeps.md runs, without readers that need a GPU."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A fence: where it stands, its mark (``sh``, ``sh skip=gpu``, ``toml`` or nothing), its lines, not indented."""
+    """A fence: its file and line, its info string (such as ``sh skip=gpu`` or ``toml``), its lines without indent."""
 
     path: Path
     line: int
-    mark: str
+    info: str
     lines: tuple[str, ...]
 
     @property
     def location(self) -> str:
-        """File and line, as an editor takes them."""
+        """Return ``file:line``."""
         return f"{self.path}:{self.line}"
 
     @property
     def file(self) -> str | None:
-        """The name of the file that the block holds; None for a block that is none."""
-        match = re.fullmatch(r"\w+ file=(\S+)", self.mark)
+        """Return the name of the file to write the block to; None if it is not a file."""
+        match = re.fullmatch(r"\w+ file=(\S+)", self.info)
         return match[1] if match else None
 
     @property
     def skipped(self) -> str | None:
-        """Why the block is not run; None for one that is."""
-        match = re.fullmatch(r"sh skip=(\w+)", self.mark)
+        """Return why the block does not run; None if it runs."""
+        match = re.fullmatch(r"sh skip=(\w+)", self.info)
         return match[1] if match else None
 
     def commands(self) -> list[str]:
-        """Commands in order: lines that end with a backslash joined, comments and forms left out."""
+        """Return the commands in order: lines that end with a backslash joined, without comments and usage lines."""
         joined = "\n".join(self.lines).replace("\\\n", " ")
         bare = [re.sub(r"(?:^|\s+)# .*$", "", line).strip() for line in joined.splitlines()]
         return [line for line in bare if line and "…" not in line and not line.startswith("#")]
 
 
 class DocumentedCommandError(Exception):
-    """A block is not marked as it must be, or a command does not do what is said; one line, then what it printed."""
+    """The info string of a block is invalid, or a command failed; one line, then the command's output."""
 
 
 def documents() -> list[Path]:
-    """Files of the repository whose commands are run, relative to its root."""
+    """Return the files of the repository whose commands run, relative to its root."""
     tracked = subprocess.run(
         ["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.splitlines()
@@ -110,47 +112,47 @@ def documents() -> list[Path]:
 
 
 def blocks_of(path: Path) -> list[Block]:
-    """All fences of a file. Raises :class:`DocumentedCommandError` for an unknown mark."""
+    """Return all fences of a file. Raises :class:`DocumentedCommandError` for an unknown info string."""
     text = (ROOT / path).read_text(encoding="utf-8")
     blocks = []
     for match in _FENCE.finditer(text):
         lines = tuple(line.removeprefix(match["indent"]) for line in match["body"].splitlines())
-        block = Block(path, text[: match.start()].count("\n") + 1, match["mark"].strip(), lines)
+        block = Block(path, text[: match.start()].count("\n") + 1, match["info"].strip(), lines)
         _check(block)
         blocks.append(block)
     return blocks
 
 
 def _check(block: Block) -> None:
-    if block.mark.startswith("sh ") and block.file is None and block.skipped not in REASONS:
+    if block.info.startswith("sh ") and block.file is None and block.skipped not in REASONS:
         known = ", ".join(REASONS)
-        raise DocumentedCommandError(f"{block.location}: {block.mark!r}: expected sh, or sh skip=REASON, of {known}")
+        raise DocumentedCommandError(f"{block.location}: {block.info!r}: expected sh, or sh skip=REASON, of {known}")
     first = next((line.split() for line in block.lines if line.split()), [""])
-    if not block.mark and first[0] in PROGRAMS:
-        raise DocumentedCommandError(f"{block.location}: commands are in a fence marked sh, or sh skip=REASON")
+    if not block.info and first[0] in PROGRAMS:
+        raise DocumentedCommandError(f"{block.location}: commands need a fence with info string sh, or sh skip=REASON")
 
 
 class Shell:
-    """Runs commands. ``folder`` takes what they say."""
+    """Runs commands, and logs their output to files in ``folder``."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.env = {
             **os.environ,
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-            "BROWSER": "true",  # what --open opens
+            "BROWSER": "true",  # the program that --open starts: true(1) does nothing
         }
         self._children: list[subprocess.Popen[bytes]] = []
 
     def end(self) -> None:
-        """Kill whatever the commands so far left running."""
+        """Kill every process that the commands so far started and did not end."""
         for child in self._children:
             _kill(child.pid)
             child.wait()
         self._children.clear()
 
     def call(self, command: str, folder: Path) -> None:
-        """Run a command to its end. What it left behind in its process group runs until :meth:`end`.
+        """Run a command to its end. Its background processes run until :meth:`end`.
 
         Raises:
             DocumentedCommandError: it ended with another code than 0, or not in time.
@@ -164,7 +166,7 @@ class Shell:
             raise DocumentedCommandError(f"exit code {code}\n{_log_text(log)}")
 
     def serve(self, command: str, folder: Path, *, stop: bool) -> None:
-        """Run a command that serves until it says where; then ``stop`` it as Ctrl-C does, or leave it for :meth:`end`.
+        """Start a server and wait for its address; then ``stop`` it as Ctrl-C does, or let it run until :meth:`end`.
 
         Raises:
             DocumentedCommandError: it ended by itself, or with a code that is not 0.
@@ -198,8 +200,8 @@ class Shell:
         return child, log
 
 
-class Stage(Shell):
-    """Substitutes for a reader's own data: a small data set, finished runs, servers, files. Made once."""
+class Sandbox(Shell):
+    """Has what the placeholders of the documentation name: a small data set, finished runs, servers, files."""
 
     def __init__(self, folder: Path, reader_url: str, backend_address: str) -> None:
         super().__init__(folder)
@@ -208,7 +210,7 @@ class Stage(Shell):
         shutil.copytree(ROOT / "tests/data/example", self._dataset)
         ids = []
         for path in sorted((self._dataset / "eval_instances").iterdir()):
-            rows = path.read_text(encoding="utf-8").splitlines(keepends=True)[: int(path.stem in FAMILIES)]
+            rows = path.read_text(encoding="utf-8").splitlines(keepends=True)[:1] if path.stem in FAMILIES else []
             path.write_text("".join(rows), encoding="utf-8")
             ids += [str(json.loads(row)["instance_id"]) for row in rows]
         self._substitutes = {"URL": reader_url, "HOST:PORT": backend_address, "ID": ids[0]}
@@ -228,7 +230,7 @@ class Stage(Shell):
         shutil.copytree(self._originals / "RUN", self._originals / "RUN_A")
 
     def folder_for(self, block: Block, files: Sequence[Block]) -> Path:
-        """A folder with what the block's commands name, and the files that its document showed before it."""
+        """Return a new folder with what the block's commands name, and with the files of earlier blocks."""
         folder = Path(tempfile.mkdtemp(dir=self.folder))
         text = "\n".join(block.commands())
         for path in self._originals.iterdir():
@@ -243,12 +245,12 @@ class Stage(Shell):
         self._substitutes |= {"127.0.0.1:50051": f"127.0.0.1:{_free_port()}", "PORT": str(_free_port())}
         for listing in files:
             assert listing.file is not None
-            (folder / listing.file).write_text(self.put_in("\n".join(listing.lines)) + "\n", encoding="utf-8")
+            (folder / listing.file).write_text(self.substitute("\n".join(listing.lines)) + "\n", encoding="utf-8")
             (folder / listing.file).chmod(0o755)
         return folder
 
-    def put_in(self, command: str) -> str:
-        """The command with addresses and ids in place of ``URL`` and the like."""
+    def substitute(self, command: str) -> str:
+        """Return the command with addresses and ids for ``URL`` and the other placeholders."""
         for name, value in self._substitutes.items():
             command = re.sub(rf"(?<![\w$:]){re.escape(name)}(?!\w)", value, command)
         return command
@@ -290,7 +292,7 @@ def _free_port() -> int:
 
 @contextmanager
 def _server(folder: Path, module: str, *arguments: str) -> Iterator[str]:
-    """A server of ours as its own process; what it wrote into its address file."""
+    """Start a module of the project as a server in its own process; yield the address that it wrote to its file."""
     address_file = folder / f"{module}.address"
     child = subprocess.Popen(
         [sys.executable, "-m", module, "--address-file", str(address_file), *arguments], stderr=subprocess.DEVNULL
@@ -307,34 +309,34 @@ def _server(folder: Path, module: str, *arguments: str) -> Iterator[str]:
         child.wait()
 
 
-def run_block(block: Block, stage: Stage, files: Sequence[Block]) -> int:
-    """Run a block's commands; how many. Nothing that they started is left.
+def run_block(block: Block, sandbox: Sandbox, files: Sequence[Block]) -> int:
+    """Run the commands of a block, end what they started, and return the number of commands.
 
     Raises:
-        DocumentedCommandError: a command did not do what is said; it is named with its place.
+        DocumentedCommandError: a command failed; the message begins with its file and line.
     """
-    folder = stage.folder_for(block, files)
-    before: list[str] = []
+    folder = sandbox.folder_for(block, files)
+    setup_commands: list[str] = []
     try:
         for command in block.commands():
-            prepared = stage.put_in(command)
-            behind = prepared.endswith("&")
+            prepared = sandbox.substitute(command)
+            in_background = prepared.endswith("&")
             try:
-                if behind or _SERVES.search(prepared):
-                    stage.serve(prepared.removesuffix("&"), folder, stop=not behind)
+                if in_background or _SERVES.search(prepared):
+                    sandbox.serve(prepared.removesuffix("&"), folder, stop=not in_background)
                 else:
-                    stage.call("\n".join([*before, prepared]), folder)
+                    sandbox.call("\n".join([*setup_commands, prepared]), folder)
             except DocumentedCommandError as error:
                 raise DocumentedCommandError(f"{block.location}: {command}: {error}") from None
             if prepared.startswith(("export ", "cd ")):
-                before.append(prepared)
+                setup_commands.append(prepared)  # each command has a shell of its own
     finally:
-        stage.end()
+        sandbox.end()
     return len(block.commands())
 
 
 def run_documents(paths: Sequence[Path], folder: Path) -> list[str]:
-    """Run the blocks of some files and print how each went. What failed, a text for each block."""
+    """Run the blocks of some files and print the result of each; return a message for each block that failed."""
     blocks = [block for path in paths for block in blocks_of(path)]
     failures: list[str] = []
     ran: set[tuple[Path | None, tuple[str, ...]]] = set()
@@ -344,16 +346,16 @@ def run_documents(paths: Sequence[Path], folder: Path) -> list[str]:
         _server(folder, "memarena.readers.extractive_server") as reader,
         _server(folder, "memarena_backend_bm25", "--listen", "127.0.0.1:0", "--data-dir", str(folder / "bm25")) as bm25,
     ):
-        stage = Stage(folder, f"http://{reader}/v1", bm25)
-        for block in (candidate for candidate in blocks if candidate.mark == "sh"):
+        sandbox = Sandbox(folder, f"http://{reader}/v1", bm25)
+        for block in (candidate for candidate in blocks if candidate.info == "sh"):
             files = [other for other in blocks if other.file and other.path == block.path and other.line < block.line]
-            same = (block.path if files else None, tuple(block.commands()))
-            if same in ran:
+            identity = (block.path if files else None, tuple(block.commands()))
+            if identity in ran:
                 continue
-            ran.add(same)
+            ran.add(identity)
             start = time.monotonic()
             try:
-                commands = run_block(block, stage, files)
+                commands = run_block(block, sandbox, files)
             except DocumentedCommandError as error:
                 failures.append(str(error))
                 _say(f"FAILED {error}")

@@ -14,19 +14,19 @@ from scripts.documented_commands import REASONS, Block, DocumentedCommandError, 
 def test_every_block_of_commands_is_run_or_says_why_not() -> None:
     """And most of those that could run are run."""
     blocks = [block for path in documents() for block in blocks_of(path)]
-    marked = [block for block in blocks if block.mark.startswith("sh")]
+    marked = [block for block in blocks if block.info.startswith("sh")]
     assert {block.skipped for block in marked if block.skipped} <= set(REASONS)
-    assert sum(bool(block.commands()) for block in blocks if block.mark == "sh") >= 18
+    assert sum(bool(block.commands()) for block in blocks if block.info == "sh") >= 18
 
 
 @pytest.mark.parametrize(
     ("fence", "problem"),
     [
-        ("```\nmemarena report RUN\n```\n", "commands are in a fence marked sh"),
+        ("```\nmemarena report RUN\n```\n", "commands need a fence with info string sh"),
         ("```sh skip=whim\nmemarena report RUN\n```\n", "expected sh, or sh skip=REASON"),
     ],
 )
-def test_a_block_without_a_known_mark_is_named(
+def test_a_block_without_a_known_info_string_is_named(
     fence: str, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With file and line."""
