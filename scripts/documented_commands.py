@@ -329,7 +329,7 @@ def run_block(block: Block, sandbox: Sandbox, files: Sequence[Block]) -> int:
             except DocumentedCommandError as error:
                 raise DocumentedCommandError(f"{block.location}: {command}: {error}") from None
             if prepared.startswith(("export ", "cd ")):
-                setup_commands.append(prepared)  # each command has a shell of its own
+                setup_commands.append(prepared)  # each command has its own shell
     finally:
         sandbox.end()
     return len(block.commands())
