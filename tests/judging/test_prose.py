@@ -1,4 +1,6 @@
-"""What real models answer in words of their own: edits, corrections, marks, conversions, values of other people."""
+"""Tests answers in prose as real models write them: edits, self-corrections, tags, unit conversions, other people's
+values.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from memarena_dataset.values import AmountValue, TimeValue
 
 from ..support.logs import make_evidence, make_question
 
-SAID = [
+TURNS = [
     ("Uma Mensah", "My ferry is at 7:20 am, and I hiked 12.9 miles to it."),
     ("Lev Stone", "My ferry goes at 6:50 am."),
 ]
@@ -27,7 +29,7 @@ HIKE = TextGold(answers=("12.9 miles",), values=(AmountValue(amount=12.9, unit="
 def correct(question: str, gold: Gold, family: Family, answer: str) -> bool:
     asked = make_question("q1", family, gold, question, evidence=["sess_1"], asker_name="Uma Mensah")
     asked = asked.model_copy(update={"ego_name": "Uma Mensah"})
-    return judge(asked, [make_evidence("sess_1", *SAID)], answer, answer).correct
+    return judge(asked, [make_evidence("sess_1", *TURNS)], answer, answer).correct
 
 
 @pytest.mark.parametrize(
@@ -39,7 +41,7 @@ def correct(question: str, gold: Gold, family: Family, answer: str) -> bool:
         ('Swap "7:20 am" for "8:40 am".', False),
     ],
 )
-def test_an_edit_puts_one_value_in_the_place_of_another(answer: str, right: bool) -> None:
+def test_an_edit_replaces_the_altered_value_by_the_real_one(answer: str, right: bool) -> None:
     question = "My ferry is at 8:40 am, I gather. Please correct that where needed."
     assert correct(question, PREMISE, Family.COUNTERFACTUAL, answer) is right
 
@@ -47,21 +49,25 @@ def test_an_edit_puts_one_value_in_the_place_of_another(answer: str, right: bool
 @pytest.mark.parametrize(
     ("answer", "right"),
     [
+        # The answer corrects itself.
         ("6:50 am. Oops, sorry, 7:20 am.", True),
         ("6:50 am — hang on — 7:20 am.", True),
         ("7:20 am. Oops, sorry, 6:50 am.", False),
+        # Tags and statements of confidence surround the value.
         ("[FINAL] 7:20 am [/FINAL]", True),
         ("<response>7:20 am</response>", True),
         ("7:20 am\n**Certainty:** 0.93", True),
         ("7:20 am (confidence: 80%) [3]", True),
         ("<response>6:50 am</response>", False),
+        # The value is ascribed to somebody.
         ("7:20 am, chosen by Lev Stone.", False),
         ("7:20 am (Lev's ferry)", False),
         ("7:20 am (Lev's words)", True),
+        # The answer does not commit to the value.
         ("I doubt that it is 7:20 am.", False),
     ],
 )
-def test_corrections_marks_and_owners_are_read_by_class(answer: str, right: bool) -> None:
+def test_the_value_that_an_answer_commits_to_decides(answer: str, right: bool) -> None:
     assert correct("At what time is my ferry?", FERRY, Family.QA, answer) is right
 
 

@@ -1,4 +1,4 @@
-"""LangMem over the contract: what becomes of a session whatever the models do, and what a failed day leaves."""
+"""Tests LangMem over the contract: a session with any reply of its models, and a day that fails leaves nothing."""
 
 from __future__ import annotations
 
@@ -25,20 +25,22 @@ if LACKING:
     pytest.skip(LACKING, allow_module_level=True)
 
 REX, FIDO = "The dog of Maya Chen is called Rex", "The dog of Maya Chen is called Fido"
-NOTHING = {"sessions_given": 1, "extraction_calls": 1, "extraction_unusable": 1, "extraction_empty": 1}
+NOTHING_EXTRACTED = {"sessions_given": 1, "extraction_calls": 1, "extraction_unusable": 1, "extraction_empty": 1}
 
 
-def told(session_id: str, text: str, day: int = 0) -> pb.Session:
+def session_saying(session_id: str, text: str, day: int = 0) -> pb.Session:
     return make_session(session_id, [text, "I see."], day=day)
 
 
-def calling(*calls: dict[str, Any]) -> dict[str, Any]:
+def reply_with_calls(*calls: dict[str, Any]) -> dict[str, Any]:
     return {"role": "assistant", "content": None, "tool_calls": list(calls)}
 
 
-def test_a_memory_is_found_with_the_session_and_the_time_that_it_is_from(backend: RunningBackend) -> None:
-    kept = backend.ingest("fact", 0, told("s1", "My dog is called Rex."), told("s2", "Nice weather."))
-    assert kept == {
+def test_a_memory_is_returned_with_its_session_and_time(backend: RunningBackend) -> None:
+    counts = backend.ingest(
+        "fact", 0, session_saying("s1", "My dog is called Rex."), session_saying("s2", "Nice weather.")
+    )
+    assert counts == {
         "sessions_given": 2,
         "extraction_calls": 2,
         "extraction_unusable": 1,
@@ -51,8 +53,8 @@ def test_a_memory_is_found_with_the_session_and_the_time_that_it_is_from(backend
 
 
 def test_a_rewritten_memory_names_every_session_that_fed_it(backend: RunningBackend) -> None:
-    backend.ingest("patch", 0, told("s1", "My dog is called Rex."))
-    assert backend.ingest("patch", 1, told("s2", "My dog is called Fido.", day=1)) == {
+    backend.ingest("patch", 0, session_saying("s1", "My dog is called Rex."))
+    assert backend.ingest("patch", 1, session_saying("s2", "My dog is called Fido.", day=1)) == {
         "sessions_given": 1,
         "extraction_calls": 1,
         "memories_changed": 1,
@@ -65,7 +67,7 @@ def test_a_rewritten_memory_names_every_session_that_fed_it(backend: RunningBack
 def test_the_prompt_is_what_the_scripted_extractor_reads(backend: RunningBackend, extractor: ModelServer) -> None:
     """The parts that depend on a session, as LangMem 0.0.30 sends them."""
     backend.ingest("prompt", 4, make_session("s1", ["My dog is called Rex.", "I see."], day=4, place="Luna"))
-    backend.ingest("prompt", 5, told("s2", "My dog is called Fido.", day=5))
+    backend.ingest("prompt", 5, session_saying("s2", "My dog is called Fido.", day=5))
     first, second = extractor.asked
     assert [[message["role"] for message in body["messages"]] for body in (first, second)] == [["system", "user"]] * 2
     session = re.sub(r"session_[0-9a-f-]{36}", "session", str(first["messages"][1]["content"]))
@@ -90,7 +92,9 @@ def test_the_prompt_is_what_the_scripted_extractor_reads(backend: RunningBackend
 
 
 def test_every_model_call_carries_the_token_of_its_call(backend: RunningBackend, extractor: ModelServer) -> None:
-    backend.ingest("token", 0, told("s1", "My dog is called Rex."), told("s2", "My cat is called Tom."))
+    backend.ingest(
+        "token", 0, session_saying("s1", "My dog is called Rex."), session_saying("s2", "My cat is called Tom.")
+    )
     assert extractor.authorizations == [f"Bearer {backend.issued[-1]}"] * 2
 
 
@@ -100,46 +104,46 @@ def test_every_model_call_carries_the_token_of_its_call(backend: RunningBackend,
         {"role": "assistant", "content": ""},
         {"role": "assistant", "content": "I have found nothing, sorry."},
         {"role": "assistant", "content": "x" * 1_000_000},
-        calling(tool_call("Memory", '{"content": "User has a d')),
-        calling(tool_call("Memory", "")),
-        calling(tool_call("Memory", "[" * 50_000)),
-        calling(tool_call("Memory", ["User has a dog"])),
-        calling(tool_call("Memory", {"text": "User has a dog"})),
-        calling(tool_call("Memory", {"content": 5})),
-        calling(tool_call("Memory", {"content": " \n"})),
-        calling(tool_call("Memory", '{"content": "\\ud800"}')),
-        calling(tool_call("Forget", {"content": "User has a dog"})),
-        calling(tool_call("Memory", {"content": "x" * 1_000_000})),
+        reply_with_calls(tool_call("Memory", '{"content": "User has a d')),
+        reply_with_calls(tool_call("Memory", "")),
+        reply_with_calls(tool_call("Memory", "[" * 50_000)),
+        reply_with_calls(tool_call("Memory", ["User has a dog"])),
+        reply_with_calls(tool_call("Memory", {"text": "User has a dog"})),
+        reply_with_calls(tool_call("Memory", {"content": 5})),
+        reply_with_calls(tool_call("Memory", {"content": " \n"})),
+        reply_with_calls(tool_call("Memory", '{"content": "\\ud800"}')),
+        reply_with_calls(tool_call("Forget", {"content": "User has a dog"})),
+        reply_with_calls(tool_call("Memory", {"content": "x" * 1_000_000})),
     ],
     ids=[
         *("empty", "prose", "1MB", "cut", "no-arguments", "deep", "list", "other-field", "number", "blank", "half"),
         *("other-tool", "1MB-tool"),
     ],
 )
-def test_a_reply_of_which_nothing_can_be_used_is_counted_and_the_day_stands(
+def test_a_reply_without_a_usable_memory_is_counted_and_the_day_is_committed(
     backend: RunningBackend, extractor: ModelServer, message: dict[str, Any], request: pytest.FixtureRequest
 ) -> None:
     name = request.node.callspec.id
     extractor.script = lambda _: message
-    assert backend.ingest(name, 0, told("s1", "My dog is called Rex.")) == NOTHING
+    assert backend.ingest(name, 0, session_saying("s1", "My dog is called Rex.")) == NOTHING_EXTRACTED
     assert backend.texts(name, "dog", 0) == []
     extractor.script = reply_of
-    backend.ingest(name, 1, told("s2", "My dog is called Rex.", day=1))
+    backend.ingest(name, 1, session_saying("s2", "My dog is called Rex.", day=1))
     assert backend.texts(name, "dog", 1) == [REX]
 
 
-def test_what_can_be_used_of_a_reply_is_used(backend: RunningBackend, extractor: ModelServer) -> None:
+def test_the_usable_calls_of_a_reply_are_used(backend: RunningBackend, extractor: ModelServer) -> None:
     good, bad = tool_call("Memory", {"content": REX}), tool_call("Memory", {"nonsense": 1}, 1)
-    extractor.script = lambda _: calling(good, bad)
-    kept = backend.ingest("half-good", 0, told("s1", "My dog is called Rex."))
-    assert kept == {"sessions_given": 1, "extraction_calls": 1, "memories_stored": 1}
+    extractor.script = lambda _: reply_with_calls(good, bad)
+    counts = backend.ingest("half-good", 0, session_saying("s1", "My dog is called Rex."))
+    assert counts == {"sessions_given": 1, "extraction_calls": 1, "memories_stored": 1}
 
 
 def patching(body: Body, patches: object, times: int = 1) -> dict[str, Any]:
-    """Patches of the memory that stands in a prompt; prose where none does."""
+    """Return patches of the first memory in the prompt; a reply without calls if it has none."""
     keys = re.findall(r"<instance id=(\S+) ", str(body["messages"][0]["content"]))
     args = [{"json_doc_id": key, "planned_edits": "", "patches": patches} for key in keys[:1] * times]
-    return calling(*(tool_call("PatchDoc", each, number) for number, each in enumerate(args)))
+    return reply_with_calls(*(tool_call("PatchDoc", arguments, number) for number, arguments in enumerate(args)))
 
 
 WITHOUT_TEXT = [{"op": "remove", "path": "/content"}]
@@ -154,24 +158,29 @@ def test_a_patch_that_cannot_be_applied_leaves_the_memory_as_it_was(
     backend: RunningBackend, extractor: ModelServer, patches: object, request: pytest.FixtureRequest
 ) -> None:
     name = request.node.callspec.id
-    backend.ingest(name, 0, told("s1", "My dog is called Rex."))
+    backend.ingest(name, 0, session_saying("s1", "My dog is called Rex."))
     extractor.script = lambda body: patching(body, patches)
-    kept = backend.ingest(name, 1, told("s2", "My dog is called Fido.", day=1))
-    assert kept["extraction_empty"] == 1
-    assert "memories_changed" not in kept
+    counts = backend.ingest(name, 1, session_saying("s2", "My dog is called Fido.", day=1))
+    assert counts["extraction_empty"] == 1
+    assert "memories_changed" not in counts
     assert backend.texts(name, "dog", 1) == [REX]
 
 
 def test_a_session_ends_after_five_calls_however_often_the_library_would_ask(
     backend: RunningBackend, extractor: ModelServer
 ) -> None:
-    """Each of nine patches leaves something that is no memory, and for each the library asks again."""
-    backend.ingest("endless", 0, told("s1", "My dog is called Rex."))
+    """Each of nine patches removes the memory's text, and after each the library asks again.
+
+    Two sessions of at most five calls each are 10; one reply of each session has usable calls, so 8 have none.
+    """
+    backend.ingest("endless", 0, session_saying("s1", "My dog is called Rex."))
     extractor.asked.clear()
     extractor.script = lambda body: patching(body, WITHOUT_TEXT, times=9)
-    kept = backend.ingest("endless", 1, told("s2", "My dog is called Fido.", day=1), told("s3", "Nice.", day=1))
+    counts = backend.ingest(
+        "endless", 1, session_saying("s2", "My dog is called Fido.", day=1), session_saying("s3", "Nice.", day=1)
+    )
     assert len(extractor.asked) == 10
-    assert kept == {
+    assert counts == {
         "sessions_given": 2,
         "extraction_calls": 10,
         "extraction_unusable": 8,
@@ -186,16 +195,16 @@ def test_a_model_that_fails_ends_the_day_at_once_and_leaves_nothing_of_it(
     backend: RunningBackend, extractor: ModelServer, reply: int | bytes, request: pytest.FixtureRequest
 ) -> None:
     name = f"fails-{request.node.callspec.id}"
-    backend.ingest(name, 0, told("s1", "My dog is called Rex."))
+    backend.ingest(name, 0, session_saying("s1", "My dog is called Rex."))
     extractor.asked.clear()
     extractor.script = lambda _: reply
-    error = refused(lambda: backend.ingest(name, 1, told("s2", "My dog is called Fido.", day=1)))
+    error = refused(lambda: backend.ingest(name, 1, session_saying("s2", "My dog is called Fido.", day=1)))
     assert code_of(error) is grpc.StatusCode.UNAVAILABLE
     assert "scripted-extractor" in message_of(error)
     assert len(extractor.asked) == 1
     extractor.script = reply_of
     assert backend.texts(name, "dog", 0) == [REX]
-    backend.ingest(name, 1, told("s2", "My dog is called Fido.", day=1))
+    backend.ingest(name, 1, session_saying("s2", "My dog is called Fido.", day=1))
     assert backend.texts(name, "dog", 1) == [FIDO]
 
 
@@ -210,21 +219,21 @@ def test_an_embedder_that_fails_while_a_memory_is_stored_ends_the_day(
         extractor.embedding_status = 503 if extractor.embedded else 200
 
     extractor.before_embedding = fail_after_the_first
-    error = refused(lambda: backend.ingest("embed", 0, told("s1", "My dog is called Rex.")))
+    error = refused(lambda: backend.ingest("embed", 0, session_saying("s1", "My dog is called Rex.")))
     assert code_of(error) is grpc.StatusCode.UNAVAILABLE
     assert EMBEDDER.name in message_of(error)
     assert len(extractor.asked) == 1
     backend.offered = (EXTRACTOR,)
     assert code_of(refused(lambda: backend.texts("embed", "dog", 0))) is grpc.StatusCode.NOT_FOUND
-    backend.ingest("embed", 0, told("s1", "My dog is called Rex."))
+    backend.ingest("embed", 0, session_saying("s1", "My dog is called Rex."))
     assert backend.texts("embed", "dog", 0) == [REX]
 
 
 def test_a_deadline_leaves_nothing_of_the_day(backend: RunningBackend, extractor: ModelServer) -> None:
-    backend.ingest("deadline", 0, told("s1", "My dog is called Rex."))
+    backend.ingest("deadline", 0, session_saying("s1", "My dog is called Rex."))
     going_on = threading.Event()
     extractor.before_chat = lambda: going_on.wait(10)
-    fido = told("s2", "My dog is called Fido.", day=1)
+    fido = session_saying("s2", "My dog is called Fido.", day=1)
     error = refused(lambda: backend.ingest("deadline", 1, fido, timeout_s=0.5))
     assert code_of(error) is grpc.StatusCode.DEADLINE_EXCEEDED
     going_on.set()
@@ -233,7 +242,7 @@ def test_a_deadline_leaves_nothing_of_the_day(backend: RunningBackend, extractor
 
 def test_without_a_model_a_day_with_words_is_refused_and_one_without_is_not(backend: RunningBackend) -> None:
     backend.offered = ()
-    error = refused(lambda: backend.ingest("none", 0, told("s1", "My dog is called Rex.")))
+    error = refused(lambda: backend.ingest("none", 0, session_saying("s1", "My dog is called Rex.")))
     assert (code_of(error), bad_fields(error)) == (grpc.StatusCode.INVALID_ARGUMENT, ["header.model_access"])
     assert backend.ingest("none", 0, make_session("s1", ["", " "])) == {}
     assert backend.texts("none", "dog", 0) == []
@@ -241,7 +250,7 @@ def test_without_a_model_a_day_with_words_is_refused_and_one_without_is_not(back
 
 def test_memories_keep_the_model_that_embedded_them(backend: RunningBackend, extractor: ModelServer) -> None:
     """Embedded in the process, they are searched with the model in there, though another one is offered."""
-    backend.ingest("model", 0, told("s1", "My dog is called Rex."))
+    backend.ingest("model", 0, session_saying("s1", "My dog is called Rex."))
     backend.offered = MODELS
     assert backend.texts("model", "dog", 0) == [REX]
     assert extractor.embedded == []
@@ -251,15 +260,17 @@ def test_a_prompt_that_the_model_does_not_take_loses_its_session_and_no_other(
     backend: RunningBackend, extractor: ModelServer
 ) -> None:
     extractor.script = lambda body: 400 if "Fido" in str(body) else reply_of(body)
-    kept = backend.ingest("long", 0, told("s1", "My dog is called Fido."), told("s2", "My dog is called Rex."))
-    assert (kept["sessions_given"], kept["sessions_failed"], kept["memories_stored"]) == (2, 1, 1)
+    counts = backend.ingest(
+        "long", 0, session_saying("s1", "My dog is called Fido."), session_saying("s2", "My dog is called Rex.")
+    )
+    assert (counts["sessions_given"], counts["sessions_failed"], counts["memories_stored"]) == (2, 1, 1)
     assert backend.texts("long", "dog", 0) == [REX]
 
 
 def test_namespaces_never_meet_even_if_one_name_begins_with_another(backend: RunningBackend) -> None:
     names = ("u1", "u10", "U1", "u_1", "../u1")
     for number, name in enumerate(names):
-        backend.ingest(name, 0, told("s", f"My dog is called Rex{number}."))
+        backend.ingest(name, 0, session_saying("s", f"My dog is called Rex{number}."))
     for number, name in enumerate(names):
         assert backend.texts(name, "dog", 0) == [f"The dog of Maya Chen is called Rex{number}"]
 
@@ -267,7 +278,7 @@ def test_namespaces_never_meet_even_if_one_name_begins_with_another(backend: Run
 def test_killed_in_the_middle_of_a_day_it_goes_on_with_the_day_before(tmp_path: Path) -> None:
     with ModelServer(reply_of) as extractor:
         with running(tmp_path, extractor.base_url) as backend:
-            backend.ingest("n", 0, told("s1", "My dog is called Rex."))
+            backend.ingest("n", 0, session_saying("s1", "My dog is called Rex."))
             asked, going_on = threading.Event(), threading.Event()
 
             def hold() -> None:
@@ -275,7 +286,7 @@ def test_killed_in_the_middle_of_a_day_it_goes_on_with_the_day_before(tmp_path: 
                 going_on.wait(10)
 
             extractor.before_chat = hold
-            day = told("s2", "My dog is called Fido.", day=1)
+            day = session_saying("s2", "My dog is called Fido.", day=1)
             sending = threading.Thread(target=refused, args=[lambda: backend.ingest("n", 1, day)])
             sending.start()
             assert asked.wait(20)
@@ -290,10 +301,10 @@ def test_killed_in_the_middle_of_a_day_it_goes_on_with_the_day_before(tmp_path: 
             assert (item.text, list(item.source_session_ids)) == (FIDO, ["s1", "s2"])
 
 
-def test_lost_memories_are_told(tmp_path: Path) -> None:
+def test_lost_memories_are_reported(tmp_path: Path) -> None:
     with ModelServer(reply_of) as extractor:
         with running(tmp_path, extractor.base_url) as backend:
-            backend.ingest("n", 0, told("s1", "My dog is called Rex."))
+            backend.ingest("n", 0, session_saying("s1", "My dog is called Rex."))
         shutil.rmtree(tmp_path / "data" / "memories")
         with running(tmp_path, extractor.base_url) as backend:
             error = refused(lambda: backend.search("n", "dog", 0))
@@ -304,20 +315,20 @@ def test_lost_memories_are_told(tmp_path: Path) -> None:
 def test_nothing_leaves_the_machine_and_it_writes_into_its_data_folder_alone(tmp_path: Path) -> None:
     guard = (
         "import sys, os\n"
-        "def told(event, args):\n"
+        "def block_network(event, args):\n"
         "    host = args[1][0] if event == 'socket.connect' and isinstance(args[1], tuple) else None\n"
         "    host = args[0] if event == 'socket.getaddrinfo' else host\n"
         "    if host not in (None, '', '127.0.0.1', '::1', 'localhost', '0.0.0.0'):\n"
         "        os.write(2, f'NETWORK {event} {host}\\n'.encode()); os._exit(9)\n"
-        "sys.addaudithook(told)\n"
+        "sys.addaudithook(block_network)\n"
     )
     tracing = {"LANGSMITH_TRACING": "true", "LANGSMITH_API_KEY": "key", "LANGCHAIN_TRACING_V2": "true"}
     with (
         ModelServer(reply_of) as extractor,
         running(tmp_path, extractor.base_url, code=guard, settings=tracing) as backend,
     ):
-        backend.ingest("n", 0, told("s1", "My dog is called Rex."))
-        backend.ingest("n", 1, told("s2", "My dog is called Fido.", day=1))
+        backend.ingest("n", 0, session_saying("s1", "My dog is called Rex."))
+        backend.ingest("n", 1, session_saying("s2", "My dog is called Fido.", day=1))
         assert backend.texts("n", "dog", 1) == [FIDO]
         backend.process.terminate()
         assert backend.process.wait(timeout=20) == 0
@@ -327,7 +338,7 @@ def test_nothing_leaves_the_machine_and_it_writes_into_its_data_folder_alone(tmp
 
 
 def _until_answered(ask: Callable[[], list[str]]) -> list[str]:
-    """What is answered once the call before has ended."""
+    """Return the answer once the call before has ended: until then the namespace is locked (ABORTED)."""
     give_up_at = time.monotonic() + 20
     while True:
         try:

@@ -1,4 +1,4 @@
-"""How a day becomes drawers: whole exchanges, word for word, none longer than a drawer may be."""
+"""Tests drawers.py: a day becomes drawers, each a whole exchange, word for word, within the limit of length."""
 
 from __future__ import annotations
 
@@ -16,61 +16,63 @@ AT = datetime(2025, 1, 3, 9, 15, tzinfo=UTC)
 
 def drawers(*said: tuple[Participant, str], place: str = "", events: tuple[Event, ...] = ()) -> list[Drawer]:
     turns = tuple(Turn(f"t{n}", who, text, AT + timedelta(minutes=n)) for n, (who, text) in enumerate(said))
+    # In order: id, participants, start, end, modality, place, group, turns.
     session = Session("s1", (MAYA, OMAR), AT, AT, "", place, "", turns)
     return drawers_of(Day(0, date(2025, 1, 3), MAYA, (session,) if said else (), events))
 
 
 def test_an_exchange_begins_where_the_owner_speaks() -> None:
-    found = drawers(
+    made = drawers(
         (OMAR, "Did you see the fire at the harbour?"),
         (MAYA, "I did, from the window of my kitchen."),
         (OMAR, "They say that nobody was hurt."),
         (MAYA, "Good, my brother works next to it."),
     )
-    assert [(drawer.text, drawer.turn_ids) for drawer in found] == [
+    assert [(drawer.text, drawer.turn_ids) for drawer in made] == [
         ("Omar: Did you see the fire at the harbour?", ("t0",)),
         ("Maya: I did, from the window of my kitchen.\nOmar: They say that nobody was hurt.", ("t1", "t2")),
         ("Maya: Good, my brother works next to it.", ("t3",)),
     ]
-    assert [drawer.said_at for drawer in found] == [(AT + timedelta(minutes=n)).isoformat() for n in (0, 1, 3)]
-    assert [(drawer.number, drawer.first, drawer.pieces) for drawer in found] == [(0, 0, 1), (1, 1, 1), (2, 2, 1)]
+    assert [drawer.said_at for drawer in made] == [(AT + timedelta(minutes=n)).isoformat() for n in (0, 1, 3)]
+    # Number in the session, number of its first piece, count of pieces.
+    assert [(drawer.number, drawer.first, drawer.pieces) for drawer in made] == [(0, 0, 1), (1, 1, 1), (2, 2, 1)]
 
 
-def test_what_is_too_short_to_be_found_by_itself_stands_with_what_was_said_before() -> None:
+def test_a_short_turn_is_joined_to_the_turn_before() -> None:
     (drawer,) = drawers((MAYA, "We move to Oslo in the spring."), (MAYA, "Yes, all of us."))
     assert drawer.text == "Maya: We move to Oslo in the spring.\nMaya: Yes, all of us."
     assert drawer.turn_ids == ("t0", "t1")
 
 
 def test_an_exchange_too_long_for_a_drawer_is_cut_between_turns() -> None:
-    found = drawers((MAYA, "a" * 500), (OMAR, "b" * 500), (OMAR, "c" * 100))
-    assert [drawer.turn_ids for drawer in found] == [("t0",), ("t1", "t2")]
-    assert all(len(drawer.text) <= LONGEST_CHARS and drawer.pieces == 1 for drawer in found)
+    made = drawers((MAYA, "a" * 500), (OMAR, "b" * 500), (OMAR, "c" * 100))
+    assert [drawer.turn_ids for drawer in made] == [("t0",), ("t1", "t2")]
+    assert all(len(drawer.text) <= LONGEST_CHARS and drawer.pieces == 1 for drawer in made)
 
 
 @pytest.mark.parametrize("text", ["word " * 900, "x" * 5_000, " \n\t" * 700 + ".", "é🙂 " * 1_000])
-def test_the_pieces_of_a_long_turn_make_it_again(text: str) -> None:
-    found = drawers(
+def test_the_pieces_of_a_long_turn_joined_give_the_turn(text: str) -> None:
+    made = drawers(
         (MAYA, "Short to begin with, but not too short."), (MAYA, text), (MAYA, "And this is its end, at last.")
     )
-    first, *pieces, last = found
+    first, *pieces, last = made
     assert "".join(piece.text for piece in pieces) == f"Maya: {text}"
     assert all(0 < len(piece.text) <= LONGEST_CHARS for piece in pieces)
     assert {(piece.first, piece.pieces, piece.turn_ids) for piece in pieces} == {(1, len(pieces), ("t1",))}
     assert [first.number, last.number, last.first] == [0, len(pieces) + 1, len(pieces) + 1]
 
 
-def test_words_stay_as_they_were_said_and_what_has_none_makes_no_drawer() -> None:
+def test_words_stay_as_they_are_and_a_turn_without_words_makes_no_drawer() -> None:
     (drawer,) = drawers((MAYA, "  two\r\nlines "), (OMAR, " \n"), (OMAR, ""))
     assert drawer.text == "Maya:   two\r\nlines "
     assert drawers((MAYA, ""), (OMAR, "  ")) == []
 
 
-def test_every_drawer_says_where_its_session_was() -> None:
-    found = drawers(
+def test_every_drawer_begins_with_the_place_of_its_session() -> None:
+    made = drawers(
         (MAYA, "The soup here is still the best."), (MAYA, "And the bread is from across the street."), place="Luna"
     )
-    assert [drawer.text.split("\n")[0] for drawer in found] == ["[at Luna]", "[at Luna]"]
+    assert [drawer.text.split("\n")[0] for drawer in made] == ["[at Luna]", "[at Luna]"]
 
 
 def test_an_event_is_a_drawer_of_its_own() -> None:
@@ -79,7 +81,7 @@ def test_an_event_is_a_drawer_of_its_own() -> None:
     assert (drawer.text, drawer.source, drawer.is_event, drawer.turn_ids) == (event.text, "e1", True, ())
 
 
-def test_a_setting_that_is_none_is_named() -> None:
+def test_an_invalid_setting_is_refused_by_name() -> None:
     assert not read_settings({}).only_in_process
     assert read_settings({"MEMARENA_MEMPALACE_EMBEDDER": "process"}).only_in_process
     with pytest.raises(ServeError, match="MEMARENA_MEMPALACE_EMBEDDER: expected auto or process, got 'gpu'"):

@@ -23,15 +23,18 @@ from memarena_backend import Call, CallError, Endpoint, ModelClient, PromptRefus
 
 MAX_REPLY_TOKENS = 1_024
 LONGEST_REPLY_CHARS = 65_536
-"""Longer tool calls are not looked at: a model that keeps to the bound above cannot have written them."""
+"""Longer tool calls are ignored: a model that keeps to MAX_REPLY_TOKENS cannot have written them."""
 MAX_CALLS = 5
-"""Model calls that one extraction may make; the library sets no bound to them."""
+"""Model calls that one extraction may make; the library has no limit."""
 
 Tools = Sequence[Mapping[str, Any]]
 
 
 class Abandoned(BaseException):
-    """An extraction is at its end. ``error`` is why the call is, too; None where only this extraction is given up."""
+    """An extraction ends early.
+
+    ``error`` fails the whole RPC; None: only this extraction is abandoned.
+    """
 
     def __init__(self, error: CallError | None) -> None:
         super().__init__("extraction abandoned")
@@ -40,25 +43,25 @@ class Abandoned(BaseException):
 
 @dataclass
 class CallCounts:
-    """What came of the model calls of one extraction."""
+    """Counts of the model calls of one extraction."""
 
     calls: int = 0
     unusable: int = 0
-    """Replies without one tool call that could be used."""
+    """Replies without a usable tool call."""
 
 
 class GatewayModel:
-    """Asks a model for one call of ours."""
+    """The gateway's model for the duration of one RPC."""
 
     def __init__(self, client: ModelClient, endpoint: Endpoint, call: Call) -> None:
         self._client = client
         self._endpoint = endpoint
         self._call = call
         self.counts = CallCounts()
-        """Of the extraction at hand; to be replaced before the next."""
+        """Of the present extraction; the caller replaces it before the next."""
 
     def ask(self, messages: Sequence[BaseMessage], tools: Tools, choice: Any) -> AIMessage:
-        """The reply, with those of its tool calls that can be used. Raises Abandoned."""
+        """Return the reply with its usable tool calls. Raises Abandoned."""
         if self.counts.calls >= MAX_CALLS:
             raise Abandoned(None)
         self.counts.calls += 1
@@ -75,23 +78,25 @@ class GatewayModel:
             raise Abandoned(None) from error
         except CallError as error:
             raise Abandoned(error) from error
-        used = [each for each in (usable(tool_call, tools) for tool_call in chat.tool_calls) if each is not None]
-        self.counts.unusable += not used
+        usable_calls = [
+            call for call in (usable(tool_call, tools) for tool_call in chat.tool_calls) if call is not None
+        ]
+        self.counts.unusable += 0 if usable_calls else 1
         calls = [
             {"name": name, "args": args, "id": f"call-{self.counts.calls}-{number}", "type": "tool_call"}
-            for number, (name, args) in enumerate(used)
+            for number, (name, args) in enumerate(usable_calls)
         ]
         return AIMessage(content=chat.text[:LONGEST_REPLY_CHARS], tool_calls=calls)
 
 
 def usable(tool_call: ToolCall, tools: Tools) -> tuple[str, dict[str, Any]] | None:
-    """Name and arguments of a tool call that names a tool and gives what it asks for; None for any other."""
+    """Return name and arguments of a call that names a tool and has its required arguments; None for any other."""
     tool = next((tool["function"] for tool in tools if tool["function"]["name"] == tool_call.name), None)
     if tool is None or len(tool_call.arguments) > LONGEST_REPLY_CHARS:
         return None
     try:
         args = json.loads(tool_call.arguments)
-        json.dumps(args, ensure_ascii=False).encode()  # half a surrogate pair is no text
+        json.dumps(args, ensure_ascii=False).encode()  # raises for a lone surrogate
     except (ValueError, RecursionError):
         return None
     if not isinstance(args, dict) or not set(tool["parameters"].get("required", ())) <= set(args):
@@ -102,7 +107,7 @@ def usable(tool_call: ToolCall, tools: Tools) -> tuple[str, dict[str, Any]] | No
 
 
 def chat_model(ask: Callable[[Sequence[BaseMessage], Tools, Any], AIMessage]) -> BaseChatModel:
-    """What LangMem takes for a chat model."""
+    """Return a chat model as LangMem expects it."""
     return _ChatModel(ask=ask)
 
 
