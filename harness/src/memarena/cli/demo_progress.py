@@ -52,12 +52,6 @@ class DemoDisplay(Display):
             self._task = self._bars.add_task("", total=None)
             self._bars.start()
 
-    def stop(self) -> None:
-        """Remove the bar."""
-        if self._bars is not None:
-            self._bars.stop()
-            self._bars = None
-
     def plan(self, parts: Sequence[PartCosts]) -> None:
         """What is to be done from here on."""
         self._total_s = sum(part.total_s for part in parts)

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import time
 
-from memarena_dataset.printing import note
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
+from memarena.cli.progress import LINE_EVERY_S, Display
 from memarena.log.records import BucketNamed, JudgingFailed, Verdict
 
-_LINE_EVERY_S = 15.0
 
-
-class JudgeProgress:
+class JudgeProgress(Display):
     """Shows one pass after the other. Cost is extrapolated from the jobs that ended."""
 
     def __init__(self) -> None:
-        self._console = Console(stderr=True)
-        self._bar: Progress | None = None
+        super().__init__()
         self._task: TaskID | None = None
         self._what = ""
         self._jobs = 0
@@ -28,15 +24,14 @@ class JudgeProgress:
         self._usd_before = 0.0
         self._tokens = 0
         self._usd: float | None = None
-        self._last_line = 0.0
 
     def begin(self, what: str, jobs: int) -> None:
         """A pass over so many jobs begins."""
         self._what, self._jobs, self._done, self._failed = what, jobs, 0, 0
         self._tokens_before, self._usd_before = self._tokens, self._usd or 0.0
-        self._last_line = time.monotonic()
+        self._last_line_at = time.monotonic()
         if self._console.is_terminal:
-            self._bar = Progress(
+            self._bars = Progress(
                 TextColumn("{task.description:<10}"),
                 BarColumn(),
                 MofNCompleteColumn(),
@@ -44,25 +39,22 @@ class JudgeProgress:
                 TimeRemainingColumn(),
                 console=self._console,
             )
-            self._task = self._bar.add_task(what, total=jobs, cost="")
-            self._bar.start()
+            self._task = self._bars.add_task(what, total=jobs, cost="")
+            self._bars.start()
 
     def settled(self, record: Verdict | BucketNamed | JudgingFailed, tokens: int, usd: float | None) -> None:
         """A job ended."""
         self._done += 1
         self._failed += record.kind == "judging_failed"
         self._tokens, self._usd = tokens, usd
-        if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, advance=1, cost=self.cost())
-        elif time.monotonic() - self._last_line > _LINE_EVERY_S:
-            self._last_line = time.monotonic()
-            note(f"{self._what}: {self._done} of {self._jobs}; {self.cost()}")
+        if self._bars is not None and self._task is not None:
+            self._bars.update(self._task, advance=1, cost=self.cost())
+        elif time.monotonic() - self._last_line_at > LINE_EVERY_S:
+            self._line(f"{self._what}: {self._done} of {self._jobs}; {self.cost()}")
 
     def end(self) -> None:
         """Take the bar away."""
-        if self._bar is not None:
-            self._bar.stop()
-            self._bar = None
+        self.stop()
 
     def cost(self) -> str:
         """Tokens and dollars so far and as expected at the end of the pass."""

@@ -16,7 +16,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-_LINE_EVERY_S = 15.0
+LINE_EVERY_S = 15.0
 
 
 class Display:
@@ -34,6 +34,12 @@ class Display:
             self._bars.console.print(printable(message), markup=False)
         else:
             self._line(message)
+
+    def stop(self) -> None:
+        """Remove the bars."""
+        if self._bars is not None:
+            self._bars.stop()
+            self._bars = None
 
     def _line(self, text: str) -> None:
         self._last_line_at = time.monotonic()
@@ -88,11 +94,9 @@ class ProgressDisplay(Display):
             task = self._questions if what == "question" else self._days
             if task is not None:
                 self._bars.advance(task)
-        elif time.monotonic() - self._last_line_at > _LINE_EVERY_S:
+        elif time.monotonic() - self._last_line_at > LINE_EVERY_S:
             self._line(f"{self._cell}: {self._asked} of {self._total} questions")
 
     def end(self) -> None:
         """Remove the bars."""
-        if self._bars is not None:
-            self._bars.stop()
-            self._bars = None
+        self.stop()
