@@ -34,7 +34,7 @@ from memarena.gateway.pacing import BUSY, Pace, pause, wait_s
 from memarena.gateway.refusals import is_readers, read_refusal
 from memarena.gateway.streams import StreamWatch, reasoning_of
 from memarena.gateway.types import Upstream
-from memarena.log.records import PROMPT_NOT_UNDERSTOOD
+from memarena.log.base import PROMPT_NOT_UNDERSTOOD
 
 _LARGE_BODY = 1 << 19
 _CODE_CHARS = 64

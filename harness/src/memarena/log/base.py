@@ -9,3 +9,7 @@ class Record(BaseModel):
     """Base of all records and their parts: frozen, unknown fields forbidden."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+PROMPT_NOT_UNDERSTOOD = "prompt_not_understood"
+"""Error code of a reader without a model that finds no question or no context in a prompt."""

@@ -391,10 +391,6 @@ class QuestionAsked(Record):
     """The backend ended or went away meanwhile, and the question is to be asked again: this attempt has no outcome."""
 
 
-PROMPT_NOT_UNDERSTOOD = "prompt_not_understood"
-"""Error code of a reader without a model that finds no question or no context in a prompt."""
-
-
 LEAST_TOKENS_PER_WORD = 0.9
 """No tokenizer makes fewer tokens of a text than words, give or take."""
 FEWEST_WORDS = 64

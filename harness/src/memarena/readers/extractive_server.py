@@ -11,7 +11,7 @@ from pathlib import Path
 from aiohttp import web
 from pydantic import JsonValue
 
-from memarena.log.records import PROMPT_NOT_UNDERSTOOD
+from memarena.log.base import PROMPT_NOT_UNDERSTOOD
 from memarena.readers import extractive, wire
 from memarena.readers.extractive import DEFAULT_WINDOW_TOKENS, MODEL
 from memarena.readers.prompt_reading import PromptNotUnderstoodError, read

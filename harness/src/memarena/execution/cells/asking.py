@@ -21,8 +21,8 @@ from memarena.execution.cells.non_answers import non_answer
 from memarena.execution.cells.opaque_ids import NamespaceIds
 from memarena.execution.errors import CellError
 from memarena.gateway.budgets import PROMPT_ABOVE_BUDGET
+from memarena.log.base import PROMPT_NOT_UNDERSTOOD
 from memarena.log.records import (
-    PROMPT_NOT_UNDERSTOOD,
     AnswerSpan,
     GatewayCall,
     Notice,
