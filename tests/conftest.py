@@ -65,6 +65,18 @@ settings.register_profile("gate", deadline=None, derandomize=True, print_blob=Tr
 settings.load_profile("gate" if os.environ.get("CI") else "here")
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files of which the marks select nothing: each process would import them, which takes half a minute."""
+    marks = str(config.getoption("markexpr"))
+    if collection_path.suffix != ".py" or not marks.startswith(("gate", "not gate")):
+        return None
+    name = collection_path.relative_to(HERE).as_posix()
+    if marks.startswith("not gate"):
+        return True if name in GATE_ONLY else None
+    listed = name in {test.partition("::")[0] for test in GATE_ONLY}
+    return None if listed or "mark.gate" in collection_path.read_text(encoding="utf-8") else True
+
+
 @pytest.hookimpl(tryfirst=True)  # before pytest selects by marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what only the gate runs, and put what takes longest first; the rest stays in order."""

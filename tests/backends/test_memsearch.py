@@ -13,16 +13,15 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import distribution
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import grpc
 import psutil
 import pytest
 from memarena_backend import ServeError
-from memarena_backend_memsearch import MemSearchMemory
 from memarena_backend_memsearch.settings import Settings, read_settings
 from memarena_proto import memory_backend_pb2 as pb
 from pydantic import JsonValue
-from pymilvus.client.grpc_handler import GrpcHandler  # type: ignore[import-untyped]
 
 from tests.backends.support import (
     Served,
@@ -38,7 +37,17 @@ from tests.backends.support import (
 from tests.support.model_script import Fault, Script
 from tests.support.model_server import ModelServer
 
+if TYPE_CHECKING:
+    from memarena_backend_memsearch import MemSearchMemory
+
 MODULE = "memarena_backend_memsearch"
+
+
+def memsearch(data: Path, settings: Settings | None = None) -> MemSearchMemory:
+    """Its libraries take seconds to import, which every process of tests would do that collects this file."""
+    from memarena_backend_memsearch import MemSearchMemory
+
+    return MemSearchMemory(data, settings) if settings is not None else MemSearchMemory(data)
 
 
 @pytest.fixture
@@ -49,7 +58,7 @@ def endpoint() -> Iterator[ModelServer]:
 
 @pytest.fixture
 def served(tmp_path: Path, endpoint: ModelServer) -> Iterator[Served]:
-    with serve(MemSearchMemory(tmp_path / "data", settings_for(endpoint)), tmp_path / "data") as running:
+    with serve(memsearch(tmp_path / "data", settings_for(endpoint)), tmp_path / "data") as running:
         yield running
 
 
@@ -73,7 +82,7 @@ def test_the_model_inside_finds_by_meaning_and_names_its_sources(tmp_path: Path)
         make_session("s2", ["The mortgage rate went up", "So did mine"]),
         make_session("s3", ["Rain all week", "I stayed in"]),
     ]
-    with serve(MemSearchMemory(tmp_path), tmp_path) as served:
+    with serve(memsearch(tmp_path), tmp_path) as served:
         served.ingest(make_day("n", 0, sessions))
         items = served.search(make_query("n", "animals at home", 0)).items
     assert len(items) == 3
@@ -120,7 +129,7 @@ def test_the_first_day_of_a_namespace_waits_for_no_poll(served: Served, monkeypa
     def wait(*_: object, **__: object) -> None:
         raise AssertionError("waited for an index")
 
-    monkeypatch.setattr(GrpcHandler, "wait_for_creating_index", wait)
+    monkeypatch.setattr("pymilvus.client.grpc_handler.GrpcHandler.wait_for_creating_index", wait)
     served.ingest(make_day("n", 0, [make_session("s", ["apple pie", "yum"])]))
     assert len(served.find("n", "apple", 0)) == 1
 
@@ -288,7 +297,7 @@ def test_the_gateways_model_is_used_when_the_harness_offers_one(tmp_path: Path, 
     )
     frames = make_day("n", 0, [make_session("s", ["apple"])])
     frames[0].header.model_access.CopyFrom(access)
-    with serve(MemSearchMemory(tmp_path), tmp_path) as served:
+    with serve(memsearch(tmp_path), tmp_path) as served:
         served.ingest(frames)
         assert len(served.find("n", "fruit", 0, model_access=access)) == 1
         assert {request.headers["Authorization"] for request in endpoint.received} == {"Bearer t-1"}
@@ -304,10 +313,10 @@ def test_the_gateways_model_is_used_when_the_harness_offers_one(tmp_path: Path, 
 
 def test_an_index_of_another_model_is_refused(tmp_path: Path, endpoint: ModelServer) -> None:
     data = tmp_path / "data"
-    with serve(MemSearchMemory(data, settings_for(endpoint)), data) as served:
+    with serve(memsearch(data, settings_for(endpoint)), data) as served:
         served.ingest(make_day("n", 0, [make_session("s", ["apple"])]))
     other = Settings(embedding_url=endpoint.base_url, embedding_model="other-model")
-    with serve(MemSearchMemory(data, other), data) as served:
+    with serve(memsearch(data, other), data) as served:
         with pytest.raises(grpc.RpcError) as failure:
             served.find("n", "apple", 0)
         assert code_of(failure.value) is grpc.StatusCode.FAILED_PRECONDITION
@@ -319,10 +328,10 @@ def test_an_index_of_another_model_is_refused(tmp_path: Path, endpoint: ModelSer
 
 def test_an_index_that_was_lost_is_made_again_from_the_days(tmp_path: Path, endpoint: ModelServer) -> None:
     data = tmp_path / "data"
-    with serve(MemSearchMemory(data, settings_for(endpoint)), data) as served:
+    with serve(memsearch(data, settings_for(endpoint)), data) as served:
         served.ingest(make_day("n", 0, [make_session("s", ["apple"])]))
     (data / "milvus.db").unlink()
-    with serve(MemSearchMemory(data, settings_for(endpoint)), data) as served:
+    with serve(memsearch(data, settings_for(endpoint)), data) as served:
         assert len(served.find("n", "apple", 0)) == 1
 
 

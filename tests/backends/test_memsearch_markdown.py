@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from memarena_backend import Day, Participant, Role, Session, Turn
 from memarena_backend_memsearch.markdown import HEADING_LIMIT_CHARS, day_file, heading_of
-from memsearch.chunker import chunk_markdown  # type: ignore[import-untyped]
 
 OWNER = Participant("p1", "Maya Chen", Role.OWNER)
 FRIEND = Participant("p2", "Omar\nHaddad", Role.PERSON)
@@ -68,6 +67,8 @@ def test_a_heading_fits_milvus_in_any_script() -> None:
 @given(st.lists(st.lists(TEXTS, max_size=6), max_size=4), st.integers(200, 1_500))
 def test_every_turn_is_in_chunks_that_find_back_to_it(texts: list[list[str]], size: int) -> None:
     """Each line of each turn stands in a chunk whose lines name that turn; a chunk is of one session."""
+    from memsearch.chunker import chunk_markdown  # type: ignore[import-untyped]
+
     sessions = [session(number, said) for number, said in enumerate(texts)]
     file = day_file(day(*sessions))
     chunks = chunk_markdown(file.text, source="x.md", max_chunk_size=size)

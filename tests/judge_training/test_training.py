@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 from judge_training import abstention as training
-from judge_training.evaluate import evaluate
 from judge_training.rates import Rate
 from judge_training.task import Example, Settings
-from judge_training.training import train
 from memarena.judging.abstention import MODEL
 from memarena.judging.error_rates import text_error_counts
 from memarena.judging.linear_model import stored_model
 
 
 def test_training_is_repeatable_and_tells_the_labels_apart() -> None:
+    from judge_training.training import train
+
     rows = [Example(frozenset({"always", "no" if n % 2 else "yes", f"of{n % 5}"}), n % 2 == 0) for n in range(40)]
     model = train(rows, Settings())
     assert model.sha256 == train(rows, Settings()).sha256
@@ -36,6 +36,8 @@ MEASURED = {"plain": (0.01, 0.015), "usual": (0.02, 0.02), "varied": (0.11, 0.06
 
 
 def test_independent_sets_are_read_as_well_as_the_card_says() -> None:
+    from judge_training.evaluate import evaluate
+
     found = {rates.name: rates for rates in evaluate(training.TASK, stored_model(MODEL))}
     assert found.keys() == MEASURED.keys()
     for name, (missed, taken) in MEASURED.items():

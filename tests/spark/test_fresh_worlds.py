@@ -23,7 +23,6 @@ from memarena_spark.bundle.verify import Trust, verify
 from memarena_spark.errors import SparkError
 from memarena_spark.files import canonical_json
 from memarena_spark.fresh.beacons import NETWORKS, Beacon, Network, is_genuine
-from memarena_spark.fresh.bls import G2Basic
 from memarena_spark.fresh.commitment import BEACON, COMMITMENT, commit, read_commitment, read_fresh
 from memarena_spark.fresh.world import REPORT, make_world, world_faults
 from memarena_spark.machine import ThisMachine
@@ -36,7 +35,6 @@ from .conftest import EXAMPLE, Keys, silent, write_plan
 
 SECRET = 4711
 """Of the test's own network, a round a second."""
-KEY = G2Basic.SkToPk(SECRET).hex()
 
 QUICKNET = Beacon(
     round=657413,
@@ -87,6 +85,8 @@ def test_the_first_round_after_a_moment_is_not_out_yet() -> None:
 
 def signed(number: int) -> Beacon:
     """A round's value as the test's own network signs it."""
+    from memarena_spark.fresh.bls import G2Basic
+
     previous = bytes(96)
     message = hashlib.sha256(previous + number.to_bytes(8, "big")).digest()
     return Beacon(round=number, signature=G2Basic.Sign(SECRET, message).hex(), previous_signature=previous.hex())
@@ -103,19 +103,21 @@ class Certified:
 
 @pytest.fixture(scope="module")
 def certified(keys: Keys, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Certified]:
-    folder = tmp_path_factory.mktemp("fresh")
+    from memarena_spark.fresh.bls import G2Basic
+
+    folder, key = tmp_path_factory.mktemp("fresh"), G2Basic.SkToPk(SECRET).hex()
     world, fresh, announcements = folder / "world", folder / "fresh", folder / "announcements.jsonl"
     loaded = load_plan(write_plan(folder / "plan", dataset=str(world)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(announcing.VARIABLE, str(announcements))
-        patch.setitem(NETWORKS, "test", Network("chained", KEY, int(time.time()), 1))
+        patch.setitem(NETWORKS, "test", Network("chained", key, int(time.time()), 1))
         later = datetime.now(UTC) + timedelta(hours=1)
         commit(folder / "first", loaded, ThisMachine(), announcements, "test", later, "s")
         made = commit(fresh, loaded, ThisMachine(), announcements, "test", later, "tiny")
         confirm(announcements, keys.key, folder / "receipt.json", folder / "seen")
         # An hour is not waited for: the network's first round moves, so that the committed one appears in two seconds.
         appears = int(time.time()) + 2
-        patch.setitem(NETWORKS, "test", Network("chained", KEY, appears - made.round + 1, 1))
+        patch.setitem(NETWORKS, "test", Network("chained", key, appears - made.round + 1, 1))
         (folder / "round.json").write_text(signed(made.round).model_dump_json())
         while time.time() < appears:
             time.sleep(0.1)
