@@ -6,12 +6,14 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 import yaml
 from memarena_spark.audit import draw
 from memarena_spark.bundle import layout
-from memarena_spark.errors import EXIT_REFUSED, RefusedError
+from memarena_spark.cli import main
+from memarena_spark.errors import EXIT_REFUSED, RefusedError, SparkError
 from memarena_spark.facts import Unknown
 from memarena_spark.locking import lock_path, node_lock
 from memarena_spark.plans import load_plan
@@ -124,12 +126,13 @@ def test_a_draw_is_a_share_seeded_and_the_same_everywhere() -> None:
 
 def test_an_audit_asks_a_share_again_and_finds_the_same_answers(invoke: Invoke, signed: Path, tmp_path: Path) -> None:
     out = tmp_path / "audit"
-    done = invoke("audit", signed, "--dataset", EXAMPLE, "--out", out, "--share", "0.25", "--seed", "3")
+    done = invoke("audit", signed, "--dataset", EXAMPLE, "--out", out, "--share", "0.25")
     assert done.code == 0, done.out + done.err
     assert (
         "bm25@extractive/s1 (greedy): of 3 questions 3 have the same answer, 3 the same outcome, 0 failed" in done.out
     )
     report = yaml.safe_load((out / "audit.json").read_text())
+    assert f"seed {report['seed']}" in done.err
     assert (report["same_answer"], report["same_outcome"], report["passed"], len(report["drawn"])) == (
         1.0,
         1.0,
@@ -138,16 +141,20 @@ def test_an_audit_asks_a_share_again_and_finds_the_same_answers(invoke: Invoke, 
     )
 
 
-def test_an_audit_without_a_seed_draws_one_that_nobody_knew(invoke: Invoke, signed: Path, tmp_path: Path) -> None:
-    seeds = set()
-    for number in range(2):
-        out = tmp_path / f"audit-{number}"
-        done = invoke("audit", signed, "--dataset", EXAMPLE, "--out", out, "--share", "0.01")
-        assert done.code == 0, done.out + done.err
-        seed = yaml.safe_load((out / "audit.json").read_text())["seed"]
-        assert f"seed {seed}" in done.err
-        seeds.add(seed)
-    assert len(seeds) == 2
+def test_an_audit_without_a_seed_draws_one_that_nobody_knew(
+    invoke: Invoke, signed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seeds: list[int] = []
+
+    def audit(*_: object, seed: int, **__: object) -> NoReturn:
+        seeds.append(seed)
+        raise SparkError("not audited")
+
+    monkeypatch.setattr(main, "audit_bundle", audit)
+    for flags in ((), (), ("--seed", "3")):
+        one_line(invoke("audit", signed, "--dataset", EXAMPLE, "--out", tmp_path / "audit", *flags), "not audited")
+    assert len(set(seeds)) == 3
+    assert seeds[2] == 3
 
 
 def test_an_audit_waits_for_no_other_run_on_the_node(invoke: Invoke, signed: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import subprocess
@@ -9,7 +10,6 @@ import sys
 import time
 from pathlib import Path
 
-import pytest
 from memarena_spark.bundle import layout
 from memarena_spark.bundle.certify import certify
 from memarena_spark.bundle.verify import Trust, verify
@@ -19,9 +19,8 @@ def partial_files(folder: Path) -> int:
     return sum(p.is_file() for made in folder.glob(".bundle.partial-*") for p in made.rglob("*"))
 
 
-@pytest.mark.parametrize("files", [2, 8, 12, 15])
-def test_certifying_that_is_killed_leaves_nothing_that_verifies(files: int, finished: Path, tmp_path: Path) -> None:
-    """Stopped (SIGSTOP, then SIGKILL) as soon as so many files are there; the last has all of a bundle's."""
+def test_certifying_that_is_killed_leaves_nothing_that_verifies(finished: Path, tmp_path: Path) -> None:
+    """Stopped when so many files are there, and killed at the last, which has all of a bundle's."""
     slow = (
         "import sys, time\n"
         "from memarena_spark import files\n"
@@ -35,22 +34,32 @@ def test_certifying_that_is_killed_leaves_nothing_that_verifies(files: int, fini
         "from pathlib import Path\n"
         "making.certify(Path(sys.argv[1]), Path(sys.argv[2]), None)\n"
     )
-    out = tmp_path / "bundle"
-    with subprocess.Popen([sys.executable, "-c", slow, str(finished), str(out)]) as process:
-        deadline = time.monotonic() + 60
-        while partial_files(tmp_path) < files:
-            assert process.poll() is None, "it ended before it could be killed"
-            assert time.monotonic() < deadline
-            time.sleep(0.005)
-        process.send_signal(signal.SIGKILL)
+    making = tmp_path / "making"
+    making.mkdir()
+    with subprocess.Popen([sys.executable, "-c", slow, str(finished), str(making / "bundle")]) as process:
+        for files in (2, 8, 12, 15):
+            deadline = time.monotonic() + 60
+            while partial_files(making) < files:
+                assert process.poll() is None, "it ended before it could be stopped"
+                assert time.monotonic() < deadline
+                time.sleep(0.005)
+            process.send_signal(signal.SIGSTOP)
+            os.waitid(os.P_PID, process.pid, os.WSTOPPED)
+            left = Path(shutil.copytree(making, tmp_path / f"left-{files}"))
+            process.send_signal(signal.SIGKILL if files == 15 else signal.SIGCONT)
+            assert_nothing_verifies(left, tmp_path / f"renamed-{files}")
         process.wait()
-    left = [path for path in tmp_path.iterdir() if path.is_dir()]
-    assert left
-    assert not out.exists()
-    for folder in left:
+    assert_nothing_verifies(making, tmp_path / "renamed")
+
+
+def assert_nothing_verifies(left: Path, renamed: Path) -> None:
+    """No folder that was left is a bundle, under its name or under that of one."""
+    folders = [path for path in left.iterdir() if path.is_dir()]
+    assert folders
+    assert not (left / "bundle").exists()
+    for folder in folders:
         assert not verify(folder, Trust(unsigned=True)).passed
-        # Given a bundle's name it is none either.
-        assert not verify(Path(shutil.copytree(folder, tmp_path / "renamed")), Trust(unsigned=True)).passed
+        assert not verify(Path(shutil.copytree(folder, renamed)), Trust(unsigned=True)).passed
 
 
 def test_certifying_that_is_killed_between_renaming_and_its_last_step_leaves_nothing_that_verifies(
