@@ -115,7 +115,7 @@ def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str], ti
         if time.monotonic() > deadline:
             process.kill()
             raise AssertionError("the condition did not hold in time")
-        time.sleep(0.01)
+        time.sleep(0.03)
 
 
 def kill(process: subprocess.Popen[str], number: int = signal.SIGKILL) -> list[psutil.Process]:

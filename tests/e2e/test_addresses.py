@@ -24,6 +24,8 @@ from memarena_proto import memory_backend_pb2 as pb
 
 from .harnessing import EXAMPLE, answers, asked
 
+pytestmark = pytest.mark.usefixtures("shared_extractive_reader")
+
 VERSION = importlib.metadata.version("memarena-backend-bm25")
 
 

@@ -16,6 +16,8 @@ from memarena.log.store import LogReader, LogWriter, log_path, read_records
 
 from .harnessing import EXAMPLE, command, here, memarena, overridden
 
+pytestmark = pytest.mark.usefixtures("shared_extractive_reader")
+
 
 def refused(*arguments: str | Path) -> str:
     """Run the command, which must refuse; its one line."""
@@ -281,7 +283,7 @@ def test_an_options_value_that_the_backend_refuses_ends_the_run_and_counts_again
     """Only the backend knows which values its options take; what was set wrongly is no failure of it."""
     out = tmp_path / "run"
     flags = ("--backend", "bm25", "--reader", "extractive", "--option", "bm25.k=zero", "--limit", "1")
-    done = here("run", "--dataset", EXAMPLE, "--out", out, *flags)
+    done = here("run", "--dataset", EXAMPLE, "--out", out, *flags, "--floor-samples", "0", "--meter", "none")
     assert done.returncode == 2
     assert "error: --option bm25: the backend refuses what was set: options: k: expected an integer" in done.stderr
     assert "Traceback" not in done.stderr
@@ -299,12 +301,20 @@ def test_settings_beside_a_bare_resume_are_not_passed_over(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("arguments", [("run", "--no-such-flag"), ("run", "--limit", "many"), ("no-such-verb",)])
 def test_usage_errors_exit_with_2_without_a_trace(arguments: tuple[str, ...]) -> None:
-    done = memarena(*arguments)
+    done = here(*arguments)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize(
+    "closed",
+    [
+        pytest.param("<&-", marks=pytest.mark.gate),
+        pytest.param(">&-", marks=pytest.mark.gate),
+        "2>&-",
+        "<&- >&- 2>&-",
+    ],
+)
 def test_a_command_whose_standard_streams_are_closed_does_its_work(closed: str, tmp_path: Path) -> None:
     """What its children print goes nowhere, and into no file that got the number of a closed stream."""
     words = command(

@@ -22,6 +22,8 @@ from .harnessing import (
     wait_until,
 )
 
+pytestmark = pytest.mark.usefixtures("shared_extractive_reader")
+
 RUN = ("run", "--dataset", EXAMPLE, "--reader", "extractive", "--floor-samples", "0", "--meter", "none")
 DAYS_FIRST = (*RUN, "--protocol", "end_of_horizon")
 

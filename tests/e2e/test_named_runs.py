@@ -28,6 +28,8 @@ from tests.support.model_server import EMBEDDER, EXTRACTOR, ModelServer
 
 from .harnessing import EXAMPLE
 
+pytestmark = pytest.mark.usefixtures("shared_extractive_reader")
+
 CELL_TOKEN = "the-key-the-server-was-given"
 
 

@@ -26,7 +26,6 @@ from .harnessing import (
     faulty,
     here,
     kill,
-    memarena,
     namespaces,
     problems,
     start,
@@ -35,9 +34,12 @@ from .harnessing import (
     wait_until,
 )
 
+pytestmark = pytest.mark.usefixtures("shared_extractive_reader")
+
 BACKENDS = "bm25,oracle"
-QUESTIONS = 2 * 35
-RUN = ("run", "--dataset", EXAMPLE, "--reader", "extractive", "--floor-samples", "5")
+LIMIT = 20
+QUESTIONS = 2 * LIMIT
+RUN = ("run", "--dataset", EXAMPLE, "--reader", "extractive", "--limit", str(LIMIT), "--floor-samples", "5")
 """As typed, with meters and the floor: what a process may leave behind."""
 QUIET = ("run", "--dataset", EXAMPLE, "--reader", "extractive", "--floor-samples", "0", "--meter", "none")
 """With what is measured left away: what a run does when its backend fails."""
@@ -47,7 +49,7 @@ QUIET = ("run", "--dataset", EXAMPLE, "--reader", "extractive", "--floor-samples
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that nothing disturbed."""
     out = tmp_path_factory.mktemp("whole") / "run"
-    done = memarena(*RUN, "--backend", BACKENDS, "--out", out)
+    done = here(*RUN, "--backend", BACKENDS, "--out", out)
     assert done.returncode == 0, done.stderr
     return out
 
@@ -85,7 +87,7 @@ def test_times_are_measured_for_every_answered_question(whole: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "after", [pytest.param(1, marks=pytest.mark.gate), 40, pytest.param(60, marks=pytest.mark.gate)]
+    "after", [pytest.param(1, marks=pytest.mark.gate), 24, pytest.param(34, marks=pytest.mark.gate)]
 )
 def test_a_killed_run_resumes_to_the_same_answers(whole: Path, tmp_path: Path, after: int) -> None:
     """SIGKILL in the first cell and twice in the second; nothing survives it; the rest is asked, nothing twice."""
@@ -133,7 +135,7 @@ def test_a_run_killed_before_its_log_says_anything_begins_when_resumed(tmp_path:
 def test_ctrl_c_leaves_a_log_that_resumes(whole: Path, tmp_path: Path, number: int) -> None:
     out = tmp_path / "run"
     process = start(*RUN, "--backend", BACKENDS, "--out", out)
-    wait_until(lambda: count(out, "asked") >= 20, process)
+    wait_until(lambda: count(out, "asked") >= 12, process)
     assert survivors(kill(process, number)) == []
     assert process.returncode == 130
     ended = [r for r in read_records(out, "run_ended") if isinstance(r, RunEnded)]
@@ -157,8 +159,8 @@ def test_a_full_disk_stops_the_run_and_loses_nothing(
     """The log's writer fails in the middle; what was written stays, and the run goes on once there is room."""
     out = tmp_path / "run"
     values = {"dataset": EXAMPLE, "backends": BACKENDS.split(","), "readers": [{"spec": "extractive"}]}
-    request = RunRequest(out=out, config=parse_config({**values, "floor_samples": 0}, "test"))
-    real, room = LogWriter.append, iter(range(100))
+    request = RunRequest(out=out, config=parse_config({**values, "limit": LIMIT, "floor_samples": 0}, "test"))
+    real, room = LogWriter.append, iter(range(60))
 
     def append(log: LogWriter, *records: object) -> None:
         if next(room, None) is None:
@@ -381,7 +383,7 @@ def test_a_reader_that_hangs_past_the_deadline_is_not_the_backends_fault(tmp_pat
 def test_central_reading_gives_the_same_answers_as_the_backends_own(whole: Path, tmp_path: Path) -> None:
     """The kit and the harness read with one engine."""
     out = tmp_path / "run"
-    done = here(*QUIET, "--backend", "bm25", "--central-reading", "--out", out)
+    done = here(*QUIET, "--backend", "bm25", "--limit", str(LIMIT), "--central-reading", "--out", out)
     assert done.returncode == 0, done.stderr
     assert {r.answer.route for r in asked(out) if r.answer is not None} == {"central"}
     expected = {key: text for key, text in answers(whole).items() if key[0].startswith("bm25")}

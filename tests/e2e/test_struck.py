@@ -16,6 +16,8 @@ from memarena.log.store import read_records
 from .harnessing import answers, asked, times_answered
 from .striking import ASKS_MODELS, Striker, once_each, play, scores_of
 
+pytestmark = pytest.mark.usefixtures("shared_extractive_reader")
+
 MODULES = {
     "bm25": "memarena_backend_bm25",
     "vanilla": "memarena_backend_vanilla_oracle",

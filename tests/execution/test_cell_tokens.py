@@ -21,6 +21,8 @@ from memarena_proto import memory_backend_pb2 as pb
 
 from .capture import CapturingBackend
 
+pytestmark = pytest.mark.usefixtures("shared_extractive_reader")
+
 EXAMPLE = Path(__file__).parents[1] / "data" / "example"
 TOKEN = "configured-once-and-for-all"
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import grpc
+import pytest
 from memarena.cli.main import app
 from memarena.execution.cells.deletion import draw_targets
 from memarena.execution.engine import execute
@@ -19,6 +20,8 @@ from memarena_proto import memory_backend_pb2 as pb
 from typer.testing import CliRunner
 
 from .capture import CapturingBackend
+
+pytestmark = pytest.mark.usefixtures("shared_extractive_reader")
 
 EXAMPLE = Path(__file__).parents[1] / "data" / "example"
 

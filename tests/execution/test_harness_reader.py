@@ -6,6 +6,7 @@ import json
 import shutil
 from pathlib import Path
 
+import pytest
 from memarena.execution.engine import execute
 from memarena.execution.planning.parsing import parse_config
 from memarena.execution.planning.request import RunRequest
@@ -13,6 +14,8 @@ from memarena.log.records import QuestionAsked
 from memarena.log.store import read_records
 
 from .capture import CapturingBackend
+
+pytestmark = pytest.mark.usefixtures("shared_extractive_reader")
 
 EXAMPLE = Path(__file__).parents[1] / "data" / "example"
 

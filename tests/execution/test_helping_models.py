@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from memarena.execution.engine import execute
 from memarena.execution.planning.config import RunConfig
 from memarena.execution.planning.model_config import HelperConfig, ReaderConfig
@@ -13,6 +14,8 @@ from memarena.log.records import AnyRecord, GatewayCall, RunStarted
 from memarena.log.store import read_records
 
 from tests.support.model_server import ModelServer
+
+pytestmark = pytest.mark.usefixtures("shared_extractive_reader")
 
 EXAMPLE = Path(__file__).parent.parent / "data" / "example"
 

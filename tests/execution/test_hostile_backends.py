@@ -33,6 +33,8 @@ from .hostile import (
     describing,
 )
 
+pytestmark = pytest.mark.usefixtures("shared_extractive_reader")
+
 EXAMPLE = Path(__file__).parents[1] / "data" / "example"
 MOST_MEMORY_KB = 1 << 20
 TRICKS_A_CELL = 30

@@ -24,6 +24,8 @@ from tests.support.model_server import ModelServer
 
 from .capture import CapturingBackend
 
+pytestmark = pytest.mark.usefixtures("shared_extractive_reader")
+
 EXAMPLE = Path(__file__).parents[1] / "data" / "example"
 EXTRACT = "Extract what matters."
 

@@ -23,6 +23,8 @@ from memarena.execution.planning.parsing import parse_config
 from memarena.execution.planning.request import RunRequest
 from memarena.processes import Confinement, GuardedProcess
 
+from ..e2e.harnessing import here
+
 EXAMPLE = Path(__file__).parents[1] / "data" / "example"
 SPY = Path(__file__).with_name("spying_backend.py")
 
@@ -117,9 +119,7 @@ def test_without_isolation_no_argument_folder_or_open_file_leads_to_the_gold(spy
     assert spied.loot["gold"] == []
     assert "isolation none: spy could look for the data set and its gold" in spied.errors
     assert "not_isolated" in marks_of(spied.out)
-    report = subprocess.run(
-        [sys.executable, "-m", "memarena", "report", str(spied.out)], capture_output=True, text=True, check=True
-    )
+    report = here("report", spied.out)
     assert "⊗ not isolated, could read the data set and its gold: spy@extractive" in report.stdout
 
 
@@ -140,12 +140,7 @@ def test_a_spy_that_is_told_finds_it_where_nothing_keeps_it(spy: Callable[..., S
 
 
 def marks_of(out: Path) -> list[str]:
-    report = subprocess.run(
-        [sys.executable, "-m", "memarena", "report", str(out), "--format", "json"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    report = here("report", out, "--format", "json")
     (row,) = json.loads(report.stdout)["runs"][0]["rows"]
     return list(row["marks"])
 

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import grpc
+import pytest
 from memarena.cli.main import app
 from memarena.execution.engine import execute
 from memarena.execution.planning.parsing import parse_config
@@ -14,6 +15,8 @@ from memarena_proto import memory_backend_pb2 as pb
 from typer.testing import CliRunner
 
 from .capture import CapturingBackend
+
+pytestmark = pytest.mark.usefixtures("shared_extractive_reader")
 
 EXAMPLE = Path(__file__).parents[1] / "data" / "example"
 

@@ -17,6 +17,8 @@ from memarena.execution.planning.preflight import check_loopback, check_network,
 from memarena.execution.planning.request import RunRequest
 from memarena.log.store import LOCK_NAME, LogError, LogWriter, lock_log, log_path
 
+pytestmark = pytest.mark.usefixtures("shared_extractive_reader")
+
 EXAMPLE = Path(__file__).parents[1] / "data" / "example"
 
 

@@ -23,6 +23,8 @@ from typer.testing import CliRunner
 
 from .capture import CapturingBackend
 
+pytestmark = pytest.mark.usefixtures("shared_extractive_reader")
+
 EXAMPLE = Path(__file__).parents[1] / "data" / "example"
 ABOVE = "the prompt is above the question's budget: context, question, scaffold and a margin"
 

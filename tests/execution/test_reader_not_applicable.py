@@ -22,6 +22,8 @@ from typer.testing import CliRunner
 
 from .capture import CapturingBackend
 
+pytestmark = pytest.mark.usefixtures("shared_extractive_reader")
+
 EXAMPLE = Path(__file__).parents[1] / "data" / "example"
 ODD = "Tell me about it in your own words, and be kind."
 SOUND = "Context:\n- Somebody said something.\n\nQuestion: What did somebody say?"

@@ -1,0 +1,7 @@
+"""What tests of whole runs share."""
+
+from __future__ import annotations
+
+from ..support.shared_reader import _extractive_readers, shared_extractive_reader
+
+__all__ = ["_extractive_readers", "shared_extractive_reader"]
