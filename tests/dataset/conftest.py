@@ -97,7 +97,7 @@ def tiny(tmp_path: Path) -> Spoilable:
     return small
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def locomo_file() -> Path:
     """Five real LoCoMo conversations, which lie beside the repository and are not part of it."""
     shared = Path(os.environ.get("MEMARENA_SHARED", ROOT.parent / "shared"))

@@ -30,9 +30,9 @@ SIX_QUESTIONS = Path(__file__).resolve().parents[1] / "data" / "longmemeval" / "
 # ------------------------------------------------------------------ LoCoMo, the real file
 
 
-@pytest.fixture
-def locomo(locomo_file: Path, tmp_path: Path) -> Path:
-    out = tmp_path / "locomo"
+@pytest.fixture(scope="module")
+def locomo(locomo_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("imported") / "locomo"
     import_locomo(locomo_file, out)
     return out
 
@@ -413,10 +413,10 @@ def test_longmemeval_that_is_cut_short_is_refused(tmp_path: Path, cut: int) -> N
 
 
 def test_longmemeval_is_read_as_a_stream(tmp_path: Path) -> None:
-    """Sixty questions of 400 KB: memory holds one or two of them, not the 24 MB."""
+    """Thirty questions of 400 KB: memory holds one or two of them, not the 12 MB."""
     base = json.loads(SIX_QUESTIONS.read_text())[0]
     base["haystack_sessions"][0][0]["content"] = "word " * 80_000
-    rows = [{**base, "question_id": f"q{number}"} for number in range(60)]
+    rows = [{**base, "question_id": f"q{number}"} for number in range(30)]
     source = write(tmp_path / "in.json", rows)
     del rows
     tracemalloc.start()
@@ -468,7 +468,7 @@ def test_plain_numbers_are_typed(text: str, amount: float | None) -> None:
 MINUTES = st.integers(0, 400 * 1440 - 1).map(lambda minute: round(minute / 1440, 6))
 
 
-@given(MINUTES, st.lists(st.text(max_size=200), min_size=1, max_size=40))
+@given(MINUTES, st.lists(st.text(max_size=100), min_size=1, max_size=20))
 def test_turns_follow_each_other_within_their_day(start: float, texts: list[str]) -> None:
     times = turn_times(start, texts)
     assert len(times) == len(texts) + 1

@@ -233,10 +233,10 @@ def test_sessions_can_be_read_from_several_threads(example: Path) -> None:
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_memory_holds_the_index_and_never_the_bodies(tiny: Any, packed: bool) -> None:
-    """24 MB of conversation open in less than 6 MB: a body or two and a megabyte of buffer, never all of them."""
+    """12 MB of conversation open in less than 6 MB: a body or two and a megabyte of buffer, never all of them."""
     base = tiny.rows("corpus_sessions.jsonl")[0]
     with (tiny.path / "corpus_sessions.jsonl").open("w") as stream:
-        for number in range(200):
+        for number in range(100):
             turn = {**base["turns"][0], "turn_id": f"t{number}", "text": "word " * 24_000}
             stream.write(json.dumps({**base, "session_id": f"s{number}", "turns": [turn]}) + "\n")
     if packed:

@@ -30,6 +30,8 @@ from memarena.log.records import Question
 from memarena.report.tables.calibration import Calibration, calibration_sections
 from memarena_dataset.model import Family
 from memarena_dataset.values import AmountValue, DateValue, TimeValue
+from memarena_masim.config import preset
+from memarena_masim.output.generate import generate
 from typer.testing import CliRunner
 
 from ..support.judges import Asked, rules, scripted_judge
@@ -41,26 +43,21 @@ SMALL = 120
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A generated world; its simulator is another distribution, used here as a command."""
-    from memarena_masim.cli import app as masim
-
-    out = tmp_path_factory.mktemp("worlds") / "s"
-    result = CliRunner().invoke(
-        masim, ["generate", "--preset", "s", "--seed", "201", "--workers", "1", "--quiet", "--out", str(out)]
-    )
-    assert result.exit_code == 0, result.output
-    return out
-
-
-@pytest.fixture(scope="module")
-def source(world: Path) -> Source:
-    """Five questions of each family: enough for every kind, few enough for seconds."""
+def source(tmp_path_factory: pytest.TempPathFactory) -> Source:
+    """Five questions of each family of a generated world: enough for every kind, few enough for seconds."""
+    world = tmp_path_factory.mktemp("world") / "tiny"
+    generate(preset("tiny", 201).model_copy(update={"question_share": 3.0}), world, workers=1)
     whole = questions_of(None, [world])
     kept: dict[str, list[Question]] = {}
     for question in whole.questions:
         kept.setdefault(question.instance.family.value, []).append(question)
     return Source(tuple(q for own in kept.values() for q in own[:5]), whole.evidence)
+
+
+def few_of(source: Source) -> list[Question]:
+    """A question of each of four families: calibrating makes some two hundred answers of each."""
+    first = {q.instance.family: q for q in reversed(source.questions)}
+    return [first[family] for family in (Family.QA, Family.CLOZE, Family.CONFABULATION, Family.PERMISSION)]
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +138,7 @@ def test_synthetic_behaviours_get_their_labels_and_a_wrong_expectation_is_counte
 def test_the_command_prints_rates_by_family_and_kappa(tmp_path: Path, source: Source) -> None:
     run = write_log(
         tmp_path / "run",
-        make_run([make_cell("bm25")], source.questions[::3], list(source.evidence.values()), []),
+        make_run([make_cell("bm25")], few_of(source), list(source.evidence.values()), []),
     )
     result = CliRunner().invoke(app, ["judge", str(run), "--calibrate", "--format", "json"])
     assert result.exit_code == 0, result.output
@@ -183,7 +180,7 @@ def test_a_server_that_is_not_there_ends_a_calibration_with_code_3_and_its_cause
 ) -> None:
     run = write_log(
         tmp_path / "run",
-        make_run([make_cell("bm25")], source.questions[::3], list(source.evidence.values()), []),
+        make_run([make_cell("bm25")], few_of(source), list(source.evidence.values()), []),
     )
     asked = ["--endpoint", "http://127.0.0.1:9/v1", "--tries", "1", "--concurrency", "2"]
     result = CliRunner().invoke(app, ["judge", str(run), "--calibrate", *asked, "--format", "json"])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,15 +17,20 @@ WorldOf = Callable[[WorldConfig], Path]
 
 @pytest.fixture(scope="session")
 def world_of(tmp_path_factory: pytest.TempPathFactory) -> WorldOf:
-    """Gives the data set of a configuration; each is made once. Nobody may change it."""
-    made: dict[WorldConfig, Path] = {}
+    """Gives the data set of a configuration; each is made once, also for several processes. Nothing may change it."""
+    base = tmp_path_factory.getbasetemp()
+    worlds = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "worlds"
 
     def of(config: WorldConfig) -> Path:
-        if config not in made:
-            out = tmp_path_factory.mktemp("world") / f"seed_{config.seed}"
-            generate(config, out, workers=1)
-            made[config] = out
-        return made[config]
+        folder = worlds / hashlib.sha256(config.model_dump_json().encode()).hexdigest()
+        folder.mkdir(parents=True, exist_ok=True)
+        out, whole = folder / f"seed_{config.seed}", folder / "whole"
+        with (folder / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not whole.exists():
+                generate(config, out, workers=1)
+                whole.touch()
+        return out
 
     return of
 
