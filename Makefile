@@ -117,10 +117,12 @@ images: python
 	options=$$($(PYTHON) scripts/backend_folders.py compose $(ARGS)) && cd compose && $(COMPOSE) -f base.yaml $$options
 	docker images --filter reference='memarena-*' --format 'table {{.Repository}}\t{{.Size}}'
 
-# Images first; then two processes, a file's tests in one of them, since each file has stacks of its own.
+# Images first; then all files that need containers, each in one process, since each has stacks of its own. The others
+# are part of make test and make test-gate.
+WITHOUT_CONTAINERS := extractors files images script
 compose-test: setup
 	$(BIN)/python -m tests.compose.stack
-	MEMARENA_COMPOSE_TEST=1 $(BIN)/python -m pytest tests/compose $(if $(ARGS),$(ARGS),$(IN_PROCESSES))
+	MEMARENA_COMPOSE_TEST=1 $(BIN)/python -m pytest tests/compose $(WITHOUT_CONTAINERS:%=--ignore=tests/compose/test_%.py) $(if $(ARGS),$(ARGS),$(IN_PROCESSES))
 
 clean:
 	rm -rf .venv .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
