@@ -13,7 +13,6 @@ from memarena.log.records import AnyRecord
 from memarena.scoring.errors import ScoringError
 from memarena.scoring.items import corrected_item_total, egos_needed, item_statistics, reliability
 from memarena_dataset.model import Family
-from scipy.stats import pearsonr, ttest_rel
 
 from ..support.logs import (
     make_asked,
@@ -49,6 +48,8 @@ def records(memories: int, egos: int, questions: int = 4) -> list[AnyRecord]:
 
 
 def test_an_item_is_correlated_with_all_others_and_not_with_itself() -> None:
+    from scipy.stats import pearsonr  # takes a second, which every process of tests would spend
+
     scores = np.random.default_rng(4).integers(0, 2, (9, 5)).astype(float)
     scores[:, 3] = 1.0
     found = corrected_item_total(scores)
@@ -73,6 +74,8 @@ def test_kr_20_is_what_alpha_is_for_questions_right_or_wrong() -> None:
 
 
 def test_so_many_egos_find_the_difference_in_four_of_five_draws() -> None:
+    from scipy.stats import ttest_rel
+
     rng = np.random.default_rng(3)
     base = rng.random((2, 4000)) * 0.3
     (needed,) = egos_needed(base)

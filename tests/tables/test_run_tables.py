@@ -11,7 +11,6 @@ import sys
 from pathlib import Path
 
 import memarena
-import pandas as pd
 import pyarrow as pa
 import pytest
 from memarena.log.store import LogError
@@ -94,7 +93,7 @@ def test_arrow_and_pandas_hold_the_rows(judged: Run, table: str) -> None:
 
 def test_a_column_without_any_value_keeps_its_type(judged: Run) -> None:
     assert judged.table("timings").schema.field("server_prompt_ms").type == pa.float64()
-    assert judged.frame("timings")["server_prompt_ms"].dtype == pd.Float64Dtype()
+    assert judged.frame("timings")["server_prompt_ms"].dtype.name == "Float64"
 
 
 def test_files_hold_the_rows(judged: Run, tmp_path: Path) -> None:
