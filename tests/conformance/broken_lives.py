@@ -773,7 +773,7 @@ BREACHES: dict[str, Breach] = {
     "batch ids without case": Breach(Parts(store=BatchIdsFolded), "life.ingested", "is refused as known"),
     "batch ids of all": Breach(Parts(store=BatchIdsOfAll), "life.ingested", "is refused as known"),
     "empty days unchecked": Breach(Parts(engine=EmptyDaysUnchecked), "ing.empty-day", "digest of zeros"),
-    "refused days on disk": Breach(Parts(engine=RefusedDaysOnDisk), "hlt.restart", "after a restart visible_through"),
+    "refused days on disk": Breach(Parts(engine=RefusedDaysOnDisk), "hlt.restart", "a restart says visible_through"),
     "all items or none": Breach(Parts(memory=AllOrNothing), "src.max-context-tokens", "0 items are returned"),
     "small letters": Breach(Parts(memory=SmallLetters), "src.finds", "is returned in other words"),
     "long texts without source": Breach(Parts(memory=LongTextsWithoutSource), "life.prompts", "names no session"),
@@ -811,8 +811,8 @@ BREACHES: dict[str, Breach] = {
     "tokens in the log": Breach(Parts(servicer=LogsTokens), "sec.log", "tokens of the model access"),
     "evidence": Breach(Parts(memory=PrefersEvidence, servicer=LetsEvidenceIn), "evd.competitor", "Search"),
     "evidence in Answer": Breach(Parts(memory=PrefersEvidence, servicer=AnswersByEvidence), "evd.competitor", "Answer"),
-    "health that flaps": Breach(Parts(health=Flaps), "life.health", "NOT_SERVING"),
-    "a clock in the scores": Breach(Parts(memory=ScoresByTheClock), "idn.scores", "a clock or chance"),
+    "health that flaps": Breach(Parts(health=Flaps), "hlt.after-errors", "NOT_SERVING"),
+    "a clock in the scores": Breach(Parts(memory=ScoresByTheClock), "src.repeatable", "returns other scores"),
     "two calls of the reader": Breach(Parts(servicer=AsksTwice), "ans.streams", "asked 2 times"),
 }
-"""By kind. A clock and a second call failed before, with another message."""
+"""By kind."""

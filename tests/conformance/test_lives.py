@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 from memarena.conformance import LifeSize, Patience, Settings, SuiteResult, run_suite
 
-from tests.conformance.broken_lives import BREACHES
+from tests.conformance.broken_kinds import BREACHES as OF_KINDS
+from tests.conformance.broken_lives import BREACHES as OF_LIVES
 from tests.conformance.broken_retrieval import RankedMemory
 from tests.conformance.sound import Parts, Served
 
 SMALL = LifeSize(days=24, long_turns=110, many=6, per_group=1, text_bytes=2_000)
+BREACHES = OF_LIVES | OF_KINDS
 NEEDS = {
     "text above 64 KiB": replace(SMALL, text_bytes=70_000),
     "more than 50 events": replace(SMALL, many=56),
@@ -45,7 +47,7 @@ def test_a_sound_backend_passes(memory: type[RankedMemory] | None, tmp_path: Pat
 @pytest.mark.parametrize("kind", BREACHES)
 def test_a_breach_fails_its_check_by_name(kind: str, tmp_path: Path) -> None:
     breach = BREACHES[kind]
-    only = ("ans.streams", breach.check) if breach.check == "sec.log" else (breach.check,)
-    result = lived(breach.parts, tmp_path, *only, size=NEEDS.get(kind, SMALL))
+    more = {"sec.log": "ans.streams", "hlt.after-errors": "life.ingested"}.get(breach.check, breach.check)
+    result = lived(breach.parts, tmp_path, more, breach.check, size=NEEDS.get(kind, SMALL))
     ingested = {each.check.check_id: each.message for each in result.results if each.status == "failed"}
     assert breach.says in ingested.get(breach.check, ""), ingested

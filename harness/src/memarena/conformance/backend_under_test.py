@@ -20,8 +20,8 @@ from memarena.conformance.expectations import (
     differs,
     expect_refused,
     mentions,
-    offering,
     quoted,
+    scores_differ,
     seen,
     shows,
     with_access,
@@ -34,6 +34,7 @@ from memarena.conformance.wire import Connection, Received, RefusedError
 _POLL_S = 0.02
 _AGAIN = ("ABORTED", "UNAVAILABLE")
 _CUT_SHORT = ("DEADLINE_EXCEEDED", "CANCELLED")
+_OF_A_STATE = ("ABORTED", "ALREADY_EXISTS", "FAILED_PRECONDITION", "NOT_FOUND", "UNAVAILABLE")
 _NEAR = 32
 """Characters of a batch id that are compared, without regard to case, where one is refused that should be new."""
 
@@ -87,8 +88,8 @@ class BackendUnderTest:
     """Until when a late model call of the chapter mod is waited for; 0 before it has made any call."""
     life: object = None
     """Made by the first check that needs it (lived.py)."""
-    at_end: list[Callable[[], None]] = field(default_factory=list)
-    """What is to be stopped when the run ends."""
+    unwell: list[str] = field(default_factory=list)
+    """What health said, other than SERVING, while the life was fed."""
     first_day: tuple[NamespaceFixture, list[pb.IngestRequest], Fact] | None = None
     """Sent by hlt.first-ingest, and expected to be there by hlt.first-batch at the end of the run."""
     batches: list[tuple[str, str]] = field(default_factory=list)
@@ -160,7 +161,8 @@ class BackendUnderTest:
         """Model access for one call, revoked at the end."""
         if (cell := self.cell_access) is not None:
             cell.script = script or ReaderScript()
-            yield cell.message if models is None else offering(cell.message, models)
+            base_url, token = cell.message.base_url, cell.message.token
+            yield cell.message if models is None else pb.ModelAccess(base_url=base_url, token=token, models=models)
             return
         with self.models.grant(label, script, models) as message:
             try:
@@ -245,16 +247,33 @@ class NamespaceFixture:
             response = self.backend.retried(lambda: self.backend.ingest(frames, deadline_s))
         except RefusedError as error:
             self.skip_for_the_digest(error)
-            raise BrokenError(f"{self._refused_wrongly(frames[0].header, error.code)}: {error}") from error
+            raise BrokenError(
+                f"{self._refused_wrongly(frames[0].header, error.code)}: {self._in_context(error)}"
+            ) from error
         self.note(frames)
         if response.visible_through_day != self.last_day:
             raise BrokenError(f"Ingest of day {self.last_day} says visible_through_day {response.visible_through_day}")
         return response
 
+    def replay(self, frames: Sequence[pb.IngestRequest], what: str = "a replay of a day") -> None:
+        """Send a committed day again, which must be OK, reported as a replay, and without any effect."""
+        response = self.expect_ok(lambda: self.backend.ingest(frames), what)
+        if not response.replayed:
+            raise BrokenError(f"{what} is not reported as one")
+        if (last := response.visible_through_day) != self.last_day:
+            raise BrokenError(f"{what} says visible_through_day {last}; the last day is {self.last_day}")
+
+    def _in_context(self, error: RefusedError) -> str:
+        """The error, and how an earlier call on the namespace had ended, of which it may be an effect."""
+        calls = self.backend.wire.ended.get(self.namespace, ()) if error.code in _OF_A_STATE else ()
+        earlier = [each for each in calls if each != f"{error.rpc} with {error.code}"]
+        return f"{error}" + (f"; before, a call on the namespace had ended: {earlier[-1]}" if earlier else "")
+
     def _refused_wrongly(self, day: pb.DayHeader, code: str) -> str:
         if code == "FAILED_PRECONDITION":
             last = f"day {self.last_day} is the last committed one" if self.last_day >= 0 else "no day is committed"
-            return f"day {day.day_index} of {self.namespace!r} was refused, although {last}"
+            gap = " and gaps are allowed" if day.day_index > self.last_day + 1 else ""
+            return f"day {day.day_index} of {self.namespace!r} was refused, although {last}{gap}"
         if code != "ALREADY_EXISTS":
             return "a sound day was refused"
         near = day.batch_id.casefold()[:_NEAR]
@@ -329,7 +348,7 @@ class NamespaceFixture:
             if time.monotonic() > deadline:
                 raise BrokenError("nothing is returned")
             time.sleep(_POLL_S)
-        if differs(items, self.search(text).items):
+        if differs(items, again := self.search(text).items) or scores_differ(items, again):
             raise SkippedError("the same Search returns other items by itself: that is reported by src.repeatable")
         return items
 
@@ -381,7 +400,7 @@ class NamespaceFixture:
             return self.backend.retried(call)
         except RefusedError as error:
             self.skip_for_the_digest(error)
-            raise BrokenError(f"{what} was refused: {error}") from error
+            raise BrokenError(f"{what} was refused: {self._in_context(error)}") from error
 
     def refuse(
         self,
@@ -403,7 +422,12 @@ class NamespaceFixture:
             elif (refused := self.answer(sent, script, models).refused) is not None:
                 raise refused
 
-        return expect_refused(send, code, what, field=field)
+        try:
+            return expect_refused(send, code, what, field=field)
+        except BrokenError as error:
+            if isinstance(got := error.__cause__, RefusedError):
+                raise BrokenError(f"{error}{self._in_context(got).removeprefix(str(got))}") from got
+            raise
 
     def expect_unharmed(self, kept: Fact, refused: Fact, why: str, sound: Sequence[pb.IngestRequest]) -> None:
         """What was there is, what was refused is not, and is once its day is sent as it should be."""

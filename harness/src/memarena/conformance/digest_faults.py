@@ -10,13 +10,14 @@ import hashlib
 import struct
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import TypeVar
 
 from memarena_proto import memory_backend_pb2 as pb
 
 _ABSENT = b"\xff\xff\xff\xff"
+_ROLES: dict[int, str] = {number: name for name, number in pb.ParticipantRole.items()}
 
 T = TypeVar("T", pb.Session, pb.Turn, pb.Event)
 
@@ -30,10 +31,11 @@ class Encoding:
     length_of: Callable[[str], int] = lambda text: len(text.encode())
     text: Callable[[str], str] = str
     absent: bytes = _ABSENT
-    integer: Callable[[int], bytes] | None = None
-    """Integers in another form than their decimal ASCII as a string."""
+    integer: Callable[[int], bytes] = lambda value: _ascii(str(value))
+    day_index: Callable[[int], bytes] | None = None
+    """In another form than other integers."""
     counts: bool = True
-    roles: bool = True
+    role: Callable[[Encoding, int], bytes] = lambda encoding, role: encoding.integer(role)
     merged: bool = True
     """Whether the frames of a split session are one session."""
     sessions_by: str = ""
@@ -49,7 +51,7 @@ class Encoding:
         return b"".join(
             (
                 self._text(head.namespace),
-                self._integer(head.day_index),
+                (self.day_index or self.integer)(head.day_index),
                 self._text(head.date),
                 self._text(head.batch_id),
                 self._participant(head.owner),
@@ -98,10 +100,10 @@ class Encoding:
 
     def _participant(self, participant: pb.Participant) -> bytes:
         named = self._text(participant.participant_id) + self._text(participant.display_name)
-        return named + (self._integer(participant.role) if self.roles else b"")
+        return named + self.role(self, participant.role)
 
     def _list(self, elements: Sequence[bytes]) -> bytes:
-        return (self._integer(len(elements)) if self.counts else b"") + b"".join(elements)
+        return (self.integer(len(elements)) if self.counts else b"") + b"".join(elements)
 
     def _text(self, text: str) -> bytes:
         sent = self.text(text)
@@ -110,8 +112,9 @@ class Encoding:
     def _optional(self, text: str) -> bytes:
         return self._text(text) if text else self.absent
 
-    def _integer(self, value: int) -> bytes:
-        return self._text(str(value)) if self.integer is None else self.integer(value)
+
+def _ascii(text: str) -> bytes:
+    return struct.pack(">I", len(text)) + text.encode()
 
 
 def _ordered(elements: list[T], by: str) -> list[T]:
@@ -121,31 +124,38 @@ def _ordered(elements: list[T], by: str) -> list[T]:
 TABLE_1 = Encoding()
 
 FAULTS: dict[str, Encoding] = {
-    "absent optional fields are encoded as empty strings (DIG-4)": replace(TABLE_1, absent=bytes(4)),
-    "absent optional fields are left out (DIG-4)": replace(TABLE_1, absent=b""),
-    "lengths are little-endian (DIG-2)": replace(TABLE_1, length="<I"),
-    "lengths have 8 bytes (DIG-2)": replace(TABLE_1, length=">Q"),
-    "lengths count characters, not bytes (DIG-2)": replace(TABLE_1, length_of=len),
-    "lengths count UTF-16 units, not bytes (DIG-2)": replace(
-        TABLE_1, length_of=lambda text: len(text.encode("utf-16-le")) // 2
+    "day_index 0 is an empty string (DIG-3)": Encoding(day_index=lambda value: _ascii(str(value or ""))),
+    "day_index 0 is absent (DIG-3)": Encoding(day_index=lambda n: _ascii(str(n)) if n else _ABSENT),
+    "0 is an empty string (DIG-3)": Encoding(integer=lambda value: _ascii(str(value or ""))),
+    "absent optional fields are encoded as empty strings (DIG-4)": Encoding(absent=bytes(4)),
+    "absent optional fields are left out (DIG-4)": Encoding(absent=b""),
+    "lengths are little-endian (DIG-2)": Encoding(length="<I"),
+    "lengths have 8 bytes (DIG-2)": Encoding(length=">Q"),
+    "lengths count characters, not bytes (DIG-2)": Encoding(length_of=len),
+    "lengths count UTF-16 units, not bytes (DIG-2)": Encoding(
+        length_of=lambda text: len(text.encode("utf-16-le")) // 2
     ),
-    "text is normalised to NFC (DIG-2)": replace(TABLE_1, text=lambda text: unicodedata.normalize("NFC", text)),
-    "text is normalised to NFKC (DIG-2)": replace(TABLE_1, text=lambda text: unicodedata.normalize("NFKC", text)),
-    "text is trimmed (DIG-2)": replace(TABLE_1, text=str.strip),
-    "integers are 4 bytes, big-endian (DIG-3)": replace(TABLE_1, integer=lambda value: struct.pack(">I", value)),
-    "integers are decimal ASCII without a length (DIG-3)": replace(TABLE_1, integer=lambda value: str(value).encode()),
-    "roles are left out (DIG-6)": replace(TABLE_1, roles=False),
-    "lists have no count (DIG-5)": replace(TABLE_1, counts=False),
-    "each frame of a split session counts as a session (DIG-5)": replace(TABLE_1, merged=False),
-    "sessions are sorted by id, not in the order of the wire (DIG-5)": replace(TABLE_1, sessions_by="session_id"),
-    "sessions are sorted by start, not in the order of the wire (DIG-5)": replace(TABLE_1, sessions_by="started_at"),
-    "turns are sorted by id, not in the order of the wire (DIG-5)": replace(TABLE_1, turns_by="turn_id"),
-    "turns are sorted by time, not in the order of the wire (DIG-5)": replace(TABLE_1, turns_by="said_at"),
-    "events are sorted by id, not in the order of the wire (DIG-5)": replace(TABLE_1, events_by="event_id"),
-    "events are sorted by time, not in the order of the wire (DIG-5)": replace(TABLE_1, events_by="happened_at"),
-    "sessions and events are sorted by id, not in the order of the wire (DIG-5)": replace(
-        TABLE_1, sessions_by="session_id", turns_by="turn_id", events_by="event_id"
+    "text is normalised to NFC (DIG-2)": Encoding(text=lambda text: unicodedata.normalize("NFC", text)),
+    "text is normalised to NFKC (DIG-2)": Encoding(text=lambda text: unicodedata.normalize("NFKC", text)),
+    "text is trimmed (DIG-2)": Encoding(text=str.strip),
+    "integers are 4 bytes, big-endian (DIG-3)": Encoding(integer=lambda value: struct.pack(">I", value)),
+    "integers are decimal ASCII without a length (DIG-3)": Encoding(integer=lambda value: str(value).encode()),
+    "day_index is 4 bytes, big-endian (DIG-3)": Encoding(day_index=lambda value: struct.pack(">I", value)),
+    "day_index is 8 bytes, big-endian (DIG-3)": Encoding(day_index=lambda value: struct.pack(">Q", value)),
+    "day_index is a signed number of 32 bits (DIG-3)": Encoding(
+        day_index=lambda value: _ascii(str((value + 2**31) % 2**32 - 2**31))
     ),
+    "day_index has leading zeros (DIG-3)": Encoding(day_index=lambda value: _ascii(f"{value:02}")),
+    "enums are encoded by name (DIG-3)": Encoding(role=lambda _, role: _ascii(_ROLES.get(role, ""))),
+    "roles are left out (DIG-6)": Encoding(role=lambda _, role: b""),
+    "lists have no count (DIG-5)": Encoding(counts=False),
+    "each frame of a split session counts as a session (DIG-5)": Encoding(merged=False),
+    "sessions are sorted by id, not in the order of the wire (DIG-5)": Encoding(sessions_by="session_id"),
+    "sessions are sorted by start, not in the order of the wire (DIG-5)": Encoding(sessions_by="started_at"),
+    "turns are sorted by id, not in the order of the wire (DIG-5)": Encoding(turns_by="turn_id"),
+    "turns are sorted by time, not in the order of the wire (DIG-5)": Encoding(turns_by="said_at"),
+    "events are sorted by id, not in the order of the wire (DIG-5)": Encoding(events_by="event_id"),
+    "events are sorted by time, not in the order of the wire (DIG-5)": Encoding(events_by="happened_at"),
 }
 """Known mistakes by what is to be reported of them."""
 

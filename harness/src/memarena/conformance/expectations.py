@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterable, Sequence
 
 from memarena_proto import memory_backend_pb2 as pb
 
 from memarena.conformance.errors import BrokenError
 from memarena.conformance.fixtures import Fact
-from memarena.conformance.wire import RefusedError
-
-_CLOCK_S = 1.1  # a clock of whole seconds, too
+from memarena.conformance.wire import Received, RefusedError
 
 
 def expect_refused(
@@ -31,6 +28,20 @@ def expect_refused(
     raise BrokenError(f"{what}: expected {' or '.join(codes)}, but the call was answered with OK")
 
 
+def completion(received: Received, what: str = "a sound request") -> pb.Completed:
+    """The reply, whole in its pieces, too. Raises BrokenError where the call failed or did not complete."""
+    if received.refused is not None:
+        raise BrokenError(f"Answer: {what} was refused: {received.refused}")
+    if (completed := received.completed) is None:
+        raise BrokenError(f"Answer: the stream ended without Completed ({', '.join(received.kinds()) or 'no events'})")
+    pieces = [event.text_delta.text for event in received.events if event.HasField("text_delta")]
+    if not all(pieces):
+        raise BrokenError(f"Answer: {what}: a text_delta is empty")
+    if pieces and "".join(pieces) != completed.text:
+        raise BrokenError(f"Answer: {what}: the text_deltas say {''.join(pieces)!r}, completed says {completed.text!r}")
+    return completed
+
+
 def with_access(frames: Iterable[pb.IngestRequest], access: pb.ModelAccess) -> list[pb.IngestRequest]:
     """The frames with model access in every header that has none."""
     sent = []
@@ -43,11 +54,6 @@ def with_access(frames: Iterable[pb.IngestRequest], access: pb.ModelAccess) -> l
         else:
             sent.append(frame)
     return sent
-
-
-def offering(access: pb.ModelAccess, models: Sequence[pb.Model]) -> pb.ModelAccess:
-    """The same access to other models, as another cell has it."""
-    return pb.ModelAccess(base_url=access.base_url, token=access.token, models=models)
 
 
 def shows(items: Iterable[pb.MemoryItem], fact: Fact, *, verbatim: bool) -> bool:
@@ -85,15 +91,6 @@ def score_change(first: Sequence[pb.MemoryItem], second: Sequence[pb.MemoryItem]
         return ", ".join(f"{item.text[:24]!r} {item.score:.5g}" for item in items[:4]) or "no items"
 
     return f"{listed(first)} before, {listed(second)} after"
-
-
-def by_itself(items: Sequence[pb.MemoryItem], ask: Callable[[], Sequence[pb.MemoryItem]]) -> str:
-    """The cause of a change where nothing has to have caused it: the same Search, asked again, changes by itself."""
-    time.sleep(_CLOCK_S)
-    again = ask()
-    if differs(items, again) or scores_differ(items, again):
-        return "with nothing ingested in between, a clock or chance changes"
-    return ""
 
 
 def quoted(fact: Fact) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import string
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta, timezone
@@ -20,6 +21,8 @@ from memarena.conformance.life_size import LifeSize
 _MODALITIES = ("face_to_face", "voice_message", "text_message", "")
 _FIRST_FRAME = 37
 """Turns in the first frame of a session; the further ones are longer."""
+_WITHOUT_TEXT = 0.3
+"""Share of sessions whose first turn has no text."""
 _CATEGORIES = ("global", "community", "dyadic", "private", "")
 _FIRST, _LAST = "the first turn of a long session", "the last turn of a long session"
 _ODD = (
@@ -45,6 +48,8 @@ class Entry:
     session: pb.Session | None = None
     turn: pb.Turn | None = None
     event: pb.Event | None = None
+    behind_empty: bool = False
+    """Whether the session begins with a turn without text."""
 
     @property
     def kinds(self) -> list[str]:
@@ -58,6 +63,7 @@ class Entry:
             f"turns of modality {self.session.modality!r}",
             f"turns in a session with {named}",
             f"turns of a speaker of {roles[self.turn.speaker_id]}",
+            *["turns behind one without text"] * self.behind_empty,
         ]
 
 
@@ -76,10 +82,6 @@ class Life:
     session_ids: list[str] = field(default_factory=list)
     people: list[pb.Participant] = field(default_factory=list)
     """The owner first."""
-
-    def on(self, day: int) -> list[Entry]:
-        """What was ingested on a day."""
-        return [entry for entry in self.entries if entry.day == day]
 
 
 Draft = tuple[str, Fact]
@@ -105,8 +107,9 @@ class LifeWriter:
     # ---------------------------------------------------------------- parts
 
     def id(self) -> str:
-        """An id whose order is not that of time."""
-        return f"{self._random.choice('azmAZM')}b{self._ns.backend.new_id()}"
+        """An id whose order is not that of time, with a sign that stores and parsers give a meaning."""
+        sign = self._random.choice(string.punctuation)
+        return f"{self._random.choice('azmAZM')}{sign}b{self._ns.backend.new_id()}"
 
     def _person(self, role: pb.ParticipantRole.ValueType = pb.PARTICIPANT_ROLE_PERSON) -> pb.Participant:
         return pb.Participant(participant_id=self.id(), display_name=self._name(), role=role)
@@ -159,22 +162,24 @@ class LifeWriter:
         session = pb.Session(session_id=session_id or self.id(), participants=people, started_at=at.isoformat())
         session.modality = self._random.choice(_MODALITIES)
         session.place, session.group = self._random.choice((("", ""), (self._name(), ""), ("", self._name())))
+        if empty := bool(drafts) and self._random.random() < _WITHOUT_TEXT:
+            session.turns.add(turn_id=self.id(), speaker_id=people[0].participant_id, said_at=at.isoformat())
         for group, fact in drafts:
             who = self._people[speaker] if speaker is not None else self._random.choice(people)
             turn = session.turns.add(turn_id=self.id(), speaker_id=who.participant_id, text=fact.statement)
             turn.said_at = at.isoformat()
             at += timedelta(seconds=step_s)
-            self._life.entries.append(Entry(group, fact, day, session, turn))
+            self._life.entries.append(Entry(group, fact, day, session, turn, behind_empty=empty))
         session.ended_at = at.isoformat()
         self._life.session_ids.append(session.session_id)
         return session
 
-    def happens(self, day: int, group: str, count: int, hour: float | None = None) -> list[pb.Event]:
+    def happens(self, day: int, drafts: Sequence[Draft], hour: float | None = None) -> list[pb.Event]:
         """Events of a day, at one time if an hour is passed."""
         events: list[pb.Event] = []
         together = self.moment(day, hour)
-        for number in range(count):
-            fact, at = self.fact(), together if hour is not None else self.moment(day)
+        for number, (group, fact) in enumerate(drafts):
+            at = together if hour is not None else self.moment(day)
             event = pb.Event(event_id=self.id(), happened_at=at.isoformat(), text=fact.statement)
             if number % 2:  # an id that differs from the one before in its case alone
                 event.event_id = events[-1].event_id.swapcase()
@@ -205,7 +210,7 @@ class LifeWriter:
         parts = self._parts()
         self._random.shuffle(parts)
         # What is dealt first and last may share a day; these events have theirs alone.
-        at_one_time = partial(self.happens, group="events that happen at one time", count=4, hour=7)
+        at_one_time = partial(self.happens, drafts=self.facts("events that happen at one time", 4), hour=7)
         parts[len(parts) // 2 : len(parts) // 2] = [at_one_time, self._crowd_of_events]
         # The first day holds something, the last one nothing; every third or so in between is empty, too.
         busy = sorted(self._random.sample(indices[1:-1], min(len(parts), len(indices) * 2 // 3 - 1)))
@@ -214,7 +219,7 @@ class LifeWriter:
             shares[busy[number % len(busy)]].append(part)
         shares[indices[0]] = [lambda day: self.talk(day, self.facts("a turn of the first day"), speaker=1)]
         shares[busy[-1]].append(lambda day: self.talk(day, self.facts("a turn of the last day"), speaker=1))
-        shares[busy[-1]].append(partial(self.happens, group="an event next to sessions", count=5))
+        shares[busy[-1]].append(partial(self.happens, drafts=self.facts("an event next to sessions", 5)))
         earlier, half = self._people[1].display_name, indices[len(indices) // 2]
         life.renamed = (earlier, self._name())
         for day in indices:
@@ -246,12 +251,14 @@ class LifeWriter:
         parts += [partial(self._talk_of, "plain")] * 24
         parts += [partial(self._talk_of, group, speaker=who) for group, who in (*spoken, *spoken)]
         parts += [self._together, self._long, self._at_the_limit, self._one_word, self._near_ids, self._crowd]
-        parts += [self._odd, self._ends] * ((self._size.per_group + 1) // 2)
-        repeated = self.fact()
+        for _ in range((self._size.per_group + 1) // 2):
+            parts += [partial(self.talk, drafts=self._odd()), self._ends]
+        twice = ("a turn that comes twice", self.fact())
         return [
             *parts,
             partial(self.talk, drafts=()),
-            *[partial(self.talk, drafts=[("a turn that comes twice", repeated)])] * 2,
+            partial(self.talk, drafts=[twice]),
+            partial(self.talk, drafts=[twice, *self.facts("plain", 2), twice, twice]),
         ]
 
     def _talk_of(self, group: str, day: int, *, speaker: int | None = None) -> pb.Session:
@@ -264,7 +271,9 @@ class LifeWriter:
         return tuple(self.talk(day, self.facts("one of many sessions of a day", 1)) for _ in range(self._size.many))
 
     def _crowd_of_events(self, day: int) -> list[pb.Event]:
-        return self.happens(day, "an event", self._size.many - 4) + self.happens(day, "an event behind many", 4)
+        odd = [(f"an event with {group}", fact) for group, fact in self._odd()]
+        drafts = [*odd, *self.facts("an event", self._size.many - 4), *self.facts("an event behind many", 4)]
+        return self.happens(day, drafts)
 
     def _long(self, day: int) -> pb.Session:
         """A session of very many turns."""
@@ -300,13 +309,13 @@ class LifeWriter:
         word = "".join(self._words.next() for _ in range(8))
         return self.talk(day, [*drafts, ("a turn of one long word", Fact(word, f"{word}?", word))])
 
-    def _odd(self, day: int) -> pb.Session:
+    def _odd(self) -> list[Draft]:
         drafts = []
         for form in _ODD:
             word = self._words.next()
             text = form.format(word=word, emoji=self._words.emoji())
             drafts.append((f"text like {form[:48]!r}", Fact(text, f"{word}?", word)))
-        return self.talk(day, drafts)
+        return drafts
 
     def _near_ids(self, day: int) -> tuple[pb.Session, ...]:
         """Two sessions whose ids, and those of their turns, differ in their case alone."""
@@ -314,6 +323,6 @@ class LifeWriter:
         other = self.talk(
             day, self.facts("sessions whose ids differ in case"), session_id=earlier.session_id.swapcase()
         )
-        for first, second in zip(earlier.turns, other.turns, strict=True):
+        for first, second in zip(reversed(earlier.turns), reversed(other.turns), strict=False):
             second.turn_id = first.turn_id.swapcase()
         return earlier, other

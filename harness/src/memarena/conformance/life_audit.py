@@ -31,7 +31,8 @@ class Audit:
         self._sessions = {
             entry.session.session_id: entry.session for entry in life.entries if entry.session is not None
         }
-        self._turns = {entry.turn.turn_id for entry in life.entries if entry.turn is not None}
+        turns = [turn for session in self._sessions.values() for turn in session.turns]
+        self._turns, self._empty = {turn.turn_id for turn in turns}, {turn.turn_id for turn in turns if not turn.text}
         self._events = {entry.event.event_id for entry in life.entries if entry.event is not None}
         people = {p.display_name for session in self._sessions.values() for p in session.participants}
         self._people = people | set(life.renamed)
@@ -76,7 +77,7 @@ class Audit:
                 f"{what} names {len(item.source_session_ids)} sessions and holds no word of {len(more)} of them, "
                 f"the first {min(more)!r}"
             )
-        if more := {*item.source_turn_ids, *item.source_event_ids} - partly:
+        if more := {*item.source_turn_ids, *item.source_event_ids} - partly - self._empty:
             raise BrokenError(f"{what} names the turn or event {min(more)!r}, of which it holds no word")
         whole = [entry for entry in held if entry.fact.statement in item.text]
         self._names(item, whole)

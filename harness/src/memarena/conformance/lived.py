@@ -15,7 +15,7 @@ from memarena_proto import memory_backend_pb2 as pb
 from memarena.conformance import fixtures
 from memarena.conformance.backend_under_test import BackendUnderTest, NamespaceFixture
 from memarena.conformance.errors import BrokenError
-from memarena.conformance.expectations import mentions, shows
+from memarena.conformance.expectations import completion, mentions, shows
 from memarena.conformance.fixtures import Fact
 from memarena.conformance.life import Entry, Life, LifeWriter
 from memarena.conformance.life_audit import Audit
@@ -26,7 +26,9 @@ _PATIENCE = 20
 """Times the usual wait for one call: what a day of thousands of turns may take."""
 _WHOLE = 200
 """Items that a memory returns for any question, if it returns so many of the same to three."""
-_NEIGHBOURS = ("N1", "n10", "n_1", "N", "n.1", "n%", "n")
+_NEIGHBOURS = ("N1", "n10", "n_1", "N", "n.1")
+_PATTERNS = ("n%", "n_", "n*", "n?", "n.", "n")
+"""Those whose names are a pattern of others somewhere, and the beginning of all others."""
 _NEIGHBOUR_DAYS = (2, 9, 10)
 """As text they have another order than as numbers."""
 _PULSE_S = 0.02
@@ -55,20 +57,16 @@ class Pulse(threading.Thread):
 
     def __init__(self, backend: BackendUnderTest) -> None:
         super().__init__(daemon=True)
-        self._wire, self._over = backend.wire, threading.Event()
-        self.asked = 0
-        self.other: list[str] = []
-        """Answers that were not SERVING."""
+        self._backend, self._over = backend, threading.Event()
 
     def run(self) -> None:
         while not self._over.wait(_PULSE_S):
             try:
-                status = self._wire.health(SERVICE, deadline_s=5.0)
+                status = self._backend.wire.health(SERVICE, deadline_s=5.0)
             except RefusedError:
                 continue  # under load an answer may be late; that it is another one is what is looked for
-            self.asked += 1
             if status != "SERVING":
-                self.other.append(status)
+                self._backend.unwell.append(status)
 
     def stop(self) -> None:
         self._over.set()
@@ -83,14 +81,16 @@ class Lived:
     ns: NamespaceFixture
     life: Life
     audit: Audit
-    pulse: Pulse
     neighbours: list[Neighbour] = field(default_factory=list)
+    to_reset: list[Neighbour] = field(default_factory=list)
     at_once: dict[int, bool] = field(default_factory=dict)
     """For what was asked by the call after its day, by its index among the entries: whether it was returned."""
     returned: dict[int, Items] = field(default_factory=dict)
     """What was returned for it at the end of the feeding."""
     forgotten: list[tuple[NamespaceFixture, list[Fact]]] = field(default_factory=list)
     """What Forget deleted from namespaces that live on."""
+    since: str = ""
+    """What happened to it before the question."""
     lost: str = ""
     """Why it is not there any more."""
 
@@ -107,7 +107,9 @@ class Lived:
                     f"day {day} of a life, batch {frames[0].header.batch_id!r}, counts as replayed; the one before "
                     f"was {self.life.days[number - 1][0].header.batch_id!r}"
                 )
-            entries = [each for each in self.life.on(day) if each.group != "long" and self.can_ask(each)]
+            entries = [
+                each for each in self.life.entries if each.day == day and each.group != "long" and self.can_ask(each)
+            ]
             if entries:
                 # Of a day of events and sessions, the last that came.
                 index = self.life.entries.index(entries[-1])
@@ -118,7 +120,7 @@ class Lived:
         ids, common, person = self.life.session_ids, self.life.common, self.life.people[0].participant_id
         stem = self.ns.namespace.removesuffix("n1")
         most = self.backend.described.limits.max_concurrent_namespaces or len(_NEIGHBOURS) + 1
-        for name in _NEIGHBOURS[: max(most - 1, 2)]:
+        for name in (*_NEIGHBOURS[: max(most - 1, 2)], *_PATTERNS):
             ns = self.backend.namespace(f"{stem}{name}")
             self.backend.keep(ns)
             facts = []
@@ -132,7 +134,7 @@ class Lived:
                 frames[0].header.owner.participant_id = person
                 if ns.commit(fixtures.sealed(frames[:-1])).replayed:
                     raise BrokenError("a batch id that only another namespace has committed is treated as a replay")
-            self.neighbours.append(Neighbour(ns, facts, common))
+            (self.to_reset if name in _PATTERNS else self.neighbours).append(Neighbour(ns, facts, common))
 
     # ---------------------------------------------------------------- asking
 
@@ -151,7 +153,7 @@ class Lived:
     def ask(self, entry: Entry, text: str = "") -> Items:
         """What is returned for it."""
         request = self.question(entry, text)
-        return self.ns.expect_ok(partial(self.backend.search, request), "a question of a life").items
+        return self.ns.expect_ok(partial(self.backend.search, request), f"a question of a life{self.since}").items
 
     def ask_again(self, entry: Entry) -> Items:
         """What is returned for its whole text and that of the turns about it, which a memory may keep as one."""
@@ -169,8 +171,11 @@ class Lived:
         returned = {session for item in items for session in item.source_session_ids}
         # An id that was never ingested is for life.sources to report.
         if entry.group == "a turn that comes twice" and named and returned <= set(self.life.session_ids):
-            twice = (e.session.session_id for e in self.life.entries if e.fact is entry.fact and e.session is not None)
-            return returned.issuperset(twice)
+            twice = [e for e in self.life.entries if e.fact is entry.fact and e.session is not None]
+            turns = {turn for item in items for turn in item.source_turn_ids if item.text == entry.fact.statement}
+            if turns and not turns.issuperset(e.turn.turn_id for e in twice if e.turn is not None):
+                return False
+            return returned.issuperset(e.session.session_id for e in twice if e.session is not None)
         return shows(items, entry.fact, verbatim=True)
 
     def ask_all(self, seconds: float) -> dict[int, Items]:
@@ -210,13 +215,12 @@ class Lived:
         asked = ns.answer_request(request.text)
         asked.search.CopyFrom(request)
         received = ns.answer(asked, script, default_models(_WINDOW_TOKENS))
-        if received.completed is None:
-            raise BrokenError(f"Answer to a question of a life ended with {received.refused or 'no Completed'}")
+        completed = completion(received, "a question of a life")
         if self.backend.has(pb.CAPABILITY_OWN_MODEL):
             return received.events[0].retrieved.items, ""
-        if received.completed.text != (reported := "".join(script.pieces)):
+        if completed.text != (reported := "".join(script.pieces)):
             raise BrokenError(
-                f"the reader sent {reported[:60]!r} to {ns.namespace}, Answer says {received.completed.text[:60]!r}"
+                f"the reader sent {reported[:60]!r} to {ns.namespace}, Answer says {completed.text[:60]!r}"
             )
         text = "\n".join(text for call in script.calls for _, text in call.messages())
         return received.events[0].retrieved.items, text.lower()
@@ -229,13 +233,16 @@ def lived(backend: BackendUnderTest) -> Lived:
     ns = backend.namespace(f"{backend.new_id()}n1")
     life = LifeWriter(ns, backend.seed, backend.life_size).write()
     provenance = backend.has(pb.CAPABILITY_PROVENANCE)
-    backend.life = made = Lived(backend, ns, life, Audit(life, provenance=provenance), Pulse(backend))
+    backend.life = made = Lived(backend, ns, life, Audit(life, provenance=provenance))
     backend.keep(ns)
-    made.pulse.start()
-    backend.at_end.append(made.pulse.stop)
-    made.feed()
-    made.near()
-    made.returned = made.ask_all(backend.life_s)
+    pulse = Pulse(backend)
+    pulse.start()
+    try:
+        made.feed()
+        made.near()
+        made.returned = made.ask_all(backend.life_s)
+    finally:
+        pulse.stop()
     return made
 
 

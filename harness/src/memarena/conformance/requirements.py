@@ -50,7 +50,6 @@ counts_bytes = _if(
     lambda backend: backend.described.token_counting != pb.TOKEN_COUNTING_OWN_TOKENIZER,
     "the backend counts with its own tokenizer",
 )
-item_limit = _if(lambda backend: bool(backend.described.limits.max_items), "no limit of items is declared")
 concurrent_calls = _all(
     _undeclared(pb.CAPABILITY_CELL_MODEL_ACCESS, ": one call at a time on the whole backend"),
     _if(

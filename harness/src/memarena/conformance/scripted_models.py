@@ -39,7 +39,9 @@ _BEYOND_ASCII = 0x80
 _APART_S = 0.01
 _WORD = re.compile(r"\w+")
 
-Phase = Literal["in_call", "after_return", "abandoned", "unknown_token", "not_offered"]
+Phase = Literal["in_call", "after_return", "abandoned", "unknown_token", "not_offered", "no_such_path"]
+PATHS = {"/chat/completions": (READER, EXTRACTOR), "/embeddings": (EMBEDDER,), "/tokenize": (READER,), "/models": ("",)}
+"""What the gateway serves below base_url, and for which models."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,7 @@ class ReaderScript:
     """None: the reader reports no tokens at all."""
     completion_tokens: int = 7
     status: int = 200
+    tokenize_status: int = 200
     breaks: Literal["", "connection", "JSON", "error"] = ""
     """What ends after the first piece: the connection, as when the model's server dies, the JSON of the next event, or
     the stream, with an error as its last event."""
@@ -165,7 +168,8 @@ class ScriptedModels:
             self._server = _Server((host if advertise is None else "0.0.0.0", 0), Handler)  # noqa: S104
         except OSError as error:
             raise ConformanceError(f"the model endpoint cannot listen: {error.strerror}") from error
-        self.base_url = f"http://{advertise or host}:{self._server.server_port}/v1"
+        self.path = f"/{secrets.token_hex(2)}/v1"
+        self.base_url = f"http://{advertise or host}:{self._server.server_port}{self.path}"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
         self._thread.start()
 
@@ -216,7 +220,9 @@ class ScriptedModels:
                 phase: Phase = "unknown_token"
             elif grant.revoked:
                 phase = "abandoned" if grant.abandoned else "after_return"
-            elif path != "/models" and model not in {each.name for each in grant.message.models}:
+            elif path not in PATHS:
+                phase = "no_such_path"
+            elif model not in PATHS[path] or model not in {"", *(each.name for each in grant.message.models)}:
                 phase = "not_offered"
             else:
                 phase = "in_call"
@@ -226,7 +232,9 @@ class ScriptedModels:
         return phase, grant.script if grant else ReaderScript()
 
 
-def default_models(window_tokens: int = 8192, *, no_system_role: bool = False) -> list[pb.Model]:
+def default_models(
+    window_tokens: int = 8192, *, no_system_role: bool = False, counts_tokens: bool = True
+) -> list[pb.Model]:
     """A reader, an extractor and an embedder."""
     return [
         pb.Model(
@@ -234,7 +242,7 @@ def default_models(window_tokens: int = 8192, *, no_system_role: bool = False) -
             role=pb.MODEL_ROLE_READER,
             context_window_tokens=window_tokens,
             no_system_role=no_system_role,
-            counts_tokens=True,
+            counts_tokens=counts_tokens,
         ),
         pb.Model(name=EXTRACTOR, role=pb.MODEL_ROLE_EXTRACTOR, context_window_tokens=8192),
         pb.Model(name=EMBEDDER, role=pb.MODEL_ROLE_EMBEDDER),
@@ -311,6 +319,7 @@ REFUSALS: dict[Phase, tuple[int, str]] = {
     "abandoned": (403, "the call that this token belonged to was ended by its caller"),
     "unknown_token": (401, "unknown token"),
     "not_offered": (404, "no such model for this call"),
+    "no_such_path": (404, "the gateway serves nothing there: its paths are below base_url"),
 }
 
 
@@ -333,18 +342,16 @@ class _Handler(BaseHTTPRequestHandler):
         """Nothing is printed: calls are on the record."""
 
     def do_GET(self) -> None:
-        path = self.path.removeprefix("/v1").partition("?")[0]
+        path = self.path.removeprefix(self.endpoint.path).partition("?")[0]
         phase, _ = self.endpoint.admit(path, self.headers.get("Authorization", ""), {})
         if phase in REFUSALS:
             self._refuse(phase)
-        elif path == "/models":
+        else:
             names = [READER, EXTRACTOR, EMBEDDER]
             self._json(200, {"object": "list", "data": [{"id": name, "object": "model"} for name in names]})
-        else:
-            self._send(404, _error(404, f"no such path: {path}"))
 
     def do_POST(self) -> None:
-        path = self.path.removeprefix("/v1").partition("?")[0]
+        path = self.path.removeprefix(self.endpoint.path).partition("?")[0]
         try:
             body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", "0"))))
         except ValueError:
@@ -365,20 +372,20 @@ class _Handler(BaseHTTPRequestHandler):
         model = body.get("model")
         if path == "/chat/completions" and model == EXTRACTOR and self.endpoint.real is not None:
             self._send(*self.endpoint.real.chat(body))
-        elif path == "/chat/completions" and model != EMBEDDER:
+        elif path == "/chat/completions":
             self._chat(body, script if model == READER else ReaderScript(pieces=("Noted.",)))
-        elif path == "/embeddings" and model == EMBEDDER:
+        elif path == "/embeddings":
             sent = body.get("input")
             texts = sent if isinstance(sent, list) else [sent]
             data = [{"object": "embedding", "index": n, "embedding": embed(str(t))} for n, t in enumerate(texts)]
             usage = {"prompt_tokens": sum(count_tokens(str(text)) for text in texts)}
             self._json(200, {"object": "list", "model": EMBEDDER, "data": data, "usage": usage})
-        elif path == "/tokenize" and model == READER:
+        elif script.tokenize_status != 200:
+            self._send(script.tokenize_status, _error(script.tokenize_status, "as the check wants it"))
+        else:
             sent = body.get("texts")
             counts = [count_tokens(str(text)) for text in sent] if isinstance(sent, list) else []
             self._json(200, {"counts": counts})
-        else:
-            self._send(404, _error(404, f"{path} is not there for the model {model}"))
 
     def _chat(self, body: Mapping[str, object], script: ReaderScript) -> None:
         script.hold(script.hold_reply)

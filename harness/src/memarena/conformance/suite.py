@@ -225,8 +225,6 @@ class _Run:
 
     def end(self) -> None:
         """Reset the namespaces that outlived their checks."""
-        for close in self._backend.at_end:
-            close()
         if self._given_up is None:
             self._backend.namespaces, self._backend.kept = self._backend.kept, []
             self._backend.reset_namespaces()

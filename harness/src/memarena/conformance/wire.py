@@ -91,6 +91,8 @@ class Connection:
         """Every namespace that a check has made."""
         self.names_of_others: list[str] = []
         """Errors of calls on one namespace that name another."""
+        self.ended: dict[str, list[str]] = {}
+        """How calls on a namespace ended that did not succeed, oldest first."""
         self.missing: frozenset[str] = frozenset()
         """RPCs that are not there yet: a check that calls one is skipped."""
         if security.tls_ca is not None:
@@ -217,6 +219,7 @@ class Connection:
             return call(self.timeout_s if deadline_s is None else deadline_s)
         except grpc.RpcError as error:
             refused = refusal(rpc, error)
+            self.ended.setdefault(namespace or "", []).append(f"{rpc} with {refused.code}")
             if namespace is not None and (other := self._named(refused, namespace)) is not None:
                 self.names_of_others.append(f"a call on the namespace {namespace} ended with {other} in its error")
             self.lost += refused.code == "UNAVAILABLE"
@@ -244,7 +247,9 @@ class OpenIngest:
         self._sent = threading.Event()
         self._over = threading.Event()
         self._deadline_s = deadline_s
+        self._ended = connection.ended.setdefault(frames[0].header.namespace, [])
         self._call = connection.start_ingest(self._stream(), deadline_s)
+        self._call.add_done_callback(lambda _: self._sent.set())
 
     def _stream(self) -> Iterator[pb.IngestRequest]:
         yield from self._frames
@@ -257,11 +262,13 @@ class OpenIngest:
 
     def cancel(self) -> None:
         """Cancel the call as a caller does that has gone away."""
+        self._ended.append("Ingest, which was cancelled")
         self._call.cancel()
         self._over.set()
 
     def outlast(self) -> str:
         """Wait for the deadline and say with which code the call ended."""
+        self._ended.append("Ingest, whose deadline passed")
         try:
             self._call.result(timeout=self._deadline_s + 5.0)
         except (grpc.RpcError, grpc.FutureTimeoutError, grpc.FutureCancelledError) as error:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from memarena.conformance.check import Check
 from memarena.conformance.checks import (
     answer,
-    answer_calls,
     describe,
     digest,
     errors,
@@ -20,26 +19,25 @@ from memarena.conformance.checks import (
     models,
     reset,
     search,
-    search_results,
     security,
     text,
     versions,
 )
 
 CHAPTERS = {
-    "gen": (general,),
     "idn": (identity,),
     "txt": (text,),
     "dsc": (describe,),
     "ing": (ingest,),
     "dig": (digest,),
-    "src": (search, search_results),
-    "ans": (answer, answer_calls),
+    "src": (search,),
+    "ans": (answer,),
     "rst": (reset,),
     "fgt": (forget,),
     "evd": (evidence,),
     "lim": (limits,),
     "err": (errors,),
+    "gen": (general,),
     "hlt": (health,),
     "sec": (security,),
     "ver": (versions,),

@@ -25,9 +25,9 @@ def _describe(backend: BackendUnderTest, caller_minor_version: int = MINOR_VERSI
         raise BrokenError(f"Describe was refused: {error}") from error
 
 
-@check("dsc.complete", "DSC-2", "DSC-3")
+@check("dsc.complete", "DSC-2", "DSC-3", "DSC-4", "DSC-5")
 def complete(backend: BackendUnderTest) -> None:
-    """Describe fills every REQUIRED field with something sound."""
+    """Describe fills every REQUIRED field with something sound, with limits and options in form."""
     described = _describe(backend)
     for name in ("name", "version", "contract_version", "kind"):
         if not getattr(described, name):
@@ -40,6 +40,15 @@ def complete(backend: BackendUnderTest) -> None:
         raise BrokenError(f"digest_versions is {list(described.digest_versions)}, expected 1 among them")
     if pb.CAPABILITY_UNSPECIFIED in described.capabilities:
         raise BrokenError("capabilities contains CAPABILITY_UNSPECIFIED")
+    for name, limit in (("max_turn_text_bytes", TURN_TEXT_BYTES), ("max_query_text_bytes", QUERY_TEXT_BYTES)):
+        if (declared := getattr(described.limits, name)) > limit:
+            raise BrokenError(f"limits.{name} is {declared}, above the contract's {limit}")
+    keys = [option.key for option in described.options]
+    for option in described.options:
+        if not _KEY.fullmatch(option.key):
+            raise BrokenError(f"option key {option.key!r}: expected lower case letters, digits and underscores")
+        if not option.description or keys.count(option.key) > 1:
+            raise BrokenError(f"option {option.key} has no description, or is declared twice")
 
 
 @check("dsc.stable", "DSC-1", "DSC-7")
@@ -61,28 +70,6 @@ def _changed(*described: pb.DescribeResponse) -> str:
     """The fields in which descriptions differ."""
     fields = pb.DescribeResponse.DESCRIPTOR.fields
     return ", ".join(field.name for field in fields if len({str(getattr(each, field.name)) for each in described}) > 1)
-
-
-@check("dsc.limits", "DSC-4")
-def limits(backend: BackendUnderTest) -> None:
-    """Declared limits are not above those of the contract."""
-    declared = _describe(backend).limits
-    for name, limit in (("max_turn_text_bytes", TURN_TEXT_BYTES), ("max_query_text_bytes", QUERY_TEXT_BYTES)):
-        if getattr(declared, name) > limit:
-            raise BrokenError(f"limits.{name} is {getattr(declared, name)}, above the contract's {limit}")
-
-
-@check("dsc.options", "DSC-5")
-def options(backend: BackendUnderTest) -> None:
-    """Each option is declared once, with a key in form and a description."""
-    keys = [option.key for option in _describe(backend).options]
-    for option in _describe(backend).options:
-        if not _KEY.fullmatch(option.key):
-            raise BrokenError(f"option key {option.key!r}: expected lower case letters, digits and underscores")
-        if not option.description:
-            raise BrokenError(f"option {option.key} has no description")
-    if len(set(keys)) != len(keys):
-        raise BrokenError(f"an option is declared twice: {', '.join(keys)}")
 
 
 @check("dsc.kept-facts", "DSC-6", applies=requirements.extraction)

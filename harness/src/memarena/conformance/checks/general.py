@@ -14,13 +14,14 @@ from memarena.conformance import requirements
 from memarena.conformance.backend_under_test import BackendUnderTest, NamespaceFixture
 from memarena.conformance.check import check
 from memarena.conformance.errors import BrokenError
-from memarena.conformance.expectations import mentions, quoted, shows
+from memarena.conformance.expectations import expect_refused, mentions, quoted, shows
 from memarena.conformance.fixtures import Fact
 from memarena.conformance.scripted_models import ReaderScript
 from memarena.conformance.wire import SERVICE, RefusedError
 
-_NAMESPACES = 8
+_NAMESPACES, _STREAMS = 8, 24
 _POLL_S = 0.01
+_GIVEN_UP = ("DEADLINE_EXCEEDED", "CANCELLED", "UNAVAILABLE")
 _BESIDE_S = 10.0
 """For a call on a namespace next to one that is busy."""
 
@@ -40,44 +41,35 @@ def deadline(backend: BackendUnderTest) -> None:
     ns.expect_hidden(second, "the day that it is part of was never ended by a trailer")
     ns.commit(whole)
     ns.expect_visible(second)
-    if backend.has(pb.CAPABILITY_ANSWER):
-        _hanging_reader(ns)
-        _cancelled_answer(ns)
-
-
-def _hanging_reader(ns: NamespaceFixture) -> None:
-    """A reader that says nothing until the deadline of the Answer has passed."""
-    gate, backend = threading.Event(), ns.backend
-    script = ReaderScript(hold_reply=gate)
-    received = ns.answer(ns.answer_request("And then?"), script, deadline_s=backend.patience.deadline_s)
-    gate.set()
-    if received.refused is None or received.refused.code not in ("DEADLINE_EXCEEDED", "CANCELLED", "UNAVAILABLE"):
-        raise BrokenError(f"an Answer whose reader says nothing ended with {received.refused or 'OK'}")
-    ingested = backend.fact()
-    ns.add(ingested)
-    ns.expect_visible(ingested)
+    if requirements.our_reader(backend) is None:
+        for leaves in (False, True):
+            _abandoned_answer(ns, leaves=leaves)
 
 
 class _EnoughError(Exception):
     """The caller wants no more of an answer."""
 
 
-def _cancelled_answer(ns: NamespaceFixture) -> None:
-    """An Answer whose caller goes away while the reader is asked and still silent."""
+def _abandoned_answer(ns: NamespaceFixture, *, leaves: bool) -> None:
+    """An Answer whose caller goes away, or whose deadline passes, while the reader is asked and still silent."""
     gate, backend = threading.Event(), ns.backend
-    script = ReaderScript(hold_reply=gate, hold_timeout_s=backend.patience.deadline_s)
+    script = ReaderScript(hold_reply=gate)
 
-    def enough(_: pb.AnswerEvent) -> None:
+    def go(_: pb.AnswerEvent) -> None:
         end = time.monotonic() + backend.patience.hold_s
-        while not (script.calls or backend.has(pb.CAPABILITY_OWN_MODEL)) and time.monotonic() < end:
+        while leaves and not script.calls and time.monotonic() < end:
             time.sleep(_POLL_S)  # no model call comes late: see mod.after-return
-        raise _EnoughError
+        if leaves:
+            raise _EnoughError
 
     with suppress(_EnoughError):
-        ns.answer(ns.answer_request("And then?"), script, on_event=enough)
+        deadline_s = None if leaves else backend.patience.deadline_s
+        received = ns.answer(ns.answer_request("And then?"), script, on_event=go, deadline_s=deadline_s)
+        if received.refused is None or received.refused.code not in _GIVEN_UP:
+            raise BrokenError(f"an Answer whose reader says nothing ended with {received.refused or 'OK'}")
     gate.set()
-    frames = ns.frames(ns.session((ingested := backend.fact()).statement))
-    ns.expect_ok(partial(backend.ingest, frames), "a day after an Answer that was cancelled while the reader was asked")
+    frames, how = ns.frames(ns.session((ingested := backend.fact()).statement)), "cancelled" if leaves else "too late"
+    ns.expect_ok(partial(backend.ingest, frames), f"a day after an Answer that was {how} while the reader was asked")
     ns.note(frames)
     ns.expect_visible(ingested)
 
@@ -108,10 +100,13 @@ def concurrent(backend: BackendUnderTest) -> None:
 @check("gen.independent", "GEN-6", "HLT-4", applies=requirements.concurrent_calls)
 def independent(backend: BackendUnderTest) -> None:
     """While a day of one namespace arrives, others are worked on and health is SERVING."""
-    slow, other = backend.namespace(), backend.namespace()
-    ingested, later = backend.fact(), backend.fact()
-    other.add(ingested)
-    other.expect_visible(ingested)
+    slow = backend.namespace(f"{backend.new_id()}-a/b")
+    name = slow.namespace
+    others = [backend.namespace(near) for near in (name.swapcase(), f"{name}c", name[:-2], name.replace("/", "_"))]
+    facts = [(backend.fact(), backend.fact()) for _ in others]
+    for other, (ingested, _) in zip(others, facts, strict=True):
+        other.add(ingested)
+        other.expect_visible(ingested)
     before = backend.wire.health(SERVICE)
     half = slow.frames(slow.session("Good morning."), slow.session("Good night."))[:2]
     with backend.access("Ingest"):
@@ -119,26 +114,51 @@ def independent(backend: BackendUnderTest) -> None:
         try:
             open_call.wait_until_sent()
             time.sleep(backend.patience.notice_s)
-            what = "while a day of another namespace arrives"
+            what = f"while a day of {name} arrives"
             if (status := backend.wire.health(SERVICE)) != before:
                 raise BrokenError(f"{what}, health is {status}, before it was {before}")
-            try:
-                # Not tried again: nothing is pending on this namespace.
-                returned = backend.search(other.question(ingested.question), _BESIDE_S).items
-                backend.ingest(frames := other.frames(other.session(later.statement)), _BESIDE_S)
-            except RefusedError as error:
-                other.skip_for_the_digest(error)
-                raise BrokenError(f"{what}, a call was refused: {error}") from error
-            other.note(frames)
-            if not shows(returned, ingested, verbatim=backend.keeps_words):
-                raise BrokenError(f"{what}, {quoted(ingested)} is not returned")
+            for other, (ingested, later) in zip(others, facts, strict=True):
+                try:
+                    # Not tried again: nothing is pending on this namespace.
+                    returned = backend.search(other.question(ingested.question), _BESIDE_S).items
+                    backend.ingest(frames := other.frames(other.session(later.statement)), _BESIDE_S)
+                except RefusedError as error:
+                    other.skip_for_the_digest(error)
+                    raise BrokenError(f"{what}, a call on {other.namespace} was refused: {error}") from error
+                other.note(frames)
+                if not shows(returned, ingested, verbatim=backend.keeps_words):
+                    raise BrokenError(f"{what}, {quoted(ingested)} of {other.namespace} is not returned")
         finally:
             open_call.cancel()
-    other.expect_visible(later)
+    for other, (_, later) in zip(others, facts, strict=True):
+        other.expect_visible(later)
 
 
-@check("gen.mandatory", "GEN-2")
+@check("gen.many", "LIM-4", "GEN-6", applies=requirements.concurrent_calls)
+def many(backend: BackendUnderTest) -> None:
+    """A call on one namespace more than are possible at a time waits or is UNAVAILABLE."""
+    most, opened = backend.described.limits.max_concurrent_namespaces or _STREAMS, []
+    try:
+        for ns in [backend.namespace() for _ in range(min(most, _STREAMS))]:
+            frames = ns.frames(ns.session("Good morning."))[:2]
+            opened.append(backend.wire.open_ingest(frames, backend.wire.timeout_s))
+            opened[-1].wait_until_sent()
+        time.sleep(backend.patience.notice_s)
+        ns = backend.namespace()
+        backend.ingest(ns.frames(ns.session("Good night.")), backend.patience.deadline_s)
+    except RefusedError as error:
+        ns.skip_for_the_digest(error)
+        if error.code not in _GIVEN_UP:
+            what = f"while days of {len(opened)} namespaces arrive, an Ingest into another"
+            raise BrokenError(f"{what}: expected OK, a wait or UNAVAILABLE, got {error}") from error
+    finally:
+        for open_call in opened:
+            open_call.cancel()
+
+
+@check("gen.mandatory", "GEN-2", "ERR-4")
 def mandatory(backend: BackendUnderTest) -> None:
-    """Ingest, Search and Reset are implemented."""
+    """Ingest, Search and Reset are implemented, and what the contract does not have is UNIMPLEMENTED."""
+    expect_refused(partial(backend.wire.raw, "Rewind", b""), "UNIMPLEMENTED", "an RPC named Rewind")
     if backend.missing_rpcs:
         raise BrokenError(f"{', '.join(sorted(backend.missing_rpcs))}: UNIMPLEMENTED")

@@ -35,7 +35,7 @@ def _small_days(backend: BackendUnderTest) -> str | None:
     return None if most <= _FILLED_DAY_BYTES else f"max_day_bytes is {most}: a day above it takes too long to send"
 
 
-def _exhausted(
+def exhausted(
     ns: NamespaceFixture, sent: list[pb.IngestRequest] | pb.SearchRequest, what: str, name: str, limit: int
 ) -> None:
     """It is refused, and the message names field and limit."""
@@ -64,7 +64,7 @@ def turn_text(backend: BackendUnderTest) -> None:
     )
     for what, path in (("a turn", "session.turns.text"), ("an event", "event.text")):
         frames = edited_day(whole, path, lambda text: f"{text}.")
-        _exhausted(ns, frames, f"{what} of {limit + 1} bytes", "text", limit)
+        exhausted(ns, frames, f"{what} of {limit + 1} bytes", "text", limit)
     ns.commit(whole)
     after = backend.fact()
     ns.add(after)
@@ -79,7 +79,7 @@ def query_text(backend: BackendUnderTest) -> None:
     question = ns.question(_padded(f"{fact.question} ", limit))
     ns.expect_ok(partial(backend.search, question), f"a question of {limit} bytes")
     question.text += "."
-    _exhausted(ns, question, f"a question of {limit + 1} bytes", "text", limit)
+    exhausted(ns, question, f"a question of {limit + 1} bytes", "text", limit)
 
 
 @check("lim.ids", "LIM-1", "LIM-2", "IDN-2", "IDN-4")
@@ -102,14 +102,14 @@ def ids(backend: BackendUnderTest) -> None:
                  "session.turns.turn_id", "event.event_id"):  # fmt: skip
         name = path.rpartition(".")[2]
         frames = edited_day(sound, path, lambda value: f"{value}x")
-        _exhausted(ns, frames, f"a {name} of {ID_BYTES + 1} bytes", name, ID_BYTES)
+        exhausted(ns, frames, f"a {name} of {ID_BYTES + 1} bytes", name, ID_BYTES)
     ns.commit(sound)
     ns.expect_visible(fact)
     question = ns.question("What?")
     question.query_id = long("q")
     ns.expect_ok(partial(backend.search, question), "a query_id of 128 bytes")
     question.query_id += "x"
-    _exhausted(ns, question, "a query_id of 129 bytes", "query_id", ID_BYTES)
+    exhausted(ns, question, "a query_id of 129 bytes", "query_id", ID_BYTES)
 
 
 @check("lim.frame", "LIM-1", "LIM-2")
@@ -134,17 +134,6 @@ def frame(backend: BackendUnderTest) -> None:
     question = edited(ns.question("What?"), "requester", stranger)
     ns.refuse(question, "RESOURCE_EXHAUSTED", "a question of more than 1 MiB")
     ns.search("What?")
-
-
-@check("lim.max-items", "LIM-3", applies=requirements.item_limit)
-def max_items(backend: BackendUnderTest) -> None:
-    """Max_items above the declared limit is refused."""
-    ns, fact = backend.filled()
-    question = ns.question(fact.question)
-    question.max_items = limit = backend.described.limits.max_items
-    ns.expect_ok(partial(backend.search, question), f"max_items {limit}")
-    question.max_items = limit + 1
-    _exhausted(ns, question, f"max_items {limit + 1}", "max_items", limit)
 
 
 @check("lim.response", "LIM-5", "LIM-1")

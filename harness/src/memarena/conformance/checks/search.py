@@ -3,25 +3,38 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 from functools import partial
+from itertools import pairwise
 
 from memarena_proto import memory_backend_pb2 as pb
 
 from memarena.conformance import fixtures, requirements
 from memarena.conformance.backend_under_test import BackendUnderTest, NamespaceFixture
 from memarena.conformance.check import check
+from memarena.conformance.checks.limits import exhausted
 from memarena.conformance.errors import BrokenError
-from memarena.conformance.expectations import differs, expect_refused, score_change, scores_differ, shows
-from memarena.conformance.fixtures import edited
+from memarena.conformance.expectations import (
+    differs,
+    expect_refused,
+    mentions,
+    score_change,
+    scores_differ,
+    seen,
+    shows,
+)
+from memarena.conformance.fixtures import Fact, edited
 from memarena.conformance.scripted_models import count_tokens
 
 _REPEATS = 4
 _HIGH_DAYS = (65_537, 2**31 + 1, 2**32 - 1)
 """Days that look early to whoever keeps 16, 31 or 32 bits with a sign."""
 _FACTS, _MANY_FACTS = 4, 60
+_NEAR_ALL = (_MANY_FACTS - 1, _MANY_FACTS, _MANY_FACTS + 1)
 _WIDE = "運河のそばで待っています。" * 6
-_SMALL_BOUNDS = 24
+_SMALL_BOUNDS, _RANKED = 24, 7
+_CLOCK_S = 1.1  # a clock of whole seconds, too
 
 REQUIRED = (
     *("namespace", "query_id", "text", "asked_at", "requester", "requester.kind"),
@@ -29,23 +42,13 @@ REQUIRED = (
 )
 """Paths of the REQUIRED fields of a question."""
 
+_KNOWN, _OWNER, _ANYONE = (
+    pb.REQUESTER_KIND_KNOWN_PERSON, pb.REQUESTER_KIND_OWNER, pb.REQUESTER_KIND_ANONYMOUS)  # fmt: skip
 OUT_OF_PLACE: dict[str, tuple[str, pb.Requester]] = {
-    "a known person without an id": (
-        "requester.participant_id",
-        pb.Requester(kind=pb.REQUESTER_KIND_KNOWN_PERSON, display_name="Omar Haddad"),
-    ),
-    "a known person without a name": (
-        "requester.display_name",
-        pb.Requester(kind=pb.REQUESTER_KIND_KNOWN_PERSON, participant_id="p1"),
-    ),
-    "the owner with an id": (
-        "requester.participant_id",
-        pb.Requester(kind=pb.REQUESTER_KIND_OWNER, participant_id="p0"),
-    ),
-    "an anonymous requester with a name": (
-        "requester.display_name",
-        pb.Requester(kind=pb.REQUESTER_KIND_ANONYMOUS, display_name="Omar Haddad"),
-    ),
+    "a known person without an id": ("participant_id", pb.Requester(kind=_KNOWN, display_name="Omar Haddad")),
+    "a known person without a name": ("display_name", pb.Requester(kind=_KNOWN, participant_id="p1")),
+    "the owner with an id": ("participant_id", pb.Requester(kind=_OWNER, participant_id="p0")),
+    "an anonymous requester with a name": ("display_name", pb.Requester(kind=_ANYONE, display_name="Omar Haddad")),
 }
 
 
@@ -101,20 +104,20 @@ def required(backend: BackendUnderTest) -> None:
     for what, (path, requester) in OUT_OF_PLACE.items():
         question = ns.question("What?")
         question.requester.CopyFrom(requester)
-        ns.refuse(question, "INVALID_ARGUMENT", what, field=path)
+        ns.refuse(question, "INVALID_ARGUMENT", what, field=f"requester.{path}")
     ns.search("What?")
 
 
-@check("src.max-items", "SRC-2", "SRC-12")
+@check("src.max-items", "SRC-2", "SRC-12", "LIM-3")
 def max_items(backend: BackendUnderTest) -> None:
-    """Max_items takes away only what is above it."""
+    """Max_items takes away only what is above it, and is refused above a limit that is declared."""
     exact = requirements.ranking(backend) is None
     ns, question = _filled(backend, _MANY_FACTS if exact else _FACTS)
     free = _seen(ns, question).items
     if not free:
         raise BrokenError("without max_items nothing is returned")
     most, limit = len(free), backend.described.limits.max_items
-    for bound in (1, 2, most // 2, most - 1, most, most + 1) if exact else (1, 2):
+    for bound in (1, 2, most // 2, most - 1, most, most + 1, *_NEAR_ALL) if exact else (1, 2):
         if not bound or 0 < limit < bound:
             continue
         question.max_items = bound
@@ -125,6 +128,11 @@ def max_items(backend: BackendUnderTest) -> None:
             raise BrokenError(f"with max_items {bound} {count} items are returned, without it {most}")
         if response.truncated and (count < bound or count == _MANY_FACTS) and exact:
             raise BrokenError(f"with max_items {bound} all {count} items are returned, and truncated is set")
+    if limit:
+        question.max_items = limit
+        _seen(ns, question, f"max_items {limit}")
+        question.max_items = limit + 1
+        exhausted(ns, question, f"max_items {limit + 1}", "max_items", limit)
 
 
 @check("src.max-context-tokens", "SRC-2", applies=requirements.counts_bytes)
@@ -136,17 +144,21 @@ def max_context_tokens(backend: BackendUnderTest) -> None:
         raise BrokenError("without max_context_tokens nothing is returned")
     total = _tokens(free)
     # One token less than all of them: too little for whoever rounds down. In a row, to cut characters at every byte.
-    for bound in (total, max(1, total - 1), max(1, total // 2), *range(1, _SMALL_BOUNDS)):
-        question.max_context_tokens = bound
+    bounds = [(bound, 0) for bound in (total, max(1, total - 1), max(1, total // 2), *range(1, _SMALL_BOUNDS))]
+    # Both at once, now the one below the other and now the other.
+    for bound, most in *bounds, (total, 1), (total // 2, len(free)), (total // 2, 1), (_tokens(free[:1]), 2):
+        question.max_context_tokens, question.max_items = bound, most
         returned = _seen(ns, question).items
         if backend.keeps_words and any("\ufffd" in item.text for item in returned):
-            raise BrokenError(f"with max_context_tokens {bound} an item holds U+FFFD: a character was cut in two")
-        if _tokens(returned) > bound:
-            raise BrokenError(f"the items count {_tokens(returned)} tokens, max_context_tokens is {bound}")
-        least = len(free) if bound == total and backend.keeps_words else bound >= max(_tokens([item]) for item in free)
+            raise BrokenError(f"{bound} tokens: an item holds U+FFFD: a character was cut in two")
+        how = f"with max_context_tokens {bound}{f' and max_items {most}' if most else ''}"
+        if _tokens(returned) > bound or (most and len(returned) > most):
+            raise BrokenError(f"{how} {len(returned)} items of {_tokens(returned)} tokens are returned")
+        fits = bound >= max(_tokens([item]) for item in free)
+        least = min(len(free) if bound == total and backend.keeps_words else fits, most or len(free))
         if len(returned) < least:
             shown = f"{len(returned)} items are returned, without it {len(free)} of {total} tokens, each of which fits"
-            raise BrokenError(f"with max_context_tokens {bound} {shown}")
+            raise BrokenError(f"{how} {shown}")
 
 
 def _filled_widely(backend: BackendUnderTest) -> tuple[NamespaceFixture, pb.SearchRequest]:
@@ -265,12 +277,120 @@ def requesters(backend: BackendUnderTest) -> None:
     ns, fact = backend.filled()
     ns.expect_visible(fact)
     for requester in (
-        pb.Requester(kind=pb.REQUESTER_KIND_KNOWN_PERSON, participant_id="never-seen", display_name="Ada Moreau"),
-        pb.Requester(
-            kind=pb.REQUESTER_KIND_KNOWN_PERSON, participant_id="p1", display_name="Omar Haddad", relationship="friend"
-        ),
-        pb.Requester(kind=pb.REQUESTER_KIND_ANONYMOUS),
+        pb.Requester(kind=_KNOWN, participant_id="never-seen", display_name="Ada Moreau"),
+        pb.Requester(kind=_KNOWN, participant_id="p1", display_name="Omar Haddad", relationship="friend"),
+        pb.Requester(kind=_ANYONE),
     ):
         question = ns.question(fact.question)
         question.requester.CopyFrom(requester)
         _seen(ns, question, f"a question of {requester.display_name or 'an anonymous requester'}")
+
+
+@check("src.order", "SRC-1", "SRC-3", applies=requirements.ranking)
+def order(backend: BackendUnderTest) -> None:
+    """The order is not worst first, and higher scores are better."""
+    ns, shared = backend.namespace(), backend.words.next()
+    own = [backend.words.next() for _ in range(_RANKED)]
+    ns.commit(ns.frames(*(ns.session(f"The {shared} was seen with the {word}.") for word in own)))
+    ns.items(Fact(f"The {shared} was seen with the {own[0]}.", f"{own[0]}?", own[0]))
+    questions = [f"{shared} {own[index]}?" for index in (0, _RANKED // 2, _RANKED - 1)]
+    rising, worst_kept, shown, orders = 0, 0, "", set()
+    for text in questions:
+        free = ns.search(text).items
+        values = [item.score for item in free]
+        orders.add(tuple(item.text for item in free))
+        if len(set(values)) < 2:
+            return  # no scores to hold the order to
+        if values[-1] > values[0] and all(a <= b for a, b in pairwise(values)):
+            rising, shown = rising + 1, ", ".join(f"{value:.4g}" for value in values)
+        question = ns.question(text)
+        question.max_items = 1
+        kept = ns.expect_ok(partial(backend.search, question), "max_items 1").items
+        lowest = {item.text for item in free if item.score == min(values)}
+        worst_kept += bool(kept) and kept[0].text in lowest
+    if len(orders) == 1:
+        return  # the question does not decide the order: it may be that of time
+    if rising == len(questions):
+        raise BrokenError(
+            f"for each of {rising} questions scores rise from the first item to the last ({shown}): the items come "
+            "worst first, or the scores are distances"
+        )
+    if worst_kept == len(questions):
+        raise BrokenError("with max_items 1 the item of the lowest score is kept, for each of three questions")
+
+
+@check("src.events", "SRC-1", applies=requirements.recall, advisory=True)
+def events(backend: BackendUnderTest) -> None:
+    """What happened is returned, not turns alone."""
+    ns, fact, other = backend.namespace(), backend.fact(), backend.fact()
+    event = fixtures.event(backend.new_id(), f"A storm named {fact.value} passed over the harbour.")
+    ns.commit(ns.frames(ns.session(other.statement), events=[event]))
+    items = ns.search(fact.question).items
+    if not any(event.text in item.text for item in items):
+        raise BrokenError(f"the event {event.text!r} was committed, but is not returned ({seen(items)})")
+
+
+def scored(backend: BackendUnderTest) -> tuple[NamespaceFixture, str, str]:
+    """A namespace, a question in rare and in common words, and a text that makes a word of it more common."""
+    ns, facts = backend.namespace(), (backend.fact(), backend.fact())
+    if not backend.keeps_words:
+        ns.add(*facts)
+        return ns, facts[0].question, backend.fact().statement
+    rare, common = backend.words.next(), backend.words.next()
+    texts = (f"The {rare} is by the river.", f"The {common} is by the river.", "The river is high.", "Good night.")
+    ns.commit(ns.frames(*(ns.session(text) for text in texts)))
+    return ns, f"{rare} {common} river?", f"The {common} again."
+
+
+def expect_unchanged(ns: NamespaceFixture, question: str, other: NamespaceFixture, later: str, what: str) -> None:
+    """A question as of the last day returns the same after three days of ``other`` in which a text comes again."""
+    before, day = ns.stable_items(question), ns.last_day
+    for _ in range(3):
+        other.commit(other.frames(*(other.session(later) for _ in range(3))))
+    after = ns.search(question, as_of_day=day).items
+    if differs(before, after) or scores_differ(before, after):
+        time.sleep(_CLOCK_S)
+        again = ns.search(question, as_of_day=day).items
+        by_itself = differs(after, again) or scores_differ(after, again)
+        cause = "with nothing ingested in between, a clock or chance changes" if by_itself else what
+        raise BrokenError(f"as of day {day} {cause} items or scores: {score_change(before, after)}")
+
+
+@check("src.earlier-scores", "SRC-5", applies=requirements.stable_time_travel)
+def earlier_scores(backend: BackendUnderTest) -> None:
+    """With TIME_TRAVEL later days change neither items nor scores of an earlier day."""
+    ns, question, later = scored(backend)
+    expect_unchanged(ns, question, ns, later, "later days change")
+
+
+ODD = (
+    '"',
+    'What did she call "the boat',
+    "'; DROP TABLE turns; --",
+    "NOT this OR that AND (more",
+    "NEAR(one two, 3)",
+    "name:canoe^2~ +a -b *",
+    "100% of a_b?",
+    "a/b\\c [d] {e} <f> & $g @h #i | `j` !",
+    "???",
+    "…",
+    "🙂",
+    "\t\n ",
+    "the",
+    "?" * 500,
+)
+"""Questions that are operators, quotes, wild cards or nothing to look for in one query language or another."""
+
+
+@check("src.any-question", "SRC-1", "TXT-2")
+def any_question(backend: BackendUnderTest) -> None:
+    """Quotes, operators and bare signs in a question are text like any other."""
+    ns, fact = backend.filled()
+    ns.expect_visible(fact)
+    for text in ODD:
+        ns.expect_ok(partial(backend.search, ns.question(text)), f"the question {text[:40]!r}")
+    for mark in ('"', "'", "*", "(", ":", "-", "%"):
+        question = f"{fact.question} {mark}"
+        returned = ns.expect_ok(partial(backend.search, ns.question(question)), f"the question {question!r}").items
+        if not mentions(returned, fact):
+            raise BrokenError(f"the question {question!r} lacks what {fact.question!r} returns ({seen(returned)})")

@@ -8,9 +8,11 @@ from typing import TypeVar
 from google.protobuf.message import Message
 from memarena_proto import memory_backend_pb2 as pb
 
+from memarena.conformance import requirements
 from memarena.conformance.backend_under_test import BackendUnderTest
 from memarena.conformance.check import check
 from memarena.conformance.errors import BrokenError
+from memarena.conformance.expectations import completion
 from memarena.conformance.fixtures import edited_day
 
 _UNKNOWN_FIELD = b"\x82\xf7\x02\x05later"
@@ -54,11 +56,13 @@ def unknown_enums(backend: BackendUnderTest) -> None:
     ns.refuse(question, "INVALID_ARGUMENT", f"requester.kind {_UNKNOWN_VALUE}")
     if backend.has(pb.CAPABILITY_ANSWER):
         for name in ("prompt_style", "thinking"):
-            request = ns.answer_request("What?")
-            setattr(request.reading, name, _UNKNOWN_VALUE)
-            received = ns.answer(request)
-            if received.completed is None:
-                raise BrokenError(
-                    f"reading.{name} {_UNKNOWN_VALUE} means its zero value, but Answer ended with "
-                    f"{received.refused or 'no Completed'}"
-                )
+            asked = []
+            for value in (0, _UNKNOWN_VALUE):
+                request = ns.answer_request("What?")
+                setattr(request.reading, name, value)
+                with backend.models.recording() as calls:
+                    completion(ns.answer(request), f"reading.{name} {value}, which means the same as none,")
+                asked.append([call.body for call in calls if call.path == "/chat/completions"])
+            if asked[0] != asked[1] and requirements.stable_search(backend) is None:
+                raise BrokenError(f"reading.{name} {_UNKNOWN_VALUE} means the same as none, and the reader is asked "
+                                  "otherwise")  # fmt: skip

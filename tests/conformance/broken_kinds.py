@@ -1,0 +1,384 @@
+"""Backends that are broken where two things come together, or where a value is not the usual one."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import replace
+from typing import Any
+from unicodedata import normalize
+from urllib.parse import urlsplit
+
+import grpc
+from grpc_health.v1 import health, health_pb2
+from memarena_backend import Call, Day, Item, Query, SearchResult
+from memarena_backend.engine import Engine, Found, Ingested
+from memarena_backend.errors import CallError
+from memarena_backend.fitting import tokens_by_bytes
+from memarena_backend.forgetting import Target
+from memarena_backend.records import Requester, Session, Turn
+from memarena_backend.servicer import Servicer
+from memarena_backend.store import DayStore
+from memarena_proto import memory_backend_pb2 as pb
+from memarena_proto.digest import DayDigest
+
+from tests.conformance.broken_calls import SanitisesNames
+from tests.conformance.broken_days import _CANCELLATION_ARRIVES_S, DigestOfAnOrder, EditedIngest, Unchecked, memory_of
+from tests.conformance.broken_lives import (
+    Breach,
+    Events,
+    Forgets,
+    Frames,
+    Labels,
+    Prompts,
+    ReadsByHand,
+    Takes,
+    with_turns,
+)
+from tests.conformance.sound import Parts, SoundMemory
+
+# ------------------------------------------------------------------ answers
+
+
+class HoldsBlanksBack(Servicer):
+    def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Events:
+        for event in super().answer(request, context):
+            if not event.HasField("text_delta") or event.text_delta.text.strip():
+                yield event
+
+
+class Edited(Servicer):
+    """Answers another request than was sent."""
+
+    def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Events:
+        for model in request.search.model_access.models:
+            self.edit(request, model)
+        return super().answer(request, context)
+
+    def edit(self, request: pb.AnswerRequest, model: pb.Model) -> None:
+        """Edit the request, or one of its models."""
+
+
+class CountsAlways(Edited):
+    def edit(self, request: pb.AnswerRequest, model: pb.Model) -> None:
+        model.counts_tokens = True
+
+
+class NoWindowWithoutCounts(Edited):
+    def edit(self, request: pb.AnswerRequest, model: pb.Model) -> None:
+        model.context_window_tokens *= model.counts_tokens
+
+
+class SystemRoleInJson(Edited):
+    def edit(self, request: pb.AnswerRequest, model: pb.Model) -> None:
+        model.no_system_role &= request.reading.prompt_style != pb.PROMPT_STYLE_JSON_CONTEXT
+
+
+class AnyThinkingIsOn(Edited):
+    def edit(self, request: pb.AnswerRequest, model: pb.Model) -> None:
+        if request.reading.thinking not in pb.Thinking.values():
+            request.reading.thinking = pb.THINKING_ON
+
+
+class GatewayAtTheRoot(Edited):
+    def edit(self, request: pb.AnswerRequest, model: pb.Model) -> None:
+        request.search.model_access.base_url = f"http://{urlsplit(request.search.model_access.base_url).netloc}/v1"
+
+
+class FirstModel(Edited):
+    """Asks whatever model comes last, and not the one that is named."""
+
+    def edit(self, request: pb.AnswerRequest, model: pb.Model) -> None:
+        if model.role == pb.MODEL_ROLE_EXTRACTOR and request.reading.model:
+            model.role, request.reading.model = pb.MODEL_ROLE_READER, model.name
+
+
+class TokenizerFailsInside(Servicer):
+    """Takes a tokenizer that failed for a fault of its own."""
+
+    def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Events:
+        try:
+            yield from super().answer(request, context)
+        except CallError as error:
+            code = grpc.StatusCode.INTERNAL if error.code is grpc.StatusCode.UNAVAILABLE else error.code
+            raise CallError(code, str(error)) from error
+
+
+class CountsByLength(ReadsByHand):
+    """Fills the window by the tokens of the first text of each length in UTF-16."""
+
+    def _find(self, request: pb.SearchRequest, call: Call) -> tuple[Query, Found]:
+        query, returned = super()._find(request, call)
+        room, known, fitting = request.model_access.models[0].context_window_tokens - 400, dict[int, int](), []
+        for item in returned.result.items:
+            tokens = known.setdefault(len(item.text.encode("utf-16-le")), tokens_by_bytes(item.text))
+            if tokens <= room:
+                room -= tokens
+                fitting.append(item)
+        return query, replace(returned, result=replace(returned.result, items=fitting))
+
+
+class NamedByTheLife(Prompts):
+    """Calls who asks by the name that a session has for the id."""
+
+    def asked(self, query: Query) -> Query:
+        memory = memory_of(self._engine)
+        sessions = [s for days in memory.days.values() for day in days for s in day.sessions]
+        names = {p.participant_id: p.display_name for s in sessions for p in s.participants}
+        asks = query.requester
+        name = names.get(asks.participant_id, asks.display_name)
+        return replace(query, requester=Requester(asks.kind, asks.participant_id, name, asks.relationship))
+
+
+# ------------------------------------------------------------------ days
+
+
+class NamesInNormalForm(DigestOfAnOrder):
+    def arranged(self, frames: list[pb.IngestRequest]) -> list[pb.IngestRequest]:
+        for frame in frames:
+            for person in (*frame.session.participants, *([frame.header.owner] if frame.HasField("header") else [])):
+                person.display_name = normalize("NFC", person.display_name)
+        return frames
+
+
+class EventsInNormalForm(DigestOfAnOrder):
+    def arranged(self, frames: list[pb.IngestRequest]) -> list[pb.IngestRequest]:
+        for frame in frames:
+            if frame.HasField("event"):
+                frame.event.text = normalize("NFC", frame.event.text)
+        return frames
+
+
+class BlanksAreAbsent(DigestOfAnOrder):
+    def arranged(self, frames: list[pb.IngestRequest]) -> list[pb.IngestRequest]:
+        for frame in frames:
+            if frame.HasField("session") and not frame.session.place.strip():
+                frame.session.place = ""
+        return frames
+
+
+class CountsFrames(EditedIngest):
+    """Every frame of a session counts as a session."""
+
+    def edited(self, header: pb.DayHeader, rest: Frames, call: Call) -> Frames:
+        digest, sessions = DayDigest(), 0
+        digest.add(pb.IngestRequest(header=header))
+        for frame in rest:
+            if frame.HasField("trailer"):
+                right = frame.trailer.session_count == sessions
+                frame.trailer.session_count = digest.session_count if right else digest.session_count + 9
+            else:
+                digest.add(frame)
+                sessions += frame.HasField("session")
+            yield frame
+
+
+class LocksWithoutCase(Engine):
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._locks: dict[str, threading.Lock] = {}
+
+    def ingest(self, header: pb.DayHeader, rest: Frames, call: Call) -> Ingested:
+        if not (lock := self._locks.setdefault(header.namespace.lower(), threading.Lock())).acquire(blocking=False):
+            raise CallError(grpc.StatusCode.ABORTED, "another call on the namespace is pending")
+        try:
+            return super().ingest(header, rest, call)
+        finally:
+            lock.release()
+
+
+class LocksForGood(Engine):
+    """A call that fails leaves its lock."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._locked: set[str] = set()
+
+    def ingest(self, header: pb.DayHeader, rest: Frames, call: Call) -> Ingested:
+        if header.namespace in self._locked:
+            raise CallError(grpc.StatusCode.ABORTED, "another call on the namespace is pending")
+        self._locked.add(header.namespace)
+        ingested = super().ingest(header, rest, call)
+        self._locked.discard(header.namespace)
+        return ingested
+
+
+class FewStreams(Engine):
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._streams = threading.Semaphore(12)
+
+    def ingest(self, header: pb.DayHeader, rest: Frames, call: Call) -> Ingested:
+        if not self._streams.acquire(blocking=False):
+            raise CallError(grpc.StatusCode.RESOURCE_EXHAUSTED, "too many streams")
+        try:
+            return super().ingest(header, rest, call)
+        finally:
+            self._streams.release()
+
+
+class CommitsAtTheTrailer(Engine):
+    """A stream that is cancelled behind its trailer leaves the day without its batch id."""
+
+    def ingest(self, header: pb.DayHeader, rest: Frames, call: Call) -> Ingested:
+        def whole() -> Frames:
+            for frame in rest:
+                yield frame
+                if frame.HasField("trailer"):
+                    return
+
+        ingested = super().ingest(header, whole(), call)
+        try:
+            assert not list(rest)
+            time.sleep(_CANCELLATION_ARRIVES_S)
+            call.check()
+        except Exception:
+            with self._store._guarded() as db:
+                db.execute("UPDATE days SET batch_id = batch_id || '-' WHERE batch_id = ?", (header.batch_id,))
+            raise
+        return ingested
+
+
+class ResetsByPattern(DayStore):
+    def remove(self, namespace: str) -> None:
+        pattern = "".join("?" if sign == "_" else f"[{sign}]" if sign in "*?[" else sign for sign in namespace)
+        with self._guarded() as db:
+            db.execute("DELETE FROM days WHERE namespace GLOB ?", (pattern,))
+
+
+class SlashesReplaced(SanitisesNames):
+    def _table(self, namespace: str) -> str:
+        return namespace.replace("/", "_")
+
+
+# ------------------------------------------------------------------ what is kept and returned
+
+
+class IdsBehindAColon(Labels):
+    def label(self, item: Item, namespace: str, day: Day, session: Session, turn: Turn) -> Item:
+        return replace(item, turn_ids=(turn.turn_id.rpartition(":")[2],))
+
+
+class SetsOfTurns(Takes):
+    def edit(self, day: Day) -> Day:
+        return with_turns(day, lambda s: tuple({turn.text: turn for turn in reversed(s.turns)}.values())[::-1])
+
+
+class EndsWithoutText(Takes):
+    """A turn without text ends a session."""
+
+    def edit(self, day: Day) -> Day:
+        return with_turns(day, lambda s: s.turns if all(turn.text for turn in s.turns) else ())
+
+
+class IdsOfTextsAlone(Labels):
+    """Numbers turns among those that have a text."""
+
+    def label(self, item: Item, namespace: str, day: Day, session: Session, turn: Turn) -> Item:
+        number = [each for each in session.turns if each.text].index(turn)
+        return replace(item, turn_ids=(session.turns[number].turn_id,))
+
+
+class LineFeedsInEvents(Takes):
+    def edit(self, day: Day) -> Day:
+        return replace(day, events=tuple(replace(e, text=e.text.replace("\r", "\n")) for e in day.events))
+
+
+class OneBoundAtATime(SoundMemory):
+    def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
+        most = None if query.max_context_tokens else query.max_items
+        return super().search(namespace, replace(query, max_items=most), call)
+
+
+class AllButOne(SoundMemory):
+    """Returns twenty items without a bound, and with one less than all."""
+
+    def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
+        held = len(self.matches(namespace, query))
+        most = 20 if not query.max_items else 19 if query.max_items == held > 20 else query.max_items
+        return super().search(namespace, replace(query, max_items=most), call)
+
+
+class CountsSearches(SoundMemory):
+    """Every search makes what it returns a little more likely."""
+
+    searches = 0
+
+    def matches(self, namespace: str, query: Query) -> list[Item]:
+        self.searches += 1
+        return [replace(item, score=item.score + self.searches / 100) for item in super().matches(namespace, query)]
+
+
+# ------------------------------------------------------------------ Forget, health
+
+
+class ForgetsByWords(Forgets):
+    def meant(self, name: str, text: str) -> bool:
+        return all(word in text for word in name.split())
+
+
+class _AllButTheLastFrame(Target):
+    def frames_without(self, frames: Any) -> tuple[list[pb.IngestRequest], int]:
+        *frames, last = frames
+        remaining, gone = super().frames_without(frames)
+        return [*remaining, last], gone
+
+
+class LastEventStays(Engine):
+    def forget(self, namespace: str, target: Target, call: Call) -> int:
+        return super().forget(namespace, _AllButTheLastFrame(target.session_id, target.says), call)
+
+
+class EmptiedDaysGo(Engine):
+    """A day of which nothing is left after a Forget is a day that never was."""
+
+    def forget(self, namespace: str, target: Target, call: Call) -> int:
+        gone = super().forget(namespace, target, call)
+        days = [*self._store.days(namespace)]
+        if gone and not days[-1].sessions and not days[-1].events:
+            with self._store._guarded() as db:
+                db.execute("DELETE FROM days WHERE namespace = ? AND day_index = ?", (namespace, days[-1].index))
+        return gone
+
+
+class KnowsThePackage(health.HealthServicer):  # type: ignore[misc]  # grpc_health comes without types
+    def Check(self, request: Any, context: grpc.ServicerContext) -> Any:
+        known = not request.service or request.service.startswith("memarena.v1")
+        return super().Check(health_pb2.HealthCheckRequest(service="" if known else request.service), context)
+
+
+BREACHES: dict[str, Breach] = {
+    "blanks held back": Breach(Parts(servicer=HoldsBlanksBack), "ans.unaltered", "the text_deltas say"),
+    "tokens counted always": Breach(Parts(servicer=CountsAlways), "ans.window", "counts_tokens False"),
+    "a window without counts": Breach(Parts(servicer=NoWindowWithoutCounts), "ans.window", "counts_tokens False"),
+    "a tokenizer that fails": Breach(Parts(servicer=TokenizerFailsInside), "ans.window", "/tokenize answering 502"),
+    "tokens by length": Breach(Parts(servicer=CountsByLength), "ans.window", "the prompt has"),
+    "a system role in JSON": Breach(
+        Parts(servicer=SystemRoleInJson), "ans.no-system-role", "PROMPT_STYLE_JSON_CONTEXT"
+    ),
+    "a value of thinking": Breach(Parts(servicer=AnyThinkingIsOn), "ver.unknown-enums", "the same as none"),
+    "a gateway below a path": Breach(Parts(servicer=GatewayAtTheRoot), "ans.events", "are below base_url"),
+    "another name than in the life": Breach(Parts(servicer=NamedByTheLife), "life.prompts", "without the name"),
+    "names normalised": Breach(Parts(engine=NamesInNormalForm), "dig.gate", "display_name is not normalised"),
+    "events normalised": Breach(Parts(engine=EventsInNormalForm), "dig.every-field", "an altered event.text"),
+    "blanks are absent": Breach(Parts(engine=BlanksAreAbsent), "dig.gate", "session.place is a blank"),
+    "frames counted": Breach(Parts(engine=CountsFrames), "dig.gate", "it counts 2 for session_count, and 1 came"),
+    "locks without case": Breach(Parts(engine=LocksWithoutCase), "gen.independent", "another call on the namespace"),
+    "few streams": Breach(Parts(engine=FewStreams), "gen.many", "got Ingest: RESOURCE_EXHAUSTED"),
+    "half known": Breach(Parts(engine=CommitsAtTheTrailer), "ing.cancelled", "Ingest, which was cancelled"),
+    "Reset by a pattern": Breach(Parts(store=ResetsByPattern), "life.again", "after SIGKILL"),
+    "slashes replaced": Breach(Parts(memory=SlashesReplaced), "idn.read-names", "where a sign is replaced"),
+    "ids behind a colon": Breach(Parts(memory=IdsBehindAColon), "life.sources", "which was never ingested"),
+    "sets of turns": Breach(Parts(memory=SetsOfTurns), "life.ingested", "a turn that comes twice"),
+    "an end without text": Breach(Parts(memory=EndsWithoutText), "life.ingested", "turns behind one without text"),
+    "ids of texts alone": Breach(Parts(memory=IdsOfTextsAlone), "life.sources", "the turn"),
+    "line feeds in events": Breach(Parts(memory=LineFeedsInEvents), "life.ingested", "an event with text like"),
+    "one bound at a time": Breach(
+        Parts(memory=OneBoundAtATime, engine=Unchecked), "src.max-context-tokens", "and max_items"
+    ),
+    "all but one": Breach(Parts(memory=AllButOne), "src.max-items", "with max_items 60 19 items"),
+    "Forget by words": Breach(Parts(engine=ForgetsByWords), "life.forget", "it went with the subject"),
+    "the last event stays": Breach(Parts(engine=LastEventStays), "life.forget", "its words were to be forgotten"),
+    "emptied days go": Breach(Parts(engine=EmptiedDaysGo), "fgt.session", "after a Forget, Search as of day"),
+    "health of the package": Breach(Parts(health=KnowsThePackage), "hlt.serving", "Health of memarena.v1.Other"),
+}
