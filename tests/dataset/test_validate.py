@@ -67,19 +67,19 @@ def test_structural_checks_run_in_both_profiles_and_full_ones_in_one(spoilable: 
 def test_a_later_statement_that_replaces_the_earlier_one_is_no_second_value(spoilable: Any) -> None:
     OTHER_FEE(spoilable)
     spoilable.edit("facts.jsonl", "f_fee", lambda row: row.update(supersedes="f_other"))
-    assert found_by(uniqueness.other_value_stated, spoilable.path) == []
+    assert found_by(uniqueness.rival_value, spoilable.path) == []
 
 
 def test_a_statement_of_another_scope_or_namespace_is_no_second_value(spoilable: Any) -> None:
     fact("f_other", "sess_0016", "sess_0016_t01", scope="another commission")(spoilable)
     fact("f_other", "sess_0002", "sess_0002_t01")(spoilable)
-    assert found_by(uniqueness.other_value_stated, spoilable.path) == []
+    assert found_by(uniqueness.rival_value, spoilable.path) == []
 
 
 def test_the_same_value_in_another_form_is_no_second_value(spoilable: Any) -> None:
     fact("f_other", "sess_0016", "sess_0016_t01", value=640)(spoilable)
     fact("f_more", "sess_0008", "sess_0008_t01", value={"type": "amount", "amount": 640.0})(spoilable)
-    assert found_by(uniqueness.other_value_stated, spoilable.path) == []
+    assert found_by(uniqueness.rival_value, spoilable.path) == []
 
 
 def test_what_could_not_be_checked_is_said(spoilable: Any) -> None:

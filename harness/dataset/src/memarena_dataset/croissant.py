@@ -119,7 +119,7 @@ def croissant(folder: Path, about: About | None = None) -> dict[str, Any]:
         or "Conversations of a group of people over some days, and questions on them with their right answers.",
         **_about_fields(described),
         "distribution": [_file(folder, path) for path in files],
-        "recordSet": [made for path in files for made in _records(folder, path)],
+        "recordSet": [record for path in files for record in _records(folder, path)],
     }
 
 
@@ -137,9 +137,9 @@ def _about_fields(about: About) -> dict[str, Any]:
 
 
 def _files(folder: Path) -> list[Path]:
-    wanted = ("*.jsonl", "*.json", "*.jsonl.gz", "*.json.gz")
+    patterns = ("*.jsonl", "*.json", "*.jsonl.gz", "*.json.gz")
     return sorted(
-        path for parent in (folder, folder / "eval_instances") for pattern in wanted for path in parent.glob(pattern)
+        path for parent in (folder, folder / "eval_instances") for pattern in patterns for path in parent.glob(pattern)
     )
 
 

@@ -179,7 +179,7 @@ class Fact(Row):
     session_id: str
     turn_id: str
     speaker_id: str | None = None
-    asked: bool = False
+    asked: bool = False  # words: a name of the file format
     scope: str | None = None
     """Statements speak of the same thing only if their scopes are equal, e.g. the day of a lunch."""
     supersedes: str | None = None

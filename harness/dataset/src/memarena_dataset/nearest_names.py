@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """The end of a message on an unknown name: the most similar of those known; empty where none is similar."""
-    matches = get_close_matches(name.lower(), list(known), n=2, cutoff=0.6)
+def nearest(name: str, names: Iterable[str]) -> str:
+    """The end of a message on an unknown name: the most similar of ``names``; empty where none is similar."""
+    matches = get_close_matches(name.lower(), list(names), n=2, cutoff=0.6)
     return f"; did you mean {' or '.join(matches)}?" if matches else ""

@@ -73,9 +73,9 @@ def decide(case: AccessCase) -> Decision:
     if case.heard_from_subject:
         return Decision(2, None)
     if case.may_know or case.may_not_know:
-        named = _named(case)
-        if named is not None or case.level is None:
-            return Decision(3, named)
+        by_wish = _action_by_name(case)
+        if by_wish is not None or case.level is None:
+            return Decision(3, by_wish)
     return _by_level(case)
 
 
@@ -94,7 +94,7 @@ def _by_level(case: AccessCase) -> Decision:
     return Decision(8, "withhold" if stranger else "disclose")
 
 
-def _named(case: AccessCase) -> Action | None:
+def _action_by_name(case: AccessCase) -> Action | None:
     """What the wish says of A: by name, else by what A is to E; None if it says nothing of them."""
     for known_as in (case.asker, case.relation or None):
         if known_as is not None and known_as in case.may_not_know:

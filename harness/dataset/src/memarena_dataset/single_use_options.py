@@ -24,7 +24,7 @@ def refuse_repeated(command: Any, arguments: Sequence[str]) -> None:
         for name in option.opts
         if name.startswith("--")
     }
-    seen: set[str] = set()
+    used: set[str] = set()
     at = 0
     while at < len(rest) and rest[at] != "--":
         name, joined, _ = rest[at].partition("=")
@@ -32,9 +32,9 @@ def refuse_repeated(command: Any, arguments: Sequence[str]) -> None:
         if name not in single:
             continue
         option, values = single[name]
-        if option in seen:
+        if option in used:
             raise typer.BadParameter(f"{option}: given more than once, but it takes one value")
-        seen.add(option)
+        used.add(option)
         if not joined:
             at += values  # what follows is its value, whatever it looks like
 

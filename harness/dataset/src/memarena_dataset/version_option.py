@@ -10,8 +10,8 @@ import typer
 def version_printer(program: str, distribution: str) -> Callable[[bool], None]:
     """Callback of the option: prints the program's name and version, and ends it."""
 
-    def print_version(wanted: bool) -> None:
-        if wanted:
+    def print_version(requested: bool) -> None:
+        if requested:
             from importlib.metadata import version  # noqa: PLC0415 (only where asked for)
 
             typer.echo(f"{program} {version(distribution)}")

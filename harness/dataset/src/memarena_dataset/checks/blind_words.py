@@ -19,12 +19,12 @@ def auc_of_words(texts: Sequence[frozenset[str]], groups: Sequence[Hashable], po
     folds = [int.from_bytes(blake2b(repr(group).encode(), digest_size=4).digest()) % FOLDS for group in groups]
     won, compared = 0.0, 0
     for fold in range(FOLDS):
-        seen = [index for index, own in enumerate(folds) if own != fold]
-        asked = [index for index, own in enumerate(folds) if own == fold]
-        weights, prior = _weights([texts[index] for index in seen], [positive[index] for index in seen])
-        scores = {index: prior + sum(weights.get(word, 0.0) for word in sorted(texts[index])) for index in asked}
-        for yes in (index for index in asked if positive[index]):
-            for no in (index for index in asked if not positive[index]):
+        training = [index for index, own in enumerate(folds) if own != fold]
+        scored = [index for index, own in enumerate(folds) if own == fold]
+        weights, prior = _weights([texts[index] for index in training], [positive[index] for index in training])
+        scores = {index: prior + sum(weights.get(word, 0.0) for word in sorted(texts[index])) for index in scored}
+        for yes in (index for index in scored if positive[index]):
+            for no in (index for index in scored if not positive[index]):
                 won += 0.5 if scores[yes] == scores[no] else float(scores[yes] > scores[no])
                 compared += 1
     return won / compared if compared else 0.5
@@ -36,9 +36,9 @@ def _weights(texts: Sequence[frozenset[str]], positive: Sequence[bool]) -> tuple
     counts: dict[bool, Counter[str]] = {True: Counter(), False: Counter()}
     for words, is_positive in zip(texts, positive, strict=True):
         counts[is_positive].update(words)
-    known = counts[True].keys() | counts[False].keys()
+    vocabulary = counts[True].keys() | counts[False].keys()
     ratios = {
-        word: math.log((counts[True][word] + 1) / yes) - math.log((counts[False][word] + 1) / no) for word in known
+        word: math.log((counts[True][word] + 1) / yes) - math.log((counts[False][word] + 1) / no) for word in vocabulary
     }
     return ratios, math.log(yes / no)
 

@@ -25,17 +25,17 @@ def outside_projection(world: World) -> Iterator[Finding]:
 def after_question(world: World) -> Iterator[Finding]:
     """Evidence that is said later than the question comes up."""
     for instance in world.by_ego:
-        asked = instance.query_timestamp
-        if asked is None:
+        asked_at = instance.query_timestamp
+        if asked_at is None:
             continue
         for session in world.evidence(instance):
-            if session.start_time > asked:
-                reason = f"session {session.session_id!r} starts at {session.start_time}, the question is of {asked}"
+            if session.start_time > asked_at:
+                reason = f"session {session.session_id!r} starts at {session.start_time}, the question is of {asked_at}"
                 yield world.at(instance, "evidence-after-question", "evidence_session_ids", reason)
         if instance.evidence_turn_ids:
             for turn in world.evidence_turns(instance):
-                if turn.timestamp > asked:
-                    reason = f"turn {turn.turn_id!r} is said at {turn.timestamp}, the question is of {asked}"
+                if turn.timestamp > asked_at:
+                    reason = f"turn {turn.turn_id!r} is said at {turn.timestamp}, the question is of {asked_at}"
                     yield world.at(instance, "evidence-after-question", "evidence_turn_ids", reason)
 
 
@@ -60,7 +60,7 @@ def missing_types(gold: Gold) -> Iterator[str]:
     yield from (field for field in gold.typed_fields if not getattr(gold, field))
 
 
-def gold_not_stated(world: World) -> Iterator[Finding]:
+def gold_outside_evidence(world: World) -> Iterator[Finding]:
     """A gold value that no reading of the evidence gives."""
     for instance in world.by_ego:
         if not instance.evidence_session_ids:

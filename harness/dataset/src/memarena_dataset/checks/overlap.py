@@ -25,8 +25,9 @@ def function_words() -> frozenset[str]:
 
 def jaccard(question: str, evidence: Iterable[str]) -> float:
     """Words of content that a question and the texts of its evidence share, as a part of those of either; 0 to 1."""
-    asked, stated = content_words(question), frozenset[str]().union(*map(content_words, evidence))
-    return len(asked & stated) / len(asked | stated) if asked or stated else 0.0
+    question_words, evidence_words = content_words(question), frozenset[str]().union(*map(content_words, evidence))
+    either = question_words | evidence_words
+    return len(question_words & evidence_words) / len(either) if either else 0.0
 
 
 def content_words(text: str) -> frozenset[str]:

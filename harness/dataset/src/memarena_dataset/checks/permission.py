@@ -142,11 +142,11 @@ def _concerns(world: World, session: Session, turn: Turn, agent_id: str | None) 
 def level_outdated(world: World) -> Iterator[Finding]:
     """A wish that is not the one that counts: the subject's latest, else anybody's latest. Needs ``facts.jsonl``."""
     for instance, gold in _items(world):
-        stated = world.facts_by_id.get(fact_id_of(instance) or "", ())
-        if not stated:
+        statements = world.facts_by_id.get(fact_id_of(instance) or "", ())
+        if not statements:
             continue
         for until in dict.fromkeys((world.asked_until(instance), float(world.dataset.day_count))):
-            wish = _wish_that_counts(world, instance, gold, stated, until)
+            wish = _wish_that_counts(world, instance, gold, statements, until)
             level = None if wish is None else wish.level
             sharing = None if wish is None else wish.sharing
             if level != gold.permission_level:
@@ -160,13 +160,13 @@ def level_outdated(world: World) -> Iterator[Finding]:
 
 
 def _wish_that_counts(
-    world: World, instance: Instance, gold: PermissionGold, stated: Sequence[Fact], until: float
+    world: World, instance: Instance, gold: PermissionGold, statements: Sequence[Fact], until: float
 ) -> Fact | None:
     own = frozenset(world.dataset.corpus.session_ids_of(instance.ego_agent_id))
     start_of = world.dataset.corpus.start_of
     heard = [
         fact
-        for fact in stated
+        for fact in statements
         if fact.session_id in own
         and (fact.level is not None or fact.sharing is not None)
         and start_of(fact.session_id) < until
@@ -179,7 +179,7 @@ def _in_words(sharing: Sharing | None) -> str:
     return "nothing" if sharing is None else sharing.model_dump_json(exclude_defaults=True)
 
 
-def nobody_named(world: World) -> Iterator[Finding]:
+def unnamed_person(world: World) -> Iterator[Finding]:
     """A person whom a wish names by id, but no turn of the evidence by name."""
     for instance, gold in _items(world):
         if gold.sharing is None:

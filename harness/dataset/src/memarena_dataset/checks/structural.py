@@ -28,14 +28,14 @@ def _finding(check: str, file: str, line: int | None, field: str, reason: str, s
 def sessions(world: World) -> Iterator[Finding]:
     """Each session on its own, and turn ids over all of them."""
     dataset = world.dataset
-    seen: dict[str, str] = {}
+    session_of: dict[str, str] = {}
     known_events = frozenset(event.event_id for event in dataset.events)
     for session in dataset.corpus.sessions():
         line = dataset.corpus.line_of(session.session_id)
         for field, reason, severity in _session_faults(session, dataset, known_events):
             yield _finding("session", CORPUS, line, field, reason, severity)
         for index, turn in enumerate(session.turns):
-            earlier = seen.setdefault(turn.turn_id, session.session_id)
+            earlier = session_of.setdefault(turn.turn_id, session.session_id)
             if earlier != session.session_id:
                 reason = f"{turn.turn_id!r} is also a turn of session {earlier!r}"
                 yield _finding("session", CORPUS, line, f"turns.{index}.turn_id", reason)
@@ -163,22 +163,22 @@ def ego_map(world: World) -> Iterator[Finding]:
         return
     corpus = world.dataset.corpus
     try:
-        stated = load_object(data)
+        ego_sessions = load_object(data)
     except FieldError as error:
         yield _finding("ego-map", EGO_MAP, None, error.field, error.reason)
         return
-    for agent_id, session_ids in stated.items():
+    for agent_id, session_ids in ego_sessions.items():
         if not isinstance(session_ids, list) or not all(isinstance(item, str) for item in session_ids):
             yield _finding("ego-map", EGO_MAP, None, agent_id, "a list of session ids is expected")
             continue
         own = set(corpus.session_ids_of(agent_id))
         for session_id in sorted(set(session_ids) - own):
-            known = "in which the agent takes no part" if session_id in corpus else "which is not in the corpus"
-            yield _finding("ego-map", EGO_MAP, None, agent_id, f"names session {session_id!r}, {known}")
+            why = "in which the agent takes no part" if session_id in corpus else "which is not in the corpus"
+            yield _finding("ego-map", EGO_MAP, None, agent_id, f"names session {session_id!r}, {why}")
         for session_id in sorted(own - set(session_ids)):
             yield _finding("ego-map", EGO_MAP, None, agent_id, f"lacks session {session_id!r}, in which the agent is")
     people = {agent_id for agent_id in corpus.participants if not world.dataset.agents[agent_id].is_assistant}
-    for agent_id in sorted(people - set(stated)):
+    for agent_id in sorted(people - set(ego_sessions)):
         yield _finding("ego-map", EGO_MAP, None, agent_id, "missing, but the agent takes part in sessions")
 
 
@@ -199,9 +199,9 @@ def questions(world: World) -> Iterator[Finding]:
         if answerer is not None and answerer not in (ego, f"assistant_{ego}"):
             reason = f"{answerer!r} is neither the ego nor its assistant"
             yield world.at(instance, "question", "answerer_agent_id", reason, "warning")
-        asked = instance.query_timestamp
-        if asked is not None and asked >= dataset.day_count:
-            reason = f"{asked} is after the last day ({dataset.day_count - 1}), so it is asked on that one"
+        asked_at = instance.query_timestamp
+        if asked_at is not None and asked_at >= dataset.day_count:
+            reason = f"{asked_at} is after the last day ({dataset.day_count - 1}), so it is asked on that one"
             yield world.at(instance, "question", "metadata.query_timestamp", reason, "warning")
 
 

@@ -41,20 +41,20 @@ def _occurs(value: Value, words: str, world: World, time: float) -> bool:
 
 def asked_twice(world: World) -> Iterator[Finding]:
     """Two instances of an ego with the same family, fact, asker and day."""
-    seen: dict[tuple[object, ...], Instance] = {}
+    first_of: dict[tuple[object, ...], Instance] = {}
     for instance in world.by_ego:
         fact_id = fact_id_of(instance)
         if fact_id is None:
             continue
         day = world.dataset.question_day(instance)
         key = (instance.ego_agent_id, instance.family, fact_id, instance.asker_agent_id, day)
-        earlier = seen.setdefault(key, instance)
+        earlier = first_of.setdefault(key, instance)
         if earlier is not instance:
             reason = f"asks for {fact_id!r} like {earlier.instance_id!r}: same ego, family, asker and day"
             yield world.at(instance, "asked-twice", "metadata.fact_id", reason)
 
 
-def other_value_stated(world: World) -> Iterator[Finding]:
+def rival_value(world: World) -> Iterator[Finding]:
     """Another session of the projection states a different value for the fact that is asked after.
 
     Needs ``facts.jsonl``. The whole projection counts, so that the gold holds under both protocols.

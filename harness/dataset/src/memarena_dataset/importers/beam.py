@@ -153,7 +153,7 @@ def _read(folder: Path, name: str, account: Account, digest: Any) -> _Chat:
         raise DatasetError(f"{path}: {error.field}: {error.reason}") from error
     questions, data = json_of(folder / QUESTIONS)
     digest.update(data)
-    if not isinstance(questions, dict) or not all(isinstance(asked, list) for asked in questions.values()):
+    if not isinstance(questions, dict) or not all(isinstance(listed, list) for listed in questions.values()):
         raise DatasetError(f"{folder / QUESTIONS}: an object of abilities with lists of questions is expected")
     return _Chat(name, days, questions)
 
@@ -162,12 +162,14 @@ def _days(batches: Any, name: str, account: Account) -> list[_Day]:
     if not isinstance(batches, list) or not batches:
         raise FieldError("file", "a list of batches is expected")
     days: list[_Day] = []
-    seen: set[int] = set()
+    message_ids: set[int] = set()
     for position, batch in enumerate(batches):
         turns = batch.get("turns") if isinstance(batch, dict) else None
         if not isinstance(turns, list):
             raise FieldError(f"{position}.turns", "missing; a list of groups of messages is expected")
-        groups = [_group(group, f"{position}.turns.{number}", seen) for number, group in enumerate(turns) if group]
+        groups = [
+            _group(group, f"{position}.turns.{number}", message_ids) for number, group in enumerate(turns) if group
+        ]
         day = _anchor(batch, groups, f"{position}.time_anchor")
         if day is None:
             if not days:
@@ -184,7 +186,7 @@ def _days(batches: Any, name: str, account: Account) -> list[_Day]:
     return days
 
 
-def _group(group: Any, field: str, seen: set[int]) -> list[Mapping[str, Any]]:
+def _group(group: Any, field: str, message_ids: set[int]) -> list[Mapping[str, Any]]:
     if not isinstance(group, list):
         raise FieldError(field, "a list of messages is expected")
     for position, message in enumerate(group):
@@ -196,21 +198,21 @@ def _group(group: Any, field: str, seen: set[int]) -> list[Mapping[str, Any]]:
         if not isinstance(message.get("content"), str):
             raise FieldError(f"{message_field}.content", "missing; a text is expected")
         number = message.get("id")
-        if not isinstance(number, int) or number in seen:
+        if not isinstance(number, int) or number in message_ids:
             raise FieldError(f"{message_field}.id", f"{number!r}; a number that no other message has is expected")
-        seen.add(number)
+        message_ids.add(number)
     return group
 
 
 def _anchor(batch: Mapping[str, Any], groups: Sequence[Sequence[Mapping[str, Any]]], field: str) -> date | None:
     anchors = (batch.get("time_anchor"), *(message.get("time_anchor") for group in groups for message in group))
-    stated = next((anchor for anchor in anchors if anchor), None)
-    if stated is None:
+    anchor_text = next((anchor for anchor in anchors if anchor), None)
+    if anchor_text is None:
         return None
     try:
-        return datetime.strptime(str(stated).strip(), "%B-%d-%Y").date()
+        return datetime.strptime(str(anchor_text).strip(), "%B-%d-%Y").date()
     except ValueError:
-        raise FieldError(field, f"{stated!r}; a date like 'March-15-2024' is expected") from None
+        raise FieldError(field, f"{anchor_text!r}; a date like 'March-15-2024' is expected") from None
 
 
 # ------------------------------------------------------------------ writing
@@ -235,9 +237,9 @@ def _write_chat(
             for message, text in zip(group, group_texts, strict=True):
                 turn_id = f"{ego}_m{message['id']:05d}"
                 turns[message["id"]] = session_id, turn_id
-                kept = {"question_type": message["question_type"]} if message.get("question_type") else {}
+                metadata = {"question_type": message["question_type"]} if message.get("question_type") else {}
                 rows.append(
-                    {"turn_id": turn_id, "speaker_id": speakers[message["role"]], "text": text, "metadata": kept}
+                    {"turn_id": turn_id, "speaker_id": speakers[message["role"]], "text": text, "metadata": metadata}
                 )
             more = {"modality": "text_message", "session_type": "person_assistant", "metadata": {"source": "BEAM"}}
             writer.add(CORPUS, timed_session_row(session_id, [ego, assistant], when, rows, more))
@@ -281,7 +283,7 @@ def _write_questions(
                 ego=chat.ego,
                 sessions=list(dict.fromkeys(session for session, _ in evidence)),
                 turns=[turn for _, turn in evidence],
-                metadata={"query_timestamp": end, "ability": ability, "rubric": rubric, **_stated(question)},
+                metadata={"query_timestamp": end, "ability": ability, "rubric": rubric, **_stated_answer(question)},
             )
             row["difficulty"] = question.get("difficulty") if isinstance(question.get("difficulty"), str) else None
             writer.add(f"{INSTANCE_FOLDER}/{family.value}.jsonl", row)
@@ -289,9 +291,9 @@ def _write_questions(
             account.counts[f"questions {family.value}"] += 1
 
 
-def _stated(question: Mapping[str, Any]) -> dict[str, str]:
-    stated = next((question[key] for key in ("answer", "ideal_response", "ideal_answer") if key in question), None)
-    return {"stated_answer": clean(stated)} if isinstance(stated, str) else {}
+def _stated_answer(question: Mapping[str, Any]) -> dict[str, str]:
+    answer = next((question[key] for key in ("answer", "ideal_response", "ideal_answer") if key in question), None)
+    return {"stated_answer": clean(answer)} if isinstance(answer, str) else {}
 
 
 def _gold(ability: str, question: Any, *, rubrics: Rubrics) -> tuple[Family, Gold, str, list[str]]:
@@ -306,9 +308,9 @@ def _gold(ability: str, question: Any, *, rubrics: Rubrics) -> tuple[Family, Gol
         raise FieldError("question", "missing; a text is expected")
     if not isinstance(rubric, list) or not rubric or not all(isinstance(i, str) and i.strip() for i in rubric):
         raise FieldError("rubric", "missing; a list of texts is expected")
-    kept = [clean(item) for item in rubric]
+    rubric_texts = [clean(item) for item in rubric]
     if ability in BY_RUBRIC_ALONE or rubrics == "all":
-        return Family.QA, _by_rubric(ability, kept), clean(query.strip()), kept
+        return Family.QA, _by_rubric(ability, rubric_texts), clean(query.strip()), rubric_texts
     items = [clean(_ITEM.sub(r"\1", item.strip())) for item in rubric]
     family = FAMILY_OF_ABILITY[ability]
     gold: Gold
@@ -321,7 +323,7 @@ def _gold(ability: str, question: Any, *, rubrics: Rubrics) -> tuple[Family, Gol
     else:
         answers = _answers(items)
         gold = TextGold(answers=answers, values=safe_values(family, answers))
-    return family, gold, clean(query.strip()), kept
+    return family, gold, clean(query.strip()), rubric_texts
 
 
 def _by_rubric(ability: str, rubric: Sequence[str]) -> RubricGold:

@@ -70,20 +70,20 @@ class LeftOut:
 
     def __init__(self, names: Collection[str], account: Account) -> None:
         self._names = set(names)
-        self._seen: set[str] = set()
+        self._excluded: set[str] = set()
         self._account = account
 
     def takes(self, name: Any) -> bool:
         """Whether the question of that id is left out; then it is noted."""
         if name not in self._names:
             return False
-        self._seen.add(name)
+        self._excluded.add(name)
         self._account.skip(str(name), "left out as asked")
         return True
 
     def check(self, source: Path) -> None:
         """Raises DatasetError for an id that no question has."""
-        if unknown := sorted(self._names - self._seen):
+        if unknown := sorted(self._names - self._excluded):
             raise DatasetError(f"{source}: --leave-out {unknown[0]}: no question has this id")
 
 
@@ -175,8 +175,8 @@ def turn_times(start: float, texts: Sequence[str]) -> list[float]:
     The last entry is the end of the session, so there is one more than there are turns.
     """
     spans = [_SECONDS_PER_TURN + _SECONDS_PER_WORD * len(text.split()) for text in texts]
-    left = (int(start) + 1 - start) * SECONDS_PER_DAY - 1
-    scale = min(1.0, max(left, 0.0) / sum(spans)) if spans else 1.0
+    seconds_to_midnight = (int(start) + 1 - start) * SECONDS_PER_DAY - 1
+    scale = min(1.0, max(seconds_to_midnight, 0.0) / sum(spans)) if spans else 1.0
     times, elapsed = [start], 0.0
     for span in spans:
         elapsed += span * scale
@@ -277,13 +277,13 @@ def plain_date(text: str) -> DateValue | None:
         if match is None:
             continue
         parts = dict(zip(names, match.groups(), strict=True))
-        written = parts["year"]
+        iso = parts["year"]
         if "month" in parts:
-            written += f"-{MONTHS.index(parts['month']) + 1:02d}"
+            iso += f"-{MONTHS.index(parts['month']) + 1:02d}"
         if "day" in parts:
-            written += f"-{int(parts['day']):02d}"
+            iso += f"-{int(parts['day']):02d}"
         try:
-            return DateValue(date=written)
+            return DateValue(date=iso)
         except ValueError:  # 30 February
             return None
     return None

@@ -47,7 +47,7 @@ class Corrections:
     """Corrections of a file, each used for one question at most."""
 
     def __init__(self, corrections: Sequence[Correction]) -> None:
-        self._left = list(corrections)
+        self._unused = list(corrections)
 
     def of(self, conversation: int, position: int, question: str, *, only_here: bool) -> Correction | None:
         """The correction of a question, or None.
@@ -58,16 +58,16 @@ class Corrections:
             question: its text, which must be that of the correction.
             only_here: also take a correction of another conversation index: the file is a part of the data set.
         """
-        for correction in self._left:
+        for correction in self._unused:
             same = correction.position == position and _plain(correction.question) == _plain(question)
             if same and (correction.conversation == conversation or only_here):
-                self._left.remove(correction)
+                self._unused.remove(correction)
                 return correction
         return None
 
     def unused(self) -> Iterator[Correction]:
         """Corrections that no question took."""
-        yield from self._left
+        yield from self._unused
 
 
 def read_corrections(path: Path) -> Corrections:

@@ -169,8 +169,8 @@ def _episode(row: Mapping[str, Any], tag: str) -> _Episode:
     if len({turn["turn_id"] for turn in turns}) != len(turns):
         raise FieldError("turns", "two turns have the same turn_id")
     assert isinstance(entities, dict)
-    stated = entities.get("relationships")
-    relationships = [item for item in stated if isinstance(item, dict)] if isinstance(stated, list) else []
+    listed = entities.get("relationships")
+    relationships = [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
     return _Episode(name, tag, people, relationships, turns, _moments(turns))
 
 
@@ -220,9 +220,9 @@ def _write_episode(
         persona = {"name": _name(principal, person), "role": person.get("role"), "episode": episode.name}
         agent = {"agent_id": episode.agent_id(principal), "persona": persona, "social_neighbors": []}
         writer.add(PERSONAS, agent)
-    for as_of, asked in groupby(sorted(episode.checkpoints, key=position), lambda row: str(row["as_of_turn_id"])):
+    for as_of, group in groupby(sorted(episode.checkpoints, key=position), lambda row: str(row["as_of_turn_id"])):
         questions = []
-        for row in asked:
+        for row in group:
             try:
                 if as_of not in positions:
                     raise FieldError("as_of_turn_id", f"{as_of!r} is no turn of the episode")
@@ -281,10 +281,10 @@ def _write_history(
         when: list[float] = []
         for turn, time in day_turns:
             turn_id = f"{ego}_{slug(turn['turn_id'])}"
-            kept = {key: turn[key] for key in ("turn_kind", "timestamp") if turn.get(key) is not None}
+            metadata = {key: turn[key] for key in ("turn_kind", "timestamp") if turn.get(key) is not None}
             text = fitting(turn["text"], f"{episode.name} {turn['turn_id']}", account)
             speaker = episode.agent_id(turn["speaker"]["principal_id"])
-            rows.append({"turn_id": turn_id, "speaker_id": speaker, "text": text, "metadata": kept})
+            rows.append({"turn_id": turn_id, "speaker_id": speaker, "text": text, "metadata": metadata})
             when.append(time)
         participants = [*dict.fromkeys(str(row["speaker_id"]) for row in rows), ego]
         more = {"modality": "text_message", "session_type": "shared_assistant", "metadata": {"source": "GateMem"}}
@@ -295,8 +295,8 @@ def _write_history(
 
 
 def _name(principal: str, person: Mapping[str, Any]) -> str:
-    stated = person.get("display_name")
-    return clean(stated.strip()) if isinstance(stated, str) and stated.strip() else principal
+    display_name = person.get("display_name")
+    return clean(display_name.strip()) if isinstance(display_name, str) and display_name.strip() else principal
 
 
 def _introduction(episode: _Episode) -> str:
@@ -306,13 +306,13 @@ def _introduction(episode: _Episode) -> str:
     lines += [f"- {names[p]}: {_words(person.get('role'))}" for p, person in episode.people.items()]
     if episode.relationships:
         lines.append("What is on record about them:")
-    for stated in episode.relationships:
+    for relationship in episode.relationships:
         parts = [
             f"{_words(key.removesuffix('_id'))} {names.get(str(value), _words(value))}"
-            for key, value in stated.items()
+            for key, value in relationship.items()
             if key != "type"
         ]
-        lines.append(f"- {_words(stated.get('type'))}: {', '.join(parts)}")
+        lines.append(f"- {_words(relationship.get('type'))}: {', '.join(parts)}")
     return clean("\n".join(lines))
 
 
@@ -335,11 +335,15 @@ def _gold(row: Mapping[str, Any], episode: _Episode, account: Account) -> tuple[
         raise FieldError("query_type", f"{kind!r}; one of {', '.join(KINDS)} is expected")
     spec = row.get("judge_spec")
     allowed = kind == "utility"
-    stated = (spec.get("include") if isinstance(spec, dict) else None) if allowed else row.get("leak_targets")
+    patterns = (spec.get("include") if isinstance(spec, dict) else None) if allowed else row.get("leak_targets")
     name = "judge_spec.include" if allowed else "leak_targets"
-    if not isinstance(stated, list) or not stated or not all(isinstance(item, str) and item.strip() for item in stated):
+    if (
+        not isinstance(patterns, list)
+        or not patterns
+        or not all(isinstance(item, str) and item.strip() for item in patterns)
+    ):
         raise FieldError(name, "missing; a list of texts is expected")
-    values = _values(stated, name, row, account, all_needed=allowed)
+    values = _values(patterns, name, row, account, all_needed=allowed)
     if not allowed:
         values = _unsaid(values, query, name, row, account)
     gold = PermissionGold(
@@ -360,10 +364,10 @@ def _gold(row: Mapping[str, Any], episode: _Episode, account: Account) -> tuple[
 
 
 def _values(
-    stated: Sequence[str], name: str, row: Mapping[str, Any], account: Account, *, all_needed: bool
+    patterns: Sequence[str], name: str, row: Mapping[str, Any], account: Account, *, all_needed: bool
 ) -> list[TermValue]:
     values = []
-    for item in stated:
+    for item in patterns:
         forms = wordings(clean(item))
         if forms:
             values.append(TermValue(text=forms[0], aliases=forms[1:]))
@@ -380,14 +384,16 @@ def _unsaid(
     values: Sequence[TermValue], query: str, name: str, row: Mapping[str, Any], account: Account
 ) -> list[TermValue]:
     """The leak targets that the question does not say itself."""
-    asked = query.casefold()
-    left = [value for value in values if not any(form.casefold() in asked for form in (value.text, *value.aliases))]
-    if not left:
+    question = query.casefold()
+    unsaid = [
+        value for value in values if not any(form.casefold() in question for form in (value.text, *value.aliases))
+    ]
+    if not unsaid:
         raise FieldError(name, "the question says all of them itself, so that saying them leaks nothing")
-    if len(left) < len(values):
-        left_out = ", ".join(repr(value.text) for value in values if value not in left)
+    if len(unsaid) < len(values):
+        left_out = ", ".join(repr(value.text) for value in values if value not in unsaid)
         account.change(str(row["checkpoint_id"]), f"{left_out} left out of {name}: the question says so itself")
-    return left
+    return unsaid
 
 
 def _write_question(
@@ -401,7 +407,7 @@ def _write_question(
     account: Account,
 ) -> None:
     family = Family.PERMISSION
-    written = instance_row(
+    instance = instance_row(
         str(row["checkpoint_id"]),
         family,
         clean(str(row["query_text"]).strip()),
@@ -412,6 +418,6 @@ def _write_question(
         turns=[],
         metadata={"query_timestamp": asked_at, "as_of": row["as_of_turn_id"], **more},
     )
-    writer.add(f"{INSTANCE_FOLDER}/{family.value}.jsonl", written)
+    writer.add(f"{INSTANCE_FOLDER}/{family.value}.jsonl", instance)
     account.counts["questions imported"] += 1
     account.counts[f"questions {gold.expected_action}"] += 1

@@ -133,12 +133,12 @@ def _start(session: Any, field: str) -> datetime:
         raise FieldError(field, "an object is expected")
     turns = session.get("dialogue")
     first = turns[0].get("timestamp") if isinstance(turns, list) and turns and isinstance(turns[0], dict) else None
-    stated = session.get("start_time") or first
+    start = session.get("start_time") or first
     try:
-        return datetime.strptime(str(stated).strip(), _MOMENT)
+        return datetime.strptime(str(start).strip(), _MOMENT)
     except ValueError:
         raise FieldError(
-            f"{field}.start_time", f"{stated!r}; a time like 'Dec 15, 2025, 08:41:23' is expected"
+            f"{field}.start_time", f"{start!r}; a time like 'Dec 15, 2025, 08:41:23' is expected"
         ) from None
 
 
@@ -148,17 +148,17 @@ def _start(session: Any, field: str) -> datetime:
 def _write_user(
     user: Mapping[str, Any], ego: str, epoch: date, writer: FolderWriter, account: Account
 ) -> list[_Session]:
-    named = _NAME.search(user["persona_info"]) if isinstance(user.get("persona_info"), str) else None
-    persona = {"name": clean(named.group(1)).strip() if named else "User", "source_id": str(user.get("uuid", ""))}
+    name = _NAME.search(user["persona_info"]) if isinstance(user.get("persona_info"), str) else None
+    persona = {"name": clean(name.group(1)).strip() if name else "User", "source_id": str(user.get("uuid", ""))}
     writer.add(PERSONAS, {"agent_id": ego, "persona": persona, "social_neighbors": []})
     account.counts["users"] += 1
     sessions = []
     for number, raw in enumerate(user["sessions"], start=1):
         moment = _start(raw, f"sessions.{number - 1}")
         start = (moment.date() - epoch).days + (moment.hour * 3600 + moment.minute * 60 + moment.second) / 86_400
-        written = _write_session(raw, f"{ego}_s{number:03d}", ego, round(start, 6), writer, account)
-        if written is not None:
-            sessions.append(written)
+        imported = _write_session(raw, f"{ego}_s{number:03d}", ego, round(start, 6), writer, account)
+        if imported is not None:
+            sessions.append(imported)
     if not sessions:
         raise FieldError("sessions", "none holds a turn")
     points = sum(len(session.memories) for session in sessions)
@@ -186,8 +186,8 @@ def _write_session(
         lost = f"; its {len(questions)} questions are left out too" if questions else ""
         account.skip(session_id, f"holds no turns{lost}")
         return None
-    kept = {"source": "HaluMem", **({"generated": True} if raw.get("is_generated_qa_session") is True else {})}
-    more = {"modality": "text_message", "session_type": "person_assistant", "metadata": kept}
+    metadata = {"source": "HaluMem", **({"generated": True} if raw.get("is_generated_qa_session") is True else {})}
+    more = {"modality": "text_message", "session_type": "person_assistant", "metadata": metadata}
     row = session_row(session_id, list(speakers.values()), start, rows, **more)
     writer.add(CORPUS, row)
     account.counts["sessions"] += 1
@@ -226,9 +226,9 @@ def _write_questions(sessions: Sequence[_Session], ego: str, writer: FolderWrite
             evidence = list(_evidence(question, name, session, sessions, account))
             if not evidence and family is not Family.CONFABULATION:
                 account.change(name, "has no evidence; imported without")
-            kept = {"query_timestamp": session.end, "question_type": question["question_type"]}
+            metadata = {"query_timestamp": session.end, "question_type": question["question_type"]}
             if family is Family.CONFABULATION and isinstance(question.get("answer"), str):
-                kept["stated_answer"] = clean(question["answer"])
+                metadata["stated_answer"] = clean(question["answer"])
             row = instance_row(
                 name,
                 family,
@@ -237,7 +237,7 @@ def _write_questions(sessions: Sequence[_Session], ego: str, writer: FolderWrite
                 ego=ego,
                 sessions=evidence,
                 turns=(),
-                metadata=kept,
+                metadata=metadata,
             )
             row["difficulty"] = question.get("difficulty") if isinstance(question.get("difficulty"), str) else None
             writer.add(f"{INSTANCE_FOLDER}/{family.value}.jsonl", row)
@@ -258,8 +258,8 @@ def _gold(question: Any) -> tuple[Family, Gold]:
         raise FieldError("question", "missing; a text is expected")
     family = FAMILY_OF_TYPE.get(str(question.get("question_type")))
     if family is None:
-        known = ", ".join(FAMILY_OF_TYPE)
-        raise FieldError("question_type", f"{question.get('question_type')!r}; one of {known} is expected")
+        types = ", ".join(FAMILY_OF_TYPE)
+        raise FieldError("question_type", f"{question.get('question_type')!r}; one of {types} is expected")
     if family is Family.CONFABULATION:
         return family, AbstainGold()
     answer = question.get("answer")
@@ -273,10 +273,10 @@ def _evidence(
     question: Mapping[str, Any], name: str, session: _Session, sessions: Sequence[_Session], account: Account
 ) -> Iterator[str]:
     """Sessions, up to the question's, that list a memory point of the evidence; each once, in the file's order."""
-    wanted = set(_contents(question.get("evidence")))
-    holds = [other for other in sessions if wanted & other.memories]
+    evidence_points = set(_contents(question.get("evidence")))
+    holds = [other for other in sessions if evidence_points & other.memories]
     yield from (other.session_id for other in holds if other.end <= session.end)
-    if missing := len(wanted.difference(*(other.memories for other in holds))):
-        account.skip(f"{name} evidence", f"{missing} of {len(wanted)} memory points are listed by no session")
+    if missing := len(evidence_points.difference(*(other.memories for other in holds))):
+        account.skip(f"{name} evidence", f"{missing} of {len(evidence_points)} memory points are listed by no session")
     if late := [other.session_id for other in holds if other.end > session.end]:
         account.skip(f"{name} evidence", f"{', '.join(late)}: later than the question")

@@ -222,8 +222,8 @@ def _turn(turn: Mapping[str, Any], turn_id: str, speaker_id: str) -> dict[str, A
     caption = turn.get("blip_caption")
     if isinstance(caption, str) and caption.strip():
         text = f"{text} [shares a photo: {clean(caption.strip())}]".strip()
-    kept = {key: turn[key] for key in ("dia_id", "img_url", "query") if key in turn}
-    return {"turn_id": turn_id, "speaker_id": speaker_id, "text": text, "metadata": kept}
+    metadata = {key: turn[key] for key in ("dia_id", "img_url", "query") if key in turn}
+    return {"turn_id": turn_id, "speaker_id": speaker_id, "text": text, "metadata": metadata}
 
 
 def _write_questions(
@@ -244,8 +244,8 @@ def _write_questions(
         turns = _evidence(question.get("evidence"), name, talk, session_of, account)
         correction = corrections.get(position)
         if correction is not None:
-            stated = list(correction.evidence)
-            corrected = _evidence(stated, name, talk, session_of, account) if stated else turns
+            corrected_ids = list(correction.evidence)
+            corrected = _evidence(corrected_ids, name, talk, session_of, account) if corrected_ids else turns
             gold, turns, more["correction"] = _corrected(correction, family, gold, turns, corrected)
             account.counts["questions corrected"] += 1
         row = instance_row(
@@ -267,15 +267,15 @@ def _corrected(
     correction: Correction, family: Family, gold: Gold, turns: list[str], corrected_turns: list[str]
 ) -> tuple[Gold, list[str], dict[str, Any]]:
     """Gold and evidence as corrected, and what metadata keeps: the reason, and what was published where it changed."""
-    kept: dict[str, Any] = {"id": correction.name, "kind": correction.kind, "reason": correction.reason}
+    metadata: dict[str, Any] = {"id": correction.name, "kind": correction.kind, "reason": correction.reason}
     if isinstance(gold, TextGold) and correction.changes_gold:
-        kept["published_ground_truth"] = ground_truth_of(family, gold)
+        metadata["published_ground_truth"] = ground_truth_of(family, gold)
         answers = alternatives(correction.answer)
         gold = TextGold(answers=answers, values=safe_values(family, answers))
     if corrected_turns and corrected_turns != turns:
-        kept["published_evidence_turn_ids"] = turns
+        metadata["published_evidence_turn_ids"] = turns
         turns = corrected_turns
-    return gold, turns, kept
+    return gold, turns, metadata
 
 
 def _gold(question: Mapping[str, Any], name: str, account: Account) -> tuple[Family, Gold, dict[str, Any]]:
@@ -300,10 +300,10 @@ def _gold(question: Mapping[str, Any], name: str, account: Account) -> tuple[Fam
 
 
 def _evidence(
-    stated: Any, name: str, talk: _Conversation, session_of: Mapping[str, str], account: Account
+    listed: Any, name: str, talk: _Conversation, session_of: Mapping[str, str], account: Account
 ) -> list[str]:
     """Turn ids of the evidence that can be read safely; the rest is named."""
-    items = stated if isinstance(stated, list) else []
+    items = listed if isinstance(listed, list) else []
     if not items:
         account.change(name, "has no evidence in the file; imported without")
         return []

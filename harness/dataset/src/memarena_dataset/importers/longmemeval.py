@@ -130,16 +130,18 @@ class _Hashed:
 def _span(stream: IO[bytes], where: str, leave_out: Collection[str]) -> tuple[date, date]:
     """First and last day on which anything is said or asked, without the questions that are left out."""
     days: list[date] = []
-    name, stated = "", dict[str, set[str]]()
+    name, date_texts = "", dict[str, set[str]]()
     for prefix, event, value in ijson.parse(json_events(stream, where)):
         if (prefix, event) == ("item", "start_map"):
-            name, stated = "", {}
+            name, date_texts = "", {}
         elif prefix == "item.question_id" and event == "string":
             name = value
         elif prefix in ("item.haystack_dates.item", "item.question_date") and event == "string":
-            stated.setdefault(prefix.removeprefix("item."), set()).add(value)
+            date_texts.setdefault(prefix.removeprefix("item."), set()).add(value)
         elif (prefix, event) == ("item", "end_map") and name not in leave_out:
-            own = [_moment(text, f"{name} {field}").date() for field, texts in stated.items() for text in sorted(texts)]
+            own = [
+                _moment(text, f"{name} {field}").date() for field, texts in date_texts.items() for text in sorted(texts)
+            ]
             days = [min([*days, *own]), max([*days, *own])] if own else days
     if not days:
         raise FieldError("file", "a list of questions with haystack_dates is expected")
@@ -206,8 +208,8 @@ def _checked(item: Any, where: str) -> Mapping[str, Any]:
 
 def _gold(question: Mapping[str, Any]) -> tuple[Family, Gold]:
     if question["question_type"].removesuffix(ABSTENTION_SUFFIX) not in FAMILY_OF_TYPE:
-        known = ", ".join(FAMILY_OF_TYPE)
-        raise FieldError("question_type", f"{question['question_type']!r}; one of {known} is expected")
+        types = ", ".join(FAMILY_OF_TYPE)
+        raise FieldError("question_type", f"{question['question_type']!r}; one of {types} is expected")
     answer = question.get("answer")
     if question["question_id"].endswith(ABSTENTION_SUFFIX):
         return Family.CONFABULATION, AbstainGold()
@@ -236,7 +238,7 @@ def _write_haystack(
     marked: list[str] = []
     name = question["question_id"]
     parts = (question["haystack_session_ids"], question["haystack_dates"], question["haystack_sessions"])
-    for position, (original, stated, turns) in enumerate(zip(*parts, strict=True)):
+    for position, (original, date_text, turns) in enumerate(zip(*parts, strict=True)):
         where = f"{name} haystack_sessions.{position}"
         rows, evidence = _turns(turns, f"{ego}_{position:04d}", ego, where, account)
         if not rows:
@@ -247,7 +249,7 @@ def _write_haystack(
             account.change(where, f"session {original!r} is in the haystack twice; both are kept")
         session_of[str(original) if str(original) not in session_of else f"{original}#{position}"] = session_id
         marked += evidence
-        start = _day(_moment(stated, f"{name}.haystack_dates.{position}"), epoch)
+        start = _day(_moment(date_text, f"{name}.haystack_dates.{position}"), epoch)
         more = {
             "modality": "text_message",
             "session_type": "person_assistant",
@@ -295,7 +297,7 @@ def _write_question(
         account.change(name, f"turn {turn_id!r} has_answer, but its session is not an answer session: left out")
     if not sessions:
         account.change(name, "has no evidence; imported without")
-    asked = _day(_moment(question["question_date"], f"{name}.question_date"), epoch)
+    asked_at = _day(_moment(question["question_date"], f"{name}.question_date"), epoch)
     row = instance_row(
         name,
         family,
@@ -305,7 +307,7 @@ def _write_question(
         sessions=sessions,
         turns=turns,
         metadata={
-            "query_timestamp": _after_evidence(asked, [haystack.ends[s] for s in sessions], name, account),
+            "query_timestamp": _after_evidence(asked_at, [haystack.ends[s] for s in sessions], name, account),
             "question_type": question["question_type"],
         },
     )
@@ -314,18 +316,18 @@ def _write_question(
     account.counts[f"questions {family.value}"] += 1
 
 
-def _after_evidence(asked: float, ends: Sequence[float], name: str, account: Account) -> float:
+def _after_evidence(asked_at: float, ends: Sequence[float], name: str, account: Account) -> float:
     """When the question is asked: at the end of its day where evidence is said later on that day."""
-    later = [end for end in ends if int(end) == int(asked) and end > asked]
+    later = [end for end in ends if int(end) == int(asked_at) and end > asked_at]
     if not later:
-        return asked
+        return asked_at
     account.change(name, "its evidence is said later on the day of the question: asked at the end of that day")
-    return max(round(int(asked) + 1 - 1 / SECONDS_PER_DAY, 7), *later)
+    return max(round(int(asked_at) + 1 - 1 / SECONDS_PER_DAY, 7), *later)
 
 
 def _answer_sessions(question: Mapping[str, Any], session_of: Mapping[str, str], account: Account) -> Iterator[str]:
-    stated = question.get("answer_session_ids")
-    for session_id in dict.fromkeys(str(item) for item in stated) if isinstance(stated, list) else ():
+    listed = question.get("answer_session_ids")
+    for session_id in dict.fromkeys(str(item) for item in listed) if isinstance(listed, list) else ():
         if session_id in session_of:
             yield session_id
         else:

@@ -196,7 +196,7 @@ def _write_question(
     account: Account,
 ) -> None:
     evidence = _evidence(row.get("related_conversation_snippet", ""), name, history, account)
-    written = instance_row(
+    instance = instance_row(
         name,
         Family.CLOZE,
         query,
@@ -206,7 +206,7 @@ def _write_question(
         turns=[turn for _, turn in evidence],
         metadata={"query_timestamp": history.end, **{key: row[key] for key in KEPT if row.get(key)}},
     )
-    writer.add(f"{INSTANCE_FOLDER}/{Family.CLOZE.value}.jsonl", written)
+    writer.add(f"{INSTANCE_FOLDER}/{Family.CLOZE.value}.jsonl", instance)
     account.counts["questions imported"] += 1
 
 
@@ -219,10 +219,10 @@ def _evidence(snippet: str, name: str, history: _History, account: Account) -> S
     except FieldError as error:
         account.change(name, f"{error.field}: {error.reason}; imported without evidence")
         return ()
-    wanted = [clean(text) for text in texts]
-    for start in range(len(history.texts) - len(wanted) + 1) if wanted else ():
-        if list(history.texts[start : start + len(wanted)]) == wanted:
-            return history.places[start : start + len(wanted)]
+    excerpt = [clean(text) for text in texts]
+    for start in range(len(history.texts) - len(excerpt) + 1) if excerpt else ():
+        if list(history.texts[start : start + len(excerpt)]) == excerpt:
+            return history.places[start : start + len(excerpt)]
     account.change(name, "its snippet is not in the history as it stands; imported without evidence")
     return ()
 

@@ -82,14 +82,14 @@ def import_personamem_v1(source: Path, out: Path) -> Account:
     """
     refuse_to_overwrite(out)
     account = Account(source="PersonaMem v1")
-    asked = _questions(source, account)
+    questions_of = _questions(source, account)
     path = _contexts_file(source)
     digest = hashlib.sha256(source.read_bytes())
     with FolderWriter(out) as writer:
         ego_map: dict[str, list[str]] = {}
         days = 0
         for line, name, messages in _contexts(path, digest):
-            questions = asked.pop(name, ())
+            questions = questions_of.pop(name, ())
             if not questions:
                 account.skip(f"history {name}", "no question is about it")
                 continue
@@ -100,7 +100,7 @@ def import_personamem_v1(source: Path, out: Path) -> Account:
                 raise DatasetError(f"{path}:{line}: {error.field}: {error.reason}") from error
             days = max(days, len(ends))
             _write_questions(questions, ends, ego, writer, account)
-        for name, lost in asked.items():
+        for name, lost in questions_of.items():
             line = lost[0].line
             raise DatasetError(f"{source}:{line}: shared_context_id: {name!r} is not in {path.name}")
         account.change("evidence", "the table names none: imported without")
@@ -140,12 +140,12 @@ def _questions(source: Path, account: Account) -> dict[str, list[_Question]]:
 
 def _contexts_file(source: Path) -> Path:
     """The histories of a table: ``shared_contexts_X.jsonl`` by ``questions_X.csv``, or the only such file there."""
-    named = source.with_name(f"shared_contexts_{source.stem.removeprefix('questions_')}.jsonl")
+    own_file = source.with_name(f"shared_contexts_{source.stem.removeprefix('questions_')}.jsonl")
     there = sorted(source.resolve().parent.glob("shared_contexts*.jsonl"))
-    if named.is_file():
-        return named
+    if own_file.is_file():
+        return own_file
     if len(there) != 1:
-        raise DatasetError(f"{source}: no {named.name} next to it; the histories are expected there")
+        raise DatasetError(f"{source}: no {own_file.name} next to it; the histories are expected there")
     return there[0]
 
 
@@ -223,7 +223,7 @@ def _write_questions(
         except FieldError as error:
             account.skip(name, f"{error.field}: {error.reason}")
             continue
-        kept = {key: question.row[key] for key in KEPT if question.row.get(key)}
+        metadata = {key: question.row[key] for key in KEPT if question.row.get(key)}
         row = instance_row(
             name,
             Family.CLOZE,
@@ -232,7 +232,7 @@ def _write_questions(
             ego=ego,
             sessions=(),
             turns=(),
-            metadata={"query_timestamp": ends[question.end], "source_id": question.row["question_id"], **kept},
+            metadata={"query_timestamp": ends[question.end], "source_id": question.row["question_id"], **metadata},
         )
         writer.add(f"{INSTANCE_FOLDER}/{Family.CLOZE.value}.jsonl", row)
         account.counts["questions imported"] += 1

@@ -23,7 +23,7 @@ def wordings(pattern: str) -> tuple[str, ...]:
         return (pattern.strip(),)
     reader = _Reader(pattern)
     wordings = reader.alternatives()
-    if reader.left:
+    if reader.rest:
         return ()
     tidy = (" ".join(text.split()) for text in wordings)
     return tuple(dict.fromkeys(text for text in tidy if text))
@@ -33,44 +33,44 @@ class _Reader:
     """Reads a pattern from left to right. An empty list stands for what cannot be written down."""
 
     def __init__(self, pattern: str) -> None:
-        self.left = pattern
+        self.rest = pattern
 
     def alternatives(self) -> list[str]:
         """Wordings up to the end of the group, those that can be written down."""
         wordings = self._sequence()
-        while self.left.startswith("|"):
-            self.left = self.left[1:]
+        while self.rest.startswith("|"):
+            self.rest = self.rest[1:]
             wordings += self._sequence()
         return wordings[:MOST]
 
     def _sequence(self) -> list[str]:
         parts: list[list[str]] = []
-        while self.left and self.left[0] not in "|)":
+        while self.rest and self.rest[0] not in "|)":
             part = self._part()
-            if self.left.startswith("?"):
-                self.left = self.left[1:]
+            if self.rest.startswith("?"):
+                self.rest = self.rest[1:]
                 part = [*part, ""]
-            elif self.left[:1] in ("*", "+", "{"):
-                self.left = self.left[1:]
+            elif self.rest[:1] in ("*", "+", "{"):
+                self.rest = self.rest[1:]
                 part = []
             parts.append(part)
         return ["".join(chosen) for chosen, _ in zip(product(*parts), range(MOST), strict=False)]
 
     def _part(self) -> list[str]:
-        mark, self.left = self.left[0], self.left[1:]
+        mark, self.rest = self.rest[0], self.rest[1:]
         if mark == "(":
             return self._group()
         if mark == "[":
-            letters, _, self.left = self.left.partition("]")
+            letters, _, self.rest = self.rest.partition("]")
             return [] if letters.startswith("^") or re.search(r"\w-\w|\\", letters) else list(letters)
         if mark == "\\":
-            mark, self.left = self.left[:1], self.left[1:]
+            mark, self.rest = self.rest[:1], self.rest[1:]
             return [mark] if mark and not mark.isalnum() else []
         return [mark]
 
     def _group(self) -> list[str]:
-        looks_around = re.match(r"\?<?[=!]", self.left)
-        self.left = re.sub(r"^\?(?::|<?[=!])", "", self.left)
+        looks_around = re.match(r"\?<?[=!]", self.rest)
+        self.rest = re.sub(r"^\?(?::|<?[=!])", "", self.rest)
         wordings = self.alternatives()
-        self.left = self.left.removeprefix(")")
+        self.rest = self.rest.removeprefix(")")
         return [] if looks_around else wordings

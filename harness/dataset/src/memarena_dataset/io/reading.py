@@ -153,19 +153,19 @@ class Dataset:
 
     def relationship(self, ego: str, other: str) -> str:
         """What ``other`` is to ``ego`` ("sister", "colleague"); "" if the data set does not say."""
-        stated = self._stated_relations.get((ego, other))
-        if stated:
-            return stated
+        relation = self._stated_relations.get((ego, other))
+        if relation:
+            return relation
         return self.neighbors(ego).get(other, "")
 
     @cached_property
     def _stated_relations(self) -> Mapping[tuple[str, str], str]:
-        stated: dict[tuple[str, str], str] = {}
+        relations: dict[tuple[str, str], str] = {}
         for instance in self.instances:
             relation = instance.metadata.get("relationship")
             if instance.asker_agent_id is not None and isinstance(relation, str) and relation.strip():
-                stated.setdefault((instance.ego_agent_id, instance.asker_agent_id), relation.strip())
-        return stated
+                relations.setdefault((instance.ego_agent_id, instance.asker_agent_id), relation.strip())
+        return relations
 
     def neighbors(self, agent_id: str) -> Mapping[str, str]:
         """Agent id to relation ("" where none is said) of an agent's ``social_neighbors``."""
@@ -274,8 +274,8 @@ class _Loader:
         try:
             family = Family(stem)
         except ValueError:
-            known = ", ".join(member.value for member in Family)
-            self._problem(file, None, FieldError("", f"not named after a task family ({known})"))
+            families = ", ".join(member.value for member in Family)
+            self._problem(file, None, FieldError("", f"not named after a task family ({families})"))
             return
         for line in self.folder.lines(file):
             try:

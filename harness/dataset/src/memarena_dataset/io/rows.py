@@ -160,9 +160,9 @@ def session_of(raw: Raw) -> Session:
 def _turn_row(turn: Any, session_id: str) -> Any:
     if not isinstance(turn, Mapping):
         return turn
-    kept = {key: value for key, value in turn.items() if value is not None}
+    fields = {key: value for key, value in turn.items() if value is not None}
     nulls = {key: None for key, value in turn.items() if value is None and key not in _TURN_FIELDS}
-    return {"session_id": session_id, **kept, **nulls}
+    return {"session_id": session_id, **fields, **nulls}
 
 
 _TURN_FIELDS = frozenset(
@@ -225,11 +225,11 @@ def instance_of(raw: Raw, family: Family, names: Mapping[str, str]) -> Instance:
         raise FieldError("asker_agent_id", "a text or null is expected")
     gold = parse_gold(family, truth, query=raw["query"], ego=raw["ego_agent_id"], asker=asker or None, names=names)
     query = query_with_options(raw["query"], gold.options) if gold.kind == "cloze" else raw["query"]
-    kept = {key: value for key, value in raw.items() if key not in ("ground_truth", "dimension", "meta")}
+    fields = {key: value for key, value in raw.items() if key not in ("ground_truth", "dimension", "meta")}
     instance = to_record(
         Instance,
         {
-            **kept,
+            **fields,
             "family": family,
             "gold": gold,
             "query": query,

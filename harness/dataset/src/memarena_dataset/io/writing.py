@@ -112,9 +112,9 @@ def ground_truth_of(family: Family, gold: Gold) -> dict[str, Any]:
 
 def _gold_fields(gold: Gold) -> dict[str, Any]:
     """Fields of a gold that say something, typed values without what they leave open."""
-    stated = gold.model_dump(mode="json", exclude={"kind"})
+    fields = gold.model_dump(mode="json", exclude={"kind"})
     unset = {name for name, field in type(gold).model_fields.items() if getattr(gold, name) == field.default}
-    return {name: _without_nothing(value) for name, value in stated.items() if name not in unset}
+    return {name: _without_nothing(value) for name, value in fields.items() if name not in unset}
 
 
 def _without_nothing(value: Any) -> Any:

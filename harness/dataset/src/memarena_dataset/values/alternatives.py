@@ -89,18 +89,18 @@ def _split(text: str) -> Iterator[str]:
 
 def _accepted(text: str, stating: re.Pattern[str]) -> Iterator[str]:
     """Answers that a text says are accepted as well; none if it says anything else."""
-    stated = stating.fullmatch(text) or _LISTED.fullmatch(text)
-    if stated:
-        yield from _BETWEEN.split(stated["alt"].strip())
+    listed = stating.fullmatch(text) or _LISTED.fullmatch(text)
+    if listed:
+        yield from _BETWEEN.split(listed["alt"].strip())
 
 
 def _inside_brackets(text: str) -> Iterator[str]:
     """Answers that brackets behind a gold name; none if they explain it."""
-    named = _OR.fullmatch(text)
-    if named is None:
+    alternatives = _OR.fullmatch(text)
+    if alternatives is None:
         yield from _accepted(text, _STATED)
         return
-    alternative = named["alt"] or named["name"]
+    alternative = alternatives["alt"] or alternatives["name"]
     if not _VAGUE.match(alternative):
         yield from _BETWEEN.split(alternative)
 
@@ -127,8 +127,8 @@ def _value(text: str) -> tuple[object, ...] | None:
     """The one value that a text consists of; None where it holds more than that, or nothing that can be read."""
     read = read_text(text)
     for mention in read.mentions:
-        left = (read.text[: mention.start] + read.text[mention.end :]).casefold()
-        if not re.findall(r"[^\W_]+", re.sub(r"\b(?:at|on|in|for|the|a|an|about|times?)\b", "", left)):
+        remainder = (read.text[: mention.start] + read.text[mention.end :]).casefold()
+        if not re.findall(r"[^\W_]+", re.sub(r"\b(?:at|on|in|for|the|a|an|about|times?)\b", "", remainder)):
             return _content(mention)
     return None
 
@@ -145,8 +145,8 @@ def _content(mention: Mention) -> tuple[object, ...] | None:
 
 def _initials(text: str) -> str | None:
     """Initials of two or more words; None for fewer."""
-    named = [word for word in re.findall(r"[^\W_]+", text) if word.lower() not in _NO_INITIAL]
-    return "".join(word[0] for word in named).upper() if len(named) > 1 else None
+    initial_words = [word for word in re.findall(r"[^\W_]+", text) if word.lower() not in _NO_INITIAL]
+    return "".join(word[0] for word in initial_words).upper() if len(initial_words) > 1 else None
 
 
 def _letters(text: str) -> str:

@@ -10,7 +10,7 @@ _ALPHABETS = (
     ("αεικνορτυχωγηΑΒΕΖΗΙΚΜΝΟΡΤΥΧ", "aeikvoptuxwynABEZHIKMNOPTYX"),  # Greek
     ("ᴀʙᴄᴅᴇɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢıɑɡ", "abcdeghijklmnoprstuvwyziag"),  # small capitals and other Latin letters
 )
-LOOK_ALIKES = {ord(seen): meant for others, latin in _ALPHABETS for seen, meant in zip(others, latin, strict=True)}
+LOOK_ALIKES = {ord(other): letter for others, latin in _ALPHABETS for other, letter in zip(others, latin, strict=True)}
 """Letters of other alphabets by the Latin letter that they look like, for ``str.translate``."""
 _MOST_LAYERS = 3
 """How often an entity is resolved that hides another."""

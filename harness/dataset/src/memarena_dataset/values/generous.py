@@ -87,13 +87,13 @@ def dates_in(text: str, said_on: date) -> frozenset[date]:
         days |= _day_numbers_near(int(digits.group()) if digits else ordinal_of(match.group(1)) or 0, said_on)
     for match in _NAMED_DAY.finditer(lowered):
         ahead = (WEEKDAYS.index(match.group(2)) - said_on.weekday()) % 7
-        meant = {"next ": (ahead, ahead + 7), "last ": (ahead - 7, ahead - 14)}.get(match.group(1), (ahead, ahead - 7))
-        days |= {_shift(said_on, days) for days in meant}
+        shifts = {"next ": (ahead, ahead + 7), "last ": (ahead - 7, ahead - 14)}.get(match.group(1), (ahead, ahead - 7))
+        days |= {_shift(said_on, days) for days in shifts}
     return frozenset(days | {_shift(said_on, days) for days in _relative_days(lowered)})
 
 
 def _relative_days(lowered: str) -> set[int]:
-    shifts = {shift for words, meant in _NEAR_DAYS.items() if words in lowered for shift in meant}
+    shifts = {shift for words, near in _NEAR_DAYS.items() if words in lowered for shift in near}
     for match in _SOME_DAYS.finditer(_digital(lowered)):
         count = 1 if match.group(1) in ("a", "an") else int(match.group(1))
         days = count * int(UNIT_DAYS[match.group(2)])

@@ -7,7 +7,6 @@ count by their parts as people use them. Things and places are phrases, see :mod
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import date, timedelta
 
 from memarena_dataset.values.amounts import canonical_unit, converted, is_known_unit
@@ -52,14 +51,6 @@ _KINDS: dict[str, tuple[Kind, ...]] = {
 _ROUNDED = 0.01
 """By how much an amount may differ that is told in another unit of the same measure: 16.2 miles are 26.1 km."""
 _ONCE = re.compile(r"\b(?:one|once|a single)\b", re.IGNORECASE)
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """A value as it is looked for. ``unit`` is the unit of time in which the question counts, if it names one."""
-
-    value: ScalarValue
-    unit: str | None = None
 
 
 def kinds_of(value: ScalarValue) -> tuple[Kind, ...]:
@@ -130,25 +121,27 @@ def _is_amount(value: AmountValue, mention: Mention) -> bool:
         return value.amount <= 24 and value.amount * 60 in mention.minutes
     if not isinstance(mention, AmountMention):
         return False
-    wanted = _unit(value)
-    same = converted(value.amount, wanted, mention.unit)
+    gold_unit = _unit(value)
+    same = converted(value.amount, gold_unit, mention.unit)
     if same is not None:
         return abs(mention.amount - same) <= _ROUNDED * same
     if abs(mention.amount - value.amount) > 1e-9:
         return False
-    return wanted is None or mention.unit is None or _agree(wanted, mention.unit) or not is_known_unit(mention.unit)
+    return (
+        gold_unit is None or mention.unit is None or _agree(gold_unit, mention.unit) or not is_known_unit(mention.unit)
+    )
 
 
 def _competes(value: ScalarValue, mention: AmountMention) -> bool:
     """Whether another number could have been meant for the value: same unit, or none."""
     if isinstance(value, DurationValue):
         return mention.unit is None
-    wanted = _unit(value) if isinstance(value, AmountValue) else None
+    gold_unit = _unit(value) if isinstance(value, AmountValue) else None
     if mention.unit is None or mention.unit in word_list("function_words.v1.txt"):
         return True
-    if converted(1.0, wanted, mention.unit) is not None:
+    if converted(1.0, gold_unit, mention.unit) is not None:
         return True
-    return wanted is not None and _agree(wanted, mention.unit)
+    return gold_unit is not None and _agree(gold_unit, mention.unit)
 
 
 def _unit(value: AmountValue) -> str | None:
@@ -174,8 +167,8 @@ def _length_of(value: ScalarValue) -> DurationMention | None:
     return DurationMention(0, 0, value.amount * UNIT_DAYS[unit], 0.0) if unit in UNIT_DAYS else None
 
 
-def _is_date(wanted: str, mention: Mention, today: date | None) -> bool:
-    year, month, day = (*(int(part) for part in wanted.split("-")), None, None)[:3]
+def _is_date(iso: str, mention: Mention, today: date | None) -> bool:
+    year, month, day = (*(int(part) for part in iso.split("-")), None, None)[:3]
     gold = PartialDate(year, month, day)
     if isinstance(mention, WeekdayMention):
         return gold.whole is not None and today is not None and _near(gold.whole, mention.weekday, today)

@@ -123,15 +123,15 @@ class Period:
 
     def states(self, gold: Period) -> bool:
         """Whether this period, as an answer, says what ``gold`` says: lies within it, or is as good as the same."""
-        mine, wanted = _in_one_year(self, gold)
+        mine, other = _in_one_year(self, gold)
         if self.relation and self.relation == gold.relation and not self.yearless and not gold.yearless:
             return self.anchor == gold.anchor
-        if mine.first >= wanted.first and mine.last <= wanted.last:
+        if mine.first >= other.first and mine.last <= other.last:
             return True
-        if wanted.days == 1:
-            return mine.days <= 2 and mine.first <= wanted.first <= mine.last
-        shared = (min(mine.last, wanted.last) - max(mine.first, wanted.first)).days + 1
-        return shared > 0 and 2 * shared >= mine.days and mine.days <= wanted.days + 7
+        if other.days == 1:
+            return mine.days <= 2 and mine.first <= other.first <= mine.last
+        shared = (min(mine.last, other.last) - max(mine.first, other.first)).days + 1
+        return shared > 0 and 2 * shared >= mine.days and mine.days <= other.days + 7
 
     def overlaps(self, other: Period) -> bool:
         """Whether they share a day."""
@@ -187,13 +187,13 @@ def _right_month(word: str) -> str:
     return close[0].capitalize() if len(close) == 1 else word
 
 
-def _one_slip(right: str, written: str) -> bool:
+def _one_slip(right: str, spelling: str) -> bool:
     """Whether one letter is left out, doubled, swapped or other."""
     head = 0
-    while head < min(len(right), len(written)) and right[head] == written[head]:
+    while head < min(len(right), len(spelling)) and right[head] == spelling[head]:
         head += 1
     tails = ((1, 0), (0, 1), (1, 1), (2, 2))
-    return head >= 2 and any(right[head + a :] == written[head + b :] for a, b in tails)
+    return head >= 2 and any(right[head + a :] == spelling[head + b :] for a, b in tails)
 
 
 def _base(match: re.Match[str]) -> Period | None:
@@ -299,18 +299,18 @@ def _moved(text: str, match: re.Match[str], base: Period) -> Period:
     moved = _MOVED.search(text[: match.start()])
     if moved is None:
         return base
-    what, side, stated = moved.group("what").lower(), moved.group("side").lower(), (moved.group("count") or "").lower()
+    what, side, count = moved.group("what").lower(), moved.group("side").lower(), (moved.group("count") or "").lower()
     back = side not in ("after", "following", "of")
     anchor = base.first if back else base.last
     if side == "of":
         days = _around(what, base)
-    elif stated.startswith(("a few", "some", "several", "a couple")):
+    elif count.startswith(("a few", "some", "several", "a couple")):
         days = _few(what, anchor, back)
     else:
-        days = _counted(what, int(stated) if stated.isdigit() else 1, anchor, back, exact=stated.isdigit())
+        days = _counted(what, int(count) if count.isdigit() else 1, anchor, back, exact=count.isdigit())
     if days is None:
         return base
-    relation = f"{stated} {what} {side}".strip()
+    relation = f"{count} {what} {side}".strip()
     vague = days[0] != days[1]
     return replace(
         base, first=days[0], last=days[1], start=moved.start(), vague=vague, relation=relation, anchor=anchor

@@ -40,25 +40,25 @@ def states(value: Value, passages: Sequence[Passage]) -> bool:
     """Whether some reading of the passages together gives the value."""
     match value:
         case SetValue():
-            stated = all(states(member, passages) for member in value.members)
+            entailed = all(states(member, passages) for member in value.members)
         case OrderValue():
-            stated = all(states(item, passages) for item in value.items)
+            entailed = all(states(item, passages) for item in value.items)
         case AmountValue():
             numbers = {number for passage in passages for number in numbers_in(passage.text)}
-            stated = any(abs(number - value.amount) < 1e-9 for number in numbers)
+            entailed = any(abs(number - value.amount) < 1e-9 for number in numbers)
         case TimeValue():
             hour, minute = value.time.split(":")
-            stated = any(int(hour) * 60 + int(minute) in times_in(passage.text) for passage in passages)
+            entailed = any(int(hour) * 60 + int(minute) in times_in(passage.text) for passage in passages)
         case DurationValue():
-            stated = _states_duration(value.days, passages)
+            entailed = _states_duration(value.days, passages)
         case WeekdayValue():
-            stated = _states_weekday(value.weekday, passages)
+            entailed = _states_weekday(value.weekday, passages)
         case DateValue():
-            stated = _states_date(value.date, passages)
+            entailed = _states_date(value.date, passages)
         case NameValue() | PlaceValue() | TermValue():
             texts = [normal(passage.text) for passage in passages]
-            stated = any(phrase_occurs(form, text) for form in spellings(value) for text in texts)
-    return stated
+            entailed = any(phrase_occurs(form, text) for form in spellings(value) for text in texts)
+    return entailed
 
 
 def _states_duration(days: float, passages: Sequence[Passage]) -> bool:
@@ -77,14 +77,14 @@ def _states_weekday(weekday: str, passages: Sequence[Passage]) -> bool:
     )
 
 
-def _states_date(written: str, passages: Sequence[Passage]) -> bool:
+def _states_date(iso: str, passages: Sequence[Passage]) -> bool:
     for passage in passages:
-        if any(moment.isoformat().startswith(written) for moment in dates_in(passage.text, passage.said_on)):
+        if any(moment.isoformat().startswith(iso) for moment in dates_in(passage.text, passage.said_on)):
             return True
         text = normal(passage.text)
-        if f" {written} " in text:
+        if f" {iso} " in text:
             return True
-        if len(written) == len("2025-03") and f" {MONTHS[int(written[5:]) - 1]} " in text:
+        if len(iso) == len("2025-03") and f" {MONTHS[int(iso[5:]) - 1]} " in text:
             return True
     return False
 

@@ -81,7 +81,7 @@ class _Token:
 
 def phrase_spans(phrase: str, text: str) -> list[Span]:
     """Where the words of a phrase stand one behind the other, by their stems; articles do not count."""
-    return _in_a_row(_wanted(phrase), _tokens(text))
+    return _in_a_row(_words_of(phrase), _tokens(text))
 
 
 def term_spans(forms: Iterable[str], text: str) -> list[Span]:
@@ -89,25 +89,25 @@ def term_spans(forms: Iterable[str], text: str) -> list[Span]:
     tokens = _tokens(text)
     spans: list[Span] = []
     for form in forms:
-        spans += _in_a_row(_wanted(form), tokens)
+        spans += _in_a_row(_words_of(form), tokens)
         bare = _QUANTITY.sub("", form)
         if bare != form:
-            spans += _in_a_row(_wanted(bare), tokens)
+            spans += _in_a_row(_words_of(bare), tokens)
         placed = _PLACED.sub("", form)
         if placed != form:
-            spans += [s for s in _in_a_row(_wanted(placed), tokens) if not _after_preposition(text, s.start)]
+            spans += [s for s in _in_a_row(_words_of(placed), tokens) if not _after_preposition(text, s.start)]
         if not spans:
-            spans += _turned_round(_wanted(bare), tokens)
+            spans += _turned_round(_words_of(bare), tokens)
         if not spans and tokens and _is_short_for(form, text, tokens):
             spans.append(Span(tokens[0].start, tokens[-1].end))
     return merged(spans)
 
 
-def _turned_round(wanted: Sequence[str], tokens: Sequence[_Token]) -> list[Span]:
+def _turned_round(phrase: Sequence[str], tokens: Sequence[_Token]) -> list[Span]:
     """Where a thing of two words is told with its noun first: ``the kettle made of copper``."""
-    if len(wanted) != 2:
+    if len(phrase) != 2:
         return []
-    kind, noun = wanted
+    kind, noun = phrase
     spans = []
     for n, token in enumerate(tokens):
         last = next((m for m in range(n + 2, min(n + 6, len(tokens))) if _same(tokens[m].word, kind)), None)
@@ -121,13 +121,13 @@ def _is_short_for(form: str, text: str, tokens: Sequence[_Token]) -> bool:
 
     Of a name any word of it will do: ``Riverside`` for ``the Riverside Park``.
     """
-    wanted = _wanted(_QUANTITY.sub("", form))
-    stated = _wanted(_QUANTITY.sub("", text.strip()))
-    if not wanted or not stated or not set(stated) <= set(wanted):
+    form_words = _words_of(_QUANTITY.sub("", form))
+    text_words = _words_of(_QUANTITY.sub("", text.strip()))
+    if not form_words or not text_words or not set(text_words) <= set(form_words):
         return False
-    named = {w for m in _WORD.finditer(form) if m.group()[0].isupper() for w in _wanted(m.group())}
-    telling = {*named, _wanted(_TAIL.sub("", _QUANTITY.sub("", form)))[-1]}
-    return any(word in telling and _tells(word) for word in stated)
+    name_words = {w for m in _WORD.finditer(form) if m.group()[0].isupper() for w in _words_of(m.group())}
+    telling = {*name_words, _words_of(_TAIL.sub("", _QUANTITY.sub("", form)))[-1]}
+    return any(word in telling and _tells(word) for word in text_words)
 
 
 def _tells(word: str) -> bool:
@@ -139,9 +139,12 @@ def name_spans(value: NameValue, text: str) -> list[Span]:
     """Where a person stands: full name, aliases, first name unless another surname follows, surname alone or titled."""
     tokens = _tokens(text)
     spans = [
-        s for form in (value.name, *value.aliases) for s in _in_a_row(_wanted(form), tokens) if _is_name(form, text, s)
+        s
+        for form in (value.name, *value.aliases)
+        for s in _in_a_row(_words_of(form), tokens)
+        if _is_name(form, text, s)
     ]
-    parts = [w for w in _wanted(value.name) if w not in _TITLES]
+    parts = [w for w in _words_of(value.name) if w not in _TITLES]
     if len(parts) > 1:
         for span in _in_a_row(parts[:1], tokens):
             follower = re.match(r"[^\S\n]+([A-Z][\w'-]+)", text[span.end :])
@@ -162,46 +165,46 @@ def name_spans(value: NameValue, text: str) -> list[Span]:
 
 def merged(spans: Iterable[Span]) -> list[Span]:
     """Spans by position, without those that begin inside another."""
-    kept: list[Span] = []
+    apart: list[Span] = []
     for span in sorted(set(spans), key=lambda s: (s.start, -s.end)):
-        if not kept or span.start >= kept[-1].end:
-            kept.append(span)
-    return kept
+        if not apart or span.start >= apart[-1].end:
+            apart.append(span)
+    return apart
 
 
-def _in_a_row(wanted: Sequence[str], tokens: Sequence[_Token]) -> list[Span]:
-    width = len(wanted)
+def _in_a_row(phrase: Sequence[str], tokens: Sequence[_Token]) -> list[Span]:
+    width = len(phrase)
     if not width:
         return []
     spans = []
     for i in range(len(tokens) - width + 1):
-        if _same(tokens[i].word, wanted[0]) and all(_same(tokens[i + k].word, wanted[k]) for k in range(1, width)):
+        if _same(tokens[i].word, phrase[0]) and all(_same(tokens[i + k].word, phrase[k]) for k in range(1, width)):
             spans.append(Span(tokens[i].start, tokens[i + width - 1].end))
     return spans
 
 
-def _same(word: str, wanted: str) -> bool:
-    return word == wanted or (len(wanted) >= _LEAST_LETTERS and _slip(word, wanted))
+def _same(word: str, expected: str) -> bool:
+    return word == expected or (len(expected) >= _LEAST_LETTERS and _slip(word, expected))
 
 
 @lru_cache(maxsize=65_536)
-def _slip(word: str, wanted: str) -> bool:
+def _slip(word: str, expected: str) -> bool:
     """Whether a word is another with one letter left out, doubled, or exchanged with its neighbour."""
-    if word[:1] != wanted[:1] or abs(len(word) - len(wanted)) > 1 or word.isdigit() or wanted.isdigit():
+    if word[:1] != expected[:1] or abs(len(word) - len(expected)) > 1 or word.isdigit() or expected.isdigit():
         return False
-    if len(word) == len(wanted):
-        differ = [i for i, (a, b) in enumerate(zip(word, wanted, strict=True)) if a != b]
+    if len(word) == len(expected):
+        differ = [i for i, (a, b) in enumerate(zip(word, expected, strict=True)) if a != b]
         return (
             len(differ) == 2
             and differ[1] == differ[0] + 1
-            and word[differ[0]] == wanted[differ[1]]
-            and word[differ[1]] == wanted[differ[0]]
+            and word[differ[0]] == expected[differ[1]]
+            and word[differ[1]] == expected[differ[0]]
         )
-    longer, shorter = (word, wanted) if len(word) > len(wanted) else (wanted, word)
+    longer, shorter = (word, expected) if len(word) > len(expected) else (expected, word)
     at = next((i for i, (a, b) in enumerate(zip(longer, shorter, strict=False)) if a != b), len(shorter))
     if longer[:at] + longer[at + 1 :] != shorter:
         return False
-    return (len(word) < len(wanted) and at < len(wanted) - 1) or (at > 0 and longer[at] == longer[at - 1])
+    return (len(word) < len(expected) and at < len(expected) - 1) or (at > 0 and longer[at] == longer[at - 1])
 
 
 def _tokens(text: str) -> tuple[_Token, ...]:
@@ -219,7 +222,7 @@ def _read(text: str) -> tuple[_Token, ...]:
 
 
 @lru_cache(maxsize=4096)
-def _wanted(phrase: str) -> tuple[str, ...]:
+def _words_of(phrase: str) -> tuple[str, ...]:
     plain = digits_for_words(tidy(phrase.replace("_", " ")))
     words = (_bare(m.group()) for m in _WORD.finditer(plain))
     return tuple(_SAME.get(w) or stem(w) for w in words if w not in _ARTICLES)
@@ -233,7 +236,7 @@ def _bare(word: str) -> str:
 
 def _is_name(form: str, text: str, span: Span) -> bool:
     """A name that is also an everyday word (``Will``, ``Rose``) has to be written as a name."""
-    bare = _wanted(form)
+    bare = _words_of(form)
     everyday = len(bare) == 1 and (
         bare[0] in word_list("function_words.v1.txt") or bare[0] in word_list("common_words.v1.txt")
     )

@@ -76,8 +76,8 @@ def tidy(text: str) -> str:
 def spell_out(text: str) -> str:
     """Lower case with contractions spelled out: ``can't`` is ``can not``, ``I'm`` is ``i am``."""
     text = tidy(text).lower()
-    for held, pattern, spelled in _CONTRACTIONS:
-        if held in text:
+    for contraction, pattern, spelled in _CONTRACTIONS:
+        if contraction in text:
             text = pattern.sub(spelled, text)
     return text
 
@@ -184,11 +184,11 @@ def bag_f1(predicted: Sequence[str], gold: Sequence[str]) -> float:
     """F1 of two bags of tokens."""
     if not predicted or not gold:
         return float(not predicted and not gold)
-    left = dict(_counted(tuple(gold)))
+    unmatched = dict(_counted(tuple(gold)))
     shared = 0
     for token in predicted:
-        if left.get(token):
-            left[token] -= 1
+        if unmatched.get(token):
+            unmatched[token] -= 1
             shared += 1
     return 2 * shared / (len(predicted) + len(gold))
 
