@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
@@ -106,25 +107,12 @@ def run_certification(
             say(left_note(left_by))
         announcement = open_announcement(announcements, plan) if announcements is not None else None
         started_at = now()
-        say(f"preflight for {plan.profile.name}")
-        gates = preflight(node, plan, out)
-        if not gates.passed:
-            raise RefusedError("preflight", gates.refusals)
-        _write_input(plan, fresh, out)
-        try:
-            contracts, thermal = _last_gates(node, plan, out, say)
-        except RefusedError:
-            _discard(out)
-            raise
+        gates = _pass_gates(node, plan, fresh, out, say)
         if announcements is not None and announcement is not None:
             start(announcements, announcement)
         say("run")
-        start_ns = time.monotonic_ns()
-        with Watch(out, RUN) as watch:
-            outcome = _execute(plan, out, reader_api_key)
-            span = Span(start_ns=start_ns, end_ns=time.monotonic_ns())
-            readers = watch.result()
-        if outcome.reason == "completed":
+        watched = _execute_watched(plan, out, reader_api_key)
+        if watched.outcome.reason == "completed":
             judge_run(out / RUN)
         say("canary after the run")
         record = RunRecord(
@@ -133,14 +121,14 @@ def run_certification(
             started_at=started_at,
             ended_at=now(),
             left_by=left_by,
-            preflight=gates,
-            conformance=contracts,
-            thermal=thermal,
-            span=span,
-            readers=readers,
-            outcome=outcome.reason,
-            left=outcome.left,
-            message=outcome.message,
+            preflight=gates.preflight,
+            conformance=gates.contracts,
+            thermal=gates.thermal,
+            span=watched.span,
+            readers=watched.readers,
+            outcome=watched.outcome.reason,
+            left=watched.outcome.left,
+            message=watched.outcome.message,
             code_after={b.name: code_of(b, node) for b in map(choose_backend, plan.plan.run.backends)},
             changed=still_well(node, plan),
             canary_after=node.canary(plan.profile.canary),
@@ -150,6 +138,47 @@ def run_certification(
             write_whole(out / ANNOUNCED, announcements.read_bytes())
         write_whole(out / RECORD, canonical_json(record))
         return record
+
+
+@dataclass(frozen=True)
+class _Gates:
+    """What was measured before the run, all of it as the plan demands."""
+
+    preflight: Preflight
+    contracts: tuple[ConformanceReport, ...]
+    thermal: ThermalGate
+
+
+def _pass_gates(node: Node, plan: LoadedPlan, fresh: Path | None, out: Path, say: Say) -> _Gates:
+    """Preflight, then contract and temperature. Writes the run's input between the two; a refusal removes it again."""
+    say(f"preflight for {plan.profile.name}")
+    result = preflight(node, plan, out)
+    if not result.passed:
+        raise RefusedError("preflight", result.refusals)
+    _write_input(plan, fresh, out)
+    try:
+        contracts, thermal = _last_gates(node, plan, out, say)
+    except RefusedError:
+        _discard(out)
+        raise
+    return _Gates(result, contracts, thermal)
+
+
+@dataclass(frozen=True)
+class _Watched:
+    """The run itself: how it ended, when, and what was seen of its readers' processes."""
+
+    outcome: RunOutcome
+    span: Span
+    readers: tuple[ReaderWatch, ...] | Unknown
+
+
+def _execute_watched(plan: LoadedPlan, out: Path, reader_api_key: str | None) -> _Watched:
+    start_ns = time.monotonic_ns()
+    with Watch(out, RUN) as watch:
+        outcome = _execute(plan, out, reader_api_key)
+        span = Span(start_ns=start_ns, end_ns=time.monotonic_ns())
+        return _Watched(outcome, span, watch.result())
 
 
 def _check_input(plan: LoadedPlan) -> None:

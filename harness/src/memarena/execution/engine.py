@@ -59,7 +59,7 @@ from memarena.execution.planning.progress import CellProgress, RunProgress
 from memarena.execution.planning.questions import evidence_texts
 from memarena.execution.planning.request import EndReason, RunOutcome, RunRequest
 from memarena.execution.stop_signals import StopSignals, remembered_signals
-from memarena.gateway import Budget, Gateway, GatewayError, Upstream
+from memarena.gateway import Budget, Gateway, GatewayError
 from memarena.gateway.tokens import random_token
 from memarena.log.records import AnyRecord, Cell, GatewayCall, Problem, ReaderRef, RunEnded, RunResumed, RunStarted
 from memarena.log.store import LogWriter, read_records
@@ -102,17 +102,8 @@ def execute(request: RunRequest, display: Display | None = None) -> RunOutcome:
     display = display or SilentDisplay()
     with ExitStack() as stack:
         stop = stack.enter_context(remembered_signals())
-        check_out(request)
-        lock = _lock(stack, request.out) if request.resume else None
-        previous = previous_progress(request)
-        config = effective_config(request, previous)
-        dataset = stack.enter_context(open_dataset(config.dataset, leave_out=config.leave_out))
-        refuse_invalid(dataset)
-        backends = [choose_backend(text) for text in config.backends]
-        if lock is None:
-            lock = _lock(stack, request.out)
-            # Another run may have come and gone meanwhile.
-            check_out(request)
+        run_input = _read_input(stack, request)
+        config, backends = run_input.config, run_input.backends
         check_space(request.out)
         check_loopback()
         # Before anything is metered, and before a model takes up memory.
@@ -123,44 +114,78 @@ def execute(request: RunRequest, display: Display | None = None) -> RunOutcome:
             ReaderPool(config.readers, request.out / "readers", request.reader_api_key, display.note)
         )
         helpers = stack.enter_context(HelperPool(config, request.out / "readers", readers.models()))
-        metering = RunMetering(
-            config.meters,
-            request.out,
-            system_channel=config.system_rail,
-            idle_s=config.idle_s,
-            not_because="a cache answers model calls" if config.cache else "",
-        )
-        stack.callback(metering.close)
-        metering.begin()
+        metering = _begin_metering(stack, config, request.out)
         sink = _Sink()
-        upstreams = [*(r.upstream for r in readers.readers()), *helpers.upstreams()]
-        gateway = _start_gateway(stack, config, upstreams, sink, containers)
-        if request.cell_token is not None:
-            # Before any backend is asked for: a server that tries its model when it starts cannot start without.
-            names = fixed_names(readers.models()[0], helpers.upstreams())
-            gateway.open_cell(request.cell_token, None, names)
-        refs: dict[str, ReaderRef] = {role: helper.ref for role, helper in helpers.items()}
-        plan = plan_run(
-            config,
-            dataset,
-            backends,
-            readers.refs(),
-            request.scoring_files,
-            refs,
-            request.configuration,
-            {} if containers is None else containers.image_ids,
+        models = ModelServices(
+            readers, helpers, _start_gateway(stack, run_input, request, (readers, helpers), sink, containers)
         )
-        if previous is not None:
-            plan = logged_plan(previous, plan)
+        plan = _plan(run_input, request, models, containers)
         check_windows(plan)
         check_backends(plan, config, request, containers, isolation, display.note)
         metering.wait_ready()
-        log = stack.enter_context(LogWriter(request.out, lock))
-        # The gateway stops before the log closes: its last records still have a place to go.
-        stack.callback(gateway.stop)
-        work = _Work(request, config, dataset, plan, containers, isolation)
-        models = ModelServices(readers, helpers, gateway)
-        return _Run(work, models, _Output(log, metering, display, stop)).execute(previous, sink)
+        log = stack.enter_context(LogWriter(request.out, run_input.lock))
+        # The gateway stops before the log closes, which its last records still go to.
+        stack.callback(models.gateway.stop)
+        work = _Work(request, config, run_input.dataset, plan, containers, isolation)
+        return _Run(work, models, _Output(log, metering, display, stop)).execute(run_input.previous, sink)
+
+
+@dataclass(frozen=True)
+class _Input:
+    """What a run is made from, read and checked."""
+
+    config: RunConfig
+    previous: RunProgress | None
+    """What the log holds of the run that is continued; None for a new one."""
+    dataset: Dataset
+    backends: Sequence[BackendChoice]
+    lock: int
+    """File descriptor of the folder's lock."""
+
+
+def _read_input(stack: ExitStack, request: RunRequest) -> _Input:
+    """Everything that can be refused before anything is started."""
+    check_out(request)
+    lock = _lock(stack, request.out) if request.resume else None
+    previous = previous_progress(request)
+    config = effective_config(request, previous)
+    dataset = stack.enter_context(open_dataset(config.dataset, leave_out=config.leave_out))
+    refuse_invalid(dataset)
+    backends = [choose_backend(text) for text in config.backends]
+    if lock is None:
+        lock = _lock(stack, request.out)
+        # Another run may have come and gone meanwhile.
+        check_out(request)
+    return _Input(config, previous, dataset, backends, lock)
+
+
+def _begin_metering(stack: ExitStack, config: RunConfig, out: Path) -> RunMetering:
+    metering = RunMetering(
+        config.meters,
+        out,
+        system_channel=config.system_rail,
+        idle_s=config.idle_s,
+        not_because="a cache answers model calls" if config.cache else "",
+    )
+    stack.callback(metering.close)
+    metering.begin()
+    return metering
+
+
+def _plan(run_input: _Input, request: RunRequest, models: ModelServices, containers: ContainerHost | None) -> RunPlan:
+    """Cells and questions of the run; those of the log where one is continued."""
+    refs: dict[str, ReaderRef] = {role: helper.ref for role, helper in models.helpers.items()}
+    plan = plan_run(
+        run_input.config,
+        run_input.dataset,
+        run_input.backends,
+        models.readers.refs(),
+        request.scoring_files,
+        refs,
+        request.configuration,
+        {} if containers is None else containers.image_ids,
+    )
+    return plan if run_input.previous is None else logged_plan(run_input.previous, plan)
 
 
 @dataclass(frozen=True)
@@ -423,16 +448,19 @@ def _container_host(stack: ExitStack, config: RunConfig, backends: Sequence[Back
 
 def _start_gateway(
     stack: ExitStack,
-    config: RunConfig,
-    upstreams: Sequence[Upstream],
+    run_input: _Input,
+    request: RunRequest,
+    pools: tuple[ReaderPool, HelperPool],
     sink: _Sink,
     containers: ContainerHost | None,
 ) -> Gateway:
+    """The gateway, with the token of a cell that is known beforehand already open."""
+    config, (readers, helpers) = run_input.config, pools
     # Containers reach this machine on their network's address; no other machine can reach that one.
     on_network = containers is not None and config.gateway_host == RunConfig.model_fields["gateway_host"].default
     host = containers.gateway_host if containers is not None and on_network else config.gateway_host
     gateway = Gateway(
-        upstreams,
+        [*(reader.upstream for reader in readers.readers()), *helpers.upstreams()],
         sink,
         host=host,
         port=config.gateway_port,
@@ -447,6 +475,9 @@ def _start_gateway(
     except GatewayError as error:
         raise RunError(f"--gateway-host {config.gateway_host} --gateway-port {config.gateway_port}: {error}") from error
     stack.callback(gateway.stop)
+    if request.cell_token is not None:
+        # Before any backend is called: a server that tries its model when it starts cannot start without.
+        gateway.open_cell(request.cell_token, None, fixed_names(readers.models()[0], helpers.upstreams()))
     return gateway
 
 

@@ -275,6 +275,17 @@ def _broken_bound(context: AskContext, request: pb.SearchRequest, response: pb.S
     return ""
 
 
+@dataclass(frozen=True)
+class _Exchange:
+    """One Answer as it went: what the backend sent, the model calls that it caused, and how the RPC ended."""
+
+    trace: AnswerTrace
+    calls: Calls
+    code: str
+    """``OK``, the status of a failed RPC, or ``CONTRACT``."""
+    message: str
+
+
 def _answer(
     context: AskContext,
     client: BackendClient,
@@ -283,25 +294,38 @@ def _answer(
     ids: NamespaceIds,
     search: SearchSpan,
 ) -> tuple[AnswerSpan, Calls]:
+    exchange = _exchange(context, client, question, request, search)
+    return _answer_span(context, exchange, ids, search), exchange.calls
+
+
+def _exchange(
+    context: AskContext, client: BackendClient, question: Question, request: pb.SearchRequest, search: SearchSpan
+) -> _Exchange:
+    """Call Answer, wait for its end, and hold what came against the contract."""
     budget_bytes = prompt_budget_bytes(context, request, search)
     token = context.begin(replace(context.call_context("answer", question), max_prompt_bytes=budget_bytes))
     request.model_access.CopyFrom(context.access(token, "reader"))
-    message = answer_request(request, context.cell.reading, context.model, context.prompt_style)
     trace = AnswerTrace()
-    code, text = "OK", ""
+    code, message = "OK", ""
     try:
-        client.answer(message, trace)
+        client.answer(answer_request(request, context.cell.reading, context.model, context.prompt_style), trace)
     except BackendCallError as error:
         _refuse_options(context, error)
-        code, text = error.code, error.message
+        code, message = error.code, error.message
     except BackendContractError as error:
-        code, text = "CONTRACT", str(error)
+        code, message = "CONTRACT", str(error)
     calls = context.gateway.revoke(token)
     above = next((call for call in calls if call.refusal == PROMPT_ABOVE_BUDGET), None)
     if above is not None:
-        code, text = "CONTRACT", above.error
+        code, message = "CONTRACT", above.error
     elif code == "OK" and (fault := _contract_fault(context, request, trace, calls)):
-        code, text = "CONTRACT", fault
+        code, message = "CONTRACT", fault
+    return _Exchange(trace, calls, code, message)
+
+
+def _answer_span(context: AskContext, exchange: _Exchange, ids: NamespaceIds, search: SearchSpan) -> AnswerSpan:
+    """The log's record of an Answer. Times are from its start, less what its model calls waited for a busy server."""
+    trace, calls = exchange.trace, exchange.calls
     raw = trace.completed.text if trace.completed is not None else "".join(trace.deltas)
     reading = parse_answer(raw)
     items = retrieved_items(trace.retrieved.items, ids) if trace.retrieved is not None else ()
@@ -315,10 +339,10 @@ def _answer(
             return None
         return max(0, offset_ns - waited_ns(calls, trace.started_mono_ns, trace.started_mono_ns + offset_ns))
 
-    span = AnswerSpan(
+    return AnswerSpan(
         route="backend",
-        code=code,
-        message=text,
+        code=exchange.code,
+        message=exchange.message,
         retrieved_ns=net(trace.retrieved_ns),
         first_delta_ns=net(trace.first_delta_ns),
         completed_ns=net(trace.completed_ns),
@@ -331,14 +355,13 @@ def _answer(
         reason=reading.reason,
         parse=reading.parse,
         finish_reason=finish,
-        non_answer=non_answer(reading, raw, calls, finish) if code == "OK" else "",
+        non_answer=non_answer(reading, raw, calls, finish) if exchange.code == "OK" else "",
         visible_through_day=trace.retrieved.visible_through_day if trace.retrieved is not None else None,
         searched_items=reads_search_items,
         items=() if reads_search_items else items,
         shown_items=shown_items(items, generating(calls)),
         prompt_style=context.prompt_style,
     )
-    return span, calls
 
 
 def _contract_fault(
