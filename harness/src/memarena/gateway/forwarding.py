@@ -227,42 +227,14 @@ class Forwarder:
         outgoing: Outgoing,
     ) -> web.StreamResponse:
         watch = StreamWatch(call, hide_usage=outgoing.hide_usage, max_tokens=outgoing.max_tokens)
-        size = 0
-        parts: list[bytes] | None = [] if keep is not None and reply.status == 200 else None
-
-        def keep_part(part: bytes) -> None:
-            nonlocal parts
-            if keep is None or parts is None:
-                return
-            parts.append(part)
-            if call.done_ns is not None and not watch.failure:
-                watch.finish()
-                keep("text/event-stream", b"".join(parts))
-                parts = None
-
-        response = web.StreamResponse(
-            status=reply.status, headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
-        )
+        whole = _WholeStream(call, watch, keep if reply.status == 200 else None)
+        caller = _StreamToCaller(request, call, reply.status)
         try:
-            while chunk := await reply.content.readany():
-                passed = watch.feed(chunk, time.monotonic_ns())
-                size += len(chunk)
-                if size > MAX_REPLY_BYTES:
-                    raise too_long(MAX_REPLY_BYTES)
-                keep_part(passed)
-                if passed:
-                    async with to_caller():
-                        if not call.status:
-                            call.status = reply.status
-                            await response.prepare(request)
-                        await response.write(passed)
-                    call.delivered = call.done_ns is not None
-                if watch.failure:
-                    raise watch.failure
+            await self._pass_chunks(reply, watch, whole, caller)
             remainder = watch.end(time.monotonic_ns())
             if call.done_ns is None:
                 call.done_ns = call.since_forwarded()
-            keep_part(remainder)
+            whole.add(remainder)
         except (UpstreamError, aiohttp.ClientError, TimeoutError, OSError) as error:
             failure = upstream_error(error)
             if not call.status:
@@ -271,15 +243,77 @@ class Forwarder:
             remainder = f"data: {json.dumps(error_body(failure.message, 'upstream_failed'))}\n\n".encode()
         finally:
             watch.finish()
+        return await caller.end(remainder)
+
+    async def _pass_chunks(
+        self, reply: aiohttp.ClientResponse, watch: StreamWatch, whole: _WholeStream, caller: _StreamToCaller
+    ) -> None:
+        """Read the server's stream to its end, and send on each piece at once."""
+        size = 0
+        while chunk := await reply.content.readany():
+            passed = watch.feed(chunk, time.monotonic_ns())
+            size += len(chunk)
+            if size > MAX_REPLY_BYTES:
+                raise too_long(MAX_REPLY_BYTES)
+            whole.add(passed)
+            if passed:
+                await caller.write(passed)
+            if watch.failure:
+                raise watch.failure
+
+
+class _WholeStream:
+    """Collects a stream that is passed on, and hands it to ``keep`` once, when its last token is there."""
+
+    def __init__(self, call: OpenCall, watch: StreamWatch, keep: Keep | None) -> None:
+        self._call = call
+        self._watch = watch
+        self._keep = keep
+        self._parts: list[bytes] = []
+
+    def add(self, part: bytes) -> None:
+        """Add what the caller gets next. The whole is handed over before the caller has its end."""
+        if self._keep is None:
+            return
+        self._parts.append(part)
+        if self._call.done_ns is not None and not self._watch.failure:
+            self._watch.finish()
+            self._keep("text/event-stream", b"".join(self._parts))
+            self._keep = None
+
+
+class _StreamToCaller:
+    """The reply to the caller, whose head goes out with its first bytes: until then a failure can have a status."""
+
+    def __init__(self, request: web.BaseRequest, call: OpenCall, status: int) -> None:
+        self._request = request
+        self._call = call
+        self._status = status
+        self._response = web.StreamResponse(
+            status=status, headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
+        )
+
+    async def write(self, part: bytes) -> None:
+        """Send bytes. Raises CallerGoneError where the caller has hung up."""
         async with to_caller():
-            if not call.status:
-                call.status = reply.status
-                await response.prepare(request)
+            await self._begin()
+            await self._response.write(part)
+        self._call.delivered = self._call.done_ns is not None
+
+    async def end(self, remainder: bytes) -> web.StreamResponse:
+        """Send what is left and close the reply."""
+        async with to_caller():
+            await self._begin()
             if remainder:
-                await response.write(remainder)
-            await response.write_eof()
-        call.delivered = True
-        return response
+                await self._response.write(remainder)
+            await self._response.write_eof()
+        self._call.delivered = True
+        return self._response
+
+    async def _begin(self) -> None:
+        if not self._call.status:
+            self._call.status = self._status
+            await self._response.prepare(self._request)
 
 
 @asynccontextmanager
