@@ -88,55 +88,64 @@ class _Drawn:
     figures: Mapping[str, Array]
 
 
+@dataclass(frozen=True)
+class _Headline:
+    """The seeds whose mean is the row's headline, with what is computed over them."""
+
+    cells: Sequence[CellScores]
+    questions: Sequence[QuestionScore]
+    metrics: Mapping[str, Score]
+    sums: Sequence[Tally]
+    """Of each seed; empty where no intervals are wanted."""
+    intervals: Mapping[str, Interval]
+
+
+@dataclass(frozen=True)
+class _Conditions:
+    """Under what conditions the row's answers came about: what its marks are made from."""
+
+    version: str | None
+    isolation: IsolationGrade | None
+    own_model: bool
+    use: ReaderUse | None
+    unread: int
+    """Failed questions that no call of the reader belongs to."""
+    silent: Mapping[str, int]
+    """Answers that say nothing, by their kind."""
+    load: CpuLoad | None
+
+
 def score_row(material: RowInputs, cells: Sequence[Cell]) -> RowScores:
     """A row from cells that differ in their seed only."""
-    facts, by_cell, first = material.facts, material.by_cell, cells[0]
+    facts, first = material.facts, cells[0]
     draws_by_cell = {c.cell_id: _drawn(material, c) for c in cells}
     cell_scores = [_cell(material, c, draws_by_cell[c.cell_id]) for c in cells]
-    headline = [c for c in cell_scores if c.seed_label in STOCHASTIC_SEEDS] or cell_scores
-    greedy = next((c for c in cell_scores if c.seed_label not in STOCHASTIC_SEEDS and c not in headline), None)
-    questions = [q for c in headline for q in by_cell.get(c.cell_id, ())]
-    metrics = _over_seeds(headline)
-    seeds = [d for c in headline if (d := draws_by_cell[c.cell_id]) is not None]
-    by_metric = intervals(metrics, [d.sums for d in seeds], [d.figures for d in seeds]) if seeds else {}
+    headline = _headline(material, cell_scores, draws_by_cell)
+    greedy = next((c for c in cell_scores if c.seed_label not in STOCHASTIC_SEEDS and c not in headline.cells), None)
+    questions, metrics = headline.questions, headline.metrics
+    counts = _sum_counts([c.counts for c in headline.cells])
+    conditions = _conditions(facts, cells, questions)
+    evidence = retrieval(questions)
     reader = next((r for r in facts.manifest.readers if r.name == first.reader), None)
-    described = next((facts.described[c.cell_id] for c in cells if c.cell_id in facts.described), None)
-    counts = _sum_counts([c.counts for c in headline])
-    isolation = described.isolation if described else None
-    if any(c.cell_id in facts.not_isolated for c in cells):
-        isolation = "none"
-    own_model = described is not None and OWN_MODEL in described.capabilities
-    use = _reader_use(questions)
-    found_evidence = retrieval(questions)
-    unread = sum(q.outcome in _FAILED and q.reader_calls is None for q in questions)
-    silent = Counter(q.non_answer for q in questions if q.non_answer)
-    load = _load(facts, cells)
+    ingests = [facts.ingests[c.cell_id] for c in cells if c.cell_id in facts.ingests]
     row = RowScores(
         label=row_label(first),
         backend=first.backend,
-        backend_version=described.version if described else None,
+        backend_version=conditions.version,
         options=dict(sorted(first.backend_options.items())),
         reader=first.reader,
         reading=first.reading,
         diagnostic=first.diagnostic,
-        own_model=own_model,
+        own_model=conditions.own_model,
         real_reader=reader.is_real_reader if reader else True,
-        isolation=isolation,
-        marks=_marks(
-            use,
-            unread / counts.asked if counts.asked else 0.0,
-            found_evidence,
-            silent.total(),
-            isolation,
-            load if first.timing else None,
-            own_model=own_model,
-        ),
-        without_answer=unread,
-        non_answers=dict(sorted(silent.items())),
-        reader_use=use,
-        load=load,
+        isolation=conditions.isolation,
+        marks=_marks(conditions, counts.asked, evidence, timed=first.timing),
+        without_answer=conditions.unread,
+        non_answers=dict(sorted(conditions.silent.items())),
+        reader_use=conditions.use,
+        load=conditions.load,
         timed=first.timing,
-        headline_seeds=tuple(c.seed_label for c in headline),
+        headline_seeds=tuple(c.seed_label for c in headline.cells),
         counts=counts,
         metrics=metrics,
         greedy=greedy.metrics if greedy else None,
@@ -144,22 +153,52 @@ def score_row(material: RowInputs, cells: Sequence[Cell]) -> RowScores:
         slices=slices(questions),
         source=source_scores(material.categories, questions, facts, material.judgments, material.draws),
         judge_error=text_judge_error(questions, material.draws) if material.judgments.is_rules else None,
-        permission=permission(questions, metrics, len(headline), by_metric.get("J")),
+        permission=permission(questions, metrics, len(headline.cells), headline.intervals.get("J")),
         answerable=answerable_families(questions, material.draws),
-        retrieval=found_evidence,
+        retrieval=evidence,
         errors=errors(questions),
         latency=latency(questions, floor(facts)),
-        ingest=ingest_cost([facts.ingests[c.cell_id] for c in cells if c.cell_id in facts.ingests], timed=first.timing),
-        kept=kept([facts.ingests[c.cell_id] for c in cells if c.cell_id in facts.ingests], questions),
+        ingest=ingest_cost(ingests, timed=first.timing),
+        kept=kept(ingests, questions),
         failures=_failures(questions),
         after_return_calls=sum(facts.after_return.get(c.cell_id, 0) for c in cells),
         budget_refusals=sum(facts.budget_refusals.get(c.cell_id, 0) for c in cells),
         deletion=deletion([record for c in cells for record in facts.deletions.get(c.cell_id, ())]),
         routes=dict(sorted(Counter(q.route for q in questions if q.route is not None).items())),
-        intervals=by_metric,
-        variances=_variances(material, headline, metrics, by_metric, [d.sums for d in seeds]),
+        intervals=headline.intervals,
+        variances=_variances(material, headline),
     )
     return _without_figures(row) if _lacks_evidence(first, questions, facts) else row
+
+
+def _headline(
+    material: RowInputs, cell_scores: Sequence[CellScores], draws_by_cell: Mapping[str, _Drawn | None]
+) -> _Headline:
+    cells = [c for c in cell_scores if c.seed_label in STOCHASTIC_SEEDS] or cell_scores
+    metrics = _over_seeds(cells)
+    seeds = [drawn for c in cells if (drawn := draws_by_cell[c.cell_id]) is not None]
+    sums = [drawn.sums for drawn in seeds]
+    return _Headline(
+        cells=cells,
+        questions=[q for c in cells for q in material.by_cell.get(c.cell_id, ())],
+        metrics=metrics,
+        sums=sums,
+        intervals=intervals(metrics, sums, [drawn.figures for drawn in seeds]) if seeds else {},
+    )
+
+
+def _conditions(facts: RunFacts, cells: Sequence[Cell], questions: Sequence[QuestionScore]) -> _Conditions:
+    described = next((facts.described[c.cell_id] for c in cells if c.cell_id in facts.described), None)
+    isolation = described.isolation if described else None
+    return _Conditions(
+        version=described.version if described else None,
+        isolation="none" if any(c.cell_id in facts.not_isolated for c in cells) else isolation,
+        own_model=described is not None and OWN_MODEL in described.capabilities,
+        use=_reader_use(questions),
+        unread=sum(q.outcome in _FAILED and q.reader_calls is None for q in questions),
+        silent=Counter(q.non_answer for q in questions if q.non_answer),
+        load=_load(facts, cells),
+    )
 
 
 def _lacks_evidence(cell: Cell, questions: Sequence[QuestionScore], facts: RunFacts) -> bool:
@@ -218,20 +257,14 @@ def _cell(material: RowInputs, cell: Cell, drawn: _Drawn | None) -> CellScores:
     )
 
 
-def _variances(
-    material: RowInputs,
-    headline: Sequence[CellScores],
-    metrics: Mapping[str, Score],
-    by_metric: Mapping[str, Interval],
-    sums: Sequence[Tally],
-) -> tuple[Variance, ...]:
-    if not sums:
+def _variances(material: RowInputs, headline: _Headline) -> tuple[Variance, ...]:
+    if not headline.sums:
         return ()
     judge_sds: Mapping[str, float] = {}
     if material.judgments.repeats:
         attempts = {key: tries[-1].record.attempt for key, tries in material.facts.attempts.items()}
-        judge_sds = judge_spread(headline, material.by_cell, attempts, material.judgments)
-    return variances(metrics, by_metric, sums, judge_sds, material.judgments.repeated)
+        judge_sds = judge_spread(headline.cells, material.by_cell, attempts, material.judgments)
+    return variances(headline.metrics, headline.intervals, headline.sums, judge_sds, material.judgments.repeated)
 
 
 def _over_seeds(cells: Sequence[CellScores]) -> dict[str, Score]:
@@ -270,28 +303,20 @@ def _reader_use(questions: Sequence[QuestionScore]) -> ReaderUse | None:
     )
 
 
-def _marks(
-    use: ReaderUse | None,
-    failed_share: float,
-    evidence: Retrieval | None,
-    silent: int,
-    isolation: IsolationGrade | None,
-    load: CpuLoad | None,
-    *,
-    own_model: bool,
-) -> tuple[Mark, ...]:
+def _marks(conditions: _Conditions, asked_count: int, evidence: Retrieval | None, *, timed: bool) -> tuple[Mark, ...]:
+    use, load = conditions.use, conditions.load
     marks: list[Mark] = []
-    if use is not None and use.without_call and not own_model:
+    if use is not None and use.without_call and not conditions.own_model:
         marks.append("without_reader")
-    if failed_share > MANY_FAILED:
+    if asked_count and conditions.unread / asked_count > MANY_FAILED:
         marks.append("many_failed")
     if evidence is not None and (evidence.unsupported_claims or 0.0) > MANY_UNSUPPORTED:
         marks.append("unsupported_sources")
-    if use is not None and silent > MANY_NON_ANSWERS * use.answers:
+    if use is not None and sum(conditions.silent.values()) > MANY_NON_ANSWERS * use.answers:
         marks.append("many_non_answers")
-    if isolation == "none":
+    if conditions.isolation == "none":
         marks.append("not_isolated")
-    if load is not None and is_busy(load):
+    if timed and load is not None and is_busy(load):
         marks.append("busy_machine")
     return tuple(marks)
 

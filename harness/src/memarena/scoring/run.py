@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from memarena.judging.judgments import Judgments
 from memarena.judging.kinds import kind_of
-from memarena.log.records import Question
+from memarena.log.records import Cell, Question
 from memarena.scoring.baselines import compute_baselines, grep_share, question_only
 from memarena.scoring.breakdowns import FAMILY_ORDER
 from memarena.scoring.deciding_verdicts import deciding_verdicts, failures_of, judge_provenance
@@ -53,22 +53,13 @@ def score_run(
         run_both,
     )
     questions = tuple(scored)
-    left_out = {name for name, question in facts.questions.items() if judgments.leaves(question.instance.gold)}
-    by_cell: dict[str, list[QuestionScore]] = {}
-    for question in questions:
-        if question.instance_id not in left_out:
-            by_cell.setdefault(question.cell_id, []).append(question)
+    by_cell = _counted_by_cell(questions, facts, judgments)
     baselines = (*computed, *_question_only_baselines(facts, by_cell))
     manifest = facts.manifest
     draws = draw_egos(questions, manifest.dataset.sha256, resamples) if resamples else None
     source_categories = categories(facts.questions.values())
     material = RowInputs(facts, by_cell, baselines, judgments, draws, source_categories)
-    groups = rows_of(manifest.cells)
-    ahead, behind = run_both(
-        lambda: [score_row(material, cells) for cells in groups[::2]],
-        lambda: [score_row(material, cells) for cells in groups[1::2]],
-    )
-    rows = tuple(row for pair in itertools.zip_longest(ahead, behind) for row in pair if row is not None)
+    rows = _rows(material, rows_of(manifest.cells), run_both)
     deciding = deciding_verdicts(questions, facts, judgments)
     scores = RunScores(
         run_id=facts.started.run_id,
@@ -95,6 +86,27 @@ def score_run(
         judging=judge_provenance(deciding, judgments),
     )
     return ScoredRun(questions, scores)
+
+
+def _counted_by_cell(
+    questions: Sequence[QuestionScore], facts: RunFacts, judgments: Judgments
+) -> dict[str, list[QuestionScore]]:
+    """Questions that count in figures, by cell; a judge leaves out those whose gold it cannot judge."""
+    left_out = {name for name, question in facts.questions.items() if judgments.leaves(question.instance.gold)}
+    by_cell: dict[str, list[QuestionScore]] = {}
+    for question in questions:
+        if question.instance_id not in left_out:
+            by_cell.setdefault(question.cell_id, []).append(question)
+    return by_cell
+
+
+def _rows(material: RowInputs, groups: Sequence[Sequence[Cell]], run_both: RunBoth) -> tuple[RowScores, ...]:
+    """One row for each group of cells, every other one in each half of ``run_both``."""
+    ahead, behind = run_both(
+        lambda: [score_row(material, cells) for cells in groups[::2]],
+        lambda: [score_row(material, cells) for cells in groups[1::2]],
+    )
+    return tuple(row for pair in itertools.zip_longest(ahead, behind) for row in pair if row is not None)
 
 
 def _question_only_baselines(facts: RunFacts, by_cell: Mapping[str, Sequence[QuestionScore]]) -> list[Baseline]:
