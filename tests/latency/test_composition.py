@@ -12,7 +12,7 @@ from memarena.latency.fit import fit_reader
 from memarena.latency.results import EfficiencyRow, Sample, TotalCell
 from memarena.log.measuring import MeterFigure, PhaseMeasured, RailMeasured
 from memarena.meters.energy import FIGURES
-from memarena.scoring.results import Percentiles
+from memarena.scoring.figures import Percentiles
 from memarena.scoring.run_facts import IngestFacts, RunFacts
 
 from ..support.logs import make_cell

@@ -35,7 +35,7 @@ from memarena.report.layout import Document, Section
 from memarena.report.render.markdown import to_markdown
 from memarena.report.render.terminal import count_lines, print_document
 from memarena.report.report_input import ReportInput
-from memarena.scoring.results import Counts, Permission, Score
+from memarena.scoring.figures import Counts, Permission, Score
 from memarena.scoring.uncertainty_records import Interval
 
 from ..support import golden_run, grid_run

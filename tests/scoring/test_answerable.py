@@ -8,7 +8,8 @@ from typing import Literal
 import pytest
 from memarena.log.records import HeldText, Question, RetrievedItem
 from memarena.scoring.compare import choose, compare
-from memarena.scoring.results import ANSWERABLE, AVG_WITHOUT_D6, Permission, RowScores, Score
+from memarena.scoring.figures import Permission, Score
+from memarena.scoring.results import ANSWERABLE, AVG_WITHOUT_D6, RowScores
 from memarena_dataset.model import Family
 
 from ..support.logs import (

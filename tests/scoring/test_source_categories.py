@@ -11,8 +11,9 @@ from memarena.report.report_input import ReportInput
 from memarena.report.rows import rows_of
 from memarena.report.tables.source_categories import source_table
 from memarena.scoring.errors import ScoringError
+from memarena.scoring.figures import SourcePart
 from memarena.scoring.metrics import count
-from memarena.scoring.results import RowScores, SourcePart
+from memarena.scoring.results import RowScores
 from memarena.scoring.run import ScoredRun
 
 from ..support import golden_run

@@ -17,11 +17,12 @@ from memarena.judging.judgments import evidence_of
 from memarena.judging.kinds import KINDS, kind_of
 from memarena.judging.llm import AskedJudge, JudgeWords, UnloggedAnswer, Watcher, ask_about
 from memarena.log.records import Question
+from memarena.scoring.figures import JudgeError as TextJudgeError
+from memarena.scoring.figures import Score
 from memarena.scoring.judge_error import text_judge_error
 from memarena.scoring.metrics import cell_metrics
 from memarena.scoring.questions import NOT_JUDGED, judged, question_base
-from memarena.scoring.results import JudgeError as TextJudgeError
-from memarena.scoring.results import QuestionScore, Score
+from memarena.scoring.results import QuestionScore
 
 DIMENSIONS = ("D1", "D2", "D3", "D4", "D5", "D6", "X1", "D5*", "P", "U", "J")
 """Figures that are given of a file of answers."""

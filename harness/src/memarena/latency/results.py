@@ -9,7 +9,7 @@ from pydantic import Field
 from memarena.log.base import Record
 from memarena.log.measuring import FootprintTaken, MeterFigure
 from memarena.log.records import DatasetRef, ReaderRef, Versions
-from memarena.scoring.results import Floor, Percentiles
+from memarena.scoring.figures import Floor, Percentiles
 
 STUDY_VERSION = 1
 

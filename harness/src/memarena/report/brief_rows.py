@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from memarena_dataset.model import Family
 
 from memarena.report.rows import ReportRow, backend_name, busy_sign, reader_name
-from memarena.scoring.results import ANSWERABLE, RowScores, Score
+from memarena.scoring.figures import Score
+from memarena.scoring.results import ANSWERABLE, RowScores
 from memarena.scoring.uncertainty_records import Interval
 
 FEWEST_QUESTIONS = 5

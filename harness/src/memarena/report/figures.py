@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from memarena.report.layout import Cell
-from memarena.scoring.results import AVG_WITHOUT_D6, RowScores, Score
+from memarena.scoring.figures import Score
+from memarena.scoring.results import AVG_WITHOUT_D6, RowScores
 from memarena.scoring.uncertainty_records import Interval
 
 NA = Cell("n/a", faint=True, absent=True)

@@ -13,7 +13,7 @@ from typing import Literal
 from memarena.report.brief_rows import FEWEST_QUESTIONS, BriefRow, are_separated, ranked_groups
 from memarena.report.figures import milliseconds
 from memarena.report.layout import counted
-from memarena.scoring.results import Permission
+from memarena.scoring.figures import Permission
 from memarena.scoring.uncertainty_records import Interval
 
 LossStage = Literal["not_ingested", "not_retrieved", "cut_from_prompt", "misread"]

@@ -10,7 +10,8 @@ from memarena.report.layout import Cell, Column
 from memarena.report.report_input import ReportInput
 from memarena.report.reviews import RowReviews
 from memarena.scoring.costs import RowCosts
-from memarena.scoring.results import MANY_FAILED, MANY_NON_ANSWERS, Permission, RowScores, RunScores
+from memarena.scoring.figures import Permission
+from memarena.scoring.results import MANY_FAILED, MANY_NON_ANSWERS, RowScores, RunScores
 
 NO_EVIDENCE = "∅ answers from the questions' evidence alone, and this data set names none: n/a, and no upper bound"
 

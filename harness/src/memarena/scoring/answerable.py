@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from memarena.scoring.breakdowns import FAMILY_ORDER
-from memarena.scoring.results import AnswerableFamily, QuestionScore, Score
+from memarena.scoring.figures import AnswerableFamily, Score
+from memarena.scoring.results import QuestionScore
 from memarena.scoring.uncertainty.bootstrap import Draws, interval
 
 

@@ -13,8 +13,9 @@ import numpy as np
 from memarena_dataset.model import WORDINGS
 
 from memarena.log.records import UNMEASURED, Outcome
+from memarena.scoring.figures import Score, Slice
 from memarena.scoring.metrics import counts_of
-from memarena.scoring.results import QuestionScore, Score, Slice
+from memarena.scoring.results import QuestionScore
 from memarena.scoring.tally import GROUPS, Array, figures_of
 
 By = Literal["family", "dimension", "lag", "difficulty", "tier", "interference", "wording"]

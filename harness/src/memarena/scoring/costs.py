@@ -8,7 +8,8 @@ from statistics import fmean, median
 
 from memarena.log.projection import ProjectedCall
 from memarena.log.records import FootprintTaken, PhaseMeasured, Record
-from memarena.scoring.results import Percentiles, QuestionScore, RowScores
+from memarena.scoring.figures import Percentiles
+from memarena.scoring.results import QuestionScore, RowScores
 from memarena.scoring.run_facts import Attempt, IngestFacts, RunFacts
 from memarena.scoring.timing import LEAST_N, percentiles
 

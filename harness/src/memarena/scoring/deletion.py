@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from memarena.log.records import DeletionProbed
-from memarena.scoring.results import Deletion
+from memarena.scoring.figures import Deletion
 
 _KINDS: tuple[Literal["session", "subject", "fact"], ...] = ("session", "subject", "fact")
 

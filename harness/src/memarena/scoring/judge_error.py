@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memarena.judging.error_rates import ErrorCounts, text_error_counts
+from memarena.scoring.figures import JudgeError
 from memarena.scoring.formulas import wilson
-from memarena.scoring.results import JudgeError, QuestionScore
+from memarena.scoring.results import QuestionScore
 from memarena.scoring.uncertainty.bootstrap import Draws, interval
 from memarena.scoring.uncertainty_records import Interval
 

@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from memarena.log.records import Notice
-from memarena.scoring.results import Kept, QuestionScore
+from memarena.scoring.figures import Kept
+from memarena.scoring.results import QuestionScore
 from memarena.scoring.run_facts import IngestFacts
 
 SESSIONS = "sessions_given"

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 
 from memarena.log.records import UNMEASURED, Outcome
 from memarena.scoring import formulas
-from memarena.scoring.results import Counts, QuestionScore, Score
+from memarena.scoring.figures import Counts, Score
+from memarena.scoring.results import QuestionScore
 from memarena.scoring.tally import DIMENSIONS, Right, Tally, figures_of, tally
 
 

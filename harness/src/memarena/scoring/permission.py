@@ -8,7 +8,8 @@ from typing import Literal, NamedTuple, TypeVar
 
 from memarena.log.records import Bucket, Outcome
 from memarena.scoring import formulas
-from memarena.scoring.results import Permission, QuestionScore, Score
+from memarena.scoring.figures import Permission, Score
+from memarena.scoring.results import QuestionScore
 from memarena.scoring.tally import by_paper, known_facts
 from memarena.scoring.uncertainty_records import Interval
 

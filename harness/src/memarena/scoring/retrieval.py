@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from statistics import fmean, median
 from typing import Literal
 
-from memarena.scoring.results import Errors, QuestionScore, Retrieval, Retrieved
+from memarena.scoring.figures import Errors, Retrieval
+from memarena.scoring.results import QuestionScore, Retrieved
 from memarena.scoring.retrieved_evidence import K
 
 

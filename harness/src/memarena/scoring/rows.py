@@ -9,11 +9,12 @@ from typing import Literal
 
 from memarena.judging.judgments import Judgments
 from memarena.log.measuring import CpuLoad
-from memarena.log.records import OWN_MODEL, Cell, IsolationGrade, Outcome
+from memarena.log.records import OWN_MODEL, Cell, IsolationGrade, NonAnswer, Outcome
 from memarena.scoring.answerable import answerable_families
 from memarena.scoring.baselines import chance_by_dimension, grep_share
 from memarena.scoring.breakdowns import slices
 from memarena.scoring.deletion import deletion
+from memarena.scoring.figures import Counts, Failure, ReaderUse, Retrieval, Score
 from memarena.scoring.formulas import sample_sd
 from memarena.scoring.judge_error import text_judge_error
 from memarena.scoring.kept import kept
@@ -25,14 +26,9 @@ from memarena.scoring.results import (
     MANY_UNSUPPORTED,
     Baseline,
     CellScores,
-    Counts,
-    Failure,
     Mark,
     QuestionScore,
-    ReaderUse,
-    Retrieval,
     RowScores,
-    Score,
     is_busy,
 )
 from memarena.scoring.retrieval import errors, retrieval
@@ -94,10 +90,10 @@ class _Headline:
 
     cells: Sequence[CellScores]
     questions: Sequence[QuestionScore]
-    metrics: Mapping[str, Score]
+    metrics: dict[str, Score]
     sums: Sequence[Tally]
     """Of each seed; empty where no intervals are wanted."""
-    intervals: Mapping[str, Interval]
+    intervals: dict[str, Interval]
 
 
 @dataclass(frozen=True)
@@ -110,7 +106,7 @@ class _Conditions:
     use: ReaderUse | None
     unread: int
     """Failed questions that no call of the reader belongs to."""
-    silent: Mapping[str, int]
+    silent: Mapping[NonAnswer, int]
     """Answers that say nothing, by their kind."""
     load: CpuLoad | None
 

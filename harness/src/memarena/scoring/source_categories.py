@@ -18,8 +18,9 @@ from memarena.judging.judgments import Judgments, evidence_of, raw_output
 from memarena.judging.kinds import kind_of
 from memarena.log.records import Outcome, Question
 from memarena.scoring.errors import ScoringError
+from memarena.scoring.figures import Score, SourcePart, SourceScores
 from memarena.scoring.metrics import count
-from memarena.scoring.results import QuestionScore, Score, SourcePart, SourceScores
+from memarena.scoring.results import QuestionScore
 from memarena.scoring.run_facts import RunFacts
 from memarena.scoring.uncertainty.bootstrap import Draws, interval
 from memarena.scoring.uncertainty_records import Interval

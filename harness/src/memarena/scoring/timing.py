@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from memarena.scoring.results import Floor, Ingest, Latency, Percentiles, QuestionScore, Spans
+from memarena.scoring.figures import Floor, Ingest, Latency, Percentiles
+from memarena.scoring.results import QuestionScore, Spans
 from memarena.scoring.run_facts import IngestFacts, RunFacts
 
 LEAST_N = {50: 11, 90: 64, 95: 130, 99: 662}

@@ -14,7 +14,8 @@ from memarena.report.layout import Cell
 from memarena.report.report_input import ReportInput
 from memarena.report.tables.grid import ANSWERABLE_MEANS, DIMENSION_NAMES, RIGHT_MEANS, SEARCH_MEANS
 from memarena.report.tables.retrieval import STAGES
-from memarena.scoring.results import ANSWERABLE, AVG_WITHOUT_D6, Baseline, Score
+from memarena.scoring.figures import Score
+from memarena.scoring.results import ANSWERABLE, AVG_WITHOUT_D6, Baseline
 from memarena.scoring.uncertainty_records import Interval
 
 WHISKER_WIDTH, WHISKER_HEIGHT = 72.0, 12.0

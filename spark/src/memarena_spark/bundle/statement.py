@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from memarena.scoring.results import RowScores, Score
+from memarena.scoring.figures import Score
+from memarena.scoring.results import RowScores
 from pydantic import JsonValue
 
 from memarena_spark.bundle.derived import Facts

@@ -8,7 +8,7 @@ from memarena.log.manifest import Versions
 from memarena.log.measuring import MeterFigure
 from memarena.report.figures import NA, number
 from memarena.report.layout import Cell
-from memarena.scoring.results import Floor
+from memarena.scoring.figures import Floor
 
 
 def machine_text(versions: Versions) -> str:

@@ -20,7 +20,8 @@ from memarena.report.layout import Cell, Column, Table
 from memarena.report.report_input import ReportInput
 from memarena.report.rows import ReportRow, row_name
 from memarena.report.tables.grid import breakdown_keys
-from memarena.scoring.results import QuestionScore, Score
+from memarena.scoring.figures import Score
+from memarena.scoring.results import QuestionScore
 
 Chapter = Literal["scores", "permission", "time", "growth", "breakdowns"]
 CHAPTERS: dict[Chapter, str] = {

@@ -9,7 +9,7 @@ from memarena.report.charts.bars import stacked_shares
 from memarena.report.charts.scatter import shortened
 from memarena.report.charts.svg import Drawing, Figure
 from memarena.report.rows import ReportRow, backend_name, reader_name, row_name
-from memarena.scoring.results import Permission
+from memarena.scoring.figures import Permission
 
 NAMES, COLUMN, ROW, TOP = 180.0, 92.0, 34.0, 34.0
 DENSEST = 0.6

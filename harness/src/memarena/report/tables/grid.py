@@ -19,7 +19,8 @@ from memarena.report.figures import (
 )
 from memarena.report.layout import Cell, Column, Section, section
 from memarena.report.rows import ReportRow, breaks, lead_cells, lead_columns, marks, trace, trace_slice
-from memarena.scoring.results import ANSWERABLE, AVG_WITHOUT_D6, RowScores, RunScores, Slice
+from memarena.scoring.figures import Slice
+from memarena.scoring.results import ANSWERABLE, AVG_WITHOUT_D6, RowScores, RunScores
 
 DIMENSION_NAMES = {
     "D1": "dialogue cloze",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from memarena.report.figures import NA, at_least, number, whole
 from memarena.report.layout import Cell, Column, Section, section
 from memarena.report.rows import ReportRow, breaks, lead_cells, lead_columns
-from memarena.scoring.results import Ingest
+from memarena.scoring.figures import Ingest
 
 
 def ingest_table(rows: Sequence[ReportRow]) -> Section | None:

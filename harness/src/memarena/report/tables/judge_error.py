@@ -8,7 +8,7 @@ from dataclasses import replace
 from memarena.report.figures import percent, whole
 from memarena.report.layout import Cell, Column, Section, section
 from memarena.report.rows import ReportRow, breaks, lead_cells, lead_columns
-from memarena.scoring.results import JudgeError
+from memarena.scoring.figures import JudgeError
 from memarena.scoring.uncertainty_records import FEWEST_CLUSTERS
 
 TITLE = "Judge error"

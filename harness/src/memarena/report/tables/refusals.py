@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from memarena.report.figures import NA, metric, percent, score, signed, whole
 from memarena.report.layout import Cell, Column, Section, section
 from memarena.report.rows import ReportRow, backend_name, breaks, lead_cells, lead_columns, trace
+from memarena.scoring.figures import Score
 from memarena.scoring.permission import pooled_permission
-from memarena.scoring.results import RowScores, Score
+from memarena.scoring.results import RowScores
 
 
 def refusal_table(rows: Sequence[ReportRow]) -> Section | None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from memarena.report.figures import NA, few_egos, percent, score, whole
 from memarena.report.layout import Cell, Column, Section, section
 from memarena.report.rows import ReportRow, lead_cells, lead_columns, trace
-from memarena.scoring.results import SourcePart
+from memarena.scoring.figures import SourcePart
 from memarena.scoring.uncertainty_records import FEWEST_CLUSTERS
 
 TITLE = "Source categories"

@@ -12,8 +12,9 @@ from memarena.judging.judgment import by_disclosure, of_verdict
 from memarena.judging.judgments import AttemptKey, Judgments
 from memarena.log.records import Outcome, Verdict
 from memarena.scoring import formulas
+from memarena.scoring.figures import Score
 from memarena.scoring.questions import outcome_of
-from memarena.scoring.results import CellScores, QuestionScore, Score
+from memarena.scoring.results import CellScores, QuestionScore
 from memarena.scoring.tally import GROUPS, GROUPS_OF, Array, Tally, figures_of, tally
 from memarena.scoring.uncertainty.bootstrap import clusters_of, interval, smallest_difference
 from memarena.scoring.uncertainty_records import Interval, Variance
