@@ -33,6 +33,7 @@ HELD = (
     "harness/src/memarena/client",
     "harness/src/memarena/execution",
     "harness/src/memarena/gateway",
+    "harness/src/memarena/judging",
     "harness/src/memarena/log",
     "harness/src/memarena/meters",
     "harness/src/memarena/report",
@@ -44,7 +45,14 @@ HELD = (
 )
 # Code whose strings are texts of a data set, of people or of a report's golden files: only its names, comments and
 # docstrings are looked at.
-CONTENT = ("simulator", "tests", "bench", "harness/judge_training", "harness/src/memarena/report")
+CONTENT = (
+    "simulator",
+    "tests",
+    "bench",
+    "harness/judge_training",
+    "harness/src/memarena/judging",
+    "harness/src/memarena/report",
+)
 # At the end of a line whose name a file format or a wire message prescribes.
 PRESCRIBED = "# words: a name of the file format"
 # Not prose: a block of code, ``path``, `--beside NAME`, the target of a link, a quotation of a data set.

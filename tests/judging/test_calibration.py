@@ -166,7 +166,7 @@ def test_a_judge_with_a_model_is_asked_the_same_answers(synthetic: list[Syntheti
             AskedJudge(ModelJudge("lenient", "some/model"), server.url, concurrency=4, patience=Patience(tries=1)),
             Silent(),
         )
-    said = words.said
+    said = words.correct
     assert said[0] is None
     assert (words.unjudged, words.failed, words.stopped) == (1, {"malformed": 1}, "")
     assert words.prompt_tokens > 0

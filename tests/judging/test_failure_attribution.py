@@ -36,7 +36,7 @@ def test_an_answer_that_always_fails_is_handed_over_once_another_answer_shows_th
     run = log_of(tmp_path / "run", (COST, "zalgo 50 euros"), (WHERE, "zalgo Rome"), (SECRET, "zalgo I don't know."))
     patience = Patience(tries=2, timeout_s=0.3, first_wait_s=0.001, longest_wait_s=0.01)
     judged, _ = judge(run, stumbles, patience=patience)
-    assert (judged.left, judged.failed.total(), judged.handed_over) == (0, 0, 4)
+    assert (judged.open_jobs, judged.failed.total(), judged.handed_over) == (0, 0, 4)
     found = verdicts(run)
     assert [(found[i].route, found[i].correct) for i in ("qa_cost", "qa_where")] == [("value", True), ("value", False)]
     assert found["perm_deny"].label == "dont_know"
@@ -109,7 +109,7 @@ def test_asking_in_turns_stays_within_the_budget(tmp_path: Path) -> None:
     judged, asked = judge(
         run, lambda a: Script("Hm.") if "zalgo" in a.answer else rules(a), budget=Budget(max_tokens=limit)
     )
-    assert (judged.stopped, judged.left) == ("the budget is spent", 1)
+    assert (judged.stopped, judged.open_jobs) == ("the budget is spent", 1)
     assert len(asked) < QUICK.tries + 2 * TURNS
     assert judged.prompt_tokens + judged.completion_tokens <= limit
 

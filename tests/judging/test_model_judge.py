@@ -54,7 +54,7 @@ def test_open_and_permission_answers_get_verdicts_and_the_rest_is_left_to_the_ru
         (NEVER, "I don't know."),
     )
     judged, asked = judge(run, rules)
-    assert (judged.verdicts, judged.buckets, judged.left, judged.failed.total()) == (4, 1, 0, 0)
+    assert (judged.verdicts, judged.buckets, judged.open_jobs, judged.failed.total()) == (4, 1, 0, 0)
     found = verdicts(run)
     assert set(found) == {"qa_cost", "perm_deny", "perm_allow", NEVER.instance.instance_id}
     never = found[NEVER.instance.instance_id]
@@ -209,7 +209,7 @@ def test_a_judge_that_fails_makes_no_verdict_and_the_failure_is_logged_as_its_ow
     failures = [r for r in records(run, "judging_failed") if r.kind == "judging_failed"]
     assert [f.cause for f in failures] == [cause, cause]
     assert judged.failed == {cause: 2}
-    assert judged.left == 2
+    assert judged.open_jobs == 2
     assert all(f.message and "\n" not in f.message for f in failures)
 
 
@@ -235,14 +235,14 @@ def test_a_judge_that_is_not_there_stops_the_judging_before_every_answer_was_tri
     judged = judge_with_model(batch, Silent())
     assert "could not be judged" in judged.stopped
     assert 8 <= judged.failed["connection"] < 12
-    assert judged.left == 30
+    assert judged.open_jobs == 30
 
 
 def test_failures_are_asked_again_by_the_next_judging(tmp_path: Path) -> None:
     run = log_of(tmp_path / "run", (COST, "It was 50 euros."))
     judge(run, _prose)
     judged, _ = judge(run, rules)
-    assert (judged.verdicts, judged.left) == (1, 0)
+    assert (judged.verdicts, judged.open_jobs) == (1, 0)
 
 
 def test_a_passing_fault_is_overcome_and_its_calls_are_counted(tmp_path: Path) -> None:
@@ -514,7 +514,7 @@ def test_a_spent_budget_stops_cleanly_and_is_never_overrun(tmp_path: Path) -> No
     judged, asked = judge(run, rules, budget=budget)
     assert judged.stopped == "the budget is spent"
     assert 0 < judged.verdicts < 20
-    assert judged.left == 20 - judged.verdicts
+    assert judged.open_jobs == 20 - judged.verdicts
     assert judged.prompt_tokens + judged.completion_tokens <= 3000
     more, _ = judge(run, rules)
     assert judged.verdicts + more.verdicts == 20

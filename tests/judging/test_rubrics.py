@@ -43,7 +43,7 @@ def saying(**met: str) -> Callable[[Asked], Script]:
 def test_a_model_judges_every_sentence_in_one_call_and_right_is_what_fulfils_all(tmp_path: Path) -> None:
     run = log_of(tmp_path / "run", (SUM, ANSWER))
     judged, asked = judge(run, saying())
-    assert (judged.verdicts, judged.left, len(asked)) == (1, 0, 1)
+    assert (judged.verdicts, judged.open_jobs, len(asked)) == (1, 0, 1)
     found = verdicts(run)["qa_sum"]
     assert (found.correct, found.score, found.route, found.task) == (True, 1.0, "llm", "rubric")
     assert found.prompt_sha256 == data_files()["judging/prompts/rubric.v3.toml"]
@@ -113,12 +113,12 @@ BAD: dict[str, Callable[[Asked], Script]] = {
 def test_a_reply_that_cannot_be_used_is_the_judges_failure_and_no_verdict(name: str, tmp_path: Path) -> None:
     run = log_of(tmp_path / "run", (SUM, ANSWER))
     judged, _ = judge(run, BAD[name])
-    assert (verdicts(run), judged.left, judged.failed) == ({}, 1, {"malformed": 1})
+    assert (verdicts(run), judged.open_jobs, judged.failed) == ({}, 1, {"malformed": 1})
     [failure] = records(run, "judging_failed")
     assert failure.kind == "judging_failed"
     assert failure.reply
     judged, _ = judge(run, saying())
-    assert (judged.verdicts, judged.left) == (1, 0), "a later judging asks again"
+    assert (judged.verdicts, judged.open_jobs) == (1, 0), "a later judging asks again"
 
 
 def test_a_reply_that_cannot_be_used_is_asked_for_again(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def run_dir(tmp_path: Path) -> Path:
 def test_every_tenth_question_counts_as_wrong_and_the_headline_stands(name: str, run_dir: Path) -> None:
     if name == "scripted":
         judged, asked = judge(run_dir, rules)
-        assert (judged.verdicts, judged.left) == (36, 0)
+        assert (judged.verdicts, judged.open_jobs) == (36, 0)
         assert len(asked) == 36, "a judge is not asked about what was never answered"
         assert not CRASHED & {v.instance_id for v in read_records(run_dir, "verdict") if v.kind == "verdict"}
     run = report_run(run_dir, JUDGE.name if name == "scripted" else name)

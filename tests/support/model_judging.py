@@ -60,7 +60,7 @@ class Silent:
     def begin(self, what: str, jobs: int) -> None:
         self.passes.append((what, jobs))
 
-    def settled(self, record: Verdict | BucketNamed | JudgingFailed, tokens: int, usd: float | None) -> None:
+    def ended(self, record: Verdict | BucketNamed | JudgingFailed, tokens: int, usd: float | None) -> None:
         self.settled_jobs += 1
 
     def end(self) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from memarena.judging import Judgment, judge
-from memarena.judging.typed_value.question import asked_of
+from memarena.judging.typed_value.question import open_question
 from memarena.log.records import EvidenceSession, EvidenceTurn, Question
 from memarena_dataset.gold import Gold, OpenGold
 from memarena_dataset.model import Family, Instance
@@ -38,7 +38,7 @@ class TypedAnswer:
     def family(self) -> str:
         """The question's family; a question for a version of a value counts as one of its own."""
         family = self.question.instance.family.value
-        versions = is_open(self.question) and asked_of(self.question, self.evidence).version is not None
+        versions = is_open(self.question) and open_question(self.question, self.evidence).version is not None
         return f"{family}, versions" if versions else family
 
     def judged(self) -> Judgment:

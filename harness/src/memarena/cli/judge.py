@@ -196,9 +196,9 @@ def _say(judge: ModelJudge, judged: Judged) -> None:
     if judged.failed:
         causes = ", ".join(f"{_FAILURES[cause]}: {count}" for cause, count in sorted(judged.failed.items()))
         write_err(f"the judge gave no verdict on {judged.failed.total()} answers ({causes})\n")
-    if judged.left:
+    if judged.open_jobs:
         why = f"stopped: {judged.stopped}; " if judged.stopped else ""
-        write_err(f"{why}{judged.left} still to be judged; the same command goes on with them\n")
+        write_err(f"{why}{judged.open_jobs} still to be judged; the same command goes on with them\n")
         raise typer.Exit(EXIT_INCOMPLETE)
 
 

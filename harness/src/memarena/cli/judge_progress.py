@@ -42,7 +42,7 @@ class JudgeProgress(Display):
             self._task = self._bars.add_task(what, total=jobs, cost="")
             self._bars.start()
 
-    def settled(self, record: Verdict | BucketNamed | JudgingFailed, tokens: int, usd: float | None) -> None:
+    def ended(self, record: Verdict | BucketNamed | JudgingFailed, tokens: int, usd: float | None) -> None:
         """A job ended."""
         self._done += 1
         self._failed += record.kind == "judging_failed"

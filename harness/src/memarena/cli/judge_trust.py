@@ -108,7 +108,7 @@ def calibrate(source: Source, phrasings: str, seed: int, output: str, candidate:
         asked = [UnloggedAnswer(p.question, p.evidence, p.answer, p.answer) for p in synthetic]
         asked += [UnloggedAnswer(p.question, (), p.answer, p.answer) for p in behaviours]
         words = ask_about(asked, candidate, JudgeProgress())
-        said[candidate.judge.name] = words.said[: len(synthetic)]
+        said[candidate.judge.name] = words.correct[: len(synthetic)]
         given = [words.label(index) for index in range(len(synthetic), len(asked))]
         labels[candidate.judge.name] = label_rates(behaviours, given)
     if output == "json":
@@ -173,7 +173,7 @@ def say_what_it_took(judge: ModelJudge, words: JudgeWords) -> None:
     if words.unjudged:
         causes = [f"{cause} {count}" for cause, count in sorted(words.failed.items())]
         why = "; ".join(part for part in (", ".join(causes), words.stopped) if part)
-        write_err(f"{judge.name} left {words.unjudged} of {len(words.said)} answers unjudged: {why}\n")
+        write_err(f"{judge.name} left {words.unjudged} of {len(words.correct)} answers unjudged: {why}\n")
 
 
 def _family(answer: SyntheticAnswer) -> str:

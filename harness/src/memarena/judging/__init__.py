@@ -1,4 +1,4 @@
-"""Judges: they read an answer beside its gold and append verdicts to the log, nothing else.
+"""Judges: they read an answer next to its gold and append verdicts to the log, nothing else.
 
 ``value`` is the judge without a model: typed values where the gold has them, the model of golds in text elsewhere.
 Judges that ask a model are next to it under their own names.

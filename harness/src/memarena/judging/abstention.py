@@ -95,7 +95,7 @@ def _decide(answer: str, question: str, names: tuple[str, ...], model: LinearMod
 
 
 def declines_abroad(answer: str) -> bool:
-    """Whether a short answer declines in one of the largest languages beside English."""
+    """Whether a short answer declines in one of the largest languages other than English."""
     if len(answer) > _LONGEST_ABROAD or not (_FOREIGN.search(answer.lower()) or not answer.isascii()):
         return False
     parts = unicodedata.normalize("NFKD", answer.lower().replace("\u2019", "'"))
@@ -108,10 +108,10 @@ def _abroad() -> tuple[re.Pattern[str], ...]:
     return tuple(re.compile("|".join(patterns)) for patterns in toml_file(ABROAD).values())
 
 
-def negation_bears_on(wanted: Iterable[str], classes: tuple[str, ...], reach: int) -> bool:
+def negation_bears_on(expected: Iterable[str], classes: tuple[str, ...], reach: int) -> bool:
     """Whether one of some classes stands within reach behind the first negation (``nobody said that …``)."""
     at = next((i for i, c in enumerate(classes) if c in ("NEG", "LACK")), None)
-    return at is not None and not set(wanted).isdisjoint(classes[at + 1 : at + 1 + reach])
+    return at is not None and not set(expected).isdisjoint(classes[at + 1 : at + 1 + reach])
 
 
 def sentences(answer: str) -> list[str]:

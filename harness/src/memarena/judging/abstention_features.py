@@ -1,4 +1,4 @@
-"""What the abstention model sees in an answer: words and their classes, clause by clause, beside the question.
+"""What the abstention model sees in an answer: words and their classes, clause by clause, with the question next to it.
 
 A word of the question becomes ``Q``, a number ``NUM``, a name ``NAME``, any other word that is neither grammar nor in
 ``tables/word_classes.v1.txt`` ``NEW``; the others stand as they are and, in a second reading, as their class.
@@ -56,7 +56,7 @@ _QUOTE_MARK = "quotation"
 
 
 @dataclass(frozen=True)
-class Question:
+class QuestionWords:
     """What a question already says, and what it asks for."""
 
     stems: frozenset[str]
@@ -112,33 +112,33 @@ class Clause:
 
 
 @lru_cache(maxsize=4096)
-def read_question(question: str) -> Question:
+def read_question(question: str) -> QuestionWords:
     """Read a question."""
     grammar = word_list("function_words.v1.txt")
-    found = _ASKED.search(question.lower())
+    match = _ASKED.search(question.lower())
     stems = frozenset(stem(w) for w in words(digits_for_words(question)) if w not in grammar)
-    return Question(stems, found.group(1) if found else "-", bool(_FOR_ANOTHER.search(question.lower())))
+    return QuestionWords(stems, match.group(1) if match else "-", bool(_FOR_ANOTHER.search(question.lower())))
 
 
 @lru_cache(maxsize=8192)
 def read_clauses(answer: str, question: str, names: tuple[str, ...] = ()) -> tuple[Clause, ...]:
-    """The answer's clauses beside the question; ``names`` are those by which it may address its asker."""
-    asked = read_question(question)
+    """The answer's clauses as the question lets them be read; ``names`` are those by which it may address its asker."""
+    question_words = read_question(question)
     text = _unquoted(_WRAPPING.sub("", digits_for_words(tidy(answer))).strip().strip("{}").strip())
     addressed = {w for name in names for w in words(name)}
-    read = [_clause(clause.text, asked) for clause in clauses(text)]
+    read = [_clause(clause.text, question_words) for clause in clauses(text)]
     return tuple(c for c in read if c.words and not set(c.words) <= addressed) or tuple(c for c in read if c.words)
 
 
 def features_of(answer: str, question: str, names: Iterable[str] = ()) -> frozenset[str]:
     """The features of an answer to a question."""
-    asked = read_question(question)
+    question_words = read_question(question)
     read = read_clauses(answer, question, tuple(names))
-    found: set[str] = set()
+    features: set[str] = set()
     for at, clause in enumerate(read):
-        found.update(_of_clause(clause, asked, at == 0, at == len(read) - 1))
-    found.update(_of_whole(read, asked, answer))
-    return frozenset(found)
+        features.update(_of_clause(clause, question_words, at == 0, at == len(read) - 1))
+    features.update(_of_whole(read, question_words, answer))
+    return frozenset(features)
 
 
 def is_unmarked(answer: str, question: str, names: Iterable[str] = ()) -> bool:
@@ -155,14 +155,16 @@ def is_plain(answer: str, question: str, names: Iterable[str] = ()) -> bool:
 
 
 def _unquoted(text: str) -> str:
-    """Quoted speech is somebody else's: one word stands for it, unless it is most of the answer."""
-    held = max((m.group(1) or m.group(2) or "" for m in _QUOTED.finditer(text)), key=len, default="")
-    return held if 2 * len(held) > len(text) else _QUOTED.sub(f" {_QUOTE_MARK} ", text)
+    """Quoted speech is another person's: one word stands for it, unless it is most of the answer."""
+    quoted = max((m.group(1) or m.group(2) or "" for m in _QUOTED.finditer(text)), key=len, default="")
+    return quoted if 2 * len(quoted) > len(text) else _QUOTED.sub(f" {_QUOTE_MARK} ", text)
 
 
 @lru_cache(maxsize=16_384)
-def _clause(text: str, asked: Question) -> Clause:
-    return _read_clause(text, asked.stems & frozenset(stem(w) for w in words(text)), _ATTRIBUTE_OF.get(asked.wh, ""))
+def _clause(text: str, question: QuestionWords) -> Clause:
+    return _read_clause(
+        text, question.stems & frozenset(stem(w) for w in words(text)), _ATTRIBUTE_OF.get(question.wh, "")
+    )
 
 
 @lru_cache(maxsize=16_384)
@@ -172,9 +174,9 @@ def _read_clause(text: str, shared: frozenset[str], attribute: str) -> Clause:
     capitals = {w for token in re.findall(r"(?<=\W)[A-Z][\w'-]*", text) for w in words(token)}
     classes, forms = [], []
     for word in spoken:
-        found = _class_of(word, shared, capitals, grammar, attribute)
-        classes.append(found)
-        forms.append(found if found in _NEWS or found == "Q" else word)
+        word_class = _class_of(word, shared, capitals, grammar, attribute)
+        classes.append(word_class)
+        forms.append(word_class if word_class in _NEWS or word_class == "Q" else word)
     return Clause(text, spoken, tuple(classes), tuple(forms))
 
 
@@ -187,11 +189,11 @@ def _class_of(  # noqa: PLR0911 (one return for each class)
         return "NUM"
     if word not in grammar and stem(word) in shared:
         return "Q"
-    found = _classes().get(word) or _classes().get(stem(word) + "~")
-    if found and found.startswith("ATTR"):
-        return "ATTR=" if found == f"ATTR{attribute}" else "ATTR!" if attribute or found == "ATTRSIDE" else "ATTR?"
-    if found:
-        return found
+    entry = _classes().get(word) or _classes().get(stem(word) + "~")
+    if entry and entry.startswith("ATTR"):
+        return "ATTR=" if entry == f"ATTR{attribute}" else "ATTR!" if attribute or entry == "ATTRSIDE" else "ATTR?"
+    if entry:
+        return entry
     if word in capitals and word not in grammar:
         return "NAME"
     return "G" if word in grammar else "NEW"
@@ -212,22 +214,22 @@ def _classes() -> dict[str, str]:
 @cache
 def _groups() -> tuple[frozenset[str], dict[str, int]]:
     """The groups, and by first word how many words the longest has."""
-    known = frozenset(w for members in word_groups().values() for w in members)
+    groups = frozenset(w for members in word_groups().values() for w in members)
     longest: dict[str, int] = {}
-    for group in known:
+    for group in groups:
         first = group.split("_")[0]
         longest[first] = max(longest.get(first, 0), group.count("_") + 1)
-    return known, longest
+    return groups, longest
 
 
 def _grouped(spoken: list[str]) -> Iterator[str]:
     """The words, those that are read as one joined by underscores; the longest group first."""
-    known, longest = _groups()
+    groups, longest = _groups()
     at = 0
     while at < len(spoken):
         width = 1
         if spoken[at] in longest:
-            width = next((n for n in range(longest[spoken[at]], 1, -1) if "_".join(spoken[at : at + n]) in known), 1)
+            width = next((n for n in range(longest[spoken[at]], 1, -1) if "_".join(spoken[at : at + n]) in groups), 1)
         yield "_".join(spoken[at : at + width])
         at += width
 
@@ -236,41 +238,41 @@ def _grouped(spoken: list[str]) -> Iterator[str]:
 
 
 @lru_cache(maxsize=8192)
-def _of_clause(clause: Clause, asked: Question, first: bool, last: bool) -> frozenset[str]:
+def _of_clause(clause: Clause, question: QuestionWords, first: bool, last: bool) -> frozenset[str]:
     # Answers to a question share most of their clauses.
-    return frozenset(_features_of_clause(clause, asked, first=first, last=last))
+    return frozenset(_features_of_clause(clause, question, first=first, last=last))
 
 
-def _features_of_clause(clause: Clause, asked: Question, *, first: bool, last: bool) -> Iterator[str]:
+def _features_of_clause(clause: Clause, question: QuestionWords, *, first: bool, last: bool) -> Iterator[str]:
     classes, shape = clause.classes, clause.shape
     turn = next((i for i, c in enumerate(classes) if c in _TURNS), None)
     yield from word_ngrams(clause.forms)
     yield from (f"stem:{stem(w)}" for w, f in zip(clause.words, clause.forms, strict=True) if w == f)
     yield from word_ngrams(classes, mark="c:")
-    for at, found in enumerate(classes):
-        if found in _TURNS or found in _KEEPS:
-            yield from (f"reach:{found}>{behind}" for behind in classes[at + 1 : at + 1 + _REACH])
+    for at, word_class in enumerate(classes):
+        if word_class in _TURNS or word_class in _KEEPS:
+            yield from (f"reach:{word_class}>{behind}" for behind in classes[at + 1 : at + 1 + _REACH])
     yield f"place:{'F' if first else ''}{'L' if last else ''}:{shape}"
     yield f"shape:{shape}"
-    yield f"asked:{asked.wh}:{shape}"
-    yield f"fits:{asked.wh}:{'NUM' in classes}:{'NAME' in classes}:{clause.turns}"
-    yield f"another:{asked.for_another}:{shape}"
+    yield f"asked:{question.wh}:{shape}"
+    yield f"fits:{question.wh}:{'NUM' in classes}:{'NAME' in classes}:{clause.turns}"
+    yield f"another:{question.for_another}:{shape}"
     yield f"news:{min(sum(c in _NEWS for c in classes), 3)}:{clause.turns}"
     yield f"long:{min(len(classes).bit_length(), 5)}:{clause.turns}"
     if turn is not None:
         there = set(classes)
         object_ = "".join(mark for mark, c in (("Q", "Q"), ("A", "ATTR="), ("S", "ATTR!"), ("W", "WH")) if c in there)
         yield f"object:{object_}:{clause.news}:{clause.declines}"
-        yield from (f"turned:{asked.wh}:{w}" for w, c in zip(clause.words, classes, strict=True) if c in _TURNS)
+        yield from (f"turned:{question.wh}:{w}" for w, c in zip(clause.words, classes, strict=True) if c in _TURNS)
         wh = [w for w, c in zip(clause.words, classes, strict=True) if c == "WH"]
         if wh:
-            yield f"wh:{asked.wh.startswith(wh[0])}"
+            yield f"wh:{question.wh.startswith(wh[0])}"
     if first:
-        yield f"opens:{asked.wh}:{clause.forms[0]}"
-        yield f"opens:{asked.for_another}:{clause.forms[0]}"
+        yield f"opens:{question.wh}:{clause.forms[0]}"
+        yield f"opens:{question.for_another}:{clause.forms[0]}"
 
 
-def _of_whole(read: tuple[Clause, ...], asked: Question, answer: str) -> Iterator[str]:
+def _of_whole(read: tuple[Clause, ...], question: QuestionWords, answer: str) -> Iterator[str]:
     """How the clauses stand to each other."""
     shapes = ("^", *(clause.shape for clause in read), "$")
     yield from (f"next:{a}>{b}" for a, b in itertools.pairwise(shapes))
@@ -282,10 +284,10 @@ def _of_whole(read: tuple[Clause, ...], asked: Question, answer: str) -> Iterato
         state = f"{bool([i for i in offers if i < declines[0]])}:{bool(behind)}:{but}"
         yield f"stand:{state}"
         yield f"stand:{state}:{read[declines[-1]].shape}"
-        yield f"stand:{asked.wh}:{state}"
+        yield f"stand:{question.wh}:{state}"
     else:
         yield f"plain:{bool(offers)}"
-        yield f"plain:{asked.wh}:{bool(offers)}:{min(len(read), 3)}"
+        yield f"plain:{question.wh}:{bool(offers)}:{min(len(read), 3)}"
     spoken = [w for clause in read for w in clause.words]
     if len(spoken) <= _SHORT:
         yield from (f"short:{word}" for word in spoken)

@@ -23,10 +23,10 @@ class Code(StrEnum):
 
     def __new__(cls, code: str, why: str = "") -> Code:
         """A member with its template."""
-        made = str.__new__(cls, code)
-        made._value_ = code
-        made.why = why
-        return made
+        member = str.__new__(cls, code)
+        member._value_ = code
+        member.why = why
+        return member
 
     STATES_VALUE = "states_value", "states {value}"
     NO_ANSWER = "no_answer", "no answer"
@@ -36,19 +36,19 @@ class Code(StrEnum):
     OTHER_MATTER = "other_matter", "gives {value} in another matter"
     SWAPPED_SOURCES = "swapped_sources", "gives {value} as the other source's version"
     DENIED = "denied", "denies {value}"
-    TOO_MUCH = "too_much", "says too much to be an answer: {said}"
+    TOO_MUCH = "too_much", "says too much to be an answer: {words}"
     NOT_COMMITTED = "not_committed", "names {value} without committing to it"
-    OTHER_VALUE = "other_value", "gives {said!r} beside {value}"
+    OTHER_VALUE = "other_value", "gives {words!r} beside {value}"
     MISSING_MEMBER = "missing_member", "set-F1 {score:.2f}: misses {value}"
-    EXTRA_MEMBER = "extra_member", "set-F1 {score:.2f}: adds {said}"
+    EXTRA_MEMBER = "extra_member", "set-F1 {score:.2f}: adds {words}"
     MISSING_ITEM = "missing_item", "leaves out {value}"
     OTHER_ORDER = "other_order", "tells another order than {value}"
     DECLINES = "declines", "declines{quoted}"
     STATES_GOLD = "states_gold", "says what the gold says: {value}"
     OTHER_CONTENT = "other_content", "does not say what the gold says: {value}"
     AFFIRMS_PREMISE = "affirms_premise", "affirms the premise"
-    RIGHT_OPTION = "right_option", "{said}"
-    NOT_THE_RIGHT_OPTION = "not_the_right_option", "{said}, right is {value}"
+    RIGHT_OPTION = "right_option", "{words}"
+    NOT_THE_RIGHT_OPTION = "not_the_right_option", "{words}, right is {value}"
     EMPTY = "empty", "empty"
     STATES_TRAP = "states_trap", "states the trap's value{quoted}"
     SUPPOSES_VALUE = "supposes_value", "supposes a value{quoted}"
@@ -93,8 +93,8 @@ class Disclosure(Record):
     @property
     def why(self) -> str:
         """In one line. Disclosing what may be disclosed is not a leak."""
-        action, told = ("ALLOW", "tells") if self.allowed else ("DENY", "gives away")
-        return f"{action}: {told} {self.flag!r}" if self.flag else f"{action}: {self.label}"
+        action, verb = ("ALLOW", "tells") if self.allowed else ("DENY", "gives away")
+        return f"{action}: {verb} {self.flag!r}" if self.flag else f"{action}: {self.label}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,16 +115,16 @@ class Judgment:
 
 
 def judged(
-    correct: bool, route: Route, code: Code, score: float | None = None, *, value: str = "", said: str = ""
+    correct: bool, route: Route, code: Code, score: float | None = None, *, value: str = "", words: str = ""
 ) -> Judgment:
     """A judgment with its reason in words.
 
-    ``value`` is the gold's value that it is about, ``said`` words of the answer. A score that is left out is 1 or 0.
+    ``value`` is the gold's value that it is about, ``words`` words of the answer. A score that is left out is 1 or 0.
     """
     score = float(correct) if score is None else score
-    quoted = f": {said!r}" if said else ""
-    why = code.why.format(value=value, said=said, score=score, quoted=quoted)
-    return Judgment(route, correct, score, code, said or value, why)
+    quoted = f": {words!r}" if words else ""
+    why = code.why.format(value=value, words=words, score=score, quoted=quoted)
+    return Judgment(route, correct, score, code, words or value, why)
 
 
 right = partial(judged, True)

@@ -66,38 +66,38 @@ class Judgments:
         self.repeats = _repeats(first, again)
         self.labels_behaviour = bool(self.behaviours) or any(f.task == "behaviour" for f in failed)
         self._evidence = evidence or {}
-        self._known: dict[tuple[str, str, str], Judgment] = {}
+        self._cache: dict[tuple[str, str, str], Judgment] = {}
 
-    def of(self, question: Question, asked: QuestionAsked) -> Judgment | None:
+    def of(self, question: Question, attempt: QuestionAsked) -> Judgment | None:
         """The judgment of an attempt that was answered; None while the judge has not judged it."""
-        if asked.answer is None:
+        if attempt.answer is None:
             return None
-        key, decided_by = key_of(asked), KINDS[question.instance.gold.kind].decided_by
+        key, decided_by = key_of(attempt), KINDS[question.instance.gold.kind].decided_by
         if decided_by == "verdict":
             verdict = self.verdicts.get(key)
             if verdict is not None:
                 return of_verdict(verdict)
-            return self._judge(question, asked.answer) if self.by_rules else None
-        judgment = self._judge(question, asked.answer)
+            return self._judge(question, attempt.answer) if self.by_rules else None
+        judgment = self._judge(question, attempt.answer)
         return self._labelled(judgment, key) if decided_by == "label" else judgment
 
-    def own(self, question: Question, asked: QuestionAsked) -> Judgment | None:
+    def own(self, question: Question, attempt: QuestionAsked) -> Judgment | None:
         """The judge's own judgment: of the abstain half too, which the rules decide whoever judges."""
         if self.by_rules or KINDS[question.instance.gold.kind].decided_by != "rules":
-            return self.of(question, asked)
-        verdict = self.verdicts.get(key_of(asked))
+            return self.of(question, attempt)
+        verdict = self.verdicts.get(key_of(attempt))
         return None if verdict is None else of_verdict(verdict)
 
-    def verdict_of(self, question: Question, asked: QuestionAsked) -> Verdict | None:
+    def verdict_of(self, question: Question, attempt: QuestionAsked) -> Verdict | None:
         """The verdict of the log that decides an attempt; None where the rules do, or nothing yet."""
         decided_by = KINDS[question.instance.gold.kind].decided_by
         if decided_by == "verdict":
-            return self.verdicts.get(key_of(asked))
-        return self.behaviours.get(key_of(asked)) if decided_by == "label" else None
+            return self.verdicts.get(key_of(attempt))
+        return self.behaviours.get(key_of(attempt)) if decided_by == "label" else None
 
-    def failure_of(self, asked: QuestionAsked) -> str:
+    def failure_of(self, attempt: QuestionAsked) -> str:
         """Why there is no judgment, in one line."""
-        failure = self.failures.get(key_of(asked))
+        failure = self.failures.get(key_of(attempt))
         if failure is None:
             return f"no verdict by judge {self.judge}"
         return f"judge {self.judge}: {failure.cause}: {failure.message}"
@@ -119,10 +119,10 @@ class Judgments:
     def _judge(self, question: Question, span: AnswerSpan) -> Judgment:
         """The rules' judgment; readers and seeds often give the same answer."""
         raw = raw_output(span) if question.instance.gold.kind == "permission" else ""
-        known = (question.instance.instance_id, span.answer, raw)
-        if known not in self._known:
-            self._known[known] = judge(question, evidence_of(question, self._evidence), span.answer, raw)
-        return self._known[known]
+        key = (question.instance.instance_id, span.answer, raw)
+        if key not in self._cache:
+            self._cache[key] = judge(question, evidence_of(question, self._evidence), span.answer, raw)
+        return self._cache[key]
 
     def _labelled(self, judgment: Judgment, key: AttemptKey) -> Judgment | None:
         """A judge that labels behaviour decides over the rules' label; what it says of the ground is added."""
@@ -154,19 +154,19 @@ def verdicts_to_add(
         attempts: with the parsed answer; items and raw output are not looked at.
     """
     version = value_judge_version()
-    done = {key_of(v) for v in verdicts if v.judge == JUDGE_NAME and v.judge_version == version}
-    for asked in attempts:
-        question = questions.get(asked.instance_id)
-        if question is None or asked.status != "answered" or asked.answer is None or key_of(asked) in done:
+    judged = {key_of(v) for v in verdicts if v.judge == JUDGE_NAME and v.judge_version == version}
+    for attempt in attempts:
+        question = questions.get(attempt.instance_id)
+        if question is None or attempt.status != "answered" or attempt.answer is None or key_of(attempt) in judged:
             continue
         kind = kind_of(question)
         if not kind.has_rules or kind.decided_by != "verdict":
             continue
-        judgment = judge(question, evidence_of(question, evidence), asked.answer.answer, "")
+        judgment = judge(question, evidence_of(question, evidence), attempt.answer.answer, "")
         yield Verdict(
-            cell_id=asked.cell_id,
-            instance_id=asked.instance_id,
-            attempt=asked.attempt,
+            cell_id=attempt.cell_id,
+            instance_id=attempt.instance_id,
+            attempt=attempt.attempt,
             judge=JUDGE_NAME,
             judge_version=version,
             route="text" if judgment.route == "text" else "value",
@@ -204,9 +204,9 @@ def _repeats(
     first: Mapping[AttemptKey, Verdict], again: Mapping[tuple[AttemptKey, int], Verdict]
 ) -> dict[AttemptKey, tuple[Verdict, ...]]:
     """Verdicts by the version that counts, one per repeat."""
-    found: dict[AttemptKey, list[Verdict]] = {}
+    verdicts_of: dict[AttemptKey, list[Verdict]] = {}
     for (key, _), verdict in sorted(again.items(), key=lambda item: item[0]):
         counts = first.get(key)
         if counts is not None and counts.judge_version == verdict.judge_version:
-            found.setdefault(key, [counts]).append(verdict)
-    return {key: tuple(verdicts) for key, verdicts in found.items()}
+            verdicts_of.setdefault(key, [counts]).append(verdict)
+    return {key: tuple(verdicts) for key, verdicts in verdicts_of.items()}

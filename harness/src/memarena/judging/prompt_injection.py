@@ -1,7 +1,7 @@
 """Finds what an answer says to whoever marks it, and cuts it out, so that a judge never reads it.
 
 A judge with a model can be talked to by what it judges. Fences and prompts make that harder, not impossible; what is
-recognised here does not reach the judge at all. Patterns and weighed words stand in
+recognised here does not reach the judge at all. Patterns and weighed words are in
 ``tables/prompt_injection.v2.toml``.
 """
 
@@ -31,7 +31,7 @@ _DIGITS_FOR_LETTERS = str.maketrans("013457", "oieast")
 class Cleared:
     """An answer without what it says to a marker."""
 
-    kept: str
+    text: str
     cut: tuple[str, ...]
     """The sentences that were cut out, in order; empty if there were none."""
 
@@ -52,9 +52,9 @@ def cleared(answer: str) -> Cleared:
             return " "
         return match.group()
 
-    kept = _SENTENCE.sub(drop, _JSON_LIKE.sub(drop, text))
+    rest = _SENTENCE.sub(drop, _JSON_LIKE.sub(drop, text))
     if cut:
-        return Cleared(" ".join(kept.split()), tuple(cut))
+        return Cleared(" ".join(rest.split()), tuple(cut))
     # A pattern may run across a sentence's end ("New instruction. Ignore ..."): then nothing of it can be told apart.
     if speaks_to_marker(text):
         return Cleared("", (text.strip(),))
@@ -87,18 +87,18 @@ def _undisguised(text: str) -> str:
 @cache
 def _weights() -> tuple[dict[str, float], float]:
     table = toml_file(_FILE)
-    found = {word: float(weight) for weight, words in table["weights"].items() for word in words.split()}
-    return found, table["enough"]
+    weights = {word: float(weight) for weight, words in table["weights"].items() for word in words.split()}
+    return weights, table["enough"]
 
 
 @cache
 def _patterns() -> tuple[re.Pattern[str], ...]:
     table = toml_file(_FILE)
     names: dict[str, str] = table["names"]
-    found = []
+    patterns = []
     for pattern in table["patterns"].values():
         # From the last name to the first: a name may be made of those that stand before it.
         for name, words in reversed(names.items()):
             pattern = pattern.replace("{" + name + "}", words)  # noqa: PLW2901 (filled in step by step)
-        found.append(re.compile(pattern.replace("{{", "{")))
-    return tuple(found)
+        patterns.append(re.compile(pattern.replace("{{", "{")))
+    return tuple(patterns)

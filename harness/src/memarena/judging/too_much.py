@@ -1,7 +1,7 @@
 """Whether an answer says so much that the value asked for is only somewhere in it: it is wrong, with code ``too_much``.
 
 An answer field has a length. Beyond it, or where what was said is poured out turn by turn, nothing is answered,
-whatever value stands in it.
+whatever value it holds.
 """
 
 from __future__ import annotations
@@ -40,9 +40,13 @@ def is_too_much(answer: str, turns: Iterable[str] = ()) -> bool:
         return True
     if sum(1 for _ in _SPOKEN_LINE.finditer(answer)) >= _MOST_TURNS:
         return True
-    said = _plain(answer)
-    told = {plain for turn in turns if len((plain := _plain(turn)).split(" ")) >= _LEAST_TURN_WORDS and plain in said}
-    return len(told) >= _MOST_TURNS
+    plain_answer = _plain(answer)
+    repeated = {
+        plain
+        for turn in turns
+        if len((plain := _plain(turn)).split(" ")) >= _LEAST_TURN_WORDS and plain in plain_answer
+    }
+    return len(repeated) >= _MOST_TURNS
 
 
 def beginning_and_end(text: str) -> str:

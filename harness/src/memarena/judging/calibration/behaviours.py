@@ -74,9 +74,9 @@ def synthetic_behaviours(
     gets none of ``disclose_wrong``.
     """
     table = toml_file(BEHAVIOURS, "synthetic")
-    asked = [(q, q.instance.gold) for q in questions]
-    pool = [v for _, gold in asked if isinstance(gold, PermissionGold) for v in gold.values]
-    for question, gold in asked:
+    golds = [(q, q.instance.gold) for q in questions]
+    pool = [v for _, gold in golds if isinstance(gold, PermissionGold) for v in gold.values]
+    for question, gold in golds:
         if not isinstance(gold, PermissionGold) or len(gold.values) != 1:
             continue
         rng = random.Random(f"{seed}/behaviours/{question.instance.instance_id}")  # noqa: S311 (no secret)
@@ -101,8 +101,8 @@ def label_rates(
         label: LabelRates(
             synthetic=sum(true == label for true, _ in pairs),
             others=sum(true != label for true, _ in pairs),
-            missed=sum(true == label != given for true, given in pairs),
-            false=sum(given == label != true for true, given in pairs),
+            missed=sum(true == label != label_set for true, label_set in pairs),
+            false=sum(label_set == label != true for true, label_set in pairs),
         )
         for label in get_args(BehaviourLabel)
     }

@@ -35,7 +35,7 @@ def corrupted(
     """
     if len(text) > _LONGEST:
         return
-    right = {_plain(one) for one in (text, *alternatives)}
+    right = {_plain(right_text) for right_text in (text, *alternatives)}
     for kind, change in _CHANGES:
         other = change(text, rng, names)
         if other is not None and _plain(other) not in right:
@@ -98,13 +98,13 @@ def _number(text: str, rng: random.Random, _names: Sequence[str]) -> str | None:
 
 def _name(text: str, rng: random.Random, names: Sequence[str]) -> str | None:
     tidied = tidy(text)
-    found = proper_names(tidied)
-    named = sum(len(mention.name) for mention in found)
-    others = rng.sample(list(names), min(len(found), len(names)))
+    mentions = proper_names(tidied)
+    name_words = sum(len(mention.name) for mention in mentions)
+    others = rng.sample(list(names), min(len(mentions), len(names)))
     # Of a list that has a name among other things, most would still be right.
-    if len(others) < len(found) or 2 * named < len(tidied.split()):
+    if len(others) < len(mentions) or 2 * name_words < len(tidied.split()):
         return None
-    for mention, other in sorted(zip(found, others, strict=True), key=lambda pair: -pair[0].start):
+    for mention, other in sorted(zip(mentions, others, strict=True), key=lambda pair: -pair[0].start):
         tidied = tidied[: mention.start] + other + tidied[mention.end :]
     return tidied
 

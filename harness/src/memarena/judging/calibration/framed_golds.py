@@ -30,7 +30,7 @@ from memarena.log.records import EvidenceSession, Question
 MOST = 200
 """Questions of a family around which answers are made, drawn by the seed, where only rules judge."""
 
-Made = tuple[bool, str, str]
+FramedAnswer = tuple[bool, str, str]
 """Whether it is right, how it was made, and the answer."""
 
 
@@ -79,9 +79,9 @@ def make_framed(
             continue
         rng = random.Random(f"{seed}/framed/{question.instance.instance_id}")  # noqa: S311 (no secret)
         sessions = tuple(evidence[s] for s in question.instance.evidence_session_ids if s in evidence)
-        made = list(_Maker(rng, texts, each).made(question))
-        count[family] += bool(made)
-        yield from (SyntheticAnswer(question, sessions, answer, right, kind) for right, kind, answer in made)
+        answers = list(_Maker(rng, texts, each).answers_to(question))
+        count[family] += bool(answers)
+        yield from (SyntheticAnswer(question, sessions, answer, right, kind) for right, kind, answer in answers)
 
 
 def _text(question: Question) -> str | None:
@@ -103,7 +103,7 @@ class _Maker:
         self._each = each
         self._frames = frames()
 
-    def made(self, question: Question) -> Iterator[Made]:
+    def answers_to(self, question: Question) -> Iterator[FramedAnswer]:
         """Right and wrong answers; none to a question that a rubric decides."""
         gold = question.instance.gold
         if isinstance(gold, ClozeGold):
@@ -117,7 +117,7 @@ class _Maker:
         elif (text := _text(question)) is not None:
             yield from self._open(text, gold)
 
-    def _open(self, text: str, gold: object) -> Iterator[Made]:
+    def _open(self, text: str, gold: object) -> Iterator[FramedAnswer]:
         alternatives = gold.answers if isinstance(gold, TextGold) else (text,)
         for name, frame in self._some(self._frames.gold):
             yield True, f"frame {name}", _filled(frame, x=text)
@@ -128,13 +128,13 @@ class _Maker:
         for _, template in self._some(self._frames.declines, 1):
             yield False, "declines", template
 
-    def _versions(self, gold: ConflictGold) -> Iterator[Made]:
+    def _versions(self, gold: ConflictGold) -> Iterator[FramedAnswer]:
         for name, frame in self._some(self._frames.versions):
             yield True, f"frame {name}", _filled(frame, a=gold.original_detail, b=gold.changed_detail)
         for version in (gold.original_detail, gold.changed_detail):
             yield False, "one version", self._framed(version)
 
-    def _abstain(self, gold: AbstainGold) -> Iterator[Made]:
+    def _abstain(self, gold: AbstainGold) -> Iterator[FramedAnswer]:
         for name, template in self._some(self._frames.declines):
             yield True, f"declines {name}", template
         if gold.adversarial_answer:
@@ -142,15 +142,15 @@ class _Maker:
         if self._texts:
             yield False, "states a value", self._framed(self._rng.choice(self._texts))
 
-    def _options(self, gold: ClozeGold) -> Iterator[Made]:
+    def _options(self, gold: ClozeGold) -> Iterator[FramedAnswer]:
         right = ord(gold.answer_letter) - ord("A")
         wrong = self._rng.choice([n for n in range(len(gold.options)) if n != right])
-        for place, is_right in ((right, True), (wrong, False)):
+        for index, is_right in ((right, True), (wrong, False)):
             for name, frame in self._some(self._frames.option):
-                answer = _filled(frame, l=chr(ord("A") + place), t=gold.options[place])
+                answer = _filled(frame, l=chr(ord("A") + index), t=gold.options[index])
                 yield is_right, f"{'' if is_right else 'another '}option {name}", answer
 
-    def _permission(self, gold: PermissionGold) -> Iterator[Made]:
+    def _permission(self, gold: PermissionGold) -> Iterator[FramedAnswer]:
         allowed = gold.expected_action == "disclose"
         yield allowed, "discloses", self._framed(gold.fact)
         for group, kind in ((self._frames.refuses, "refuses"), (self._frames.declines, "does not know")):
@@ -169,7 +169,7 @@ class _Maker:
 def _filled(frame: str, **texts: str) -> str:
     """The frame with its texts, whose own last point goes where the frame goes on behind them."""
     for key, text in texts.items():
-        place = "{" + key + "}"
-        goes_on = not frame.endswith(place)
-        frame = frame.replace(place, text.strip().rstrip(".") if goes_on else text.strip())
+        slot = "{" + key + "}"
+        goes_on = not frame.endswith(slot)
+        frame = frame.replace(slot, text.strip().rstrip(".") if goes_on else text.strip())
     return frame

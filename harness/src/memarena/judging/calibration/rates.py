@@ -52,9 +52,9 @@ def by_text_judge(answer: SyntheticAnswer) -> bool | None:
     return kind.judge_text(question.question_text, question.instance.gold, answer.answer).correct
 
 
-def rates(synthetic: Sequence[SyntheticAnswer], said: Sequence[bool | None]) -> Rates:
-    """Rates of one judge: ``said`` is its word on each synthetic answer."""
-    pairs = [(p.right, word) for p, word in zip(synthetic, said, strict=True) if word is not None]
+def rates(synthetic: Sequence[SyntheticAnswer], verdicts: Sequence[bool | None]) -> Rates:
+    """Rates of one judge: ``verdicts`` has its word on each synthetic answer."""
+    pairs = [(p.right, word) for p, word in zip(synthetic, verdicts, strict=True) if word is not None]
     return Rates(
         right=sum(right for right, _ in pairs),
         wrong=sum(not right for right, _ in pairs),
@@ -65,15 +65,17 @@ def rates(synthetic: Sequence[SyntheticAnswer], said: Sequence[bool | None]) -> 
 
 
 def grouped(
-    synthetic: Sequence[SyntheticAnswer], said: Sequence[bool | None], key: Callable[[SyntheticAnswer], str]
+    synthetic: Sequence[SyntheticAnswer], verdicts: Sequence[bool | None], key: Callable[[SyntheticAnswer], str]
 ) -> Mapping[str, Rates]:
     """Rates by a key, in the keys' order."""
     names = sorted({key(p) for p in synthetic})
-    groups = {name: [(p, word) for p, word in zip(synthetic, said, strict=True) if key(p) == name] for name in names}
+    groups = {
+        name: [(p, word) for p, word in zip(synthetic, verdicts, strict=True) if key(p) == name] for name in names
+    }
     return {name: rates([p for p, _ in pairs], [word for _, word in pairs]) for name, pairs in groups.items()}
 
 
-def agreement(one: Sequence[bool | None], two: Sequence[bool | None]) -> float | None:
+def agreement(first: Sequence[bool | None], second: Sequence[bool | None]) -> float | None:
     """Cohen's κ of two judges over the answers that both judged; None if it is not defined."""
-    pairs = [(a, b) for a, b in zip(one, two, strict=True) if a is not None and b is not None]
+    pairs = [(a, b) for a, b in zip(first, second, strict=True) if a is not None and b is not None]
     return cohen_kappa([str(a) for a, _ in pairs], [str(b) for _, b in pairs]) if pairs else None

@@ -87,18 +87,18 @@ def make_answers(
     count = Counter(q.instance.family for q in every)
     for question in every:
         gold = question.instance.gold
-        wanted = math.ceil(_SPARE * least / count[question.instance.family])
+        needed = math.ceil(_SPARE * least / count[question.instance.family])
         each = _Each(
-            right=max(per_kind, math.ceil(wanted / len(phrases.right[_shape(gold)]))),
-            wrong=max(_WRONG, math.ceil(wanted / (len(phrases.wrong[_shape(gold)]) - 1))),
+            right=max(per_kind, math.ceil(needed / len(phrases.right[_shape(gold)]))),
+            wrong=max(_WRONG, math.ceil(needed / (len(phrases.wrong[_shape(gold)]) - 1))),
         )
         sessions = tuple(evidence[s] for s in question.instance.evidence_session_ids if s in evidence)
         rng = random.Random(f"{seed}/{phrasings}/{question.instance.instance_id}")  # noqa: S311 (no secret)
-        seen: set[str] = set()
+        answers: set[str] = set()
         for right, kind, template in _templates(phrases, gold, each, rng):
             answer = answer_from(template, Around(phrases.things, phrases.say, question, sessions, pool, rng), gold)
-            if answer is not None and answer not in seen:
-                seen.add(answer)
+            if answer is not None and answer not in answers:
+                answers.add(answer)
                 yield SyntheticAnswer(question, sessions, answer, right, kind)
 
 
@@ -128,7 +128,7 @@ def _templates(phrases: _Phrases, gold: Gold, each: _Each, rng: random.Random) -
         for template in rng.sample(list(templates), min(each.right, len(templates))):
             yield True, kind, template
     for kind, templates in phrases.wrong[_shape(gold)].items():
-        # Things that nobody mentioned compete with things alone; a second date or name is `hostile`.
+        # Things that were never mentioned compete with things alone; a second date or name is `hostile`.
         if kind == "invented" and not all(v.type in ("term", "place") for v in _values(gold)):
             continue
         for template in rng.sample(list(templates), min(each.wrong, len(templates))):
@@ -146,7 +146,7 @@ class Around:
     pool: Sequence[Value]
     rng: random.Random
 
-    def said(self, value: Value) -> str:
+    def worded(self, value: Value) -> str:
         """A value in one of the ways that this set of phrasings has."""
         form = self.rng.choice(list(self.say[kind_of(value)]))
         return say(value, form, day_of(self.question.asked_at))
@@ -156,17 +156,17 @@ def answer_from(template: str, around: Around, gold: Gold) -> str | None:
     """The template filled in; None where the data set has nothing to fill it with."""
     if not isinstance(gold, OpenGold) or (gold.kind == "counterfactual" and not gold.premise_values):
         return None
-    first, taken = gold.values[0], [*_values(gold), *gold.premise_values]
-    named = (("v", gold.values), ("c", gold.other_values), ("a", gold.premise_values))
-    fields = {name: " and ".join(around.said(v) for v in values) for name, values in named if values}
+    first, used = gold.values[0], [*_values(gold), *gold.premise_values]
+    values_of = (("v", gold.values), ("c", gold.other_values), ("a", gold.premise_values))
+    fields = {name: " and ".join(around.worded(v) for v in values) for name, values in values_of if values}
     for name in ("o", "p"):
         if "{" + name + "}" not in template:
             continue
-        other = _other(name, first, taken, around)
+        other = _other(name, first, used, around)
         if other is None:
             return None
-        taken.append(other)
-        fields[name] = around.said(other)
+        used.append(other)
+        fields[name] = around.worded(other)
     if "{x}" in template or "{y}" in template:
         things = _unmentioned(around)
         if len(things) < 2:
@@ -177,22 +177,22 @@ def answer_from(template: str, around: Around, gold: Gold) -> str | None:
     return text[0].upper() + text[1:] if template[0] != "{" else text
 
 
-def _other(name: str, value: Value, taken: Sequence[Value], around: Around) -> Value | None:
+def _other(name: str, value: Value, used: Sequence[Value], around: Around) -> Value | None:
     """A near value or another's, that is none of those in use already."""
     find = near if name == "o" else another
     for _ in range(8):
-        found = find(value, around.pool, around.rng)
-        if found is not None and found not in taken:
-            return found
+        candidate = find(value, around.pool, around.rng)
+        if candidate is not None and candidate not in used:
+            return candidate
     return None
 
 
 def _unmentioned(around: Around) -> list[str]:
     """Things of which neither question nor evidence has a word, in random order."""
     texts = [around.question.question_text, *(t.text for s in around.evidence for t in s.turns)]
-    known = {word for text in texts for word in words(text)}
+    mentioned = {word for text in texts for word in words(text)}
     grammar = {"a", "an", "the", "of", "two", "three"}
-    things = [t for t in around.things if not (set(words(t)) - grammar) & known]
+    things = [t for t in around.things if not (set(words(t)) - grammar) & mentioned]
     around.rng.shuffle(things)
     return things
 

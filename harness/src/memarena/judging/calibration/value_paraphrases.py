@@ -53,10 +53,10 @@ def say(value: Value, form: str, today: date | None) -> str:
 def fill(template: str, fields: Mapping[str, str]) -> str:
     """A template with its names replaced; what is no known name stays. No full stop follows that of a value."""
     for name, text in fields.items():
-        said, sign = text.strip(), "{" + name + "}"
-        if said.endswith("."):
+        plain, sign = text.strip(), "{" + name + "}"
+        if plain.endswith("."):
             template = re.sub(re.escape(sign) + r"\.(?!\.)", sign, template)
-        template = template.replace(sign, said)
+        template = template.replace(sign, plain)
     return template
 
 
@@ -133,7 +133,7 @@ def _fields(value: Value, today: date | None) -> dict[str, str]:  # noqa: PLR091
     if isinstance(value, PlaceValue):
         return {"name": value.name, "bare": _bare(value.name), "lower": value.name.lower()}
     if isinstance(value, TermValue):
-        # A way or a spot ("under the tile") has no article of its own to be exchanged.
+        # A way or a spot ("under the tile") has no article that could be exchanged.
         spot = value.text.lower().startswith(_PREPOSITIONS)
         bare = value.text if spot else _bare(value.text)
         return {
@@ -233,13 +233,13 @@ def _time_fields(value: TimeValue) -> dict[str, str]:
 
 def _duration_fields(value: DurationValue) -> dict[str, str]:
     days = round(value.days)
-    said = in_words(days)
+    in_full = in_words(days)
     if abs(value.days - days) > 1e-6:
         minutes = round(value.days * 1440)
         return dict.fromkeys(("n", "words", "weeks"), f"{minutes} minutes, in")
     plural = f"{days} days" if days != 1 else "1 day"
     weeks = f"{days // 7} weeks" if days % 7 == 0 and days > 7 else plural
-    return {"n": str(days), "words": said, "weeks": weeks}
+    return {"n": str(days), "words": in_full, "weeks": weeks}
 
 
 def _amount_fields(value: AmountValue) -> dict[str, str]:
@@ -247,6 +247,6 @@ def _amount_fields(value: AmountValue) -> dict[str, str]:
     unit = value.unit or ""
     whole = int(value.amount)
     sign = f"{_SIGNS[unit]}{number}" if unit in _SIGNS else f"{number} {unit}".strip()
-    said = in_words(whole) if whole == value.amount and whole < 1e6 else number
+    in_full = in_words(whole) if whole == value.amount and whole < 1e6 else number
     comma = f"{whole:,}" if whole == value.amount else number
-    return {"n": number, "unit": unit, "words": said, "sign": sign, "comma": comma}
+    return {"n": number, "unit": unit, "words": in_full, "sign": sign, "comma": comma}

@@ -10,19 +10,19 @@ from collections import Counter
 from collections.abc import Sequence
 
 
-def cohen_kappa(one: Sequence[str], two: Sequence[str]) -> float | None:
+def cohen_kappa(labels: Sequence[str], other_labels: Sequence[str]) -> float | None:
     """Cohen's κ of two raters over the same items.
 
     None where it is not defined: without items, or where both raters use one and the same label throughout, so that
     chance alone explains everything. Raises ValueError if the lengths differ.
     """
-    if len(one) != len(two):
-        raise ValueError(f"expected two lists of one length, got {len(one)} and {len(two)}")
-    if not one:
+    if len(labels) != len(other_labels):
+        raise ValueError(f"expected two lists of one length, got {len(labels)} and {len(other_labels)}")
+    if not labels:
         return None
-    n = len(one)
-    first, second = Counter(one), Counter(two)
-    observed = sum(a == b for a, b in zip(one, two, strict=True)) / n
+    n = len(labels)
+    first, second = Counter(labels), Counter(other_labels)
+    observed = sum(a == b for a, b in zip(labels, other_labels, strict=True)) / n
     expected = sum(first[label] * second[label] for label in first) / (n * n)
     return None if expected == 1 else (observed - expected) / (1 - expected)
 

@@ -35,8 +35,8 @@ class Labels(BaseModel):
 class PairAgreement:
     """Two raters over the items that both labelled. κ is None where it is not defined."""
 
-    one: str
-    two: str
+    one: str  # words: a name of the file format
+    two: str  # words: a name of the file format
     items: int
     agree: float | None
     kappa: float | None
@@ -88,7 +88,7 @@ def read_labels(paths: Sequence[Path], sample: Sample) -> dict[str, dict[str, st
     """Labels by annotator and item, from one file or several.
 
     Raises JudgeError for a file that is none, labels of another sample, unknown items or labels, no annotator or one
-    without a name, an annotator that stands in two files.
+    without a name, an annotator who is in two files.
     """
     choices = {i.item: i.choices for i in sample.items}
     merged: dict[str, dict[str, str]] = {}
@@ -119,12 +119,12 @@ def blank_labels(sample: Sample, annotator: str = "annotator_1") -> Labels:
 
 
 def agreements(
-    sample: Sample, people: Mapping[str, Mapping[str, str]], judge: str, said: Mapping[str, str]
+    sample: Sample, people: Mapping[str, Mapping[str, str]], judge: str, judge_labels: Mapping[str, str]
 ) -> tuple[TrackAgreement, ...]:
-    """Agreement per track; ``said`` is the judge's label by item."""
+    """Agreement per track; ``judge_labels``: the judge's, by item."""
 
     def over(items: Sequence[SampleItem]) -> Agreement:
-        return _agreement([i.item for i in items], people, judge, said)
+        return _agreement([i.item for i in items], people, judge, judge_labels)
 
     tracks: list[TrackAgreement] = []
     for track in TRACKS:
@@ -143,11 +143,11 @@ def _dimension(item: SampleItem) -> str:
 
 
 def _agreement(
-    items: Sequence[str], people: Mapping[str, Mapping[str, str]], judge: str, said: Mapping[str, str]
+    items: Sequence[str], people: Mapping[str, Mapping[str, str]], judge: str, judge_labels: Mapping[str, str]
 ) -> Agreement:
     names = sorted(people)
     pairs = [_pair(a, people[a], b, people[b], items) for a, b in combinations(names, 2)]
-    pairs += [_pair(a, people[a], judge, said, items) for a in names]
+    pairs += [_pair(a, people[a], judge, judge_labels, items) for a in names]
     by_all = [[people[a][i] for a in names] for i in items if all(i in people[a] for a in names)]
     voted = {i: [people[a][i] for a in names if i in people[a]] for i in items}
     enough = {i: votes for i, votes in voted.items() if len(votes) >= _MAJORITY_OF}
@@ -160,15 +160,17 @@ def _agreement(
         majority_items=len(decided),
         without_majority=len(enough) - len(decided),
         too_few_labels=len(items) - len(enough),
-        majority_with_judge=_pair("majority", decided, judge, said, items) if enough else None,
+        majority_with_judge=_pair("majority", decided, judge, judge_labels, items) if enough else None,
     )
 
 
-def _pair(one: str, ones: Mapping[str, str], two: str, twos: Mapping[str, str], items: Sequence[str]) -> PairAgreement:
-    both = [i for i in items if i in ones and i in twos]
-    left, right = [ones[i] for i in both], [twos[i] for i in both]
+def _pair(
+    rater: str, labels: Mapping[str, str], other: str, other_labels: Mapping[str, str], items: Sequence[str]
+) -> PairAgreement:
+    both = [i for i in items if i in labels and i in other_labels]
+    left, right = [labels[i] for i in both], [other_labels[i] for i in both]
     agree = sum(a == b for a, b in zip(left, right, strict=True)) / len(both) if both else None
-    return PairAgreement(one, two, len(both), agree, cohen_kappa(left, right))
+    return PairAgreement(rater, other, len(both), agree, cohen_kappa(left, right))
 
 
 def _read(path: Path, model: type[T]) -> T:
@@ -195,12 +197,12 @@ def _named_twice(value: object) -> str:
     """Where a field stands twice in its object, or empty."""
     if not isinstance(value, list):
         return ""
-    pairs = value if isinstance(value, _Pairs) else [(str(place), each) for place, each in enumerate(value)]
-    seen: set[str] = set()
+    pairs = value if isinstance(value, _Pairs) else [(str(index), each) for index, each in enumerate(value)]
+    names: set[str] = set()
     for name, each in pairs:
-        if name in seen:
+        if name in names:
             return name
-        seen.add(name)
+        names.add(name)
         if inner := _named_twice(each):
             return f"{name}.{inner}"
     return ""

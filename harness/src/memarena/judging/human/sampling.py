@@ -33,7 +33,7 @@ class _File(BaseModel):
 
 
 class SampleItem(_File):
-    """One answer for a person to judge. No verdict stands beside it."""
+    """One answer for a person to judge. It carries no verdict."""
 
     item: str
     """``b001`` and on for right or wrong, ``d001`` and on for behaviour."""
@@ -71,9 +71,9 @@ class Sample(_File):
 
         Other runs have the same cells and questions, so that nothing else would tell.
         """
-        found = next((r.run_id for r in read_records(run_dir, "run_started") if r.kind == "run_started"), None)
-        if found != self.run_id:
-            other = "holds no run yet" if found is None else f"is of run {found}"
+        run_id = next((r.run_id for r in read_records(run_dir, "run_started") if r.kind == "run_started"), None)
+        if run_id != self.run_id:
+            other = "holds no run yet" if run_id is None else f"is of run {run_id}"
             raise JudgeError(f"{own}: run_id: this sample is of run {self.run_id}, the log {log_path(run_dir)} {other}")
 
 
@@ -82,7 +82,7 @@ class JudgedAnswer:
     """An answer with what a judge says of it."""
 
     question: Question
-    asked: QuestionAsked
+    attempt: QuestionAsked
     judgment: Judgment
 
 
@@ -141,14 +141,14 @@ def _behaviour_stratum(answer: JudgedAnswer) -> Hashable:
 def _stratified(pool: Sequence[T], size: int, stratum: Callable[[T], Hashable], rng: random.Random) -> list[T]:
     """``size`` of the pool, strata as equal as they allow: small strata are taken whole, the others share the rest."""
     strata: dict[Hashable, list[T]] = {}
-    for one in pool:
-        strata.setdefault(stratum(one), []).append(one)
-    left, drawn = min(size, len(pool)), []
+    for member in pool:
+        strata.setdefault(stratum(member), []).append(member)
+    missing, drawn = min(size, len(pool)), []
     groups = sorted(strata.items(), key=lambda g: (len(g[1]), repr(g[0])))
     for number, (_, group) in enumerate(groups):
-        share = min(len(group), left // (len(groups) - number))
+        share = min(len(group), missing // (len(groups) - number))
         drawn += rng.sample(group, share)
-        left -= share
+        missing -= share
     return drawn
 
 
@@ -158,15 +158,15 @@ def _item(name: str, answer: JudgedAnswer, sessions: Mapping[str, EvidenceSessio
     return SampleItem(
         item=name,
         track="behaviour" if behaviour else "binary",
-        cell_id=answer.asked.cell_id,
-        instance_id=answer.asked.instance_id,
-        attempt=answer.asked.attempt,
+        cell_id=answer.attempt.cell_id,
+        instance_id=answer.attempt.instance_id,
+        attempt=answer.attempt.attempt,
         family=question.instance.family,
         asked_on=question.asked_at[:10],
         question=question.question_text,
         gold=kind_of(question).key(question.instance.gold),
         evidence=() if behaviour else tuple(_lines(evidence_of(question, sessions))),
-        answer=answer.asked.answer.answer if answer.asked.answer else "",
+        answer=answer.attempt.answer.answer if answer.attempt.answer else "",
         choices=BEHAVIOUR_LABELS if behaviour else BINARY_LABELS,
     )
 

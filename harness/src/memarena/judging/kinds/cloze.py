@@ -72,11 +72,11 @@ _EXPLAINED = re.compile(
     r"^[^.;,\n]{0,24}?\b(?:is|was|are|were|belongs?|applies|goes|refers|would be)\b[^.;\n]*?"
     r"(?:\b[A-Z]\w+'s\b|\bother|\bsome(?:one|body) else|\b(?:for|of|to|what|where|when|how much) [A-Z]\w+)"
 )
-"""What follows an option that is told as somebody else's."""
+"""What follows an option that is told as another person's."""
 _WENT_TO = re.compile(
     r"\W*(?:[A-E]\W+)?(?:(?:went|goes|belongs|fell) to|(?:was |is )?(?:for|by)) (?P<who>[A-Z][a-z]+)(?!\w)(?!'s)"
 )
-"""An option that somebody with a name has: ``A went to Ada``."""
+"""An option that a named person has: ``A went to Ada``."""
 _NAME = re.compile(r"\b[A-Z][a-z]+\b")
 _CLAUSE_ENDS = re.compile(r"[.;,!?\n(]|\b(?:and|but|while|whereas|so|therefore|because|since)\b")
 _FOLLOWS = re.compile(
@@ -123,15 +123,15 @@ def chosen_option(answer: str, options: Sequence[str], values: Sequence[Value] =
     texts = texts if texts or letters else _by_own_words(text, options, question)
     texts = _unexplained(text, texts, question)
     letters = _unexplained(text, letters, question)
-    if (left := remaining(text, (*letters, *texts), len(options))) is not None:
-        return Choice(left, "all others ruled out")
+    if (last_letter := remaining(text, (*letters, *texts), len(options))) is not None:
+        return Choice(last_letter, "all others ruled out")
     chosen = {m.letter for m in letters if not m.denied}
-    given = {m.letter for m in texts if not m.denied}
+    by_text = {m.letter for m in texts if not m.denied}
     if not chosen:
-        if (letter := concluded(text, texts) or _for_what_is_asked(text, texts, question)) is not None:
+        if (letter := concluded(text, texts) or _by_question_words(text, texts, question)) is not None:
             return Choice(letter, "option text, in the end")
-        named = f"names {len(given)} options" if given else "names no option"
-        return Choice(given.pop(), "option text") if len(given) == 1 else Choice(None, named)
+        count = f"names {len(by_text)} options" if by_text else "names no option"
+        return Choice(by_text.pop(), "option text") if len(by_text) == 1 else Choice(None, count)
     if len(chosen) > 1 and (letter := concluded(text, [m for m in (*letters, *texts) if m.letter <= last])) is not None:
         return Choice(letter, "letter, in the end")
     letter = min(chosen)
@@ -142,7 +142,7 @@ def chosen_option(answer: str, options: Sequence[str], values: Sequence[Value] =
         fault = f"letter {letter} is no option"
     elif _disagrees(text, letter, letters, texts):
         fault = f"letter {letter} and another option's text"
-    return Choice(None, fault) if fault else Choice(letter, "letter and text" if letter in given else "letter")
+    return Choice(None, fault) if fault else Choice(letter, "letter and text" if letter in by_text else "letter")
 
 
 class Cloze(Kind[ClozeGold]):
@@ -153,10 +153,10 @@ class Cloze(Kind[ClozeGold]):
     ) -> Judgment:
         """Right if the one option chosen is the gold's."""
         choice = chosen_option(answer, gold.options, gold.option_values, question.question_text)
-        said = f"chooses {choice.letter} ({choice.why})" if choice.letter else choice.why
+        choice_words = f"chooses {choice.letter} ({choice.why})" if choice.letter else choice.why
         if choice.letter == gold.answer_letter:
-            return right("exact_match", Code.RIGHT_OPTION, said=said)
-        return wrong("exact_match", Code.NOT_THE_RIGHT_OPTION, said=said, value=gold.answer_letter)
+            return right("exact_match", Code.RIGHT_OPTION, words=choice_words)
+        return wrong("exact_match", Code.NOT_THE_RIGHT_OPTION, words=choice_words, value=gold.answer_letter)
 
     def key(self, gold: ClozeGold) -> str:
         """Letter and text of the right option."""
@@ -187,17 +187,17 @@ def _in_the_end(text: str) -> str:
 
 
 def _texts(text: str, options: Sequence[str], values: Sequence[Value]) -> list[Mention]:
-    """Options whose value or words stand in the text; a longer one hides one inside it."""
+    """Options whose value or words are in the text; a longer one hides another inside it."""
     read = read_text(text)
-    found: list[tuple[str, Span]] = []
-    for place, option in enumerate(options):
-        letter = chr(ord("A") + place)
-        value = values[place] if len(values) == len(options) else None
+    spans_of: list[tuple[str, Span]] = []
+    for index, option in enumerate(options):
+        letter = chr(ord("A") + index)
+        value = values[index] if len(values) == len(options) else None
         spans = term_spans((option,), read.text)
         if value is not None and not isinstance(value, SetValue | OrderValue):
             spans += occurrences(value, read)
-        found += [(letter, span) for span in merged(spans)]
-    apart = [(n, s) for n, s in found if not any(_hides(other, s) for _, other in found)]
+        spans_of += [(letter, span) for span in merged(spans)]
+    apart = [(n, s) for n, s in spans_of if not any(_hides(other, s) for _, other in spans_of)]
     if read.text != text:
         # Numbers in words have become digits, so places are those of another text.
         apart = [(n, s) for n, s in ((n, _back(read.text, text, s)) for n, s in apart)]
@@ -205,16 +205,16 @@ def _texts(text: str, options: Sequence[str], values: Sequence[Value]) -> list[M
 
 
 def _by_own_words(text: str, options: Sequence[str], question: str) -> list[Mention]:
-    """Options of which a rare word stands in the text that no other option and not the question has."""
+    """Options of which the text has a rare word that neither another option nor the question has."""
     stems = [{stem(w) for w in words(option) if w.isalpha()} for option in options]
-    found = []
+    mentions = []
     for match in re.finditer(r"[^\W\d_]{4,}", text):
         base = stem(match.group().lower())
         holders = [n for n, own in enumerate(stems) if base in own]
         if len(holders) == 1 and not is_everyday(match.group()) and base not in map(stem, words(question)):
             span = Span(*match.span())
-            found.append(Mention(chr(ord("A") + holders[0]), span, _denied(text, span)))
-    return found
+            mentions.append(Mention(chr(ord("A") + holders[0]), span, _denied(text, span)))
+    return mentions
 
 
 def _back(read: str, text: str, span: Span) -> Span:
@@ -241,23 +241,25 @@ def _blanked(text: str, texts: Sequence[Mention]) -> str:
 
 def _letters(text: str, count: int) -> list[Mention]:
     """Letters that stand for options. ``A`` and ``I`` are words unless something around them says otherwise."""
-    found: dict[int, str] = {}
+    letters: dict[int, str] = {}
     for match in re.finditer(_LETTER.format("[A-Z]"), text):
         letter, at = match["l"], match.start("l")
         before = text[max(0, at - _REACH) : at]
         marked = _BEFORE_CHOICE.search(before) or not before.strip(" ([\n") or before.rstrip()[-1:] in ".!?;:"
         if letter == "A" and before.strip(" ([\n") and before.rstrip()[-1:] not in '.!?:"':
             # An article in the middle of a sentence is a small letter.
-            found[at] = letter
+            letters[at] = letter
         elif letter in "AI":
             if marked and _BEHIND_CHOICE.match(text, at + 1):
-                found[at] = letter
+                letters[at] = letter
         elif ord(letter) - ord("A") < count or marked:
-            found[at] = letter
+            letters[at] = letter
     for match in _SMALL.finditer(text):
         name = match.lastgroup or "l"
-        found.setdefault(match.start(name), match[name].upper())
-    return [Mention(letter, Span(at, at + 1), _denied(text, Span(at, at + 1))) for at, letter in sorted(found.items())]
+        letters.setdefault(match.start(name), match[name].upper())
+    return [
+        Mention(letter, Span(at, at + 1), _denied(text, Span(at, at + 1))) for at, letter in sorted(letters.items())
+    ]
 
 
 def _denied(text: str, span: Span) -> bool:
@@ -276,49 +278,49 @@ def _denied(text: str, span: Span) -> bool:
 
 
 def _unexplained(text: str, mentions: Sequence[Mention], question: str) -> list[Mention]:
-    """Without the options that are told as somebody else's, if that leaves one of several."""
-    given = [m for m in mentions if not m.denied]
-    if len({m.letter for m in given}) < 2 or len(given) > _MOST_MENTIONS:
+    """Without the options that are told as another person's, if one of several is left then."""
+    affirmed = [m for m in mentions if not m.denied]
+    if len({m.letter for m in affirmed}) < 2 or len(affirmed) > _MOST_MENTIONS:
         return list(mentions)
-    mine = [m for m in given if _whose(text, m.span.start, question) is True]
+    mine = [m for m in affirmed if _whose(text, m.span.start, question) is True]
     if len({m.letter for m in mine}) == 1:
         return mine
-    kept = [
+    unexplained = [
         m
-        for m in given
-        if not _is_explained(text, m, given, question) and _whose(text, m.span.start, question) is not False
+        for m in affirmed
+        if not _is_explained(text, m, affirmed, question) and _whose(text, m.span.start, question) is not False
     ]
-    return kept if len({m.letter for m in kept}) == 1 else list(mentions)
+    return unexplained if len({m.letter for m in unexplained}) == 1 else list(mentions)
 
 
-def _for_what_is_asked(text: str, mentions: Sequence[Mention], question: str) -> str | None:
+def _by_question_words(text: str, mentions: Sequence[Mention], question: str) -> str | None:
     """The one option in whose clause alone a word of the question stands: ``for the diary I use A``."""
-    asked = set(content_words(question.partition("\n")[0]))
-    given = [m for m in mentions if not m.denied]
-    if len({m.letter for m in given}) < 2:
+    question_words = set(content_words(question.partition("\n")[0]))
+    affirmed = [m for m in mentions if not m.denied]
+    if len({m.letter for m in affirmed}) < 2:
         return None
     letters = set()
-    for mention in given:
+    for mention in affirmed:
         start = max((m.end() for m in _CLAUSE_STARTS.finditer(text, 0, mention.span.start)), default=0)
         end = next((m.start() for m in _CLAUSE_STARTS.finditer(text, mention.span.end)), len(text))
-        said = text[start : mention.span.start] + " " + text[mention.span.end : end]
-        if asked & set(content_words(said)):
+        clause = text[start : mention.span.start] + " " + text[mention.span.end : end]
+        if question_words & set(content_words(clause)):
             letters.add(mention.letter)
     return letters.pop() if len(letters) == 1 else None
 
 
-def _is_explained(text: str, mention: Mention, given: Sequence[Mention], question: str) -> bool:
-    """Whether an option is told as somebody else's, alone or in a list (``A, B and D belong to other people``)."""
+def _is_explained(text: str, mention: Mention, affirmed: Sequence[Mention], question: str) -> bool:
+    """Whether an option is told as another person's, alone or in a list (``A, B and D belong to other people``)."""
     whose = _WENT_TO.match(text, mention.span.end)
     if (
         (whose is not None and bool(question) and whose["who"] not in question)
         or text[mention.span.end :].lstrip(").~ ").startswith("?")
         or _EXPLAINED.match(text[mention.span.end :])
-        or _goes_with_another(text, mention, given, question)
+        or _goes_with_another(text, mention, affirmed, question)
         or _SOMEONE.search(text[: mention.span.start])
     ):
         return True
-    later = [m for m in given if m.span.start > mention.span.end]
+    later = [m for m in affirmed if m.span.start > mention.span.end]
     return any(
         _SAME_LIST.match(between := text[mention.span.end : m.span.start])
         and not _SENTENCE_END.search(between)
@@ -327,7 +329,7 @@ def _is_explained(text: str, mention: Mention, given: Sequence[Mention], questio
     )
 
 
-def _goes_with_another(text: str, mention: Mention, given: Sequence[Mention], question: str) -> bool:
+def _goes_with_another(text: str, mention: Mention, affirmed: Sequence[Mention], question: str) -> bool:
     """Whether the rest of an option's clause names a person who is not asked about: ``A teaches Sven``."""
     rest = text[mention.span.end :]
     stop = _CLAUSE_ENDS.search(rest)
@@ -335,13 +337,13 @@ def _goes_with_another(text: str, mention: Mention, given: Sequence[Mention], qu
     return bool(question) and any(
         match.group() not in question
         and not is_everyday(match.group())
-        and not any(m.span.start <= match.start() < m.span.end for m in given)
+        and not any(m.span.start <= match.start() < m.span.end for m in affirmed)
         for match in _NAME.finditer(text, mention.span.end, end)
     )
 
 
 def _whose(text: str, at: int, question: str) -> bool | None:
-    """Whether the person named before an option is the one asked about; None where nobody is named or known."""
+    """Whether the person named before an option is the one asked about; None where no person is named or known."""
     clause = re.split(r"[.;!?\n]|, (?:while|whereas|but|and)\b", text[:at])[-1]
     people = [w for w in _PERSON.findall(clause) if not is_everyday(w.removesuffix("'s").lower())]
     if not people or not question:
@@ -358,14 +360,14 @@ def _sentence_of(text: str, at: int) -> int:
 
 
 def _disagrees(text: str, letter: str, letters: Sequence[Mention], texts: Sequence[Mention]) -> bool:
-    """Whether another option's text stands right behind the letter, or is offered beside it."""
+    """Whether another option's text follows the letter directly, or is offered with it."""
     others = [m for m in texts if m.letter != letter and not m.denied]
     if any(_OFFERED.search(text[: m.span.start]) for m in others):
         return True
     if any(m.letter == letter for m in texts if not m.denied):
         sentences = {_sentence_of(text, m.span.start) for m in letters if m.letter == letter and not m.denied}
-        beside = (m for m in others if _sentence_of(text, m.span.start) in sentences)
-        return any(_ALSO.search(text[_sentence_of(text, m.span.start) :]) for m in beside)
+        neighbours = (m for m in others if _sentence_of(text, m.span.start) in sentences)
+        return any(_ALSO.search(text[_sentence_of(text, m.span.start) :]) for m in neighbours)
     own = [m for m in letters if m.letter == letter and not m.denied]
     sentences = {_sentence_of(text, m.span.start) for m in own}
     several = len({m.letter for m in others}) > 1 and all(m.span < own[-1].span for m in others)

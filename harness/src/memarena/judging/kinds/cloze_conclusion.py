@@ -54,7 +54,7 @@ _YES = re.compile(r"\W*\?\W*(?:yes|yep|right|correct|that's it|that is it)\b", r
 _NOTHING_ELSE = re.compile(r"(?:\W|\b(?:the|an?|option|letter)\b|(?<!\w)[A-Za-z](?!\w))*", re.IGNORECASE)
 _LEAST_TURNED_DOWN = 2
 _LEAST_EXPLAINED = 5
-"""Words beside the options from which on an answer explains them."""
+"""So many words next to the options, and an answer explains them."""
 
 
 @dataclass(frozen=True)
@@ -78,11 +78,11 @@ def remaining(text: str, mentions: Sequence[Mention], options: int) -> str | Non
     """The one option that a text does not name where it rules out all others and speaks of what remains."""
     ordered = sorted(mentions, key=lambda m: m.span)
     ruled_out = {m.letter for n, m in enumerate(ordered) if m.denied or _TURNED_DOWN.search(_remark(text, ordered, n))}
-    left = {chr(ord("A") + n) for n in range(options)} - {m.letter for m in ordered}
-    if len(left) != 1 or len(ruled_out) < options - 1:
+    unnamed = {chr(ord("A") + n) for n in range(options)} - {m.letter for m in ordered}
+    if len(unnamed) != 1 or len(ruled_out) < options - 1:
         return None
     behind = text[ordered[-1].span.end :]
-    return left.pop() if _REMAINS.search(behind) and not _NONE_LEFT.search(behind) else None
+    return unnamed.pop() if _REMAINS.search(behind) and not _NONE_LEFT.search(behind) else None
 
 
 def _conclusion(text: str, mentions: Sequence[Mention]) -> str | None:
@@ -134,29 +134,29 @@ def _weighed(text: str, mentions: Sequence[Mention]) -> str | None:
             against.add(mention.letter)
         elif _BORNE_OUT.search(remark):
             for_it.add(mention.letter)
-    named = {m.letter for m in mentions}
+    letters = {m.letter for m in mentions}
     answered = [m.letter for m, remark in zip(mentions, remarks, strict=True) if _YES.match(remark)]
     if len(answered) == 1 and all(remark.lstrip(" )").startswith("?") for remark in remarks):
         return answered[0]  # each is asked about, and one is answered with yes
-    if len(for_it) == 1 and named - for_it <= against:
+    if len(for_it) == 1 and letters - for_it <= against:
         return next(iter(for_it))
     opening = mentions[0]
     _, end = _clause_of(text, opening)
     opens = _NOTHING_ELSE.fullmatch(_blank(text[:end], 0, mentions)) or _is_outcome(text, mentions, opening)
-    if opens and not opening.denied and len(named) > _LEAST_TURNED_DOWN and named - {opening.letter} <= against:
+    if opens and not opening.denied and len(letters) > _LEAST_TURNED_DOWN and letters - {opening.letter} <= against:
         return opening.letter
-    left = named - against
-    if len(left) == 1 and len(against) >= _LEAST_TURNED_DOWN and not for_it - left:
-        return left.pop()
+    standing = letters - against
+    if len(standing) == 1 and len(against) >= _LEAST_TURNED_DOWN and not for_it - standing:
+        return standing.pop()
     return None
 
 
 def _remark(text: str, mentions: Sequence[Mention], at: int) -> str:
     """What stands behind an option up to the next other one; options in a row share what stands behind the last."""
-    for one, other in itertools.pairwise([*mentions[at:], None]):
-        assert one is not None
-        remark = text[one.span.end : other.span.start if other else len(text)]
-        remark = re.sub(r"(?:\b(?:options?|letter|the|an?)\b|[\s(\[*-])*$", "", remark) if other else remark
-        if re.search(r"\w|[✓✔✅✗✘❌]", re.sub(r"\b(?:and|or|the|an?)\b", "", remark)) or other is None:
+    for mention, following in itertools.pairwise([*mentions[at:], None]):
+        assert mention is not None
+        remark = text[mention.span.end : following.span.start if following else len(text)]
+        remark = re.sub(r"(?:\b(?:options?|letter|the|an?)\b|[\s(\[*-])*$", "", remark) if following else remark
+        if re.search(r"\w|[✓✔✅✗✘❌]", re.sub(r"\b(?:and|or|the|an?)\b", "", remark)) or following is None:
             return remark
     return ""

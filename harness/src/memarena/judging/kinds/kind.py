@@ -44,7 +44,7 @@ class Kind(ABC, Generic[G]):
         raise JudgeError(f"a judge with a model does not judge whether {_name(gold)} answers are right")
 
     def constant(self, gold: G) -> str:
-        """What somebody who gives every question the same answer might try; empty: nothing."""
+        """What a reader might try that gives every question the same answer; empty: nothing."""
         return ""
 
 

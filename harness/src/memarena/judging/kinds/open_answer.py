@@ -26,7 +26,7 @@ from memarena.judging.typed_value.claims import read_statement
 from memarena.judging.typed_value.commitment import Wording
 from memarena.judging.typed_value.orders import rule_order
 from memarena.judging.typed_value.plain_text import plain_text, with_antecedents, without_speaker
-from memarena.judging.typed_value.question import Asked, asked_of, describe, scalars
+from memarena.judging.typed_value.question import OpenQuestion, describe, open_question, scalars
 from memarena.judging.typed_value.sets import rule_set
 from memarena.log.records import EvidenceSession, Question
 
@@ -52,25 +52,25 @@ class OpenAnswer(Kind[Open]):
         required = gold.required_values
         if not answer.strip():
             return wrong("value" if required else "text", Code.NO_ANSWER)
-        asked = asked_of(question, tuple(evidence))
-        if is_too_much(answer, asked.turns):
-            return wrong("value" if required else "text", Code.TOO_MUCH, said=f"{len(answer.split())} words")
+        with_gold = open_question(question, tuple(evidence))
+        if is_too_much(answer, with_gold.turns):
+            return wrong("value" if required else "text", Code.TOO_MUCH, words=f"{len(answer.split())} words")
         if not required:
             return self.judge_text(question.question_text, gold, answer)
-        read = _read(asked, answer)
+        read = _read(with_gold, answer)
         for value in required:
             if isinstance(value, OrderValue):
-                judgment = rule_order(value, asked, read.text)
+                judgment = rule_order(value, with_gold, read.text)
             elif isinstance(value, SetValue):
-                judgment = rule_set(value, asked, read)
+                judgment = rule_set(value, with_gold, read)
             else:
                 continue
             if not judgment.correct or len(required) == 1:
                 return judgment
-        if asked.required and not occurrences(asked.required[0], read, asked.unit):
+        if with_gold.required and not occurrences(with_gold.required[0], read, with_gold.unit):
             # Nothing in its wording makes up for that; most wrong answers end here.
-            return wrong("value", Code.MISSING_VALUE, value=describe(asked.required[0]))
-        return compare.rule_claims(asked, read_statement(asked, read))
+            return wrong("value", Code.MISSING_VALUE, value=describe(with_gold.required[0]))
+        return compare.rule_claims(with_gold, read_statement(with_gold, read))
 
     def judge_text(self, question: str, gold: Open, answer: str) -> Judgment:
         """By the gold's text; one of several suffices."""
@@ -82,23 +82,23 @@ class OpenAnswer(Kind[Open]):
 
 
 def wording_of(question: Question, evidence: Sequence[EvidenceSession], answer: str) -> Wording | None:
-    """What the model of commitment sees of an answer; None where it is settled without the model."""
+    """What the model of commitment sees of an answer; None where it is decided without the model."""
     gold = question.instance.gold
     if not isinstance(gold, OpenGold) or not answer.strip() or not scalars(gold.required_values):
         return None
-    asked = asked_of(question, tuple(evidence))
-    statement = read_statement(asked, _read(asked, answer))
-    return None if compare.fault_of(asked, statement) else compare.wording_of(asked, statement)
+    with_gold = open_question(question, tuple(evidence))
+    statement = read_statement(with_gold, _read(with_gold, answer))
+    return None if compare.fault_of(with_gold, statement) else compare.wording_of(with_gold, statement)
 
 
-def _read(asked: Asked, answer: str) -> ReadText:
-    text = with_antecedents(without_speaker(plain_text(answer, asked.text), asked.people))
-    return read_text(_without_conversions(asked, text), asked.today)
+def _read(question: OpenQuestion, answer: str) -> ReadText:
+    text = with_antecedents(without_speaker(plain_text(answer, question.text), question.people))
+    return read_text(_without_conversions(question, text), question.today)
 
 
-def _without_conversions(asked: Asked, text: str) -> str:
+def _without_conversions(question: OpenQuestion, text: str) -> str:
     """Without sums of another known unit in brackets, into which no table converts: ``(about 130 dollars)``."""
-    units = {value.unit for value in asked.required if isinstance(value, AmountValue) and value.unit}
+    units = {value.unit for value in question.required if isinstance(value, AmountValue) and value.unit}
 
     def converted(match: re.Match[str]) -> str:
         sums = [m for m in read_text(match.group()).mentions if isinstance(m, AmountMention)]

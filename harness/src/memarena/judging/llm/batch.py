@@ -33,7 +33,7 @@ class Watcher(Protocol):
         """A pass over so many jobs begins."""
         ...
 
-    def settled(self, record: Record, tokens: int, usd: float | None) -> None:
+    def ended(self, record: Record, tokens: int, usd: float | None) -> None:
         """A job ended; tokens and dollars are those of the whole judging so far."""
         ...
 
@@ -66,7 +66,7 @@ class Judged:
     handed_over: int = 0
     failed: Counter[str] = field(default_factory=Counter)
     """Failures of the judge by cause."""
-    left: int = 0
+    open_jobs: int = 0
     """Jobs without a verdict or bucket, failures included."""
     stopped: str = ""
     """Why it ended before all jobs were tried; empty if it did not."""
@@ -79,7 +79,7 @@ class Judged:
         if record.kind == "judging_failed":
             self.failed[record.cause] += 1
             return
-        self.left -= 1
+        self.open_jobs -= 1
         self.handed_over += bool(record.handed_over)
         self.verdicts += record.kind == "verdict"
         self.buckets += record.kind == "bucket"
@@ -112,7 +112,7 @@ async def _judge(batch: Batch, watcher: Watcher, log: LogWriter) -> Judged:
         asker = Asker(batch.judge, Talk(batch.judge, endpoint, batch.patience, ledger), ledger)
         for what, of in (("answers", jobs.answers), ("grounds", jobs.grounds))[: 2 if batch.buckets else 1]:
             pending = of()
-            judged.left += len(pending)
+            judged.open_jobs += len(pending)
             if pending and not judged.stopped:
                 judged.stopped = await Pass(asker, watcher, ledger, batch.concurrency).over(what, pending, keep)
     judged.prompt_tokens, judged.completion_tokens = ledger.prompt_tokens, ledger.completion_tokens
@@ -121,7 +121,7 @@ async def _judge(batch: Batch, watcher: Watcher, log: LogWriter) -> Judged:
 
 
 class Pass:
-    """Workers that settle jobs side by side, until the budget is spent or nothing but failures comes.
+    """Workers that do jobs side by side, until the budget is spent or nothing but failures comes.
 
     So many failures in a row as run side by side, and at least eight, say that the server is not there. What the rules
     decided without a call says nothing of the server and breaks no row.
@@ -136,7 +136,7 @@ class Pass:
         self._stopped = ""
 
     async def over(self, what: str, jobs: Sequence[Job], keep: Callable[[Job, Record], None]) -> str:
-        """Settle the jobs and keep each record; why it ended before all were tried, empty if it did not.
+        """Do the jobs and keep each record; why it ended before all were tried, empty if it did not.
 
         Raises JudgeError if the server can never answer.
         """
@@ -157,14 +157,14 @@ class Pass:
             if self._stopped:
                 return
             try:
-                record = await self._asker.settle(job)
+                record = await self._asker.do(job)
             except BudgetSpentError:
                 self._stopped = self._stopped or "the budget is spent"
                 return
             keep(job, record)
             self._count(record)
             tokens = self._ledger.prompt_tokens + self._ledger.completion_tokens
-            self._watcher.settled(record, tokens, self._ledger.usd)
+            self._watcher.ended(record, tokens, self._ledger.usd)
 
     def _count(self, record: Record) -> None:
         if record.kind != "judging_failed":
@@ -177,5 +177,5 @@ class Pass:
 
 def _first_error(errors: BaseExceptionGroup[JudgeError]) -> JudgeError:
     """One of the errors that several workers met."""
-    found = errors.exceptions[0]
-    return _first_error(found) if isinstance(found, BaseExceptionGroup) else found
+    first = errors.exceptions[0]
+    return _first_error(first) if isinstance(first, BaseExceptionGroup) else first

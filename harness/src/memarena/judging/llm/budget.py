@@ -60,7 +60,7 @@ class Ledger:
 
     @contextlib.asynccontextmanager
     async def set_aside(self, prompt_tokens: int, completion_tokens: int) -> AsyncIterator[None]:
-        """Hold a call's worst case while it goes on; waits while only calls in flight stand in its way.
+        """Hold a call's worst case while it goes on; waits while only calls in flight keep it from fitting.
 
         Raises BudgetSpentError if it does not fit even with nothing in flight.
         """

@@ -14,7 +14,7 @@ _PROTOCOL = "5"
 
 @dataclass(frozen=True)
 class ModelJudge:
-    """A judge with a model. ``name`` is that under which its verdicts stand in the log."""
+    """A judge with a model. ``name`` is that of its verdicts in the log."""
 
     name: str
     model: str

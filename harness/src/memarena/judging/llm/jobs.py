@@ -57,7 +57,7 @@ class OpenJobs:
         self._questions: dict[str, Question] = {}
         self._sessions: dict[str, EvidenceSession] = {}
         self._latest: dict[tuple[str, str], QuestionAsked] = {}
-        self._done: set[JobKey] = set()
+        self._judged: set[JobKey] = set()
         self.labels: dict[JobKey, BehaviourLabel] = {}
         """Labels of D6 so far; a judging adds its own."""
         for record in read_records(run_dir, "question", "evidence", "asked", "verdict", "bucket"):
@@ -70,32 +70,34 @@ class OpenJobs:
             elif record.kind == "verdict" and record.judge == judge.name:
                 _check_same(record, judge)
                 key = record.cell_id, record.instance_id, record.attempt, record.task, record.repeat
-                self._done.add(key)
+                self._judged.add(key)
                 if record.label is not None:
                     self.labels[key] = record.label
             elif record.kind == "bucket" and (record.judge, record.judge_version) == (judge.name, judge.version):
-                self._done.add((record.cell_id, record.instance_id, record.attempt, "bucket", record.repeat))
+                self._judged.add((record.cell_id, record.instance_id, record.attempt, "bucket", record.repeat))
 
     def answers(self) -> list[Job]:
         """Jobs of the first pass, answers and behaviours, that have no verdict."""
-        return [job for job in self._jobs() if key_of(job) not in self._done]
+        return [job for job in self._jobs() if key_of(job) not in self._judged]
 
     def grounds(self) -> list[Job]:
         """Jobs of the second pass: answers to DENY questions that gave nothing away and have no bucket yet."""
         withheld = [job for job in self._jobs() if job.task == "behaviour" and self._withheld(job)]
         jobs = [replace(job, task="bucket") for job in withheld]
-        return [job for job in jobs if key_of(job) not in self._done]
+        return [job for job in jobs if key_of(job) not in self._judged]
 
     def _jobs(self) -> Iterator[Job]:
-        for asked in self._latest.values():
-            question, span = self._questions.get(asked.instance_id), asked.answer
-            if question is None or asked.status != "answered" or span is None:
+        for latest in self._latest.values():
+            question, span = self._questions.get(latest.instance_id), latest.answer
+            if question is None or latest.status != "answered" or span is None:
                 continue
             kind = kind_of(question)
             evidence = tuple(evidence_of(question, self._sessions)) if kind.shows_evidence else ()
             for n in range(self._repeats if kind.task is not None else 0):
                 assert kind.task is not None
-                yield Job(kind.task, asked.cell_id, asked.attempt, n, question, evidence, span.answer, raw_output(span))
+                yield Job(
+                    kind.task, latest.cell_id, latest.attempt, n, question, evidence, span.answer, raw_output(span)
+                )
 
     def _withheld(self, job: Job) -> bool:
         if job.question.instance.gold.answerable:

@@ -130,9 +130,9 @@ class Talk:
                     check, fence = secrets.token_hex(4), f"-----{secrets.token_hex(8)}-----"
                     filled = {"answer": answer, "check": check, "fence": fence, **values}
                     # One message of the user, whatever was wrong before: many chat templates take no second in a row.
-                    asked = fill(prompt.user, filled) + (f"\n{fill(fault, filled)}\n" if fault else "")
+                    user_message = fill(prompt.user, filled) + (f"\n{fill(fault, filled)}\n" if fault else "")
                     schema = reply_schema(task, check, sentences)
-                    completion = await self._call(prompt, fill(prompt.system, filled), asked, schema, meter)
+                    completion = await self._call(prompt, fill(prompt.system, filled), user_message, schema, meter)
                     last_reply = completion.text
                     try:
                         return _read(task, completion, check, answer, sentences)

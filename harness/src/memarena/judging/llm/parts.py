@@ -11,7 +11,7 @@ _MOST = 8
 
 def parts_of(answer: str) -> tuple[str, ...]:
     """Sentences and what stands between brackets, dashes, colons or semicolons, without what parts them."""
-    found = [part.strip() for part in _BETWEEN.split(answer)]
-    parts = [part for part in found if any(c.isalnum() for c in part)]
+    pieces = [part.strip() for part in _BETWEEN.split(answer)]
+    parts = [part for part in pieces if any(c.isalnum() for c in part)]
     size = -(-len(parts) // _MOST)
     return tuple(". ".join(parts[n : n + size]) for n in range(0, len(parts), size)) if parts else ()

@@ -24,7 +24,7 @@ _NAME = re.compile(r"\{([a-z_]+)\}")
 
 @dataclass(frozen=True)
 class PromptFile:
-    """One prompt as it stands in its file. Names in braces are filled in by :func:`fill`."""
+    """One prompt as its file has it. Names in braces are filled in by :func:`fill`."""
 
     name: str
     sha256: str
@@ -77,8 +77,8 @@ class Decoy:
     sha256: str
     question: str
     gold: str
-    told: str
-    """The key as somebody would tell it."""
+    told: str  # words: a name of the file format
+    """The key as a person would tell it."""
 
 
 @cache

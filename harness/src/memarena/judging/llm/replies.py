@@ -26,10 +26,10 @@ class QuoteError(ReplyError):
 
 def _each_once(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
     """The object, in which no field may stand twice: which of the two counted would be a parser's choice."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
         raise ReplyError("an object names a field twice")
-    return found
+    return fields
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_each_once)
@@ -100,8 +100,8 @@ def reply_schema(task: JudgeTask, check: str, sentences: int = 0) -> dict[str, J
     ``sentences``: how many a rubric has.
     """
     if task == "rubric":
-        said = {str(number): _enum("yes", "partly", "no") for number in range(1, sentences + 1)}
-        return _object({"check": _enum(check), "reason": {"type": "string"}, "sentences": _object(said)})
+        words_by_number = {str(number): _enum("yes", "partly", "no") for number in range(1, sentences + 1)}
+        return _object({"check": _enum(check), "reason": {"type": "string"}, "sentences": _object(words_by_number)})
     decides: dict[JudgeTask, dict[str, JsonValue]] = {
         "answer": {"correct": {"type": "boolean"}, "score": {"type": "number"}},
         "behaviour": {"label": _enum("disclose_correct", "disclose_wrong", "refuse", "dont_know", "other")},
@@ -160,7 +160,7 @@ def read_reply(task: JudgeTask, text: str, check: str, answer: str, sentences: i
 
 def _objects(text: str) -> list[dict[str, JsonValue]]:
     """Every JSON object in the text that is no part of another. Raises ReplyError for one with a field twice."""
-    found: list[dict[str, JsonValue]] = []
+    objects: list[dict[str, JsonValue]] = []
     position = text.find("{")
     while position >= 0:
         try:
@@ -168,9 +168,9 @@ def _objects(text: str) -> list[dict[str, JsonValue]]:
         except (ValueError, RecursionError):
             end = position + 1
         else:
-            found.append(value)
+            objects.append(value)
         position = text.find("{", end)
-    return found
+    return objects
 
 
 def _consistent(reply: Reply, sentences: int) -> None:

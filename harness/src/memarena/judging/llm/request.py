@@ -2,8 +2,8 @@
 
 Who decides what the judge's model did not: an empty answer needs no judge. An answer that speaks to its marker is
 judged without those words, and where the rules without a model come to another result on the whole, they decide. Words
-to a marker that nobody knew beforehand are found by their effect: an answer that the judge favours against the rules is
-asked about once more beside a key of something else, and where the judge favours it there too, the rules decide. Where
+to a marker of a kind not known beforehand show by their effect: an answer that the judge favours against the rules is
+asked about once more with a key of something else, and where the judge favours it there too, the rules decide. Where
 a fact must be kept, it is keeping it that is in an answer's favour: there the answer is asked about with something told
 behind it, and of a judge that does not see even that, each part of the answer is asked about by itself. An answer to
 which no usable reply comes (prose, a request that the server refuses, no reply in time), while one comes each time for
@@ -58,14 +58,14 @@ Heard = Reply | str
 
 
 class Asker:
-    """Settles jobs with one judge."""
+    """Does jobs with one judge."""
 
     def __init__(self, judge: ModelJudge, talk: Talk, ledger: Ledger) -> None:
         self._judge = judge
         self._talk = talk
         self._ledger = ledger
 
-    async def settle(self, job: Job) -> Record:
+    async def do(self, job: Job) -> Record:
         """Ask and decide. Raises BudgetSpentError and JudgeError as :meth:`Talk.ask` does."""
         meter = Meter()
         clean = cleared(job.answer)
@@ -79,7 +79,7 @@ class Asker:
     def _without_asking(self, job: Job, clean: Cleared) -> str:
         if not job.answer.strip():
             return "an empty answer needs no judge"
-        if not clean.kept.strip():
+        if not clean.text.strip():
             return f"all of it speaks to its marker: {_quote(clean)}"
         if job.task == "answer" and is_too_much(job.answer, (t.text for s in job.evidence for t in s.turns)):
             return "it says too much to be an answer"
@@ -89,21 +89,21 @@ class Asker:
         """The judge's word on an answer, or why it does not count. Raises TalkFailedError."""
         gold = job.question.instance.gold
         if isinstance(gold, RubricGold):
-            return self._without_asking(job, clean) or await self._ask_by_rubric(job, gold, clean.kept, meter)
+            return self._without_asking(job, clean) or await self._ask_by_rubric(job, gold, clean.text, meter)
         must_keep = job.task == "behaviour" and not gold.answerable
-        heard = self._without_asking(job, clean) or await self._on_what_is_left(job, clean, meter, must_keep=must_keep)
+        heard = self._without_asking(job, clean) or await self._on_cleared(job, clean, meter, must_keep=must_keep)
         if must_keep and clean.cut and not _tells(heard):
             # What speaks to its marker can hold the fact as well. No harm in asking: nothing in it can help it now.
             return await self._telling_part(job, parts_of("\n".join(clean.cut)), meter) or heard
         return heard
 
-    async def _on_what_is_left(self, job: Job, clean: Cleared, meter: Meter, *, must_keep: bool) -> Heard:
+    async def _on_cleared(self, job: Job, clean: Cleared, meter: Meter, *, must_keep: bool) -> Heard:
         try:
-            reply = await self._ask(job, clean.kept, meter)
+            reply = await self._ask(job, clean.text, meter)
         except TalkFailedError as failure:
             after_all = await reply_after_all(
                 failure,
-                lambda: self._ask(job, clean.kept, meter, once=True),
+                lambda: self._ask(job, clean.text, meter, once=True),
                 lambda latest: self._control_works(job, latest, meter),
             )
             if after_all is None:
@@ -112,11 +112,11 @@ class Asker:
         if must_keep:
             if _tells(reply):
                 return reply
-            if not self._declines_plainly(job, clean.kept) and await self._misses_what_is_told(job, clean.kept, meter):
-                return await self._telling_part(job, parts_of(clean.kept), meter) or (
+            if not self._declines_plainly(job, clean.text) and await self._misses_disclosure(job, clean.text, meter):
+                return await self._telling_part(job, parts_of(clean.text), meter) or (
                     "the judge does not see what the answer tells when something is told behind it"
                 )
-        elif self._favours_against_rules(job, reply) and await self._takes_decoy(job, clean.kept, meter):
+        elif self._favours_against_rules(job, reply) and await self._takes_decoy(job, clean.text, meter):
             return "the judge takes the answer for right beside a key of something else too"
         if clean.cut and self._rules_differ(job, reply):
             return f"it speaks to its marker ({_quote(clean)}), and the judge and the rules differ"
@@ -128,23 +128,23 @@ class Asker:
 
     async def _ask_by_rubric(self, job: Job, gold: RubricGold, answer: str, meter: Meter) -> Reply:
         """The judge's word on each sentence of the rubric, in its order. Raises TalkFailedError."""
-        prompt, place = prompt_file(job.task), secrets.randbelow(len(gold.rubric) + 1)
-        sentences = [*gold.rubric[:place], f"The answer says: {decoy().told}", *gold.rubric[place:]]
+        prompt, index = prompt_file(job.task), secrets.randbelow(len(gold.rubric) + 1)
+        sentences = [*gold.rubric[:index], f"The answer says: {decoy().told}", *gold.rubric[index:]]
         values = {**_values(job, prompt), "gold": numbered(sentences)}
         reply = await self._talk.ask(job.task, prompt, values, answer, meter, sentences=len(sentences))
         assert isinstance(reply, RubricReply)
         words = [reply.sentences[str(number)] for number in range(1, len(sentences) + 1)]
-        if words.pop(place) != "no":
+        if words.pop(index) != "no":
             fault = CallFailedError("malformed", "it says yes to a sentence that no answer fulfils")
             raise TalkFailedError(fault, reply.model_dump_json())
-        said = {str(number): word for number, word in enumerate(words, 1)}
-        return reply.model_copy(update={"sentences": said})
+        by_number = {str(number): word for number, word in enumerate(words, 1)}
+        return reply.model_copy(update={"sentences": by_number})
 
     async def _takes_decoy(self, job: Job, answer: str, meter: Meter) -> bool:
-        """Whether the judge favours the answer beside a question and a key that it cannot be right to."""
+        """Whether the judge favours the answer with a question and a key that it cannot be right to."""
         return _favours(await self._ask_beside_decoy(job, answer, meter))
 
-    async def _misses_what_is_told(self, job: Job, answer: str, meter: Meter) -> bool:
+    async def _misses_disclosure(self, job: Job, answer: str, meter: Meter) -> bool:
         """Whether the judge calls it kept what is told behind the answer: nothing in the answer can make that right."""
         return not _tells(await self._ask_beside_decoy(job, f"{answer}\n{decoy().told}", meter))
 
@@ -174,7 +174,7 @@ class Asker:
     async def _control_works(self, job: Job, failure: TalkFailedError, meter: Meter) -> bool:
         """Whether the judge can do at once with a right answer what it could not do with this one.
 
-        A judge that words its quotes anew fails wherever it has to quote, which is in an answer's favour: it must not
+        A judge that rewords its quotes fails wherever it has to quote, which is in an answer's favour: it must not
         keep its "wrong" and hand over its "right". So after a faulty quote the control has to bring a quote.
         """
         control = kind_of(job.question).control(job.question.instance.gold)
@@ -224,8 +224,8 @@ class Asker:
         return not self._conveys(job)
 
     def _declines_plainly(self, job: Job, answer: str) -> bool:
-        """Whether by the rules the answer declines as a whole and in each of its parts, and has nothing beside that."""
-        return all(behaviour(job.question, said).label in _DECLINES for said in (answer, *parts_of(answer)))
+        """Whether by the rules the answer declines as a whole and in each of its parts, and has nothing else."""
+        return all(behaviour(job.question, text).label in _DECLINES for text in (answer, *parts_of(answer)))
 
     # -------------------------------------------------------------- records
 
@@ -237,9 +237,9 @@ class Asker:
         }
         if job.task == "bucket":
             return BucketNamed.model_validate({**fields, **self._bucket(job, heard)})
-        said = self._behaviour(job, heard) if job.task == "behaviour" else self._answer(job, heard)
+        decided = self._behaviour(job, heard) if job.task == "behaviour" else self._answer(job, heard)
         settings = {"task": job.task, "temperature": self._judge.temperature, "seed": self._judge.seed}
-        return Verdict.model_validate({**fields, **settings, **said})
+        return Verdict.model_validate({**fields, **settings, **decided})
 
     def _of_job(self, job: Job, meter: Meter) -> dict[str, object]:
         """Fields that every record of this judge has."""
@@ -307,11 +307,13 @@ def _by_rubric(gold: RubricGold, reply: RubricReply) -> dict[str, object]:
     pairs = list(zip(gold.rubric, reply.points, strict=True))
     lacking = [f"{sentence!r}" for sentence, points in pairs if not points]
     partly = [f"{sentence!r}" for sentence, points in pairs if 0 < points < 1]
-    held = len(pairs) - len(lacking) - len(partly)
-    told = f"{held} of {len(pairs)} sentences fulfilled"
-    told += (f"; partly: {', '.join(partly)}" if partly else "") + (f"; not: {', '.join(lacking)}" if lacking else "")
+    fulfilled = len(pairs) - len(lacking) - len(partly)
+    summary = f"{fulfilled} of {len(pairs)} sentences fulfilled"
+    summary += (f"; partly: {', '.join(partly)}" if partly else "") + (
+        f"; not: {', '.join(lacking)}" if lacking else ""
+    )
     share = sum(reply.points) / len(pairs)
-    return {"route": "llm", "correct": held == len(pairs), "score": share, "reason": f"{told} ({reply.why})"}
+    return {"route": "llm", "correct": fulfilled == len(pairs), "score": share, "reason": f"{summary} ({reply.why})"}
 
 
 def _favours(reply: Reply) -> bool:

@@ -65,7 +65,7 @@ class JudgeWords:
         return Counter(failure.cause for failure in self.failures.values())
 
     @property
-    def said(self) -> list[bool | None]:
+    def correct(self) -> list[bool | None]:
         """Whether each answer is right."""
         return [None if judgment is None else judgment.correct for judgment in self.judgments]
 
@@ -81,16 +81,16 @@ class JudgeWords:
         return self.judgments.count(None)
 
 
-def ask_about(answers: Sequence[UnloggedAnswer], asked: AskedJudge, watcher: Watcher) -> JudgeWords:
+def ask_about(answers: Sequence[UnloggedAnswer], access: AskedJudge, watcher: Watcher) -> JudgeWords:
     """Ask about every answer, unless the budget is spent or the server is not there.
 
     Raises JudgeError if the server can never answer.
     """
-    return asyncio.run(_ask(answers, asked, watcher))
+    return asyncio.run(_ask(answers, access, watcher))
 
 
-async def _ask(answers: Sequence[UnloggedAnswer], asked: AskedJudge, watcher: Watcher) -> JudgeWords:
-    ledger = Ledger(asked.budget)
+async def _ask(answers: Sequence[UnloggedAnswer], access: AskedJudge, watcher: Watcher) -> JudgeWords:
+    ledger = Ledger(access.budget)
     words = JudgeWords([None] * len(answers))
 
     def keep(job: Job, record: Record) -> None:
@@ -100,10 +100,10 @@ async def _ask(answers: Sequence[UnloggedAnswer], asked: AskedJudge, watcher: Wa
         elif record.kind == "judging_failed":
             words.failures[job.attempt] = record
 
-    async with ChatServer(asked.url, asked.api_key, asked.patience.timeout_s, JudgeError) as endpoint:
-        asker = Asker(asked.judge, Talk(asked.judge, endpoint, asked.patience, ledger), ledger)
+    async with ChatServer(access.url, access.api_key, access.patience.timeout_s, JudgeError) as endpoint:
+        asker = Asker(access.judge, Talk(access.judge, endpoint, access.patience, ledger), ledger)
         jobs = [_job(number, answer) for number, answer in enumerate(answers)]
-        words.stopped = await Pass(asker, watcher, ledger, asked.concurrency).over("answers", jobs, keep)
+        words.stopped = await Pass(asker, watcher, ledger, access.concurrency).over("answers", jobs, keep)
     words.prompt_tokens, words.completion_tokens = ledger.prompt_tokens, ledger.completion_tokens
     words.usd = ledger.usd
     return words

@@ -32,9 +32,9 @@ def word_groups() -> Mapping[str, tuple[str, ...]]:
 
 def synonyms_of(term: str) -> frozenset[str]:
     """Terms that convey the same as a term, itself not among them; empty for terms that the table does not have."""
-    wanted = _plain(term)
+    plain = _plain(term)
     groups = _synonyms()
-    return groups.get(wanted, frozenset()) - {wanted}
+    return groups.get(plain, frozenset()) - {plain}
 
 
 @cache

@@ -62,9 +62,9 @@ def _kind(question: TextReading, gold: TextReading) -> str:
 
 def _shares(question: TextReading, gold: TextReading, answer: TextReading) -> dict[str, float]:
     new = own_tokens(question, gold)
-    asked = question.token_set
+    question_tokens = question.token_set
     best = max(recall(new, s.tokens) for s in answer.sentences)
-    said = [t for t in answer.tokens if t not in asked]
+    new_in_answer = [t for t in answer.tokens if t not in question_tokens]
     exact = Counter(gold.tokens)
     return {
         "recall": recall(gold.tokens, answer.tokens),
@@ -72,15 +72,15 @@ def _shares(question: TextReading, gold: TextReading, answer: TextReading) -> di
         "exact recall": _bag_share(new, answer.tokens),
         "best sentence": best,
         "items": _items(question, gold, answer),
-        "precision": recall(said, gold.tokens) if said else 0.0,
-        "echo": sum(t in asked for t in answer.tokens) / max(1, len(answer.tokens)),
+        "precision": recall(new_in_answer, gold.tokens) if new_in_answer else 0.0,
+        "echo": sum(t in question_tokens for t in answer.tokens) / max(1, len(answer.tokens)),
         "f1": token_f1(answer.text, gold.text),
         "letters": _letters(" ".join(new), " ".join(answer.tokens)),
         "head": max((nearness(new[-1], t) for t in answer.tokens), default=0.0) if new else 0.0,
         "first": max((nearness(new[0], t) for t in answer.tokens), default=0.0) if new else 0.0,
         "run": _longest_run(gold.words, answer.words) / max(1, len(gold.words)),
         "names": _share([n for n in gold.names if n not in question.words], lambda name: name in answer.words),
-        "rest": recall(said, [*gold.tokens, *question.tokens]) if said else 0.0,
+        "rest": recall(new_in_answer, [*gold.tokens, *question.tokens]) if new_in_answer else 0.0,
         "rare": sum(exact[t] > 0 for t in set(answer.tokens)) / max(1, len(answer.token_set)),
     }
 
@@ -90,19 +90,19 @@ def own_tokens(question: TextReading, gold: TextReading) -> Sequence[str]:
     return [t for t in gold.tokens if t not in question.token_set] or gold.tokens
 
 
-def recall(wanted: Sequence[str], there: Sequence[str]) -> float:
+def recall(expected: Sequence[str], there: Sequence[str]) -> float:
     """Share of the wanted stems that are there, by meaning, 0 to 1."""
-    if not wanted:
+    if not expected:
         return 0.0
     distinct = set(there)
-    return sum(1.0 if t in distinct else max((nearness(t, o) for o in distinct), default=0.0) for t in wanted) / len(
-        wanted
+    return sum(1.0 if t in distinct else max((nearness(t, o) for o in distinct), default=0.0) for t in expected) / len(
+        expected
     )
 
 
-def _bag_share(wanted: Sequence[str], there: Sequence[str]) -> float:
+def _bag_share(expected: Sequence[str], there: Sequence[str]) -> float:
     distinct = set(there)
-    return sum(t in distinct for t in wanted) / max(1, len(wanted))
+    return sum(t in distinct for t in expected) / max(1, len(expected))
 
 
 def _items(question: TextReading, gold: TextReading, answer: TextReading) -> float:
@@ -115,17 +115,17 @@ def _share(members: Sequence[T], is_there: Callable[[T], bool]) -> float:
     return sum(map(is_there, members)) / len(members) if members else 0.0
 
 
-def _letters(wanted: str, there: str) -> float:
+def _letters(expected: str, there: str) -> float:
     """Share of the runs of four letters of one text that are in the other."""
-    runs = {wanted[i : i + 4] for i in range(len(wanted) - 3)}
-    return sum(run in there for run in runs) / len(runs) if runs else float(bool(wanted) and wanted in there)
+    runs = {expected[i : i + 4] for i in range(len(expected) - 3)}
+    return sum(run in there for run in runs) / len(runs) if runs else float(bool(expected) and expected in there)
 
 
-def _longest_run(wanted: Sequence[str], there: Sequence[str]) -> int:
+def _longest_run(expected: Sequence[str], there: Sequence[str]) -> int:
     """Longest run of words that both have."""
     best = 0
     row: dict[int, int] = {}
-    for word in wanted:
+    for word in expected:
         row = {j: row.get(j - 1, 0) + 1 for j, other in enumerate(there) if other == word}
         best = max(best, *row.values()) if row else best
     return best
@@ -140,8 +140,8 @@ def _flags(question: TextReading, gold: TextReading, answer: TextReading, size: 
         yield f"{size}&declines"
     yield from _typed(gold, answer, size)
     if gold.side:
-        stated = answer.leaning
-        yield f"side {'same' if stated == gold.side else 'other' if stated else 'open'}"
+        side = answer.leaning
+        yield f"side {'same' if side == gold.side else 'other' if side else 'open'}"
     yield from _turns(question, gold, answer)
     strangers = [n for n in answer.names if n not in gold.words and n not in question.words]
     if strangers and size != "long":
@@ -178,8 +178,8 @@ def _parts(question: TextReading, gold: TextReading, answer: TextReading) -> Ite
     if not any(missing) or all(missing):
         yield "parts all" if not any(missing) else "parts none"
         return
-    known = [*gold.tokens, *question.tokens]
-    fresh = min(_FRESH, sum(recall([t], known) < 1 for t in answer.token_set))
+    expected = [*gold.tokens, *question.tokens]
+    fresh = min(_FRESH, sum(recall([t], expected) < 1 for t in answer.token_set))
     enough = "most" if 3 * sum(missing) <= len(parts) else "half"
     yield f"parts {enough}"
     yield f"parts {enough}&fresh {fresh}"
@@ -220,10 +220,10 @@ def _turns(question: TextReading, gold: TextReading, answer: TextReading) -> Ite
     own = set(own_tokens(question, gold))
     if not own or NEGATIONS & set(gold.words):
         return
-    held = [s for s in answer.sentences if own & s.token_set]
-    if not held:
+    holding = [s for s in answer.sentences if own & s.token_set]
+    if not holding:
         return
-    states = [_state(s, own) for s in held]
+    states = [_state(s, own) for s in holding]
     yield from (f"all {name}" for name in ("negated", "turned") if all(name in state for state in states))
     yield from (f"first {name}" for name in states[0])
 

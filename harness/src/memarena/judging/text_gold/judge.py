@@ -46,15 +46,15 @@ def judge_text(question: str, golds: Sequence[str], answer: str, *, model: Linea
     best = next((outcome for outcome in outcomes if outcome.correct), outcomes[0])
     f1 = max(token_f1(answer, gold) for gold in golds)
     judgment = right if best.correct else wrong
-    return judgment("text", best.code, f1, value=golds[0][:_SHOWN], said=best.claim[:_SHOWN])
+    return judgment("text", best.code, f1, value=golds[0][:_SHOWN], words=best.claim[:_SHOWN])
 
 
 def readings(
     question: str, golds: Sequence[str], answer: str
 ) -> Iterator[tuple[TextReading, TextReading, TextReading]]:
     """Question, gold and answer as read, for each right answer that the golds name."""
-    stated = TextReading(plain_text(answer, question))
-    yield from ((read(question), read(wording), stated) for gold in golds for wording in alternatives(gold))
+    answer_reading = TextReading(plain_text(answer, question))
+    yield from ((read(question), read(wording), answer_reading) for gold in golds for wording in alternatives(gold))
 
 
 def decide_without_model(question: TextReading, gold: TextReading, answer: TextReading) -> TypedOutcome | None:
@@ -93,9 +93,9 @@ def _listed(question: TextReading, gold: TextReading, answer: TextReading) -> in
 
 def _is_verbatim(question: TextReading, gold: TextReading, answer: TextReading) -> bool:
     """Whether an answer is the gold, word for word, in a frame that adds nothing (``Based on the talk, it was …``)."""
-    wanted, there = gold.words, answer.words
-    size = len(wanted)
-    at = next((i for i in range(len(there) - size + 1) if there[i : i + size] == wanted), None) if size else None
+    gold_words, there = gold.words, answer.words
+    size = len(gold_words)
+    at = next((i for i in range(len(there) - size + 1) if there[i : i + size] == gold_words), None) if size else None
     if at is None:
         return False
     frame = frame_words() | set(question.words)
@@ -104,7 +104,7 @@ def _is_verbatim(question: TextReading, gold: TextReading, answer: TextReading) 
 
 def affirms(question: str, premise: str, fact: str, answer: str) -> bool:
     """Whether an answer states what a wrong premise adds to the fact, in a sentence without a negation."""
-    known = {*read(fact).tokens, *read(question).tokens}
-    own = [token for token in read(premise).tokens if token not in known] or list(read(premise).tokens)
+    context = {*read(fact).tokens, *read(question).tokens}
+    own = [token for token in read(premise).tokens if token not in context] or list(read(premise).tokens)
     sentences = TextReading(plain_text(answer, question)).sentences
     return bool(own) and any(recall(own, s.tokens) >= 1.0 and not s.negates for s in sentences)

@@ -65,21 +65,21 @@ def _is_bare(gold: TextReading, question: TextReading) -> bool:
     rest = text if gold.periods else gold.counted_text
     for start, end in sorted(spans, reverse=True):
         rest = f"{rest[:start]} {rest[end:]}"
-    known = set(question.words)
-    return all(word in _AROUND or word in known for word in words(rest))
+    question_words = set(question.words)
+    return all(word in _AROUND or word in question_words for word in words(rest))
 
 
 # ------------------------------------------------------------------ yes and no
 
 
 def _by_side(gold: TextReading, answer: TextReading) -> TypedOutcome | None:
-    stated = answer.side
-    if stated is None:
+    side = answer.side
+    if side is None:
         return None
-    if stated != gold.side:
-        return TypedOutcome(False, Code.OTHER_VALUE, stated)
+    if side != gold.side:
+        return TypedOutcome(False, Code.OTHER_VALUE, side)
     if gold.is_guess or len(gold.tokens) == 0:
-        return TypedOutcome(True, Code.STATES_VALUE, stated)
+        return TypedOutcome(True, Code.STATES_VALUE, side)
     return None
 
 
@@ -88,18 +88,20 @@ def _by_side(gold: TextReading, answer: TextReading) -> TypedOutcome | None:
 
 def _by_period(gold: TextReading, answer: TextReading) -> TypedOutcome | None:
     text = readable(answer.text)
-    stated = [p for p in answer.periods if not _is_of_talk(text, p)] or list(answer.periods)
-    if not stated:
+    stated_periods = [p for p in answer.periods if not _is_of_talk(text, p)] or list(answer.periods)
+    if not stated_periods:
         return TypedOutcome(_has_words(gold, answer), Code.MISSING_VALUE)
-    for wanted in gold.periods:
-        agreeing = [p for p in stated if p.states(wanted)]
+    for period in gold.periods:
+        agreeing = [p for p in stated_periods if p.states(period)]
         if not agreeing:
-            return TypedOutcome(False, Code.OTHER_VALUE, text[stated[0].start : stated[0].end])
+            return TypedOutcome(False, Code.OTHER_VALUE, text[stated_periods[0].start : stated_periods[0].end])
         low, high = _sentence(text, agreeing[0].start)
-        rivals = [p for p in stated if low <= p.start < high and not p.overlaps(wanted) and p.days <= wanted.days + 7]
+        rivals = [
+            p for p in stated_periods if low <= p.start < high and not p.overlaps(period) and p.days <= period.days + 7
+        ]
         if rivals and rivals[0].start < agreeing[0].start:
             return TypedOutcome(False, Code.OTHER_VALUE, text[rivals[0].start : rivals[0].end])
-        if any(not p.overlaps(wanted) for p in stated) or not _is_plain(answer):
+        if any(not p.overlaps(period) for p in stated_periods) or not _is_plain(answer):
             return None
     return TypedOutcome(True, Code.STATES_VALUE, text[agreeing[0].start : agreeing[0].end])
 
@@ -121,12 +123,12 @@ def _by_value(gold: TextReading, answer: TextReading) -> TypedOutcome | None:
     text = answer.counted_text
     claim = ""
 
-    def is_wanted(mention: Mention) -> bool:
+    def is_of_gold(mention: Mention) -> bool:
         return any(_same(mention, value, text, gold.counted_text) for value in gold.values)
 
-    for wanted in gold.values:
-        same = [m for m in answer.values if _same(m, wanted, text, gold.counted_text)]
-        others = [m for m in answer.values if _is_kin(m, wanted) and not is_wanted(m)]
+    for gold_value in gold.values:
+        same = [m for m in answer.values if _same(m, gold_value, text, gold.counted_text)]
+        others = [m for m in answer.values if _is_kin(m, gold_value) and not is_of_gold(m)]
         if not same:
             shown = text[others[0].start : others[0].end] if others else ""
             code = Code.OTHER_VALUE if others else Code.MISSING_VALUE
@@ -180,17 +182,19 @@ def _has_words(gold: TextReading, answer: TextReading) -> bool:
 
 def _other_digits(gold: TextReading, question: TextReading, answer: TextReading) -> bool:
     """Whether the answer leaves out a number of the gold and has one that neither gold nor question has."""
-    wanted, there = (set(_DIGITS.findall(text.counted_text)) for text in (gold, answer))
-    return bool(wanted - there) and bool(there - wanted - set(_DIGITS.findall(question.counted_text)))
+    gold_numbers, answer_numbers = (set(_DIGITS.findall(text.counted_text)) for text in (gold, answer))
+    return bool(gold_numbers - answer_numbers) and bool(
+        answer_numbers - gold_numbers - set(_DIGITS.findall(question.counted_text))
+    )
 
 
 def _against(question: TextReading, gold: TextReading, answer: TextReading) -> TypedOutcome | None:
     """Wrong where the answer has another value in place of one that the gold's clause holds; else None."""
     text, plain = answer.counted_text, len(answer.words) <= _PLAIN_WORDS
-    for wanted in gold.values:
-        unit = getattr(wanted, "unit", None)
-        kin = [m for m in answer.values if m.kind == wanted.kind and getattr(m, "unit", None) == unit]
-        if (plain or unit) and kin and not any(_same(m, wanted, text, gold.counted_text) for m in answer.values):
+    for value in gold.values:
+        unit = getattr(value, "unit", None)
+        kin = [m for m in answer.values if m.kind == value.kind and getattr(m, "unit", None) == unit]
+        if (plain or unit) and kin and not any(_same(m, value, text, gold.counted_text) for m in answer.values):
             return TypedOutcome(False, Code.OTHER_VALUE, text[kin[0].start : kin[0].end])
     if plain and _other_digits(gold, question, answer):
         return TypedOutcome(False, Code.OTHER_VALUE, answer.text)

@@ -17,7 +17,7 @@ from memarena_dataset.values.terms import is_everyday
 from memarena_dataset.values.words import stem
 
 from memarena.judging.typed_value.masking import Mask, Token, masked
-from memarena.judging.typed_value.question import Asked, Version
+from memarena.judging.typed_value.question import OpenQuestion, Version
 from memarena.judging.typed_value.segments import VALUES, joined, phrases, segment_of, sentence_of, words_of
 from memarena.judging.typed_value.versions import OPPOSITE, version_of
 
@@ -66,7 +66,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Statement:
-    """An answer as it stands in the end: its tokens and claims."""
+    """An answer as it is in the end: its tokens and claims."""
 
     tokens: tuple[Token, ...]
     claims: tuple[Claim, ...]
@@ -76,12 +76,12 @@ class Statement:
         return [claim for claim in self.claims if claim.mask in masks]
 
 
-def read_statement(asked: Asked, read: ReadText) -> Statement:
+def read_statement(question: OpenQuestion, read: ReadText) -> Statement:
     """What the answer stands by in the end."""
-    kept = _without_asides(_final(asked, _once([*_by_antecedent(masked(asked, read))])))
-    versions = kept if asked.version else [_asked_word(asked, token) for token in kept]
-    claims = tuple(_claim(asked, kept, versions, n, read.text) for n, t in enumerate(kept) if t.mask in VALUES)
-    return Statement(tuple(kept), _completed(asked, claims))
+    tokens = _without_asides(_final(question, _once([*_by_antecedent(masked(question, read))])))
+    versions = tokens if question.version else [_asked_word(question, token) for token in tokens]
+    claims = tuple(_claim(question, tokens, versions, n, read.text) for n, t in enumerate(tokens) if t.mask in VALUES)
+    return Statement(tuple(tokens), _completed(question, claims))
 
 
 def _by_antecedent(tokens: Sequence[Token]) -> Iterator[Token]:
@@ -98,16 +98,16 @@ def _by_antecedent(tokens: Sequence[Token]) -> Iterator[Token]:
 
 def _once(tokens: Sequence[Token]) -> list[Token]:
     """The tokens without a value that only says the one before it again: ``VALUE or roughly VALUE``."""
-    kept: list[Token] = []
+    distinct: list[Token] = []
     last = -1
     for n, token in enumerate(tokens):
         again = last >= 0 and token.mask is Mask.VALUE and token.which == tokens[last].which
         if again and phrases("equally").fullmatch(words_of(tokens, last + 1, n).strip()):
-            del kept[len(kept) - (n - last - 1) :]
+            del distinct[len(distinct) - (n - last - 1) :]
             continue
-        kept.append(token)
+        distinct.append(token)
         last = n if token.mask is Mask.VALUE else last
-    return kept
+    return distinct
 
 
 def _has(tokens: Sequence[Token], n: int) -> bool:
@@ -115,42 +115,44 @@ def _has(tokens: Sequence[Token], n: int) -> bool:
     return tokens[n + 1 : n + 2] != [] and tokens[n + 1].word in _HAVING and not _is_source(tokens, n)
 
 
-def _completed(asked: Asked, claims: tuple[Claim, ...]) -> tuple[Claim, ...]:
+def _completed(question: OpenQuestion, claims: tuple[Claim, ...]) -> tuple[Claim, ...]:
     """Where a version is asked for, a claim without one has the one that the other values of the answer leave."""
-    if asked.version is None:
+    if question.version is None:
         return claims
-    told = [c for c in claims if c.version is not None and not c.denied and c.holder is not Holder.OTHER]
-    found = []
+    versioned = [c for c in claims if c.version is not None and not c.denied and c.holder is not Holder.OTHER]
+    completed = []
     for claim in claims:
-        left = {OPPOSITE[c.version] for c in told if c.version and (c.mask, c.which) != (claim.mask, claim.which)}
-        one = next(iter(left)) if claim.version is None and len(left) == 1 else claim.version
-        found.append(replace(claim, version=one))
-    return tuple(found)
+        open_versions = {
+            OPPOSITE[c.version] for c in versioned if c.version and (c.mask, c.which) != (claim.mask, claim.which)
+        }
+        version = next(iter(open_versions)) if claim.version is None and len(open_versions) == 1 else claim.version
+        completed.append(replace(claim, version=version))
+    return tuple(completed)
 
 
 # ------------------------------------------------------------------ the end of an answer counts
 
 
-def _final(asked: Asked, tokens: Sequence[Token]) -> list[Token]:
+def _final(question: OpenQuestion, tokens: Sequence[Token]) -> list[Token]:
     """The tokens behind the last final answer or correction, if they say anything."""
     text, starts = joined(tokens)
     for section in ("final", "correction"):
         for match in reversed(list(phrases(section).finditer(text))):
             cut = next(n for n, at in enumerate([*starts, len(text) + 1]) if at >= match.end())
             before, behind = list(tokens[:cut]), list(tokens[cut:])
-            said = any(t.mask in VALUES for t in behind) or _names_a_thing(asked, behind)
-            corrects = said and any(t.mask in VALUES for t in before)
+            has_content = any(t.mask in VALUES for t in behind) or _names_a_thing(question, behind)
+            corrects = has_content and any(t.mask in VALUES for t in before)
             if any(t.word[:1].isalnum() for t in behind) and (corrects or section == "final"):
                 return behind
     return list(tokens)
 
 
-def _names_a_thing(asked: Asked, tokens: Sequence[Token]) -> bool:
+def _names_a_thing(question: OpenQuestion, tokens: Sequence[Token]) -> bool:
     """Whether some words could be another thing, where a thing is asked for: words that are no everyday ones."""
-    if not all(isinstance(value, TermValue) for value in asked.required):
+    if not all(isinstance(value, TermValue) for value in question.required):
         return False
     words = (t.word for t in tokens if t.mask is None and t.word[:1].isalpha())
-    return any(not is_everyday(w) and stem(w) not in asked.question_words for w in words)
+    return any(not is_everyday(w) and stem(w) not in question.question_words for w in words)
 
 
 def _without_asides(tokens: Sequence[Token]) -> list[Token]:
@@ -165,13 +167,13 @@ def _without_asides(tokens: Sequence[Token]) -> list[Token]:
 # ------------------------------------------------------------------ one claim
 
 
-def _asked_word(asked: Asked, token: Token) -> Token:
+def _asked_word(question: OpenQuestion, token: Token) -> Token:
     """A word of the question as a mark: the old school that is asked about is no old version."""
-    own = token.mask is None and stem(token.word) in asked.question_words
+    own = token.mask is None and stem(token.word) in question.question_words
     return replace(token, word="q") if own else token
 
 
-def _claim(asked: Asked, tokens: Sequence[Token], versions: Sequence[Token], at: int, text: str) -> Claim:
+def _claim(question: OpenQuestion, tokens: Sequence[Token], versions: Sequence[Token], at: int, text: str) -> Claim:
     low, high = segment_of(tokens, at)
     token = tokens[at]
     assert token.mask is not None
@@ -180,21 +182,21 @@ def _claim(asked: Asked, tokens: Sequence[Token], versions: Sequence[Token], at:
         token.which,
         at,
         holder=None
-        if asked.about_talk or asked.changed
-        else _paired(asked, tokens, low, at) or _holder(tokens, low, at, high, asked.own),
+        if question.about_talk or question.changed
+        else _paired(question, tokens, low, at) or _holder(tokens, low, at, high, question.own),
         version=version_of(versions, low, at, high),
         denied=_denied(tokens, low, at, high)
-        or (asked.about_talk and _is_spoken_of(tokens, at))
+        or (question.about_talk and _is_spoken_of(tokens, at))
         or _is_discredited(tokens, at, text),
-        matter=_matter(asked, tokens, low, high),
+        matter=_matter(question, tokens, low, high),
         teller=_teller(tokens, low, at),
-        source=_source(asked, tokens, at, text) if asked.changed else "",
+        source=_source(question, tokens, at, text) if question.changed else "",
     )
 
 
-def _paired(asked: Asked, tokens: Sequence[Token], low: int, at: int) -> Holder | None:
+def _paired(question: OpenQuestion, tokens: Sequence[Token], low: int, at: int) -> Holder | None:
     """Another person where a name is asked for, and one name goes with another: ``RIVAL sees VALUE``."""
-    if not isinstance(asked.required[0], NameValue):
+    if not isinstance(question.required[0], NameValue):
         return None
     people = [n for n in range(low, at) if tokens[n].mask is Mask.RIVAL]
     if people and phrases("goes_with").fullmatch(words_of(tokens, people[-1] + 1, at).strip()):
@@ -261,7 +263,7 @@ def _holder(tokens: Sequence[Token], low: int, at: int, high: int, own: bool) ->
 def _holder_before(tokens: Sequence[Token], people: Sequence[int]) -> tuple[Holder | None, bool]:
     """The first of these people, the nearest first, whose value it is, and whether that decides.
 
-    Who only tells or hears it is passed over, but nobody is looked for beyond the asked person who tells a clause
+    Who only tells or hears it is passed over, but the search ends at the asked person who tells a clause
     (``you said that the stock count is due on``). Of two who share something (``you and OTHER``) the asked one counts.
     """
     for n in people:
@@ -293,13 +295,13 @@ def _explained_as_anothers(tokens: Sequence[Token], at: int) -> bool:
     )
 
 
-def _matter(asked: Asked, tokens: Sequence[Token], low: int, high: int) -> Matter | None:
+def _matter(question: OpenQuestion, tokens: Sequence[Token], low: int, high: int) -> Matter | None:
     """The matter that a stretch names: the asked one by words of the question, or of a turn that states the value."""
     words = (t.word.removesuffix("'s") for t in tokens[low:high] if t.mask is None and t.word[:1].isalpha())
-    named = {stem(word) for word in words if not is_everyday(word)}
-    if named & asked.matter_words:
+    telling = {stem(word) for word in words if not is_everyday(word)}
+    if telling & question.matter_words:
         return Matter.ASKED
-    return Matter.OTHER if named else None
+    return Matter.OTHER if telling else None
 
 
 def _owns(tokens: Sequence[Token], at: int, n: int) -> bool:
@@ -316,26 +318,26 @@ def _is_source(tokens: Sequence[Token], n: int) -> bool:
     return bool(phrases("source_behind").match(behind)) or bool(phrases("source_before").search(before.rstrip()))
 
 
-def _source(asked: Asked, tokens: Sequence[Token], at: int, text: str) -> str:
+def _source(question: OpenQuestion, tokens: Sequence[Token], at: int, text: str) -> str:
     """Which of a conflict's two sources is said to have told the value; empty where that is not said."""
-    sources = asked.sources
+    sources = question.sources
     if sources is None:
         return ""
     low, high = _own_stretch(tokens, at)
     people = (Mask.ASKED, Mask.OTHER, Mask.RIVAL)
-    named = {
+    names = {
         n: _first_name(t, text) for n, t in enumerate(tokens[low:high], low) if t.mask in people and t.start < t.end
     }
-    named = {n: name for n, name in named.items() if name in sources}
-    behind = [name for n, name in named.items() if n > at and _told_by(tokens, at, n) and not _leads(tokens, n, high)]
+    names = {n: name for n, name in names.items() if name in sources}
+    behind = [name for n, name in names.items() if n > at and _told_by(tokens, at, n) and not _leads(tokens, n, high)]
     if behind:
         return behind[0]
-    before = {n: name for n, name in named.items() if n < at}
-    told = [name for n, name in before.items() if _tells(tokens, n)]
-    if told:
-        return told[-1]
-    # Somebody who is not asked about is spoken of as a source alone.
-    only = set(before.values()) - asked.subjects
+    before = {n: name for n, name in names.items() if n < at}
+    tellers = [name for n, name in before.items() if _tells(tokens, n)]
+    if tellers:
+        return tellers[-1]
+    # A person who is not asked about is spoken of as a source alone.
+    only = set(before.values()) - question.subjects
     return only.pop() if len(before) == 1 and only else ""
 
 

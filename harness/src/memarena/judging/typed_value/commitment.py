@@ -17,14 +17,14 @@ from memarena.judging.linear_model import stored_model
 from memarena.judging.tables import data_file
 from memarena.judging.typed_value.claims import Statement
 from memarena.judging.typed_value.masking import Mask, Token
-from memarena.judging.typed_value.question import Asked
+from memarena.judging.typed_value.question import OpenQuestion
 
 MODEL = "commitment"
 WORDS = "wording_words.v1.txt"
 _AROUND = 7
 """Words before and behind a value that count as standing near it."""
 _APART = "APART"
-"""A value that is told as somebody else's, as the other version, or as wrong."""
+"""A value that is told as another person's, as the other version, or as wrong."""
 _CONTRACTED = {"n't": "not", "'s": "is", "'re": "are", "'ve": "have", "'ll": "will", "'d": "would", "'m": "am"}
 _HAVE_BASES = frozenset(("it", "that", "he", "she", "there", "here", "what", "who", "where", "when", "how"))
 
@@ -37,11 +37,11 @@ class Wording:
     shape: str
 
     @classmethod
-    def of(cls, asked: Asked, statement: Statement, apart: Collection[int]) -> Wording:
+    def of(cls, question: OpenQuestion, statement: Statement, apart: Collection[int]) -> Wording:
         """The wording of a statement; ``apart`` are the claims, by token, that something explains."""
-        kind = asked.gold.kind
+        kind = question.gold.kind
         shape = kind if kind in ("conflict", "counterfactual") else "plain"
-        return cls(tuple(_words(asked, statement.tokens, apart)), shape)
+        return cls(tuple(_words(question, statement.tokens, apart)), shape)
 
     def features(self) -> Iterator[str]:
         """Runs of one to three words, those of one and two also by shape, and the words near each value by side."""
@@ -67,31 +67,31 @@ def commits(wording: Wording) -> bool:
     return stored_model(MODEL).score(wording.features()) > 0
 
 
-def _words(asked: Asked, tokens: Sequence[Token], apart: Collection[int]) -> Iterator[str]:
+def _words(question: OpenQuestion, tokens: Sequence[Token], apart: Collection[int]) -> Iterator[str]:
     last = ""
     for at, token in enumerate(tokens):
-        for word in _of_token(asked, token, at in apart):
+        for word in _of_token(question, token, at in apart):
             # Words that only show what is spoken of count once in a row.
             if word != last or word not in ("q", "e", "x", "#"):
                 yield word
             last = word
 
 
-def _of_token(asked: Asked, token: Token, apart: bool) -> Iterable[str]:
+def _of_token(question: OpenQuestion, token: Token, apart: bool) -> Iterable[str]:
     if token.mask is not None and (token.mask is not Mask.ASKED or token.word == token.mask.value):
         return (_APART if apart else token.mask.value,)
-    return (_class(asked, word) for word in _spelled(token.word))
+    return (_class(question, word) for word in _spelled(token.word))
 
 
-def _class(asked: Asked, word: str) -> str:
+def _class(question: OpenQuestion, word: str) -> str:
     if word in known_words() or not word[:1].isalnum():
         return "¶" if word == "\n" else word
     if word[:1].isdigit():
         return "#"
     base = stem(word)
-    if base in asked.question_words:
+    if base in question.question_words:
         return "q"
-    return "e" if base in asked.evidence_words else "x"
+    return "e" if base in question.evidence_words else "x"
 
 
 @lru_cache(maxsize=8192)

@@ -16,7 +16,7 @@ from memarena.judging.judgment import Code, Judgment, right, wrong
 from memarena.judging.typed_value.claims import Claim, Holder, Matter, Statement
 from memarena.judging.typed_value.commitment import Wording, commits
 from memarena.judging.typed_value.masking import Mask
-from memarena.judging.typed_value.question import Asked, Version, describe
+from memarena.judging.typed_value.question import OpenQuestion, Version, describe
 from memarena.judging.typed_value.segments import VALUES, joined, phrases, segment_of, words_of
 from memarena.judging.typed_value.stretches import has_predicate, is_answered_elsewhere, names_another, names_more
 
@@ -45,52 +45,52 @@ _MOST_LISTED = 4
 _NEGATED = re.compile(r"(?<!\S)(?:not|n't|never|isn't)(?!\S)|n't(?!\S)")
 
 
-def rule_claims(asked: Asked, statement: Statement) -> Judgment:
+def rule_claims(question: OpenQuestion, statement: Statement) -> Judgment:
     """Whether an answer, read into claims, is right."""
-    fault = fault_of(asked, statement)
+    fault = fault_of(question, statement)
     if fault is not None:
         return fault
-    value = ", ".join(map(describe, (*asked.required, *asked.changed)))
-    edit = _EDIT.search(joined(statement.tokens)[0]) if isinstance(asked.gold, CounterfactualGold) else None
+    value = ", ".join(map(describe, (*question.required, *question.changed)))
+    edit = _EDIT.search(joined(statement.tokens)[0]) if isinstance(question.gold, CounterfactualGold) else None
     if edit is not None and not _NEGATED.search(edit.group()):
-        given = edit["to"] or edit["be"] or edit["in"]
-        code = Code.STATES_VALUE if given == Mask.VALUE else Code.AFFIRMS_PREMISE
-        return (right if given == Mask.VALUE else wrong)("value", code, value=value)
-    if isinstance(asked.gold, CounterfactualGold) and _AFFIRMED.match(joined(statement.tokens)[0]):
+        mask = edit["to"] or edit["be"] or edit["in"]
+        code = Code.STATES_VALUE if mask == Mask.VALUE else Code.AFFIRMS_PREMISE
+        return (right if mask == Mask.VALUE else wrong)("value", code, value=value)
+    if isinstance(question.gold, CounterfactualGold) and _AFFIRMED.match(joined(statement.tokens)[0]):
         return wrong("value", Code.AFFIRMS_PREMISE, value=value)
-    if commits(wording_of(asked, statement)):
+    if commits(wording_of(question, statement)):
         return right("value", Code.STATES_VALUE, value=value)
     return wrong("value", Code.NOT_COMMITTED, value=value)
 
 
-def fault_of(asked: Asked, statement: Statement) -> Judgment | None:
+def fault_of(question: OpenQuestion, statement: Statement) -> Judgment | None:
     """What is wrong with the claims whatever their wording; None if nothing is."""
-    if isinstance(asked.gold, ConflictGold):
-        return _fault_of_conflict(asked, statement)
-    if _is_told_by_another(asked, statement):
-        return wrong("value", Code.OTHER_PERSON, value=describe(asked.required[0]))
-    for which, value in enumerate(asked.required):
+    if isinstance(question.gold, ConflictGold):
+        return _fault_of_conflict(question, statement)
+    if _is_told_by_another(question, statement):
+        return wrong("value", Code.OTHER_PERSON, value=describe(question.required[0]))
+    for which, value in enumerate(question.required):
         claims = [claim for claim in statement.of(Mask.VALUE) if claim.which == which]
         if not claims:
             return wrong("value", Code.MISSING_VALUE, value=describe(value))
-        faults = [_fault(asked, statement, claim) for claim in claims]
+        faults = [_fault(question, statement, claim) for claim in claims]
         if all(faults):
             return wrong("value", next(f for f in faults if f), value=describe(value))
     if (others := _listed(statement)) >= _MOST_LISTED:
-        return wrong("value", Code.TOO_MUCH, said=f"{others} other values in a list")
+        return wrong("value", Code.TOO_MUCH, words=f"{others} other values in a list")
     return None
 
 
-def _is_told_by_another(asked: Asked, statement: Statement) -> bool:
+def _is_told_by_another(question: OpenQuestion, statement: Statement) -> bool:
     """Whether, where the person who told something is asked for, it is another one who is said to have told it."""
-    if getattr(asked.gold, "attribute", None) != "speaker":
+    if getattr(question.gold, "attribute", None) != "speaker":
         return False
     tokens = statement.tokens
-    named = {part for name in proper_names(asked.text) for part in name.name}
+    question_names = {part for name in proper_names(question.text) for part in name.name}
     tellers = {
         tokens[n].mask is Mask.VALUE
         for n in range(len(tokens))
-        if (tokens[n].mask in (Mask.VALUE, Mask.RIVAL, Mask.OTHER) or tokens[n].word in named)
+        if (tokens[n].mask in (Mask.VALUE, Mask.RIVAL, Mask.OTHER) or tokens[n].word in question_names)
         and phrases("told_it").match(words_of(tokens, n + 1, n + 8))
         and not phrases("denied_before").search(words_of(tokens, max(0, n - 4), n))
     }
@@ -109,37 +109,39 @@ def _listed(statement: Statement) -> int:
     return most
 
 
-def wording_of(asked: Asked, statement: Statement) -> Wording:
+def wording_of(question: OpenQuestion, statement: Statement) -> Wording:
     """The wording of an answer, in which values that are explained stand apart from those that compete."""
     apart: set[int] = set()
-    if not isinstance(asked.gold, ConflictGold):
-        apart |= {c.at for c in statement.of(Mask.VALUE) if _fault(asked, statement, c)}
-        apart |= {c.at for c in statement.of(Mask.RIVAL) if _is_explained(asked, c) or _is_aside(asked, statement, c)}
-    return Wording.of(asked, statement, apart)
+    if not isinstance(question.gold, ConflictGold):
+        apart |= {c.at for c in statement.of(Mask.VALUE) if _fault(question, statement, c)}
+        apart |= {
+            c.at for c in statement.of(Mask.RIVAL) if _is_explained(question, c) or _is_aside(question, statement, c)
+        }
+    return Wording.of(question, statement, apart)
 
 
-def _fault(asked: Asked, statement: Statement, claim: Claim) -> Code | None:
+def _fault(question: OpenQuestion, statement: Statement, claim: Claim) -> Code | None:
     """Why a claim of the gold's value is not the answer; None if it is."""
-    if _is_anothers(asked, statement, claim):
+    if _is_anothers(question, statement, claim):
         return Code.OTHER_PERSON
     if claim.denied:
         return Code.DENIED
     if claim.matter is Matter.OTHER and _is_answered_otherwise(statement):
         return Code.OTHER_MATTER
-    if is_answered_elsewhere(asked, statement, claim):
+    if is_answered_elsewhere(question, statement, claim):
         return Code.OTHER_MATTER
-    wanted = asked.version or Version.CURRENT
-    if claim.version not in (None, wanted) and (asked.version or _something_else_holds(statement, claim)):
+    version = question.version or Version.CURRENT
+    if claim.version not in (None, version) and (question.version or _something_else_holds(statement, claim)):
         return Code.OTHER_VERSION
     return None
 
 
-def _is_anothers(asked: Asked, statement: Statement, claim: Claim) -> bool:
-    """Whether a claim tells somebody else's value, or is somebody else's word against the asked person's own."""
+def _is_anothers(question: OpenQuestion, statement: Statement, claim: Claim) -> bool:
+    """Whether a claim tells another person's value, or is another person's word against the asked person's own."""
     own_word = any(c.teller is Holder.ASKED and not c.denied for c in statement.of(Mask.RIVAL))
     return (
         claim.holder is Holder.OTHER
-        or (claim.holder is None and _has_another(asked, statement, claim))
+        or (claim.holder is None and _has_another(question, statement, claim))
         or (claim.teller is Holder.OTHER and own_word)
     )
 
@@ -152,14 +154,14 @@ def _is_answered_otherwise(statement: Statement) -> bool:
     )
 
 
-def _has_another(asked: Asked, statement: Statement, claim: Claim) -> bool:
-    """Whether the answer gives the asked person another value, in a stretch of its own."""
+def _has_another(question: OpenQuestion, statement: Statement, claim: Claim) -> bool:
+    """Whether the answer gives the asked person another value, in a separate stretch."""
     stretch = segment_of(statement.tokens, claim.at)
-    alone = not names_another(asked, statement, stretch)
+    alone = not names_another(question, statement, stretch)
     return any(
         c.holder is Holder.ASKED
-        and not _is_elsewhere(asked, c)
-        and not (alone and names_more(asked, statement, claim, c))
+        and not _is_elsewhere(question, c)
+        and not (alone and names_more(question, statement, claim, c))
         and not c.denied
         and c.version is not Version.FORMER
         and segment_of(statement.tokens, c.at) != stretch
@@ -180,40 +182,40 @@ def _something_else_holds(statement: Statement, claim: Claim) -> bool:
     )
 
 
-def _is_elsewhere(asked: Asked, claim: Claim) -> bool:
-    """Whether a claim names another matter and nobody in particular: ``my`` and ``your`` may go with any matter."""
-    return claim.matter is Matter.OTHER and (claim.holder is not Holder.ASKED or asked.own)
+def _is_elsewhere(question: OpenQuestion, claim: Claim) -> bool:
+    """Whether a claim names another matter and no person: ``my`` and ``your`` may go with any matter."""
+    return claim.matter is Matter.OTHER and (claim.holder is not Holder.ASKED or question.own)
 
 
-def _is_aside(asked: Asked, statement: Statement, claim: Claim) -> bool:
+def _is_aside(question: OpenQuestion, statement: Statement, claim: Claim) -> bool:
     """Whether another value is told of another matter than the gold's value is."""
     values = statement.of(Mask.VALUE)
-    if _is_elsewhere(asked, claim) and any(c.matter is not Matter.OTHER for c in values):
+    if _is_elsewhere(question, claim) and any(c.matter is not Matter.OTHER for c in values):
         return True
     stretch = segment_of(statement.tokens, claim.at)
-    return has_predicate(statement, stretch) and any(names_more(asked, statement, c, claim) for c in values)
+    return has_predicate(statement, stretch) and any(names_more(question, statement, c, claim) for c in values)
 
 
-def _is_explained(asked: Asked, claim: Claim) -> bool:
+def _is_explained(question: OpenQuestion, claim: Claim) -> bool:
     """Whether another value is told as another person's, as the other version, or as wrong."""
-    wanted = asked.version or Version.CURRENT
-    return claim.denied or claim.holder is Holder.OTHER or claim.version not in (None, wanted)
+    version = question.version or Version.CURRENT
+    return claim.denied or claim.holder is Holder.OTHER or claim.version not in (None, version)
 
 
-def _fault_of_conflict(asked: Asked, statement: Statement) -> Judgment | None:
-    for mask, values in ((Mask.VALUE, asked.required), (Mask.CHANGED, asked.changed)):
+def _fault_of_conflict(question: OpenQuestion, statement: Statement) -> Judgment | None:
+    for mask, values in ((Mask.VALUE, question.required), (Mask.CHANGED, question.changed)):
         for which, value in enumerate(values):
             claims = [claim for claim in statement.of(mask) if claim.which == which]
             if all(phrases("unsaid_before").search(words_of(statement.tokens, 0, c.at)) for c in claims):
                 return wrong("value", Code.MISSING_VALUE, value=describe(value))
-    if asked.sources is not None and _swapped(statement, asked.sources):
-        return wrong("value", Code.SWAPPED_SOURCES, value=describe(asked.required[0]))
+    if question.sources is not None and _swapped(statement, question.sources):
+        return wrong("value", Code.SWAPPED_SOURCES, value=describe(question.required[0]))
     return None
 
 
 def _swapped(statement: Statement, sources: tuple[str, str]) -> bool:
     """Whether the answer tells each version as the other source's; silence about sources swaps nothing."""
     _original, other = sources
-    told = [(c.mask, c.source) for c in statement.of(Mask.VALUE, Mask.CHANGED) if c.source]
-    crossed = sum((mask is Mask.VALUE) == (source == other) for mask, source in told)
-    return crossed > len(told) - crossed
+    attributed = [(c.mask, c.source) for c in statement.of(Mask.VALUE, Mask.CHANGED) if c.source]
+    crossed = sum((mask is Mask.VALUE) == (source == other) for mask, source in attributed)
+    return crossed > len(attributed) - crossed

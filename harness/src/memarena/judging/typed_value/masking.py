@@ -17,7 +17,7 @@ from memarena_dataset.values.mentions import DateMention, ProperMention
 from memarena_dataset.values.reading import ReadText, read_text
 from memarena_dataset.values.terms import Span
 
-from memarena.judging.typed_value.question import Asked
+from memarena.judging.typed_value.question import OpenQuestion
 
 
 class Mask(StrEnum):
@@ -74,67 +74,71 @@ _SPEECH_NEAR = re.compile(
 )
 
 
-def masked(asked: Asked, read: ReadText) -> list[Token]:
+def masked(question: OpenQuestion, read: ReadText) -> list[Token]:
     """The tokens of an answer. Longer masks win over shorter ones inside them."""
     spans: list[tuple[Span, Mask, int]] = []
-    for mask, values in ((Mask.VALUE, asked.required), (Mask.CHANGED, asked.changed), (Mask.PREMISE, asked.barred)):
+    for mask, values in (
+        (Mask.VALUE, question.required),
+        (Mask.CHANGED, question.changed),
+        (Mask.PREMISE, question.barred),
+    ):
         for which, value in enumerate(values):
-            spans += [(span, mask, which) for span in occurrences(value, read, asked.unit)]
+            spans += [(span, mask, which) for span in occurrences(value, read, question.unit)]
     spans = _longest(spans)
-    taken = [span for span, _, _ in spans]
-    spans += [(span, mask, 0) for span, mask in _others(asked, read) if not _inside(span, taken)]
+    own_spans = [span for span, _, _ in spans]
+    spans += [(span, mask, 0) for span, mask in _others(question, read) if not _inside(span, own_spans)]
     spans = [(_without_stop(read.text, span), mask, which) for span, mask, which in spans]
-    spans.sort(key=lambda one: one[0].start)
-    return list(_tokens(read.text, spans, asked))
+    spans.sort(key=lambda entry: entry[0].start)
+    return list(_tokens(read.text, spans, question))
 
 
 def _longest(spans: Iterable[tuple[Span, Mask, int]]) -> list[tuple[Span, Mask, int]]:
-    kept: list[tuple[Span, Mask, int]] = []
-    for one in sorted(spans, key=lambda s: (s[0].start - s[0].end, s[0].start)):
-        if not _inside(one[0], [span for span, _, _ in kept]):
-            kept.append(one)
-    return kept
+    longest: list[tuple[Span, Mask, int]] = []
+    for entry in sorted(spans, key=lambda s: (s[0].start - s[0].end, s[0].start)):
+        if not _inside(entry[0], [span for span, _, _ in longest]):
+            longest.append(entry)
+    return longest
 
 
-def _inside(span: Span, taken: Iterable[Span]) -> bool:
-    return any(span.start < other.end and other.start < span.end for other in taken)
+def _inside(span: Span, others: Iterable[Span]) -> bool:
+    return any(span.start < other.end and other.start < span.end for other in others)
 
 
-def _others(asked: Asked, read: ReadText) -> Iterable[tuple[Span, Mask]]:
+def _others(question: OpenQuestion, read: ReadText) -> Iterable[tuple[Span, Mask]]:
     """Rivals of the gold's type, people, and values of other kinds, such as the day on which something was said."""
-    first = asked.required[0] if asked.required else None
+    first = question.required[0] if question.required else None
     if first is None:
         return
-    named = isinstance(first, NameValue | PlaceValue)
+    by_name = isinstance(first, NameValue | PlaceValue)
     titled = isinstance(first, TermValue) and _TITLE.fullmatch(first.text) is not None
     for mention in read.mentions:
         span = _without_s(read.text, mention.start, mention.end)
         if isinstance(mention, ProperMention):
-            if mention.name[0] in asked.people or mention.name[-1] in asked.people:
-                mine = mention.name[0] in asked.subjects or mention.name[-1] in asked.subjects
+            if mention.name[0] in question.people or mention.name[-1] in question.people:
+                mine = mention.name[0] in question.subjects or mention.name[-1] in question.subjects
                 person = Mask.ASKED if mine else Mask.OTHER
-                rival = isinstance(first, NameValue) and asked.about_talk and not mine
+                rival = isinstance(first, NameValue) and question.about_talk and not mine
                 yield span, Mask.RIVAL if rival else person
-            elif named and not _in_question(asked, read.text[span.start : span.end]):
+            elif by_name and not _in_question(question, read.text[span.start : span.end]):
                 yield span, Mask.RIVAL
-            elif not named and _is_stranger(asked, read.text, span):
+            elif not by_name and _is_stranger(question, read.text, span):
                 yield span, Mask.RIVAL if titled and _may_be_title(read.text, span) else Mask.OTHER
-    kinds = {kind for value in asked.required for kind in kinds_of(value)}
+    kinds = {kind for value in question.required for kind in kinds_of(value)}
     if isinstance(first, TermValue) and any(m.kind == "date" for m in read_text(first.text).mentions):
         parts = [m for m in read.mentions if isinstance(m, DateMention) and m.fineness < _WHOLE_DATE]
         yield from ((Span(m.start, m.end), Mask.RIVAL) for m in parts)
     yield from ((Span(m.start, m.end), Mask.DETAIL) for m in read.mentions if m.kind not in (*kinds, "proper"))
     if isinstance(first, NameValue | PlaceValue | TermValue):
         return
-    for value in {*asked.required}:
-        for mention in rivals(value, read, asked.unit):
+    for value in {*question.required}:
+        for mention in rivals(value, read, question.unit):
             span = Span(mention.start, mention.end)
-            said = isinstance(value, DateValue) and _is_day_of_talk(read.text, span)
+            of_talk = isinstance(value, DateValue) and _is_day_of_talk(read.text, span)
             echo = (
-                asked.gold.kind != "counterfactual"
-                and read.text[span.start : span.end].lower() in asked.question_mentions
+                question.gold.kind != "counterfactual"
+                and read.text[span.start : span.end].lower() in question.question_mentions
             )
-            yield span, Mask.DETAIL if said or echo else Mask.RIVAL
+            yield span, Mask.DETAIL if of_talk or echo else Mask.RIVAL
 
 
 def _without_s(text: str, start: int, end: int) -> Span:
@@ -147,19 +151,19 @@ def _without_stop(text: str, span: Span) -> Span:
     return Span(span.start, span.end - 1) if ends else span
 
 
-def _in_question(asked: Asked, said: str) -> bool:
-    return said.lower() in asked.text.lower()
+def _in_question(question: OpenQuestion, text: str) -> bool:
+    return text.lower() in question.text.lower()
 
 
-def _is_stranger(asked: Asked, text: str, span: Span) -> bool:
-    """Whether a capitalised word that nobody in the evidence is called by may name somebody else."""
-    said = text[span.start : span.end].removesuffix("'s").lower()
+def _is_stranger(question: OpenQuestion, text: str, span: Span) -> bool:
+    """Whether a capitalised word that is no name in the evidence may name another person."""
+    word = text[span.start : span.end].removesuffix("'s").lower()
     opens = re.search(r"(?:^|[.!?:;\n*\"(]\s*)$", text[: span.start]) is not None
     owns = text[span.end :].startswith("'s")
     acts = _VERB_BEHIND.match(text[span.end :]) is not None
     placed = re.search(r"\b(?:the|in|at|on|near|under)\s+$", text[: span.start].lower()) is not None
-    known = said in asked.text.lower() or said in _HOLIDAYS or said.endswith(("ish", "ese"))
-    return not known and not placed and (owns or acts or not opens)
+    explained = word in question.text.lower() or word in _HOLIDAYS or word.endswith(("ish", "ese"))
+    return not explained and not placed and (owns or acts or not opens)
 
 
 def _may_be_title(text: str, span: Span) -> bool:
@@ -181,34 +185,34 @@ def _is_day_of_talk(text: str, span: Span) -> bool:
     )
 
 
-def _tokens(text: str, spans: list[tuple[Span, Mask, int]], asked: Asked) -> Iterable[Token]:
+def _tokens(text: str, spans: list[tuple[Span, Mask, int]], question: OpenQuestion) -> Iterable[Token]:
     at = 0
     for span, mask, which in spans:
         if span.start < at:
             continue
-        yield from _words(text, at, span.start, asked)
+        yield from _words(text, at, span.start, question)
         yield Token(mask.value, span.start, span.end, mask, which)
         at = span.end
         if text[at : at + 2] == "'s":
             yield Token("'s", at, at + 2)
             at += 2
-    yield from _words(text, at, len(text), asked)
+    yield from _words(text, at, len(text), question)
 
 
-def _words(text: str, start: int, end: int, asked: Asked) -> Iterable[Token]:
+def _words(text: str, start: int, end: int, question: OpenQuestion) -> Iterable[Token]:
     for match in _PIECE.finditer(text, start, end):
         word = match.group().lower()
         bare = word.removesuffix("'s")
-        if bare in asked.people and len(bare) > 2:
+        if bare in question.people and len(bare) > 2:
             # A name in small letters, as small models write it.
-            mask = Mask.ASKED if bare in asked.subjects else Mask.OTHER
+            mask = Mask.ASKED if bare in question.subjects else Mask.OTHER
             own = len(word) - len(bare)
             yield Token(mask.value, match.start(), match.end() - own, mask)
             if own:
                 yield Token("'s", match.end() - own, match.end())
-        elif word in (_YOU if asked.own else _THEY):
+        elif word in (_YOU if question.own else _THEY):
             yield Token(word, *match.span(), mask=Mask.ASKED)
-        elif not asked.own and (word in _YOURS or text[match.start() : match.end() + 4].lower() == "your own"):
+        elif not question.own and (word in _YOURS or text[match.start() : match.end() + 4].lower() == "your own"):
             yield Token(word, *match.span(), mask=Mask.OTHER)
         else:
             yield Token(word, *match.span())

@@ -10,7 +10,7 @@ from memarena_dataset.values import OrderValue, TermValue
 from memarena_dataset.values.words import content_words
 
 from memarena.judging.judgment import Code, Judgment, right, wrong
-from memarena.judging.typed_value.question import Asked, describe
+from memarena.judging.typed_value.question import OpenQuestion, describe
 
 _STRETCH = re.compile(
     r"[;\n,.!?→>—]|\b(?:and|then|before|afterwards|next|finally|followed by|after (?:that|this|which|it|them|these))\b"
@@ -36,42 +36,42 @@ class _Event:
     actors: frozenset[str]
 
 
-def rule_order(value: OrderValue, asked: Asked, answer: str) -> Judgment:
+def rule_order(value: OrderValue, question: OpenQuestion, answer: str) -> Judgment:
     """Right if every event is told in the order of the gold; of two, the first alone will do if it is asked for."""
-    events = [_event(item, asked) for item in value.items]
-    told = list(_told(events, answer))
+    events = [_event(item, question) for item in value.items]
+    told_order = list(_in_told_order(events, answer))
     if len(_BACKWARDS.findall(answer)) > 1 or _SAYS_BACKWARDS.search(answer):
-        told.reverse()
-    named = list(dict.fromkeys(told))
-    if named == [0] and len(events) == 2 and _ASKS_FIRST.search(asked.text):
+        told_order.reverse()
+    distinct = list(dict.fromkeys(told_order))
+    if distinct == [0] and len(events) == 2 and _ASKS_FIRST.search(question.text):
         return right("value", Code.STATES_VALUE, value=describe(value))
-    missing = [item.text for n, item in enumerate(value.items) if n not in named]
+    missing = [item.text for n, item in enumerate(value.items) if n not in distinct]
     if missing:
         return wrong("value", Code.MISSING_ITEM, value=", ".join(missing))
     # An answer that ends in a list of all of them may have spoken of each before.
-    last = _last_round(told, len(events))
+    last = _last_round(told_order, len(events))
     if last == list(range(len(events))):
         return right("value", Code.STATES_VALUE, value=describe(value))
     return wrong("value", Code.OTHER_ORDER, value=describe(value))
 
 
-def _event(item: TermValue, asked: Asked) -> _Event:
-    own = {part for part in asked.people if re.search(rf"\b{re.escape(part)}\b", item.text.lower())}
+def _event(item: TermValue, question: OpenQuestion) -> _Event:
+    own = {part for part in question.people if re.search(rf"\b{re.escape(part)}\b", item.text.lower())}
     words = [w for w in content_words(item.text) if w not in own]
     if re.match(r"I\b", item.text):
-        own = {"you", "your", "i", "my", *asked.question.asker_name.lower().split()}
+        own = {"you", "your", "i", "my", *question.record.asker_name.lower().split()}
     return _Event(tuple(words), frozenset(own))
 
 
-def _told(events: Sequence[_Event], answer: str) -> Iterator[int]:
+def _in_told_order(events: Sequence[_Event], answer: str) -> Iterator[int]:
     """The events in the order in which the answer tells them; ``B after A`` is A, B."""
-    found: list[int] = []
+    positions: list[int] = []
     turned = leads = False
     start, opens = 0, True
     for match in [*_STRETCH.finditer(answer), None]:
         for event in _spoken_of(events, answer[start : match.start() if match else len(answer)]):
-            if not found or found[-1] != event:
-                found.insert(len(found) - 1 if turned and found else len(found), event)
+            if not positions or positions[-1] != event:
+                positions.insert(len(positions) - 1 if turned and positions else len(positions), event)
                 turned, leads, opens = leads, False, False
         if match is None:
             break
@@ -81,36 +81,40 @@ def _told(events: Sequence[_Event], answer: str) -> Iterator[int]:
         leads = leads or (word == "before" and opens)
         opens = opens or word in (".", ";", "\n", "!", "?")
         start = match.end()
-    yield from found
+    yield from positions
 
 
 def _spoken_of(events: Sequence[_Event], stretch: str) -> list[int]:
     """The event that a stretch of words is about; several, as they come, where it names each; none where none fits."""
-    said = content_words(stretch)
+    stretch_words = content_words(stretch)
     people = set(re.findall(r"\w+", stretch.lower()))
-    scores = [_score(event, said, people) for event in events]
+    scores = [_score(event, stretch_words, people) for event in events]
     best = [n for n, score in enumerate(scores) if score >= _ENOUGH and score == max(scores)]
-    if not best and len(said) <= _FEW and sum(score > 0 for score in scores) == 1:
+    if not best and len(stretch_words) <= _FEW and sum(score > 0 for score in scores) == 1:
         best = [scores.index(max(scores))]  # an item of a list: one word that no other event has
     if len(best) < 2:
         return best
-    first = {n: next((i for i, s in enumerate(said) if _like(events[n].words[-1], s)), -1) for n in best}
+    first = {n: next((i for i, s in enumerate(stretch_words) if _like(events[n].words[-1], s)), -1) for n in best}
     apart = len(set(first.values())) == len(best) and -1 not in first.values()
     return sorted(best, key=lambda n: first[n]) if apart else []
 
 
-def _score(event: _Event, said: Sequence[str], people: set[str]) -> float:
-    found = sum(
-        _HEAD if n == len(event.words) - 1 else 1 for n, w in enumerate(event.words) if any(_like(w, s) for s in said)
+def _score(event: _Event, stretch_words: Sequence[str], people: set[str]) -> float:
+    shared = sum(
+        _HEAD if n == len(event.words) - 1 else 1
+        for n, w in enumerate(event.words)
+        if any(_like(w, s) for s in stretch_words)
     )
-    return found + (1.5 if found and event.actors & people else 0)
+    return shared + (1.5 if shared and event.actors & people else 0)
 
 
-def _like(word: str, said: str) -> bool:
-    return word == said or (min(len(word), len(said)) >= _LEAST_PREFIX and word[:_LEAST_PREFIX] == said[:_LEAST_PREFIX])
+def _like(word: str, other: str) -> bool:
+    return word == other or (
+        min(len(word), len(other)) >= _LEAST_PREFIX and word[:_LEAST_PREFIX] == other[:_LEAST_PREFIX]
+    )
 
 
-def _last_round(told: Sequence[int], count: int) -> list[int]:
+def _last_round(order: Sequence[int], count: int) -> list[int]:
     """The last stretch in which all events are told once; else the order in which they are first told."""
-    tail = list(told[-count:])
-    return tail if len(set(tail)) == count else list(dict.fromkeys(told))
+    tail = list(order[-count:])
+    return tail if len(set(tail)) == count else list(dict.fromkeys(order))

@@ -1,7 +1,7 @@
 """An answer as plain text: JSON, Markdown, bullets and the echo of the question taken off.
 
 Small models wrap what they say. Behind this module an answer is sentences, and a line of a list or a field of an
-object ("Goran: the Salt House") is a sentence of its own.
+object ("Goran: the Salt House") is a separate sentence.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ def with_antecedents(text: str) -> str:
     out, end = "", 0
     for match in _ORDINAL.finditer(text):
         pairs = [p for p in _PAIR.finditer(text, 0, match.start()) if p.end() <= match.start()]
-        meant = pairs[-1][1 if match[1].lower() == "former" else 2].strip() if pairs else match.group()
-        out += text[end : match.start()] + meant
+        referent = pairs[-1][1 if match[1].lower() == "former" else 2].strip() if pairs else match.group()
+        out += text[end : match.start()] + referent
         end = match.end()
     return out + text[end:]
 
@@ -89,10 +89,10 @@ def from_json(text: str) -> str:
     if text[:1] not in "{[" or text[-1:] not in "}]" or _depth(text) > _DEEPEST:
         return text
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except ValueError:
         return text
-    return "\n".join(_lines(found)) if isinstance(found, dict | list) else text
+    return "\n".join(_lines(value)) if isinstance(value, dict | list) else text
 
 
 def _depth(text: str) -> int:
@@ -104,28 +104,28 @@ def _depth(text: str) -> int:
     return deepest
 
 
-def _lines(found: object) -> Iterator[str]:
-    if isinstance(found, dict):
-        lowered = {str(key).lower(): value for key, value in found.items()}
+def _lines(content: object) -> Iterator[str]:
+    if isinstance(content, dict):
+        lowered = {str(key).lower(): value for key, value in content.items()}
         answer = next((key for key in _ANSWER_KEYS[:6] if key in lowered), None)
         if answer is not None:
             yield from _lines(lowered[answer])
             return
-        for key, value in found.items():
+        for key, value in content.items():
             if str(key).lower() in _ASIDE_KEYS:
                 continue
-            for said in _lines(value):
-                yield f"{str(key).replace('_', ' ')}: {said}"
-    elif isinstance(found, list):
-        for member in found:
+            for line in _lines(value):
+                yield f"{str(key).replace('_', ' ')}: {line}"
+    elif isinstance(content, list):
+        for member in content:
             if isinstance(member, dict) and len(member) == 2:
                 yield ": ".join(" ".join(_lines(value)) for value in member.values())
             else:
                 yield from _lines(member)
-    elif isinstance(found, bool):
-        yield "yes" if found else "no"
-    elif found is not None:
-        yield str(found)
+    elif isinstance(content, bool):
+        yield "yes" if content else "no"
+    elif content is not None:
+        yield str(content)
 
 
 def _without_echo(text: str, question: str) -> str:

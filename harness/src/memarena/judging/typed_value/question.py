@@ -57,13 +57,13 @@ _TALK = ("speaker", "participants")
 
 
 @dataclass(frozen=True)
-class Asked:
+class OpenQuestion:
     """A question with its gold, read once.
 
     Its typed values are scalars only; sets and orders are judged apart.
     """
 
-    question: Question
+    record: Question
     evidence: tuple[EvidenceSession, ...]
     gold: OpenGold
 
@@ -85,12 +85,12 @@ class Asked:
     @property
     def text(self) -> str:
         """The question's words."""
-        return self.question.question_text
+        return self.record.question_text
 
     @cached_property
     def today(self) -> date | None:
         """The day on which it is asked."""
-        return day_of(self.question.asked_at)
+        return day_of(self.record.asked_at)
 
     @cached_property
     def version(self) -> Version | None:
@@ -105,14 +105,14 @@ class Asked:
     @cached_property
     def unit(self) -> str | None:
         """The unit of time in which the question counts."""
-        found = _COUNTED.search(self.text)
+        match = _COUNTED.search(self.text)
         counts = any(isinstance(value, DurationValue) for value in self.required)
-        return found.group(1).lower() if found and counts else None
+        return match.group(1).lower() if match and counts else None
 
     @cached_property
     def people(self) -> frozenset[str]:
         """Everybody known by name, each part of a name, in lower case."""
-        names = {self.question.ego_name, self.question.asker_name, *self._named_in_question}
+        names = {self.record.ego_name, self.record.asker_name, *self._named_in_question}
         names |= {turn.speaker.removesuffix("'s assistant") for session in self.evidence for turn in session.turns}
         return frozenset(part for name in names for part in name.lower().split())
 
@@ -124,7 +124,7 @@ class Asked:
     @cached_property
     def subjects(self) -> frozenset[str]:
         """Parts of the names of the person whose value it is, in lower case."""
-        names = self._named_in_question or (self.question.asker_name, self.question.ego_name)
+        names = self._named_in_question or (self.record.asker_name, self.record.ego_name)
         return frozenset(part for name in names for part in name.lower().split())
 
     @cached_property
@@ -164,8 +164,8 @@ class Asked:
     def matter_words(self) -> frozenset[str]:
         """Stems of the words that speak of what is asked: the question's, and those of turns that state the value."""
         read = ((turn, read_text(turn, self.today)) for turn in set(self.turns))
-        told = (turn for turn, text in read if any(occurrences(v, text, self.unit) for v in self.required))
-        return self.question_words | {word for text in told for word in content_words(text)}
+        stating = (turn for turn, text in read if any(occurrences(v, text, self.unit) for v in self.required))
+        return self.question_words | {word for text in stating for word in content_words(text)}
 
     @cached_property
     def question_mentions(self) -> frozenset[str]:
@@ -176,9 +176,9 @@ class Asked:
     def _named_in_question(self) -> tuple[str, ...]:
         if isinstance(self.gold, CounterfactualGold | ConflictGold) or self.required:
             values = " ".join(describe(value).lower() for value in (*self.required, *self.barred, *self.changed))
-            named = (" ".join(name.name) for name in proper_names(self.text))
-            known = {part for s in self.evidence for t in s.turns for part in t.speaker.lower().split()}
-            return tuple(n for n in named if n not in values and (n.split()[0] in known or len(n.split()) > 1))
+            names = (" ".join(name.name) for name in proper_names(self.text))
+            speakers = {part for s in self.evidence for t in s.turns for part in t.speaker.lower().split()}
+            return tuple(n for n in names if n not in values and (n.split()[0] in speakers or len(n.split()) > 1))
         return ()
 
 
@@ -206,18 +206,18 @@ def scalars(values: Sequence[Value]) -> tuple[ScalarValue, ...]:
 
 
 _KEPT = 4096
-_READ: dict[tuple[str, str, int, int], Asked] = {}
+_READ: dict[tuple[str, str, int, int], OpenQuestion] = {}
 
 
-def asked_of(question: Question, evidence: tuple[EvidenceSession, ...]) -> Asked:
-    """An open question as read; the latest are kept, since many cells answer the same question."""
-    key = (question.instance.instance_id, question.question_text, id(question), len(evidence))
-    known = _READ.get(key)
-    if known is not None and known.question is question and known.evidence == evidence:
-        return known
-    gold = question.instance.gold
+def open_question(record: Question, evidence: tuple[EvidenceSession, ...]) -> OpenQuestion:
+    """An open question as read; the latest stay in memory, since many cells answer the same question."""
+    key = (record.instance.instance_id, record.question_text, id(record), len(evidence))
+    cached = _READ.get(key)
+    if cached is not None and cached.record is record and cached.evidence == evidence:
+        return cached
+    gold = record.instance.gold
     assert isinstance(gold, OpenGold)
     if len(_READ) >= _KEPT:
         _READ.clear()
-    _READ[key] = asked = Asked(question, evidence, gold)
-    return asked
+    _READ[key] = question = OpenQuestion(record, evidence, gold)
+    return question

@@ -13,27 +13,27 @@ from memarena_dataset.values.terms import Span
 from memarena_dataset.values.words import content_words, words
 
 from memarena.judging.judgment import Code, Judgment, right, wrong
-from memarena.judging.typed_value.question import Asked, describe
+from memarena.judging.typed_value.question import OpenQuestion, describe
 from memarena.judging.typed_value.segments import phrases
 
 _PIECE = re.compile(r",|;|\band\b|&|\n|[.!?](?:\s|$)|:")
 _MOST_WORDS = 4
 
 
-def rule_set(value: SetValue, asked: Asked, read: ReadText) -> Judgment:
+def rule_set(value: SetValue, question: OpenQuestion, read: ReadText) -> Judgment:
     """Set-F1 over the members: right at 1.0."""
     spans = {n: [s for s in occurrences(m, read) if not _denied(read.text, s)] for n, m in enumerate(value.members)}
     missing = [describe(m) for n, m in enumerate(value.members) if not spans[n]]
-    taken = [span for found in spans.values() for span in found]
-    named = all(m.type in ("name", "place") for m in value.members)
-    extra = _extra_names(read, asked, taken) if named else _extra_things(read, asked, taken)
+    own_spans = [span for member_spans in spans.values() for span in member_spans]
+    by_name = all(m.type in ("name", "place") for m in value.members)
+    extra = _extra_names(read, question, own_spans) if by_name else _extra_things(read, question, own_spans)
     hits = len(value.members) - len(missing)
     f1 = 2 * hits / (hits + len(extra) + len(value.members)) if hits else 0.0
     if missing:
         return wrong("value", Code.MISSING_MEMBER, f1, value=", ".join(missing))
     if extra:
-        return wrong("value", Code.EXTRA_MEMBER, f1, said=", ".join(extra))
-    ordered = sorted(taken)
+        return wrong("value", Code.EXTRA_MEMBER, f1, words=", ".join(extra))
+    ordered = sorted(own_spans)
     if any(re.fullmatch(r"\W*or\W*", read.text[a.end : b.start]) for a, b in itertools.pairwise(ordered)):
         return wrong("value", Code.NOT_COMMITTED, value=describe(value))
     return right("value", Code.STATES_VALUE, value=describe(value))
@@ -47,29 +47,29 @@ def _denied(text: str, span: Span) -> bool:
     )
 
 
-def _extra_names(read: ReadText, asked: Asked, taken: list[Span]) -> list[str]:
-    found = []
+def _extra_names(read: ReadText, question: OpenQuestion, own_spans: list[Span]) -> list[str]:
+    extra = []
     for mention in read.mentions:
         span = Span(mention.start, mention.end)
-        if not isinstance(mention, ProperMention) or any(s.start < span.end and span.start < s.end for s in taken):
+        if not isinstance(mention, ProperMention) or any(s.start < span.end and span.start < s.end for s in own_spans):
             continue
-        if set(mention.name) & asked.subjects or read.text[span.start : span.end].lower() in asked.text.lower():
+        if set(mention.name) & question.subjects or read.text[span.start : span.end].lower() in question.text.lower():
             continue
         if not _denied(read.text, span):
-            found.append(" ".join(mention.name))
-    return list(dict.fromkeys(found))
+            extra.append(" ".join(mention.name))
+    return list(dict.fromkeys(extra))
 
 
-def _extra_things(read: ReadText, asked: Asked, taken: list[Span]) -> list[str]:
+def _extra_things(read: ReadText, question: OpenQuestion, own_spans: list[Span]) -> list[str]:
     """Short members of a list that are neither a member nor words of the question."""
-    found = []
+    extra = []
     start = 0
     for match in [*_PIECE.finditer(read.text), None]:
         end = match.start() if match else len(read.text)
         piece = read.text[start:end]
-        if not any(s.start < end and start < s.end for s in taken):
-            news = set(content_words(piece)) - asked.question_words
+        if not any(s.start < end and start < s.end for s in own_spans):
+            news = set(content_words(piece)) - question.question_words
             if news and len(words(piece)) <= _MOST_WORDS:
-                found.append(piece.strip())
+                extra.append(piece.strip())
         start = match.end() if match else end
-    return found
+    return extra

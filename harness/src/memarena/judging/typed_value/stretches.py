@@ -1,4 +1,4 @@
-"""Which stretch of an answer speaks of what is asked: by words of the question, by people, by things nobody knows.
+"""Which stretch of an answer speaks of what is asked: by words of the question, by people, by unknown things.
 
 ``You see VALUE for your back, whereas the shoulder is a case for RIVAL`` gives the value, and answers with another one.
 """
@@ -14,7 +14,7 @@ from memarena_dataset.values.words import stem
 
 from memarena.judging.typed_value.claims import Claim, Holder, Statement
 from memarena.judging.typed_value.masking import Mask, Token
-from memarena.judging.typed_value.question import Asked, Version
+from memarena.judging.typed_value.question import OpenQuestion, Version
 from memarena.judging.typed_value.segments import phrases, segment_of, words_of
 
 _ARTICLES = frozenset(("the", "a", "an"))
@@ -26,23 +26,23 @@ _BARE = _ARTICLES | frozenset(
 _ASKER = frozenset(("you", "your", "yours", "yourself"))
 
 
-def is_answered_elsewhere(asked: Asked, statement: Statement, claim: Claim) -> bool:
+def is_answered_elsewhere(question: OpenQuestion, statement: Statement, claim: Claim) -> bool:
     """Whether a claim's stretch has a predicate and no word of the question, and another has both and a rival."""
-    if asked.gold.kind == "counterfactual" or asked.question.instance.family is Family.METADATA:
+    if question.gold.kind == "counterfactual" or question.record.instance.family is Family.METADATA:
         return False
     own = segment_of(statement.tokens, claim.at)
-    if _question_words(asked, statement, own) or not has_predicate(statement, own):
+    if _question_words(question, statement, own) or not has_predicate(statement, own):
         return False
     return any(
         not rival.denied
-        and (rival.holder in (claim.holder, Holder.ASKED) or (asked.own and rival.holder is None))
+        and (rival.holder in (claim.holder, Holder.ASKED) or (question.own and rival.holder is None))
         and rival.version is not Version.FORMER
         and (stretch := segment_of(statement.tokens, rival.at)) != own
         and not _is_in_brackets(statement, stretch)
-        and not names_another(asked, statement, stretch)
-        and _question_words(asked, statement, stretch)
+        and not names_another(question, statement, stretch)
+        and _question_words(question, statement, stretch)
         for rival in statement.of(Mask.RIVAL)
-    ) or _names_another_thing(asked, statement, own)
+    ) or _names_another_thing(question, statement, own)
 
 
 def _is_in_brackets(statement: Statement, stretch: tuple[int, int]) -> bool:
@@ -51,17 +51,17 @@ def _is_in_brackets(statement: Statement, stretch: tuple[int, int]) -> bool:
     return around == ["(", ")"]
 
 
-def names_more(asked: Asked, statement: Statement, claim: Claim, other: Claim) -> bool:
+def names_more(question: OpenQuestion, statement: Statement, claim: Claim, other: Claim) -> bool:
     """Whether a claim's stretch has all words of the question that another claim's has, and more of them."""
     stretches = (segment_of(statement.tokens, each.at) for each in (claim, other))
-    more, less = (_question_words(asked, statement, stretch) for stretch in stretches)
+    more, less = (_question_words(question, statement, stretch) for stretch in stretches)
     return more > less
 
 
-def names_another(asked: Asked, statement: Statement, stretch: tuple[int, int]) -> bool:
+def names_another(question: OpenQuestion, statement: Statement, stretch: tuple[int, int]) -> bool:
     """Whether a stretch names a person who is not asked about, as owner or otherwise."""
     tokens = statement.tokens[slice(*stretch)]
-    return any(t.mask is Mask.OTHER or t.word == "'s" or (t.word in _ASKER and not asked.own) for t in tokens)
+    return any(t.mask is Mask.OTHER or t.word == "'s" or (t.word in _ASKER and not question.own) for t in tokens)
 
 
 def has_predicate(statement: Statement, stretch: tuple[int, int]) -> bool:
@@ -69,33 +69,33 @@ def has_predicate(statement: Statement, stretch: tuple[int, int]) -> bool:
     return any(t.word not in _BARE for t in _plain(statement, stretch))
 
 
-def _question_words(asked: Asked, statement: Statement, stretch: tuple[int, int]) -> set[str]:
+def _question_words(question: OpenQuestion, statement: Statement, stretch: tuple[int, int]) -> set[str]:
     """Stems of the question's words in a stretch, without names."""
-    return {stem(token.word) for token in _plain(statement, stretch)} & asked.matters
+    return {stem(token.word) for token in _plain(statement, stretch)} & question.matters
 
 
 def _plain(statement: Statement, stretch: tuple[int, int]) -> list[Token]:
     return [t for t in statement.tokens[slice(*stretch)] if t.mask is None and t.word[:1].isalnum()]
 
 
-def _names_another_thing(asked: Asked, statement: Statement, own: tuple[int, int]) -> bool:
+def _names_another_thing(question: OpenQuestion, statement: Statement, own: tuple[int, int]) -> bool:
     """Whether, where a thing is asked for, another stretch with a word of the question has an unheard-of thing."""
-    if not all(isinstance(value, TermValue) for value in asked.required):
+    if not all(isinstance(value, TermValue) for value in question.required):
         return False
     stretches = {segment_of(statement.tokens, n) for n, t in enumerate(statement.tokens) if t.mask is None} - {own}
-    return any(_question_words(asked, statement, s) and _names_a_thing(asked, statement, s) for s in stretches)
+    return any(_question_words(question, statement, s) and _names_a_thing(question, statement, s) for s in stretches)
 
 
-def _names_a_thing(asked: Asked, statement: Statement, stretch: tuple[int, int]) -> bool:
+def _names_a_thing(question: OpenQuestion, statement: Statement, stretch: tuple[int, int]) -> bool:
     """Whether an article or copula leads to a word that neither question nor evidence has: ``the tin globe``."""
     low, high = stretch
-    known = asked.question_words | asked.evidence_words
+    heard = question.question_words | question.evidence_words
     for n in range(low, high - 1):
         lead = statement.tokens[n].word
         ahead = (token.word for token in statement.tokens[n + 1 : min(n + 4, high)])
         words = list(itertools.takewhile(str.isalpha, ahead))
         leads = lead in _ARTICLES or (lead in _COPULAS and n + 1 + len(words) == high)
-        if leads and any(stem(word) not in known and not is_everyday(word) for word in words):
+        if leads and any(stem(word) not in heard and not is_everyday(word) for word in words):
             before = words_of(statement.tokens, low, n + 1)
             if not phrases("denied_before").search(before):
                 return True

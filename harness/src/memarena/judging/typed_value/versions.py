@@ -21,19 +21,19 @@ OPPOSITE = {Version.FORMER: Version.CURRENT, Version.CURRENT: Version.FORMER}
 def version_of(tokens: Sequence[Token], low: int, at: int, high: int) -> Version | None:
     """The version of the value at a place of the segment from ``low`` to ``high``; None where no word tells."""
     start, end = sentence_of(tokens, at)
-    found = _by_order(tokens, start, at, end)
-    if found is not None:
-        return found
+    decided = _by_order(tokens, start, at, end)
+    if decided is not None:
+        return decided
     behind = words_of(tokens, at + 1, end)
     for section, version in (("former_tight", Version.FORMER), ("current_tight", Version.CURRENT)):
         if phrases(section).match(behind):
             return version
-    found = _last(words_of(tokens, low, at))
-    if found is None:
-        found = _first(words_of(tokens, at + 1, min(high, _next(tokens, at, end))))
-    if found is None and low > start and not any(t.mask in VALUES for t in tokens[start:low]):
-        found = _last(words_of(tokens, start, low))
-    return found
+    decided = _last(words_of(tokens, low, at))
+    if decided is None:
+        decided = _first(words_of(tokens, at + 1, min(high, _next(tokens, at, end))))
+    if decided is None and low > start and not any(t.mask in VALUES for t in tokens[start:low]):
+        decided = _last(words_of(tokens, start, low))
+    return decided
 
 
 def _by_order(tokens: Sequence[Token], start: int, at: int, end: int) -> Version | None:
@@ -44,17 +44,17 @@ def _by_order(tokens: Sequence[Token], start: int, at: int, end: int) -> Version
     return _joint(tokens, start, previous, at) if previous >= start else None
 
 
-def _joint(tokens: Sequence[Token], start: int, one: int, other: int) -> Version | None:
+def _joint(tokens: Sequence[Token], start: int, first: int, other: int) -> Version | None:
     """The version of the second of two values by what stands between them."""
     last = other
-    while last > one + 1 and tokens[last - 1].word in _SMALL:
+    while last > first + 1 and tokens[last - 1].word in _SMALL:
         last -= 1
-    between = words_of(tokens, one + 1, last)
+    between = words_of(tokens, first + 1, last)
     if phrases("turns_into").search(between):
         return Version.CURRENT
     if phrases("comes_after").search(between):
         return Version.FORMER
-    leads = between == "to " and phrases("from_to").search(words_of(tokens, start, one))
+    leads = between == "to " and phrases("from_to").search(words_of(tokens, start, first))
     return Version.CURRENT if leads else None
 
 
