@@ -1,4 +1,4 @@
-"""Running the commands that users have, as programs of their own, for benchmarks of the whole way."""
+"""Running the commands that users have, as programs in separate processes, for benchmarks of the whole way."""
 
 from __future__ import annotations
 

@@ -270,7 +270,7 @@ def _records_of(cell: Cell, planned: list[_Planned], evidence: dict[str, Evidenc
 
 
 def _answer(rng: random.Random, each: _Planned, skill: float) -> str:
-    """A right, ignorant or wrong answer; every other one in words of its own, as readers and seeds vary."""
+    """A right, ignorant or wrong answer; every other one in its own words, as readers and seeds vary."""
     draw = rng.random()
     if draw < skill:
         text = each.right

@@ -2,7 +2,7 @@
 
 The delay counts from the moment at which the kernel took the request's last packet in, not from when Python learned of
 it; the last of it is spent awake, since who sleeps wakes late; and the reply is made beforehand, so that nothing but
-sending comes after it. Each server is a process of its own with one thread per connection.
+sending comes after it. Each server is a separate process with one thread per connection.
 """
 
 from __future__ import annotations

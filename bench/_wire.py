@@ -1,7 +1,7 @@
 """An independent witness of a round trip: when the kernel saw request and reply pass on the loopback (packet(7)).
 
 ``python bench/_wire.py PORT ASKED ANSWERED FILE`` notes packets to and from a port until SIGTERM: of requests those
-that hold ``ASKED``, of replies those that hold ``ANSWERED``. It needs CAP_NET_RAW. It is a process of its own, since a
+that hold ``ASKED``, of replies those that hold ``ANSWERED``. It needs CAP_NET_RAW. It is a separate process, since a
 thread would compete with what is timed for the interpreter.
 """
 
@@ -56,12 +56,12 @@ def allowed() -> bool:
 
 
 @contextlib.contextmanager
-def witness(address: str, asked: str, answered: str) -> Iterator[Witness]:
+def witness(address: str, request: str, answered: str) -> Iterator[Witness]:
     """Look at the packets of ``address`` (HOST:PORT) meanwhile."""
     port = address.rpartition(":")[2]
     with tempfile.TemporaryDirectory() as folder:
         result = Witness(Path(folder) / "seen")
-        process = subprocess.Popen([sys.executable, __file__, port, asked, answered, str(result._path)])
+        process = subprocess.Popen([sys.executable, __file__, port, request, answered, str(result._path)])
         try:
             while not result._path.exists() and process.poll() is None:
                 time.sleep(0.01)
@@ -80,7 +80,7 @@ def _socket() -> socket.socket:
     return tap
 
 
-def _watch(port: int, asked: bytes, answered: bytes, path: Path) -> None:
+def _watch(port: int, request: bytes, answered: bytes, path: Path) -> None:
     with _socket() as tap:
         path.with_suffix(".new").write_text(_READY)
         path.with_suffix(".new").rename(path)
@@ -91,7 +91,7 @@ def _watch(port: int, asked: bytes, answered: bytes, path: Path) -> None:
                     continue
                 tcp = _ETHERNET + (packet[14] & 15) * 4
                 sender, receiver = struct.unpack_from("!HH", packet, tcp)
-                what = "asked" if receiver == port and asked in packet else ""
+                what = "asked" if receiver == port and request in packet else ""
                 what = "answered" if sender == port and answered in packet else what
                 if what:
                     seconds, nanoseconds = struct.unpack("qq", extra[0][2][:16])

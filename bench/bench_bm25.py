@@ -1,4 +1,4 @@
-"""bm25: its index beside the package rank-bm25 in one process, and its Search beside the null backend's over gRPC."""
+"""bm25: its index against the package rank-bm25 in one process, and its Search against the null backend's over gRPC."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def engines() -> EngineFigures:
 
 
 def searches() -> SearchFigures:
-    """bm25 and the null backend as processes of their own, searched in turn over gRPC."""
+    """bm25 and the null backend as separate processes, searched in turn over gRPC."""
     bm25 = choose_backend("bm25")
     assert isinstance(bm25, LaunchableBackend)
     with tempfile.TemporaryDirectory() as folder:

@@ -66,7 +66,7 @@ class _Timed:
     """One way of waiting, timed n times: medians in ms."""
 
     measured: float
-    kept: float
+    claimed: float
     """What the server says that it waited."""
     on_the_wire: float | None
     """From request to reply as the kernel saw them pass; None where we may not look."""
@@ -85,7 +85,7 @@ def _stopwatch(cores: str) -> Table:
             if timed.on_the_wire is not None:
                 wire, beyond = f"{timed.on_the_wire:.2f}", f"{timed.measured - timed.on_the_wire:+.2f}"
             table.add_row(
-                f"{delay:.0f}", f"{allowed_ms:.2f}", str(n), what, f"{timed.kept:.2f}", f"{timed.measured:.2f}",
+                f"{delay:.0f}", f"{allowed_ms:.2f}", str(n), what, f"{timed.claimed:.2f}", f"{timed.measured:.2f}",
                 f"{too_much:+.2f}", wire, beyond, "pass" if abs(too_much) <= allowed_ms else "MISSED",
             )  # fmt: skip
     table.caption = (
@@ -137,8 +137,8 @@ def _timed_first_tokens(delay_ms: float, n: int) -> _Timed:
     return _of(spans, server_ms, wire)
 
 
-def _watched(address: str, asked: str, answered: str) -> AbstractContextManager[Witness | None]:
-    return witness(address, asked, answered) if allowed() else nullcontext()
+def _watched(address: str, request: str, answered: str) -> AbstractContextManager[Witness | None]:
+    return witness(address, request, answered) if allowed() else nullcontext()
 
 
 def _of(spans_ns: Sequence[int], kept_ms: Sequence[float], tap: Witness | None) -> _Timed:

@@ -150,8 +150,8 @@ def _visible(gated: GatedMemory, namespace: str, items: Iterable[Item], query: Q
 def _grounds(gated: GatedMemory, namespace: str, items: Iterable[Item], query: Query, default: Default) -> str:
     if query.requester.kind.value == "owner":
         return "owner"
-    known = gated.namespace(namespace)
-    decisions = [decide(known, item, query, default) for item in items]
+    state = gated.namespace(namespace)
+    decisions = [decide(state, item, query, default) for item in items]
     return ",".join(sorted({f"{'shown' if d.shown else 'withheld'} {d.ground.value}" for d in decisions}))
 
 

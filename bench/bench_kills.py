@@ -96,13 +96,13 @@ class Setup:
 
 
 class Harness:
-    """``memarena`` in a process of its own, forked from this one, which has its modules loaded: a start costs less."""
+    """``memarena`` in a separate process, forked from this one, which has its modules loaded: a start costs less."""
 
-    def __init__(self, arguments: Sequence[str], mark: str, said: Path) -> None:
+    def __init__(self, arguments: Sequence[str], mark: str, output: Path) -> None:
         self.pid = os.fork()
         self.code: int | None = None
         if self.pid == 0:
-            _become(arguments, mark, said)
+            _become(arguments, mark, output)
 
     def running(self) -> bool:
         """Whether it has not ended; collects its exit code."""
@@ -122,7 +122,7 @@ class Harness:
         return True
 
 
-def _become(arguments: Sequence[str], mark: str, said: Path) -> None:
+def _become(arguments: Sequence[str], mark: str, output: Path) -> None:
     """Be ``memarena`` with these arguments from here on, and never return."""
     code = 70
     try:
@@ -130,7 +130,7 @@ def _become(arguments: Sequence[str], mark: str, said: Path) -> None:
         os.environ[MARK] = mark
         # A shell has its background jobs ignore SIGINT, and so would this one.
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        with said.open("ab") as file:
+        with output.open("ab") as file:
             os.dup2(file.fileno(), 1)
             os.dup2(file.fileno(), 2)
         os.chdir(ROOT)
@@ -164,12 +164,12 @@ def preload() -> None:
 
 def marked(mark: str) -> list[psutil.Process]:
     """Every process, whoever its parent is, that was started by a run."""
-    found = []
+    processes = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
             if process.status() != psutil.STATUS_ZOMBIE and process.environ().get(MARK) == mark:
-                found.append(process)
-    return found
+                processes.append(process)
+    return processes
 
 
 def role_of(process: psutil.Process) -> str:
@@ -190,13 +190,13 @@ def role_of(process: psutil.Process) -> str:
 def outliving(mark: str, timeout_s: float) -> list[str]:
     """Processes of a run that are still there after a while, which are then ended."""
     deadline = time.monotonic() + timeout_s
-    while left := marked(mark):
+    while survivors := marked(mark):
         if time.monotonic() > deadline:
-            told = [f"{process.pid} {role_of(process) or 'process'}" for process in left]
-            for process in left:
+            names = [f"{process.pid} {role_of(process) or 'process'}" for process in survivors]
+            for process in survivors:
                 with contextlib.suppress(psutil.Error):
                     process.kill()
-            return told
+            return names
         time.sleep(0.02)
     return []
 
@@ -222,10 +222,10 @@ def struck(setup: Setup, seed: int, whole: int, kills: int) -> Ended:
     """A run with up to ``kills`` strikes, resumed until it is complete. ``whole``: records of an undisturbed one."""
     draw, mark = Random(f"kills {seed}"), uuid4().hex
     ended = Ended(seed, "run" if seed % SWEEP_EVERY else "sweep")
-    out, said = setup.folder / f"run-{seed}", setup.folder / f"run-{seed}.txt"
+    out, output = setup.folder / f"run-{seed}", setup.folder / f"run-{seed}.txt"
     for _ in range(MOST_STARTS):
         ended.starts += 1
-        harness = Harness(setup.arguments(out, ended.kind), mark, said)
+        harness = Harness(setup.arguments(out, ended.kind), mark, output)
         try:
             while ended.kills.total() < kills and _strike(setup, harness, ended, draw, out, whole, mark):
                 pass
@@ -239,10 +239,10 @@ def struck(setup: Setup, seed: int, whole: int, kills: int) -> Ended:
         if harness.code == 0 or ended.faults:
             break
         if harness.code not in (3, -signal.SIGKILL, *_ORDERLY):
-            ended.faults.append(f"the harness ended with {harness.code}: {_last_line(said)}")
+            ended.faults.append(f"the harness ended with {harness.code}: {_last_line(output)}")
             break
     else:
-        ended.faults.append(f"not complete after {MOST_STARTS} starts: {_last_line(said)}")
+        ended.faults.append(f"not complete after {MOST_STARTS} starts: {_last_line(output)}")
     return ended
 
 
@@ -281,59 +281,59 @@ def _moment(harness: Harness, draw: Random, out: Path, whole: int) -> None:
         while time.monotonic() < until and harness.running():
             time.sleep(0.005)
         return
-    done = progress(out)
-    aim = done + draw.random() * max(1, whole - done)
+    start = progress(out)
+    aim = start + draw.random() * max(1, whole - start)
     while harness.running() and progress(out) < aim:
         time.sleep(0.02)
     time.sleep(draw.uniform(0.0, 0.02))
 
 
-def _last_line(said: Path) -> str:
-    lines = [line for line in said.read_text(errors="replace").splitlines() if line.strip()]
+def _last_line(output: Path) -> str:
+    lines = [line for line in output.read_text(errors="replace").splitlines() if line.strip()]
     return lines[-1] if lines else "it said nothing"
 
 
 # ------------------------------------------------------------------ what came of it
 
 
-def asked(out: Path) -> Iterator[QuestionAsked]:
+def attempts_of(out: Path) -> Iterator[QuestionAsked]:
     """Every attempt at a question."""
     return (record for log in logs(out) for record in read_records(log, "asked") if isinstance(record, QuestionAsked))
 
 
-def settled(out: Path) -> dict[tuple[str, str], str]:
+def answers_of(out: Path) -> dict[tuple[str, str], str]:
     """The answer of each question of each cell, from its last attempt."""
     return {
         (record.cell_id, record.instance_id): record.answer.answer
         if record.status == "answered" and record.answer is not None
         else f"{record.status}: {record.cause}"
-        for record in asked(out)
+        for record in attempts_of(out)
     }
 
 
 def compare(out: Path, right: dict[tuple[str, str], str], ended: Ended) -> None:
     """Note what differs from a run that nothing disturbed."""
     try:
-        found, attempts = settled(out), list(asked(out))
+        answers, attempts = answers_of(out), list(attempts_of(out))
     except LogError as error:
         ended.faults.append(f"the log cannot be read: {error}")
         return
     ended.lost_attempts = sum(record.lost or record.status == "infra_failed" for record in attempts)
     answered = Counter((r.cell_id, r.instance_id) for r in attempts if r.status == "answered" and not r.lost)
     lost = Counter((r.cell_id, r.instance_id) for r in attempts if r.lost)
-    if missing := sorted(set(right) - set(found)):
+    if missing := sorted(set(right) - set(answers)):
         ended.faults.append(f"{len(missing)} questions lost, the first {' '.join(missing[0])}")
     for key, answer in right.items():
         name = " ".join(key)
-        if key in found and found[key] != answer:
+        if key in answers and answers[key] != answer:
             # Asked of a backend that was killed both times: by the rules that is the backend's failure.
             strikes = sum(ended.kills[name] for name in ("backend", "guard", "worker"))
             twice = lost[key] >= 1 and strikes > 1
-            if not (twice and found[key].startswith("backend_failed")):
-                ended.faults.append(f"{name}: {found[key]!r} where {answer!r} was expected")
+            if not (twice and answers[key].startswith("backend_failed")):
+                ended.faults.append(f"{name}: {answers[key]!r} where {answer!r} was expected")
         if answered[key] > 1:
             ended.faults.append(f"{name}: answered {answered[key]} times")
-    ended.faults += [f"{' '.join(key)}: nobody asks this" for key in set(found) - set(right)]
+    ended.faults += [f"{' '.join(key)}: nobody asks this" for key in set(answers) - set(right)]
 
 
 @dataclass(frozen=True)
@@ -349,29 +349,29 @@ class Task:
 
 def carry_out(task: Task) -> Ended:
     """Strike a run and compare it."""
-    one = struck(task.setup, task.seed, task.records, task.kills)
-    compare(task.setup.folder / f"run-{one.seed}", task.right, one)
-    return one
+    ended = struck(task.setup, task.seed, task.records, task.kills)
+    compare(task.setup.folder / f"run-{ended.seed}", task.right, ended)
+    return ended
 
 
 def campaign(setup: Setup, kills: int, per_run: int, workers: int, first_seed: int) -> Iterator[Ended]:
     """Struck runs, so many at a time, until so many kills were made."""
-    mark, whole, said = uuid4().hex, setup.folder / "whole", setup.folder / "whole.txt"
-    undisturbed = Harness(setup.arguments(whole, "run"), mark, said)
+    mark, whole, output = uuid4().hex, setup.folder / "whole", setup.folder / "whole.txt"
+    undisturbed = Harness(setup.arguments(whole, "run"), mark, output)
     if not undisturbed.wait(HANGS_S) or undisturbed.code != 0:
-        raise RuntimeError(f"the run that nothing disturbs did not complete: {_last_line(said)}")
-    right, records = settled(whole), progress(whole)
-    seed, left = first_seed, kills
+        raise RuntimeError(f"the run that nothing disturbs did not complete: {_last_line(output)}")
+    right, records = answers_of(whole), progress(whole)
+    seed, kills_to_make = first_seed, kills
     with multiprocessing.get_context("fork").Pool(workers) as pool:
-        while left > 0:
+        while kills_to_make > 0:
             # A run may be over before it was struck as often as it could be: then another one follows.
             tasks: list[Task] = []
-            while (planned := sum(task.kills for task in tasks)) < left:
-                tasks.append(Task(setup, seed, min(per_run, left - planned), records, right))
+            while (planned := sum(task.kills for task in tasks)) < kills_to_make:
+                tasks.append(Task(setup, seed, min(per_run, kills_to_make - planned), records, right))
                 seed += 1
-            for one in pool.imap(carry_out, tasks):
-                left -= one.kills.total()
-                yield one
+            for run in pool.imap(carry_out, tasks):
+                kills_to_make -= run.kills.total()
+                yield run
 
 
 def tables(*options: str) -> list[Table]:
@@ -385,20 +385,20 @@ def tables(*options: str) -> list[Table]:
     parser.add_argument("--limit", type=int, help="questions of each backend; default: all 35")
     parser.add_argument("--end-within-s", type=float, default=10.0, help="for SIGINT and SIGTERM")
     parser.add_argument("--keep", type=Path, help="folder that the runs are left in")
-    given = parser.parse_args(options)
+    settings = parser.parse_args(options)
     preload()
     with contextlib.ExitStack() as stack:
-        folder = given.keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="memarena-kills-")))
+        folder = settings.keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="memarena-kills-")))
         folder.mkdir(parents=True, exist_ok=True)
-        setup = Setup(folder, given.backends, given.limit, given.end_within_s)
-        done = []
-        for one in campaign(setup, given.kills, given.per_run, given.workers, given.seed):
-            done.append(one)
-            struck_by = ", ".join(f"{number} {name}" for name, number in one.kills.items())
-            for fault in one.faults:
-                sys.stderr.write(f"fault: {one.kind}, seed {one.seed} ({struck_by}): {fault}\n")
-    table = _table(done)
-    if any(one.faults for one in done):
+        setup = Setup(folder, settings.backends, settings.limit, settings.end_within_s)
+        runs = []
+        for run in campaign(setup, settings.kills, settings.per_run, settings.workers, settings.seed):
+            runs.append(run)
+            struck_by = ", ".join(f"{number} {name}" for name, number in run.kills.items())
+            for fault in run.faults:
+                sys.stderr.write(f"fault: {run.kind}, seed {run.seed} ({struck_by}): {fault}\n")
+    table = _table(runs)
+    if any(run.faults for run in runs):
         from rich.console import Console  # noqa: PLC0415
 
         Console().print(table)
@@ -406,8 +406,8 @@ def tables(*options: str) -> list[Table]:
     return [table]
 
 
-def _table(done: Sequence[Ended]) -> Table:
-    kills: Counter[str] = sum((one.kills for one in done), Counter())
+def _table(runs: Sequence[Ended]) -> Table:
+    kills: Counter[str] = sum((run.kills for run in runs), Counter())
     table = Table("", "count", title="Kills at random moments")
     table.columns[1].justify = "right"
     for victim in VICTIMS:
@@ -416,10 +416,10 @@ def _table(done: Sequence[Ended]) -> Table:
         )
     table.add_row("all of them", str(kills.total()), style="bold")
     for kind in WEIGHTS:
-        table.add_row(f"{kind}s", str(sum(one.kind == kind for one in done)))
-    table.add_row("starts, first ones and resumed", str(sum(one.starts for one in done)))
-    table.add_row("questions asked again", str(sum(one.lost_attempts for one in done)))
-    slowest = max((one.slowest_end_s for one in done), default=0.0)
+        table.add_row(f"{kind}s", str(sum(run.kind == kind for run in runs)))
+    table.add_row("starts, first ones and resumed", str(sum(run.starts for run in runs)))
+    table.add_row("questions asked again", str(sum(run.lost_attempts for run in runs)))
+    slowest = max((run.slowest_end_s for run in runs), default=0.0)
     table.add_row("slowest end after SIGINT or SIGTERM, s", f"{slowest:.1f}")
-    table.add_row("faults", str(sum(len(one.faults) for one in done)), style="bold")
+    table.add_row("faults", str(sum(len(run.faults) for run in runs)), style="bold")
     return table

@@ -141,7 +141,7 @@ def digests(world: Path) -> dict[str, str]:
 
 
 def counts_of(world: Path) -> dict[str, int]:
-    """What a world holds, from its report and its corpus; questions without the witness pairs, which stand beside."""
+    """What a world holds, from its report and its corpus; questions without the witness pairs."""
     report = json.loads((world / "pipeline_report.json").read_text(encoding="utf-8"))
     witness = report["instances"]["x1_witness"]
     words = 0

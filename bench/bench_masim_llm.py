@@ -1,6 +1,6 @@
 """MaSim's LLM engine: how busy it keeps an endpoint that answers in 50 ms ± 20 ms, counted by the endpoint.
 
-The server runs in a process of its own, so that its work is not the engine's. It keeps the time integral of requests
+The server runs in a separate process, so that its work is not the engine's. It keeps the time integral of requests
 in flight; a day is busy by that integral over (concurrency × span). Two figures: over the whole, from the first request
 to the last reply, and over the time in which a full set of sessions was still left, which leaves out the end that
 cannot be filled.

@@ -3,7 +3,7 @@
 ``make bench ARGS='separation --preset s --seed 301 --worlds 8'``. Worlds and runs are made by the commands that users
 have, worlds of consecutive seeds; the reader is the extractive one, which needs no model. Oracle has to be above bm25
 and bm25 above vanilla on D2, D3 and D4, each by more than 10 points at the lower end of the paired 95% interval over
-the egos of all worlds, drawn as ``memarena compare`` draws those of one. Points of each world stand beside, and from
+the egos of all worlds, drawn as ``memarena compare`` draws those of one. Points of each world are shown too, and from
 eight worlds up Student's interval over worlds, since egos of one world share its events. Policies that need no memory
 have to score 0 in F1_PU (D6).
 """
@@ -167,7 +167,7 @@ def _run(out: Path, preset: str, seed: int) -> ScoredRun:
 
 
 def _compared(runs: Sequence[ScoredRun], better: str, worse: str) -> list[Gap]:
-    """Gaps over all worlds, with each world's beside. RuntimeError if worlds must not be compared."""
+    """Gaps over all worlds, with each world's next to them. RuntimeError if worlds must not be compared."""
     names = [f"{better}@extractive", f"{worse}@extractive"]
     across: dict[str, AcrossWorlds] = {}
     if len(runs) > 1:

@@ -1,7 +1,7 @@
 """Pages of the viewer on a whole published grid: 75 cells of 1,579 questions, asked for as a browser does.
 
 The log is written through the real writer and its cache built by the viewer itself; then each page is asked for several
-times over HTTP from the server in a process of its own. The bars: the first page within 1 s, any filter within 500 ms.
+times over HTTP from the server in a separate process. The bars: the first page within 1 s, any filter within 500 ms.
 """
 
 from __future__ import annotations

@@ -40,6 +40,7 @@ HELD = (
     "harness/src/memarena/scoring",
     "harness/src/memarena/site",
     "harness/src/memarena/tables",
+    "bench",
     "simulator/dataset_quality",
     "spark/src",
 )
@@ -70,6 +71,8 @@ class Word:
     instead: str
     why: str
     prose: re.Pattern[str] | None
+    folders: tuple[str, ...] = ("",)
+    """Where names are held to it: by default everywhere."""
 
     @property
     def row(self) -> str:
@@ -104,6 +107,7 @@ def words(path: Path = TABLE) -> list[Word]:
             instead=entry["instead"],
             why=entry["why"],
             prose=re.compile(entry["prose"], re.IGNORECASE) if "prose" in entry else None,
+            folders=tuple(entry.get("folders", ("",))),
         )
         for entry in tomllib.loads(path.read_text(encoding="utf-8"))["word"]
     ]
@@ -122,7 +126,10 @@ def hits(root: Path, paths: Sequence[str], listed: Sequence[Word]) -> list[Hit]:
             names = [(n, name) for n, name in _names(ast.parse(text)) if not lines[n - 1].endswith(PRESCRIBED)]
             prose = [*_comments(text), *_strings(ast.parse(text), messages=not file.startswith(CONTENT))]
         for word in listed:
-            result |= {Hit(file, line, name, word.word, word.instead) for line, name in names if word.names_it(name)}
+            if file.startswith(word.folders):
+                result |= {
+                    Hit(file, line, name, word.word, word.instead) for line, name in names if word.names_it(name)
+                }
             for first, passage in prose:
                 for match in word.prose.finditer(passage) if word.prose else ():
                     line = first + passage[: match.start()].count("\n")

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from memarena.execution.backends.environments import ROOT_VARIABLE, STAMP, Made
+from memarena.execution.backends.environments import ROOT_VARIABLE, STAMP, Stamp
 from memarena.execution.errors import RunError
 from memarena.execution.models import reader_environments
 from memarena.execution.models.model_pool import ReaderPool, start_configured
@@ -36,7 +36,7 @@ def scripted_environment(server: str, variables: str) -> Path:
     place.python.parent.mkdir(parents=True)
     place.python.write_text(f'#!/bin/sh\n{variables} exec {sys.executable} "$@"\n')
     place.python.chmod(0o755)
-    stamp = Made(key=place.key, folder=reader_environment(server).folder, python="3.11.0", size_bytes=1)
+    stamp = Stamp(key=place.key, folder=reader_environment(server).folder, python="3.11.0", size_bytes=1)
     (place.path / STAMP).write_text(stamp.model_dump_json())
     return place.path
 

@@ -69,6 +69,14 @@ def test_names_and_prose_of_a_module(tmp_path: Path) -> None:
     ]
 
 
+def test_a_word_that_is_out_in_some_folders(tmp_path: Path) -> None:
+    """A name may be held to a word in the folders that have been cleaned of it, and in no other."""
+    for folder in ("bench", "scripts"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "module.py").write_text("rows_kept = 1\nis_kept_open = True\n", encoding="utf-8")
+    assert _lines(tmp_path, "bench", "scripts") == [(1, "rows_kept")]
+
+
 def test_strings_of_texts_for_people_are_not_looked_at(tmp_path: Path) -> None:
     """Of the simulator and tests, strings are texts of a world: names and comments count all the same."""
     (tmp_path / "tests").mkdir()

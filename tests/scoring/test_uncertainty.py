@@ -54,7 +54,7 @@ def questions(draw: st.DrawFn) -> list[QuestionScore]:
 @given(questions())
 def test_sums_per_ego_give_the_same_figures_as_all_questions_together(asked: list[QuestionScore]) -> None:
     sums = tally(asked, {ego: row for row, ego in enumerate(EGOS)})
-    figures = figures_of(sums.right.sum(axis=0, keepdims=True), sums.asked.sum(axis=0, keepdims=True))
+    figures = figures_of(sums.right.sum(axis=0, keepdims=True), sums.total.sum(axis=0, keepdims=True))
     for name, score in cell_metrics(asked, {}).items():
         if name in GROUPS_OF:
             value = float(figures[name][0])
@@ -88,8 +88,8 @@ def test_a_nominal_95_percent_interval_covers_about_that(egos: int) -> None:
         correct = rng.random(len(base)) < skill[columns]
         right = np.zeros_like(template.right)
         np.add.at(right, (columns, 0), correct)
-        values = figures_of(draws.weigh(right), draws.weigh(template.asked))["D1"]
-        found = interval(values, clusters_of(template.asked, "D1"))
+        values = figures_of(draws.weigh(right), draws.weigh(template.total))["D1"]
+        found = interval(values, clusters_of(template.total, "D1"))
         assert found is not None
         hits += found.low <= truth <= found.high
     assert 0.90 <= hits / 400 <= 0.99, hits / 400
@@ -106,7 +106,7 @@ def test_ignoring_that_egos_are_clusters_would_not_cover() -> None:
         skill = np.repeat(rng.beta(2, 2, size=egos), each)
         right = np.zeros_like(template.right)
         right[:, 0] = rng.random(egos * each) < skill
-        found = interval(figures_of(draws.weigh(right), draws.weigh(template.asked))["D1"], egos * each)
+        found = interval(figures_of(draws.weigh(right), draws.weigh(template.total))["D1"], egos * each)
         assert found is not None
         hits += found.low <= 0.5 <= found.high
     assert hits / 200 < 0.90

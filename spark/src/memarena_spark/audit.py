@@ -37,7 +37,7 @@ class CellAudit(Record):
     cell_id: str
     greedy: bool
     """Whether the same answer is to be expected: temperature 0."""
-    asked: int
+    asked: int  # words: a name of the file format
     same_answer: int
     same_outcome: int
     failed: int

@@ -58,10 +58,10 @@ def remove(names: Names = None, everything: All = False) -> None:
 def environment_line(environment: BackendEnvironment) -> str:
     """Which Python an environment has, how large it is and where; what is out of date beside it."""
     location = environment.environment_path()
-    made = location.made()
-    if made is None:
+    whole_stamp = location.whole_stamp()
+    if whole_stamp is None:
         raise RunError(f"{environment.name}: {environment.missing()}")
-    line = f"environment of {megabytes(made.size_bytes)} with Python {made.python} in {location.path}"
+    line = f"environment of {megabytes(whole_stamp.size_bytes)} with Python {whole_stamp.python} in {location.path}"
     if old := environment.out_of_date():
         size = megabytes(sum(each.size_bytes for each in old))
         line += f"; {_counted(len(old))} out of date beside it ({size})"

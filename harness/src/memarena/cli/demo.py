@@ -120,7 +120,7 @@ def _demonstrate(folder: Path, dataset: Path | None, seed: int, screens: _Screen
 
 def _run(part: Part, folder: Path, display: DemoDisplay) -> RunOutcome:
     begun = log_path(folder).exists()
-    if begun and read_progress(folder).left() == 0:
+    if begun and read_progress(folder).open_questions() == 0:
         display.skip(part.costs)
         return RunOutcome("completed", 0)
     request = RunRequest(out=folder, config=part.config, resume=folder.exists(), scoring_files=SCORING_FILES)

@@ -238,7 +238,7 @@ class _Run:
         message = ""
         try:
             self._measure(progress)
-            reason = "completed" if progress.left() == 0 else "incomplete"
+            reason = "completed" if progress.open_questions() == 0 else "incomplete"
         except KeyboardInterrupt:
             reason, message = "interrupted", "stopped by the user"
         except (InfraError, RunError) as error:
@@ -252,7 +252,13 @@ class _Run:
         log.append(RunEnded(ended_at=_now(), reason=reason, message=message))
         failed_cells, unread_cells = progress.wholly_failed(), progress.unread()
         return RunOutcome(
-            reason, progress.left(), message, failed_cells, unread_cells, len(progress.cells), progress.saying_nothing()
+            reason,
+            progress.open_questions(),
+            message,
+            failed_cells,
+            unread_cells,
+            len(progress.cells),
+            progress.saying_nothing(),
         )
 
     def _begin(self) -> RunProgress:
@@ -292,7 +298,7 @@ class _Run:
 
     def _go_through_cells(self, progress: RunProgress) -> None:
         total = len(self._work.plan.manifest.cells) * len(self._work.plan.questions)
-        self._display.begin(total, total - progress.left())
+        self._display.begin(total, total - progress.open_questions())
         by_ego = sorted(self._work.plan.questions, key=lambda q: q.instance.ego_agent_id)
         egos = len({q.instance.ego_agent_id for q in by_ego})
         errors: list[CellError] = []
@@ -384,7 +390,7 @@ class _Run:
         self._log.append(*records)
         self._stop.check()
 
-    def note_asked(self, cell: Cell, records: Sequence[AnyRecord]) -> None:
+    def note_attempts(self, cell: Cell, records: Sequence[AnyRecord]) -> None:
         """Raise InfraError where a cell's reader fails question after question."""
         for record in records:
             if record.kind == "asked":
@@ -416,7 +422,7 @@ class _CellHost:
 
     def append(self, *records: AnyRecord) -> None:
         self.run.append(*records)
-        self.run.note_asked(self.cell, records)
+        self.run.note_attempts(self.cell, records)
 
     def heal_reader(self) -> None:
         self.run.heal_reader(self.cell.reader)

@@ -40,7 +40,7 @@ _SUBJECTS = frozenset(("I", "YOU", "THIRD", "Q", "NAME", "THERE", "RECORD", "NEG
 """Classes of words that can be a clause's subject."""
 _SPEAKING = frozenset(("TELL", "GIVE", "FIND", "KNOW"))
 """Classes of verbs of answering: ``tell``, ``give``, ``find``, ``know``."""
-_ASKED = re.compile(r"\b(what|when|where|who|whom|whose|which|why|how (?:much|many|long|old)|how)\b")
+_QUESTION_WORD = re.compile(r"\b(what|when|where|who|whom|whose|which|why|how (?:much|many|long|old)|how)\b")
 """The question word: ``how much`` of "How much did the boat cost?"."""
 _FOR_ANOTHER = re.compile(r"\b(?:asks?|asked|asking|wants? to know|wonder(?:s|ing)|curious|tell)\b")
 """The asker asks for another person: "Nina wants to know when …"."""
@@ -115,7 +115,7 @@ class Clause:
 def read_question(question: str) -> QuestionWords:
     """Read a question."""
     grammar = word_list("function_words.v1.txt")
-    match = _ASKED.search(question.lower())
+    match = _QUESTION_WORD.search(question.lower())
     stems = frozenset(stem(w) for w in words(digits_for_words(question)) if w not in grammar)
     return QuestionWords(stems, match.group(1) if match else "-", bool(_FOR_ANOTHER.search(question.lower())))
 

@@ -115,7 +115,7 @@ class _Part:
     recalls: list[float] = field(default_factory=list)
     says_sources: bool = False
     right: defaultdict[str, int] = field(default_factory=_none_yet)
-    asked: defaultdict[str, int] = field(default_factory=_none_yet)
+    total: defaultdict[str, int] = field(default_factory=_none_yet)
     lost: defaultdict[str, int] = field(default_factory=_none_yet)
     """By group; questions that say nothing about the memory."""
 
@@ -137,7 +137,7 @@ class _Part:
         self.recalls += other.recalls
         self.says_sources = self.says_sources or other.says_sources
         for group in groups:
-            self.asked[group] += sum(other.outcomes.values()) - other.outcomes[None]
+            self.total[group] += sum(other.outcomes.values()) - other.outcomes[None]
             self.right[group] += other.outcomes[Outcome.CORRECT]
             self.lost[group] += _unmeasured(other.outcomes)
 
@@ -197,8 +197,8 @@ def _slices(by: By, parts: dict[str, _Part]) -> Iterator[Slice]:
 
 def _figures(parts: Sequence[_Part]) -> list[dict[str, Score]]:
     """Every figure of each part that has questions for it, as a range where some say nothing about the memory."""
-    right, asked, lost = (_array([getattr(part, name) for part in parts]) for name in ("right", "asked", "lost"))
-    low, high = figures_of(right, asked), figures_of(right + lost, asked)
+    right, total, lost = (_array([getattr(part, name) for part in parts]) for name in ("right", "total", "lost"))
+    low, high = figures_of(right, total), figures_of(right + lost, total)
     by_part: list[dict[str, Score]] = []
     for row, part in enumerate(parts):
         exact = not _unmeasured(part.outcomes)

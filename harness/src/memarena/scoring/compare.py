@@ -187,10 +187,10 @@ def _differences(left: Cells, right: Cells, draws: Draws) -> Sequence[PairedDiff
         if a is None and b is None:
             continue
         values = spread[0][name] - spread[1][name]
-        clusters = clusters_of(ours[0].asked, name)
+        clusters = clusters_of(ours[0].total, name)
         both_measured = a is not None and b is not None
         bounds = interval(values, clusters) if both_measured else None
-        only_a, only_b, asked = _apart(left, right, groups)
+        only_a, only_b, count = _apart(left, right, groups)
         differences.append(
             PairedDifference(
                 metric=name,
@@ -200,7 +200,7 @@ def _differences(left: Cells, right: Cells, draws: Draws) -> Sequence[PairedDiff
                 interval=bounds,
                 p_diagnostic=p_value(values, clusters) if bounds else None,
                 smallest_difference=smallest_difference(bounds.se, clusters) if bounds else None,
-                questions=asked,
+                questions=count,
                 only_a=only_a,
                 only_b=only_b,
             )
@@ -210,7 +210,7 @@ def _differences(left: Cells, right: Cells, draws: Draws) -> Sequence[PairedDiff
 
 def _over_all(sums: Sequence[Tally]) -> dict[str, Array]:
     """Every figure without drawing, mean over seeds."""
-    by_seed = [figures_of(s.right.sum(axis=0, keepdims=True), s.asked.sum(axis=0, keepdims=True)) for s in sums]
+    by_seed = [figures_of(s.right.sum(axis=0, keepdims=True), s.total.sum(axis=0, keepdims=True)) for s in sums]
     return {name: np.asarray(np.mean([f[name] for f in by_seed], axis=0)) for name in GROUPS_OF}
 
 
@@ -226,15 +226,15 @@ def _value(array: Array) -> float | None:
 
 def _apart(left: Cells, right: Cells, groups: Sequence[str]) -> tuple[int, int, int]:
     """Questions of some groups that count more often on the left, on the right, and how many there are."""
-    only_a = only_b = asked = 0
+    only_a = only_b = count = 0
     for position, question in enumerate(left[0]):
         if not _belongs(question, groups):
             continue
-        asked += 1
+        count += 1
         ours, theirs = (fmean([_counts(c[position], groups) for c in cells]) for cells in (left, right))
         only_a += ours > theirs
         only_b += theirs > ours
-    return only_a, only_b, asked
+    return only_a, only_b, count
 
 
 def _counts(question: QuestionScore, groups: Sequence[str]) -> bool:
@@ -314,7 +314,7 @@ def unpaired_differences(left: SideSums, right: SideSums) -> Iterator[UnpairedDi
         if a is None or b is None:
             continue
         values = spread[0][name] - spread[1][name]
-        clusters = min(clusters_of(tallies[0].asked, name) for tallies in sums)
+        clusters = min(clusters_of(tallies[0].total, name) for tallies in sums)
         bounds = interval(values, clusters)
         p = p_value(values, clusters) if bounds else None
         yield UnpairedDifference(metric=name, a=a, b=b, difference=a - b, interval=bounds, p_diagnostic=p)

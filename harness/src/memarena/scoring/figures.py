@@ -35,7 +35,7 @@ class Counts(Record):
     """The reader finds no context or no question in the prompt of the backend."""
 
     @property
-    def asked(self) -> int:
+    def asked(self) -> int:  # words: a name of the file format
         """Questions that ended in any way."""
         return self.correct + self.wrong + self.backend_failed + self.unmeasured
 
@@ -254,7 +254,7 @@ class Ingest(Record):
     """Model calls whose end was not observed: ``model_seconds`` is then too small."""
 
 
-class Kept(Record):
+class Retention(Record):
     """What a memory says that it kept of what it was given: counts of its notices over days that were committed."""
 
     days: int

@@ -87,18 +87,18 @@ def text_judge_error(
         return None
     counts = counts or text_error_counts()
     right = sum(q.correct for q in judged)
-    asked = len({q.instance_id for q in judged})
+    question_count = len({q.instance_id for q in judged})
     over_egos = _over_egos(judged, draws)
     share = right / len(judged)
     # Seeds ask the same questions: they make no interval narrower.
-    low, high = (over_egos.low, over_egos.high) if over_egos else wilson(share, asked)
+    low, high = (over_egos.low, over_egos.high) if over_egos else wilson(share, question_count)
     observed = Estimate(share, max(0.0, low), min(1.0, high))
     false_accepts = estimated(counts.wrong_called_right, counts.wrong)
     false_rejects = estimated(counts.right_called_wrong, counts.right)
     corrected = corrected_share(observed, false_accepts, false_rejects)
     return JudgeError(
         answers=len(judged),
-        questions=asked,
+        questions=question_count,
         observed=share,
         corrected=corrected.value,
         low=corrected.low,
@@ -113,5 +113,5 @@ def _over_egos(judged: Sequence[QuestionScore], draws: Draws | None) -> Interval
     """The interval of the share right over draws of egos; None without one, or where all egos have the same share."""
     if draws is None:
         return None
-    made = interval(draws.shares(judged, lambda q: q.correct), len({q.ego for q in judged}))
-    return made if made is not None and made.se > 0 else None
+    interval_of = interval(draws.shares(judged, lambda q: q.correct), len({q.ego for q in judged}))
+    return interval_of if interval_of is not None and interval_of.se > 0 else None

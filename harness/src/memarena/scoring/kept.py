@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from memarena.log.records import Notice
-from memarena.scoring.figures import Kept
+from memarena.scoring.figures import Retention
 from memarena.scoring.results import QuestionScore
 from memarena.scoring.run_facts import IngestFacts
 
@@ -26,7 +26,7 @@ def counted(notices: Iterable[Notice]) -> Counter[str]:
     return counts
 
 
-def kept(ingests: Sequence[IngestFacts], questions: Iterable[QuestionScore]) -> Kept | None:
+def retention(ingests: Sequence[IngestFacts], questions: Iterable[QuestionScore]) -> Retention | None:
     """Sums over the cells given; None for a memory that does not say how many sessions it was given."""
     by_day = (counted(notices) for ingest in ingests for notices in ingest.notices.values())
     days = [day for day in by_day if day[SESSIONS]]
@@ -34,7 +34,7 @@ def kept(ingests: Sequence[IngestFacts], questions: Iterable[QuestionScore]) -> 
         return None
     total = sum(days, Counter())
     searches = [question.retrieved for question in questions if question.retrieved is not None]
-    return Kept(
+    return Retention(
         days=len(days),
         sessions_given=total[SESSIONS],
         extraction_calls=total["extraction_calls"],

@@ -49,7 +49,7 @@ def figures(questions: Sequence[QuestionScore], right: Right) -> dict[str, float
 
 def _figures(sums: Tally) -> dict[str, float | None]:
     """Every figure over all egos together."""
-    drawn = figures_of(sums.right.sum(axis=0, keepdims=True), sums.asked.sum(axis=0, keepdims=True))
+    drawn = figures_of(sums.right.sum(axis=0, keepdims=True), sums.total.sum(axis=0, keepdims=True))
     values = {name: float(value[0]) for name, value in drawn.items()}
     return {name: None if math.isnan(value) else value for name, value in values.items()}
 

@@ -67,8 +67,8 @@ def score_questions(facts: RunFacts, judgments: Judgments, instance_ids: Iterabl
         for cell in facts.manifest.cells:
             attempts = facts.attempts.get((cell.cell_id, instance_id), ())
             if attempts and judgments.leaves(question.instance.gold):
-                left = {"cell_id": cell.cell_id, "attempts": len(attempts), "why": NOT_JUDGED}
-                yield base.model_copy(update=left)
+                unjudged = {"cell_id": cell.cell_id, "attempts": len(attempts), "why": NOT_JUDGED}
+                yield base.model_copy(update=unjudged)
             elif attempts:
                 yield _score(facts, cell, question, base, len(attempts), attempts[-1], judgments)
             else:

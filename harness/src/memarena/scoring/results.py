@@ -28,10 +28,10 @@ from memarena.scoring.figures import (
     Floor,
     Ingest,
     JudgeError,
-    Kept,
     Latency,
     Permission,
     ReaderUse,
+    Retention,
     Retrieval,
     Score,
     Slice,
@@ -286,7 +286,7 @@ class RowScores(Record):
     errors: Errors | None
     latency: Latency | None
     ingest: Ingest | None
-    kept: Kept | None = None
+    kept: Retention | None = None  # words: a name of the file format
     """None where the memory does not say what it was given."""
     failures: tuple[Failure, ...]
     after_return_calls: int

@@ -17,7 +17,7 @@ from memarena.scoring.deletion import deletion
 from memarena.scoring.figures import Counts, Failure, ReaderUse, Retrieval, Score
 from memarena.scoring.formulas import sample_sd
 from memarena.scoring.judge_error import text_judge_error
-from memarena.scoring.kept import kept
+from memarena.scoring.kept import retention
 from memarena.scoring.metrics import cell_metrics, count
 from memarena.scoring.permission import permission
 from memarena.scoring.results import (
@@ -155,7 +155,7 @@ def score_row(material: RowInputs, cells: Sequence[Cell]) -> RowScores:
         errors=errors(questions),
         latency=latency(questions, floor(facts)),
         ingest=ingest_cost(ingests, timed=first.timing),
-        kept=kept(ingests, questions),
+        kept=retention(ingests, questions),
         failures=_failures(questions),
         after_return_calls=sum(facts.after_return.get(c.cell_id, 0) for c in cells),
         budget_refusals=sum(facts.budget_refusals.get(c.cell_id, 0) for c in cells),

@@ -152,11 +152,11 @@ class RunFactsBuilder:
                 raise ScoringError(f"{self._name}: the log does not begin with run_started, so it says nothing")
             self._facts = RunFacts(record)
         elif isinstance(record, ProjectedAttempt):
-            self._asked(facts, record)
+            self._add_attempt(facts, record)
         elif isinstance(record, ProjectedCall):
             _take_call(facts, record)
         elif record.kind == "asked":
-            self._asked(facts, ProjectedAttempt.of(record))
+            self._add_attempt(facts, ProjectedAttempt.of(record))
         elif record.kind == "gateway_call":
             _take_call(facts, ProjectedCall.of(record))
         else:
@@ -164,7 +164,7 @@ class RunFactsBuilder:
                 self._session_of.update((turn.turn_id, record.session.session_id) for turn in record.session.turns)
             _take(facts, record)
 
-    def _asked(self, facts: RunFacts, attempt: ProjectedAttempt) -> None:
+    def _add_attempt(self, facts: RunFacts, attempt: ProjectedAttempt) -> None:
         record = attempt.record
         question = facts.questions.get(record.instance_id)
         if question is None:
@@ -211,7 +211,7 @@ def _take(facts: RunFacts, record: AnyRecord) -> None:
     elif record.kind == "judging_failed":
         facts.judging_failures.append(record)
     elif record.kind == "ingest":
-        _take_ingest(facts, record)
+        _add_ingest(facts, record)
     else:
         _take_course(facts, record)
 
@@ -258,10 +258,10 @@ def _take_call(facts: RunFacts, call: ProjectedCall) -> None:
     if call.phase == "after_return":
         facts.after_return[call.cell_id] = facts.after_return.get(call.cell_id, 0) + 1
     elif call.phase == "ingest":
-        _take_ingest_call(facts.ingests.setdefault(call.cell_id, IngestFacts()), call)
+        _add_ingest_call(facts.ingests.setdefault(call.cell_id, IngestFacts()), call)
 
 
-def _take_ingest_call(ingest: IngestFacts, call: ProjectedCall) -> None:
+def _add_ingest_call(ingest: IngestFacts, call: ProjectedCall) -> None:
     """Sum up what is known of a call, and count what is not: a size that was not reported is not 0."""
     ingest.model_calls += 1
     ingest.prompt_tokens += call.prompt_tokens or 0
@@ -281,20 +281,20 @@ def _take_footprint(facts: RunFacts, footprint: FootprintTaken) -> None:
     facts.footprints[footprint.cell_id] = footprint
 
 
-def _take_ingest(facts: RunFacts, done: IngestDone) -> None:
-    ingest = facts.ingests.setdefault(done.cell_id, IngestFacts())
-    if done.code != "OK":
+def _add_ingest(facts: RunFacts, record: IngestDone) -> None:
+    ingest = facts.ingests.setdefault(record.cell_id, IngestFacts())
+    if record.code != "OK":
         ingest.failed += 1
         return
-    ingest.committed.add((done.namespace, done.day))
-    ingest.turns_on[done.namespace, done.day] = done.turns
-    if done.replayed:
+    ingest.committed.add((record.namespace, record.day))
+    ingest.turns_on[record.namespace, record.day] = record.turns
+    if record.replayed:
         return
-    if done.notices:
-        ingest.notices[done.namespace, done.day] = done.notices
+    if record.notices:
+        ingest.notices[record.namespace, record.day] = record.notices
     ingest.days += 1
-    ingest.sessions += done.sessions
-    ingest.turns += done.turns
-    ingest.payload_bytes += done.payload_bytes
-    ingest.duration_ns += done.duration_ns
-    ingest.ns_on[done.namespace, done.day] = done.duration_ns
+    ingest.sessions += record.sessions
+    ingest.turns += record.turns
+    ingest.payload_bytes += record.payload_bytes
+    ingest.duration_ns += record.duration_ns
+    ingest.ns_on[record.namespace, record.day] = record.duration_ns

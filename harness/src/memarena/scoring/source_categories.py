@@ -197,5 +197,5 @@ class _Scorer:
 
 def _mean(values: Sequence[float | None]) -> float | None:
     """The mean; None without values, or where one is not known."""
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known and len(known) == len(values) else None
+    figures = [value for value in values if value is not None]
+    return sum(figures) / len(figures) if figures and len(figures) == len(values) else None

@@ -76,10 +76,10 @@ GROUPS_OF: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Tally:
-    """Counts of right and of asked questions, each of shape (egos, groups)."""
+    """Counts of right and of all questions asked, each of shape (egos, groups)."""
 
     right: Array
-    asked: Array
+    total: Array
 
 
 def tally(
@@ -157,23 +157,23 @@ def by_refusal_list(question: QuestionScore, correct: bool) -> bool:
     return correct if disclosure is None else disclosure.refused is not question.allowed
 
 
-def figures_of(right: Array, asked: Array) -> dict[str, Array]:
+def figures_of(right: Array, total: Array) -> dict[str, Array]:
     """Compute every figure of each draw; NaN where nothing was asked.
 
     Args:
         right: counts of right questions, of shape (draws, groups).
-        asked: counts of asked questions, of the same shape.
+        total: counts of asked questions, of the same shape.
 
     Returns:
         by name of the figure its values from 0 to 1, of shape (draws,); J and J|known from -1 to 1.
     """
     with np.errstate(invalid="ignore", divide="ignore"):
-        share = right / asked
+        share = right / total
         part = {name: share[:, _COLUMN[name]] for name in GROUPS}
 
         def pooled(*groups: str) -> Array:
             columns = [_COLUMN[g] for g in groups]
-            return np.asarray(right[:, columns].sum(axis=1) / asked[:, columns].sum(axis=1))
+            return np.asarray(right[:, columns].sum(axis=1) / total[:, columns].sum(axis=1))
 
         d: dict[str, Array] = {name: part[name] for name in DIMENSIONS[:4]}
         d["D5"] = pooled("D5 abstain", "D5 answer")
@@ -193,7 +193,7 @@ def figures_of(right: Array, asked: Array) -> dict[str, Array]:
         d["Withhold"], d["Utility"] = part["DENY listed"], part["ALLOW listed"]
         for name in ("self", "control", "X1", "all"):
             d[name] = part[name]
-        sources_known = asked[:, _COLUMN[_SOURCES_UNKNOWN]] == 0
+        sources_known = total[:, _COLUMN[_SOURCES_UNKNOWN]] == 0
         for name, groups in ((ANSWERABLE, _ANSWERABLE_GROUPS), *((group, (group,)) for group in _ANSWERABLE_GROUPS)):
             d[name] = np.where(sources_known, pooled(*groups), np.nan)
     return d

@@ -48,7 +48,7 @@ def ego_sums_of(scored: ScoredRun) -> tuple[EgoSums, ...]:
             label=label,
             questions=side.questions,
             right=tuple(_sums(tally.right) for tally in side.tallies),
-            asked=tuple(_sums(tally.asked) for tally in side.tallies),
+            asked=tuple(_sums(tally.total) for tally in side.tallies),
         )
         for label, side in sides
         if side.questions

@@ -37,7 +37,7 @@ from memarena_spark.watching.records import ModelFiles, ReaderProcess, ReaderWat
 PERIOD_S = 2.0
 _POLL_S = 0.1
 _MOST_LINES = 50
-_STATED = ("model_path", "version", "build_info")
+_SETTINGS = ("model_path", "version", "build_info")
 _Key = tuple[int, float]
 """Process id and start: an id alone may come back."""
 
@@ -180,10 +180,10 @@ class Watched:
         except OSError as error:
             return Unknown(unknown=f"its weights cannot be read: {error.strerror}")
         details = self.reader.details
-        stated = ", ".join(f"{name} {details[name]}" for name in _STATED if name in details)
+        settings = ", ".join(f"{name} {details[name]}" for name in _SETTINGS if name in details)
         return Unknown(
             unknown=f"no file of weights is named or mapped; the server states model {self.reader.model}"
-            + (f" ({stated})" if stated else "")
+            + (f" ({settings})" if settings else "")
         )
 
 

@@ -38,7 +38,15 @@ from memarena_dataset.model import Family
 
 History = Literal["32k", "128k"]
 
-KEPT = ("pref_type", "conversation_scenario", "topic_query", "topic_preference", "who", "updated", "sensitive_info")
+METADATA_KEYS = (
+    "pref_type",
+    "conversation_scenario",
+    "topic_query",
+    "topic_preference",
+    "who",
+    "updated",
+    "sensitive_info",
+)
 """Columns that the questions' metadata keeps, for breakdowns. ``preference`` would be gold in another form."""
 WHICH = "Which of these replies suits me best?"
 
@@ -204,7 +212,7 @@ def _write_question(
         ego=history.ego,
         sessions=list(dict.fromkeys(session for session, _ in evidence)),
         turns=[turn for _, turn in evidence],
-        metadata={"query_timestamp": history.end, **{key: row[key] for key in KEPT if row.get(key)}},
+        metadata={"query_timestamp": history.end, **{key: row[key] for key in METADATA_KEYS if row.get(key)}},
     )
     writer.add(f"{INSTANCE_FOLDER}/{Family.CLOZE.value}.jsonl", instance)
     account.counts["questions imported"] += 1

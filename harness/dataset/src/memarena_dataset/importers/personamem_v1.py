@@ -44,7 +44,7 @@ NEEDED = (
     "shared_context_id",
     "end_index_in_shared_context",
 )
-KEPT = (
+METADATA_KEYS = (
     "question_type",
     "topic",
     "context_length_in_tokens",
@@ -223,7 +223,7 @@ def _write_questions(
         except FieldError as error:
             account.skip(name, f"{error.field}: {error.reason}")
             continue
-        metadata = {key: question.row[key] for key in KEPT if question.row.get(key)}
+        metadata = {key: question.row[key] for key in METADATA_KEYS if question.row.get(key)}
         row = instance_row(
             name,
             Family.CLOZE,

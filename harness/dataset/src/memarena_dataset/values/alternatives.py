@@ -21,7 +21,7 @@ _TOO = (
 )
 _ACCEPTED = rf"(?:{_TOO}|(?:is|are|would be)\s+(?:acceptable|accepted))"
 _STATED_TOO = re.compile(rf"(?P<alt>{_PART})\s+{_TOO}", re.IGNORECASE)
-_STATED = re.compile(rf"(?P<alt>{_PART})\s+{_ACCEPTED}", re.IGNORECASE)
+_ALSO_ACCEPTED = re.compile(rf"(?P<alt>{_PART})\s+{_ACCEPTED}", re.IGNORECASE)
 """Within brackets, where "acceptable" alone is about the answer and not what the answer says."""
 _LISTED = re.compile(
     r"(?:also\s+(?:accept(?:able|ed)?|correct)(?:\s+(?:is|are))?:?|accept(?:able|ed)?:|alternatively,?)\s+(?P<alt>.+)",
@@ -98,7 +98,7 @@ def _inside_brackets(text: str) -> Iterator[str]:
     """Answers that brackets behind a gold name; none if they explain it."""
     alternatives = _OR.fullmatch(text)
     if alternatives is None:
-        yield from _accepted(text, _STATED)
+        yield from _accepted(text, _ALSO_ACCEPTED)
         return
     alternative = alternatives["alt"] or alternatives["name"]
     if not _VAGUE.match(alternative):

@@ -66,7 +66,7 @@ class LifeAudit:
         self._index = index
         self._corpus = corpus
         self._days = {(s.session_id, s.turn_id): s.day for entry in index.entries for s in entry.sources}
-        self._held = _Cached[tuple[list[int], float]]()
+        self._entries_of = _Cached[tuple[list[int], float]]()
         self._passages = _Cached[tuple[int, list[tuple[float, str, LifeText]]]]()
         """By text: a day, and the passages that were not ingested by then. Of later days they are a part of these."""
 
@@ -84,7 +84,7 @@ class LifeAudit:
                 cached = self._passages.put(text, (day, passages), sum(len(words) for _, words, _ in passages))
             for since, words, source in cached[1]:
                 if since > day and words not in question_words and not self._joined(words, day):
-                    return f"{NEVER_INGESTED}: {_named(source)}: “{words[:_QUOTED_CHARS]}…”"
+                    return f"{NEVER_INGESTED}: {_name_of(source)}: “{words[:_QUOTED_CHARS]}…”"
         return ""
 
     def _joined(self, passage: str, day: int) -> bool:
@@ -119,14 +119,14 @@ class LifeAudit:
         index = self._index
         words = index.numbers(words_of(prompt))
         known_numbers = [index.numbers(words_of(text)) for text in texts]
-        in_order = index.held(index.runs(words) - set[int]().union(*map(index.runs, known_numbers)))
+        in_order = index.entries_in(index.runs(words) - set[int]().union(*map(index.runs, known_numbers)))
         known_words = set[int]().union(*known_numbers, index.numbers(words_of(_SCAFFOLD)))
         scattered = index.scattered(set(words) - known_words)
         for position in (*in_order, *scattered):
             entry = index.entries[position]
             source = next((s for s in entry.sources if s.day <= day), None)
             if source is not None and entry.telling and len(entry.words) >= _LEAST_PROMPT_WORDS:
-                return f"{BEYOND}: {_named(source)}: “{source.text[:_QUOTED_CHARS]}…”"
+                return f"{BEYOND}: {_name_of(source)}: “{source.text[:_QUOTED_CHARS]}…”"
         return ""
 
     def _item(self, item: RetrievedItem, day: int) -> HeldText:
@@ -147,12 +147,12 @@ class LifeAudit:
 
     def _looked_up(self, text: str) -> tuple[list[int], float]:
         """Positions of the entries that a text holds, and the share of its words that they account for."""
-        if (cached := self._held.get(text)) is not None:
+        if (cached := self._entries_of.get(text)) is not None:
             return cached
         words = self._index.numbers(words_of(text))
-        positions = self._index.held(self._index.runs(words))
+        positions = self._index.entries_in(self._index.runs(words))
         share = round(self._index.covered(words, positions) / len(words), 2) if words else 0.0
-        return self._held.put(text, (positions, share))
+        return self._entries_of.put(text, (positions, share))
 
 
 class LifeAudits:
@@ -160,13 +160,13 @@ class LifeAudits:
 
     def __init__(self, dataset: Dataset) -> None:
         self._dataset = dataset
-        self._kept: OrderedDict[str | None, tuple[LifeAudit | None, int]] = OrderedDict()
+        self._by_ego: OrderedDict[str | None, tuple[LifeAudit | None, int]] = OrderedDict()
 
     def of(self, ego: str | None) -> LifeAudit | None:
         """Of an ego's projection; without an ego of the whole corpus. None for a life that is too large to index."""
-        if ego in self._kept:
-            self._kept.move_to_end(ego)
-            return self._kept[ego][0]
+        if ego in self._by_ego:
+            self._by_ego.move_to_end(ego)
+            return self._by_ego[ego][0]
         texts: list[LifeText] = []
         size = 0
         for text in _texts(self._dataset, ego):
@@ -175,9 +175,9 @@ class LifeAudits:
             if size > MOST_WORDS:
                 break
         audit = None if size > MOST_WORDS else LifeAudit(LifeIndex(texts), self._corpus)
-        self._kept[ego] = audit, 0 if audit is None else size
-        while sum(words for _, words in self._kept.values()) > MOST_WORDS:
-            self._kept.popitem(last=False)
+        self._by_ego[ego] = audit, 0 if audit is None else size
+        while sum(words for _, words in self._by_ego.values()) > MOST_WORDS:
+            self._by_ego.popitem(last=False)
         return audit
 
     @cached_property
@@ -207,5 +207,5 @@ def _sources(entry: Entry, item: RetrievedItem, day: int) -> Iterator[LifeText]:
     yield from (s for s in entry.sources if s.day <= day)
 
 
-def _named(source: LifeText) -> str:
+def _name_of(source: LifeText) -> str:
     return f"turn {source.turn_id} of session {source.session_id}" if source.session_id else f"event {source.turn_id}"

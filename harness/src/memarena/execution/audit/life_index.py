@@ -106,7 +106,7 @@ class LifeIndex:
         result.update(a | b << _BITS for a, b in pairwise(words))
         return result & self._postings.keys()
 
-    def held(self, runs: set[int]) -> list[int]:
+    def entries_in(self, runs: set[int]) -> list[int]:
         """Positions of the entries that a text with these runs holds."""
         weights: defaultdict[int, float] = defaultdict(float)
         own: defaultdict[int, int] = defaultdict(int)

@@ -20,8 +20,8 @@ from memarena.execution.backends.environments import (
     STAMP,
     BackendEnvironment,
     EnvironmentPath,
-    Made,
-    environments_named,
+    Stamp,
+    environments_of,
     environments_root,
     outside_the_harness,
 )
@@ -33,16 +33,16 @@ _POLL_S = 0.05
 _ERROR_LINES = 3
 
 
-def make_environment(environment: BackendEnvironment, say: Callable[[str], None]) -> Made:
+def make_environment(environment: BackendEnvironment, say: Callable[[str], None]) -> Stamp:
     """Make an environment unless it is there. ``say`` is told when that begins and ends.
 
     Raises :class:`RunError` with the last lines of pip if it cannot be made.
     """
     location, name = environment.environment_path(), environment.name
-    if (stamp := location.made()) is not None:
+    if (stamp := location.whole_stamp()) is not None:
         return stamp
     with _making_lock(name, say) as lock:
-        if (stamp := location.made()) is not None:
+        if (stamp := location.whole_stamp()) is not None:
             return stamp
         say(f"making the environment of {name} (once; {environment.takes}) …")
         began = time.monotonic()
@@ -51,7 +51,7 @@ def make_environment(environment: BackendEnvironment, say: Callable[[str], None]
         except OSError as error:
             raise RunError(f"{location.path}: cannot be made: {error.strerror}") from error
         finally:
-            if location.made() is None:
+            if location.whole_stamp() is None:
                 shutil.rmtree(location.path, ignore_errors=True)
         say(f"the environment of {name} is made, in {time.monotonic() - began:.0f} s: {megabytes(stamp.size_bytes)}")
         return stamp
@@ -59,7 +59,7 @@ def make_environment(environment: BackendEnvironment, say: Callable[[str], None]
 
 def remove_environments(name: str, say: Callable[[str], None]) -> int:
     """Remove every environment of a name, also half-made ones and those of other folders; how many there were."""
-    paths = environments_named(name)
+    paths = environments_of(name)
     if paths:
         with _making_lock(name, say):
             for path in paths:
@@ -99,7 +99,7 @@ def _lock_when_free(path: Path, waiting: Callable[[], None]) -> int:
             return acquire_lock(path)
 
 
-def _make(environment: BackendEnvironment, location: EnvironmentPath, lock: int) -> Made:
+def _make(environment: BackendEnvironment, location: EnvironmentPath, lock: int) -> Stamp:
     if location.path.exists():
         shutil.rmtree(location.path)
     log = location.path.with_name(f"{environment.name}.log")
@@ -114,7 +114,7 @@ def _make(environment: BackendEnvironment, location: EnvironmentPath, lock: int)
         _run([*pip, "--no-deps", "--require-hashes", "-r", table.hashes], environment, log, lock)
         alone = ["--no-deps", "--no-build-isolation"]
     _run([*pip, *constraints, *alone, "-r", table.requirements], environment, log, lock)
-    stamp = Made(
+    stamp = Stamp(
         key=location.key,
         folder=environment.folder,
         python=location.interpreter.version,
@@ -124,10 +124,10 @@ def _make(environment: BackendEnvironment, location: EnvironmentPath, lock: int)
     return stamp
 
 
-def _run(argv: list[str], environment: BackendEnvironment, log: Path, held: int) -> None:
+def _run(argv: list[str], environment: BackendEnvironment, log: Path, lock: int) -> None:
     """Run a step in the backend's folder; it ends with this process, and the lock is held until it has ended."""
     command = outside_the_harness(argv)
-    with GuardedProcess.start(command, log_path=log, cwd=environment.folder, held=held) as process:
+    with GuardedProcess.start(command, log_path=log, cwd=environment.folder, held=lock) as process:
         while (code := process.poll()) is None:
             time.sleep(_POLL_S)
     if code:

@@ -63,7 +63,7 @@ class EnvironmentTable(_Strict):
         return value
 
 
-class Made(_Strict):
+class Stamp(_Strict):
     """What the stamp of a whole environment says."""
 
     key: str
@@ -96,7 +96,7 @@ class EnvironmentPath:
         """Its interpreter."""
         return self.path / "bin" / "python"
 
-    def made(self) -> Made | None:
+    def whole_stamp(self) -> Stamp | None:
         """The stamp of the environment; None if it is not there, not whole, or its Python has gone."""
         stamp = stamp_of(self.path)
         return stamp if stamp is not None and stamp.key == self.key and self.python.exists() else None
@@ -125,16 +125,16 @@ class BackendEnvironment(_Strict):
     def missing(self) -> str | None:
         """One line on why it cannot be used; None if it is there."""
         try:
-            stamp = self.environment_path().made()
+            stamp = self.environment_path().whole_stamp()
         except RunError as error:
             return str(error)
         return None if stamp else f"not installed: run {self.command or f'memarena backends install {self.name}'}"
 
     def all_of_this_name(self) -> list[Path]:
         """Environments of this name, whole or not, also those that are out of date or of another folder."""
-        return environments_named(self.name)
+        return environments_of(self.name)
 
-    def out_of_date(self) -> list[Made]:
+    def out_of_date(self) -> list[Stamp]:
         """Whole environments of this name and folder that are not used any more."""
         current = self.environment_path().key
         stamps = (stamp_of(path) for path in self.all_of_this_name())
@@ -157,17 +157,17 @@ def environments_root() -> Path:
     return data.absolute() / "memarena" / "environments"
 
 
-def environments_named(name: str) -> list[Path]:
+def environments_of(name: str) -> list[Path]:
     """All environments of a name, whole or not."""
     root = environments_root()
     pattern = re.compile(re.escape(name) + "-[0-9a-f]{12}")
     return sorted(path for path in root.iterdir() if pattern.fullmatch(path.name)) if root.is_dir() else []
 
 
-def stamp_of(path: Path) -> Made | None:
+def stamp_of(path: Path) -> Stamp | None:
     """The stamp of an environment; None if it has none, or one of another form."""
     try:
-        return Made.model_validate_json((path / STAMP).read_bytes())
+        return Stamp.model_validate_json((path / STAMP).read_bytes())
     except (OSError, ValidationError):
         return None
 
@@ -220,9 +220,9 @@ def _interpreters(search_path: str) -> tuple[list[Interpreter], list[str]]:
     return interpreters, silent
 
 
-def outside_the_harness(argv: Sequence[str], kept: Collection[str] = ()) -> list[str]:
-    """A command that runs ``argv`` without the variables that lead to the harness's packages, but with ``kept``."""
-    unset = [word for name in _OF_THE_HARNESS if name not in kept for word in ("-u", name)]
+def outside_the_harness(argv: Sequence[str], keep: Collection[str] = ()) -> list[str]:
+    """A command that runs ``argv`` without the variables that lead to the harness's packages, except ``keep``."""
+    unset = [word for name in _OF_THE_HARNESS if name not in keep for word in ("-u", name)]
     return ["env", *unset, *argv]
 
 

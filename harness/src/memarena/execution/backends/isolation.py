@@ -117,9 +117,9 @@ def _keep_from_readers() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
-def hide_arguments(named: Iterable[Path | None]) -> None:
+def hide_arguments(paths: Iterable[Path | None]) -> None:
     """Overwrite this program's arguments that name one of these paths, as every process of a machine can read them."""
-    words = {str(path) for path in named if path is not None}
+    words = {str(path) for path in paths if path is not None}
     arguments = Path("/proc/self/cmdline").read_bytes().split(b"\0")[:-1]
     start = _arguments_start()
     for argument in arguments:

@@ -169,8 +169,8 @@ def status_and_cause(
     """
     if (of_servers := _of_servers(calls, stalled)) is not None:
         return of_servers
-    contract_kept = "CONTRACT" not in (search.code, answer.code if answer is not None else "")
-    if contract_kept and (unread := _not_understood(calls)) is not None:
+    within_contract = "CONTRACT" not in (search.code, answer.code if answer is not None else "")
+    if within_contract and (unread := _not_understood(calls)) is not None:
         return "reader_not_applicable", f"reader {unread.model}: {unread.error}"
     if search.code != "OK":
         return "backend_failed", f"Search: {search.code}: {search.message}"

@@ -179,7 +179,7 @@ class _EgoRun:
         self._state.gone = True
         for question in self._pending:
             if question.instance.instance_id not in self._progress.finished:
-                self._record(self._never_asked(question, str(error)))
+                self._record(self._without_asking(question, str(error)))
 
     # -------------------------------------------------------------- namespace and days
 
@@ -285,8 +285,8 @@ class _EgoRun:
     def _probe_deletion(self, day: int) -> None:
         """Have things forgotten and look for them again, if nothing more will be asked in this namespace."""
         context, count = self._context, self._config.deletions
-        all_asked = all(q.instance.instance_id in self._progress.finished for q in self._questions)
-        if not count or not context.forgets or not all_asked or day != self._last_day or self._ids is None:
+        every_question_ended = all(q.instance.instance_id in self._progress.finished for q in self._questions)
+        if not count or not context.forgets or not every_question_ended or day != self._last_day or self._ids is None:
             return
         probe = DeletionProbe(context, self._session.client, self._dataset, self._ego, self._ids, day)
         seed = opaque_id(self._id_key, "deletions", self._ego)
@@ -376,13 +376,13 @@ class _EgoRun:
             self._ingest_through(day)
         self._proven = self._session.returns
 
-    def _record(self, asked: QuestionAsked) -> None:
-        self._host.append(asked)
-        self._progress.note(asked)
-        if asked.instance_id in self._progress.finished:
+    def _record(self, attempt: QuestionAsked) -> None:
+        self._host.append(attempt)
+        self._progress.note(attempt)
+        if attempt.instance_id in self._progress.finished:
             self._host.advance("question")
 
-    def _never_asked(self, question: Question, cause: str) -> QuestionAsked:
+    def _without_asking(self, question: Question, cause: str) -> QuestionAsked:
         """The record of a question that could not even be put, because the backend had failed before."""
         instance_id = question.instance.instance_id
         return QuestionAsked(

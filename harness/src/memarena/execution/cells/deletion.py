@@ -147,7 +147,7 @@ class DeletionProbe:
         """
         before = [turn for turn in target.turns if self._returns(turn, target, self._search(turn))]
         control = target.control
-        control_kept = control is not None and self._returns(control, None, self._search(control))
+        control_returned = control is not None and self._returns(control, None, self._search(control))
         code, message = self._forget(target)
         again_count = answered_count = lost_count = 0
         if code == "OK":
@@ -155,7 +155,7 @@ class DeletionProbe:
             if self._context.answers_itself:
                 answered_count = sum(self._returns(turn, target, self._answer(turn)) for turn in before)
             lost_count = int(
-                control_kept and control is not None and not self._returns(control, None, self._search(control))
+                control_returned and control is not None and not self._returns(control, None, self._search(control))
             )
         return DeletionProbed(
             cell_id=self._context.cell.cell_id,
@@ -169,7 +169,7 @@ class DeletionProbe:
             found_before=len(before),
             found_again=again_count,
             answered_again=answered_count if self._context.answers_itself else None,
-            controls=int(control_kept),
+            controls=int(control_returned),
             controls_lost=lost_count,
         )
 

@@ -106,9 +106,9 @@ class DaySender:
             for on_day in (day - 1, day):
                 self._still_knows(on_day, ids, day)
 
-    def _compare_day(self, day: int, done: IngestDone) -> None:
+    def _compare_day(self, day: int, record: IngestDone) -> None:
         """Say once that the backend calls another day its last than the one that was just taken in."""
-        reported_day = done.visible_through_day
+        reported_day = record.visible_through_day
         if reported_day != day and not self._told_of_day:
             self._told_of_day = True
             self._problem(

@@ -65,7 +65,7 @@ class ReaderPool:
         try:
             for config in self._configs:
                 on_demand = several and device_of(config) is not None
-                reader = self._named(config, planned_reader(config)) if on_demand else self._start(config)
+                reader = self._with_name(config, planned_reader(config)) if on_demand else self._start(config)
                 if reader.ref.name in self._entries:
                     reader.stop()
                     raise RunError(f"--reader {config.spec}: a reader {reader.ref.name} is in the run already")
@@ -134,9 +134,9 @@ class ReaderPool:
 
     def _start(self, config: ReaderConfig) -> RunningReader:
         reader = published(config) or start_configured(config, self._work_dir, self._api_key, self._note)
-        return self._named(config, reader)
+        return self._with_name(config, reader)
 
-    def _named(self, config: ReaderConfig, reader: RunningReader) -> RunningReader:
+    def _with_name(self, config: ReaderConfig, reader: RunningReader) -> RunningReader:
         details = {**reader.ref.details, **_settings_of(config)}
         update = {"details": details, "name": config.name or reader.ref.name}
         return replace(reader, ref=reader.ref.model_copy(update=update))

@@ -82,4 +82,4 @@ def server_program(server: str) -> tuple[str, ...]:
         location = reader_environment(server).environment_path()
     except RunError:  # no Python fits: installing it says so
         return (sys.executable,)
-    return tuple(outside_the_harness([str(location.python)])) if location.made() else (sys.executable,)
+    return tuple(outside_the_harness([str(location.python)])) if location.whole_stamp() else (sys.executable,)

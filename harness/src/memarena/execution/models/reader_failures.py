@@ -18,15 +18,15 @@ class ReaderFailures:
         self._failed: dict[str, set[tuple[str, str]]] = {}
         self._answered: set[str] = set()
 
-    def note(self, reader: str, asked: QuestionAsked) -> None:
+    def note(self, reader: str, attempt: QuestionAsked) -> None:
         """Take in an attempt. Raises InfraError, in one line, where too many questions in a row failed."""
-        if asked.status == "answered":
+        if attempt.status == "answered":
             self._answered.add(reader)
             self._failed.pop(reader, None)
-        if asked.status != "infra_failed":
+        if attempt.status != "infra_failed":
             return
         failures = self._failed.setdefault(reader, set())
-        failures.add((asked.cell_id, asked.instance_id))
+        failures.add((attempt.cell_id, attempt.instance_id))
         most = MOST_IN_A_ROW_LATER if reader in self._answered else MOST_IN_A_ROW
         if len(failures) >= most:
-            raise InfraError(f"{len(failures)} questions in a row failed, the last with: {asked.cause}")
+            raise InfraError(f"{len(failures)} questions in a row failed, the last with: {attempt.cause}")

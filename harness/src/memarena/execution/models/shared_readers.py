@@ -77,7 +77,7 @@ def published(config: ReaderConfig) -> RunningReader | None:
 
 
 @dataclass
-class _Held:
+class _SharedReader:
     gpu: str | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
     reader: RunningReader | None = None
@@ -93,7 +93,7 @@ class ReaderHost:
         self.folder = folder
         self._start = start
         self._mutex = threading.Lock()
-        self._held: dict[str, _Held] = {}
+        self._readers: dict[str, _SharedReader] = {}
 
     def need(self, config: ReaderConfig) -> None:
         """Have a reader ready, starting it where it is not there or has ended.
@@ -102,9 +102,11 @@ class ReaderHost:
         """
         key = server_key(config)
         with self._mutex:
-            use = self._held.setdefault(key, _Held(device_of(config)))
+            use = self._readers.setdefault(key, _SharedReader(device_of(config)))
             before = [
-                name for name, other_use in self._held.items() if other_use.gpu is not None and other_use.gpu == use.gpu
+                name
+                for name, other_use in self._readers.items()
+                if other_use.gpu is not None and other_use.gpu == use.gpu
             ]
         for name in before:
             if name != key:
@@ -131,13 +133,13 @@ class ReaderHost:
     def stop(self) -> None:
         """Stop all of them."""
         with self._mutex:
-            keys = list(self._held)
+            keys = list(self._readers)
         for key in keys:
             self._release(key)
 
     def _release(self, key: str) -> None:
         with self._mutex:
-            use = self._held.get(key)
+            use = self._readers.get(key)
         if use is None:
             return
         with use.lock:

@@ -46,19 +46,19 @@ class CellProgress:
         """Progress of an ego, fresh if it has none."""
         return self.egos.setdefault(name, EgoProgress())
 
-    def note(self, asked: QuestionAsked) -> None:
+    def note(self, attempt: QuestionAsked) -> None:
         """Count an attempt at a question."""
-        instance_id = asked.instance_id
-        self.attempts[instance_id] = asked.attempt + 1
-        if asked.status == "infra_failed" or asked.lost:
+        instance_id = attempt.instance_id
+        self.attempts[instance_id] = attempt.attempt + 1
+        if attempt.status == "infra_failed" or attempt.lost:
             self.finished.discard(instance_id)
             return
         self.finished.add(instance_id)
-        if asked.status == "answered":
+        if attempt.status == "answered":
             self.answered.add(instance_id)
-            if asked.answer is not None and asked.answer.non_answer:
-                self.non_answers[instance_id] = asked.answer.non_answer
-        if asked.status == "reader_not_applicable":
+            if attempt.answer is not None and attempt.answer.non_answer:
+                self.non_answers[instance_id] = attempt.answer.non_answer
+        if attempt.status == "reader_not_applicable":
             self.unread.add(instance_id)
 
 
@@ -92,7 +92,7 @@ class RunProgress:
                 lines.append(f"{cell_id}: {len(cell.non_answers)} of {len(cell.answered)} answers: {reasons}")
         return tuple(lines)
 
-    def left(self) -> int:
+    def open_questions(self) -> int:
         """How many questions of all cells still have to be asked."""
         return sum(
             1

@@ -35,14 +35,14 @@ _ASIDES = ("supposed", "set_against", "beside")
 class Matter(StrEnum):
     """Which matter a claim is about: the one that is asked after, or another."""
 
-    ASKED = "asked"
+    ASKED = "asked"  # words: a name of the file format
     OTHER = "other"
 
 
 class Holder(StrEnum):
     """Whose value a claim tells."""
 
-    ASKED = "asked"
+    ASKED = "asked"  # words: a name of the file format
     OTHER = "other"
 
 

@@ -27,7 +27,7 @@ class Mask(StrEnum):
     CHANGED = "CHANGED"
     PREMISE = "PREMISE"
     RIVAL = "RIVAL"
-    ASKED = "ASKED"
+    ASKED = "ASKED"  # words: a name of the file format
     OTHER = "OTHER"
     DETAIL = "DETAIL"
 

@@ -29,7 +29,7 @@ class Version(StrEnum):
     FORMER = "former"
 
 
-_NOT_ASKED = re.compile(
+_EXCLUDED = re.compile(
     r"\bnot (?:a|the) (?:former|present|current|old|new) (?:one|answer)\b|\bleaving out what no longer holds\b"
     r"|\bthe change aside\b|\bbefore there was a change\b|\bthere was a (?:revision|change)\b",
     re.IGNORECASE,
@@ -97,7 +97,7 @@ class OpenQuestion:
         """The version that the question asks for; None where it names none."""
         if self.gold.kind != "text":
             return None
-        bare = _NOT_ASKED.sub(" ", self.text)
+        bare = _EXCLUDED.sub(" ", self.text)
         if _FORMER.search(bare):
             return Version.FORMER
         return Version.CURRENT if _CURRENT.search(bare) else None
@@ -205,7 +205,7 @@ def scalars(values: Sequence[Value]) -> tuple[ScalarValue, ...]:
     return tuple(v for v in values if not isinstance(v, SetValue | OrderValue))
 
 
-_KEPT = 4096
+_MOST_READ = 4096
 _READ: dict[tuple[str, str, int, int], OpenQuestion] = {}
 
 
@@ -217,7 +217,7 @@ def open_question(record: Question, evidence: tuple[EvidenceSession, ...]) -> Op
         return cached
     gold = record.instance.gold
     assert isinstance(gold, OpenGold)
-    if len(_READ) >= _KEPT:
+    if len(_READ) >= _MOST_READ:
         _READ.clear()
     _READ[key] = question = OpenQuestion(record, evidence, gold)
     return question

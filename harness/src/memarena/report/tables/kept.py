@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from memarena.report.figures import NA, number, whole
 from memarena.report.layout import Cell, Column, Section, section
 from memarena.report.rows import ReportRow, breaks, lead_cells, lead_columns
-from memarena.scoring.figures import Kept
+from memarena.scoring.figures import Retention
 
 
 def kept_table(rows: Sequence[ReportRow]) -> Section | None:
@@ -32,7 +32,7 @@ def kept_table(rows: Sequence[ReportRow]) -> Section | None:
     return section("What the memory kept", [*lead_columns(reporting), *columns], body, breaks=breaks(reporting))
 
 
-def _cells(kept: Kept) -> list[Cell]:
+def _cells(kept: Retention) -> list[Cell]:
     calls = kept.extraction_calls
     return [
         whole(kept.sessions_given),

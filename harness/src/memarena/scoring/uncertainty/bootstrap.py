@@ -33,14 +33,14 @@ class Draws:
         self.rows = rows
         self._weights = weights
         """Egos × draws."""
-        self._asked: dict[bytes, Array] = {}
+        self._totals: dict[bytes, Array] = {}
 
     def figures(self, sums: Tally) -> dict[str, Array]:
         """Every figure of a cell under every draw."""
-        key = sums.asked.tobytes()
-        if key not in self._asked:  # cells of a run are asked the same questions
-            self._asked[key] = self.weigh(sums.asked)
-        return figures_of(self.weigh(sums.right), self._asked[key])
+        key = sums.total.tobytes()
+        if key not in self._totals:  # cells of a run are asked the same questions
+            self._totals[key] = self.weigh(sums.total)
+        return figures_of(self.weigh(sums.right), self._totals[key])
 
     def weigh(self, sums: Array) -> Array:
         """Sums by draw (draws × groups, the draws of a group in a row) from sums by ego (egos × groups)."""
@@ -54,8 +54,8 @@ class Draws:
         """Share of the questions that are right, by draw, all egos drawn together; NaN where none is drawn."""
         rows = [self.rows[question.ego] for question in questions]
         counted = np.bincount(rows, [right(question) for question in questions], len(self.rows))
-        asked = np.bincount(rows, minlength=len(self.rows))
-        right_drawn, asked_drawn = (np.einsum("e,ed->d", sums, self._weights["others"]) for sums in (counted, asked))
+        totals = np.bincount(rows, minlength=len(self.rows))
+        right_drawn, asked_drawn = (np.einsum("e,ed->d", sums, self._weights["others"]) for sums in (counted, totals))
         with np.errstate(invalid="ignore"):
             return np.asarray(right_drawn / asked_drawn)
 
@@ -118,9 +118,9 @@ def interval(values: Array, clusters: int) -> Interval | None:
     return Interval(low=float(low), high=float(high), se=_sd(defined), method="bootstrap_egos", clusters=clusters)
 
 
-def clusters_of(asked: Array, metric: str) -> int:
+def clusters_of(totals: Array, metric: str) -> int:
     """Egos behind a figure: of its groups the one with the fewest egos counts for D6, any group for the others."""
-    columns = {g: asked[:, GROUPS.index(g)] > 0 for g in GROUPS_OF[metric]}
+    columns = {g: totals[:, GROUPS.index(g)] > 0 for g in GROUPS_OF[metric]}
     sides = [column for g, column in columns.items() if g.startswith(("DENY", "ALLOW"))]
     others = [column for g, column in columns.items() if not g.startswith(("DENY", "ALLOW"))]
     counts = [int(column.sum()) for column in sides]

@@ -28,12 +28,12 @@ def intervals(metrics: Mapping[str, Score], sums: Sequence[Tally], figures: Sequ
     A figure that is n/a or only a range has none.
     """
     by_metric: dict[str, Interval] = {}
-    asked = sum(s.asked for s in sums)
+    totals = sum(s.total for s in sums)
     for name in GROUPS_OF:
         if metrics[name].value is None:
             continue
         values = np.asarray(np.mean([f[name] for f in figures], axis=0))
-        bounds = interval(values, clusters_of(np.asarray(asked), name))
+        bounds = interval(values, clusters_of(np.asarray(totals), name))
         if bounds is None:
             continue
         by_metric[name] = _with_items(bounds, metrics, sums) if name == "J" else bounds
@@ -43,7 +43,7 @@ def intervals(metrics: Mapping[str, Score], sums: Sequence[Tally], figures: Sequ
 def _with_items(drawn_j: Interval, metrics: Mapping[str, Score], sums: Sequence[Tally]) -> Interval:
     """The interval of J, at each end at least as wide as Newcombe's over the items of one seed."""
     privacy, utility = metrics["P"].value, metrics["U"].value
-    deny, allow = (int(sums[0].asked[:, GROUPS.index(side)].sum()) for side in ("DENY", "ALLOW"))
+    deny, allow = (int(sums[0].total[:, GROUPS.index(side)].sum()) for side in ("DENY", "ALLOW"))
     if privacy is None or utility is None or not deny or not allow:
         return drawn_j
     low, high = formulas.j_interval(privacy, deny, utility, allow)
@@ -62,7 +62,7 @@ def variances(
     judge_repeats: int,
 ) -> tuple[Variance, ...]:
     """Kinds of spread of every figure that has a value."""
-    per_ego = [figures_of(s.right, s.asked) for s in sums]
+    per_ego = [figures_of(s.right, s.total) for s in sums]
     out = []
     for name in GROUPS_OF:
         score, own = metrics[name], by_metric.get(name)
@@ -129,7 +129,7 @@ def _round(
         verdicts = judgments.repeats.get(key, ())
         scores.append(_as(question, verdicts[number]) if number < len(verdicts) else question)
     sums = tally(scores, rows)
-    return figures_of(sums.right.sum(axis=0, keepdims=True), sums.asked.sum(axis=0, keepdims=True))
+    return figures_of(sums.right.sum(axis=0, keepdims=True), sums.total.sum(axis=0, keepdims=True))
 
 
 def _as(question: QuestionScore, verdict: Verdict) -> QuestionScore:
