@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import grpc
 from memarena_backend import Call, Query
-from memarena_backend.engine import Engine, Found
+from memarena_backend.engine import Engine, SearchOutcome
 from memarena_backend.errors import CallError
 from memarena_backend.servicer import Servicer
 from memarena_proto import memory_backend_pb2 as pb
@@ -38,17 +38,17 @@ class _SearchesOtherwise(Servicer):
         finally:
             self._asked.by_answer = False
 
-    def _find(self, request: pb.SearchRequest, call: Call) -> tuple[Query, Found]:
+    def _find(self, request: pb.SearchRequest, call: Call) -> tuple[Query, SearchOutcome]:
         if getattr(self._asked, "by_answer", False):
             return self._looked_up(request, call)
         return super()._find(request, call)
 
-    def _looked_up(self, request: pb.SearchRequest, call: Call) -> tuple[Query, Found]:
+    def _looked_up(self, request: pb.SearchRequest, call: Call) -> tuple[Query, SearchOutcome]:
         raise NotImplementedError
 
 
 class AnswerOfAllNamespaces(_SearchesOtherwise):
-    def _looked_up(self, request: pb.SearchRequest, call: Call) -> tuple[Query, Found]:
+    def _looked_up(self, request: pb.SearchRequest, call: Call) -> tuple[Query, SearchOutcome]:
         query, returned = Servicer._find(self, request, call)
         memory = self._engine.memory
         others = [ns for ns in memory.days if ns != request.namespace]  # type: ignore[attr-defined]
@@ -61,9 +61,9 @@ class AnswerRemembersItsSearch(_SearchesOtherwise):
 
     def __init__(self, engine: Engine) -> None:
         super().__init__(engine)
-        self._before: dict[tuple[str, str, int, int], tuple[Query, Found]] = {}
+        self._before: dict[tuple[str, str, int, int], tuple[Query, SearchOutcome]] = {}
 
-    def _looked_up(self, request: pb.SearchRequest, call: Call) -> tuple[Query, Found]:
+    def _looked_up(self, request: pb.SearchRequest, call: Call) -> tuple[Query, SearchOutcome]:
         key = (request.namespace, request.text, request.max_items, request.max_context_tokens)
         query, returned = Servicer._find(self, request, call)
         first = self._before.setdefault(key, (query, returned))[1]

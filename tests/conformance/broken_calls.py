@@ -16,7 +16,7 @@ from urllib.parse import unquote
 import grpc
 from grpc_health.v1 import health, health_pb2
 from memarena_backend import Call, Day, Item, Notice, Query, SearchResult
-from memarena_backend.engine import Engine, Found, Ingested
+from memarena_backend.engine import Engine, Ingested, SearchOutcome
 from memarena_backend.errors import CallError, above_limit, invalid_argument
 from memarena_backend.forgetting import Target
 from memarena_backend.servicer import Servicer
@@ -378,14 +378,14 @@ class ShowsWhatArrives(EditedIngest):
         finally:
             early.pop(header.namespace, None)
 
-    def search(self, namespace: str, query: Query, call: Call) -> Found:
+    def search(self, namespace: str, query: Query, call: Call) -> SearchOutcome:
         try:
             return super().search(namespace, query, call)
         except CallError as error:
             if error.code is not grpc.StatusCode.ABORTED:
                 raise
             texts = memory_of(self).__dict__.get("early", {}).get(namespace, ())
-            return Found(SearchResult([Item(text, 1.0) for text in texts]), query.as_of_day, 0)
+            return SearchOutcome(SearchResult([Item(text, 1.0) for text in texts]), query.as_of_day, 0)
 
 
 # ------------------------------------------------------------------ Forget
@@ -416,7 +416,7 @@ class ForgetForGood(Engine):
         self._never.setdefault(namespace, []).append(target)
         return super().forget(namespace, target, call)
 
-    def search(self, namespace: str, query: Query, call: Call) -> Found:
+    def search(self, namespace: str, query: Query, call: Call) -> SearchOutcome:
         returned = super().search(namespace, query, call)
         never = self._never.get(namespace, ())
         left = [item for item in returned.result.items if not any(target.says(item.text) for target in never)]

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 from memarena_backend import Participant, Role, ServeError, Session, Turn
 from memarena_backend_graphiti.episodes import Source, episodes_of
-from memarena_backend_graphiti.items import Found, item_of
+from memarena_backend_graphiti.items import GraphMatch, item_of
 from memarena_backend_graphiti.replies import UnusableReplyError, parse_reply
 from memarena_backend_graphiti.settings import Settings, read_settings
 from pydantic import BaseModel
@@ -89,7 +89,9 @@ def test_text_that_only_looks_like_an_escape_is_taken() -> None:
 
 def test_an_item_tells_since_when_it_holds_and_names_each_session_once() -> None:
     sources = (Source("s1", (), "2025-01-01T09:00:00+01:00"), Source("s1", ("t2",), "2025-01-02T09:00:00+01:00"))
-    item = item_of(Found("A fact", 0.5, sources, datetime(2025, 1, 1, tzinfo=UTC), datetime(2025, 2, 1, tzinfo=UTC)))
+    item = item_of(
+        GraphMatch("A fact", 0.5, sources, datetime(2025, 1, 1, tzinfo=UTC), datetime(2025, 2, 1, tzinfo=UTC))
+    )
     assert item.text == "A fact (from 2025-01-01 to 2025-02-01)"
     assert (item.session_ids, item.turn_ids, item.time) == (("s1",), ("t2",), "2025-01-02T09:00:00+01:00")
     assert (item.valid_from, item.valid_until) == ("2025-01-01T00:00:00+00:00", "2025-02-01T00:00:00+00:00")
@@ -97,7 +99,7 @@ def test_an_item_tells_since_when_it_holds_and_names_each_session_once() -> None
 
 
 def test_an_item_of_which_no_time_is_known_says_none() -> None:
-    item = item_of(Found("A fact", 0.5, ()))
+    item = item_of(GraphMatch("A fact", 0.5, ()))
     assert (item.text, item.valid_from, item.valid_until, item.time) == ("A fact", "", "", "")
 
 

@@ -14,7 +14,7 @@ from memarena_backend import failed_precondition
 
 from memarena_backend_graphiti.database import Driver
 from memarena_backend_graphiti.episodes import Episode, Source
-from memarena_backend_graphiti.items import Found
+from memarena_backend_graphiti.items import GraphMatch
 from memarena_backend_graphiti.library import (
     EdgeReranker,
     EdgeSearchConfig,
@@ -140,7 +140,7 @@ class Graph:
 
     # -------------------------------------------------------------- a question
 
-    def search(self, text: str, plan: SearchPlan, models: CallModels) -> list[Found]:
+    def search(self, text: str, plan: SearchPlan, models: CallModels) -> list[GraphMatch]:
         """Facts and entities for a question, score descending. Raises CallError where the embedder fails."""
         if self.is_empty or not text.strip():
             return []
@@ -158,11 +158,11 @@ class Graph:
             search(clients, words, [Driver.GROUP], _recipe(plan), SearchFilters(), query_vector=vector)
         )
         matches = [
-            Found(edge.fact, score, self._sources(edge.episodes), _utc(edge.valid_at), _utc(edge.invalid_at))
+            GraphMatch(edge.fact, score, self._sources(edge.episodes), _utc(edge.valid_at), _utc(edge.invalid_at))
             for edge, score in list(zip(results.edges, results.edge_reranker_scores, strict=True))[: plan.facts]
         ]
         matches += [
-            Found(f"{node.name}: {node.summary}", score, self._sources(self._mentions.get(node.uuid, ())))
+            GraphMatch(f"{node.name}: {node.summary}", score, self._sources(self._mentions.get(node.uuid, ())))
             for node, score in list(zip(results.nodes, results.node_reranker_scores, strict=True))[: plan.entities]
             if node.summary.strip()
         ]

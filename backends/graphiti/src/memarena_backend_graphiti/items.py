@@ -11,7 +11,7 @@ from memarena_backend_graphiti.episodes import Source
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class GraphMatch:
     """A fact or an entity. ``valid_from`` and ``valid_until`` are None where the model named no time."""
 
     text: str
@@ -21,7 +21,7 @@ class Found:
     valid_until: datetime | None = None
 
 
-def item_of(match: Found) -> Item:
+def item_of(match: GraphMatch) -> Item:
     """A fact or an entity as a reader sees it: with the time that it holds for, where the model named one."""
     sources = match.sources
     return Item(
@@ -36,7 +36,7 @@ def item_of(match: Found) -> Item:
     )
 
 
-def _validity(match: Found) -> str:
+def _validity(match: GraphMatch) -> str:
     begin = match.valid_from.date().isoformat() if match.valid_from else ""
     end = match.valid_until.date().isoformat() if match.valid_until else ""
     match bool(begin), bool(end):

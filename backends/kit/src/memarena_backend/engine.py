@@ -40,7 +40,7 @@ class Ingested:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchOutcome:
     """What a search found, and through which day it could see. ``search_time_us`` is the memory's own share."""
 
     result: SearchResult
@@ -68,9 +68,9 @@ class Engine:
         assembler.add(pb.IngestRequest(header=header))
         namespace = header.namespace
         with self._gate.alone(namespace, call):
-            known = self._store.find_batch(namespace, header.batch_id)
+            committed = self._store.find_batch(namespace, header.batch_id)
             last = self._store.last_day(namespace)
-            if known is None and last is not None and header.day_index <= last:
+            if committed is None and last is not None and header.day_index <= last:
                 raise failed_precondition(
                     f"day {header.day_index} is not above the last committed day {last} of the namespace"
                 )
@@ -84,12 +84,12 @@ class Engine:
             call.check()
             if last is not None:
                 self._load(namespace, last, call)
-            if known is None:
+            if committed is None:
                 return Ingested(False, received.day.index, self._commit(received, call))
-            if known.digest != received.digest:
+            if committed.digest != received.digest:
                 raise CallError(
                     grpc.StatusCode.ALREADY_EXISTS,
-                    f"batch {header.batch_id!r} is committed as day {known.day_index} with another digest",
+                    f"batch {header.batch_id!r} is committed as day {committed.day_index} with another digest",
                 )
             assert last is not None
             return Ingested(True, last, ())
@@ -124,7 +124,7 @@ class Engine:
 
     # -------------------------------------------------------------- Search
 
-    def search(self, namespace: str, query: Query, call: Call) -> Found:
+    def search(self, namespace: str, query: Query, call: Call) -> SearchOutcome:
         """Find what the memory holds for a question."""
         with self._gate.shared(namespace, call):
             visible = self._visible(namespace, query.as_of_day, call)
@@ -132,7 +132,7 @@ class Engine:
             result = self.memory.search(namespace, query, call)
             search_time_us = (time.perf_counter_ns() - started_ns) // 1000
         self._check_result(result, query)
-        return Found(result, visible, search_time_us)
+        return SearchOutcome(result, visible, search_time_us)
 
     def _visible(self, namespace: str, as_of_day: int, call: Call) -> int:
         """The last day that the search may see (SRC-5, SRC-6), with the memory loaded."""

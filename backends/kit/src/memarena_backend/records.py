@@ -104,7 +104,7 @@ class Session:
     started_at: datetime
     ended_at: datetime
     modality: str
-    place: str
+    place: str  # words: a name of the file format
     group: str
     turns: tuple[Turn, ...]
 

@@ -11,7 +11,7 @@ from memarena_proto import memory_backend_pb2 as pb
 from memarena_backend.answering import Answerer, parse_reading
 from memarena_backend.calls import Call
 from memarena_backend.checks import check_id
-from memarena_backend.engine import Engine, Found
+from memarena_backend.engine import Engine, SearchOutcome
 from memarena_backend.errors import CallError, invalid_argument
 from memarena_backend.forgetting import parse_target
 from memarena_backend.gateway_host import check_gateway_host
@@ -114,7 +114,7 @@ class Servicer:
         deleted = self._engine.forget(namespace, parse_target(request), Call(context))
         return pb.ForgetResponse(deleted_count=deleted)
 
-    def _find(self, request: pb.SearchRequest, call: Call) -> tuple[Query, Found]:
+    def _find(self, request: pb.SearchRequest, call: Call) -> tuple[Query, SearchOutcome]:
         namespace = check_id("namespace", request.namespace)
         query = self._parser.parse(request)
         return query, self._engine.search(namespace, query, call)

@@ -21,7 +21,7 @@ _log = logging.getLogger(__name__)
 class Tally:
     """What became of the sessions of a day."""
 
-    sessions_given: int = 0
+    sessions_given: int = 0  # words: a name of the file format
     calls: int = 0
     unusable: int = 0
     empty: int = 0
@@ -57,7 +57,7 @@ def take_in(memories: Memories, day: Day, model: GatewayModel, call: Call) -> Se
         parts = parts_of(session)
         if not parts:
             continue
-        tally.sessions_given += 1
+        tally.sessions_given += 1  # words: a name of the file format
         outcomes = [_extract(manager, memories, session, part, model, call, tally) for part in parts]
         tally.empty += not any(outcome.changed for outcome in outcomes)
         tally.failed += any(outcome.given_up for outcome in outcomes)

@@ -32,7 +32,7 @@ from memarena_backend_memos.conversation import parts_of
 from memarena_backend_memos.extracting import extract
 from memarena_backend_memos.models import CallEmbedder, CallLLM, embedder_of, required_extractor
 from memarena_backend_memos.settings import Settings
-from memarena_backend_memos.store import Found, Store
+from memarena_backend_memos.store import Store, StoredMemory
 
 KEPT_FACTS = (KeptFact("My dog is called {value}.", "What is my dog called?"),)
 """What any extractor that is fit for the task keeps: the name of a pet."""
@@ -126,5 +126,5 @@ class MemosMemory(Memory):
         return fit_ranked([_item(each) for each in results], query.max_items, query.max_context_tokens)
 
 
-def _item(result: Found) -> Item:
+def _item(result: StoredMemory) -> Item:
     return Item(result.text, result.score, (result.session_id,), (), result.said_at, derived=True)

@@ -39,7 +39,7 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class StoredMemory:
     """A memory that was found; ``score`` is its cosine similarity."""
 
     text: str
@@ -93,7 +93,7 @@ class Store:
         self._note = Note(self._note.model, self._note.dimension, after)
         (self._folder / _NOTE).write_text(json.dumps(asdict(self._note)), encoding="utf-8")
 
-    def search(self, text: str, count: int, embedder: CallEmbedder) -> list[Found]:
+    def search(self, text: str, count: int, embedder: CallEmbedder) -> list[StoredMemory]:
         """At most ``count`` memories, the most similar first, equal ones in the order in which they were added."""
         if self._note is None or self._db is None:
             return []
@@ -102,7 +102,9 @@ class Store:
         count = min(count, self._note.count)
         limit = count + 1
         while True:
-            results = sorted(map(_found, self._db.search(vector, limit)), key=lambda each: (-each.score, each.number))
+            results = sorted(
+                map(_stored_memory, self._db.search(vector, limit)), key=lambda each: (-each.score, each.number)
+            )
             # The store breaks ties by where memories lie, which a restart changes: all of a tie are looked at.
             if len(results) < limit or results[count - 1].score != results[-1].score:
                 return results[:count]
@@ -133,10 +135,10 @@ def _item(draft: Draft, number: int) -> TextualMemoryItem:
     return TextualMemoryItem(id=str(uuid.uuid4()), memory=draft.text, metadata=metadata)
 
 
-def _found(item: VecDBItem) -> Found:
+def _stored_memory(item: VecDBItem) -> StoredMemory:
     payload: dict[str, Any] = item.payload
     metadata = payload["metadata"]
-    return Found(
+    return StoredMemory(
         text=payload["memory"],
         score=round(float(item.score), _SCORE_DIGITS),
         session_id=metadata["session_id"],

@@ -39,7 +39,7 @@ class MemPalaceError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Passage:
     """A passage that was found: whole, also where it lies in several drawers. Ids of what said it in these words."""
 
     text: str
@@ -111,7 +111,7 @@ class Palace:
         if stored != len(drawers):
             raise MemPalaceError(f"{len(drawers)} drawers were added, but {stored} were stored")
 
-    def search(self, text: str, vector: list[float], count: int) -> list[Found]:
+    def search(self, text: str, vector: list[float], count: int) -> list[Passage]:
         """The best passages, best first. ``vector`` is the question's."""
         token = _vector.set(vector)
         try:
@@ -124,12 +124,12 @@ class Palace:
         drawers = [[hit, *hit.get("also_in", ())] for hit in answer["results"]]
         ids = list(dict.fromkeys(str(each["drawer_id"]) for same in drawers for each in same))
         stored = self._get(ids)
-        by_text: dict[str, Found] = {}
+        by_text: dict[str, Passage] = {}
         for same in drawers:
             drawer_ids = [str(each["drawer_id"]) for each in same]
             # Pieces of one turn are all named by its first drawer: the best of them stands for the turn.
             if drawer_ids[0] not in by_text:
-                by_text[drawer_ids[0]] = self._found([stored[drawer_id] for drawer_id in dict.fromkeys(drawer_ids)])
+                by_text[drawer_ids[0]] = self._passage([stored[drawer_id] for drawer_id in dict.fromkeys(drawer_ids)])
         return list(by_text.values())
 
     def close(self) -> None:
@@ -137,7 +137,7 @@ class Palace:
         get_backend(STORE).close_palace(self._path)
         clear_validated_embedder_identity(self._path)
 
-    def _found(self, same: Sequence[tuple[str, dict[str, Any]]]) -> Found:
+    def _passage(self, same: Sequence[tuple[str, dict[str, Any]]]) -> Passage:
         """One passage of drawers that hold the same words."""
         text, first = same[0]
         pieces = int(first["pieces"])
@@ -147,7 +147,7 @@ class Palace:
             text += "".join(rest[drawer_id][0] for drawer_id in following)
         metas = [meta for _, meta in same]
         turns = [meta for meta in metas if not meta["event"]]
-        return Found(
+        return Passage(
             text=text,
             time=str(first["filed_at"]),
             session_ids=tuple(dict.fromkeys(str(meta["source_file"]) for meta in turns)),

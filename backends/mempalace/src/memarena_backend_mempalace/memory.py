@@ -26,7 +26,7 @@ from memarena_backend import (
 from memarena_backend.embedders import Embedders
 
 from memarena_backend_mempalace.drawers import drawers_of
-from memarena_backend_mempalace.library import Found, Palace
+from memarena_backend_mempalace.library import Palace, Passage
 from memarena_backend_mempalace.settings import Settings
 
 QUERY_LIMIT_CHARS = 8_192
@@ -138,7 +138,7 @@ def _model_of(folder: Path | None) -> str | None:
         return None
 
 
-def _items(results: Sequence[Found]) -> list[Item]:
+def _items(results: Sequence[Passage]) -> list[Item]:
     """Items in the library's order. It does not give what it ranks by, so the place in that order is the score."""
     return [
         Item(
