@@ -39,17 +39,10 @@ def right_over(
         up: what that share is.
         front: whether a line joins the competitors that no other one beats in both.
     """
-    points = [
-        (row, value, 100 * score.value)
-        for row in rows
-        if (value := cost(row)) is not None
-        and value > 0
-        and (score := row.scores.metrics.get(figure)) is not None
-        and score.value is not None
-    ]
+    points = _points(rows, cost, figure)
     if not points:
         return None
-    description = "; ".join(f"{row_name(rows, row)}: {value:,.4g}, {right:.1f}%" for row, value, right in points)
+    description = "; ".join(_point_text(rows, *point) for point in points)
     height = TOP + SIDE + 50 + LEGEND_ROW * ((len(points) + 1) // 2)
     drawing = Drawing(key, WIDTH, height, title, f"{across} across, {up} up. {description}.")
     costs = [value for _, value, _ in points]
@@ -65,9 +58,10 @@ def right_over(
         best = front_of([(value, share) for row, value, share in points if not row.scores.diagnostic])
         if len(best) > 1:
             drawing.path([(x.at(value), y.at(share)) for value, share in best], "guide front")
-    for row, value, right in points:
-        name = f"{row_name(rows, row)}: {value:,.4g}, {right:.1f}%"
-        drawing.marker(x.at(value), y.at(right), series[row.scores.backend], hollow=row.scores.diagnostic, title=name)
+    for point in points:
+        row, value, right = point
+        shape, hollow = series[row.scores.backend], row.scores.diagnostic
+        drawing.marker(x.at(value), y.at(right), shape, hollow=hollow, title=_point_text(rows, *point))
     end_tags(drawing, {row.tag: (x.at(value), y.at(right)) for row, value, right in points})
     for index, (row, _, _) in enumerate(points):
         shape, hollow = series[row.scores.backend], row.scores.diagnostic
@@ -76,6 +70,24 @@ def right_over(
         " Thin bars are 95% intervals over egos." if any(r.scores.intervals.get(figure) for r, _, _ in points) else ""
     )
     return Figure(key, title, caption + thin, drawing.render())
+
+
+def _points(
+    rows: Sequence[ReportRow], cost: Callable[[ReportRow], float | None], figure: str
+) -> list[tuple[ReportRow, float, float]]:
+    """Rows that have both, with the cost and the share in percent."""
+    return [
+        (row, value, 100 * score.value)
+        for row in rows
+        if (value := cost(row)) is not None
+        and value > 0
+        and (score := row.scores.metrics.get(figure)) is not None
+        and score.value is not None
+    ]
+
+
+def _point_text(rows: Sequence[ReportRow], row: ReportRow, value: float, right: float) -> str:
+    return f"{row_name(rows, row)}: {value:,.4g}, {right:.1f}%"
 
 
 def _axes(drawing: Drawing, x: Logarithmic, y: Linear, across: str, up: str) -> None:
