@@ -1,4 +1,4 @@
-"""The figures of the paper and ours as plain functions of shares: without records or state."""
+"""The figures of the paper and ours as plain functions of shares (0 to 1): without records or state."""
 
 from __future__ import annotations
 
@@ -20,12 +20,15 @@ def harmonic(left: float, right: float) -> float:
 
 
 def youden_j(privacy: float, utility: float) -> float:
-    """J = U + P - 1: above 0 only if disclosure depends on who asks."""
+    """J = U + P - 1, from -1 to 1 (Youden 1950): above 0 only if disclosure depends on who asks."""
     return utility + privacy - 1
 
 
 def chance_corrected(score: float, chance: float) -> float | None:
-    """(s - c) / (1 - c); None where a baseline already scores 1."""
+    """(s - c) / (1 - c), as Cohen's κ corrects agreement for chance; None where a baseline already scores 1.
+
+    Below 0 where the score is below the baseline's.
+    """
     return (score - chance) / (1 - chance) if chance < 1 else None
 
 
@@ -35,7 +38,12 @@ def sample_sd(values: Sequence[float]) -> float | None:
 
 
 def wilson(share: float, n: int) -> tuple[float, float]:
-    """95% Wilson interval of a share of ``n`` (Wilson 1927)."""
+    """The 95% interval of a share (Wilson 1927), low end first.
+
+    Args:
+        share: as observed.
+        n: of so many independent items, at least 1.
+    """
     z2 = _Z95 * _Z95
     centre = (share + z2 / (2 * n)) / (1 + z2 / n)
     half = _Z95 * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n)) / (1 + z2 / n)
@@ -43,7 +51,10 @@ def wilson(share: float, n: int) -> tuple[float, float]:
 
 
 def difference_interval(left: float, n_left: int, right: float, n_right: int) -> tuple[float, float]:
-    """95% interval of ``left - right`` for two independent shares (Newcombe 1998, method 10)."""
+    """The 95% interval of ``left - right`` for two independent shares (Newcombe 1998, method 10), low end first.
+
+    ``n_left`` and ``n_right`` are the items of each, at least 1.
+    """
     low_l, high_l = wilson(left, n_left)
     low_r, high_r = wilson(right, n_right)
     difference = left - right
@@ -53,5 +64,5 @@ def difference_interval(left: float, n_left: int, right: float, n_right: int) ->
 
 
 def j_interval(privacy: float, n_deny: int, utility: float, n_allow: int) -> tuple[float, float]:
-    """95% interval of J = U - (1 - P)."""
+    """The 95% interval of J = U - (1 - P), from -1 to 1: a difference of two shares, over DENY and ALLOW items."""
     return difference_interval(utility, n_allow, 1 - privacy, n_deny)

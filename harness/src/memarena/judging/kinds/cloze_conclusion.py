@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from memarena_dataset.values.terms import Span
 
 _CLAUSE_END = re.compile(r"[.!?](?=\s)|[;,\n—→]|\s[-–]\s|\b(?:but|while|whereas|because|since|although|though)\b")
+"""Where a clause ends: a stop, a dash, ``but``, ``because``."""
 _CONCLUDES = re.compile(
     r"\b(?:so|therefore|thus|hence|consequently|accordingly|overall|answer|choices?|choose|chose|pick|select|settle|"
     r"conclude|conclusion|final(?:ly)?|go(?:ing)? with|opt|leav(?:es|ing)|left|remains?|remaining|only|must be|"
@@ -24,6 +25,7 @@ _CONCLUDES = re.compile(
     r"(?:says?|shows?|has|have|gives?|names?|states?)\b",
     re.IGNORECASE,
 )
+"""What leads to the option that is the outcome: ``so it is``, ``I go with``, ``the notes say``."""
 _CONCLUDES_BEHIND = re.compile(
     r"\W*(?:option |letter )?(?:it is|it was|it's|was it|is it|it must be|then|"
     r"(?:is|was) (?:the one|the answer|my (?:answer|choice|pick)))\W*$",
@@ -33,11 +35,13 @@ _CONCLUDES_BEHIND = re.compile(
 _REMAINS = re.compile(
     r"\b(?:remain(?:s|ing)?|leav(?:es|ing)|(?:is|are|be) left|left over|the other one|last one|only one)\b", re.I
 )
+"""Says that one option remains: ``which leaves``, ``the last one``."""
 _NONE_LEFT = re.compile(r"\b(?:none|nothing|no (?:option|one))\b", re.IGNORECASE)
 _LEAVES_OPEN = re.compile(
     r"\b(?:or|either|maybe|perhaps|possibly|might|may|could|also|as well|too|equally|both|not sure|unsure|unclear)\b",
     re.IGNORECASE,
 )
+"""Says that more than one option may be right: ``maybe``, ``both``."""
 _TURNED_DOWN = re.compile(
     r"\b(?:no|not|never|none|nothing|nobody|neither|nor|cannot|without|wrong|incorrect|false|unrelated|irrelevant|"
     r"absent|missing|unsupported|unlikely|lacks?|excluded?|eliminated|ruled out|ruling out|discard(?:ed)?|"
@@ -45,14 +49,19 @@ _TURNED_DOWN = re.compile(
     r"previous(?:ly)?|original(?:ly)?|too|sold|instead)\b"
     r"|n't\b|[✗✘❌]|(?<![\w'])[xX](?![\w'])|\b(?:is|was|are|were|for|by) [A-Z]\w+(?:'s)?\b",
 )
+"""A remark that turns an option down: ``was never mentioned``, ``belongs to Ada``, ``✗``."""
 _BORNE_OUT = re.compile(
     r"\b(?:yes|correct|right|match(?:es|ed)?|fits?|supported|confirmed|mention(?:s|ed)|said|says|told|stated|agrees?|"
     r"appears?|yours)\b|[✓✔✅]",
     re.IGNORECASE,
 )
+"""A remark that bears an option out: ``matches the chat``, ``✓``."""
 _YES = re.compile(r"\W*\?\W*(?:yes|yep|right|correct|that's it|that is it)\b", re.IGNORECASE)
+"""The answer to an option that is put as a question: ``? Yes``."""
 _NOTHING_ELSE = re.compile(r"(?:\W|\b(?:the|an?|option|letter)\b|(?<!\w)[A-Za-z](?!\w))*", re.IGNORECASE)
+"""Nothing but letters of options and what goes with them: ``Option (B).``"""
 _LEAST_TURNED_DOWN = 2
+"""Options that have to be turned down for the remaining one to be chosen."""
 _LEAST_EXPLAINED = 5
 """So many words next to the options, and an answer explains them."""
 

@@ -28,13 +28,17 @@ _OF_TALK = re.compile(
     r"as of|according)\b(?:\s+\w+){0,4}\s*$",
     re.IGNORECASE,
 )
+"""What leads to the day of a talk, which is no answer: ``as she mentioned on``, ``in our session of``."""
 _PLAIN_WORDS = 25
+"""Words that an answer has at most whose value is taken for the answer."""
 _TAKES_BACK = re.compile(
     r"n't\b|\b(?:not|never|no longer|instead|but|used to|before|originally|first|planned|cannot|however)\b",
     re.IGNORECASE,
 )
+"""A word that takes back or sets against: ``no longer``, ``instead``."""
 _DIGITS = re.compile(r"\d+")
 _HEDGES = re.compile(r"\b(?:or|maybe|perhaps|possibly)\b", re.IGNORECASE)
+"""Between two values: ``3 or 4``, ``3, maybe 4``."""
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 
 

@@ -12,16 +12,23 @@ from collections.abc import Collection, Iterator
 from functools import lru_cache
 
 _FENCE = re.compile(r"```[a-z]*\n?|```", re.IGNORECASE)
+"""The fence of a block of code: the first line of "```json"."""
 _MARKS = re.compile(r"\*\*|__|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)|^\s*#+\s*|^\s*>\s*", re.MULTILINE)
+"""Emphasis, headings and quotations of Markdown: ``**``, ``# ``, ``> ``."""
 _RULE = re.compile(r"^[\s|:+-]{3,}$", re.MULTILINE)
+"""A line that is only drawn: ``| --- | --- |``."""
 _BULLET = re.compile(r"^\s*(?:[-*•‣▪–+]|\(?\d{1,2}[.)]|\(?[a-h]\))\s+(?=\S)", re.MULTILINE)
+"""What a line of a list begins with: ``- ``, ``2. ``, ``(b) ``."""
 _INLINE_NUMBER = re.compile(r"(?:(?<=\s)|^)\(?\d{1,2}\)\s+")
+"""A number of a list within a line: the ``2) `` of ``1) soup 2) bread``."""
 _ANSWER_KEYS = ("answer", "final_answer", "final answer", "response", "result", "value", "correct", "correction")
 _ASIDE_KEYS = ("reason", "reasoning", "explanation", "note", "evidence", "confidence", "source_turn", "thought")
 _LABEL = re.compile(
     r"^\s*(?:(?:the|my|final|correct|short) )*(?:answer|response|result)\s*(?:is)?\s*[:=]\s*", re.IGNORECASE
 )
+"""What leads to the answer: ``The final answer is: ``."""
 _SPEAKER = re.compile(r"(?:^|(?<=[\n;,.] ))[>*_\s]*([A-Z][\w-]+(?: [A-Z][\w-]+)?)\s*:\s+(?=\S)", re.MULTILINE)
+"""A speaker before a statement: ``Ada Klein: ``."""
 _TAG = re.compile(
     r"\[/?[A-Z][A-Z_ ]{2,}\]|</?[a-z_]{3,}>|\\boxed(?=\{)|(?:\[(?:\d{1,2}|turn[^\]\n]{0,20}|source[^\]\n]{0,40})\])"
 )

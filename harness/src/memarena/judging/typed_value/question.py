@@ -34,6 +34,7 @@ _EXCLUDED = re.compile(
     r"|\bthe change aside\b|\bbefore there was a change\b|\bthere was a (?:revision|change)\b",
     re.IGNORECASE,
 )
+"""What a question names to leave it out: ``not the former answer``, ``leaving out what no longer holds``."""
 _FORMER = re.compile(
     r"\b(?:former(?:ly)?|originally|initially|at first|previous (?:answer|version|value|word)|previously"
     r"|earlier (?:word|answer|version)|no longer holds"
@@ -41,16 +42,19 @@ _FORMER = re.compile(
     r"|used to|in the beginning|old (?:answer|version|value))\b",
     re.IGNORECASE,
 )
+"""The version before a change is asked for: ``originally``, ``before it was changed``."""
 _CURRENT = re.compile(
     r"\b(?:latest (?:state|answer|version|information|word|news|i heard)|at present"
     r"|present(?:ly)? (?:answer|version)|as things stand|by now|currently|current (?:answer|version)"
     r"|after the (?:change|revision)|these days|nowadays|as of (?:now|today)|no longer what|up to date)\b|, now\b",
     re.IGNORECASE,
 )
+"""The version after a change is asked for: ``as things stand``, ``the latest answer``."""
 _COUNTED = re.compile(
     r"\b(?:how many|count(?:ed)?|number of|difference)\b.*?\b(minute|hour|day|week|month|year)s\b",
     re.IGNORECASE | re.DOTALL,
 )
+"""The unit of time in which a question counts: ``how many weeks``."""
 _FIRST_PERSON = re.compile(r"\b(?:I|me|my|mine|myself)\b")
 _TALK = ("speaker", "participants")
 """Attributes whose answer is a person who spoke or listened."""

@@ -25,7 +25,13 @@ Figures = Mapping[str, Array]
 def intervals(metrics: Mapping[str, Score], sums: Sequence[Tally], figures: Sequence[Figures]) -> dict[str, Interval]:
     """Intervals of the figures of a cell, or of several seeds averaged within every draw.
 
-    A figure that is n/a or only a range has none.
+    Args:
+        metrics: the figures by name; one that is n/a or only a range has no interval.
+        sums: of each seed.
+        figures: of each seed, the values of every figure by draw, of shape (draws,).
+
+    Returns:
+        by name of the figure; that of J is at each end at least as wide as Newcombe's over items.
     """
     by_metric: dict[str, Interval] = {}
     totals = sum(s.total for s in sums)
@@ -61,7 +67,15 @@ def variances(
     judge_sds: Mapping[str, float],
     judge_repeats: int,
 ) -> tuple[Variance, ...]:
-    """Kinds of spread of every figure that has a value."""
+    """Kinds of spread of every figure that has a value, in its own unit (shares, 0 to 1).
+
+    Args:
+        metrics: the figures, with their standard deviation over seeds.
+        by_metric: their intervals over egos.
+        sums: of each seed.
+        judge_sds: of :func:`judge_spread`.
+        judge_repeats: most verdicts on one answer.
+    """
     per_ego = [figures_of(s.right, s.total) for s in sums]
     out = []
     for name in GROUPS_OF:
