@@ -131,7 +131,10 @@ def read_clauses(answer: str, question: str, names: tuple[str, ...] = ()) -> tup
 
 
 def features_of(answer: str, question: str, names: Iterable[str] = ()) -> frozenset[str]:
-    """The features of an answer to a question."""
+    """The features of an answer to a question, such as ``shape:-It`` or ``reach:NEG>KNOW``.
+
+    ``names`` are those by which the answer may address its asker: a clause of nothing else is left out.
+    """
     question_words = read_question(question)
     read = read_clauses(answer, question, tuple(names))
     features: set[str] = set()

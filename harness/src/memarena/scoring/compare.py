@@ -135,7 +135,10 @@ def _model(side: Chosen) -> str:
 
 
 def compare(a: Chosen, b: Chosen, *, resamples: int = RESAMPLES) -> Comparison:
-    """Compare two sides over the questions that both were asked under every seed, paired and drawn by ego."""
+    """Compare two sides over the questions that both were asked under every seed, paired and drawn by ego.
+
+    ``resamples`` draws of egos give the intervals; two sides that must not be compared get reasons and no difference.
+    """
     reasons = incomparable(a, b)
     left, right, left_out = _paired(a, b)
     paired_ids = {q.instance_id for q in left[0]} if left else set()

@@ -44,7 +44,7 @@ def _weights(texts: Sequence[frozenset[str]], positive: Sequence[bool]) -> tuple
 
 
 def standard_error(auc: float, positive: int, negative: int) -> float:
-    """Of an AUC (Hanley and McNeil 1982)."""
+    """Of an AUC (0 to 1) over so many positive and negative items, each at least 1 (Hanley and McNeil 1982)."""
     q1, q2 = auc / (2 - auc), 2 * auc * auc / (1 + auc)
     spread = auc * (1 - auc) + (positive - 1) * (q1 - auc * auc) + (negative - 1) * (q2 - auc * auc)
     return math.sqrt(spread / (positive * negative))

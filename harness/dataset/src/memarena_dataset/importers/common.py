@@ -208,7 +208,15 @@ def timed_session_row(
     turns: Sequence[Mapping[str, Any]],
     more: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """A session whose times are known: that of each turn, and the end, as ``turn_times`` gives them."""
+    """A session whose times are known, as a row of the corpus.
+
+    Args:
+        session_id: its id.
+        participants: ids of all agents in it.
+        times: of each turn and of the end, in simulated days, as :func:`turn_times` gives them.
+        turns: with ``turn_id``, ``speaker_id``, ``text`` and, where there is some, ``metadata``.
+        more: further fields of the row, such as ``modality``.
+    """
     others = {speaker: [agent for agent in participants if agent != speaker] for speaker in participants}
     rows = [
         {
@@ -244,7 +252,19 @@ def instance_row(
     metadata: Mapping[str, Any],
     asker: str | None = None,
 ) -> dict[str, Any]:
-    """A question that the ego puts to its own assistant, or ``asker`` to the ego's."""
+    """A question that the ego puts to its own assistant, or ``asker`` to the ego's, as a row of its family's file.
+
+    Args:
+        instance_id: its id.
+        family: whose file it goes into.
+        query: its words.
+        gold: the right answer.
+        ego: whose life it is about.
+        sessions: ids of the evidence sessions.
+        turns: ids of the evidence turns.
+        metadata: further fields, such as ``query_timestamp`` in simulated days.
+        asker: who asks, if not the ego.
+    """
     tiers = {0: "full_ego", 1: "single_session"}
     return {
         "instance_id": instance_id,

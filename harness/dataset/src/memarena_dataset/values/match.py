@@ -86,7 +86,10 @@ def _wanted_day(value: WeekdayValue) -> WeekdayMention:
 
 
 def rivals(value: ScalarValue, text: ReadText, unit: str | None = None) -> list[Mention]:
-    """Mentions of the value's kind that mean something else: other times for a time, other sums for a sum."""
+    """Mentions of the value's kind that mean something else: other times for a time, other sums for a sum.
+
+    The arguments are those of :func:`occurrences`. ``3 kg`` is no rival of ``3 days``.
+    """
     kinds = kinds_of(value)
     if unit is not None and isinstance(value, DurationValue):
         kinds = ("duration", "amount")
@@ -95,7 +98,14 @@ def rivals(value: ScalarValue, text: ReadText, unit: str | None = None) -> list[
 
 
 def is_value(value: ScalarValue, mention: Mention, today: date | None, unit: str | None = None) -> bool:  # noqa: PLR0911
-    """Whether a mention means the value."""
+    """Whether a mention means the value.
+
+    Args:
+        value: what is looked for.
+        mention: as read off a text.
+        today: the day of the question, near which a bare weekday is a date; None where it is not known.
+        unit: the unit of time of a bare number, where the question counts in one.
+    """
     if isinstance(value, NameValue | PlaceValue | TermValue):
         return isinstance(mention, ProperMention) and bool(phrase_spans(_name(value), " ".join(mention.name)))
     if isinstance(value, DateValue):

@@ -155,7 +155,13 @@ def first_call(calls: Sequence[GatewayCall], until_mono_ns: int | None) -> Gatew
 
 
 def waited_ns(calls: Sequence[GatewayCall], since_mono_ns: int, until_mono_ns: int | None = None) -> int:
-    """How long calls waited for a busy server or a limit between two moments; waits side by side count once."""
+    """How long calls waited for a busy server or a limit between two moments, in ns; waits side by side count once.
+
+    Args:
+        calls: of one RPC.
+        since_mono_ns: monotonic reading from which waits count.
+        until_mono_ns: that up to which they count; None: to their end.
+    """
     waiting = [(call.started_mono_ns + (call.received_to_forwarded_ns or 0), call.waited_ns) for call in calls]
     waits = sorted((began, began + waited) for began, waited in waiting if waited)
     total, last = 0, since_mono_ns

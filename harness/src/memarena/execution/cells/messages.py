@@ -88,6 +88,14 @@ def day_batch(
     """Header, sessions, events and trailer of one day of a projection.
 
     Any but the ego's is for DIAGNOSTIC backends alone (SPEC.md EVD-5). Evidence is sessions, never events.
+
+    Args:
+        dataset: the world.
+        ego: whose namespace the day is for.
+        day: its index, from 0.
+        ids: make the opaque ids of this namespace.
+        access: models for the backend; None: none.
+        projection: which sessions are in it.
     """
     seer = ego if projection == "ego" else None
     header = pb.DayHeader(
@@ -143,7 +151,14 @@ def search_request(
     ids: NamespaceIds,
     options: Iterable[tuple[str, str]],
 ) -> pb.SearchRequest:
-    """The question as the backend sees it, model access still to be added."""
+    """The question as the backend sees it, model access still to be added.
+
+    Args:
+        question: its gold and evidence stay here.
+        reading: bounds on items and context tokens.
+        ids: make the opaque ids of this namespace.
+        options: keys and values that the run sets for the backend.
+    """
     instance = question.instance
     requester = pb.Requester(kind=_REQUESTER[question.requester_kind])
     if question.requester_kind == "known_person" and instance.asker_agent_id:

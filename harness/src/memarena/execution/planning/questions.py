@@ -35,7 +35,14 @@ def order_key(seed: int, question: Question) -> bytes:
 
 
 def plan_questions(dataset: Dataset, instances: Iterable[Instance], protocol: Protocol, seed: int) -> list[Question]:
-    """Questions of a run, by ego, day and the seeded permutation within the day."""
+    """Questions of a run, by ego, day and the seeded permutation within the day.
+
+    Args:
+        dataset: the world that they are about.
+        instances: those that the run's filters leave.
+        protocol: whether a question is asked on its own day or after the last one.
+        seed: of the permutation, which depends on neither gold, family nor id (:func:`order_key`).
+    """
     questions = [_question(dataset, instance, protocol) for instance in instances]
     return sorted(questions, key=lambda q: (q.instance.ego_agent_id, q.day, order_key(seed, q)))
 

@@ -33,7 +33,15 @@ class Kind(ABC, Generic[G]):
     def judge(
         self, question: Question, gold: G, evidence: Sequence[EvidenceSession], answer: str, raw_output: str
     ) -> Judgment:
-        """Judge an answer without a model. Pure."""
+        """Judge an answer without a model. Pure.
+
+        Args:
+            question: whose gold is ``gold``.
+            gold: the right answer.
+            evidence: the sessions that it follows from, as far as the log has them.
+            answer: as parsed from the reader's output; may be empty.
+            raw_output: everything that the reader put out, in which D6 looks for leaks.
+        """
 
     def key(self, gold: G) -> str:
         """The gold as a judge with a model, or a person who labels, is shown it."""
