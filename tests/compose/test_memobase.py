@@ -16,7 +16,7 @@ from memarena.conformance import result_line, run_suite
 from memarena.conformance.suite import Settings
 
 from tests.compose.stack import WAIT_S, Stack, docker, inside, listener, open_network, succeed, world
-from tests.compose.test_compose import rows
+from tests.compose.test_compose import outcomes_by_backend
 
 FILES = ("compose/base.yaml", "compose/memobase.yaml", "tests/compose/memobase-double.yaml")
 
@@ -90,7 +90,7 @@ def test_the_harness_runs_a_tiny_world_whose_extraction_passes_its_gateway(stack
     succeed(asking.compose("up", "-d", "--no-build", "--no-deps", "memobase-server"))
     succeed(asking.compose("run", "--rm", "--no-deps", "--use-aliases", "harness"))
     (run,) = stack.out.glob("run-*")
-    assert rows(run) == {"memobase": {"answered"}}
+    assert outcomes_by_backend(run) == {"memobase": {"answered"}}
     assert extracting_calls(run) > 10
     assert "memobase" in (run / "report.html").read_text(encoding="utf-8")
 
