@@ -14,7 +14,7 @@ from memarena_masim.plan.state import StatedFact
 from memarena_masim.world.build import relation
 from memarena_masim.world.model import Person, World, WorldEvent
 
-GENERATOR_VERSION = 3
+GENERATOR_VERSION = 4
 """Worlds of one seed and one version are the same; it goes up when what is planned or asked changes."""
 
 

@@ -33,7 +33,7 @@ from memarena_masim.rng import Stream
 from memarena_masim.world.build import RELATION_KINDS, pools, relation
 from memarena_masim.world.model import Person, World, WorldEvent
 
-_STATED_BETWEEN_PEOPLE = (2, 2, 3, 3, 3)
+_STATED_BETWEEN_PEOPLE = (2, 3, 3, 3, 3)
 _STATED_TO_ASSISTANT = (0, 1, 1, 2)
 _LIKE = 0.9
 """How often what is mentioned is of the kind of the statement next to it."""

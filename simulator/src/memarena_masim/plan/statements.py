@@ -34,13 +34,14 @@ SHARES = (
 )
 """What is stated, by share of the statements between people: in proportion to what is asked (design 6)."""
 ASSISTANT_SHARES = (("detail", 0.5), ("happening", 0.28), ("find", 0.22))
-_STATED_PER_MEETING = 2.6
+_STATED_PER_MEETING = 2.8
 _NEEDED = {
-    "guarded": (Family.PERMISSION, 2.0, 0.25),
     "version": (Family.CONFLICT, 4.5, 0.5),
-    "find": (Family.ANAPHORA, 6.5, 0.35),
+    "find": (Family.ANAPHORA, 8.0, 0.35),
 }
 """What a family is made of: statements per question, and the largest share that this may come to."""
+_MOST_GUARDED = 0.32
+"""The largest share of the statements that are told in confidence."""
 AGAIN = 0.4
 """Share of the details that the speaker has told another person before; in a small world all that can be."""
 AGAIN_WITHIN = 2.0
@@ -61,10 +62,14 @@ _SMALL = 200
 """Statements between people below which a world is small."""
 
 
-def _facts_asked(config: WorldConfig, family: Family) -> int:
-    """Facts that the questions of a family need; each one of D6 is asked by several people where there are many."""
-    count = config.questions(family)
-    return min(count, LEAST_PERMISSION // 2) if family is Family.PERMISSION else count
+def _guarded_share(config: WorldConfig) -> float:
+    """What share of the statements D6 calls for: as large a one as it has of what all questions are about.
+
+    Then a wish is asked about no more often than other statements, and its words mark no evidence.
+    """
+    facts = min(config.questions(Family.PERMISSION), LEAST_PERMISSION // 2)  # each is asked by several people
+    others = sum(config.questions(family) for family in Family if family is not Family.PERMISSION)
+    return min(_MOST_GUARDED, facts / others)
 
 
 def _statements(config: WorldConfig) -> float:
@@ -77,9 +82,10 @@ def _shares(config: WorldConfig) -> tuple[tuple[str, float], ...]:
     """SHARES for a world: one that is small for what it asks needs more of what its questions are made of."""
     statements = _statements(config)
     least = {
-        kind: min(most, times * _facts_asked(config, family) / statements)
+        kind: min(most, times * config.questions(family) / statements)
         for kind, (family, times, most) in _NEEDED.items()
     }
+    least["guarded"] = _guarded_share(config)
     return tuple((kind, max(share, least.get(kind, 0.0))) for kind, share in SHARES)
 
 

@@ -28,6 +28,8 @@ PAIR_SHARE = 0.35
 """Of all items: DENY items that have an ALLOW item of the same fact."""
 PAIRS_PER_FACT = 2
 """At most, where the world has too few facts."""
+_SHARE_WEIGHT = 20
+"""How much the share of a kind of wish that is asked about weighs, next to one asker too many of a kind."""
 
 Pair = tuple[Case, Case]
 
@@ -57,10 +59,13 @@ class _Pairs:
 
     def __init__(self, cases: Cases, facts: Sequence[SharedFact], stream: Stream) -> None:
         self._open: list[tuple[list[Case], list[Case]]] = []
+        self._kinds: Counter[str] = Counter()
+        """Facts that can be asked about, by the kind of their wish."""
         for shared in facts:
             allowed, denied = halves(cases.by_acquaintances(shared)) if shared.wish.form else ([], [])
             if allowed and denied:
                 self._open.append((stream.shuffled(allowed), stream.shuffled(denied)))
+                self._kinds[_kind(shared)] += 1
         self._relations: Counter[str] = Counter()
         """By what the asker is to the ego: ALLOW items less DENY items."""
         self._uses: Counter[str] = Counter()
@@ -101,16 +106,19 @@ class _Pairs:
                     queues.setdefault(key, []).append((allowed, denied))
         return queues
 
-    def _leak(self, pair: Pair) -> tuple[int, int]:
+    def _leak(self, pair: Pair) -> tuple[float, int]:
         """How much the kinds of askers, or one kind of wish, would weigh with this pair; the least is taken.
 
-        Of those alike, the one whose askers' relations came up least.
+        A kind of wish weighs by the share of its facts that are asked about: where a rare kind was always asked about,
+        its words would mark evidence. Of those alike, the one whose askers' relations came up least.
         """
         after = Counter(self._relations)
         after[pair[0].relation] += 1
         after[pair[1].relation] -= 1
         named = self._named + _is_named(pair[0]) - _is_named(pair[1])
-        leak = sum(abs(count) for count in after.values()) + 4 * abs(named) + 2 * self._forms[_kind(pair[0].told)]
+        kind = _kind(pair[0].told)
+        share = self._forms[kind] / self._kinds[kind]
+        leak = sum(abs(count) for count in after.values()) + 4 * abs(named) + _SHARE_WEIGHT * share
         return leak, sum(self._uses[case.relation] for case in pair)
 
     def _take(self, pair: Pair) -> None:
