@@ -1,4 +1,4 @@
-"""One line per question: wrong and failed ones, or all behind a figure."""
+"""Lists answers for `memarena show`, one line per question: the wrong and failed ones, or all that a figure counts."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ ANSWER_WIDTH = 60
 
 @dataclass(frozen=True)
 class Filter:
-    """Which questions to list; None: all. Every figure of a report is over one such selection."""
+    """Which questions to list; None does not filter. Every figure of a report is over such a selection."""
 
     cells: frozenset[str] | None = None
     family: str | None = None
     dimension: str | None = None
     outcome: str | None = None
     stage: str | None = None
-    """Where a wrong answer went wrong."""
+    """Stage at which a wrong answer went wrong, or ``any``."""
     action: str | None = None
-    """What is right on a D6 item; the owner's own items, which are in no figure of the others, are ``self``."""
+    """Right action on a D6 item: ``deny``, ``allow``, or, in no figure, ``self`` (asked by the owner), ``control``."""
     label: str | None = None
-    """Behaviour on a D6 item; ``disclosed`` where flag or label says so, else also ``kept``."""
+    """Behaviour on a D6 item: ``disclosed`` if flag or label says so; every other label is also ``kept``."""
     ground: str | None = None
-    """Why the fact of a DENY item was withheld."""
+    """Reason why the fact of a DENY item was withheld."""
     lag: str | None = None
     difficulty: str | None = None
     tier: str | None = None
@@ -40,7 +40,7 @@ class Filter:
     wording: str | None = None
 
     def admits(self, question: QuestionScore) -> bool:
-        """Whether the question is among those chosen."""
+        """Whether the filter selects this question."""
         return (self.cells is None or question.cell_id in self.cells) and all(
             value is None or value in values_of(question, name) for name, value in self._values().items()
         )
@@ -53,7 +53,7 @@ FILTERS = (
     "family", "dimension", "outcome", "stage", "action", "label", "ground", "lag", "difficulty", "tier", "interference",
     "wording",
 )  # fmt: skip
-"""Filters, besides the cell."""
+"""Names of the filters other than the cell."""
 WORDS: dict[str, tuple[str, ...]] = {
     "outcome": (*(outcome.value for outcome in Outcome), "failed"),
     "stage": (*get_args(Stage), "any"),
@@ -61,11 +61,11 @@ WORDS: dict[str, tuple[str, ...]] = {
     "label": ("disclosed", "kept", *(label for label in get_args(BehaviourLabel) if label != "disclose_correct")),
     "ground": get_args(Bucket),
 }
-"""Every value of some filters: a figure of 0 has no answers behind it, and asking for them is no mistake."""
+"""All valid values of some filters: a value that no answer has gives an empty list, not an error."""
 
 
 def values_of(question: QuestionScore, name: str) -> tuple[str, ...]:
-    """A question's values for a filter: the narrow ones, then those that cover several of them."""
+    """Return a question's values for a filter: first the specific one, then the broader ones, such as ``failed``."""
     value: str | None
     if name in _SEVERAL:
         return _SEVERAL[name](question)
@@ -114,7 +114,7 @@ _SEVERAL: dict[str, Callable[[QuestionScore], tuple[str, ...]]] = {
 
 
 def failures_document(facts: RunFacts, questions: Sequence[QuestionScore], chosen: Filter) -> Document:
-    """Wrong and failed questions among those chosen, by cell and id."""
+    """Return a document of the wrong and failed questions that the filter selects, in the order of ``questions``."""
     questions_asked = [q for q in questions if q.outcome is not None and chosen.admits(q)]
     not_right = [q for q in questions_asked if q.outcome is not Outcome.CORRECT]
     summary = f"{len(not_right):,} of {len(questions_asked):,} questions asked were not answered right"
@@ -122,9 +122,10 @@ def failures_document(facts: RunFacts, questions: Sequence[QuestionScore], chose
 
 
 def answers_document(facts: RunFacts, questions: Sequence[QuestionScore], chosen: Filter) -> Document:
-    """Every question chosen, right ones included: the count on top is the figure of the report.
+    """Return a document of all questions that the filter selects; the count in its title is the figure of the report.
 
-    What is in no share of a report, the owner's own D6 items, controls and extensions, is listed too and counted apart.
+    D6 items asked by the owner, controls and extensions are in no share of a report: they are listed, but counted
+    separately.
     """
     listed = [q for q in questions if q.outcome is not None and chosen.admits(q)]
     counted = [q for q in listed if not q.outside_f1 and q.dimension != "X1"]
@@ -133,15 +134,20 @@ def answers_document(facts: RunFacts, questions: Sequence[QuestionScore], chosen
     right = sum(q.correct for q in counted)
     share = f" ({100 * right / len(counted):.1f}%)" if counted else ""
     infra = sum(q.outcome is Outcome.INFRA_FAILED for q in counted)
-    open_ = f", {infra:,} with infrastructure failures, which count as neither" if infra else ""
-    apart = f"; also {len(listed) - len(counted):,} in no share: the owner's own D6 items, controls, extensions"
-    summary = f"{right:,} of {len(counted):,} questions asked were answered right{share}{open_}"
-    summary += apart if len(counted) < len(listed) else ""
+    infra_note = f", {infra:,} with infrastructure failures, which count as neither" if infra else ""
+    uncounted_note = (
+        f"; also {len(listed) - len(counted):,} in no share: the owner's own D6 items, controls, extensions"
+    )
+    summary = f"{right:,} of {len(counted):,} questions asked were answered right{share}{infra_note}"
+    summary += uncounted_note if len(counted) < len(listed) else ""
     return Document("Answers", (Section(summary, _lines(facts, listed), one_line_each=True),))
 
 
 def answers_json(facts: RunFacts, questions: Sequence[QuestionScore], chosen: Filter, *, failures: bool) -> str:
-    """The same questions as JSON: a list of score records, each with the wording asked and the whole answer."""
+    """Return the selected questions as a JSON list of score records, each with the question's text and the full answer.
+
+    ``failures``: only those without a right answer.
+    """
     records = []
     for question in questions:
         if question.outcome is None or not chosen.admits(question) or (failures and question.correct):
@@ -164,8 +170,8 @@ def _columns(facts: RunFacts, question: QuestionScore) -> tuple[str, ...]:
     outcome = question.outcome.value.replace("_", " ") if question.outcome else ""
     stage = f"{question.stage.replace('_', ' ')}: " if question.stage else ""
     answer = _answer(facts, question)
-    unread = "§ no call of the reader: " if question.reader_calls == 0 else ""
-    reason = " ".join(f"{unread}{stage}{question.why}".split())
+    without_reader = "§ no call of the reader: " if question.reader_calls == 0 else ""
+    reason = " ".join(f"{without_reader}{stage}{question.why}".split())
     return outcome, question.cell_id, question.instance_id, question.family, reason, f"“{answer}”" if answer else ""
 
 

@@ -1,4 +1,4 @@
-"""The summary that a report opens with: one table, findings, warnings, what cannot be concluded."""
+"""Builds the summary at the head of a report: a table, findings, what cannot be concluded, and warnings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memarena.report.summary import comparison_warnings, run_line, summary_secti
 
 TITLE = "Summary"
 MOST_LINES = 50
-"""Lines of a summary on a terminal."""
+"""Lines that a summary may take on a terminal."""
 _WORDS = {
     "ego": "a person whose device is simulated: the memory holds what this person could know",
     "answerable": "percent of questions whose prompt holds turns that suffice for the gold, whatever the reader does",
@@ -38,14 +38,23 @@ def brief_document(
     heads: int = 3,
     groups: int = 6,
 ) -> Document:
-    """The summary of runs; ``rows`` of a table and ``remarks`` of a kind at most, and what was cut is said."""
+    """Return the summary of runs, cut to fit; a line states what each cut left out.
+
+    Args:
+        runs: the runs, in the order of their numbers.
+        rows: rows of a table at most.
+        remarks: findings, open questions and warnings at most, of each.
+        words: whether terms are explained.
+        heads: runs described at most.
+        groups: groups of comparable runs at most.
+    """
     parts: list[Section] = []
     for run_number, run in enumerate(runs[:heads], 1):
-        whole = summary_section(run_number, run.scores, several=len(runs) > 1)
+        full = summary_section(run_number, run.scores, several=len(runs) > 1)
         parts.append(
             Section(
-                whole.title,
-                tuple(line for line in whole.lines if isinstance(line, Fact) and line.name in _LINES_OF_A_RUN),
+                full.title,
+                tuple(line for line in full.lines if isinstance(line, Fact) and line.name in _LINES_OF_A_RUN),
             )
         )
     if len(runs) > max(heads, 1):
@@ -77,12 +86,12 @@ def brief_document(
 
 
 def words_section() -> Section:
-    """The terms of the summary and what they mean."""
+    """Return the section that explains the terms of the summary."""
     return Section("Words", tuple(Fact(name, meaning, 10) for name, meaning in _WORDS.items()))
 
 
 def brief_candidates(runs: Sequence[ReportInput]) -> Iterator[Document]:
-    """The summary, then ever shorter ones for a terminal on which it takes too many lines."""
+    """Yield the summary, then shorter and shorter versions for a terminal on which it has too many lines."""
     for rows, remarks, words in ((16, 6, True), (12, 4, True), (10, 3, True), (10, 3, False), (8, 2, False)):
         yield brief_document(runs, rows=rows, remarks=remarks, words=words)
     yield brief_document(runs, rows=5, remarks=1, words=False, heads=0, groups=3)
@@ -91,7 +100,10 @@ def brief_candidates(runs: Sequence[ReportInput]) -> Iterator[Document]:
 
 
 def brief_groups(runs: Sequence[ReportInput]) -> list[tuple[str, list[BriefRow]]]:
-    """Rows of each group of comparable runs, with what tells the group apart; empty for the only one."""
+    """Return (name, rows) for each group of comparable runs.
+
+    The name lists the runs of the group, to be appended to a title; it is empty if there is only one group.
+    """
     rows = rows_of(runs)
     groups = comparable_groups([run.scores for run in runs])
     result = []
@@ -106,7 +118,7 @@ def brief_table(
     rows: Sequence[BriefRow], title: str = TITLE, *, rows_left_out: int = 0, same_reader: bool = False,
     least: int = FEWEST_QUESTIONS, reader_mark: bool = True,
 ) -> Section:  # fmt: skip
-    """The table of the summary, in the order of ``rows``; columns without any figure are left out.
+    """Return the table of the summary, in the order of ``rows``, without columns that have no figure.
 
     Args:
         rows: the rows of one group of comparable runs.
@@ -150,7 +162,7 @@ def brief_table(
 
 
 def _cells(row: BriefRow, *, several: bool, same_reader: bool, least: int) -> list[Cell]:
-    """A row of the summary in the order of its columns."""
+    """Return the cells of a row in the order of the summary's columns."""
     return [
         *([Cell(str(row.run))] if several else []),
         Cell(row.name_by_times),
@@ -170,7 +182,7 @@ def _cells(row: BriefRow, *, several: bool, same_reader: bool, least: int) -> li
 
 
 def brief_remarks(rows: Sequence[BriefRow], most: int = 6, name: str = "") -> list[Section]:
-    """Findings, and what cannot be concluded."""
+    """Return the sections of findings and of what cannot be concluded, each of ``most`` lines at most."""
     return [
         *_remarks(f"Findings{name}", texts(findings(rows)), most),
         *_remarks(f"What cannot be concluded{name}", texts(unproven(rows)), most),
@@ -178,7 +190,7 @@ def brief_remarks(rows: Sequence[BriefRow], most: int = 6, name: str = "") -> li
 
 
 def _failures(run: ReportInput) -> list[str]:
-    """The most frequent cause of failure of each row that has any."""
+    """Return a line with the most frequent cause of failure for each row that has failures."""
     return [
         f"{row.label}: {counted(first.count, 'question')} {first.outcome.replace('_', ' ')}: {first.cause}"
         for row in run.scores.rows

@@ -1,4 +1,4 @@
-"""The screens of the demonstration: all questions in one table, then what takes longer, and where to go from here."""
+"""Builds the two screens of `memarena demo`: all questions in one table; then slower measurements and next steps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memarena.report.report_input import ReportInput
 from memarena.report.rows import load_notes
 
 LLM_TOKENS = 192
-"""Context tokens of the language model's prompts: reading them is what takes its time on a CPU."""
+"""Context tokens of the language model's prompts; few, since prefill takes most of the time on a CPU."""
 _WORDS = {
     "answerable": "percent of questions whose prompt holds turns that suffice, whatever the reader",
     "asked, right": "questions; percent right of those that score, [95% interval] over people (egos)",
@@ -26,9 +26,12 @@ _WORDS = {
 
 
 def first_screen(demo_run: ReportInput, *, left_out: Mapping[str, str], world_is_new: bool = True) -> Document:
-    """The run over all questions: its table, and what it says.
+    """Return the first screen: the run over all questions, its table and findings.
 
-    ``left_out`` says how to get what is not installed, by its name. ``world_is_new``: the world was made for it.
+    Args:
+        demo_run: the run.
+        left_out: by name of a memory that is not installed: how to install it.
+        world_is_new: whether the world was generated for this demonstration.
     """
     rows, data = _rows(demo_run), demo_run.scores.dataset
     head = [
@@ -60,10 +63,14 @@ def first_screen(demo_run: ReportInput, *, left_out: Mapping[str, str], world_is
 def second_screen(
     person: ReportInput | None, llm: ReportInput | None, *, page: Path, folder: Path, command: str = "memarena"
 ) -> Document:
-    """What takes longer, and where to go from here.
+    """Return the second screen: slower measurements, and commands to continue with.
 
-    ``person`` has every memory on the questions of one ego, ``llm`` times a language model; None where they are not
-    installed. ``command``: how this program is called in the user's shell.
+    Args:
+        person: run of every memory on the questions of one ego; None if the slow memory is not installed.
+        llm: run that measures times of a language model; None if it is not installed.
+        page: path of the HTML report.
+        folder: folder of the demonstration's runs.
+        command: name by which the user's shell calls this program.
     """
     parts = []
     if person is not None:
@@ -83,7 +90,7 @@ def _rows(run: ReportInput) -> list[BriefRow]:
 
 
 def _llm_times(llm: ReportInput) -> tuple[str, ...]:
-    """Times alone: so small a model, with so little context, says nothing about a memory."""
+    """Return lines of times only: answers of so small a model with so little context do not measure a memory."""
     model = next((reader.model for reader in llm.scores.readers), "")
     rows = _rows(llm)
     times = (

@@ -1,4 +1,4 @@
-"""The rows of a report's summary: what each memory got right, found, kept to itself and cost."""
+"""Computes the rows of a report's summary: right answers, recall, privacy and costs of each memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memarena.scoring.results import ANSWERABLE, RowScores
 from memarena.scoring.uncertainty_records import Interval
 
 FEWEST_QUESTIONS = 5
-"""A share of fewer questions is left out of a report unless it is asked for."""
+"""Shares over fewer questions are not shown in a report unless requested."""
 _BYTES_PER_MB = 1e6
 
 
@@ -30,7 +30,9 @@ class BriefRow:
     recall: float | None
     """Mean share of a question's evidence sessions among the first ten items."""
     deny: int
+    """DENY items of D6: the asker may not know the fact."""
     allow: int
+    """ALLOW items of D6."""
     search_ms: float | None
     """Search at p50 less the overhead baseline's, not below 0."""
     ttft_ms: float | None
@@ -42,7 +44,7 @@ class BriefRow:
 
     @property
     def name_by_times(self) -> str:
-        """The name with the sign of a busy machine, for rows that show times."""
+        """Name with the sign of a busy machine, for tables that show times."""
         return self.name + busy_sign(self.scores)
 
     @property
@@ -62,7 +64,7 @@ class BriefRow:
 
     @property
     def answerable_questions(self) -> int:
-        """Questions behind ``answerable``; the extension's, in no figure, are not."""
+        """Number of questions behind ``answerable``, without those of the X1 extension, which count in no figure."""
         return sum(part.questions for part in self.scores.answerable if part.family != Family.WITNESS)
 
     @property
@@ -78,25 +80,25 @@ class BriefRow:
 
 
 def brief_rows(rows: Sequence[ReportRow]) -> list[BriefRow]:
-    """Rows of comparable runs, ranked by *answerable*, then by right answers, within each run and reader."""
+    """Return the rows of comparable runs, ranked by *answerable*, then by right answers, within each run and reader."""
     briefs = [_brief_row(rows, row) for row in rows]
-    groups = list(dict.fromkeys(_field(row) for row in briefs))
-    return sorted(briefs, key=lambda row: (groups.index(_field(row)), *rank(row)))
+    groups = list(dict.fromkeys(_ranking_key(row) for row in briefs))
+    return sorted(briefs, key=lambda row: (groups.index(_ranking_key(row)), *rank(row)))
 
 
 def rank(row: BriefRow) -> tuple[float, float]:
-    """By what rows are sorted: *answerable*, the highest first and unknown last, then right answers."""
+    """Return the sort key of a row: *answerable*, highest first and None last, then right answers, highest first."""
     answerable = row.answerable.value if row.answerable else None
     return 1.0 if answerable is None else -answerable, -(row.right.value or 0.0)
 
 
-def _field(row: BriefRow) -> tuple[int, str, bool]:
-    """What rows must share to be ranked together: answers made without the reader are no answers of the same reader."""
+def _ranking_key(row: BriefRow) -> tuple[int, str, bool]:
+    """Return the key of rows that are ranked together: run, reader, whether answers were made without the reader."""
     return row.run, row.reader, row.scores.without_reader
 
 
 def are_separated(upper: BriefRow, lower: BriefRow) -> bool:
-    """Whether the intervals of right answers support that ``upper`` answers more than ``lower``."""
+    """Whether the intervals support that ``upper`` has more right answers than ``lower``: no overlap, enough egos."""
     above, below = upper.interval, lower.interval
     if above is None or below is None or above.few_clusters or below.few_clusters:
         return False
@@ -104,11 +106,14 @@ def are_separated(upper: BriefRow, lower: BriefRow) -> bool:
 
 
 def ranked_groups(rows: Sequence[BriefRow]) -> list[list[BriefRow]]:
-    """Rows that were asked the same questions through the same reader, the best first; only those with a figure."""
+    """Return groups of rows with the same questions and reader, each sorted by right answers, highest first.
+
+    Rows without a figure are left out.
+    """
     groups: dict[tuple[int, str, bool], list[BriefRow]] = {}
     for row in rows:
         if row.right.value is not None and row.scores.counts.asked and not row.nothing_measured:
-            groups.setdefault(_field(row), []).append(row)
+            groups.setdefault(_ranking_key(row), []).append(row)
     return [sorted(group, key=lambda row: -(row.right.value or 0.0)) for group in groups.values()]
 
 

@@ -1,4 +1,4 @@
-"""Assembles a report from the scores of one run or several."""
+"""Assembles the full report of one run or several from the tables of each group of comparable runs."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ from memarena.scoring.results import RunScores
 def report_document(
     runs: Sequence[ReportInput], *, published: bool = False, calibrations: Sequence[Calibration] = ()
 ) -> Document:
-    """The whole report: what was run, the grid, and everything behind it. Empty sections are left out.
+    """Return the full report, without empty sections.
 
-    Runs that cannot be compared (another data set, protocol or other questions) never share a table: each group has
-    its own tables.
+    Runs that cannot be compared (another data set, protocol or other questions) never share a table: each group of
+    comparable runs has its own tables. ``published``: also compare with the figures of the paper.
     """
     parts = [*summary_sections(runs)]
     for group in report_groups(runs, published=published):
@@ -57,7 +57,7 @@ def report_document(
 
 
 def method_sections(runs: Sequence[ReportInput], calibrations: Sequence[Calibration] = ()) -> list[Section]:
-    """How the figures were made: the judge, its error rates and agreement with people, the provenance of the runs."""
+    """Return the sections on methods: the judge, its error rates and agreement with people, provenance of the runs."""
     scores = [run.scores for run in runs]
     return [
         *judge_sections(scores),
@@ -68,7 +68,7 @@ def method_sections(runs: Sequence[ReportInput], calibrations: Sequence[Calibrat
 
 
 def summary_sections(runs: Sequence[ReportInput]) -> list[Section]:
-    """What was run, and what keeps the runs from being compared."""
+    """Return a section describing each run, and the reasons why runs cannot be compared."""
     heads = [summary_section(n, run.scores, several=len(runs) > 1) for n, run in enumerate(runs, 1)]
     warnings = comparison_warnings([run.scores for run in runs])
     return [*heads, *([Section("Between the runs", notes=tuple(warnings))] if warnings else [])]
@@ -76,17 +76,17 @@ def summary_sections(runs: Sequence[ReportInput]) -> list[Section]:
 
 @dataclass(frozen=True)
 class Group:
-    """Runs that can be compared: their rows, and the tables over them."""
+    """A group of comparable runs: their rows and tables."""
 
     name: str
-    """Which runs, where there are several groups; empty for the only one."""
+    """Its runs, such as ``runs 1, 3``; empty if there is only one group."""
     rows: tuple[ReportRow, ...]
     sections: tuple[Section, ...]
-    """Their titles name the group where there are several."""
+    """Titles contain the group's name if there are several groups."""
 
 
 def report_groups(runs: Sequence[ReportInput], *, published: bool = False) -> list[Group]:
-    """Tables of each group of comparable runs, with the published cells where asked for."""
+    """Return the rows and tables of each group of comparable runs; ``published``: with the figures of the paper."""
     scores = [run.scores for run in runs]
     positions = comparable_groups(scores)
     rows = rows_of(runs)
@@ -94,14 +94,16 @@ def report_groups(runs: Sequence[ReportInput], *, published: bool = False) -> li
     for members in positions:
         numbers = [position + 1 for position in members]
         name = "" if len(positions) == 1 else f"run{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
-        own = [row for row in rows if row.run in numbers]
-        of_group = [scores[position] for position in members]
-        parts = _sections(own, of_group)
+        group_rows = [row for row in rows if row.run in numbers]
+        group_scores = [scores[position] for position in members]
+        parts = _sections(group_rows, group_scores)
         if published:
             started_from = [p.configuration.name for m in members if (p := runs[m].provenance) and p.configuration]
-            parts += [replace(p, chapter="published") for p in published_sections(own, of_group, started_from)]
+            parts += [
+                replace(p, chapter="published") for p in published_sections(group_rows, group_scores, started_from)
+            ]
         titled_parts = [replace(part, title=f"{part.title}, {name}", group=name) if name else part for part in parts]
-        groups.append(Group(name, tuple(own), tuple(titled_parts)))
+        groups.append(Group(name, tuple(group_rows), tuple(titled_parts)))
     return groups
 
 
@@ -136,12 +138,12 @@ _TABLES: tuple[tuple[ChapterName, str, Callable[[Sequence[ReportRow]], Section |
     ("time", "energy", energy_table),
     ("time", "memory-and-disk-of-backends", footprint_table),
 )
-"""Tables of a group in their order: chapter of the HTML report, key, and what makes it."""
+"""Tables of a group in their order: chapter of the HTML report, key, function that makes the table."""
 _ABOVE_CHANCE, _TOKEN_F1, _BASELINES = "above-chance", "token-f1-of-open-answers", "baselines"
 
 
 def table_keys() -> tuple[str, ...]:
-    """Names of the tables that a report of one group may have, as ``--table`` selects them."""
+    """Return the keys of all tables that a report may have, as ``--table`` takes them."""
     keys = (key for _, key, _ in _TABLES)
     return (*keys, *(key for key, _ in SLICES.values()), _ABOVE_CHANCE, _TOKEN_F1, _BASELINES)
 
@@ -155,20 +157,20 @@ def _sections(rows: Sequence[ReportRow], runs: Sequence[RunScores]) -> list[Sect
         ("chance", _BASELINES, baseline_table(runs)),
     ]
     parts = [replace(part, chapter=chapter, key=key) for chapter, key, part in tables if part is not None]
-    return [part for part in parts if _says_something(part)]
+    return [part for part in parts if _has_content(part)]
 
 
-def _says_something(part: Section) -> bool:
-    """Whether a table has a figure anywhere; one whose every figure is n/a is left out."""
+def _has_content(part: Section) -> bool:
+    """Whether a section is to be shown: a table with at least one figure, no table at all, or one of ``_ALWAYS``."""
     return part.table is None or any(column.align == "right" for column in part.table.columns) or part.key in _ALWAYS
 
 
 _ALWAYS = frozenset({"main-grid", DIFFERENCES})
-"""Tables that are kept even where they hold no figure."""
+"""Keys of tables that are shown even without a figure."""
 
 
 def score_document(run: RunScores) -> Document:
-    """The dimension scores of a run."""
+    """Return a short report of one run: summary, grid, dimensions and permission."""
     rows = rows_of([ReportInput(run)])
     parts = [summary_section(1, run, several=False), main_grid(rows), dimension_table(rows), permission_table(rows)]
     return Document("MemArena scores", tuple(part for part in parts if part is not None))

@@ -1,4 +1,4 @@
-"""How figures are written: shares in percent, times in milliseconds, ranges, and n/a where there is nothing."""
+"""Formats figures as table cells: shares in percent, times in milliseconds, ranges; ``n/a`` for a missing value."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ NA = Cell("n/a", faint=True, absent=True)
 
 
 def percent(share: float | None, digits: int = 1) -> Cell:
-    """A share in percent."""
+    """Format a share (0 to 1) in percent."""
     return NA if share is None else Cell(f"{100 * share:.{digits}f}")
 
 
 def score(figure: Score | None, *, so_far: bool = False, strong: bool = False) -> Cell:
-    """A figure in percent with its standard deviation; ``~`` while incomplete.
+    """Format a score in percent with its standard deviation over seeds.
 
-    Where failures of ours leave a range, its ends; one figure where they leave no doubt.
+    Without a value, because of infrastructure failures or missing verdicts, its range ``low…high``, or one figure if
+    both are equal. ``so_far``: prefix ``~``, since questions are still to be asked.
     """
     if figure is None or figure.low is None or figure.high is None:
         return NA
@@ -33,41 +34,41 @@ def score(figure: Score | None, *, so_far: bool = False, strong: bool = False) -
 
 
 def score_with_interval(figure: Score | None, interval: Interval | None, *, so_far: bool = False) -> Cell:
-    """A figure in percent with its 95% interval in whole percent, where there is one."""
+    """Format a score in percent with its 95% interval, if any, in whole percent."""
     cell = score(figure, so_far=so_far)
     if interval is None or cell is NA:
         return cell
-    doubt = " (few egos)" if interval.few_clusters else ""
-    ends = f" [{100 * interval.low:.0f}–{100 * interval.high:.0f}]{doubt}"
+    few_egos_note = " (few egos)" if interval.few_clusters else ""
+    ends = f" [{100 * interval.low:.0f}–{100 * interval.high:.0f}]{few_egos_note}"
     return Cell(cell.text + ends, spread=cell.spread and cell.spread + ends)
 
 
 def few_egos(intervals: Iterable[tuple[str, Interval | None]]) -> str:
-    """Which of the intervals, by name, rest on too few egos, and on how many; empty if none does.
+    """Return the names of the intervals that rest on too few egos, with the number of egos; empty if there is none.
 
-    D6, and all that it goes into, rests on the egos with DENY items or those with ALLOW items, whichever are fewer:
-    that can be less than a table has egos.
+    D6, and scores that include it, rest on the egos with DENY items or those with ALLOW items, whichever are fewer,
+    which may be fewer than the egos of the table.
     """
     counts: dict[str, set[int]] = {}
     for name, interval in intervals:
         if interval is not None and interval.few_clusters:
             counts.setdefault(name, set()).add(interval.clusters)
-    ranges = {name: sorted({min(some), max(some)}) for name, some in counts.items()}
+    ranges = {name: sorted({min(cluster_counts), max(cluster_counts)}) for name, cluster_counts in counts.items()}
     return ", ".join(f"{name} ({'–'.join(map(str, ends))})" for name, ends in ranges.items())
 
 
 def signed(share: float | None) -> Cell:
-    """A difference in points with its sign."""
+    """Format a difference of shares in percentage points, with its sign."""
     return NA if share is None else Cell(f"{100 * share:+.1f}")
 
 
 def interval(low: float | None, high: float | None) -> Cell:
-    """An interval in points."""
+    """Format an interval of a difference in percentage points."""
     return NA if low is None or high is None else Cell(f"[{100 * low:+.1f}, {100 * high:+.1f}]")
 
 
 def milliseconds(value: float | None) -> Cell:
-    """A time in milliseconds, to three significant digits below 100."""
+    """Format a time in milliseconds: two decimals below 10, one below 100, none above."""
     if value is None:
         return NA
     if value < 10:
@@ -76,30 +77,30 @@ def milliseconds(value: float | None) -> Cell:
 
 
 def whole(count: int | None) -> Cell:
-    """A count; 0 is faint."""
+    """Format a count; 0 is faint."""
     return NA if count is None else Cell(f"{count:,}", faint=count == 0)
 
 
 def number(value: float | None, digits: int = 1) -> Cell:
-    """A plain number."""
+    """Format a number with ``digits`` decimals."""
     return NA if value is None else Cell(f"{value:,.{digits}f}")
 
 
 def at_least(value: float | None, unknown: int, digits: int = 0) -> Cell:
-    """A sum that lacks ``unknown`` unreported values: a lower bound, or n/a where none was reported."""
+    """Format a sum that lacks ``unknown`` unreported values: as a lower bound, or n/a if none was reported."""
     if not unknown or value is None:
         return whole(int(value)) if value is not None and not digits else number(value, digits)
     return Cell(f"≥ {value:,.{digits}f}") if value else NA
 
 
 def average_to_rank_by(rows: Sequence[RowScores]) -> str:
-    """The average that orders rows of a table: Avg only if D6 tells something of every one that competes."""
+    """Return the average that ranks a table: Avg if every competing row is ranked by it, else the one without D6."""
     competing = [row for row in rows if not row.diagnostic] or rows
     return "Avg" if all(row.rank_by == "Avg" for row in competing) else AVG_WITHOUT_D6
 
 
 def why_without_d6(rows: Sequence[RowScores]) -> list[str]:
-    """One line on why rows are ranked without D6; none where they are not, or no D6 item was asked."""
+    """Return a line on why rows are ranked without D6; empty if they are not, or if no D6 item was asked."""
     names = [row.label for row in rows if not row.diagnostic and row.permission and row.rank_by == AVG_WITHOUT_D6]
     if not names:
         return []
@@ -110,7 +111,7 @@ def why_without_d6(rows: Sequence[RowScores]) -> list[str]:
 
 
 def is_headline(row: RowScores) -> bool:
-    """Whether a row has a headline: every question asked, and each says something about the memory."""
+    """Whether a row has headline figures: every question was asked and none is without a measurement."""
     return row.counts.planned > 0 and row.counts.missing == 0 and row.counts.unmeasured == 0
 
 
@@ -119,31 +120,31 @@ def _competes(row: RowScores) -> bool:
 
 
 def best(rows: Sequence[RowScores], metric: str) -> dict[str, float]:
-    """The best headline of a metric among the competitors of each reader, where the intervals support that it is.
+    """Return by reader the best headline value of a metric among the competing rows, if the intervals support it.
 
-    No entry where none is: its 95% interval must lie above those of all others, over enough egos to be relied on.
+    They do if its 95% interval lies above those of all other rows and all rest on enough egos; else no entry.
     """
-    fields: dict[str, list[RowScores]] = {}
+    by_reader: dict[str, list[RowScores]] = {}
     for row in rows:
         if _competes(row) and is_headline(row) and _value(row, metric) is not None:
-            fields.setdefault(row.reader, []).append(row)
+            by_reader.setdefault(row.reader, []).append(row)
     bests = {}
-    for reader, field in fields.items():
-        top, *others = sorted(field, key=lambda row: -(_value(row, metric) or 0.0))
+    for reader, competing in by_reader.items():
+        top, *others = sorted(competing, key=lambda row: -(_value(row, metric) or 0.0))
         if others and all(_above(top, other, metric) for other in others):
             bests[reader] = _value(top, metric) or 0.0
     return bests
 
 
 def _above(row: RowScores, other: RowScores, metric: str) -> bool:
-    ours, theirs = row.intervals.get(metric), other.intervals.get(metric)
-    if ours is None or theirs is None or ours.few_clusters or theirs.few_clusters:
+    upper, lower = row.intervals.get(metric), other.intervals.get(metric)
+    if upper is None or lower is None or upper.few_clusters or lower.few_clusters:
         return False
-    return ours.low > theirs.high
+    return upper.low > lower.high
 
 
 def metric(row: RowScores, name: str, bests: Mapping[str, float] | None = None) -> Cell:
-    """A metric of a row, marked where it is the best of its reader."""
+    """Format a metric of a row; strong if it is the best of its reader, by ``bests`` of :func:`best`."""
     top = (bests or {}).get(row.reader)
     strong = top is not None and _competes(row) and is_headline(row) and _value(row, name) == top
     return score(row.metrics.get(name), so_far=row.counts.missing > 0, strong=strong)

@@ -1,6 +1,7 @@
-"""What a report states in sentences: what its intervals support, and what cannot be concluded from it.
+"""Derives the statements of a report from its rows: conclusions that the intervals support, and open questions.
 
-Each statement is a record with its figures; :func:`texts` words them when they are printed.
+Each statement is a record of its figures with a property ``text``, its sentence. A *verdict* here is a finding about
+which memory has the most right answers.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from memarena.scoring.figures import Permission
 from memarena.scoring.uncertainty_records import Interval
 
 LossStage = Literal["not_ingested", "not_retrieved", "cut_from_prompt", "misread"]
-"""Where the evidence of a wrong answer was lost."""
+"""Stage at which the evidence of a wrong answer was lost."""
 _LOSS_TEXTS: dict[LossStage, str] = {
     "not_ingested": "lacked some that never arrived at the memory",
     "not_retrieved": "lacked some that Search did not return",
@@ -31,7 +32,7 @@ _LOSS_TEXTS: dict[LossStage, str] = {
 
 @dataclass(frozen=True)
 class NothingMeasured:
-    """A backend that failed every question; a verdict."""
+    """A verdict: the backend failed every question."""
 
     memory: str
     reader: str
@@ -49,13 +50,13 @@ class NothingMeasured:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Memories with the same reader by right answers, the best first; a verdict."""
+    """A verdict: memories with the same reader, ranked by right answers, the best first."""
 
     reader: str
     right: tuple[tuple[str, float], ...]
-    """Memory and its share right, 0 to 1."""
+    """(memory, share of right answers, 0 to 1)."""
     separated: tuple[bool, ...]
-    """Whether the intervals of each memory and the next support the order of the two."""
+    """For each memory but the last: whether the intervals support its order before the next one."""
 
     @property
     def text(self) -> str:
@@ -76,7 +77,7 @@ class Ranking:
 
 @dataclass(frozen=True)
 class EvidenceRetrieved:
-    """Share of evidence among the first ten items of Search, by memory, the highest first."""
+    """(memory, share of the evidence among the first ten items of Search), the highest first."""
 
     recall: tuple[tuple[str, float], ...]
 
@@ -89,12 +90,13 @@ class EvidenceRetrieved:
 
 @dataclass(frozen=True)
 class EvidenceLost:
-    """Where most of a memory's wrong answers to questions with evidence went wrong."""
+    """The most frequent stage at which a memory's wrong answers to questions with evidence went wrong."""
 
     memory: str
     wrong: int
     stage: LossStage
     lost: int
+    """Wrong answers lost at this stage."""
 
     @property
     def text(self) -> str:
@@ -107,11 +109,11 @@ class EvidenceLost:
 
 @dataclass(frozen=True)
 class UpperBound:
-    """A diagnostic that could not put every evidence session of some questions into the prompt."""
+    """A diagnostic whose prompts lacked evidence sessions of some questions, because of their budget."""
 
     memory: str
     short: int
-    """Questions of which it could not hand over every evidence session."""
+    """Questions without all of their evidence sessions in the prompt."""
     questions: int
     max_context_tokens: int
 
@@ -126,7 +128,7 @@ class UpperBound:
 
 @dataclass(frozen=True)
 class AccessControl:
-    """Memories that control access beyond chance, or the reverse."""
+    """Memories that withhold protected facts beyond chance, or (``withholds`` False) do the reverse."""
 
     memories: tuple[str, ...]
     withholds: bool
@@ -143,10 +145,10 @@ class AccessControl:
 
 @dataclass(frozen=True)
 class SearchTimes:
-    """The quickest and the slowest Search above the floor, p50."""
+    """The fastest and the slowest median Search above the floor."""
 
     quickest: tuple[str, float]
-    """Memory and milliseconds."""
+    """(memory, milliseconds)."""
     slowest: tuple[str, float]
 
     @property
@@ -164,7 +166,7 @@ Finding = NothingMeasured | Ranking | EvidenceRetrieved | EvidenceLost | UpperBo
 
 @dataclass(frozen=True)
 class NoInterval:
-    """A memory whose questions are of one ego."""
+    """A memory without an interval, since all its questions are about one ego."""
 
     memory: str
     reader: str
@@ -194,7 +196,7 @@ class FewEgos:
 
 @dataclass(frozen=True)
 class OpenOrder:
-    """Two neighbours in a ranking whose intervals overlap, each with the ends of its interval, 0 to 1."""
+    """Two neighbours in a ranking whose intervals overlap: (memory, ends of its interval, 0 to 1)."""
 
     reader: str
     upper: tuple[str, tuple[float, float]]
@@ -213,7 +215,7 @@ class OpenOrder:
 
 @dataclass(frozen=True)
 class OpenAccess:
-    """Memories of which it is open whether they control access."""
+    """Memories for which the intervals leave open whether they control access."""
 
     memories: tuple[str, ...]
 
@@ -228,7 +230,7 @@ OpenQuestion = NoInterval | FewEgos | OpenOrder | OpenAccess
 
 
 def texts(statements: Iterable[Finding | OpenQuestion]) -> tuple[str, ...]:
-    """Each in words, in their order."""
+    """Return the sentence of each statement, in their order."""
     return tuple(statement.text for statement in statements)
 
 
@@ -236,7 +238,7 @@ def texts(statements: Iterable[Finding | OpenQuestion]) -> tuple[str, ...]:
 
 
 def findings(rows: Sequence[BriefRow]) -> list[Finding]:
-    """The verdicts first; empty where nothing was asked."""
+    """Derive the findings, verdicts first; empty if no question was asked."""
     unmeasured = [
         NothingMeasured(row.name, row.reader, row.scores.counts.backend_failed, row.scores.counts.asked)
         for row in rows
@@ -247,7 +249,7 @@ def findings(rows: Sequence[BriefRow]) -> list[Finding]:
 
 
 def split_verdicts(conclusions: Iterable[Finding]) -> tuple[list[Finding], list[Finding]]:
-    """Verdicts on who answers most, and the other findings."""
+    """Split findings into verdicts and all others."""
     verdicts: list[Finding] = []
     others: list[Finding] = []
     for finding in conclusions:
@@ -256,7 +258,7 @@ def split_verdicts(conclusions: Iterable[Finding]) -> tuple[list[Finding], list[
 
 
 def ranking(group: Sequence[BriefRow]) -> Ranking | None:
-    """Who answers most, as far as the intervals support it; None for a single memory."""
+    """Rank a sorted group of rows, with the orders that the intervals support; None for fewer than two rows."""
     if len(group) < 2:
         return None
     return Ranking(
@@ -267,23 +269,25 @@ def ranking(group: Sequence[BriefRow]) -> Ranking | None:
 
 
 def unproven(rows: Sequence[BriefRow]) -> list[OpenQuestion]:
-    """What must not be read from the figures."""
+    """Derive the open questions: what the figures must not be taken to show."""
     open_questions: list[OpenQuestion] = []
     for group in ranked_groups(rows):
         open_questions += [NoInterval(r.name, r.reader, r.scores.counts.asked) for r in group if r.interval is None]
         with_interval = [(row, row.interval) for row in group if row.interval is not None]
-        few = [(row, interval) for row, interval in with_interval if interval.few_clusters]
-        if few:
-            egos = max(interval.clusters for _, interval in few)
-            open_questions.append(FewEgos(tuple(row.name for row, _ in few), few[0][0].reader, egos))
-        enough = [(row, interval) for row, interval in with_interval if not interval.few_clusters]
+        with_few_egos = [(row, interval) for row, interval in with_interval if interval.few_clusters]
+        if with_few_egos:
+            egos = max(interval.clusters for _, interval in with_few_egos)
+            open_questions.append(
+                FewEgos(tuple(row.name for row, _ in with_few_egos), with_few_egos[0][0].reader, egos)
+            )
+        with_enough_egos = [(row, interval) for row, interval in with_interval if not interval.few_clusters]
         open_questions += [
             OpenOrder(
                 upper.reader,
                 (upper.name, (upper_ends.low, upper_ends.high)),
                 (lower.name, (lower_ends.low, lower_ends.high)),
             )
-            for (upper, upper_ends), (lower, lower_ends) in itertools.pairwise(enough)
+            for (upper, upper_ends), (lower, lower_ends) in itertools.pairwise(with_enough_egos)
             if not are_separated(upper, lower)
         ]
     names = [row.name for row in rows if (d6 := row.scores.permission) and gates(row) is None and d6.deny]
@@ -291,15 +295,15 @@ def unproven(rows: Sequence[BriefRow]) -> list[OpenQuestion]:
 
 
 def gates(row: BriefRow) -> bool | None:
-    """Whether it controls access, where both intervals of J support it; None: open."""
+    """Whether the memory controls access, if both intervals of J agree on it; None if that is open."""
     return carried_gates(row.scores.permission, row.scores.intervals.get("J"))
 
 
 def carried_gates(d6: Permission | None, interval: Interval | None) -> bool | None:
-    """As :func:`gates`, from D6 and the interval of J over draws of egos.
+    """Return the same as :func:`gates`, from D6 and the interval of J by resampling egos.
 
-    Newcombe's interval treats items as independent, and an ego's are not: so the draws of at least 8 egos must say the
-    same.
+    Newcombe's interval treats items as independent, although those of one ego are not; so the interval from resampling
+    at least 8 egos must support the same conclusion.
     """
     if d6 is None or d6.j_low is None or d6.j_high is None:
         return None
@@ -314,8 +318,8 @@ def carried_gates(d6: Permission | None, interval: Interval | None) -> bool | No
 
 
 def _retrieval(rows: Sequence[BriefRow]) -> Iterator[Finding]:
-    enough = [row for row in rows if row.recall is not None and row.evidence_questions >= FEWEST_QUESTIONS]
-    recall_by_label = {_label(row, enough): row.recall or 0.0 for row in enough}
+    enough_questions = [row for row in rows if row.recall is not None and row.evidence_questions >= FEWEST_QUESTIONS]
+    recall_by_label = {_label(row, enough_questions): row.recall or 0.0 for row in enough_questions}
     if recall_by_label:
         yield EvidenceRetrieved(tuple(sorted(recall_by_label.items(), key=lambda share: -share[1])))
 
@@ -343,7 +347,7 @@ def _bounds(rows: Sequence[BriefRow]) -> Iterator[Finding]:
 
 
 def _label(row: BriefRow, rows: Sequence[BriefRow]) -> str:
-    """The memory, with its reader and run as far as other rows need that to be told apart."""
+    """Return the memory's name, with reader and run only if other rows have the same name."""
     namesakes = [r for r in rows if r.name == row.name]
     parts = [row.reader] if len({r.reader for r in namesakes}) > 1 else []
     if len([r for r in namesakes if r.reader == row.reader]) > 1:
@@ -361,6 +365,6 @@ def _access(rows: Sequence[BriefRow]) -> Iterator[Finding]:
 def _times(rows: Sequence[BriefRow]) -> Iterator[Finding]:
     search_times = [(row, row.search_ms) for row in rows if row.search_ms is not None]
     if len(search_times) > 1:
-        quick, *_, slow = sorted(search_times, key=lambda pair: pair[1])
-        names = [row for row, _ in search_times]
-        yield SearchTimes((_label(quick[0], names), quick[1]), (_label(slow[0], names), slow[1]))
+        fastest, *_, slowest = sorted(search_times, key=lambda pair: pair[1])
+        timed_rows = [row for row, _ in search_times]
+        yield SearchTimes((_label(fastest[0], timed_rows), fastest[1]), (_label(slowest[0], timed_rows), slowest[1]))

@@ -1,4 +1,4 @@
-"""The judge of a run: briefly in the summary, in full among the methods."""
+"""Describes the judge of a run: in lines for a report's summary, and in full for its methods."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _RESTS_ON: dict[Decider, str] = {
 }
 _fact = partial(Fact, width=9)
 _MANY_IN_TEXT = 0.1
-"""Above this share of verdicts on golds in text, the summary states the judge's error on them."""
+"""Share of verdicts on golds in text above which the summary states the judge's error on them."""
 
 
 def judge_lines(run: RunScores) -> list[Fact]:
-    """The judge in the summary of a report."""
+    """Return the lines on the judge for the summary of a report."""
     if not run.judging.decided:
         reason = "it has given no verdict yet" if run.judging.unjudged else "no question of this run needed it yet"
         return [Fact("judge", f"{run.judge}; {reason}")]
@@ -37,7 +37,7 @@ def judge_lines(run: RunScores) -> list[Fact]:
 
 
 def judge_warnings(run: RunScores) -> list[str]:
-    """Questions that wait for a verdict, with the command that repairs it."""
+    """Return a warning if questions lack a verdict, with the command that judges them."""
     if not run.judging.unjudged:
         return []
     causes = f" (it failed: {_causes(run)})" if run.judge_failures else ""
@@ -48,7 +48,7 @@ def judge_warnings(run: RunScores) -> list[str]:
 
 
 def judge_sections(runs: Sequence[RunScores]) -> list[Section]:
-    """One section per run whose verdicts decided something: full hashes, who decided, what failed."""
+    """Return a section for each run with or awaiting verdicts: full hashes, verdicts by what decided them, failures."""
     sections = []
     for number, run in enumerate(runs, 1):
         if not run.judging.decided and not run.judging.unjudged:
@@ -66,7 +66,7 @@ def judge_sections(runs: Sequence[RunScores]) -> list[Section]:
 
 
 def decided_by(run: RunScores) -> str:
-    """How many verdicts rest on what, and the share that the rules made in place of the model."""
+    """Return in words how many verdicts rest on what, and the share that the rules decided instead of the model."""
     decided = run.judging.decided
     parts = [f"{sum(decided.values()):,}: "]
     parts.append(", ".join(f"{decided[name]:,} {words}" for name, words in _RESTS_ON.items() if name in decided))
@@ -78,7 +78,7 @@ def decided_by(run: RunScores) -> str:
 
 
 def _in_text(run: RunScores) -> list[Fact]:
-    """The judge's error, where more than a tenth of the verdicts are on golds in text."""
+    """Return a line on the judge's error if more than a tenth of the verdicts are on golds in text; else nothing."""
     routes = sum((Counter(row.routes) for row in run.rows), Counter[str]())
     share = routes["text"] / routes.total() if routes else 0.0
     error = next((row.judge_error for row in run.rows if row.judge_error is not None), None)

@@ -1,4 +1,4 @@
-"""The form of a report before it becomes terminal text, Markdown or a page: sections of lines and tables."""
+"""Defines the data structure of a report, which renderers turn into text, Markdown, LaTeX or HTML: sections, tables."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Literal
 
 Align = Literal["left", "right"]
 ChapterName = Literal["scores", "permission", "retrieval", "time", "breakdowns", "chance", "published", ""]
-"""A chapter of the HTML report; empty: the last, of whatever belongs to no other."""
+"""A chapter of the HTML report; empty: the last chapter, of all sections that belong to no other."""
 
 
 @dataclass(frozen=True)
 class Cell:
     """One cell of a table.
 
-    ``strong`` is the best of its column, ``faint`` is n/a or unimportant, ``slanted`` is predicted, not measured.
+    ``strong``: the best of its column; ``faint``: n/a or unimportant; ``slanted``: predicted instead of measured.
     """
 
     text: str
@@ -24,13 +24,13 @@ class Cell:
     faint: bool = False
     slanted: bool = False
     questions: int | None = None
-    """How many questions a share is over; None where that is not known or the cell is no share."""
+    """Number of questions behind a share; None if that is unknown or the cell is not a share."""
     absent: bool = False
-    """Whether there is no such figure."""
+    """Whether the figure does not exist (n/a)."""
     spread: str = ""
-    """What follows the figure at the end of ``text``, its standard deviation for example: `` ±1.2``."""
+    """End of ``text`` after the figure, such as its standard deviation: `` ±1.2``."""
     link: str = ""
-    """Relative address of what is behind the figure, on pages that have one."""
+    """Relative address of the details behind the figure, on pages that have such; else empty."""
 
     @property
     def figure(self) -> str:
@@ -45,7 +45,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Column:
-    """A column with what it means in one line; an empty ``meaning`` explains itself."""
+    """A column; ``meaning`` explains it in one line, or is empty if the title suffices."""
 
     title: str
     meaning: str = ""
@@ -59,10 +59,10 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
     breaks: tuple[int, ...] = ()
-    """Rows, from 0, with a rule above: diagnostics, another run."""
+    """Indices of rows with a rule above them, such as the first diagnostic or the first row of another run."""
 
     def without_empty_columns(self) -> tuple[Table, tuple[str, ...]]:
-        """The table without columns that are n/a in every row, and the titles left out."""
+        """Return the table without the columns that are n/a in every row, and the titles of these."""
         columns = [
             i
             for i, column in enumerate(self.columns)
@@ -75,37 +75,37 @@ class Table:
 
 @dataclass(frozen=True)
 class Fact:
-    """A line with a name, such as ``state     completed``; its text is wrapped under itself."""
+    """A line with a name, such as ``state     completed``; the text wraps with a hanging indent."""
 
     name: str
     text: str
     width: int = 8
-    """Characters that the names of a section take on a terminal."""
+    """Width of the names of a section on a terminal, in characters."""
 
     def __str__(self) -> str:
-        """The name, two blanks at least, the text."""
+        """Return the name, at least two spaces, and the text."""
         return f"{self.name:<{self.width}}  {self.text}"
 
 
 @dataclass(frozen=True)
 class Section:
-    """A titled part: lines, a table, the table's legend, notes."""
+    """A titled part of a report: lines, a table with its legend, notes."""
 
     title: str
     lines: tuple[str | Fact, ...] = ()
     table: Table | None = None
     notes: tuple[str, ...] = ()
     one_line_each: bool = False
-    """Lines are cut at a terminal's edge instead of wrapped."""
+    """Whether lines are truncated at the width of a terminal instead of wrapped."""
     trace: str = ""
-    """The command that lists the answers behind the figures."""
+    """Command that lists the answers behind the figures; empty if there is none."""
     trace_columns: tuple[tuple[str, str], ...] = ()
-    """Columns, each with what to add to that command for the answers that the column counts."""
+    """(title of a column, flags that narrow that command to the answers of the column)."""
 
     key: str = ""
-    """What it is selected by, for example ``main-grid``; made of the title where nothing selects it."""
+    """Name by which ``--table`` selects it, such as ``main-grid``; derived from the title if it is not set."""
     group: str = ""
-    """Which runs it is over, where a report has several groups: ``run 2``."""
+    """Name of its group of runs, such as ``run 2``, if a report has several groups; else empty."""
     chapter: ChapterName = ""
 
     def __post_init__(self) -> None:
@@ -114,23 +114,23 @@ class Section:
 
     @property
     def anchor(self) -> str:
-        """A name for links and labels that no other section of a report has: ``main-grid``, ``main-grid-run-2``."""
+        """Name for links and labels, unique in a report: ``main-grid``, ``main-grid-run-2``."""
         return f"{self.key}-{_slug(self.group)}" if self.group else self.key
 
     @property
     def named_lines(self) -> tuple[tuple[str, str], ...]:
-        """Name and text of every line; the name is empty where a line has none."""
+        """(name, text) of every line; the name is empty for a line without one."""
         return tuple((line.name, line.text) if isinstance(line, Fact) else ("", line) for line in self.lines)
 
     @property
     def legend(self) -> tuple[tuple[str, str], ...]:
-        """Title and meaning of every column that needs one."""
+        """(title, meaning) of every column that has a meaning."""
         columns = self.table.columns if self.table else ()
         return tuple((c.title, c.meaning) for c in columns if c.meaning)
 
 
 def _slug(text: str) -> str:
-    """Lower case, hyphens."""
+    """Return the text in lower case, with hyphens for all that is not a letter or digit."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
@@ -153,9 +153,9 @@ def section(
     trace_columns: Sequence[tuple[str, str]] = (),
     key: str = "",
 ) -> Section:
-    """A section of one table, without columns that are n/a everywhere."""
-    whole = Table(tuple(columns), tuple(tuple(row) for row in rows), tuple(breaks))
-    table, left_out = whole.without_empty_columns()
+    """Return a section of one table without the columns that are n/a in every row; a note names these."""
+    full_table = Table(tuple(columns), tuple(tuple(row) for row in rows), tuple(breaks))
+    table, left_out = full_table.without_empty_columns()
     hidden = (f"left out, n/a in every row: {', '.join(dict.fromkeys(left_out))}",) if left_out else ()
     titles = {column.title for column in table.columns}
     trace_filters = tuple((name, filters) for name, filters in trace_columns if trace and name in titles)
@@ -163,5 +163,5 @@ def section(
 
 
 def counted(count: int, noun: str) -> str:
-    """A count with its noun."""
+    """Return a count with its noun, in the plural unless it is 1."""
     return f"{count:,} {noun}" + ("" if count == 1 else "s")

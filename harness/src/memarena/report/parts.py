@@ -1,4 +1,4 @@
-"""Parts of a report: chosen tables, and tables without shares of a few questions."""
+"""Filters a report: selects tables by name, and hides shares over few questions."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from memarena.scoring.errors import ScoringError
 
 
 def only_tables(document: Document, names: Sequence[str]) -> Document:
-    """The sections of these names, as they were given; of several groups of runs all.
+    """Return the document with only the named tables, in the order of the names; a key selects it in all groups.
 
-    Raises ScoringError for a name that no table has, with those that there are.
+    Raises ScoringError for a name that no table has; the message lists the names that exist.
     """
     known = [part.anchor for part in document.sections if part.table]
     parts: list[Section] = []
     for name in names:
-        own = [part for part in document.sections if part.table and name in (part.key, part.anchor)]
-        if not own:
+        matches = [part for part in document.sections if part.table and name in (part.key, part.anchor)]
+        if not matches:
             raise ScoringError(
                 f"--table {name}: this report has no such table; there are: {', '.join(known)}{nearest(name, known)}"
             )
-        parts += own
+        parts += matches
     return Document(document.title, tuple(dict.fromkeys(parts)))
 
 
 def without_small_cells(document: Document, least: int) -> Document:
-    """The document with shares of fewer than ``least`` questions left out; a table of nothing else is left out too."""
+    """Return the document without shares over fewer than ``least`` questions or tables of only such shares."""
     parts = [section_without_small(part, least) for part in document.sections]
     return Document(document.title, tuple(part for part in parts if part is not None))
 
 
 def section_without_small(part: Section, least: int) -> Section | None:
-    """The same for one section; None where nothing would be left of it."""
+    """Return the section without shares over fewer than ``least`` questions; None if it has no other figure."""
     if part.table is None or not any(_small(cell, least) for row in part.table.rows for cell in row):
         return part
     too_few = Cell(f"n<{least}", faint=True)

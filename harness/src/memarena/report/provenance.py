@@ -1,4 +1,4 @@
-"""Methods and provenance: how the figures were made, so that others can check or repeat them."""
+"""Collects and prints the provenance of a run: data, settings, software and hashes needed to repeat it."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class BackendUsed(Record):
     name: str
     options: dict[str, str]
     settings: dict[str, str]
-    """Environment variables besides those of its manifest."""
+    """Environment variables other than those of its manifest."""
     address: str | None
-    """Set where the harness connected instead of launching."""
+    """Address of a running backend; None if the harness started it."""
     image: str | None
     image_id: str | None
-    """The container that the harness started, as the user named it and as it was."""
+    """Id of the container image that ``image`` named; both None if no container was started."""
 
 
 class Provenance(Record):
@@ -42,21 +42,21 @@ class Provenance(Record):
     protocol: str
     question_filter: str | None
     configuration: NamedConfiguration | None
-    """The file that the run began with; flags may have overridden it."""
+    """Configuration file of the run, whose values flags may have overridden; None if there was none."""
     readers: tuple[ReaderRef, ...]
     helpers: dict[str, ReaderRef]
-    """Models that memories may call, by role."""
+    """By role: models that backends may call."""
     backends: tuple[BackendUsed, ...]
     versions: Versions
     data_files_sha256: dict[str, str]
-    """Every versioned file that can decide a score: prompts, lexicons, tables."""
+    """By name: SHA-256 of every versioned file that can affect a score (prompts, lexicons, tables)."""
     order_seed: int
     deadlines_s: dict[str, float]
     seeds: tuple[SeedUsed, ...]
 
 
 def provenance_of(run_id: str, started_at: str, manifest: Manifest) -> Provenance:
-    """Provenance of a run, from its manifest."""
+    """Return the provenance of a run from its manifest."""
     return Provenance(
         run_id=run_id,
         started_at=started_at,
@@ -78,7 +78,7 @@ def provenance_of(run_id: str, started_at: str, manifest: Manifest) -> Provenanc
 
 
 def _backends(manifest: Manifest) -> tuple[BackendUsed, ...]:
-    """Each backend of the run once; readers and seeds do not change its settings."""
+    """Return each backend of the run once: its settings are the same for all readers and seeds."""
     cells = {cell.backend: cell for cell in manifest.cells}
     return tuple(
         BackendUsed(
@@ -94,7 +94,7 @@ def _backends(manifest: Manifest) -> tuple[BackendUsed, ...]:
 
 
 def provenance_sections(records: Sequence[Provenance]) -> list[Section]:
-    """One section per run; the hashes of the files that decide are a table."""
+    """Return for each run a section of facts, and a table of the hashes of files that can affect scores."""
     sections = []
     for number, record in enumerate(records, 1):
         suffix = f" of run {number}" if len(records) > 1 else ""
@@ -158,5 +158,5 @@ def _reader(reader: ReaderRef) -> str:
 
 
 def _seeds(seeds: Sequence[SeedUsed]) -> list[str]:
-    """Each seed and temperature once, in order."""
+    """Return each seed with its temperature, without duplicates, in the order of the cells."""
     return list(dict.fromkeys(f"{s.cell_id.rpartition('/')[2]} = {s.seed} at T = {s.temperature:g}" for s in seeds))

@@ -1,4 +1,4 @@
-"""Everything of a run that a report is made of."""
+"""Collects what a report needs of a run: scores, costs, provenance, traces, reviews, labels."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from memarena.scoring.run_facts import RunFacts
 
 @dataclass(frozen=True)
 class ReportInput:
-    """A run as a report needs it. Scores alone give a report without provenance, costs and traces."""
+    """A run as input of a report; all but ``scores`` may be left out, and so may their sections of the report."""
 
     scores: RunScores
     provenance: Provenance | None = None
     costs: tuple[RowCosts, ...] = ()
     questions: tuple[QuestionScore, ...] = ()
-    """Single questions, for how times are spread."""
+    """Scores of single questions, for charts of the distribution of times."""
     traces: tuple[QuestionView, ...] = ()
     """Traces of a sample of questions, each with its answer in one cell."""
     reviews: tuple[RowReviews, ...] = ()
-    """What people remarked on answers, for each row that has reviews."""
+    """Counts of reviews for each row that has any."""
     people: tuple[LabelledSample, ...] = ()
     """Samples of answers that people labelled."""
 
@@ -41,7 +41,7 @@ def report_input(
     reviews: Iterable[Review] = (),
     people: Iterable[LabelledSample] = (),
 ) -> ReportInput:
-    """A run with all that its facts and scores give."""
+    """Build the input of a report from a run's facts and scores, and optional traces, reviews and labelled samples."""
     manifest: Manifest = facts.manifest
     return ReportInput(
         scores=scored.scores,

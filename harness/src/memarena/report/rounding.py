@@ -1,4 +1,4 @@
-"""Rounding, so that machines whose sums differ in the last bit give the same bytes."""
+"""Rounds numbers of JSON, so that machines whose sums differ in the last bit write the same bytes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _DIGITS = 9
 
 
 def rounded(value: JsonValue) -> JsonValue:
-    """A value of JSON with its numbers rounded to 9 significant digits."""
+    """Return a JSON value with all floats in it rounded to 9 significant digits."""
     if isinstance(value, float):
         return float(f"{value:.{_DIGITS}g}")
     if isinstance(value, list):

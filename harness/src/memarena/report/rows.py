@@ -1,4 +1,4 @@
-"""The rows that every table shares: backend and reader, over one run or several that can be compared."""
+"""Names, orders and marks the rows of a report's tables: a backend with a reader, of one or several runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NO_EVIDENCE = "∅ answers from the questions' evidence alone, and this data set
 
 @dataclass(frozen=True)
 class ReportRow:
-    """A row of scores with the number of its run, from 1, and the letters that name it in charts."""
+    """A row of scores with the number of its run (from 1), and ``tag``, the letters that name it in charts."""
 
     run: int
     scores: RowScores
@@ -28,26 +28,26 @@ class ReportRow:
 
 
 def rows_of(runs: Sequence[ReportInput]) -> list[ReportRow]:
-    """All rows, runs in the order given; competitors, those without the reader, diagnostics; by reader."""
+    """Return all rows, run by run: competitors, then rows without the reader, then diagnostics, each by reader."""
     result: list[ReportRow] = []
-    for number, run in enumerate(runs, 1):
+    for run_number, run in enumerate(runs, 1):
         costs = {cost.label: cost for cost in run.costs}
         reviews = {review.label: review for review in run.reviews}
         readers = list(dict.fromkeys(row.reader for row in run.scores.rows))
         for row in sorted(run.scores.rows, key=lambda r: (r.diagnostic, r.without_reader, readers.index(r.reader))):
             tag = _letters(len(result))
-            result.append(ReportRow(number, row, tag, costs.get(row.label), reviews.get(row.label)))
+            result.append(ReportRow(run_number, row, tag, costs.get(row.label), reviews.get(row.label)))
     return result
 
 
 def _letters(index: int) -> str:
-    """A, B, … Z, AA, AB, …"""
+    """Return the letters of an index: A, B, … Z, AA, AB, …"""
     head, tail = divmod(index, 26)
     return (_letters(head - 1) if head else "") + chr(ord("A") + tail)
 
 
 def comparable_groups(runs: Sequence[RunScores]) -> list[list[int]]:
-    """Places of runs, from 0, whose rows may share a table: same data set, protocol, questions, rules in the prompt."""
+    """Return the indices of runs by group: runs with the same data set, protocol, questions and D6 rules in prompts."""
     groups: dict[object, list[int]] = {}
     for index, run in enumerate(runs):
         families = tuple(sorted(run.families.items()))
@@ -57,58 +57,58 @@ def comparable_groups(runs: Sequence[RunScores]) -> list[list[int]]:
 
 
 def lead_columns(rows: Sequence[ReportRow]) -> list[Column]:
-    """Columns that name a row: its run where there are several, backend, reader."""
+    """Return the columns that name a row: its run if there are several, backend, reader."""
     several = len({row.run for row in rows}) > 1
     run = [Column("run", align="left")] if several else []
     return [*run, Column("backend", align="left"), Column("reader", align="left")]
 
 
 def lead_cells(rows: Sequence[ReportRow], row: ReportRow, *, of_times: bool = False) -> list[Cell]:
-    """Cells that name a row. ``of_times``: as for :func:`backend_name`."""
+    """Return the cells that name a row. ``of_times``: as for :func:`backend_name`."""
     several = len({r.run for r in rows}) > 1
     run = [Cell(str(row.run))] if several else []
     return [*run, Cell(backend_name(rows, row, of_times=of_times)), Cell(reader_name(row))]
 
 
 def busy_sign(row: RowScores) -> str:
-    """The sign of times that were taken while others used the CPUs; empty where they did not."""
+    """Return the sign of times measured while other processes used the CPUs; empty if none did."""
     return " ◷" if "busy_machine" in row.marks else ""
 
 
 def backend_name(rows: Sequence[ReportRow], row: ReportRow, *, of_times: bool = False) -> str:
-    """The backend with its signs, and its options where they distinguish it from another row of its run.
+    """Return the backend with its marks, and its options if another row of its run has the same backend and reader.
 
-    ``of_times``: with the sign that is about times alone, for tables that show times.
+    ``of_times``: also the mark of a busy machine, for tables that show times.
     """
-    own = row.scores
-    twins = {
+    scores = row.scores
+    same_backend = {
         r.scores.label
         for r in rows
-        if r.run == row.run and r.scores.backend == own.backend and r.scores.reader == own.reader
+        if r.run == row.run and r.scores.backend == scores.backend and r.scores.reader == scores.reader
     }
-    options = ",".join(f"{k}={v}" for k, v in own.options.items()) if len(twins) > 1 else ""
+    options = ",".join(f"{k}={v}" for k, v in scores.options.items()) if len(same_backend) > 1 else ""
     return (
-        own.backend
+        scores.backend
         + (f" [{options}]" if options else "")
-        + (" ◇" if own.diagnostic else "")
-        + (" ‡" if own.own_model else "")
-        + (" §" if own.without_reader else "")
-        + (" ¶" if "many_failed" in own.marks else "")
-        + (" ※" if "unsupported_sources" in own.marks else "")
-        + (" ∅" if "no_evidence" in own.marks else "")
-        + (" ◌" if "many_non_answers" in own.marks else "")
-        + (" ⊗" if "not_isolated" in own.marks else "")
-        + (busy_sign(own) if of_times else "")
+        + (" ◇" if scores.diagnostic else "")
+        + (" ‡" if scores.own_model else "")
+        + (" §" if scores.without_reader else "")
+        + (" ¶" if "many_failed" in scores.marks else "")
+        + (" ※" if "unsupported_sources" in scores.marks else "")
+        + (" ∅" if "no_evidence" in scores.marks else "")
+        + (" ◌" if "many_non_answers" in scores.marks else "")
+        + (" ⊗" if "not_isolated" in scores.marks else "")
+        + (busy_sign(scores) if of_times else "")
     )
 
 
 def reader_name(row: ReportRow) -> str:
-    """The reader, ``†`` behind one that is no language model."""
+    """Return the reader's name, followed by ``†`` if it is not a language model."""
     return row.scores.reader if row.scores.real_reader else f"{row.scores.reader} †"
 
 
 def row_name(rows: Sequence[ReportRow], row: ReportRow, *, of_times: bool = False) -> str:
-    """Backend and reader in one, with the run where there are several. ``of_times``: as for :func:`backend_name`."""
+    """Return backend and reader as one name, with the run if there are several; ``of_times`` as :func:`backend_name`."""
     several = len({r.run for r in rows}) > 1
     return f"{backend_name(rows, row, of_times=of_times)} · {reader_name(row)}" + (
         f" (run {row.run})" if several else ""
@@ -116,7 +116,7 @@ def row_name(rows: Sequence[ReportRow], row: ReportRow, *, of_times: bool = Fals
 
 
 def breaks(rows: Sequence[ReportRow]) -> list[int]:
-    """Rows with a rule above: where another run, another reader or the diagnostics begin."""
+    """Return the indices of rows with a rule above: the first of another run, of another reader, of the diagnostics."""
 
     def group(row: ReportRow) -> tuple[int, bool, bool, str]:
         own = row.scores
@@ -126,7 +126,7 @@ def breaks(rows: Sequence[ReportRow]) -> list[int]:
 
 
 def trace(rows: Sequence[ReportRow], filters: str = "") -> str:
-    """The command that lists the answers behind a row, with the first row that has any as the example."""
+    """Return the command that lists the answers behind a row, for the first row with answers; empty if none has any."""
     rows_with_answers = [row for row in rows if row.scores.counts.asked]
     if not rows_with_answers:
         return ""
@@ -135,7 +135,7 @@ def trace(rows: Sequence[ReportRow], filters: str = "") -> str:
 
 
 def trace_slice(rows: Sequence[ReportRow], by: str) -> str:
-    """The same, narrowed to a part of the questions that the row has answers to; empty where no row has any."""
+    """Return :func:`trace` narrowed to a value of the breakdown ``by`` that has answers; empty if no row has any."""
     return next(
         (
             trace([row], f"--{by} {part.key.replace('–', '-')}")
@@ -148,17 +148,17 @@ def trace_slice(rows: Sequence[ReportRow], by: str) -> str:
 
 
 def trace_deny(rows: Sequence[ReportRow], *, kept: bool = False) -> str:
-    """The same, narrowed to DENY items, or to those whose fact was withheld; empty where no row has any."""
+    """Return :func:`trace` narrowed to DENY items (``kept``: whose fact was withheld); empty if no row has any."""
 
     def count(d6: Permission | None) -> int:
         return 0 if d6 is None else sum(d6.buckets.values()) if kept else d6.deny
 
-    some = [row for row in rows if count(row.scores.permission)]
-    return trace(some, "--action deny" + (" --label kept" if kept else ""))
+    with_items = [row for row in rows if count(row.scores.permission)]
+    return trace(with_items, "--action deny" + (" --label kept" if kept else ""))
 
 
 def marks(rows: Sequence[ReportRow]) -> list[str]:
-    """What the marks at names mean, as far as they are used."""
+    """Return a line of legend for each mark that the rows use."""
     notes = []
     if any(row.scores.diagnostic for row in rows):
         notes.append("◇ diagnostic: sees what a deployed memory cannot; outside the competition")
@@ -173,22 +173,22 @@ def marks(rows: Sequence[ReportRow]) -> list[str]:
 
 
 def skipped_and_failed(rows: Iterable[RowScores]) -> list[str]:
-    """Lines on rows with answers made without the reader or that say nothing, failed questions, isolation, load."""
-    skipped, failed, unsupported, silent, open_rows = [], [], [], [], []
+    """Return a line of legend, with the rows concerned, for each of the marks § ¶ ※ ◌ ⊗ and for load (◷)."""
+    skipped, failed, unsupported, empty, not_isolated = [], [], [], [], []
     rows = list(rows)
     for row in rows:
-        use, lost, asked = row.reader_use, row.without_answer, row.counts.asked
+        use, failed_questions, asked = row.reader_use, row.without_answer, row.counts.asked
         if row.without_reader and use is not None:
             skipped.append(f"{row.label} {use.without_call:,} of {use.answers:,}")
         if "many_failed" in row.marks:
-            failed.append(f"{row.label} {lost:,} of {asked:,} ({100 * lost / asked:.1f}%)")
+            failed.append(f"{row.label} {failed_questions:,} of {asked:,} ({100 * failed_questions / asked:.1f}%)")
         if "unsupported_sources" in row.marks and row.retrieval is not None:
             unsupported.append(f"{row.label} {100 * (row.retrieval.unsupported_claims or 0.0):.1f}%")
         if "many_non_answers" in row.marks and use is not None:
             reasons = ", ".join(f"{count:,} {NON_ANSWERS[reason]}" for reason, count in row.non_answers.items())
-            silent.append(f"{row.label} {sum(row.non_answers.values()):,} of {use.answers:,} ({reasons})")
+            empty.append(f"{row.label} {sum(row.non_answers.values()):,} of {use.answers:,} ({reasons})")
         if "not_isolated" in row.marks:
-            open_rows.append(row.label)
+            not_isolated.append(row.label)
     return [
         *(
             [f"§ answers without any call of the reader: {', '.join(skipped)}; set apart, never best"]
@@ -206,17 +206,17 @@ def skipped_and_failed(rows: Iterable[RowScores]) -> list[str]:
             else []
         ),
         *(
-            [f"◌ more than {100 * MANY_NON_ANSWERS:.0f}% of the answers say nothing, or not all: {'; '.join(silent)}"]
-            if silent
+            [f"◌ more than {100 * MANY_NON_ANSWERS:.0f}% of the answers say nothing, or not all: {'; '.join(empty)}"]
+            if empty
             else []
         ),
-        *([f"⊗ not isolated, could read the data set and its gold: {', '.join(open_rows)}"] if open_rows else []),
+        *([f"⊗ not isolated, could read the data set and its gold: {', '.join(not_isolated)}"] if not_isolated else []),
         *load_notes(rows),
     ]
 
 
 def load_notes(rows: Sequence[RowScores]) -> list[str]:
-    """Lines on rows with times: which were measured on a busy machine, and of which that is not known."""
+    """Return lines on rows whose times were measured on a busy machine, and on rows for which that is unknown."""
     busy: list[str] = []
     unknown: dict[str, list[str]] = {}
     timed = [row for row in rows if row.latency is not None and row.latency.search.n]
@@ -225,17 +225,17 @@ def load_notes(rows: Sequence[RowScores]) -> list[str]:
         if load is None:
             unknown.setdefault("the log does not say", []).append(row.label)
         elif load.others.value is None:
-            whole = "" if load.busy.value is None else f", {load.busy.value:.0f}% with the run's own"
+            total = "" if load.busy.value is None else f", {load.busy.value:.0f}% with the run's own"
             if "busy_machine" in row.marks:
                 busy.append(f"{row.label} {load.busy.value:.0f}%, whoever used it ({load.others.reason})")
             else:
-                unknown.setdefault(f"{load.others.reason}{whole}", []).append(row.label)
+                unknown.setdefault(f"{load.others.reason}{total}", []).append(row.label)
         elif "busy_machine" in row.marks:
             busy.append(f"{row.label} {load.others.value:.0f}%")
     lines = (
         [f"◷ times taken while others than the run used the CPUs: {', '.join(busy)} of all CPU time"] if busy else []
     )
     for reason, labels in unknown.items():
-        of_some = "" if len(labels) == len(timed) else f"{', '.join(labels)}: "
-        lines.append(f"{of_some}CPU time of others than the run not measured: {reason}")
+        labels_prefix = "" if len(labels) == len(timed) else f"{', '.join(labels)}: "
+        lines.append(f"{labels_prefix}CPU time of others than the run not measured: {reason}")
     return lines

@@ -1,4 +1,4 @@
-"""The summary of a report: what was run, and what to know before reading the figures."""
+"""Describes a run at the head of a report: data, questions, reader, judge, state, floor, and warnings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from memarena.scoring.results import RowScores, RunScores
 
 
 def summary_section(number: int, run: RunScores, *, several: bool) -> Section:
-    """One run in a few lines."""
+    """Return the section that describes a run; its notes are warnings. ``several``: number it in the title."""
     data = run.dataset
     total = sum(run.planned.values())
     dimensions = ", ".join(f"{name} {count}" for name, count in run.planned.items())
@@ -34,7 +34,7 @@ def _without_rules(run: RunScores) -> list[Fact]:
 
 
 def run_line(number: int, run: RunScores) -> str:
-    """Which run this is, in a line: data set, questions, readers, budgets."""
+    """Return one line on a run: data set, questions, readers, budgets."""
     readers = ", ".join(reader.name for reader in run.readers)
     budgets = "; ".join(sorted({_budget(row) for row in run.rows}))
     questions = counted(sum(run.planned.values()), "question")
@@ -80,7 +80,7 @@ def _state(run: RunScores) -> str:
 
 
 def _failed_cells(run: RunScores) -> int:
-    """Cells in which nothing was measured, since the backend failed every question."""
+    """Return the number of cells whose backend failed every question."""
     counts = [cell.counts for row in run.rows for cell in row.cells]
     return sum(bool(c.asked) and c.backend_failed == c.asked for c in counts)
 
@@ -143,7 +143,7 @@ def _warnings(run: RunScores) -> list[str]:
 
 
 def comparison_warnings(runs: Sequence[RunScores]) -> list[str]:
-    """Why rows of different runs may not be comparable."""
+    """Return the reasons why rows of these runs cannot be compared."""
     notes = []
     if len({run.dataset.sha256 for run in runs}) > 1:
         notes.append("the runs used different data sets: their rows cannot be compared and are in separate tables")

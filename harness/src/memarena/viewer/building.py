@@ -1,4 +1,4 @@
-"""Caches are built in processes of their own, one at a time, while pages say how far that is."""
+"""Builds the caches of runs for the server: each in its own process, one at a time; pages show the steps meanwhile."""
 
 from __future__ import annotations
 
@@ -16,39 +16,41 @@ from memarena.viewer.cache_file import BestRow, best_row, cache_path, fit, key_o
 from memarena.viewer.found_runs import FoundRun, Position, position
 
 AGAIN_AFTER = 5.0
-"""A log that is being written is read again after so many times the time that reading it took,"""
+"""Pause between two builds of a log that is being written, in multiples of the time that the last build took."""
 LEAST_SECONDS_BETWEEN = 10.0
-"""and not sooner than this."""
+"""Lower bound of that pause."""
 
 
 @dataclass
 class Build:
-    """A build that goes on, or how the last one ended."""
+    """A build that is waiting or running, or the last one, which has ended (``ended`` is set)."""
 
     at: Position
-    """How far the log reached when it began."""
+    """Size and time of the log when the build began."""
     began: float
+    """Time of :func:`time.monotonic`, as ``ended``."""
     step: str = "waiting"
+    """A step of :data:`STEPS`, or ``waiting`` for another build to end."""
     ended: float | None = None
     fault: str = ""
-    """Why there is no cache, in one line."""
+    """Why the build gave no cache, in one line; empty if it did."""
     task: asyncio.Task[None] | None = None
 
     @property
     def steps(self) -> list[tuple[str, Literal["done", "now", "next"]]]:
-        """All steps, and where it is."""
-        at = STEPS.index(self.step) if self.step in STEPS else -1
-        return [(name, "done" if n < at else "now" if n == at else "next") for n, name in enumerate(STEPS)]
+        """All steps, each with its state."""
+        current = STEPS.index(self.step) if self.step in STEPS else -1
+        return [(name, "done" if n < current else "now" if n == current else "next") for n, name in enumerate(STEPS)]
 
     @property
     def seconds(self) -> float:
-        """How long it has taken."""
+        """Duration of the build so far, or in all if it has ended."""
         return (self.ended or time.monotonic()) - self.began
 
 
 @dataclass(frozen=True)
 class Ready:
-    """A cache that can be asked. ``older``: the log has grown since, and a new one is on its way or due soon."""
+    """A cache that can be queried. ``older``: the log has grown since, and a new cache is being built or due soon."""
 
     path: Path
     older: bool
@@ -64,31 +66,31 @@ class Caches:
         self._one_at_a_time = asyncio.Semaphore(1)
 
     async def of(self, run: FoundRun) -> Ready | Build:
-        """The cache of a run, or the build that makes it; begins one where it is due."""
+        """Return the cache of a run, or the build that makes it; start a build if one is due."""
         path = self._path(run)
         key = await asyncio.to_thread(key_of, run.folder, self.judge)
-        there = await asyncio.to_thread(fit, path, key)
-        if there == "current":
+        cache_fit = await asyncio.to_thread(fit, path, key)
+        if cache_fit == "current":
             touch(path)
             return Ready(path, older=False)
         build = self._builds.get(run.folder)
         if build is None or (build.ended is not None and self._is_due(build, run)):
             build = self._begin(run, path)
-        return Ready(path, older=True) if there == "older" else build
+        return Ready(path, older=True) if cache_fit == "older" else build
 
     def faults(self) -> dict[Path, str]:
-        """Why the last build of a run gave no cache, by its folder."""
+        """By folder of a run: why its last build gave no cache."""
         return {folder: build.fault for folder, build in self._builds.items() if build.fault}
 
     def best(self, run: FoundRun) -> BestRow | None:
-        """The first row of a run by its cache; None where it was not read yet."""
+        """Return the best row of a run from its cache; None if there is no cache yet."""
         return best_row(self._path(run), key_of(run.folder, self.judge))
 
     def _path(self, run: FoundRun) -> Path:
         return cache_path(self.folder, run.folder, self.judge)
 
     async def close(self) -> None:
-        """End the builds that go on."""
+        """Cancel the builds that are running and wait until they have ended."""
         tasks = [build.task for build in self._builds.values() if build.task is not None]
         for task in tasks:
             task.cancel()
@@ -119,9 +121,9 @@ class Caches:
             try:
                 async for line in process.stdout:
                     build.step = line.decode().strip()
-                said = (await process.stderr.read()).decode(errors="replace").strip()
+                stderr = (await process.stderr.read()).decode(errors="replace").strip()
                 if await process.wait():
-                    build.fault = said.splitlines()[-1] if said else f"ended with exit code {process.returncode}"
+                    build.fault = stderr.splitlines()[-1] if stderr else f"ended with exit code {process.returncode}"
             except asyncio.CancelledError:
                 with contextlib.suppress(ProcessLookupError):
                     process.kill()
@@ -132,4 +134,4 @@ class Caches:
 
 
 CACHE_FAULTS = (sqlite3.Error, OSError)
-"""What a cache that was removed or damaged meanwhile raises."""
+"""Exceptions of a cache that was removed or damaged after it was opened."""

@@ -1,7 +1,7 @@
-"""Fills the cache of a run: ``python -m memarena.viewer.cache_build FOLDER JUDGE CACHE``, a process of its own.
+"""Fills the cache of a run; run as its own process: ``python -m memarena.viewer.cache_build FOLDER JUDGE CACHE``.
 
-So the memory that reading a large log takes is given back, and pages are answered meanwhile. It prints a line for each
-step; the file appears under its name once it is whole.
+A separate process gives back the memory that a large log needs, and the server answers requests meanwhile. Prints a
+line for each step; the cache file is written atomically.
 """
 
 from __future__ import annotations
@@ -32,37 +32,40 @@ READING, SCORING, WRITING = "reading the log", "judging and scoring", "writing t
 STEPS = (READING, SCORING, WRITING)
 EXIT_UNREADABLE = 2
 ANSWER_CHARACTERS = 20_000
-"""Characters of an answer that can be searched and sorted; the whole answer is in the log."""
+"""Characters of an answer that the cache holds for search; the whole answer is in the log."""
 
 
 def build(folder: Path, judge: str, path: Path, told: Callable[[str], None]) -> None:
-    """Read, score and write; ``told`` gets each step. Raises LogError or ScoringError where the log gives no scores."""
+    """Read and score the log in ``folder`` and write its cache to ``path``; ``told`` is called with each step.
+
+    Raises LogError or ScoringError if the log cannot be read or scored.
+    """
     key = key_of(folder, judge)
     told(READING)
     facts = load_facts(folder)
     told(SCORING)
     scored = evaluate(facts, judge)
-    given = report_input(facts, scored)
+    report = report_input(facts, scored)
     told(WRITING)
-    with replacing(path) as part:
-        db = sqlite3.connect(part, isolation_level=None)
+    with replacing(path) as temporary:
+        db = sqlite3.connect(temporary, isolation_level=None)
         try:
             db.execute("PRAGMA journal_mode=OFF")
             db.execute("PRAGMA synchronous=OFF")
             db.executescript(f"BEGIN;{SCHEMA}")
-            _write(db, facts, given, key)
+            _write(db, facts, report, key)
             db.execute("COMMIT")
             db.executescript(INDEXES)
         finally:
             db.close()
-        part.chmod(0o600)
+        temporary.chmod(0o600)
 
 
 def _write(db: sqlite3.Connection, facts: RunFacts, given: ReportInput, key: CacheKey) -> None:
-    numbers = {instance_id: place for place, instance_id in enumerate(sorted(facts.questions))}
+    numbers = {instance_id: index for index, instance_id in enumerate(sorted(facts.questions))}
     bases = {q.instance_id: q for q in given.questions[: len(numbers)]}
     db.executemany("INSERT INTO questions VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", _questions(facts, numbers, bases))
-    cells = {cell.cell_id: place for place, cell in enumerate(facts.manifest.cells)}
+    cells = {cell.cell_id: index for index, cell in enumerate(facts.manifest.cells)}
     db.executemany("INSERT INTO cells VALUES (?,?,?,?,?)", _cells(given.scores, cells))
     answered = [q for q in given.questions if q.outcome is not None]
     marks = ",".join("?" * 15)
@@ -80,7 +83,10 @@ def _write(db: sqlite3.Connection, facts: RunFacts, given: ReportInput, key: Cac
 
 
 def best_of(given: ReportInput) -> BestRow | None:
-    """The first row by *answerable*, then by right answers; a diagnostic one where there is no other."""
+    """Return the best row by *answerable*, then by right answers; a diagnostic row only if there is no other.
+
+    None if no row has asked a question.
+    """
     asked = [row for _, group in brief_groups([given]) for row in group if row.scores.counts.asked]
     rows = [row for row in asked if not row.scores.diagnostic] or asked
     if not rows:
@@ -103,11 +109,11 @@ def _questions(
             score.ego,
             question.day,
             score.lag_days,
-            _one(score, "lag"),
+            _first_value(score, "lag"),
             score.difficulty,
             score.context_tier,
-            _one(score, "interference"),
-            _one(score, "action"),
+            _first_value(score, "interference"),
+            _first_value(score, "action"),
             int(score.outside_f1),
             _storable(question.question_text),
             _storable(asker_of(question)) if score.dimension == "D6" else "",
@@ -124,21 +130,25 @@ def _cells(scores: RunScores, cells: Mapping[str, int]) -> Iterator[tuple[object
 def _answers(
     answered: Sequence[QuestionScore], cells: Mapping[str, int], numbers: Mapping[str, int]
 ) -> Iterator[tuple[object, ...]]:
-    for place, score in enumerate(answered):
-        got, spans = score.retrieved, score.spans
-        share = got.found / got.evidence_sessions if got is not None and got.evidence_sessions else None
+    for answer_id, score in enumerate(answered):
+        retrieval, spans = score.retrieved, score.spans
+        share = (
+            retrieval.found / retrieval.evidence_sessions
+            if retrieval is not None and retrieval.evidence_sessions
+            else None
+        )
         yield (
-            place,
+            answer_id,
             cells[score.cell_id],
             numbers[score.instance_id],
             score.outcome.value if score.outcome else "",
             score.stage,
-            _one(score, "label"),
-            _one(score, "ground"),
+            _first_value(score, "label"),
+            _first_value(score, "ground"),
             score.route,
             score.attempts,
             share,
-            got.first_rank if got is not None else None,
+            retrieval.first_rank if retrieval is not None else None,
             spans.search_ms if spans is not None else None,
             spans.ttft_ms if spans is not None else None,
             score.reader_tokens,
@@ -147,33 +157,33 @@ def _answers(
 
 
 def _texts(answered: Sequence[QuestionScore], facts: RunFacts) -> Iterator[tuple[object, ...]]:
-    for place, score in enumerate(answered):
+    for answer_id, score in enumerate(answered):
         answer = facts.attempts[score.cell_id, score.instance_id][-1].record.answer
         text = "" if answer is None else answer.answer[:ANSWER_CHARACTERS]
-        yield place, _storable(text), _storable(score.why), score.model_dump_json(exclude_defaults=True)
+        yield answer_id, _storable(text), _storable(score.why), score.model_dump_json(exclude_defaults=True)
 
 
-def _one(score: QuestionScore, name: str) -> str | None:
-    """The narrow value of a question for a filter of ``memarena show``."""
+def _first_value(score: QuestionScore, name: str) -> str | None:
+    """Return the first value that an answer has for a filter of ``memarena show``; None if it has none."""
     values = values_of(score, name)
     return values[0] if values else None
 
 
 def _storable(text: str) -> str:
-    """SQLite takes no lone surrogates."""
+    """Return the text with lone surrogates escaped, which SQLite does not accept."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def _say(step: str) -> None:
+def _print_step(step: str) -> None:
     sys.stdout.write(f"{step}\n")
     sys.stdout.flush()
 
 
 def main() -> None:
-    """Build from the command line; a log that gives no scores is one line on standard error."""
+    """Build from the command line; print one line on standard error if the log cannot be read or scored."""
     folder, judge, path = sys.argv[1:]
     try:
-        build(Path(folder), judge, Path(path), _say)
+        build(Path(folder), judge, Path(path), _print_step)
     except (LogError, ScoringError) as error:
         sys.stderr.write(f"{error}\n")
         sys.exit(EXIT_UNREADABLE)

@@ -1,7 +1,7 @@
-"""The cache of a run: one SQLite file with what its pages are queries on, beside nothing of the run itself.
+"""Schema, key and location of a run's cache: the SQLite file that the viewer's pages query.
 
-It is filled once from the log through :mod:`memarena.evaluation` and replaced when the log has grown. Deleting it loses
-nothing.
+The cache is filled from the log through :mod:`memarena.evaluation` and replaced when the log has grown. It lies in the
+user's cache folder, not in the run's; deleting it loses nothing.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from memarena.report.charts.catalogue import Chart
 from memarena.viewer.found_runs import Position, position
 
 CACHE_VERSION = 4
-"""Raised whenever the tables or what they hold change."""
+"""Incremented whenever the tables or their contents change."""
 CHARTS: TypeAdapter[list[Chart]] = TypeAdapter(list[Chart])
-"""Charts as a cache holds them."""
+"""JSON of the charts in a cache."""
 KEPT_DAYS = 30
-"""A cache that was not looked at for so long is removed."""
+"""Days without use after which a cache is removed."""
 
 SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -61,7 +61,7 @@ ANALYZE;
 
 @dataclass(frozen=True)
 class CacheKey:
-    """What a cache was made from, and by what."""
+    """Log, judge and version from which a cache was made."""
 
     cache_version: int
     judge: str
@@ -70,60 +70,63 @@ class CacheKey:
     position: Position
 
     def as_json(self) -> str:
-        """As it stands in the file."""
-        place = [self.position.size_bytes, self.position.changed_ns]
-        return json.dumps([self.cache_version, self.judge, self.judge_version, self.folder, place])
+        """The key as JSON, as the cache stores it."""
+        log_position = [self.position.size_bytes, self.position.changed_ns]
+        return json.dumps([self.cache_version, self.judge, self.judge_version, self.folder, log_position])
 
 
 Fit = Literal["none", "older", "current"]
-"""``older``: of the same run, before the log grew."""
+"""Whether a cache belongs to a key; ``older``: to the same run and judge, before the log grew."""
 
 
 def key_of(folder: Path, judge: str) -> CacheKey:
-    """The key of a run's log as it is now."""
+    """Return the key of a run's log in its present state."""
     return CacheKey(CACHE_VERSION, judge, value_judge_version(), str(folder), position(folder))
 
 
 def users_caches() -> Path:
-    """Where caches lie unless said otherwise: the user's cache folder, readable for nobody else."""
+    """Return the default folder of caches, created if missing: in the user's cache folder, readable only for the user.
+
+    If that cannot be written, a folder in the system's temporary folder. Raises OSError if another user owns it.
+    """
     home = os.environ.get("XDG_CACHE_HOME")
     base = Path(home) if home else Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache")
-    wanted = base / "memarena" / "viewer"
+    preferred = base / "memarena" / "viewer"
     try:
-        wanted.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=wanted):
-            return wanted
+        preferred.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=preferred):
+            return preferred
     except OSError:
-        own = Path(tempfile.gettempdir()) / f"memarena-viewer-{os.getuid()}"
-        own.mkdir(mode=0o700, exist_ok=True)
-        if own.stat().st_uid != os.getuid():
+        fallback = Path(tempfile.gettempdir()) / f"memarena-viewer-{os.getuid()}"
+        fallback.mkdir(mode=0o700, exist_ok=True)
+        if fallback.stat().st_uid != os.getuid():
             raise
-        return own
+        return fallback
 
 
 def cache_path(caches: Path, folder: Path, judge: str) -> Path:
-    """The cache of a run under a judge, in the folder of caches."""
+    """Return the path of the cache of a run under a judge, in the folder of caches."""
     name = hashlib.sha256(f"{folder}\0{judge}".encode(errors="surrogateescape")).hexdigest()[:32]
     return caches / f"{name}.sqlite"
 
 
 @dataclass(frozen=True)
 class BestRow:
-    """The memory of a run that comes first by *answerable*, diagnostics aside where there are others."""
+    """The row of a run with the highest *answerable*; a diagnostic row only if there is no other."""
 
     memory: str
     reader: str
     answerable: str
-    """As the grid writes it, percent."""
+    """Percent, formatted as in the grid; so is ``right``."""
     right: str
 
 
 BEST: TypeAdapter[BestRow | None] = TypeAdapter(BestRow | None)
-"""As a cache holds it; None: no memory was asked anything."""
+"""JSON of the best row in a cache; None if no memory was asked a question."""
 
 
 def best_row(path: Path, key: CacheKey) -> BestRow | None:
-    """The first row of a run, from a cache of this key or of the log before it grew; None where there is no cache."""
+    """Return the best row of a run from its cache, current or older; None if there is no cache."""
     if fit(path, key) == "none":
         return None
     try:
@@ -135,7 +138,7 @@ def best_row(path: Path, key: CacheKey) -> BestRow | None:
 
 
 def fit(path: Path, key: CacheKey) -> Fit:
-    """Whether a cache is there for this key."""
+    """Return whether the cache at ``path`` has this key, an older state of it, or is missing or of another key."""
     try:
         with opened(path) as db:
             (stored,) = db.execute("SELECT value FROM meta WHERE key = 'key'").fetchone()
@@ -149,7 +152,7 @@ def fit(path: Path, key: CacheKey) -> Fit:
 
 @contextlib.contextmanager
 def opened(path: Path) -> Iterator[sqlite3.Connection]:
-    """A cache to read from; nothing is written to it. Raises sqlite3.Error if it is none."""
+    """Open a cache for reading only. Raises sqlite3.Error if it cannot be opened."""
     db = sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)
     db.row_factory = sqlite3.Row
     try:
@@ -159,7 +162,7 @@ def opened(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def remove_old(caches: Path, now: float | None = None) -> None:
-    """Remove caches that were not looked at for :data:`KEPT_DAYS`."""
+    """Remove caches not used for :data:`KEPT_DAYS`. ``now``: seconds since the epoch; None: the clock."""
     oldest = (time.time() if now is None else now) - KEPT_DAYS * 86_400
     for path in caches.glob("*.sqlite*"):
         with contextlib.suppress(OSError):
@@ -168,6 +171,6 @@ def remove_old(caches: Path, now: float | None = None) -> None:
 
 
 def touch(path: Path) -> None:
-    """Note that a cache was looked at."""
+    """Mark a cache as used now."""
     with contextlib.suppress(OSError):
         os.utime(path)

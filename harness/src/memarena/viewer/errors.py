@@ -4,4 +4,4 @@ from memarena_dataset.errors import MemArenaError
 
 
 class ViewerError(MemArenaError):
-    """The viewer cannot do what was asked; the message is one line for the user."""
+    """Raised for a request that the viewer cannot fulfil; the message is one line for the user."""

@@ -1,4 +1,7 @@
-"""The same pages as files: what links lead to is written too, as far as it is bounded, and other links become text."""
+"""Exports the viewer's pages as static files: the pages of runs and, up to a limit, of the questions that they link to.
+
+A link to a page that is not exported becomes plain text.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ from memarena.viewer.static_files import STATIC
 from memarena.viewer.templating import render
 
 LIMIT = 200
-"""Questions of a run that get a page."""
+"""Default number of questions of a run that get a page."""
 _LINK = re.compile(r'<a\b([^>]*?)\bhref="([^"]*)"([^>]*)>(.*?)</a>', re.DOTALL)
 _FILE = re.compile(r'(<link\b[^>]*\bhref=")/static/([^"]+)"')
 _STYLES = ("report.css", "viewer.css", "icon.svg")
@@ -43,19 +46,19 @@ def export(
     gold: bool = False,
     told: Callable[[str], None] = lambda _: None,
 ) -> int:
-    """Write the pages of runs to a folder; returns how many.
+    """Write the pages of runs to a folder and return the number of pages.
 
     Args:
-        paths: runs, or folders that hold some.
-        judge: whose verdicts count.
-        out: a folder that is not there yet, or empty.
+        paths: folders of runs, or folders that contain runs.
+        judge: name of the judge whose verdicts count.
+        out: a folder that does not exist yet, or is empty.
         caches: folder of the caches.
-        limit: questions of each run that get a page; lists hold their first page.
-        gold: with right answers, and reasons that may tell them.
-        told: gets a line for each run.
+        limit: questions of each run that get a page; of a list only the first page is exported.
+        gold: whether pages show right answers, and reasons that may contain them.
+        told: called with a line of progress for each run, and with warnings.
 
     Raises:
-        ViewerError: there is no run, or none that can be shown, or the folder holds something or cannot be written.
+        ViewerError: no run exists or can be shown, or the folder is not empty or cannot be written.
     """
     runs = find_runs(paths)
     try:
@@ -89,7 +92,7 @@ def _runs_page(runs: Sequence[FoundRun], judge: str, caches: Path) -> str:
 
 
 class _Site:
-    """Pages by their address on the server, written with their links turned to each other."""
+    """Pages by their address on the server; writes them with links that lead from file to file."""
 
     def __init__(self, out: Path, gold: bool) -> None:
         self.out = out
@@ -97,25 +100,25 @@ class _Site:
         self.pages: dict[str, Callable[[], str]] = {}
 
     def later(self, address: str, make: Callable[[], str]) -> None:
-        """Have a page made when it is written: it leads nowhere that is not there anyway."""
+        """Add a page that is rendered only when it is written; no page is added for its links."""
         self.pages[address] = make
 
     def write(self, address: str, page: str, *, limit: int) -> list[str]:
-        """Keep a page; returns the addresses that it leads to, none twice, at most ``limit``."""
+        """Add a page; return the addresses that it links to and that have no page yet, each once, at most ``limit``."""
         self.pages[address] = lambda: page
-        found = dict.fromkeys(_resolved(address, unescape(link[2])) for link in _LINK.finditer(page))
-        return [each for each in found if each not in self.pages][:limit]
+        links = dict.fromkeys(_resolved(address, unescape(link[2])) for link in _LINK.finditer(page))
+        return [target for target in links if target not in self.pages][:limit]
 
     def link_all(self) -> None:
-        """Write every page, now that it is known which there are."""
+        """Write all pages to files; call it when every page has been added."""
         for address, make in self.pages.items():
-            page, place = make(), _file(address)
-            up = "../" * (len(PurePosixPath(place).parts) - 1)
-            linked = _LINK.sub(lambda link: self._turned(link, address, up), page)  # noqa: B023 (used at once)
-            linked = _FILE.sub(lambda found: f'{found[1]}{up}static/{found[2]}"', linked)  # noqa: B023 (used at once)
-            path = self.out / place
+            page, file = make(), _file(address)
+            to_root = "../" * (len(PurePosixPath(file).parts) - 1)
+            relinked = _LINK.sub(lambda link: self._turned(link, address, to_root), page)  # noqa: B023 (used at once)
+            relinked = _FILE.sub(lambda found: f'{found[1]}{to_root}static/{found[2]}"', relinked)  # noqa: B023 (used at once)
+            path = self.out / file
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(linked, encoding="utf-8")
+            path.write_text(relinked, encoding="utf-8")
 
     def _turned(self, link: re.Match[str], address: str, up: str) -> str:
         before, href, after, inner = link.groups()
@@ -128,9 +131,9 @@ class _Site:
 
 
 def _export_run(site: _Site, run: FoundRun, judge: str, caches: Path, limit: int, stack: ExitStack) -> str:
-    """The pages of a run: its own, the lists that its grid leads to, and questions of these lists in turn.
+    """Add the pages of a run: grid, charts, progress, the lists that the grid links to, and questions of these lists.
 
-    Returns why the run cannot be shown, which is then its only page; empty if it can.
+    Returns an empty string, or the error of a run that cannot be shown, which is then its only page.
     """
     head, base = read_head(run), f"/run/{run.key}"
     try:
@@ -142,19 +145,19 @@ def _export_run(site: _Site, run: FoundRun, judge: str, caches: Path, limit: int
         pages = Pages(head, Cache(stack.enter_context(opened(path))), older=False, static=True)
         grid = pages.grid([], "")
     except (LogError, ScoringError, sqlite3.Error) as error:
-        told = render("message", static=True, title="This run cannot be shown", text=str(error), head=None)
-        site.write(base, told, limit=0)
+        page = render("message", static=True, title="This run cannot be shown", text=str(error), head=None)
+        site.write(base, page, limit=0)
         return str(error)
-    leads = site.write(base, grid, limit=10_000)
+    linked = site.write(base, grid, limit=10_000)
     site.write(f"{base}/charts", pages.charts(), limit=0)
     site.write(f"{base}/progress", render("progress", static=True, head=head), limit=0)
-    lists = [f"{base}/questions", *(each for each in leads if each.startswith(f"{base}/questions?"))]
-    waiting: list[deque[str]] = []
+    lists = [f"{base}/questions", *(link for link in linked if link.startswith(f"{base}/questions?"))]
+    queues: list[deque[str]] = []
     for address in dict.fromkeys(lists):
-        chosen = Selection.of([*parse_qsl(urlsplit(address).query), *([("gold", "1")] if site.gold else [])])
-        found = site.write(address, pages.questions(chosen), limit=10_000)
-        waiting.append(deque(each for each in found if each.startswith(f"{base}/question/")))
-    for address in _in_turn(waiting, limit):
+        selection = Selection.of([*parse_qsl(urlsplit(address).query), *([("gold", "1")] if site.gold else [])])
+        questions = site.write(address, pages.questions(selection), limit=10_000)
+        queues.append(deque(link for link in questions if link.startswith(f"{base}/question/")))
+    for address in _in_turn(queues, limit):
         parts = urlsplit(address)
         query = parse_qsl(parts.query)
         instance = unquote(parts.path.rpartition("/")[2])
@@ -170,18 +173,18 @@ def _question(pages: Pages, instance: str, cells: Sequence[str], *, gold: bool) 
 
 
 def _in_turn(waiting: Iterable[deque[str]], limit: int) -> list[str]:
-    """The first of each, then the second of each, none twice, until there are enough."""
-    left, found = [each for each in waiting if each], dict[str, None]()
-    while left and len(found) < limit:
-        for some in left:
-            if len(found) < limit:
-                found.setdefault(some.popleft())
-        left = [each for each in left if each]
-    return list(found)
+    """Return up to ``limit`` addresses: the first of each queue, then the second of each, without duplicates."""
+    queues, addresses = [nonempty for nonempty in waiting if nonempty], dict[str, None]()
+    while queues and len(addresses) < limit:
+        for queue in queues:
+            if len(addresses) < limit:
+                addresses.setdefault(queue.popleft())
+        queues = [nonempty for nonempty in queues if nonempty]
+    return list(addresses)
 
 
 def _resolved(address: str, href: str) -> str:
-    """The address that a link of a page leads to, without an anchor."""
+    """Return the address on the server to which ``href`` on the page ``address`` leads, without its anchor."""
     target = href.partition("#")[0]
     path, _, query = (f"{address.partition('?')[0]}{target}" if target.startswith("?") else target).partition("?")
     pairs = parse_qsl(query)
@@ -189,7 +192,7 @@ def _resolved(address: str, href: str) -> str:
 
 
 def _file(address: str) -> str:
-    """The file of an address; what a file system does not take in a name is hashed."""
+    """Return the relative path of an address's file; addresses with a query or a question's id are hashed."""
     parts = urlsplit(address)
     _, run, *rest = parts.path.strip("/").split("/") if parts.path != "/" else ("", "", "")
     if not run:

@@ -1,4 +1,4 @@
-"""Which runs there are, and the state of each: what a look at the log tells without scoring it."""
+"""Finds the runs in folders and reads the state of each from its log, without scoring it."""
 
 from __future__ import annotations
 
@@ -17,25 +17,24 @@ from memarena.log.store import LOCK_NAME, LOG_NAME, LogError, LogReader, log_pat
 from memarena.viewer.errors import ViewerError
 
 DEEPEST = 3
-"""Folders below the given one in which runs are looked for."""
+"""Levels of folders below the path of the user in which runs are searched."""
 State = Literal["completed", "incomplete", "interrupted", "aborted", "being written", "stopped", "empty", "unreadable"]
-"""``stopped``: no process said how it ended, and none writes; ``being written`` where one does, or where it cannot be
-told."""
+"""``stopped``: the log has no end, and no process writes it. ``being written``: a process does, or that is unknown."""
 
 
 @dataclass(frozen=True)
 class FoundRun:
-    """A folder that holds a log. ``key`` names it in addresses, the same as long as it stays where it is."""
+    """A folder with a log. ``key`` identifies it in addresses; it depends only on the folder's path."""
 
     key: str
     name: str
-    """Its path below the folder that was asked for, or its own name."""
+    """Path relative to the folder that was searched; the folder's name if it was named itself."""
     folder: Path
 
 
 @dataclass(frozen=True)
 class Position:
-    """How far a log reaches: two that are equal hold the same."""
+    """Size and time of change of a log; two equal positions of a log mean the same content."""
 
     size_bytes: int
     changed_ns: int
@@ -43,7 +42,7 @@ class Position:
 
 @dataclass(frozen=True)
 class RunHead:
-    """A run at first sight."""
+    """State and settings of a run, read from its log without scoring."""
 
     run: FoundRun
     state: State
@@ -52,31 +51,32 @@ class RunHead:
     run_id: str = ""
     started_at: str = ""
     message: str = ""
-    """What the process said that ended it."""
+    """Message with which the run ended; empty if it has none."""
     manifest: Manifest | None = None
     families: dict[str, int] = field(default_factory=dict)
+    """Questions by family."""
     asked: dict[str, int] = field(default_factory=dict)
-    """Attempts by cell, at most the questions of a cell."""
+    """Attempts by cell id, at most the number of questions of a cell."""
     records: int = 0
 
     @property
     def questions(self) -> int:
-        """Questions of one cell."""
+        """Number of questions of one cell."""
         return sum(self.families.values())
 
     @property
     def planned(self) -> int:
-        """Questions of all cells."""
+        """Number of questions of all cells."""
         return self.questions * len(self.manifest.cells) if self.manifest else 0
 
     @property
     def asked_in_all(self) -> int:
-        """Questions asked so far, in all cells."""
+        """Number of questions asked so far in all cells."""
         return sum(self.asked.values())
 
     @property
     def comparable_with(self) -> object:
-        """Runs in which this is equal may share a table: same data set, protocol and questions."""
+        """Key of comparison: runs with equal keys (data set, protocol, questions, D6 rules) may share a table."""
         if self.manifest is None:
             return self.run.key
         manifest = self.manifest
@@ -86,20 +86,23 @@ class RunHead:
 
 
 def find_runs(paths: Sequence[Path]) -> list[FoundRun]:
-    """The runs at or below the paths, in their order, each once. Raises ViewerError for a path that holds none."""
-    found: dict[Path, FoundRun] = {}
+    """Return the runs at or below the paths, in the order of the paths, each once.
+
+    Raises ViewerError for a path without a run.
+    """
+    runs: dict[Path, FoundRun] = {}
     for path in paths:
         folder = path.parent if path.name == LOG_NAME and path.is_file() else path
         if not folder.is_dir():
             raise ViewerError(f"{path}: no such folder; expected a run, or a folder with runs")
-        here = list(_below(folder, DEEPEST))
-        if not here:
+        folders = list(_below(folder, DEEPEST))
+        if not folders:
             raise ViewerError(f"{path}: no run here ({LOG_NAME}), nor up to {DEEPEST} folders below")
-        for one in here:
-            absolute = one.resolve()
-            name = absolute.name if one == folder else one.relative_to(folder).as_posix()
-            found.setdefault(absolute, FoundRun(_key(absolute), name, absolute))
-    return list(found.values())
+        for run_folder in folders:
+            resolved = run_folder.resolve()
+            name = resolved.name if run_folder == folder else run_folder.relative_to(folder).as_posix()
+            runs.setdefault(resolved, FoundRun(_key(resolved), name, resolved))
+    return list(runs.values())
 
 
 def _below(folder: Path, depth: int) -> Iterator[Path]:
@@ -107,11 +110,13 @@ def _below(folder: Path, depth: int) -> Iterator[Path]:
         yield folder
     if depth:
         try:
-            inner = sorted(each for each in folder.iterdir() if each.is_dir() and not each.name.startswith("."))
+            subfolders = sorted(
+                subfolder for subfolder in folder.iterdir() if subfolder.is_dir() and not subfolder.name.startswith(".")
+            )
         except OSError:
             return
-        for each in inner:
-            yield from _below(each, depth - 1)
+        for subfolder in subfolders:
+            yield from _below(subfolder, depth - 1)
 
 
 def _key(folder: Path) -> str:
@@ -120,7 +125,7 @@ def _key(folder: Path) -> str:
 
 
 def position(folder: Path) -> Position:
-    """How far the log of a run reaches now, its write-ahead part included."""
+    """Return the present position of a run's log, its write-ahead file included."""
     size = changed = 0
     for path in (log_path(folder), folder / f"{LOG_NAME}-wal"):
         try:
@@ -133,13 +138,13 @@ def position(folder: Path) -> Position:
 
 
 class Heads:
-    """Heads of runs, read again where a log has changed."""
+    """Cache of heads of runs; a head is read again if its log has changed."""
 
     def __init__(self) -> None:
         self._known: dict[Path, tuple[Position, RunHead]] = {}
 
     def of(self, run: FoundRun) -> RunHead:
-        """The head of a run as it is now."""
+        """Return the present head of a run."""
         now = position(run.folder)
         known = self._known.get(run.folder)
         if known is not None and known[0] == now and known[1].state != "being written":
@@ -150,7 +155,7 @@ class Heads:
 
 
 def read_head(run: FoundRun) -> RunHead:
-    """What the log says first, and how it ended."""
+    """Read the head of a run; its state is ``unreadable`` if the log cannot be read."""
     try:
         return _read(run)
     except LogError as error:
@@ -162,15 +167,17 @@ def _read(run: FoundRun) -> RunHead:
         started = next((r for r in log.records("run_started") if r.kind == "run_started"), None)
         if started is None:
             return RunHead(run, "empty", fault="The log holds no run yet.")
-        last = None
+        last_status = None
         for record in log.records("run_resumed", "run_ended"):
-            last = record
+            last_status = record
         families = Counter(_families(row.body for row in log.rows("question")))
         questions = sum(families.values())
         asked = {cell: min(count, questions) for cell, count in log.counts("asked").items()}
         records = log.last_seq()
-    ended = last if last is not None and last.kind == "run_ended" else None
-    state: State = ended.reason if ended else "being written" if _is_written(run.folder) is not False else "stopped"
+    ended = last_status if last_status is not None and last_status.kind == "run_ended" else None
+    state: State = (
+        ended.reason if ended else "being written" if _is_being_written(run.folder) is not False else "stopped"
+    )
     return RunHead(
         run,
         state,
@@ -192,8 +199,11 @@ def _families(bodies: Iterable[str]) -> Iterator[str]:
             raise LogError(f"a question of the log does not parse: {error}") from error
 
 
-def _is_written(folder: Path) -> bool | None:
-    """Whether a process holds the writer's lock. Looked up, never taken: a writer that begins must find it free."""
+def _is_being_written(folder: Path) -> bool | None:
+    """Whether a process holds the writer's lock; None if the system cannot tell.
+
+    The lock is looked up and never acquired, since that could make a starting writer fail.
+    """
     try:
         inode = (folder / LOCK_NAME).stat().st_ino
         locks = Path("/proc/locks").read_text(encoding="ascii")

@@ -1,4 +1,7 @@
-"""The grid: memory by reader with what it gets right, keeps to itself and costs; each figure leads to its answers."""
+"""Computes the viewer's grid: a row for each memory and reader, columns of scores and costs, links to the answers.
+
+The *query* of a figure is the query string of the page that lists the answers behind it.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ WHISKER_WIDTH, WHISKER_HEIGHT = 72.0, 12.0
 
 @dataclass(frozen=True)
 class GridColumn:
-    """A column that can be chosen. ``answers`` is the query of the answers behind its figures."""
+    """A column that users can choose. ``answers``: parameters of the page that lists the answers behind its figures."""
 
     key: str
     title: str
@@ -34,43 +37,43 @@ class GridColumn:
     interval: Callable[[BriefRow], Interval | None] = lambda _: None
     baseline: Callable[[Baseline], float | None] = lambda _: None
     questions: Callable[[BriefRow], int | None] = lambda _: None
-    """Questions behind a share; fewer than five leave it out. None: not counted."""
+    """Number of questions behind a share, which is not shown for fewer than five; None if they are not counted."""
     share: bool = True
-    """Whether it is a share in percent, which has a bar; more is better."""
+    """Whether the value is a share in percent: drawn as a bar, and more is better."""
 
 
 @dataclass(frozen=True)
 class GridCell:
-    """A figure: its text, the query of its answers, and its bar with whiskers where it is a share."""
+    """A figure: its text, its query, and for a share an SVG bar with the whiskers of its interval (else empty)."""
 
     text: str
     query: str
     drawing: str
     said: str
-    """Its spread over seeds and its interval, in words."""
+    """Spread over seeds and interval in words; empty if it has neither."""
 
 
 @dataclass(frozen=True)
 class GridRow:
-    """A memory with a reader."""
+    """The figures of a memory with a reader."""
 
     name: str
     run: int
-    """Which of the runs, from 0."""
+    """Index of its run."""
     cells: tuple[GridCell, ...]
     seeds: tuple[tuple[str, str], ...]
-    """Seed and the query of its answers."""
+    """(seed, query of the answers with this seed)."""
 
 
 @dataclass(frozen=True)
 class Grid:
-    """The table as the page shows it."""
+    """The table of the page."""
 
     columns: tuple[GridColumn, ...]
     readers: tuple[tuple[str, tuple[GridRow, ...]], ...]
-    """Rows by reader."""
+    """(reader, its rows)."""
     baselines: tuple[tuple[str, tuple[str, ...]], ...]
-    """What can be had without memory: name, and a figure for each column or an empty text."""
+    """Scores achievable without memory: (name, a figure for each column, empty where it has none)."""
 
 
 def _metric(name: str) -> tuple[Callable[[BriefRow], float | None], Callable[[BriefRow], Cell]]:
@@ -100,10 +103,10 @@ def _share(name: str, title: str, meaning: str, answers: Mapping[str, str]) -> G
 
 
 def _questions(row: BriefRow, name: str) -> int | None:
-    """Questions behind a share; None for a mean of several."""
-    known = {ANSWERABLE: row.answerable_questions, "all": row.scores.counts.asked, "P": row.deny, "U": row.allow}
-    own = (part.counts.asked for part in row.scores.slices if part.by == "dimension" and part.key == name)
-    return known.get(name, next(own, None))
+    """Return the number of questions behind a share; None for a mean of several shares."""
+    by_name = {ANSWERABLE: row.answerable_questions, "all": row.scores.counts.asked, "P": row.deny, "U": row.allow}
+    by_dimension = (part.counts.asked for part in row.scores.slices if part.by == "dimension" and part.key == name)
+    return by_name.get(name, next(by_dimension, None))
 
 
 def _latency(name: str, quantile: str) -> Callable[[BriefRow], float | None]:
@@ -180,16 +183,16 @@ COLUMNS = (
     _cost("memory", "MB", "highest memory of the backend's processes, MB", lambda row: row.memory_mb, "", 0),
 )
 SHOWN_FIRST = (ANSWERABLE, "all", "recall", "P", "U", "search", "ttft", "tokens", "ingest")
-"""Columns of the page where its address names none."""
+"""Keys of the default columns."""
 
 
 def grid_of(given: Sequence[ReportInput], wanted: Sequence[str], sort: str) -> Grid:
-    """The grid of runs that can be compared.
+    """Return the grid of comparable runs.
 
     Args:
         given: the runs; baselines are those of the first.
-        wanted: keys of columns; none: :data:`SHOWN_FIRST`.
-        sort: key of the column by which rows of a reader are sorted, ``-`` before it: the largest first.
+        wanted: column keys; empty means :data:`SHOWN_FIRST`.
+        sort: key of the column by which the rows of each reader are sorted; prefix ``-`` sorts descending.
     """
     columns = tuple(c for c in COLUMNS if c.key in (wanted or SHOWN_FIRST))
     rows = [row for _, group in brief_groups(given) for row in group]
@@ -198,14 +201,16 @@ def grid_of(given: Sequence[ReportInput], wanted: Sequence[str], sort: str) -> G
         by_reader.setdefault(row.reader, []).append(row)
     column = next((c for c in COLUMNS if c.key == sort.removeprefix("-")), None)
     if column is not None:
-        found = column
+        sort_column = column
 
         def rank(row: BriefRow) -> tuple[bool, float]:
-            value = found.value(row)
+            value = sort_column.value(row)
             return value is None, 0.0 if value is None else -value if sort.startswith("-") else value
 
-        by_reader = {reader: sorted(some, key=rank) for reader, some in by_reader.items()}
-    readers = tuple((reader, tuple(_row(row, columns) for row in some)) for reader, some in by_reader.items())
+        by_reader = {reader: sorted(group_rows, key=rank) for reader, group_rows in by_reader.items()}
+    readers = tuple(
+        (reader, tuple(_row(row, columns) for row in group_rows)) for reader, group_rows in by_reader.items()
+    )
     return Grid(columns, readers, tuple(_baselines(given[0].scores.baselines, columns)))
 
 
@@ -220,39 +225,40 @@ def _row(row: BriefRow, columns: Sequence[GridColumn]) -> GridRow:
 
 
 def grid_cell(row: BriefRow, column: GridColumn) -> GridCell:
-    """A figure of a row; a share of fewer than five questions is left out."""
-    value, made = column.value(row), column.interval(row)
+    """Return the figure of a row in a column; a share over fewer than five questions is replaced by a sign."""
+    value, interval = column.value(row), column.interval(row)
     cell, questions = column.cell(row), column.questions(row)
     if column.share and value is not None and questions is not None and questions < FEWEST_QUESTIONS:
         return GridCell(SMALL.text, urlencode({"cell": row.scores.label, **column.answers}), "", SMALL_MEANS)
-    said = [f"{cell.spread.strip()} over seeds"] if cell.spread else []
-    if made is not None:
-        said.append(f"95% interval {100 * made.low:.1f} to {100 * made.high:.1f}")
-    drawing = _whiskers(value, made) if column.share and value is not None else ""
+    notes = [f"{cell.spread.strip()} over seeds"] if cell.spread else []
+    if interval is not None:
+        notes.append(f"95% interval {100 * interval.low:.1f} to {100 * interval.high:.1f}")
+    drawing = _whiskers(value, interval) if column.share and value is not None else ""
     return GridCell(
         text=cell.figure.replace("…", "–"),
         query=urlencode({"cell": row.scores.label, **column.answers}),
         drawing=drawing,
-        said=", ".join(said),
+        said=", ".join(notes),
     )
 
 
 @dataclass(frozen=True)
 class LostRow:
-    """Where the wrong answers of a memory went wrong: each stage's count with the query of its answers."""
+    """Wrong answers of a memory by the stage that failed."""
 
     name: str
     reader: str
     run: int
-    """Which of the runs, from 0."""
+    """Index of its run."""
     stages: tuple[tuple[int, str], ...]
+    """(count, query of these answers), in the order of :data:`LOSS_STAGES`."""
 
 
 LOSS_STAGES = tuple(STAGES)
 
 
 def lost_by_stage(rows: Sequence[BriefRow]) -> tuple[LostRow, ...]:
-    """A row for each memory of which it is known, stages in the order of :data:`LOSS_STAGES`."""
+    """Return the losses of each row whose errors are known by stage."""
     return tuple(
         LostRow(
             row.name,
@@ -269,7 +275,7 @@ def lost_by_stage(rows: Sequence[BriefRow]) -> tuple[LostRow, ...]:
 
 
 def _whiskers(value: float, made: Interval | None) -> str:
-    """A bar from 0 to 100 percent with its interval; the figure beside it says the same."""
+    """Return an SVG bar from 0 to 100 percent with the interval; hidden from screen readers, which get the figure."""
     drawing = Drawing("", WHISKER_WIDTH, WHISKER_HEIGHT, "", "")
     middle = WHISKER_HEIGHT / 2
     drawing.rect(0, 2, WHISKER_WIDTH, WHISKER_HEIGHT - 4, "track")

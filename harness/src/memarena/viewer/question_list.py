@@ -1,4 +1,4 @@
-"""Around the list of questions: filters with their values, links to orders and pages, what is listed in words."""
+"""Builds what surrounds the list of questions: filters with their values, links to orders and pages, a summary."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from memarena.viewer.selection import (
 
 @dataclass(frozen=True)
 class Filter:
-    """A filter of the page of questions: its values with their counts, and the one that is chosen."""
+    """A filter of the page of questions; ``chosen`` is the selected value, or empty."""
 
     key: str
     name: str
     values: tuple[tuple[str, str], ...]
-    """Value, and as it is shown."""
+    """(value in the address, text on the page with the count of answers or questions)."""
     chosen: str
 
 
 @dataclass(frozen=True)
 class Link:
-    """A link with its text."""
+    """A link to the page with another query; ``current``: it leads to the selection shown."""
 
     text: str
     query: str
@@ -41,18 +41,18 @@ class Link:
 
 
 def filters_of(cache: Cache, chosen: Selection) -> list[Filter]:
-    """The filters that the page offers, with the values that there are and their counts."""
+    """Return the filters that have a choice of values or are set, with the counts of their values."""
     values = cache.values()
     selected = dict(chosen.filters)
     filters = []
     for choice in (*ANSWER_CHOICES, *QUESTION_CHOICES):
-        known = [(value, f"{word_of(choice.key, value)} ({count:,})") for value, count in values[choice.key]]
-        known += [(value, word_of(choice.key, value)) for value in words_of(choice.key)]
-        own = selected.get(choice.key, "")
-        if own and own not in dict(known):
-            known.append((own, own))
-        if len(known) > 1 or own:
-            filters.append(Filter(choice.key, choice.name, tuple(known), own))
+        options = [(value, f"{word_of(choice.key, value)} ({count:,})") for value, count in values[choice.key]]
+        options += [(value, word_of(choice.key, value)) for value in words_of(choice.key)]
+        current = selected.get(choice.key, "")
+        if current and current not in dict(options):
+            options.append((current, current))
+        if len(options) > 1 or current:
+            filters.append(Filter(choice.key, choice.name, tuple(options), current))
     reviewed = [(key, f"{REVIEW_WORDS[key]} ({n:,})") for key, n in cache.review_counts().items()]
     filters.append(Filter("review", "review", tuple(reviewed), selected.get("review", "")))
     return filters
@@ -70,36 +70,39 @@ _WORDS = {
 
 
 def word_of(key: str, value: str) -> str:
+    """Return the text of a filter's value on the page."""
     return _WORDS.get(value, value.replace("_", " ")) if key not in ("ego", "day") else value
 
 
 def sentence_of(listed: Listed, side: Sequence[str]) -> str:
-    """What is listed, in a sentence."""
+    """Return a summary of the listed answers; ``side``: ids of the cells shown side by side, or empty."""
     if not listed.total:
         return "No answer is like that."
     counts = listed.outcomes
     right, wrong = counts.get("correct", 0), counts.get("wrong", 0)
     failed = listed.total - right - wrong
-    what = "question" if side else "answer"
-    noun = what if listed.total == 1 else f"{what}s"
+    counted_noun = "question" if side else "answer"
+    noun = counted_noun if listed.total == 1 else f"{counted_noun}s"
     share = _share(right, listed.total)
     lost = f", {failed:,} without an answer" if failed else ""
-    of = f" in {side[0]}" if side else ""
+    where = f" in {side[0]}" if side else ""
     apart = ""
     if listed.apart:
         apart = f" {listed.apart:,} of them are in no figure: the owner's own D6 items, controls, extensions"
-        counted, among = listed.total - listed.apart, right - listed.right_apart
-        apart += f"; of the other {counted:,}, {among:,} right{_share(among, counted)}." if counted else "."
-    return f"{listed.total:,} {noun}: {right:,} right{share}, {wrong:,} wrong{lost}{of}.{apart}"
+        counted, right_counted = listed.total - listed.apart, right - listed.right_apart
+        apart += (
+            f"; of the other {counted:,}, {right_counted:,} right{_share(right_counted, counted)}." if counted else "."
+        )
+    return f"{listed.total:,} {noun}: {right:,} right{share}, {wrong:,} wrong{lost}{where}.{apart}"
 
 
 def _share(part: int, whole: int) -> str:
-    """A share in percent; none of fewer than five, as in every report."""
+    """Return a share in percent in parentheses; empty for fewer than five, as in every report."""
     return f" ({100 * part / whole:.1f}%)" if whole >= FEWEST_QUESTIONS else ""
 
 
 def set_filters(chosen: Selection) -> list[Link]:
-    """What is set, each with the query that leaves it out."""
+    """Return a link for each setting of the selection, which leads to the selection without it."""
     names = {choice.key: choice.name for choice in (*QUESTION_CHOICES, *ANSWER_CHOICES)}
     links = [
         Link(
@@ -116,7 +119,7 @@ def set_filters(chosen: Selection) -> list[Link]:
 
 
 def sort_links(chosen: Selection) -> dict[str, Link]:
-    """A link for each order: once the smallest first, then the largest."""
+    """Return by sort key a link: sorts ascending first, descending when it is already ascending."""
     heads = {}
     for key, (name, _) in SORTS.items():
         turned = f"-{key}" if chosen.sort == key else key
@@ -126,6 +129,7 @@ def sort_links(chosen: Selection) -> dict[str, Link]:
 
 
 def page_links(chosen: Selection, listed: Listed) -> list[Link]:
+    """Return links to the first and last page and to two pages before and after this one."""
     last = ceil(listed.total / PAGE_ROWS)
     near = {1, last, *range(chosen.page - 2, chosen.page + 3)}
     return [
@@ -134,7 +138,7 @@ def page_links(chosen: Selection, listed: Listed) -> list[Link]:
 
 
 def cells_by_row(cache: Cache, chosen: Selection) -> list[tuple[str, bool, list[tuple[str, str, bool]]]]:
-    """Rows and their cells, and which of them are chosen."""
+    """Return for each row (its label, whether it is selected, its cells as (id, seed, whether selected))."""
     cells_by_row: dict[str, list[tuple[str, str, bool]]] = {}
     for cell in cache.cells():
         cells_by_row.setdefault(cell.row, []).append((cell.cell_id, cell.seed, cell.cell_id in chosen.cells))

@@ -1,4 +1,4 @@
-"""One question as its page shows it, in one cell or several side by side, read from the log."""
+"""Reads a question and its answers in one or several cells from the log, for the page of one question."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from memarena.report.question_view.records import QuestionView
 from memarena.scoring.results import QuestionScore
 
 LEAST_MARKED = 12
-"""Passages shorter than this are not marked in a prompt: they are there by chance."""
+"""Characters below which a passage is not highlighted in a prompt, since it may occur there by chance."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A question with its evidence, from the log."""
+    """A question with its evidence sessions by id."""
 
     question: Question
     evidence: dict[str, EvidenceSession]
 
 
 def read_source(folder: Path, instance_id: str) -> Source | None:
-    """The question and its evidence; None where the log has no such question. Raises LogError."""
+    """Read a question and its evidence; None if the log has no such question. Raises LogError."""
     with LogReader(folder) as log:
         question = next((r for r in log.records("question", instance_id=instance_id) if r.kind == "question"), None)
         if question is None:
             return None
-        wanted = set(question.instance.evidence_session_ids)
+        evidence_ids = set(question.instance.evidence_session_ids)
         evidence: dict[str, EvidenceSession] = {}
-        if wanted:
+        if evidence_ids:
             for record in log.records("evidence"):
-                if record.kind == "evidence" and record.session.session_id in wanted:
+                if record.kind == "evidence" and record.session.session_id in evidence_ids:
                     evidence[record.session.session_id] = record.session
-                    if len(evidence) == len(wanted):
+                    if len(evidence) == len(evidence_ids):
                         break
     return Source(question, evidence)
 
@@ -45,31 +45,37 @@ def read_source(folder: Path, instance_id: str) -> Source | None:
 def read_view(
     folder: Path, source: Source, cells: Mapping[str, Cell], scores: Mapping[str, QuestionScore], judge: str
 ) -> QuestionView:
-    """The question in each of the cells that have a score, in their order. Raises LogError."""
+    """Read the answers to a question in the cells of ``scores``, in their order. Raises LogError.
+
+    ``cells`` and ``scores`` are by id of the cell; ``judge`` is the name of the judge whose verdicts are shown.
+    """
     question, evidence = source.question, source.evidence
     instance_id = question.instance.instance_id
     records = answer_records(folder, [(cell, instance_id) for cell in scores])
     answers = []
     for cell, score in scores.items():
-        kept = records[cell, instance_id]
-        judged = kept.judged_with_rules(question, evidence, judge)
-        answers.append(answer_view(question, evidence, cells[cell], score, kept.asked, kept.calls, judged))
+        attempts = records[cell, instance_id]
+        judged = attempts.judged_with_rules(question, evidence, judge)
+        answers.append(answer_view(question, evidence, cells[cell], score, attempts.asked, attempts.calls, judged))
     return question_view(question, evidence, answers)
 
 
 def whole_text(folder: Path, source: Source, cell: Cell, part: str) -> str | None:
-    """A text that a page shows the start of, whole; None where there is none of this name. Raises LogError."""
+    """Return the full text of which a page shows the start, from the latest attempt. Raises LogError.
+
+    ``part`` is a key of ``AttemptView.texts``; None if there is no attempt or no such text.
+    """
     key = cell.cell_id, source.question.instance.instance_id
-    kept = answer_records(folder, [key])[key]
-    if not kept.asked:
+    attempts = answer_records(folder, [key])[key]
+    if not attempts.asked:
         return None
-    count = len(kept.asked)
-    view = attempt_view(source.question, cell, kept.asked[-1], kept.calls, number=count, latest=True)
+    count = len(attempts.asked)
+    view = attempt_view(source.question, cell, attempts.asked[-1], attempts.calls, number=count, latest=True)
     return view.texts().get(part)
 
 
 def passages_of(view: QuestionView) -> list[str]:
-    """Evidence as it may stand in a prompt."""
+    """Return the texts of evidence turns, to highlight them in prompts; of all turns if none is marked as evidence."""
     turns = [turn for session in view.sessions for turn in session.turns]
-    chosen = [turn for turn in turns if turn.marked] or turns
-    return [turn.text for turn in chosen if len(turn.text.strip()) >= LEAST_MARKED]
+    evidence = [turn for turn in turns if turn.marked] or turns
+    return [turn.text for turn in evidence if len(turn.text.strip()) >= LEAST_MARKED]

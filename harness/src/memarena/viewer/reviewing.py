@@ -1,4 +1,4 @@
-"""Reviews of answers in the viewer: the form of each answer, writing what it sends, and the files to download."""
+"""Builds the form for reviews of an answer, parses what it sends, and formats reviews for download."""
 
 from __future__ import annotations
 
@@ -24,39 +24,41 @@ LABEL_WORDS = {
     "disclose_wrong": "tells something else as the fact", "refuse": "refuses: you may not know",
     "dont_know": "says it does not know", "other": "anything else",
 }  # fmt: skip
-"""Labels of answers in words."""
+"""Label of an answer: its text on pages."""
 
 
 @dataclass(frozen=True)
 class ReviewForm:
-    """What the page shows of the reviews of an answer."""
+    """The reviews of an answer, with the choices of the form for another."""
 
     attempt: int
     verdict: str | None
     choices: tuple[tuple[str, str], ...]
-    """Labels that can be chosen, and their words; none for an answer without verdict."""
+    """(label, text) of the labels that can be chosen; empty for an answer without a verdict."""
     own: Review | None
-    """The one that this browser's reviewer wrote."""
+    """The present review by this browser's reviewer; None if there is none."""
     reviews: tuple[Review, ...]
+    """The present review of each reviewer."""
     history: tuple[Review, ...]
+    """All reviews of the answer, oldest first, those that were replaced included."""
 
 
 def review_form(reviews: Reviews, score: QuestionScore, author: str) -> ReviewForm:
-    """The form of an answer, filled with what its author wrote before."""
-    standing = reviews.of(score.cell_id, score.instance_id)
+    """Return the form of an answer, filled with the earlier review of ``author``."""
+    current = reviews.of(score.cell_id, score.instance_id)
     verdict = verdict_of(score)
     return ReviewForm(
         attempt=score.attempts - 1,
         verdict=verdict,
         choices=tuple((label, LABEL_WORDS[label]) for label in _labels(score, verdict)),
-        own=next((each for each in standing if each.author == author), None),
-        reviews=standing,
+        own=next((review for review in current if review.author == author), None),
+        reviews=current,
         history=reviews.history(score.cell_id, score.instance_id),
     )
 
 
 def review_sent(sent: Mapping[str, str], score: QuestionScore, run_id: str, judge: str) -> Review:
-    """The review that a form sends. Raises ViewerError or LogError where a field does not hold what is expected."""
+    """Return the review in the fields of a form. Raises ViewerError or LogError for an unexpected value."""
     if sent.get("attempt") != str(score.attempts - 1):
         raise ViewerError("a later attempt replaced this answer meanwhile; load the page again and look at the new one")
     verdict, label, note = verdict_of(score), sent.get("label", ""), sent.get("note", "").replace("\r\n", "\n").strip()
@@ -82,26 +84,26 @@ def review_sent(sent: Mapping[str, str], score: QuestionScore, run_id: str, judg
 
 
 def reviews_csv(reviews: Sequence[Review]) -> str:
-    """Reviews as CSV with a head, safe for spreadsheets."""
+    """Format reviews as CSV with a header line; formulas are escaped for spreadsheets."""
     file = io.StringIO()
     writer = csv.DictWriter(file, list(Review.model_fields), lineterminator="\n")
     writer.writeheader()
-    writer.writerows({name: csv_cell(value) for name, value in each.model_dump().items()} for each in reviews)
+    writer.writerows({name: csv_cell(value) for name, value in review.model_dump().items()} for review in reviews)
     return file.getvalue()
 
 
 def reviews_json(reviews: Sequence[Review]) -> str:
-    """Reviews as a list of objects."""
-    return json.dumps([each.model_dump() for each in reviews], indent=2, ensure_ascii=False) + "\n"
+    """Format reviews as a JSON list of objects."""
+    return json.dumps([review.model_dump() for review in reviews], indent=2, ensure_ascii=False) + "\n"
 
 
 def cookie_of(author: str) -> str:
-    """A name as a cookie holds it."""
+    """Encode a reviewer's name for a cookie."""
     return quote(author, safe="")
 
 
 def author_of(cookie: str | None) -> str:
-    """The name in a cookie, empty where there is none."""
+    """Decode the reviewer's name from a cookie, at most 60 characters; empty if there is no cookie."""
     return unquote(cookie or "")[:60]
 
 

@@ -1,4 +1,4 @@
-"""The page of all runs."""
+"""Builds the page that lists all runs, grouped by whether they can be compared."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memarena.viewer.found_runs import RunHead
 from memarena.viewer.templating import render
 
 MOST_TOGETHER = 8
-"""Runs that a link of the page of runs puts into one grid."""
+"""Runs that a link of this page puts into one grid at most."""
 
 
 def runs_page(
@@ -21,13 +21,13 @@ def runs_page(
     *,
     static: bool = False,
 ) -> str:
-    """All runs, those that can be compared beside each other.
+    """Return the page of all runs; runs that can be compared are in one group.
 
     Args:
         heads: the runs.
-        faults: by folder, why a log gave no scores when it was read whole.
-        best: by folder, the memory that comes first, as far as the run was read.
-        static: for a file.
+        faults: by folder, why the run's log could not be read or scored.
+        best: by folder, the best row of the run; None or missing if it was not scored yet.
+        static: whether the page is written to a file.
     """
     groups: dict[object, list[RunHead]] = {}
     for head in heads:
@@ -44,6 +44,6 @@ def runs_page(
 
 
 def _together(group: Sequence[RunHead]) -> str:
-    """Address of a grid with all runs of a group; empty where there are not two."""
+    """Return the address of a grid with the runs of a group; empty if fewer than two have a manifest."""
     first, *rest = [head.run.key for head in group if head.manifest is not None][:MOST_TOGETHER] or [""]
     return f"/run/{first}?{urlencode([('with', key) for key in rest])}" if rest else ""

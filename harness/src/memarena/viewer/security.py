@@ -1,5 +1,6 @@
-"""Who may read the pages: whoever holds the token, from a browser that asked this host, on pages that run no script
-but ours.
+"""Protects the viewer's server: checks the token, Host and Origin of each request, and sets security headers.
+
+Pages run no scripts but the viewer's own files.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ HEADERS = {
         "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     ),
     "X-Content-Type-Options": "nosniff",
-    # With no-referrer a browser would send Origin: null with our own forms.
+    # With no-referrer a browser would send "Origin: null" with the viewer's own forms.
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -38,7 +39,7 @@ REFUSED = "<!DOCTYPE html><html lang=en><meta charset=utf-8><title>Not open</tit
 
 @dataclass(frozen=True)
 class Door:
-    """What a request must bring along."""
+    """Host, port and token that a request must have."""
 
     host: str
     port: int
@@ -46,28 +47,28 @@ class Door:
 
     @classmethod
     def new(cls, host: str, port: int, token: str | None = None) -> Door:
-        """A door with this token, or with a new one."""
+        """Create a door with this token, or with a new one if it is None or empty."""
         return cls(host, port, token or secrets.token_urlsafe(24))
 
     @property
     def cookie(self) -> str:
-        """Name of the cookie; browsers share cookies between the ports of a host."""
+        """Name of the cookie; it contains the port, since browsers share cookies between the ports of a host."""
         return f"memarena_{self.port}"
 
     @property
     def address(self) -> str:
-        """Where a browser goes first."""
+        """Address to open first in a browser, with the token."""
         shown = f"[{self.host}]" if ":" in self.host else self.host
         if _is_wildcard(self.host):
             shown = socket.gethostname()
         return f"http://{shown}:{self.port}/?{TOKEN_KEY}={self.token}"
 
     def knows(self, token: str | None) -> bool:
-        """Whether this is the token."""
+        """Whether ``token`` is the door's token, compared in constant time."""
         return token is not None and hmac.compare_digest(token.encode(), self.token.encode())
 
     def takes_host(self, named: str) -> bool:
-        """Whether a request names this server: a site whose name was pointed here names itself."""
+        """Whether the Host header is this server's: after DNS rebinding a browser sends the other site's name."""
         try:
             parts = urlsplit(f"//{named}")
             host, port = parts.hostname or "", parts.port
@@ -80,14 +81,17 @@ class Door:
         return _is_wildcard(self.host) and (_is_address(host) or host == socket.gethostname().lower())
 
     def takes_origin(self, origin: str | None, named: str) -> bool:
-        """Whether a request comes from our own pages; ``origin`` None: the browser sent none."""
+        """Whether the Origin header is that of the viewer's own pages, or None (the browser sent none).
+
+        ``named`` is the Host header.
+        """
         return origin is None or origin == f"http://{named}"
 
 
 def kept_token(path: Path) -> str:
-    """The token in a file, which is made with a new one where there is none yet, for its owner alone.
+    """Read the token from a file; create the file with a new token if it does not exist, readable only for its owner.
 
-    Raises ViewerError for a file that cannot be used or that other users may read.
+    Raises ViewerError for a file that cannot be read or created, or that other users may read.
     """
     try:
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
@@ -97,10 +101,10 @@ def kept_token(path: Path) -> str:
     except OSError as error:
         raise ViewerError(f"--token-file {path}: cannot be made: {error.strerror}") from error
     try:
-        open_to, text = path.stat().st_mode & 0o077, path.read_text(encoding="utf-8").strip()
+        others_mode, text = path.stat().st_mode & 0o077, path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise ViewerError(f"--token-file {path}: cannot be read: {error}") from error
-    if open_to:
+    if others_mode:
         raise ViewerError(f"--token-file {path}: other users may read it; expected mode 600 (chmod 600 {path})")
     if not TOKEN.fullmatch(text):
         raise ViewerError(f"--token-file {path}: expected one line of 32 to 128 letters, digits, - and _")
@@ -108,7 +112,7 @@ def kept_token(path: Path) -> str:
 
 
 def guard(door: Door) -> Middleware:
-    """The check before every page, and the headers behind it."""
+    """Return a middleware that refuses requests without the right Host, Origin and token, and sets the headers."""
 
     @web.middleware
     async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -117,15 +121,15 @@ def guard(door: Door) -> Middleware:
             return _refused("This address is not the one that the viewer serves.", 421)
         if not door.takes_origin(origin, named) or (request.method != "GET" and origin is None):
             return _refused("The request comes from another site.", 403)
-        given = request.query.get(TOKEN_KEY)
-        if given is not None and request.method == "GET":
-            if not door.knows(given):
+        token = request.query.get(TOKEN_KEY)
+        if token is not None and request.method == "GET":
+            if not door.knows(token):
                 return _refused("This token is not the viewer's: open the address that memarena printed last.", 403)
-            kept = [(key, value) for key, value in request.query.items() if key != TOKEN_KEY]
-            place = request.rel_url.with_query(kept)
-            if place.raw_path.startswith(("//", "/\\")):
-                return _refused("There is no such page.", 404)  # a browser takes //name for another host
-            response: web.StreamResponse = web.Response(status=303, headers={"Location": str(place)})
+            other_params = [(key, value) for key, value in request.query.items() if key != TOKEN_KEY]
+            target = request.rel_url.with_query(other_params)
+            if target.raw_path.startswith(("//", "/\\")):
+                return _refused("There is no such page.", 404)  # a browser would open the host NAME for //NAME
+            response: web.StreamResponse = web.Response(status=303, headers={"Location": str(target)})
             response.set_cookie(door.cookie, door.token, httponly=True, samesite="Lax", path="/")
         elif door.knows(request.cookies.get(door.cookie)):
             response = await handler(request)
@@ -140,7 +144,7 @@ def guard(door: Door) -> Middleware:
 
 def _refused(why: str, status: int) -> web.Response:
     page = REFUSED.format(why)
-    # A script that asks is told to load the page again, which then says why.
+    # For a request by htmx: load the whole page again, which then shows the reason.
     return web.Response(text=page, content_type="text/html", status=status, headers={**HEADERS, "HX-Refresh": "true"})
 
 

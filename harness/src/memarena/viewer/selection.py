@@ -1,4 +1,4 @@
-"""Which answers a page lists, and in which order: the filters and orders that an address may name."""
+"""Parses the query string of the page of questions: which answers it lists, by which filters, in which order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memarena.report.answer_list import WORDS
 
 @dataclass(frozen=True)
 class Choice:
-    """A filter that offers its values: ``key`` in the address, ``name`` on the page."""
+    """A filter by the values of a column of the cache: ``key`` in the address, ``name`` on the page."""
 
     key: str
     name: str
@@ -30,14 +30,14 @@ QUESTION_CHOICES = (
     Choice("tier", "context tier", "tier"),
     Choice("action", "action (D6)", "action"),
 )
-"""Filters on what a question is."""
+"""Filters by properties of the question."""
 ANSWER_CHOICES = (
     Choice("outcome", "outcome", "outcome"),
     Choice("stage", "went wrong", "stage"),
     Choice("label", "behaviour (D6)", "label"),
     Choice("ground", "withheld because (D6)", "ground"),
 )
-"""Filters on how a memory answered it."""
+"""Filters by properties of the answer."""
 REVIEW_WORDS = {
     "any": "reviewed",
     "starred": "with a star",
@@ -45,9 +45,9 @@ REVIEW_WORDS = {
     "labelled": "with a label",
     "disputed": "verdict disputed",
 }
-"""Values of the filter on reviews."""
+"""Values of the filter on reviews, with their texts on the page."""
 AGREEMENTS = {"same": "all the same outcome", "differ": "outcomes differ", "first": "only the first right"}
-"""Filters on cells that stand side by side."""
+"""Filters on the outcomes of cells shown side by side, with their texts on the page."""
 SORTS: dict[str, tuple[str, str]] = {
     "question": ("question", "q.instance_id"),
     "day": ("day", "q.day"),
@@ -57,36 +57,41 @@ SORTS: dict[str, tuple[str, str]] = {
     "ttft": ("TTFT", "a.ttft_ms"),
     "tokens": ("tokens", "a.tokens"),
 }
-"""What rows can be sorted by; ``-`` before it: the largest first."""
+"""Sort key: (text on the page, SQL column). Prefix ``-`` sorts descending."""
 FAILED = ("backend_failed", "infra_failed", "reader_not_applicable")
 SOME_OF: dict[tuple[str, str], str] = {
     ("outcome", "failed"): f"a.outcome IN ({', '.join(repr(each) for each in FAILED)})",
     ("stage", "any"): "a.stage IS NOT NULL",
     ("label", "kept"): "a.label IS NOT NULL AND a.label <> 'disclosed'",
 }
-"""Values that stand for several."""
+"""SQL conditions of the (filter, value) pairs that cover several values of a column."""
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Which answers, in which order: all that the address of the page of questions says."""
+    """The settings in the address of the page of questions."""
 
     cells: tuple[str, ...] = ()
-    """Cells (``bm25@embedded/s1``) or rows (``bm25@embedded``, its headline seeds); none: all."""
+    """Cells (``bm25@embedded/s1``) or rows (``bm25@embedded``: its headline seeds); empty means all."""
     side: bool = False
+    """Whether the cells are shown side by side."""
     filters: tuple[tuple[str, str], ...] = ()
+    """(key, value); a key of :data:`QUESTION_CHOICES`, :data:`ANSWER_CHOICES`, or ``review``."""
     text: str = ""
-    """Part of the question or of the answer."""
+    """Text to search in questions and answers."""
     agreement: str = ""
+    """A key of :data:`AGREEMENTS`, or empty."""
     sort: str = ""
+    """A key of :data:`SORTS`, perhaps with prefix ``-``; empty: by cell and question."""
     page: int = 1
     gold: bool = False
+    """Whether the page shows reasons, which may contain the right answer."""
     unknown: tuple[str, ...] = field(default=(), compare=False)
-    """What the address said and is not understood, a line each."""
+    """A message for each parameter of the address that is invalid and therefore ignored."""
 
     @classmethod
     def of(cls, query: Iterable[tuple[str, str]]) -> Selection:
-        """From the pairs of an address. What is not understood is left out and told, never guessed."""
+        """Parse the (key, value) pairs of a query string; report invalid ones in ``unknown`` and ignore them."""
         pairs = [(key, value.strip()) for key, value in query if value.strip()]
         single = dict(pairs)
         keys = {"review", *(choice.key for choice in (*QUESTION_CHOICES, *ANSWER_CHOICES))}
@@ -118,7 +123,10 @@ class Selection:
         )
 
     def query(self, **changed: Any) -> str:
-        """The address's query of this selection, with changes; ``None`` leaves something out."""
+        """Return the query string of this selection with changes by key; None removes a parameter.
+
+        Any change but of ``page`` leads to the first page, unless ``page`` is given too.
+        """
         pairs: list[tuple[str, str]] = [("cell", cell) for cell in self.cells]
         single: dict[str, Any] = {
             "view": "side" if self.side else None,
@@ -141,5 +149,5 @@ _OTHER_KEYS = {"cell", "view", "q", "agreement", "sort", "page", "gold"}
 
 
 def words_of(key: str) -> tuple[str, ...]:
-    """Values of a filter that stand for several of its values."""
+    """Return the values of a filter that cover several values of its column, such as ``failed``."""
     return tuple(value for name, value in SOME_OF if name == key and value in WORDS.get(key, ()))

@@ -1,4 +1,7 @@
-"""The application: addresses, and what each of them answers. Reviews are written next to a log, nothing to it."""
+"""Defines the viewer's web application: its routes and their handlers.
+
+The log is only read; reviews are written to a separate file in the run's folder.
+"""
 
 from __future__ import annotations
 
@@ -31,24 +34,24 @@ from memarena.viewer.static_files import static_file
 from memarena.viewer.templating import render
 
 UPDATE_SECONDS = 1.0
-"""Between two looks at a run that is being written."""
+"""Pause between two reads of a run that is being written."""
 UNREADABLE = 422
 REVIEWER_KEPT_S = 365 * 86_400
-"""For how long a browser keeps its reviewer's name."""
+"""Seconds for which a browser keeps its reviewer's name."""
 
 
 @dataclass
 class Viewer:
-    """What the handlers share."""
+    """State that the handlers share."""
 
     paths: Sequence[Path]
     caches: Caches
     heads: Heads
     ending: asyncio.Event
-    """Set when the server ends: streams of events end with it."""
+    """Set on shutdown, to end the streams of server-sent events."""
 
     def runs(self) -> list[FoundRun]:
-        """The runs that are there now."""
+        """Return the runs that exist now. Raises ViewerError if a path has none."""
         return find_runs(self.paths)
 
 
@@ -56,12 +59,12 @@ VIEWER = web.AppKey("viewer", Viewer)
 
 
 def make_app(paths: Sequence[Path], judge: str, door: Door, caches: Path) -> web.Application:
-    """The application over the runs at or below the paths.
+    """Return the application that shows the runs at or below the paths.
 
     Args:
-        paths: folders of runs, or folders that hold some.
-        judge: whose verdicts count.
-        door: who is let in.
+        paths: folders of runs, or folders that contain runs.
+        judge: name of the judge whose verdicts count.
+        door: the token and host that requests must have.
         caches: folder of the caches.
     """
     app = web.Application(middlewares=[guard(door), _faults])
@@ -94,7 +97,7 @@ async def _on_startup(app: web.Application) -> None:
     await asyncio.to_thread(remove_old, viewer.caches.folder)
     runs = await asyncio.to_thread(viewer.runs)
     if len(runs) == 1:
-        # Whoever names one run wants to look at it: its cache is begun before the first request.
+        # A single run will be opened: build its cache before the first request.
         await viewer.caches.of(runs[0])
 
 
@@ -108,7 +111,7 @@ async def _on_cleanup(app: web.Application) -> None:
 
 @web.middleware
 async def _faults(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Pages instead of errors: no such page, a log that cannot be read."""
+    """Answer errors of handlers with a page: no such page, a log that cannot be read, a run that is gone."""
     try:
         return await handler(request)
     except web.HTTPNotFound as error:
@@ -133,15 +136,15 @@ async def _runs(request: web.Request) -> web.Response:
 
 
 async def _grid(request: web.Request) -> web.Response:
-    """The grid, with other runs in the same table where the address names some that can be compared."""
+    """Answer with the grid; comparable runs named by ``with`` in the address are in the same table."""
     viewer, wanted = request.app[VIEWER], request.query.getall("with", [])
     columns, sort = request.query.getall("column", []), request.query.get("sort", "")
     own = await _head(request)
     heads = [await asyncio.to_thread(viewer.heads.of, run) for run in await asyncio.to_thread(viewer.runs)]
     others = [head for head in heads if head.comparable_with == own.comparable_with and head.run.key != own.run.key]
-    chosen = [head for head in others if head.run.key in wanted]
+    in_table = [head for head in others if head.run.key in wanted]
     paths = []
-    for head in chosen:
+    for head in in_table:
         ready = await viewer.caches.of(head.run)
         if not isinstance(ready, Ready):
             return _building(head, ready)
@@ -149,18 +152,18 @@ async def _grid(request: web.Request) -> web.Response:
 
     def made(pages: Pages) -> str:
         with contextlib.ExitStack() as stack:
-            beside = [Cache(stack.enter_context(opened(path))) for path in paths]
-            return pages.grid(columns, sort, list(zip(chosen, beside, strict=True)), others)
+            caches = [Cache(stack.enter_context(opened(path))) for path in paths]
+            return pages.grid(columns, sort, list(zip(in_table, caches, strict=True)), others)
 
     return await _page(request, made)
 
 
 async def _questions(request: web.Request) -> web.Response:
-    chosen = Selection.of(request.query.items())
-    response = await _page(request, lambda pages: pages.questions(chosen))
+    selection = Selection.of(request.query.items())
+    response = await _page(request, lambda pages: pages.questions(selection))
     if "HX-Request" in request.headers:
-        # The form sends fields that are empty too; the address that can be kept has none of them.
-        query = chosen.query()
+        # The form also sends empty fields; the address in the browser is without them.
+        query = selection.query()
         response.headers["HX-Push-Url"] = f"{request.path}?{query}" if query else request.path
     return response
 
@@ -177,22 +180,22 @@ async def _question(request: web.Request) -> web.Response:
 
 
 async def _review(request: web.Request) -> web.StreamResponse:
-    """Write the review of an answer, then show the question again."""
+    """Write the review of an answer, then redirect to the question."""
     instance = request.match_info["instance"]
-    sent = {key: value for key, value in (await request.post()).items() if isinstance(value, str)}
+    form = {key: value for key, value in (await request.post()).items() if isinstance(value, str)}
     head, ready = await _ready(request)
     if not isinstance(ready, Ready):
         return _building(head, ready)
 
     def written() -> Review:
         with opened(ready.path) as db:
-            return Pages(head, Cache(db), ready.older).review(instance, sent)
+            return Pages(head, Cache(db), ready.older).review(instance, form)
 
     try:
         review = await asyncio.to_thread(written)
     except (ViewerError, LogError) as error:
         return _html("message", status=UNREADABLE, title="Not saved", text=str(error), head=head)
-    query = urlencode([pair for pair in parse_qsl(sent.get("back", "")) if pair[0] in ("cell", "gold")])
+    query = urlencode([pair for pair in parse_qsl(form.get("back", "")) if pair[0] in ("cell", "gold")])
     location = f"{request.rel_url.raw_path.removesuffix('/review')}?{query}"
     response = web.Response(status=303, headers={"Location": location})
     name = cookie_of(review.author)
@@ -201,7 +204,7 @@ async def _review(request: web.Request) -> web.StreamResponse:
 
 
 async def _reviews(request: web.Request) -> web.StreamResponse:
-    """All reviews of a run as a file."""
+    """Answer with all reviews of a run, as a JSON or CSV file to download."""
     head, form = await _head(request), request.match_info["form"]
     if head.state in ("unreadable", "empty"):
         raise LogError(head.fault)
@@ -213,7 +216,7 @@ async def _reviews(request: web.Request) -> web.StreamResponse:
 
 
 async def _text(request: web.Request) -> web.Response:
-    """A text of a question, whole."""
+    """Answer with the full text of something that the page of a question truncates."""
     instance, cell, part = request.match_info["instance"], request.query.get("cell", ""), request.query.get("part", "")
     head, ready = await _ready(request)
     if not isinstance(ready, Ready):
@@ -225,7 +228,7 @@ async def _text(request: web.Request) -> web.Response:
 
 
 async def _page(request: web.Request, make: Callable[[Pages], str | None]) -> web.Response:
-    """A page made from the cache of its run, in a thread; another one where there is no cache yet."""
+    """Answer with a page made in a thread from the run's cache; with the build's progress if there is no cache yet."""
     head, ready = await _ready(request)
     if not isinstance(ready, Ready):
         return _building(head, ready)
@@ -255,7 +258,7 @@ async def _ready(request: web.Request) -> tuple[RunHead, Ready | Build]:
 async def _head(request: web.Request) -> RunHead:
     viewer, key = request.app[VIEWER], request.match_info["run"]
     runs = await asyncio.to_thread(viewer.runs)
-    run = next((each for each in runs if each.key == key), None)
+    run = next((candidate for candidate in runs if candidate.key == key), None)
     if run is None:
         raise web.HTTPNotFound(text="No such run.")
     return await asyncio.to_thread(viewer.heads.of, run)
@@ -275,48 +278,51 @@ async def _progress(request: web.Request) -> web.Response:
 
 
 async def _events(request: web.Request) -> web.StreamResponse:
-    """Server-sent events with how far a run is, until it ends or nobody listens."""
+    """Send the progress of a run as server-sent events until the run ends or the client disconnects."""
 
     async def told() -> tuple[str, bool]:
         head = await _head(request)
-        said = {"state": head.state, "asked": head.asked_in_all, "planned": head.planned, "cells": head.asked}
-        return json.dumps(said), head.state == "being written"
+        status = {"state": head.state, "asked": head.asked_in_all, "planned": head.planned, "cells": head.asked}
+        return json.dumps(status), head.state == "being written"
 
     return await _stream(request, told)
 
 
 async def _events_of_all(request: web.Request) -> web.StreamResponse:
-    """The same of all runs in one stream: a browser opens few connections to a server."""
+    """Send the progress of all runs in one stream, since browsers limit their connections to a server."""
     viewer = request.app[VIEWER]
 
     async def told() -> tuple[str, bool]:
         runs = await asyncio.to_thread(viewer.runs)
         heads = [await asyncio.to_thread(viewer.heads.of, run) for run in runs]
-        said = {head.run.key: {"state": head.state, "asked": head.asked_in_all} for head in heads}
-        return json.dumps(said), any(head.state == "being written" for head in heads)
+        statuses = {head.run.key: {"state": head.state, "asked": head.asked_in_all} for head in heads}
+        return json.dumps(statuses), any(head.state == "being written" for head in heads)
 
     return await _stream(request, told)
 
 
 async def _stream(request: web.Request, told: Callable[[], Awaitable[tuple[str, bool]]]) -> web.StreamResponse:
-    """Send what is told where it has changed; it also tells whether there is more to come."""
-    said, more = await told()
+    """Send the text of ``told`` as an event whenever it has changed, else a comment.
+
+    ``told`` returns (text, whether another may follow).
+    """
+    text, may_change = await told()
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
     await response.prepare(request)
-    last, ending = "", request.app[VIEWER].ending
+    last_text, ending = "", request.app[VIEWER].ending
     while True:
         try:
-            await response.write((f"data: {said}\n\n" if said != last else ": still here\n\n").encode())
+            await response.write((f"data: {text}\n\n" if text != last_text else ": still here\n\n").encode())
         except ConnectionError:
             return response
-        if not more:
+        if not may_change:
             return response
-        last = said
+        last_text = text
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(ending.wait(), UPDATE_SECONDS)
             return response
         try:
-            said, more = await told()
+            text, may_change = await told()
         except (web.HTTPNotFound, ViewerError):
             return response
 
@@ -324,6 +330,6 @@ async def _stream(request: web.Request, told: Callable[[], Awaitable[tuple[str, 
 def _html(name: str, *, status: int = 200, **context: Any) -> web.Response:
     response = web.Response(text=render(name, **context), content_type="text/html", status=status)
     if status != 200 or name == "building":
-        # A part of a page that was asked for by script is none of these: the script loads the page again.
+        # A script asked for a part of a page, and this is a different page: the script loads it whole.
         response.headers["HX-Refresh"] = "true"
     return response

@@ -1,4 +1,4 @@
-"""Listens until it is told to end."""
+"""Serves an aiohttp application on a host and port until SIGINT or SIGTERM."""
 
 from __future__ import annotations
 
@@ -20,9 +20,14 @@ async def serve(
     told: Callable[[str], None],
     token: str | None = None,
 ) -> None:
-    """Serve an application until SIGINT or SIGTERM; ``told`` gets the address to open, with its token.
+    """Serve an application until SIGINT or SIGTERM.
 
-    ``token``: the one that lets in; None: a new one.
+    Args:
+        make: returns the application for a door.
+        host: name or address to listen on.
+        port: 0 for any free one.
+        told: called with the address to open, token included, once the server listens.
+        token: None for a new one.
 
     Raises ViewerError if the address cannot be listened on.
     """
@@ -30,8 +35,8 @@ async def serve(
     door = Door.new(host, listening.getsockname()[1], token)
     runner = web.AppRunner(make(door), shutdown_timeout=1.0)
     ended = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, ended.set)
+    for signal_number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(signal_number, ended.set)
     try:
         await runner.setup()
         await web.SockSite(runner, listening).start()
@@ -42,17 +47,17 @@ async def serve(
 
 
 def listening_socket(host: str, port: int) -> socket.socket:
-    """A socket that takes connections. Raises ViewerError, which names the flags."""
+    """Return a listening socket. Raises ViewerError, which names the flags."""
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        found = socket.socket(family, socket.SOCK_STREAM)
+        listening = socket.socket(family, socket.SOCK_STREAM)
     except OSError as error:
         raise ViewerError(f"--host {host}: {error.strerror}") from error
     try:
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        found.bind(address)
-        found.listen()
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen()
     except OSError as error:
-        found.close()
+        listening.close()
         raise ViewerError(f"--host {host} --port {port}: cannot be listened on: {error.strerror}") from error
-    return found
+    return listening

@@ -1,4 +1,4 @@
-"""Files that pages refer to: styles, the icon, and scripts without which everything works."""
+"""Serves the static files of pages: styles, the icon, and scripts. Pages work without scripts."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from importlib.resources import files
 
 from aiohttp import web
 
-_OWN = files("memarena.viewer") / "static"
+_FOLDER = files("memarena.viewer") / "static"
 STATIC = {
     "report.css": ("text/css", files("memarena.report.render.html") / "style.css"),
-    "viewer.css": ("text/css", _OWN / "viewer.css"),
-    "icon.svg": ("image/svg+xml", _OWN / "icon.svg"),
-    "live.js": ("text/javascript", _OWN / "live.js"),
-    "drafts.js": ("text/javascript", _OWN / "drafts.js"),
-    "keys.js": ("text/javascript", _OWN / "keys.js"),
-    "htmx.min.js": ("text/javascript", _OWN / "htmx.min.js"),
+    "viewer.css": ("text/css", _FOLDER / "viewer.css"),
+    "icon.svg": ("image/svg+xml", _FOLDER / "icon.svg"),
+    "live.js": ("text/javascript", _FOLDER / "live.js"),
+    "drafts.js": ("text/javascript", _FOLDER / "drafts.js"),
+    "keys.js": ("text/javascript", _FOLDER / "keys.js"),
+    "htmx.min.js": ("text/javascript", _FOLDER / "htmx.min.js"),
 }
-"""Type and place of each. The first is the report's own; htmx 2.0.11 is whole as released, its licence beside it."""
+"""By name: media type and path. The HTML report uses ``report.css`` too; htmx 2.0.11 is unchanged, with its licence."""
 
 
 async def static_file(request: web.Request) -> web.Response:
-    """One of them. Raises HTTPNotFound for another name."""
-    known = STATIC.get(request.match_info["name"])
-    if known is None:
+    """Return the file that a request names. Raises HTTPNotFound for a name that is not in :data:`STATIC`."""
+    entry = STATIC.get(request.match_info["name"])
+    if entry is None:
         raise web.HTTPNotFound(text="No such file.")
-    kind, place = known
-    return web.Response(text=place.read_text(encoding="utf-8"), content_type=kind, charset="utf-8")
+    kind, path = entry
+    return web.Response(text=path.read_text(encoding="utf-8"), content_type=kind, charset="utf-8")

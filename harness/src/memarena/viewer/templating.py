@@ -1,4 +1,4 @@
-"""The viewer's own templates, in the environment that they share with the report; evidence marked in prompts."""
+"""Renders the viewer's templates, in the Jinja environment of the HTML report, and highlights evidence in prompts."""
 
 from __future__ import annotations
 
@@ -18,44 +18,49 @@ _TEMPLATES = files("memarena.viewer") / "templates"
 
 
 def render(name: str, /, *, static: bool = False, **context: Any) -> str:
-    """A page from its template; ``static``: for a file, without what needs the server."""
+    """Render the template ``name``; ``static``: for a file, without the parts that need a server."""
     return _environment().get_template(f"{name}.html.jinja").render(static=static, **context)
 
 
 @cache
 def _environment() -> Environment:
-    made = environment(lambda name: (_TEMPLATES / name).read_text(encoding="utf-8"))
-    made.filters["part"] = lambda value: quote(str(value), safe="")
-    made.filters["marked"] = marked_pieces
-    return made
+    jinja = environment(lambda name: (_TEMPLATES / name).read_text(encoding="utf-8"))
+    jinja.filters["part"] = lambda value: quote(str(value), safe="")
+    jinja.filters["marked"] = marked_pieces
+    return jinja
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of a text that is marked or not."""
+    """A part of a text, highlighted (``marked``) or not."""
 
     text: str
     marked: bool
 
 
 def marked_pieces(text: str, wanted: Sequence[str]) -> list[Piece]:
-    """The text in pieces, those marked that are one of the wanted passages, as they stand or as JSON writes them."""
+    """Split a text into pieces; occurrences of the wanted passages, verbatim or JSON-escaped, are marked."""
     spans: list[tuple[int, int]] = []
-    for passage in {form for each in wanted for form in (each.strip(), _as_json(each.strip())) if form}:
+    for passage in {
+        variant
+        for passage_text in wanted
+        for variant in (passage_text.strip(), _as_json(passage_text.strip()))
+        if variant
+    }:
         start = text.find(passage)
         while start >= 0:
             spans.append((start, start + len(passage)))
             start = text.find(passage, start + len(passage))
     pieces: list[Piece] = []
-    at = 0
+    position = 0
     for start, end in sorted(spans):
-        if end <= at:
+        if end <= position:
             continue
-        start = max(start, at)  # noqa: PLW2901 (passages may overlap)
-        pieces += [Piece(text[at:start], False)] if start > at else []
+        start = max(start, position)  # noqa: PLW2901 (passages may overlap)
+        pieces += [Piece(text[position:start], False)] if start > position else []
         pieces.append(Piece(text[start:end], True))
-        at = end
-    return [*pieces, *([Piece(text[at:], False)] if at < len(text) or not pieces else [])]
+        position = end
+    return [*pieces, *([Piece(text[position:], False)] if position < len(text) or not pieces else [])]
 
 
 def _as_json(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Error rates of judges on synthetic answers, as ``memarena judge --calibrate --format json`` printed them."""
+"""Reads calibrations of judges (files of ``memarena judge --calibrate --format json``) and prints their error rates."""
 
 from __future__ import annotations
 
@@ -78,14 +78,14 @@ class Calibration(Record):
     by_family: dict[str, dict[str, SyntheticRates]]
     by_kind: dict[str, dict[str, SyntheticRates]]
     behaviour_labels: dict[str, LabelErrors]
-    """As the rules give them."""
+    """Errors of the labels that the rules give."""
     behaviour_labels_by_model: dict[str, dict[str, LabelErrors]] = Field(default_factory=dict)
-    """As a model gives them, by judge; empty where none was asked."""
+    """By judge: errors of the labels that its model gives; empty if no model was asked."""
     kappa: tuple[Kappa, ...]
 
 
 def read_calibration(path: Path) -> Calibration:
-    """A file of ``judge --calibrate --format json``. Raises ScoringError, naming file and field, if it is none."""
+    """Read a file of ``judge --calibrate --format json``. Raises ScoringError with file and field if invalid."""
     try:
         return Calibration.model_validate_json(path.read_bytes())
     except OSError as error:
@@ -100,7 +100,7 @@ def read_calibration(path: Path) -> Calibration:
 
 
 def calibration_sections(calibrations: Sequence[Calibration], runs: Sequence[RunScores]) -> list[Section]:
-    """One table per calibration, with its relation to the judges of the runs."""
+    """Return a table for each calibration, with a note on whether it applies to the judges of the runs."""
     sections = []
     for number, calibration in enumerate(calibrations, 1):
         title = "Error rates of judges on synthetic answers" + (
@@ -168,7 +168,7 @@ def _notes(calibration: Calibration, runs: Sequence[RunScores]) -> Iterable[str]
 
 
 def _fits(calibration: Calibration, run: RunScores) -> str:
-    """Why a calibration does not apply to the judge of a run; empty where it does."""
+    """Return why a calibration does not apply to the judge of a run; empty if it does."""
     versions = {judge.name: judge.version for judge in calibration.judges} or {"value": calibration.value_judge_version}
     if run.judge not in versions:
         return f"the judge of run {run.run_id}, {run.judge}, is not among those calibrated"

@@ -1,4 +1,4 @@
-"""Comparisons as documents: two rows of one world, two rows across worlds."""
+"""Formats comparisons of two rows as documents: paired on one data set, unpaired on two, or across worlds."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from memarena.scoring.uncertainty_records import (
 )
 
 _SIGNED = frozenset(("J", "J|known"))
-"""Figures that are no shares."""
+"""Figures on their own scale instead of in percentage points."""
 
 
 def comparison_document(comparison: Comparison) -> Document:
-    """Two rows or cells of one world."""
+    """Return the document of a paired comparison of two rows or cells on one data set."""
     lines = [
         f"A         {_side(comparison.a)}",
         f"B         {_side(comparison.b)}",
@@ -61,7 +61,7 @@ def comparison_document(comparison: Comparison) -> Document:
 
 
 def unpaired_document(comparison: UnpairedComparison) -> Document:
-    """Two rows or cells of two data sets."""
+    """Return the document of an unpaired comparison of rows or cells on two data sets."""
     sides = zip((comparison.a, comparison.b), comparison.datasets, comparison.questions, strict=True)
     lines = [
         Fact(name, f"{_side(side)}: {questions:,} questions of {dataset}")
@@ -81,7 +81,7 @@ def unpaired_document(comparison: UnpairedComparison) -> Document:
 
 
 def worlds_document(comparison: WorldsComparison) -> Document:
-    """Two rows across worlds."""
+    """Return the document of a comparison of two rows across worlds."""
     lines = [
         Fact("A", comparison.a_label),
         Fact("B", comparison.b_label),
@@ -113,13 +113,13 @@ def worlds_document(comparison: WorldsComparison) -> Document:
 
 
 def _columns(difference: str, interval: str, p: str) -> list[Column]:
-    """Those of any two sides, with what to say of three of them."""
+    """Return the columns of a comparison of two sides; the arguments are the meanings of three columns."""
     first = [Column("figure", align="left"), Column("A"), Column("B")]
     return [*first, Column("A - B", difference), Column("95%", interval), Column("p", p)]
 
 
 def difference_cells(difference: PairedDifference | UnpairedDifference) -> list[Cell]:
-    """A figure's cells: name, A, B, A - B, interval, p."""
+    """Return the cells of a figure: name, A, B, A - B, interval, p."""
     metric = difference.metric
     return [
         Cell(metric),

@@ -1,4 +1,4 @@
-"""Tables of what answering costs: tokens and speed, Search by length of history."""
+"""Builds the tables of the cost of answers: tokens and speed, and Search by length of history."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memarena.scoring.costs import BUCKETS, Efficiency
 
 
 def efficiency_table(rows: Sequence[ReportRow]) -> Section | None:
-    """The cost of one answer."""
+    """Return the table of tokens, speed and time of an answer; None if no row has these figures."""
     with_costs = [row for row in rows if row.costs is not None and row.costs.efficiency is not None]
     if not with_costs:
         return None
@@ -53,7 +53,7 @@ def _models(efficiency: Efficiency, *, real: bool) -> list[Cell]:
 
 
 def history_table(rows: Sequence[ReportRow]) -> Section | None:
-    """Search by the amount of memory held, a quarter of the questions in each pair of columns."""
+    """Return the table of Search against length of history: a pair of columns for each quarter of the questions."""
     histories = [(row, row.costs.history) for row in rows if row.costs is not None and row.costs.history]
     if not histories:
         return None

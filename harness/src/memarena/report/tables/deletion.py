@@ -1,4 +1,4 @@
-"""The table of the deletion probe."""
+"""Builds the table of the deletion probe: what Search still returns after Forget."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from memarena.report.rows import ReportRow, lead_cells, lead_columns
 
 
 def deletion_table(rows: Sequence[ReportRow]) -> Section | None:
-    """What was found again of what was to be forgotten."""
+    """Return the table of turns that were still found after Forget; None if there was no deletion probe."""
     body = [
         [
             *lead_cells(rows, row),

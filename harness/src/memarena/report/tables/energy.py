@@ -1,4 +1,4 @@
-"""Tables of meter readings: energy and CPU time of every phase, memory and disk of every backend."""
+"""Builds the tables of meter readings: energy and CPU time of each phase, memory and disk of each backend."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MB = 1e6
 
 
 def energy_table(rows: Sequence[ReportRow]) -> Section | None:
-    """Energy by rail, CPU time and load of each cell, its days and its questions; None where nothing was metered."""
+    """Return the table of energy by rail, CPU time and load, by cell and phase; None if nothing was metered."""
     phases = [(row, phase) for row in rows if row.costs is not None for phase in row.costs.phases]
     if not phases:
         return None
@@ -62,7 +62,7 @@ def energy_table(rows: Sequence[ReportRow]) -> Section | None:
 
 
 def footprint_table(rows: Sequence[ReportRow]) -> Section | None:
-    """Memory and disk of every backend at the end of its last day; None where they were not measured."""
+    """Return the table of memory and disk of each backend after its last day; None if they were not measured."""
     footprints = [(row, footprint) for row in rows if row.costs is not None for footprint in row.costs.footprints]
     if not footprints:
         return None
@@ -105,7 +105,7 @@ def _rail_cells(rail: RailMeasured | None) -> list[Cell]:
 
 
 def _cell(figure: MeterFigure, digits: int, unit: float = 1.0) -> Cell:
-    """A figure; ``void``, or n/a where this machine does not provide it. The reason is given below the table."""
+    """Format a reading; ``void``, or n/a if this machine does not provide it, with the reason below the table."""
     if figure.value is None:
         return Cell("void", faint=True) if figure.status == "void" else NA
     return number(figure.value / unit, digits)
@@ -138,7 +138,7 @@ def _gpu_alone(phases: Sequence[tuple[ReportRow, PhaseMeasured]]) -> list[str]:
 
 
 def _why(phases: Iterable[tuple[ReportRow, PhaseMeasured]]) -> list[str]:
-    """Why figures are missing: reasons of unavailable ones; of void ones, by kind of phase, the first and how many."""
+    """Return notes on missing readings: each reason, and for void ones by kind of phase the first and a count."""
     unavailable: dict[tuple[str, str], None] = {}
     void: dict[tuple[str, str], list[str]] = {}
     for _, phase in phases:
@@ -157,7 +157,7 @@ def _why(phases: Iterable[tuple[ReportRow, PhaseMeasured]]) -> list[str]:
 
 
 def _named_figures(phase: PhaseMeasured) -> Iterator[tuple[str, MeterFigure]]:
-    """Figures by name; those that are missing for the reason of another one are left out."""
+    """Yield (name, reading) of a phase, without readings that are missing for the same reason as another."""
     for rail in phase.rails:
         yield rail.name, rail.gross_j
         if rail.gross_j.value is not None:

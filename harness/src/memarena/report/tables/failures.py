@@ -1,4 +1,4 @@
-"""The table of failed questions."""
+"""Builds the table of failed questions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WHOSE = {"backend_failed": "backend", "infra_failed": "ours", "reader_not_appli
 
 
 def failure_table(rows: Sequence[ReportRow]) -> Section | None:
-    """Failed questions by cause."""
+    """Return the counts of failed questions by cause."""
     body = [
         [
             *lead_cells(rows, row),

@@ -1,4 +1,4 @@
-"""Tables of scores: the main grid, dimensions, families, breakdowns, baselines."""
+"""Builds the tables of scores: the main grid, dimensions, families, breakdowns, baselines."""
 
 from __future__ import annotations
 
@@ -49,18 +49,18 @@ SLICES = {
     "interference": ("by-number-of-interfering-facts", "by number of interfering facts"),
     "wording": ("by-how-the-question-names-the-thing", "by how the question names the thing"),
 }
-"""Breakdowns with the key and the title of their table."""
+"""By breakdown: key and title of its table."""
 
 ANSWERABLE_MEANS = "share of questions whose prompt holds turns that suffice for the gold, whatever the reader: percent"
 RIGHT_MEANS = "share right of the questions that score (not X1, controls, the owner's own D6 items), percent"
 SEARCH_MEANS = "Search above the floor (the same round trip with nothing behind it), p50"
 
 VANILLA = "vanilla"
-"""Name of the backend that others are compared with: the latest turns, no memory."""
+"""Backend with which others are compared; it has no memory and answers from the latest turns."""
 
 
 def main_grid(rows: Sequence[ReportRow]) -> Section:
-    """Backend by reader: the headline."""
+    """Return the main grid: headline figures of each backend with each reader."""
     scores = [row.scores for row in rows]
     average = average_to_rank_by(scores)
     columns = [
@@ -110,7 +110,7 @@ def main_grid(rows: Sequence[ReportRow]) -> Section:
 
 
 def gap_to_vanilla(rows: Sequence[ReportRow], row: ReportRow, average: str) -> float | None:
-    """An average less that of Vanilla of the same run, reader and budgets; None where either has no headline."""
+    """Return an average minus that of Vanilla with the same run, reader and budgets; None if either has no headline."""
     own = row.scores
     twin = next(
         (
@@ -143,7 +143,7 @@ def _reader_use(row: RowScores) -> list[Cell]:
 
 
 def dimension_table(rows: Sequence[ReportRow]) -> Section:
-    """The six dimensions, with seed s1 on its own row where the headline is of others."""
+    """Return the table of the six dimensions; seed s1 has a separate row if the headline is over other seeds."""
     names = ["D1", "D2", "D3", "D4", "D5", "D5*", "D6", "X1"]
     meanings = {**DIMENSION_NAMES, "D5*": "harmonic mean of the two halves of D5", "X1": "extension, in no average"}
     columns = [Column(name, meanings[name]) for name in names]
@@ -170,7 +170,7 @@ def _dimension_cell(row: RowScores, name: str, bests: Mapping[str, float]) -> Ce
 
 
 def corrected_table(rows: Sequence[ReportRow]) -> Section:
-    """Dimensions above chance."""
+    """Return the table of dimensions corrected for chance."""
     names = ["D1", "D2", "D3", "D4", "D5", "D6"]
     body = [[*lead_cells(rows, row), *(metric(row.scores, f"{n}c") for n in names)] for row in rows]
     return section(
@@ -184,7 +184,7 @@ def corrected_table(rows: Sequence[ReportRow]) -> Section:
 
 
 def baseline_table(runs: Sequence[RunScores]) -> Section | None:
-    """Scores achievable without memory."""
+    """Return the table of scores that are achievable without memory; None if there are none."""
     several = len(runs) > 1
     names = ["D1", "D2", "D3", "D4", "D5", "D6"]
     lead = [Column("run", align="left")] if several else []
@@ -215,7 +215,7 @@ def baseline_table(runs: Sequence[RunScores]) -> Section | None:
 
 
 def family_table(rows: Sequence[ReportRow]) -> Section:
-    """Accuracy per family."""
+    """Return the table of accuracy by family of questions."""
     present = [f for f in FAMILY_NAMES if any(_slice(row.scores, "family", f) for row in rows)]
     columns = [Column(FAMILY_NAMES[f]) for f in present]
     body = [[*lead_cells(rows, row), *(_share(row.scores, "family", f) for f in present)] for row in rows]
@@ -230,7 +230,7 @@ def family_table(rows: Sequence[ReportRow]) -> Section:
 
 
 def token_f1_table(rows: Sequence[ReportRow]) -> Section | None:
-    """Mean token-F1 of the open families."""
+    """Return the table of mean token-F1 by family with open answers."""
     present = [
         f
         for f in FAMILY_NAMES
@@ -250,7 +250,7 @@ def token_f1_table(rows: Sequence[ReportRow]) -> Section | None:
 
 
 def breakdown_tables(rows: Sequence[ReportRow]) -> list[Section]:
-    """Accuracy and figures by lag, difficulty, context tier and interfering facts, each where the data set says."""
+    """Return a table for each breakdown that the data set has: lag, difficulty, context tier, interfering facts."""
     sections = []
     for by, (name, words) in SLICES.items():
         keys = breakdown_keys(rows, by)
@@ -271,13 +271,13 @@ def breakdown_tables(rows: Sequence[ReportRow]) -> list[Section]:
 
 
 def breakdown_keys(rows: Sequence[ReportRow], by: str) -> list[str]:
-    """Keys of a breakdown in their order, as far as any row has them."""
+    """Return the keys of a breakdown that any row has, in their order."""
     longest = sorted((row.scores for row in rows), key=lambda r: -sum(s.by == by for s in r.slices))
     return list(dict.fromkeys(s.key for scores in longest for s in scores.slices if s.by == by))
 
 
 def _figures_by(rows: Sequence[ReportRow], by: str, keys: Sequence[str], command: str) -> Section:
-    """Every figure of every row in each part of a breakdown: a rule before each row."""
+    """Return a line for each row and key of a breakdown, with all figures; a rule precedes each row."""
     body: list[list[Cell]] = []
     rules = []
     for row in rows:
@@ -293,7 +293,7 @@ def _figures_by(rows: Sequence[ReportRow], by: str, keys: Sequence[str], command
 
 
 SLICE_FIGURES = ("D1", "D2", "D3", "D4", "D5", "D6", "Rec", "Rea", "Trust", "Avg")
-"""Figures that are shown by part; the others are in the JSON report."""
+"""Figures that breakdowns show; the JSON report has more."""
 
 
 def _planned(rows: Sequence[ReportRow], by: str, key: str) -> str:

@@ -11,7 +11,7 @@ from memarena.scoring.figures import Ingest
 
 
 def ingest_table(rows: Sequence[ReportRow]) -> Section | None:
-    """The cost of ingest."""
+    """Return the table of the cost of ingest; None if no row has ingested."""
     if not any(row.scores.ingest for row in rows):
         return None
     columns = [
@@ -52,7 +52,7 @@ def _models(ingest: Ingest) -> list[Cell]:
 
 
 def _unknown_calls(rows: Sequence[ReportRow]) -> list[str]:
-    """What the lower bounds of the table leave out."""
+    """Return notes on what the lower bounds (≥) of the table do not include."""
     ingests = [row.scores.ingest for row in rows if row.scores.ingest]
     without_size, without_time = sum(f.unsized_calls for f in ingests), sum(f.untimed_calls for f in ingests)
     notes = []

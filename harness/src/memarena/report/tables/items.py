@@ -1,4 +1,4 @@
-"""Item statistics as tables: which questions tell memories apart, and how many people it takes."""
+"""Builds the tables of item statistics: which questions discriminate between memories, and how many egos suffice."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _POINTS = f"{100 * DIFFERENCE:.0f} points"
 
 
 def items_document(runs: Sequence[ReportInput]) -> Document:
-    """Item statistics of every run, reader and measure."""
+    """Return the tables of item statistics, for each run, reader and measure."""
     parts = [
         _section(statistics, f", run {run.scores.run_id}" if len(runs) > 1 else "")
         for run in runs

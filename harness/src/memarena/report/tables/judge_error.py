@@ -1,4 +1,4 @@
-"""The table of what scores over golds in text may be, given the judge's own error rates."""
+"""Builds the table of scores over golds in text, corrected for the error rates of the judge."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TITLE = "Judge error"
 
 
 def judge_error_table(rows: Sequence[ReportRow]) -> Section | None:
-    """Each row's share right over golds in text as judged, and corrected; None where no such gold decided."""
+    """Return the share right over golds in text of each row, as judged and corrected; None if no row has such golds."""
     errors = [(row, error) for row in rows if (error := row.scores.judge_error) is not None]
     if not errors:
         return None
@@ -27,12 +27,12 @@ def judge_error_table(rows: Sequence[ReportRow]) -> Section | None:
         Column("95% interval", "of the corrected share: sampling of egos, or of questions, and of the two rates"),
     ]
     body = [[*lead_cells(rows, row), *_cells(error)] for row, error in errors]
-    own = [row for row, _ in errors]
-    return section(TITLE, columns, body, _notes(errors), breaks=breaks(own))
+    rows_with_errors = [row for row, _ in errors]
+    return section(TITLE, columns, body, _notes(errors), breaks=breaks(rows_with_errors))
 
 
 def rates_in_words(error: JudgeError) -> str:
-    """Both error rates in a line."""
+    """Return both error rates of the judge in words."""
     counts = error.rates
     return (
         f"the judge calls {100 * counts.false_reject_rate:.1f}% of right answers wrong and "

@@ -1,4 +1,4 @@
-"""The table of what a memory kept of the sessions that it was given."""
+"""Builds the table of what memories extracted from sessions and stored, as they report it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memarena.scoring.figures import Retention
 
 
 def kept_table(rows: Sequence[ReportRow]) -> Section | None:
-    """Shares of extraction that came to nothing, for the memories that count it."""
+    """Return the table of extraction calls and stored memories; None if no memory reports them."""
     reporting = [row for row in rows if row.scores.kept is not None]
     if not reporting:
         return None

@@ -1,4 +1,4 @@
-"""Tables of times: latency, TTFT next to the server's own prompt time."""
+"""Builds the tables of times: latency, and TTFT at the gateway next to the model server's prompt time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memarena.scoring.results import RowScores
 
 
 def latency_table(rows: Sequence[ReportRow]) -> Section | None:
-    """Where the time goes."""
+    """Return the table of latency by part: Search, floor, TTFT, end to end; None if no row has times."""
     with_latency = [row for row in rows if row.scores.latency is not None]
     if not with_latency:
         return None
@@ -60,7 +60,7 @@ def _latency_cells(row: RowScores) -> list[Cell]:
 
 
 def _segment_notes(rows: Sequence[ReportRow]) -> list[str]:
-    """Which samples were left out, since times of two processes never mix."""
+    """Return notes on samples of other segments that were left out, since times of two processes are never pooled."""
     return [
         f"{row.scores.label}: times of segment {latency.segment + 1} only, {latency.left_out} samples of "
         f"{latency.segments - 1} other segments left out"
@@ -70,7 +70,7 @@ def _segment_notes(rows: Sequence[ReportRow]) -> list[str]:
 
 
 def stopwatch_table(rows: Sequence[ReportRow]) -> Section | None:
-    """TTFT at the gateway next to the model server's own prompt time."""
+    """Return the table of TTFT at the gateway next to the prompt time that the model server reports."""
     with_server_time = [row for row in rows if row.scores.latency is not None and row.scores.latency.server_prompt.n]
     if not with_server_time:
         return None

@@ -18,7 +18,7 @@ _REASONS: tuple[tuple[NonAnswer, str, str], ...] = (
 
 
 def non_answer_table(rows: Sequence[ReportRow]) -> Section | None:
-    """Answers by whether they say something; None where all do."""
+    """Return the counts of answers that say nothing, by reason; None if there are none."""
     if not any(row.scores.non_answers for row in rows):
         return None
     columns = [

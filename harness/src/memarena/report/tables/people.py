@@ -1,4 +1,4 @@
-"""The table of what people labelled: their agreement with each other and with the judge, by dimension."""
+"""Builds the table of agreement of annotators with each other and with the judge, by dimension."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _COLUMNS = (
 
 
 def people_section(samples: Sequence[LabelledSample]) -> list[Section]:
-    """One table of all samples; none where no person labelled anything."""
+    """Return one table of all samples; an empty list if there are none."""
     if not samples:
         return []
     rows = [_row(sample.run_id, part) for sample in samples for part in sample.parts]

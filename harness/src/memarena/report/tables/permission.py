@@ -23,7 +23,7 @@ BY_RULES = (
 
 
 def permission_table(rows: Sequence[ReportRow]) -> Section | None:
-    """D6 in detail."""
+    """Return the table of all D6 figures; None if no row has D6 items."""
     if not any(row.scores.permission for row in rows):
         return None
     unsaid = any(row.scores.permission and row.scores.permission.unsaid for row in rows)
@@ -48,7 +48,7 @@ def permission_table(rows: Sequence[ReportRow]) -> Section | None:
 
 
 def _columns(*, unsaid: bool) -> list[Column]:
-    """The table's figures; ``unsaid``: with the share of answers that say nothing."""
+    """Return the columns of the table; ``unsaid``: with one for the share of answers that say nothing."""
     return [
         Column("P", "privacy: share of DENY items whose fact was withheld, percent"),
         Column("95% of P", "its interval over egos"),
@@ -72,7 +72,7 @@ def _columns(*, unsaid: bool) -> list[Column]:
 
 
 def _cells(scores: RowScores, *, unsaid: bool) -> list[Cell]:
-    """A row's figures in the order of :func:`_columns`, each with the number of questions that it rests on."""
+    """Return a row's figures in the order of :func:`_columns`, each with its number of questions."""
     permission = scores.permission
     deny = permission.deny - permission.unsaid if permission else None
     allow = permission.allow if permission else None
@@ -105,7 +105,7 @@ def _gates(row: RowScores) -> Cell:
 
 
 def behaviour_table(rows: Sequence[ReportRow]) -> Section | None:
-    """Behaviour on DENY items: withholding a fact or not knowing it."""
+    """Return the table of labels of behaviour on DENY items; None if no row has D6 items."""
     if not any(row.scores.permission for row in rows):
         return None
     columns = [

@@ -1,4 +1,4 @@
-"""Two rows question by question, as a document and as CSV."""
+"""Formats the comparison of two rows question by question, as a document or CSV."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ _MEANINGS = {
 
 
 def questions_document(comparison: QuestionsCompared, *, table: bool = False) -> Document:
-    """Settings that differ, figures by family, and a line for each question; with ``table`` a row, answers whole."""
+    """Return the settings that differ, figures by family, and the questions.
+
+    Each question is a line with truncated answers, or with ``table`` a row with full ones.
+    """
     counts = ", ".join(f"{count:,} {change}" for change, count in comparison.counts.items())
     head = Section(
         "Question by question",
@@ -92,7 +95,7 @@ def _table(questions: Sequence[QuestionChange]) -> Section:
 
 
 def _answers(side: AnswersOf) -> str:
-    """Every different answer of the seeds."""
+    """Return the distinct answers of all seeds, separated by `` | ``."""
     return " | ".join(dict.fromkeys(" ".join(answer.split()) for answer in side.answers))
 
 
@@ -129,7 +132,7 @@ def _cut(text: str) -> str:
 
 
 def questions_csv(comparisons: Sequence[QuestionsCompared]) -> str:
-    """A row for each question, whole texts, safe for spreadsheets; several seeds are separated by `` | ``."""
+    """Return CSV with a line for each question, full texts, formulas escaped; seeds are separated by `` | ``."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(_CSV)

@@ -1,4 +1,4 @@
-"""Tables of D6 in the paper's forms: refusals by a list of phrases, and the items of several readers pooled."""
+"""Builds the D6 tables of the paper: refusals by a list of phrases, and D6 pooled over readers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memarena.scoring.results import RowScores
 
 
 def refusal_table(rows: Sequence[ReportRow]) -> Section | None:
-    """What a list of phrases calls a refusal, on DENY and on ALLOW items. Diagnostic, never part of a score."""
+    """Return the shares of answers that a list of phrases calls refusals, on DENY and ALLOW items; in no score."""
     with_permission = [row for row in rows if row.scores.permission]
     if not with_permission:
         return None
@@ -54,18 +54,18 @@ def _refusals(row: RowScores) -> list[Cell]:
 
 
 def _rest(share: Score) -> Score:
-    """1 less a share; the ends of a range change sides."""
+    """Return 1 minus a share; the ends of its range are swapped."""
     value, low, high = (None if end is None else 1 - end for end in (share.value, share.high, share.low))
     return share.model_copy(update={"value": value, "low": low, "high": high})
 
 
 def pooled_table(rows: Sequence[ReportRow]) -> Section | None:
-    """D6 of each memory over the items of all its readers together; None where no memory has two."""
+    """Return D6 of each memory, pooled over the items of all its readers; None if no memory has two readers."""
     groups: dict[tuple[str, tuple[tuple[str, str], ...]], list[ReportRow]] = {}
     for row in rows:
         if row.scores.permission:
             groups.setdefault((row.scores.backend, tuple(sorted(row.scores.options.items()))), []).append(row)
-    by_memory = [own for own in groups.values() if len({row.scores.reader for row in own}) > 1]
+    by_memory = [group for group in groups.values() if len({row.scores.reader for row in group}) > 1]
     if not by_memory:
         return None
     columns = [
@@ -78,10 +78,10 @@ def pooled_table(rows: Sequence[ReportRow]) -> Section | None:
         Column("F1_PU", "harmonic mean of U and 1 - leaked"),
     ]
     body = []
-    for own in by_memory:
-        readers = len({row.scores.reader for row in own})
-        cells = sum(len(row.scores.headline_seeds) for row in own)
-        body.append([Cell(backend_name(rows, own[0])), whole(readers), whole(cells), *_pooled(own)])
+    for group in by_memory:
+        readers = len({row.scores.reader for row in group})
+        cells = sum(len(row.scores.headline_seeds) for row in group)
+        body.append([Cell(backend_name(rows, group[0])), whole(readers), whole(cells), *_pooled(group)])
     notes = ["the paper's form, all items of readers and seeds together; n/a where an item has no outcome yet"]
     return section("D6 pooled over readers", columns, body, notes)
 

@@ -1,4 +1,4 @@
-"""Tables of retrieval: recall of evidence, where wrong answers went wrong."""
+"""Builds the tables of retrieval: recall of evidence, *answerable* by family, wrong answers by stage."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memarena.scoring.results import ANSWERABLE
 
 
 def retrieval_table(rows: Sequence[ReportRow]) -> Section:
-    """How much of the evidence Search returned."""
+    """Return the table of how much of the evidence Search returned."""
     columns = [
         Column("recall@10", "mean share of a question's evidence sessions that the first 10 items hold, percent"),
         Column("as named", "the same by what the backend names as sources, whatever the items' text holds"),
@@ -56,11 +56,11 @@ STAGES = {
     "misread": "all of it was in the prompt",
     "unknown": "the backend does not say where its items come from",
 }
-"""Where a wrong answer went wrong, and what that means."""
+"""Stage at which an answer went wrong: its meaning."""
 
 
 def error_table(rows: Sequence[ReportRow]) -> Section | None:
-    """Where wrong answers to answerable questions went wrong: what to improve first."""
+    """Return the counts of wrong answers to answerable questions by stage; None if no row has them."""
     if not any(row.scores.errors for row in rows):
         return None
     body = []
@@ -89,7 +89,7 @@ def _some_silent(rows: Sequence[ReportRow]) -> bool:
 
 
 def answerable_by_family(rows: Sequence[ReportRow]) -> Section | None:
-    """*Answerable* of every row in each family, with its interval: a rule before each row."""
+    """Return *answerable* by row and family, with its interval; a rule precedes each row."""
     with_answerable = [row for row in rows if row.scores.answerable]
     if not with_answerable:
         return None
@@ -120,7 +120,7 @@ def answerable_by_family(rows: Sequence[ReportRow]) -> Section | None:
 
 
 def recall_by_family(rows: Sequence[ReportRow]) -> Section | None:
-    """Recall of evidence at 10 per family."""
+    """Return the table of evidence recall at 10 by family."""
     recalls = {(id(row), s.key): s.recall_at_k for row in rows for s in row.scores.slices if s.by == "family"}
     present = [f for f in FAMILY_NAMES if any(recalls.get((id(row), f)) is not None for row in rows)]
     if len(present) < 2:

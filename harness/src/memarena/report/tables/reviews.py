@@ -1,4 +1,4 @@
-"""The table of answers that people reviewed, with their disagreement with the judge."""
+"""Builds the table of reviews of answers and of their disagreement with the judge."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ TITLE = "Reviews of answers"
 
 
 def reviews_table(rows: Sequence[ReportRow]) -> Section | None:
-    """What people remarked in the viewer, by row; None where there are no reviews."""
+    """Return the counts of reviews by row; None if there are none."""
     reviewed_rows = [(row, counts) for row in rows if (counts := row.reviews) is not None]
     if not reviewed_rows:
         return None
-    own = [row for row, _ in reviewed_rows]
+    rows_with_reviews = [row for row, _ in reviewed_rows]
     columns = [
-        *lead_columns(own),
+        *lead_columns(rows_with_reviews),
         Column("people", "who reviewed an answer"),
         Column("reviewed", "answers with a star, a note or a label, all seeds"),
         Column("starred", "answers with a star"),
@@ -30,7 +30,7 @@ def reviews_table(rows: Sequence[ReportRow]) -> Section | None:
     ]
     body = [
         [
-            *lead_cells(own, row),
+            *lead_cells(rows_with_reviews, row),
             *map(
                 whole,
                 (
@@ -44,4 +44,4 @@ def reviews_table(rows: Sequence[ReportRow]) -> Section | None:
     notes = ["reviewers chose the answers and saw the verdicts: counts, from which no error rate of the judge follows"]
     if earlier := sum(counts.earlier_attempts for _, counts in reviewed_rows):
         notes.append(f"{earlier} reviews of answers that a later attempt replaced are not counted")
-    return section(TITLE, columns, body, notes, breaks=breaks(own))
+    return section(TITLE, columns, body, notes, breaks=breaks(rows_with_reviews))

@@ -15,7 +15,7 @@ _WHAT = {"category": "LoCoMo", "ability": "BEAM", "question_type": "question typ
 
 
 def source_table(rows: Sequence[ReportRow]) -> Section | None:
-    """Share right in each category, with counts and intervals: a rule before each row of the grid."""
+    """Return the share right by row and category, with counts and intervals; a rule precedes each row."""
     body: list[list[Cell]] = []
     rules: list[int] = []
     sources = [(row, source) for row in rows if (source := row.scores.source) is not None]

@@ -1,4 +1,4 @@
-"""Tables of uncertainty, and of the reasons why facts were withheld."""
+"""Builds the tables of intervals, of variance by source, and of the reasons why facts were withheld."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _DIMENSIONS = ("D1", "D2", "D3", "D4", "D5", "D6")
 
 
 def interval_table(rows: Sequence[ReportRow]) -> Section | None:
-    """95% intervals of the headline figures; None where no row has any."""
+    """Return the table of 95% intervals of the headline figures; None if no row has any."""
     return _intervals(rows, "95% intervals", _HEADLINES)
 
 
 def dimension_interval_table(rows: Sequence[ReportRow]) -> Section | None:
-    """95% intervals of the dimensions; None where no row has any."""
+    """Return the table of 95% intervals of the dimensions; None if no row has any."""
     return _intervals(rows, "95% intervals of the dimensions", _DIMENSIONS)
 
 
@@ -55,7 +55,7 @@ def _interval(interval: Interval | None) -> Cell:
 
 
 def variance_table(rows: Sequence[ReportRow]) -> Section | None:
-    """Each kind of spread, and the smallest detectable difference."""
+    """Return the table of standard deviations by source, with the smallest detectable difference."""
     spreads = [
         (row, spread)
         for row in rows
@@ -93,7 +93,7 @@ def _spreads(spread: Variance) -> list[float | None]:
 
 
 def bucket_table(rows: Sequence[ReportRow]) -> Section | None:
-    """Why DENY items did not leak. Diagnostic, never part of a score."""
+    """Return the reasons why facts of DENY items were withheld; a diagnostic, in no score."""
     with_buckets = [row for row in rows if row.scores.permission and sum(row.scores.permission.buckets.values())]
     if not with_buckets:
         return None

@@ -1,4 +1,4 @@
-"""A sample with the labels that people give it: drawing it once, taking labels, reading and writing ``labels.json``."""
+"""Manages a campaign of blind labelling: draws the sample once, records labels, imports and exports ``labels.json``."""
 
 from __future__ import annotations
 
@@ -18,35 +18,37 @@ from memarena.log.line_file import NAME_EXPECTED, is_name, utc_now
 from memarena.viewer.annotation.label_log import CANNOT_SAY, SAMPLE_NAME, LabelGiven, LabelLog
 
 SIZE = 500
+"""Default number of items of a sample."""
 BINARY_SHARE = 0.6
-"""Of a sample: right or wrong; the rest is behaviour in D6."""
+"""Share of a sample's items labelled right or wrong; the others are labelled by behaviour in D6."""
 LONGEST_NOTE = 4000
 
 
 @dataclass(frozen=True)
 class Disagreement:
-    """An item on which people gave different labels."""
+    """An item to which annotators gave different labels."""
 
     item: SampleItem
     labels: tuple[tuple[str, str], ...]
-    """Annotator and label."""
+    """(annotator, label)."""
     majority: str | None
+    """Label of the majority; None if there is none."""
     judges: tuple[tuple[str, str | None], ...]
-    """Every judge with its label; None: it gave none."""
+    """(judge, its label); None: the judge has no verdict."""
 
 
 @dataclass(frozen=True)
 class AgreementShown:
-    """Agreement on one track: ``track`` has its counts; pairs of people, then by judge its pairs with each of them."""
+    """Agreement on one track (right or wrong, or behaviour): between annotators, and of annotators with each judge."""
 
     track: TrackAgreement
     people: tuple[PairAgreement, ...]
     judges: tuple[tuple[PairAgreement, ...], ...]
-    """Of each judge, the pair with the majority last, where there is one."""
+    """For each judge its pair with each annotator, and last with the majority if there is one."""
 
 
 class Campaign:
-    """A sample of a run and its labels, in a folder of their own."""
+    """A sample of a run's answers and its labels, stored in one folder."""
 
     def __init__(self, run: Path, folder: Path, judge: str) -> None:
         self.run = run
@@ -56,39 +58,39 @@ class Campaign:
         self.sample: Sample = read_sample(path)
         self.sample.check_run(run, str(path))
         self.items = self.sample.items
-        self.places = {item.item: place for place, item in enumerate(self.items)}
+        self.places = {item.item: index for index, item in enumerate(self.items)}
         self.log = LabelLog(folder, self.sample.sha256())
 
     @cached_property
     def said(self) -> dict[str, dict[str, str]]:
-        """Labels by judge and item: of the one that the sample was drawn with, then of all others of the run."""
+        """Labels of judges, by judge and item: the judge that the sample was drawn with first."""
         names = dict.fromkeys((self.judge, *judges_of(self.run)))
         return {name: labels_of_judge(self.run, self.sample, name) for name in names}
 
     def choices(self, item: SampleItem) -> tuple[str, ...]:
-        """What can be said of an item."""
+        """Return the labels that an annotator may choose for an item."""
         return (*item.choices, CANNOT_SAY) if item.track == "binary" else item.choices
 
     def next_open(self, annotator: str, after: int = -1) -> SampleItem | None:
-        """The next item without a label, behind a place, then from the start; None where all have one."""
+        """Return the next item without a label after index ``after``, then from the start; None if all have one."""
         done = self.log.current(annotator)
-        rest = [*self.items[after + 1 :], *self.items[: after + 1]]
-        return next((item for item in rest if item.item not in done), None)
+        in_order = [*self.items[after + 1 :], *self.items[: after + 1]]
+        return next((item for item in in_order if item.item not in done), None)
 
     def give(self, annotator: str, item: str, label: str | None, form: str, **more: str | float | None) -> None:
-        """Keep a label. Raises JudgeError for an item or label that the sample does not have.
+        """Record a label. Raises JudgeError for an item or label that the sample does not have.
 
         Args:
-            annotator: who.
-            item: of the sample.
-            label: None takes the last one back.
-            form: id of the form that it came with.
+            annotator: name.
+            item: id in the sample.
+            label: None withdraws the last label.
+            form: id of the form; the same form sent again records nothing.
             more: ``note``, ``reason`` and ``seconds`` of the label.
         """
-        place = self.places.get(item)
-        if place is None:
+        index = self.places.get(item)
+        if index is None:
             raise JudgeError(f"{item}: the sample has no such item")
-        choices = self.choices(self.items[place])
+        choices = self.choices(self.items[index])
         if label is not None and label not in choices:
             raise JudgeError(f"{item}: {label!r}: expected one of {', '.join(choices)}")
         self.log.append(
@@ -103,47 +105,47 @@ class Campaign:
         )  # fmt: skip
 
     def agreement(self) -> list[AgreementShown]:
-        """How far people agree, by track: with each other, and they and their majority with each judge in turn."""
+        """Compute agreement for each track: between annotators, and of each and of their majority with each judge."""
         people = self.log.people()
-        between = len(people) * (len(people) - 1) // 2
-        by_judge = [agreements(self.sample, people, judge, said) for judge, said in self.said.items()]
+        annotator_pairs = len(people) * (len(people) - 1) // 2
+        by_judge = [agreements(self.sample, people, judge, labels) for judge, labels in self.said.items()]
         return [
             AgreementShown(
-                of_all[0],
-                of_all[0].pairs[:between],
-                tuple((*own.pairs[between:], *_majority(own)) for own in of_all),
+                by_judge_of_track[0],
+                by_judge_of_track[0].pairs[:annotator_pairs],
+                tuple((*track.pairs[annotator_pairs:], *_majority(track)) for track in by_judge_of_track),
             )
-            for of_all in zip(*by_judge, strict=True)
+            for by_judge_of_track in zip(*by_judge, strict=True)
         ]
 
     def disagreements(self) -> list[Disagreement]:
-        """Items on which people differ, in the order of the sample."""
+        """Return the items on which annotators differ, in the order of the sample."""
         people = self.log.people()
-        found = []
+        result = []
         for item in self.items:
-            labels = tuple((name, own[item.item]) for name, own in people.items() if item.item in own)
+            labels = tuple((name, by_item[item.item]) for name, by_item in people.items() if item.item in by_item)
             if len({label for _, label in labels}) > 1:
-                chosen = majority([label for _, label in labels])
-                judges = tuple((judge, said.get(item.item)) for judge, said in self.said.items())
-                found.append(Disagreement(item, labels, chosen, judges))
-        return found
+                majority_label = majority([label for _, label in labels])
+                judges = tuple((judge, judge_labels.get(item.item)) for judge, judge_labels in self.said.items())
+                result.append(Disagreement(item, labels, majority_label, judges))
+        return result
 
     def as_labels(self) -> Labels:
-        """All labels in the form that ``memarena judge --labels`` reads; open items are null.
+        """Return all labels in the format that ``memarena judge --labels`` reads; items without a label are null.
 
-        Raises JudgeError where nobody gave a label.
+        Raises JudgeError if there is no label at all.
         """
         people = self.log.people()
         if not people:
             raise JudgeError(f"{self.folder}: nobody has labelled anything yet")
         names = [item.item for item in self.items]
         annotators: dict[str, dict[str, str | None]] = {
-            name: {item: own.get(item) for item in names} for name, own in people.items()
+            name: {item: by_item.get(item) for item in names} for name, by_item in people.items()
         }
         return Labels(sample_sha256=self.sample.sha256(), annotators=annotators)
 
     def write_labels(self, path: Path) -> int:
-        """Write ``labels.json``; returns how many labels it holds. Raises JudgeError if the file exists."""
+        """Write ``labels.json`` and return the number of its labels. Raises JudgeError if the file exists."""
         labels = self.as_labels()
         try:
             with path.open("x", encoding="utf-8") as file:
@@ -152,19 +154,22 @@ class Campaign:
             raise JudgeError(f"--export {path}: this file exists already; expected a new one") from error
         except OSError as error:
             raise JudgeError(f"--export {path}: cannot be written: {error.strerror}") from error
-        return sum(label is not None for own in labels.annotators.values() for label in own.values())
+        return sum(label is not None for by_item in labels.annotators.values() for label in by_item.values())
 
     def take_labels(self, paths: Sequence[Path]) -> int:
-        """Append labels of files that differ from what stands; returns how many. The same file twice adds nothing."""
+        """Append the labels of files that differ from the present ones; return how many.
+
+        Ids are derived from the labels, so the same file appended twice adds nothing.
+        """
         new = []
-        for annotator, own in read_labels(paths, self.sample).items():
+        for annotator, by_item in read_labels(paths, self.sample).items():
             checked_name(annotator)
-            standing = self.log.current(annotator)
-            for item, label in own.items():
-                if item in standing and standing[item].label == label:
+            current = self.log.current(annotator)
+            for item, label in by_item.items():
+                if item in current and current[item].label == label:
                     continue
-                before = len(self.log.history(annotator, item))
-                key = json.dumps([annotator, item, label, before])
+                earlier_lines = len(self.log.history(annotator, item))
+                key = json.dumps([annotator, item, label, earlier_lines])
                 new.append(
                     LabelGiven(
                         id=hashlib.sha256(key.encode()).hexdigest()[:32],
@@ -188,19 +193,19 @@ def open_campaign(
     seed: int = 0,
     draw: bool = True,
 ) -> Campaign:
-    """The campaign of a folder; its sample is drawn where there is none yet.
+    """Open the campaign in a folder; draw its sample if there is none yet.
 
     Args:
-        run: the run.
-        folder: where sample and labels lie.
-        judge: whose verdicts make the strata, and whom people are compared with.
-        size: items to draw; None: :data:`SIZE`, or whatever the sample there has.
+        run: folder of the run.
+        folder: folder of sample and labels.
+        judge: name of the judge whose verdicts make the strata of the sample.
+        size: items to draw; None: :data:`SIZE`, or the size of the existing sample.
         seed: the same seed draws the same sample.
-        draw: False: the sample has to be there.
+        draw: False: raise JudgeError if there is no sample yet.
 
     Raises:
-        JudgeError: the sample there is of another size, seed or run, or there is none to go on with; or the run has no
-            verdict by this judge.
+        JudgeError: the existing sample is larger than ``size``, or of another seed or run; there is no sample and
+            ``draw`` is False; or the run has no verdict by this judge.
     """
     path, judges = folder / SAMPLE_NAME, judges_of(run)
     if judge not in judges:
@@ -218,14 +223,14 @@ def open_campaign(
         )
         _write_once(path, sample.model_dump_json(indent=2) + "\n")
     campaign = Campaign(run, folder, judge)
-    there = campaign.sample
-    if size is not None and len(there.items) > size:
+    existing = campaign.sample
+    if size is not None and len(existing.items) > size:
         raise JudgeError(
-            f"--sample {size}: {path} holds {len(there.items)} items already; leave --sample out, or name another "
+            f"--sample {size}: {path} holds {len(existing.items)} items already; leave --sample out, or name another "
             "folder with --in"
         )
-    if there.seed != seed:
-        raise JudgeError(f"--seed {seed}: {path} was drawn with seed {there.seed}; name another folder with --in")
+    if existing.seed != seed:
+        raise JudgeError(f"--seed {seed}: {path} was drawn with seed {existing.seed}; name another folder with --in")
     return campaign
 
 
@@ -234,23 +239,23 @@ def _majority(track: TrackAgreement) -> tuple[PairAgreement, ...]:
 
 
 def checked_name(name: str) -> str:
-    """An annotator's name. Raises JudgeError where it is none."""
+    """Return ``name`` if it is a valid annotator's name. Raises JudgeError if not."""
     if not is_name(name):
         raise JudgeError(f"--annotator {name!r}: {NAME_EXPECTED}")
     return name
 
 
 def _write_once(path: Path, text: str) -> None:
-    """Two that begin at once have one sample: the file appears whole or not at all, and the first one stays."""
+    """Write a file atomically unless it exists: of two processes that start at once, the first one's sample is used."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        half = path.with_name(f".{path.name}.{hashlib.sha256(utc_now().encode()).hexdigest()[:12]}")
-        half.write_text(text, encoding="utf-8")
+        temporary = path.with_name(f".{path.name}.{hashlib.sha256(utc_now().encode()).hexdigest()[:12]}")
+        temporary.write_text(text, encoding="utf-8")
         try:
-            path.hardlink_to(half)
+            path.hardlink_to(temporary)
         except FileExistsError:
             pass
         finally:
-            half.unlink()
+            temporary.unlink()
     except OSError as error:
         raise JudgeError(f"{path}: cannot be written: {error.strerror}") from error

@@ -1,7 +1,7 @@
-"""Labels as they were given: a file of JSON lines that only ever grows, written by several processes at once.
+"""Reads and appends labels of annotators: an append-only file of JSON lines that several processes may write.
 
-A line is one label, or one that was taken back; what counts of an annotator and item is the last line. A process killed
-in the middle of a line leaves a piece of one, which is told and passed over.
+A line is a label or its withdrawal; the last line of an annotator and item counts. A process killed while it writes
+leaves an incomplete line, which is reported and ignored.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from memarena.judging.errors import JudgeError
 from memarena.log.line_file import LineFile
 
 ANNOTATIONS = "annotations"
-"""The folder next to a log, where no other is named."""
+"""Default folder of a campaign, in the run's folder."""
 SAMPLE_NAME = "sample.json"
 LABELS_NAME = "labels.jsonl"
 CANNOT_SAY = "cannot_say"
@@ -27,23 +27,23 @@ class LabelGiven(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str
-    """Made with the form: a form that is sent twice gives one label."""
+    """Id of the form, so that a form sent twice gives one label."""
     at: str
-    """When, UTC."""
+    """Time, UTC."""
     annotator: str
     item: str
     label: str | None
-    """None: taken back."""
+    """None: the annotator withdrew the label."""
     note: str = ""
     reason: str = ""
     """Why an earlier label was changed."""
     seconds: float | None = None
-    """From showing the item to the label; None where that is not known."""
+    """Seconds from showing the item to the label; None if unknown."""
     sample_sha256: str
 
 
 class LabelLog:
-    """The labels of one sample. Raises JudgeError where the file cannot be read or written, or is of another sample."""
+    """The labels of one sample. Raises JudgeError if the file cannot be read or written, or is of another sample."""
 
     def __init__(self, folder: Path, sample_sha256: str) -> None:
         self._file = LineFile(folder / LABELS_NAME)
@@ -51,11 +51,11 @@ class LabelLog:
         self._ids: set[str] = set()
         self._history: dict[str, dict[str, list[LabelGiven]]] = {}
         self.faults: list[str] = []
-        """Lines that are none, a sentence each."""
+        """A sentence for each line that could not be parsed."""
         self.refresh()
 
     def refresh(self) -> None:
-        """Read what others have written since."""
+        """Read the lines that were appended since the last read."""
         try:
             lines = self._file.new_lines()
         except OSError as error:
@@ -64,7 +64,7 @@ class LabelLog:
             self._add(number, line)
 
     def append(self, labels: Sequence[LabelGiven]) -> int:
-        """Write labels, on disk when this returns; those whose id is there already are left out. Returns how many."""
+        """Write labels durably, without those whose id is in the file already; return how many were written."""
         try:
             with self._file.appending() as append:
                 self.refresh()
@@ -78,46 +78,46 @@ class LabelLog:
 
     @property
     def lines(self) -> int:
-        """Lines read so far: the same number, the same labels."""
+        """Number of lines read so far; it identifies a state of the file."""
         return self._file.lines
 
     def current(self, annotator: str) -> dict[str, LabelGiven]:
-        """What counts of an annotator, by item; without what was taken back."""
-        own = self._history.get(annotator, {})
-        return {item: given[-1] for item, given in own.items() if given[-1].label is not None}
+        """Return the present labels of an annotator by item, without those that were withdrawn."""
+        by_item = self._history.get(annotator, {})
+        return {item: lines[-1] for item, lines in by_item.items() if lines[-1].label is not None}
 
     def history(self, annotator: str, item: str) -> list[LabelGiven]:
-        """Every line of an annotator on an item, the first one first."""
+        """Return every line of an annotator on an item, oldest first."""
         return list(self._history.get(annotator, {}).get(item, ()))
 
     def latest(self, annotator: str) -> LabelGiven | None:
-        """The label that was given last and stands."""
+        """Return the most recent of an annotator's present labels; None if there is none."""
         return max(self.current(annotator).values(), key=lambda given: given.at, default=None)
 
     def annotators(self) -> list[str]:
-        """Everybody who gave a label, by name."""
+        """Return the names of all annotators with a line in the file, sorted."""
         return sorted(self._history)
 
     def people(self) -> dict[str, dict[str, str]]:
-        """Labels by annotator and item; what nobody could say is no label."""
+        """Return present labels by annotator and item, without :data:`CANNOT_SAY`."""
         return {
             name: {
-                item: given.label
-                for item, given in self.current(name).items()
-                if given.label is not None and given.label != CANNOT_SAY
+                item: label.label
+                for item, label in self.current(name).items()
+                if label.label is not None and label.label != CANNOT_SAY
             }
             for name in self.annotators()
         }
 
     def _add(self, number: int, line: bytes) -> None:
         try:
-            given = LabelGiven.model_validate_json(line)
+            label = LabelGiven.model_validate_json(line)
         except ValidationError:
             self.faults.append(f"line {number} of {LABELS_NAME} is no label and is passed over")
             return
-        if given.sample_sha256 != self._sample:
+        if label.sample_sha256 != self._sample:
             raise JudgeError(f"{self._file.path}: line {number}: sample_sha256: this label belongs to another sample")
-        if given.id in self._ids:
+        if label.id in self._ids:
             return
-        self._ids.add(given.id)
-        self._history.setdefault(given.annotator, {}).setdefault(given.item, []).append(given)
+        self._ids.add(label.id)
+        self._history.setdefault(label.annotator, {}).setdefault(label.item, []).append(label)

@@ -1,4 +1,4 @@
-"""The pages on which people judge. They show neither memory nor verdict, nor what others said."""
+"""Serves the pages on which annotators label answers blind: without backend, verdict, or the labels of others."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from memarena.viewer.templating import render
 CAMPAIGN = web.AppKey("campaign", Campaign)
 ANNOTATORS = web.AppKey("annotators", tuple[str, ...])
 LONGEST_SECONDS = 3600.0
-"""A longer time from item to label is a break, and is not kept."""
+"""Longest time from item to label that is recorded; a longer one is taken for a break."""
 WORDS = {**LABEL_WORDS, CANNOT_SAY: "cannot say"}
-"""Labels in words."""
+"""Label: its text on pages."""
 
 
 def make_annotation_app(campaign: Campaign, annotators: Sequence[str], door: Door) -> web.Application:
-    """The application in which these annotators label a sample."""
+    """Return the application in which the named annotators label a sample."""
     app = web.Application(middlewares=[guard(door), _faults])
     app[CAMPAIGN] = campaign
     app[ANNOTATORS] = tuple(annotators)
@@ -63,8 +63,8 @@ async def _start(request: web.Request) -> web.StreamResponse:
     if _seen(request, campaign):
         return web.Response(status=204)
     names = list(dict.fromkeys((*request.app[ANNOTATORS], *campaign.log.annotators())))
-    here = request.app[ANNOTATORS]
-    people = [(name, len(campaign.log.current(name)), name in here) for name in names]
+    active = request.app[ANNOTATORS]
+    people = [(name, len(campaign.log.current(name)), name in active) for name in names]
     return _html(
         "annotate_start",
         people=people,
@@ -77,37 +77,37 @@ async def _start(request: web.Request) -> web.StreamResponse:
 
 
 async def _next(request: web.Request) -> web.StreamResponse:
-    """On to the first item without a label: wherever somebody left off."""
+    """Redirect to the annotator's first item without a label."""
     campaign, annotator = await _refreshed(request), _annotator(request)
     item = campaign.next_open(annotator)
     if item is None:
         return _html(
             "annotate_done", annotator=annotator, total=len(campaign.items), first=campaign.items[0], head=None
         )
-    raise web.HTTPSeeOther(_place(annotator, item.item))
+    raise web.HTTPSeeOther(_item_path(annotator, item.item))
 
 
 async def _item(request: web.Request) -> web.StreamResponse:
     campaign, annotator = await _refreshed(request), _annotator(request)
-    place = _found(request, campaign)
-    item, done = campaign.items[place], campaign.log.current(annotator)
-    given = done.get(item.item)
+    index = _item_index(request, campaign)
+    item, done = campaign.items[index], campaign.log.current(annotator)
+    present = done.get(item.item)
     return _html(
         "annotate_item",
         annotator=annotator,
         item=item,
         choices=[(str(n), label, WORDS.get(label, label)) for n, label in enumerate(campaign.choices(item), 1)],
-        given=given,
+        given=present,
         history=[
             (g.at[:16].replace("T", " "), "taken back" if g.label is None else WORDS.get(g.label, g.label), g.reason)
             for g in campaign.log.history(annotator, item.item)
         ],
-        number=place + 1,
+        number=index + 1,
         total=len(campaign.items),
         done=len(done),
         unsure=sum(label.label == CANNOT_SAY for label in done.values()),
-        before=campaign.items[place - 1].item if place else None,
-        after=campaign.items[place + 1].item if place + 1 < len(campaign.items) else None,
+        before=campaign.items[index - 1].item if index else None,
+        after=campaign.items[index + 1].item if index + 1 < len(campaign.items) else None,
         form=secrets.token_hex(16),
         undo_form=secrets.token_hex(16),
         shown_ms=int(time.time() * 1000),
@@ -119,25 +119,25 @@ async def _item(request: web.Request) -> web.StreamResponse:
 
 async def _label(request: web.Request) -> web.StreamResponse:
     campaign, annotator = await _refreshed(request), _annotator(request)
-    place, sent = _found(request, campaign), await request.post()
-    item, form = campaign.items[place].item, str(sent.get("form", ""))
+    index, form_fields = _item_index(request, campaign), await request.post()
+    item, form = campaign.items[index].item, str(form_fields.get("form", ""))
     if not form:
         raise JudgeError("form: expected the id that came with the page")
-    if "undo" in sent:
+    if "undo" in form_fields:
         await asyncio.to_thread(campaign.give, annotator, item, None, form, reason="taken back")
-        raise web.HTTPSeeOther(_place(annotator, item))
+        raise web.HTTPSeeOther(_item_path(annotator, item))
     await asyncio.to_thread(
         campaign.give,
         annotator,
         item,
-        str(sent.get("label", "")),
+        str(form_fields.get("label", "")),
         form,
-        note=str(sent.get("note", ""))[:LONGEST_NOTE].strip(),
-        reason=str(sent.get("reason", ""))[:LONGEST_NOTE].strip(),
-        seconds=_seconds(str(sent.get("shown_ms", ""))),
+        note=str(form_fields.get("note", ""))[:LONGEST_NOTE].strip(),
+        reason=str(form_fields.get("reason", ""))[:LONGEST_NOTE].strip(),
+        seconds=_seconds(str(form_fields.get("shown_ms", ""))),
     )
-    following = campaign.next_open(annotator, place)
-    raise web.HTTPSeeOther(f"/by/{quote(annotator)}" if following is None else _place(annotator, following.item))
+    following = campaign.next_open(annotator, index)
+    raise web.HTTPSeeOther(f"/by/{quote(annotator)}" if following is None else _item_path(annotator, following.item))
 
 
 async def _agreement(request: web.Request) -> web.StreamResponse:
@@ -175,7 +175,7 @@ async def _refreshed(request: web.Request) -> Campaign:
 
 
 def _seen(request: web.Request, campaign: Campaign) -> bool:
-    """Whether a page that keeps itself up to date shows all that there is."""
+    """Whether a page that polls for updates already shows the present labels."""
     return request.query.get("seen") == str(campaign.log.lines) and "HX-Request" in request.headers
 
 
@@ -186,21 +186,21 @@ def _annotator(request: web.Request) -> str:
     return name
 
 
-def _found(request: web.Request, campaign: Campaign) -> int:
-    place = campaign.places.get(request.match_info["item"])
-    if place is None:
+def _item_index(request: web.Request, campaign: Campaign) -> int:
+    index = campaign.places.get(request.match_info["item"])
+    if index is None:
         raise web.HTTPNotFound(text="The sample has no such item.")
-    return place
+    return index
 
 
 def _seconds(shown_ms: str) -> float | None:
     if not shown_ms.isascii() or not shown_ms.isdigit() or len(shown_ms) > 15:
         return None
-    taken = time.time() - int(shown_ms) / 1000
-    return round(taken, 1) if 0 <= taken <= LONGEST_SECONDS else None
+    seconds = time.time() - int(shown_ms) / 1000
+    return round(seconds, 1) if 0 <= seconds <= LONGEST_SECONDS else None
 
 
-def _place(annotator: str, item: str) -> str:
+def _item_path(annotator: str, item: str) -> str:
     return f"/by/{quote(annotator)}/{quote(item)}"
 
 
