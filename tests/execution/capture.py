@@ -1,4 +1,4 @@
-"""A backend that writes down, byte for byte, everything that it is sent."""
+"""A backend that records the exact bytes of every request; it remembers nothing and answers with fixed texts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from memarena_proto import memory_backend_pb2_grpc as pb_grpc
 
 
 class CapturingBackend(pb_grpc.MemoryBackendServicer):
-    """Keeps nothing but what it received. ``received`` holds (rpc, serialised request) in the order of arrival."""
+    """Serves the contract on a free port and records requests.
+
+    ``received`` holds (RPC, serialised request) in the order of arrival; for Ingest, one entry for each frame.
+    """
 
     def __init__(self, *, answers: bool = True, kind: pb.BackendKind.ValueType = pb.BACKEND_KIND_COMPETITOR) -> None:
         self.received: list[tuple[str, bytes]] = []
@@ -36,10 +39,10 @@ class CapturingBackend(pb_grpc.MemoryBackendServicer):
         self._server.stop(grace=0).wait()
 
     def of(self, rpc: str) -> list[bytes]:
-        """Requests of one RPC."""
+        """Return the serialised requests of one RPC, in the order of arrival."""
         return [raw for name, raw in self.received if name == rpc]
 
-    def _keep(
+    def _record(
         self, rpc: str, request: pb.IngestRequest | pb.SearchRequest | pb.AnswerRequest | pb.ResetRequest
     ) -> None:
         with self._lock:
@@ -58,19 +61,19 @@ class CapturingBackend(pb_grpc.MemoryBackendServicer):
     def Ingest(self, request_iterator: Iterator[pb.IngestRequest], context: grpc.ServicerContext) -> pb.IngestResponse:
         day = 0
         for frame in request_iterator:
-            self._keep("Ingest", frame)
+            self._record("Ingest", frame)
             if frame.HasField("header"):
                 day = frame.header.day_index
         return pb.IngestResponse(visible_through_day=day)
 
     def Search(self, request: pb.SearchRequest, context: grpc.ServicerContext) -> pb.SearchResponse:
-        self._keep("Search", request)
+        self._record("Search", request)
         return pb.SearchResponse(
             items=[pb.MemoryItem(text="Somebody said something.")], visible_through_day=request.as_of_day
         )
 
     def Answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Iterator[pb.AnswerEvent]:
-        self._keep("Answer", request)
+        self._record("Answer", request)
         yield pb.AnswerEvent(retrieved=pb.Retrieved(visible_through_day=request.search.as_of_day))
         yield pb.AnswerEvent(text_delta=pb.TextDelta(text="I do not know."))
         yield pb.AnswerEvent(completed=pb.Completed(text="I do not know.", finish_reason=pb.FINISH_REASON_STOP))
@@ -80,5 +83,5 @@ class CapturingBackend(pb_grpc.MemoryBackendServicer):
         return pb.ForgetResponse()
 
     def Reset(self, request: pb.ResetRequest, context: grpc.ServicerContext) -> pb.ResetResponse:
-        self._keep("Reset", request)
+        self._record("Reset", request)
         return pb.ResetResponse()

@@ -1,4 +1,4 @@
-"""A backend with an environment of its own, and an interpreter that makes one at once, for tests of what goes wrong."""
+"""A backend with its own Python environment, and a fake interpreter that makes one at once, for tests of failures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ case "$*" in
 *) echo "PYTHONPATH=$PYTHONPATH VIRTUAL_ENV=$VIRTUAL_ENV $*"; exit 9 ;;
 esac
 """
-"""What is a Python to those who make environments; ``pip.sh`` in the backend's folder says what its pip does."""
+"""Shell script that acts as the Python interpreter; its ``pip install`` runs ``pip.sh`` in the backend's folder."""
 
 MANIFEST = """
 schema = 1
@@ -34,7 +34,7 @@ command = ["{{python}}", "-m", "mine", "{{address_file}}"]
 
 @dataclass(frozen=True)
 class Given:
-    """A backend ``mine`` in ``folder``, and where its environments go."""
+    """The backend ``mine`` in ``folder``; its environments are made below ``root``."""
 
     folder: Path
     root: Path
@@ -60,27 +60,27 @@ class Given:
 
 
 def interpreter(folder: Path, name: str, version: str) -> None:
-    """Put a double of a Python into a folder of PATH."""
+    """Write the fake interpreter as ``name`` into ``folder``; it reports ``version``."""
     folder.mkdir(exist_ok=True)
     (folder / name).write_text(PYTHON.replace("3.99.1", version), encoding="utf-8")
     (folder / name).chmod(0o755)
 
 
 def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, python: str, requirements: str = "") -> Given:
-    """The backend, found by its name, with empty files of its environment."""
-    made = Given(tmp_path / "backends" / "mine", tmp_path / "environments")
-    made.write("backend.toml", MANIFEST.format(python=python))
-    made.write("requirements.txt", requirements)
-    made.write("constraints.txt", "")
-    monkeypatch.setenv("MEMARENA_BACKENDS", str(made.folder.parent))
-    monkeypatch.setenv("MEMARENA_ENVIRONMENTS", str(made.root))
-    return made
+    """Write the backend with the text of its requirements, and set the variables by which the harness locates it."""
+    backend = Given(tmp_path / "backends" / "mine", tmp_path / "environments")
+    backend.write("backend.toml", MANIFEST.format(python=python))
+    backend.write("requirements.txt", requirements)
+    backend.write("constraints.txt", "")
+    monkeypatch.setenv("MEMARENA_BACKENDS", str(backend.folder.parent))
+    monkeypatch.setenv("MEMARENA_ENVIRONMENTS", str(backend.root))
+    return backend
 
 
 def given_double(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pip: str = "exit 0") -> Given:
-    """The backend with a double of its Python, whose pip is the shell script ``pip``."""
+    """Like ``given``, with the fake interpreter on PATH; ``pip`` is the shell script that its pip runs."""
     interpreter(tmp_path / "bin", "python3.99", "3.99.1")
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
-    made = given(tmp_path, monkeypatch, "==3.99.*")
-    made.write("pip.sh", pip)
-    return made
+    backend = given(tmp_path, monkeypatch, "==3.99.*")
+    backend.write("pip.sh", pip)
+    return backend

@@ -1,11 +1,15 @@
-"""A backend that keeps words like any other, and fails on demand: ``faulty_backend.py FAULT [kit's arguments]``.
+"""A backend that keeps turns in memory and fails on demand: ``faulty_backend.py FAULT [kit's arguments]``.
 
-``crash:N`` ends the process in every Nth Search since it was started; ``raise:N`` throws there, as
-``own-raise:N`` does, which declares a model of its own; ``slow:N`` sleeps five
-seconds there; ``term:N`` tells its own process to end, as ``docker stop`` does, and sleeps a minute; ``crash-ingest:N``
-ends the process in the Nth Ingest since the data directory was new; ``amnesia:N`` does that too and has forgotten
-everything when it is started again; ``poison:WORD`` ends the process in every Search for the word; ``moody:N`` ends it
-in its Nth Search and says another version of itself when it is started again.
+In every Nth Search since the process started:
+    ``crash:N``         the process ends
+    ``raise:N``         an exception
+    ``own-raise:N``     an exception; the backend declares that it calls its own model
+    ``slow:N``          sleeps five seconds
+    ``term:N``          sends itself SIGTERM, as ``docker stop`` does, and sleeps a minute
+    ``moody:N``         the process ends; after a restart it reports another version
+``poison:WORD``         the process ends in every Search whose query contains the word
+``crash-ingest:N``      the process ends in the Nth Ingest since the data directory was new
+``amnesia:N``           like ``crash-ingest``, and its data are gone after a restart
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ COUNTER = "ingests"
 
 
 class FaultyMemory(Memory):
-    """Returns every turn so far; fails as told."""
+    """Returns the last five turns of a namespace; fails as ``fault`` says (see the module)."""
 
     def __init__(self, fault: str, data_dir: Path) -> None:
         self._fault, _, number = fault.partition(":")

@@ -1,4 +1,4 @@
-"""A vendor's closed memory that asks models while it ingests: its calls, tokens and time are known from outside."""
+"""Tests the metering of a closed memory that calls models during Ingest: calls, tokens and time are counted outside."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PURPOSES = ("facts", "summary")
 
 
 class Vendor(CapturingBackend):
-    """Sends every session to the model that it was offered, in two calls, and says nothing of it to anybody."""
+    """Sends every session to the offered model in two calls and reports nothing about them."""
 
     def __init__(self) -> None:
         super().__init__(answers=False)
@@ -83,7 +83,7 @@ def run(out: Path, vendor: Vendor, reader: ModelServer, **more: object) -> list[
 
 @pytest.fixture
 def reader() -> Iterator[ModelServer]:
-    """A model that reports 100 prompt tokens for what the vendor asks, and 3 of answer, 20 ms before the first."""
+    """A model that takes 20 ms to its first token and reports 100 prompt tokens for the vendor's calls."""
 
     def script(body: Mapping[str, JsonValue]) -> Script:
         of_vendor = any(f"{purpose}: " in str(body.get("messages")) for purpose in PURPOSES)
@@ -94,7 +94,7 @@ def reader() -> Iterator[ModelServer]:
         yield server
 
 
-def test_calls_tokens_and_time_are_in_its_ingest_cost(tmp_path: Path, reader: ModelServer) -> None:
+def test_ingest_cost_counts_calls_tokens_and_time_of_the_vendors_model(tmp_path: Path, reader: ModelServer) -> None:
     with Vendor() as vendor:
         records = run(tmp_path / "run", vendor, reader)
     days = [record for record in records if isinstance(record, IngestDone)]
@@ -114,20 +114,22 @@ def test_calls_tokens_and_time_are_in_its_ingest_cost(tmp_path: Path, reader: Mo
     assert DELAY_S * len(calls) <= cost.model_seconds <= cost.seconds
 
 
-def test_the_report_shows_it(tmp_path: Path, reader: ModelServer) -> None:
+def test_the_report_shows_the_ingest_cost(tmp_path: Path, reader: ModelServer) -> None:
     with Vendor() as vendor:
         run(tmp_path / "run", vendor, reader)
     section = ingest_table(rows_of([report_run(tmp_path / "run")]))
     assert section is not None
     assert section.table is not None
-    shown = dict(zip([c.title for c in section.table.columns], [c.text for c in section.table.rows[0]], strict=True))
-    calls = int(shown["model calls"])
+    cell_texts = dict(
+        zip([c.title for c in section.table.columns], [c.text for c in section.table.rows[0]], strict=True)
+    )
+    calls = int(cell_texts["model calls"])
     assert calls > 0
-    assert shown["prompt tokens"] == f"{100 * calls:,}"
-    assert float(shown["models s"]) >= DELAY_S * calls * 0.99
+    assert cell_texts["prompt tokens"] == f"{100 * calls:,}"
+    assert float(cell_texts["models s"]) >= DELAY_S * calls * 0.99
 
 
-def test_a_spent_budget_is_told_and_counted(tmp_path: Path, reader: ModelServer) -> None:
+def test_calls_beyond_the_budget_are_refused_and_counted(tmp_path: Path, reader: ModelServer) -> None:
     with Vendor() as vendor:
         records = run(tmp_path / "run", vendor, reader, budgets={"ingest": BudgetConfig(calls=1)})
         refused = vendor.refused
@@ -141,14 +143,14 @@ def test_a_spent_budget_is_told_and_counted(tmp_path: Path, reader: ModelServer)
     assert row.budget_refusals == refused
 
 
-def test_a_cache_saves_the_model_and_leaves_no_time_anywhere(tmp_path: Path, reader: ModelServer) -> None:
-    """The second run asks the model nothing, counts the same tokens, and tells no latency, rate or joule."""
+def test_a_cached_run_calls_no_model_and_reports_no_times(tmp_path: Path, reader: ModelServer) -> None:
+    """The second run calls no model and counts the same tokens; neither run has a latency, rate or energy figure."""
     with Vendor() as vendor:
         run(tmp_path / "one", vendor, reader, cache=tmp_path / "cache", meters=("procfs",))
-        asked = len([r for r in reader.received if "completions" in r.route])
+        calls_of_first_run = len([r for r in reader.received if "completions" in r.route])
         run(tmp_path / "two", vendor, reader, cache=tmp_path / "cache", meters=("procfs",))
-    assert asked
-    assert len([r for r in reader.received if "completions" in r.route]) == asked
+    assert calls_of_first_run
+    assert len([r for r in reader.received if "completions" in r.route]) == calls_of_first_run
     first, second = (report_run(tmp_path / name).scores.rows[0] for name in ("one", "two"))
     for row in (first, second):
         assert not row.timed

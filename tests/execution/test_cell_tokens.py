@@ -1,4 +1,7 @@
-"""A backend whose own server is configured once: one token per cell, its model calls counted for what is pending."""
+"""Tests cell tokens (MEMARENA_CELL_TOKEN): a fixed key for a backend whose own server is configured only once.
+
+Model calls of that server are attributed to the RPC that was pending.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ ASKED = "Context:\n- Rain.\n\nQuestion: What is new?"
 
 
 class ConfiguredOnce(CapturingBackend):
-    """Has a server of its own that asks the model ``extractor`` with one key, whatever a call's model access says."""
+    """Calls the model ``extractor`` with the fixed key ``token``, or, without one, with the token of each request."""
 
     def __init__(self, token: str | None) -> None:
         super().__init__()
@@ -87,7 +90,7 @@ def run_of(backend: ConfiguredOnce, out: Path, cell_token: str | None) -> list[G
 
 
 @pytest.mark.parametrize("cell_token", [TOKEN, None])
-def test_calls_of_the_backends_own_server_are_counted_for_the_call_that_was_pending(
+def test_calls_of_the_backends_own_server_are_attributed_to_the_pending_rpc(
     tmp_path: Path, cell_token: str | None
 ) -> None:
     with ConfiguredOnce(cell_token) as backend:
@@ -96,10 +99,10 @@ def test_calls_of_the_backends_own_server_are_counted_for_the_call_that_was_pend
     assert len(calls) == len(backend.statuses)
     assert {call.phase for call in calls} == {"ingest", "search", "answer"}
     assert all(call.day is not None and call.ego for call in calls)
-    asked = [r for r in read_records(tmp_path, "asked") if isinstance(r, QuestionAsked)]
+    questions = [r for r in read_records(tmp_path, "asked") if isinstance(r, QuestionAsked)]
     ids = {call.call_id for call in calls if call.phase in ("search", "answer")}
-    assert {each for question in asked for each in question.gateway_call_ids} == ids
-    # The same access with every call (MOD-8).
+    assert {call_id for question in questions for call_id in question.gateway_call_ids} == ids
+    # SPEC.md MOD-8: the same model access with every call.
     assert len({access.SerializeToString() for access in backend.access}) == 1
     assert backend.access[0].token == (cell_token or backend.access[0].token)
     assert [pb.ModelRole.Name(model.role) for model in backend.access[0].models] == [
@@ -108,7 +111,7 @@ def test_calls_of_the_backends_own_server_are_counted_for_the_call_that_was_pend
     ]
 
 
-def test_a_server_with_another_key_is_turned_away_and_that_is_on_the_record(tmp_path: Path) -> None:
+def test_calls_with_another_key_are_refused_and_logged(tmp_path: Path) -> None:
     with ConfiguredOnce("some-other-key-altogether") as backend:
         calls = run_of(backend, tmp_path, TOKEN)
     assert set(backend.statuses) == {401}
@@ -118,7 +121,7 @@ def test_a_server_with_another_key_is_turned_away_and_that_is_on_the_record(tmp_
 
 
 @pytest.mark.parametrize("token", ["short", "sixteen characters", "sixteen\tcharacters-", "sechzehn-zeichen-ä"])
-def test_a_cell_token_that_cannot_be_sent_is_refused_in_one_line(
+def test_a_cell_token_unfit_for_a_header_gives_a_one_line_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], token: str
 ) -> None:
     monkeypatch.setenv("MEMARENA_CELL_TOKEN", token)

@@ -1,6 +1,6 @@
-"""Backends that try to buy a figure: each is refused or marked, and the one that does not cheat is left alone.
+"""Tests the defences against backends that cheat for a better figure: each is refused or marked, an honest one is not.
 
-``Remembers`` keeps the turns that it ingests and searches them by shared words; the others are it with one cheat each.
+``Remembers`` is the honest backend; each other class is a copy of it with one cheat.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Kept:
 
 
 class Remembers(CapturingBackend):
-    """Sound: the ten turns that share most words with the question, each with its own session."""
+    """Honest: returns the ten turns that share most words with the question, each with its own session."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -70,6 +70,7 @@ class Remembers(CapturingBackend):
         return sorted(turns, key=lambda kept: -len(words & set(kept.text.casefold().split())))[:10]
 
     def items(self, request: pb.SearchRequest) -> list[pb.MemoryItem]:
+        """Return the items for a query, best first."""
         return [
             pb.MemoryItem(text=k.text, source_session_ids=[k.session], source_turn_ids=[k.turn])
             for k in self.best(request)
@@ -79,6 +80,7 @@ class Remembers(CapturingBackend):
         return pb.SearchResponse(items=self.items(request), visible_through_day=request.as_of_day)
 
     def prompt(self, request: pb.SearchRequest, items: Sequence[pb.MemoryItem]) -> str:
+        """Return the prompt for the reader from the items and the question."""
         context = "\n- ".join(item.text for item in items)
         return f"Context:\n- {context}\n\nQuestion: {request.text}"
 
@@ -91,6 +93,7 @@ class Remembers(CapturingBackend):
 
 
 def read(request: pb.AnswerRequest, prompt: str) -> str:
+    """Ask the reader through the gateway and return its answer."""
     access = request.search.model_access
     body = {"model": request.reading.model, "messages": [{"role": "user", "content": prompt}]}
     call = urllib.request.Request(
@@ -103,13 +106,15 @@ def read(request: pb.AnswerRequest, prompt: str) -> str:
 
 
 class NamesEverySession(Remembers):
+    """Claims every session of the namespace as source of every item."""
+
     def items(self, request: pb.SearchRequest) -> list[pb.MemoryItem]:
-        every = dict.fromkeys(kept.session for kept in self.kept[request.namespace])
-        return [pb.MemoryItem(text=k.text, source_session_ids=list(every)) for k in self.best(request)]
+        all_sessions = dict.fromkeys(kept.session for kept in self.kept[request.namespace])
+        return [pb.MemoryItem(text=k.text, source_session_ids=list(all_sessions)) for k in self.best(request)]
 
 
 class NamesEverySessionInItsOwnWords(NamesEverySession):
-    """Nothing that was said is in its items, so that no claim can be checked."""
+    """Quotes no turn in its items, so that no claimed source can be checked against their text."""
 
     def items(self, request: pb.SearchRequest) -> list[pb.MemoryItem]:
         words = "The memory holds a number of remarks by several people about what is being asked for here."
@@ -117,6 +122,8 @@ class NamesEverySessionInItsOwnWords(NamesEverySession):
 
 
 class WritesBeforeTheReader(Remembers):
+    """Starts its answer before the reader has answered."""
+
     def Answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Iterator[pb.AnswerEvent]:
         items = self.items(request.search)
         yield pb.AnswerEvent(retrieved=pb.Retrieved(items=items, visible_through_day=request.search.as_of_day))
@@ -129,15 +136,15 @@ class WritesBeforeTheReader(Remembers):
 
 
 class Smuggles(Remembers):
-    """Its prompt holds a turn more than its items: as ``change`` makes it."""
+    """Adds a turn to its prompt that is not among its items, in the form that ``change`` gives it."""
 
     def change(self, text: str) -> str:
         return text
 
     def prompt(self, request: pb.SearchRequest, items: Sequence[pb.MemoryItem]) -> str:
-        shown = {item.text for item in items}
-        more = max((k.text for k in self.kept[request.namespace] if k.text not in shown), key=len, default="")
-        return f"Read closely. {self.change(more)}\n{super().prompt(request, items)}"
+        item_texts = {item.text for item in items}
+        smuggled = max((k.text for k in self.kept[request.namespace] if k.text not in item_texts), key=len, default="")
+        return f"Read closely. {self.change(smuggled)}\n{super().prompt(request, items)}"
 
 
 class SmugglesInCapitals(Smuggles):
@@ -153,7 +160,7 @@ class SmugglesInAnotherOrder(Smuggles):
 
 
 class KnowsOtherLives(Remembers):
-    """Its items end with a turn that this person never heard: from the data set, or from another namespace."""
+    """Appends an item with a turn of the data set that this namespace never ingested."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -165,8 +172,8 @@ class KnowsOtherLives(Remembers):
             }
 
     def items(self, request: pb.SearchRequest) -> list[pb.MemoryItem]:
-        own = {kept.text for kept in self.kept[request.namespace]}
-        others = sorted(set().union(*self.lives.values()) - own, key=lambda text: (-len(text), text))
+        ingested = {kept.text for kept in self.kept[request.namespace]}
+        others = sorted(set().union(*self.lives.values()) - ingested, key=lambda text: (-len(text), text))
         return [*super().items(request)[:9], *(pb.MemoryItem(text=text) for text in others[:1])]
 
 
@@ -177,7 +184,7 @@ CHEATS: dict[str, tuple[type[Remembers], str]] = {
     "capitals": (SmugglesInCapitals, f"Answer: CONTRACT: {BEYOND}: turn "),
     "shuffled": (SmugglesInAnotherOrder, f"Answer: CONTRACT: {BEYOND}: turn "),
 }
-"""Cheats that fail their question, with how its cause begins."""
+"""Cheats that fail their question: (backend class, beginning of the recorded cause) by name."""
 
 
 @pytest.fixture(scope="module")
@@ -199,7 +206,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def test_a_life_that_is_too_large_to_be_compared_is_a_problem_of_the_run(
+def test_a_history_too_large_for_the_audit_is_recorded_as_a_problem(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("memarena.execution.audit.life_audit.MOST_WORDS", 10)
@@ -230,16 +237,16 @@ def rows(run: Path) -> dict[str, RowScores]:
     return {row.backend: row for row in evaluate(run, resamples=0).scores.rows}
 
 
-def test_the_sound_one_is_believed(run: Path, rows: dict[str, RowScores]) -> None:
+def test_the_honest_backend_gets_no_mark_and_its_claims_count(run: Path, rows: dict[str, RowScores]) -> None:
     assert {record.status for record in asked(run, "sound")} == {"answered"}
-    found = rows["sound"].retrieval
-    assert found is not None
-    assert (found.basis, found.unsupported_claims, rows["sound"].marks) == ("text", 0.0, ())
-    assert found.recall_at_k == found.claimed_recall_at_k
-    assert 0 < (found.recall_at_k or 0) < 1
+    retrieval = rows["sound"].retrieval
+    assert retrieval is not None
+    assert (retrieval.basis, retrieval.unsupported_claims, rows["sound"].marks) == ("text", 0.0, ())
+    assert retrieval.recall_at_k == retrieval.claimed_recall_at_k
+    assert 0 < (retrieval.recall_at_k or 0) < 1
 
 
-def test_an_item_that_names_every_session_counts_for_what_it_holds(rows: dict[str, RowScores]) -> None:
+def test_items_that_claim_every_session_count_only_for_sessions_in_their_text(rows: dict[str, RowScores]) -> None:
     sound, every = rows["sound"].retrieval, rows["every"].retrieval
     assert sound is not None
     assert every is not None
@@ -250,31 +257,33 @@ def test_an_item_that_names_every_session_counts_for_what_it_holds(rows: dict[st
     assert rows["every"].marks == ("unsupported_sources",)
 
 
-def test_claims_that_nothing_can_check_count_within_a_bound_and_are_called_claimed(rows: dict[str, RowScores]) -> None:
-    found = rows["unsaid"].retrieval
-    assert found is not None
-    assert found.basis == "claimed"
-    assert found.recall_at_k is not None
-    assert found.recall_at_k < (found.claimed_recall_at_k or 0)
+def test_claims_that_cannot_be_checked_are_bounded_and_marked(rows: dict[str, RowScores]) -> None:
+    retrieval = rows["unsaid"].retrieval
+    assert retrieval is not None
+    assert retrieval.basis == "claimed"
+    assert retrieval.recall_at_k is not None
+    assert retrieval.recall_at_k < (retrieval.claimed_recall_at_k or 0)
     assert "unsupported_sources" in rows["unsaid"].marks
 
 
 @pytest.mark.parametrize("name", CHEATS)
-def test_a_cheat_fails_its_question_and_the_cause_names_it(run: Path, name: str) -> None:
+def test_a_cheat_fails_its_questions_and_the_cause_names_it(run: Path, name: str) -> None:
     causes = {record.cause for record in asked(run, name) if record.status == "backend_failed"}
     assert causes
     assert all(cause.startswith(CHEATS[name][1]) for cause in causes), causes
-    # All that could cheat did: a life that is in the items as a whole leaves nothing to add.
+    # At most two questions are answered: where the items hold the whole history already, nothing is left to smuggle.
     assert len([r for r in asked(run, name) if r.status == "answered"]) <= 2
 
 
 @pytest.mark.parametrize("form", ["table", "html", "json"])
-def test_every_form_of_the_report_says_so(run: Path, tmp_path: Path, form: str) -> None:
+def test_every_report_format_shows_marks_and_causes(run: Path, tmp_path: Path, form: str) -> None:
     file = tmp_path / f"report.{form}"
     full = ["--full"] if form == "table" else []
-    done = CliRunner().invoke(app, ["report", str(run), "--format", form, *full, "--out", str(file)])
-    assert done.exit_code == 0, done.output
-    shown = " ".join(unescape(file.read_text(encoding="utf-8")).split())
-    assert ("unsupported_sources" if form == "json" else "※ sources that the items' text does not bear out") in shown
-    assert NEVER_INGESTED in shown
-    assert "before the reader's first text at the gateway" in shown
+    result = CliRunner().invoke(app, ["report", str(run), "--format", form, *full, "--out", str(file)])
+    assert result.exit_code == 0, result.output
+    report_text = " ".join(unescape(file.read_text(encoding="utf-8")).split())
+    assert (
+        "unsupported_sources" if form == "json" else "※ sources that the items' text does not bear out"
+    ) in report_text
+    assert NEVER_INGESTED in report_text
+    assert "before the reader's first text at the gateway" in report_text

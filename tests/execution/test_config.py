@@ -1,4 +1,4 @@
-"""A run's configuration says which field is wrong."""
+"""Tests planning/parsing.py: defaults of a run's configuration, and errors that name the field."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_minimal_configuration_has_the_papers_defaults() -> None:
         ({"colour": "blue"}, "colour"),
     ],
 )
-def test_the_field_at_fault_is_named(change: dict[str, object], field: str) -> None:
+def test_an_invalid_value_is_refused_with_the_name_of_its_field(change: dict[str, object], field: str) -> None:
     with pytest.raises(RunError, match=f"here: {field}: "):
         parse_config({**GOOD, **change}, "here")
 
@@ -48,14 +48,14 @@ def test_a_gateway_on_all_addresses_needs_a_url() -> None:
 
 
 @pytest.mark.parametrize("name", ["BM25_EMBEDDING_API_KEY", "token", "MY_SECRET"])
-def test_a_secret_does_not_get_into_the_log(name: str) -> None:
+def test_a_secret_as_a_setting_is_refused_and_not_printed(name: str) -> None:
     with pytest.raises(RunError, match="export a secret in the environment") as refused:
         parse_config({**GOOD, "settings": {"bm25": {name: "sesame"}}}, "here")
     assert "sesame" not in str(refused.value)
 
 
 @pytest.mark.parametrize("option", ["identity", "policy"])
-def test_what_acts_in_a_backends_own_answer_is_refused_where_the_harness_reads(option: str) -> None:
+def test_options_of_the_backends_own_answer_are_refused_with_central_reading(option: str) -> None:
     config = {**GOOD, "options": {"bm25": {option: "none"}}}
     assert parse_config(config, "here").options == {"bm25": {option: "none"}}
     with pytest.raises(
@@ -64,7 +64,7 @@ def test_what_acts_in_a_backends_own_answer_is_refused_where_the_harness_reads(o
         parse_config({**config, "central_reading": True}, "here")
 
 
-def test_rules_of_d6_are_left_out_only_where_the_harness_writes_the_prompt() -> None:
+def test_inferred_d6_rules_need_central_reading() -> None:
     assert parse_config({**GOOD, "d6_rules": "inferred", "central_reading": True}, "here").d6_rules == "inferred"
     with pytest.raises(RunError, match=r"^here: d6_rules: inferred goes with central_reading: "):
         parse_config({**GOOD, "d6_rules": "inferred"}, "here")

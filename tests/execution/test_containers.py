@@ -1,4 +1,7 @@
-"""Containers without Docker: what a run says where there is none, and what its reaper would remove."""
+"""Tests backends in containers, without Docker: the error if Docker is missing, and what the reaper would remove.
+
+The reaper is the process that removes a run's containers and networks if the run dies.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from memarena.execution.planning.request import RunRequest
 EXAMPLE = Path(__file__).parents[1] / "data" / "example"
 
 
-def test_a_docker_that_does_not_answer_is_one_line_before_there_is_a_log(
+def test_an_unreachable_docker_is_an_error_before_the_log_exists(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:1")
@@ -29,29 +32,29 @@ def test_a_docker_that_does_not_answer_is_one_line_before_there_is_a_log(
 
 
 @pytest.mark.parametrize("sizes", [(), (10,), (5, 5), (4, 7), (400,), (1,) * 400])
-def test_of_a_printout_so_many_bytes_are_read(sizes: tuple[int, ...]) -> None:
-    taken: list[int] = []
+def test_bounded_reads_at_most_the_limit_and_notes_the_cut(sizes: tuple[int, ...]) -> None:
+    sizes_read: list[int] = []
 
     def printed() -> Iterator[bytes]:
         for size in sizes:
-            taken.append(size)
+            sizes_read.append(size)
             yield b"x" * size
 
-    kept = b"".join(bounded(printed(), 10))
-    assert kept.count(b"x") == min(10, sum(sizes))
-    assert (b"left out" in kept) == (sum(sizes) > 10)
-    assert sum(taken[:-1]) <= 10
+    output = b"".join(bounded(printed(), 10))
+    assert output.count(b"x") == min(10, sum(sizes))
+    assert (b"left out" in output) == (sum(sizes) > 10)
+    assert sum(sizes_read[:-1]) <= 10
 
 
 THINGS = st.tuples(st.sampled_from(["container", "network"]), st.sampled_from("abcd"))
 
 
 @given(events=st.lists(st.tuples(st.sampled_from("+-"), THINGS), max_size=30))
-def test_what_was_announced_and_not_taken_back_is_removed_containers_first(
+def test_remaining_lists_what_was_added_and_not_removed_containers_first(
     events: list[tuple[str, tuple[str, str]]],
 ) -> None:
-    left = remaining(f"{sign} {kind} {identity}\n" for sign, (kind, identity) in events)
+    things = remaining(f"{sign} {kind} {identity}\n" for sign, (kind, identity) in events)
     expected = {thing for n, (sign, thing) in enumerate(events) if sign == "+" and ("-", thing) not in events[n:]}
-    assert set(left) == expected
-    kinds = [kind for kind, _ in left]
+    assert set(things) == expected
+    kinds = [kind for kind, _ in things]
     assert kinds == sorted(kinds)

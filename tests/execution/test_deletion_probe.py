@@ -1,4 +1,4 @@
-"""The deletion probe tells a memory that forgets from one that says so, and from one that forgets everything."""
+"""Tests the deletion probe: it detects a Forget that deletes nothing, and one that deletes everything."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ EXAMPLE = Path(__file__).parents[1] / "data" / "example"
 
 
 class Remembers(CapturingBackend):
-    """Finds turns by their words; Forget says OK and deletes nothing, or everything."""
+    """Returns the turn whose text is the query; Forget reports OK and deletes nothing, or everything."""
 
     def __init__(self, *, everything: bool) -> None:
         super().__init__(answers=False)
@@ -35,19 +35,19 @@ class Remembers(CapturingBackend):
         self._turns: dict[str, list[pb.Turn]] = {}
 
     def Describe(self, request: pb.DescribeRequest, context: grpc.ServicerContext) -> pb.DescribeResponse:
-        told = super().Describe(request, context)
-        told.capabilities.append(pb.CAPABILITY_FORGET)
-        return told
+        description = super().Describe(request, context)
+        description.capabilities.append(pb.CAPABILITY_FORGET)
+        return description
 
     def Ingest(self, request_iterator: Iterator[pb.IngestRequest], context: grpc.ServicerContext) -> pb.IngestResponse:
         frames = list(request_iterator)
-        kept = self._turns.setdefault(frames[0].header.namespace, [])
-        kept += [turn for frame in frames for turn in frame.session.turns]
+        turns = self._turns.setdefault(frames[0].header.namespace, [])
+        turns += [turn for frame in frames for turn in frame.session.turns]
         return pb.IngestResponse(visible_through_day=frames[0].header.day_index)
 
     def Search(self, request: pb.SearchRequest, context: grpc.ServicerContext) -> pb.SearchResponse:
-        found = [turn for turn in self._turns[request.namespace] if turn.text == request.text]
-        items = [pb.MemoryItem(text=f"somebody: {turn.text}") for turn in found]
+        turns = [turn for turn in self._turns[request.namespace] if turn.text == request.text]
+        items = [pb.MemoryItem(text=f"somebody: {turn.text}") for turn in turns]
         return pb.SearchResponse(items=items, visible_through_day=request.as_of_day)
 
     def Forget(self, request: pb.ForgetRequest, context: grpc.ServicerContext) -> pb.ForgetResponse:
@@ -56,7 +56,7 @@ class Remembers(CapturingBackend):
         return pb.ForgetResponse()
 
 
-def test_what_was_to_be_forgotten_is_looked_for_again(tmp_path: Path) -> None:
+def test_a_forget_that_deletes_nothing_or_too_much_shows_in_the_report(tmp_path: Path) -> None:
     out = tmp_path / "run"
     with (
         Remembers(everything=False) as keeps,
@@ -79,33 +79,39 @@ def test_what_was_to_be_forgotten_is_looked_for_again(tmp_path: Path) -> None:
         assert execute(RunRequest(out=out, config=parse_config(values, "test"))).reason == "completed"
     records = list(read_records(out, "asked", "deletion_probed"))
     probes = [r for r in records if isinstance(r, DeletionProbed)]
-    places = {r.ego: at for at, r in enumerate(records) if isinstance(r, QuestionAsked) and r.cell_id.startswith("bm")}
-    for at, record in enumerate(records):
+    last_question = {
+        r.ego: index for index, r in enumerate(records) if isinstance(r, QuestionAsked) and r.cell_id.startswith("bm")
+    }
+    for index, record in enumerate(records):
         if isinstance(record, DeletionProbed) and record.cell_id.startswith("bm"):
-            assert at > places[record.ego], "a question came after what it asks for was deleted"
+            assert index > last_question[record.ego], "a question came after what it asks for was deleted"
 
     file = tmp_path / "report.json"
     assert CliRunner().invoke(app, ["report", str(out), "--format", "json", "--out", str(file)]).exit_code == 0
     rows = {row["backend"]: row for row in json.loads(file.read_text(encoding="utf-8"))["runs"][0]["rows"]}
     for kind in ("session", "subject", "fact"):
-        told = {
+        deletions = {
             name: next(d for d in rows[name]["deletion"] if d["target"] == kind) for name in rows if name != "cannot"
         }
-        assert all(each["forgotten"] and not each["failed"] for each in told.values())
-        assert told["bm25"]["found_before"] and told["keeps"]["found_before"], kind
-        assert (told["bm25"]["found_again"], told["bm25"]["answered_again"], told["bm25"]["controls_lost"]) == (0, 0, 0)
-        assert told["keeps"]["found_again"] == told["keeps"]["found_before"]
-        assert told["keeps"]["answered_again"] is None
-    lost = rows["loses"]["deletion"]
-    assert sum(d["found_again"] for d in lost) == 0
-    assert sum(d["controls_lost"] for d in lost) == sum(d["controls"] for d in lost) > 0
+        assert all(deletion["forgotten"] and not deletion["failed"] for deletion in deletions.values())
+        assert deletions["bm25"]["found_before"] and deletions["keeps"]["found_before"], kind
+        assert (
+            deletions["bm25"]["found_again"],
+            deletions["bm25"]["answered_again"],
+            deletions["bm25"]["controls_lost"],
+        ) == (0, 0, 0)
+        assert deletions["keeps"]["found_again"] == deletions["keeps"]["found_before"]
+        assert deletions["keeps"]["answered_again"] is None
+    deletions_of_loses = rows["loses"]["deletion"]
+    assert sum(d["found_again"] for d in deletions_of_loses) == 0
+    assert sum(d["controls_lost"] for d in deletions_of_loses) == sum(d["controls"] for d in deletions_of_loses) > 0
     assert rows["cannot"]["deletion"] == []
     assert {p.code for p in probes} == {"OK"}
     for form in ("table", "html"):
-        whole = ["--full"] if form == "table" else []
+        options = ["--full"] if form == "table" else []
         file = tmp_path / f"report.{form}"
         assert (
-            CliRunner().invoke(app, ["report", str(out), *whole, "--format", form, "--out", str(file)]).exit_code == 0
+            CliRunner().invoke(app, ["report", str(out), *options, "--format", form, "--out", str(file)]).exit_code == 0
         )
         assert "Deletion, apart from every score" in file.read_text(encoding="utf-8")
 

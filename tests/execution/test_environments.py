@@ -1,4 +1,4 @@
-"""A backend's own environment: made once and whole, found by what it is made from, apart from the harness's."""
+"""Tests backends/environments.py: a backend's own Python environment is made once, atomically, and isolated."""
 
 from __future__ import annotations
 
@@ -32,33 +32,33 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Given:
 
 
 def install(given: Given) -> list[str]:
-    """Make the environment; what was said."""
-    said: list[str] = []
-    make_environment(given.environment, said.append)
-    return said
+    """Make the environment; return the lines that were printed."""
+    lines: list[str] = []
+    make_environment(given.environment, lines.append)
+    return lines
 
 
 @pytest.fixture
 def begin() -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Begins ``memarena backends`` in a process of its own; what has not ended by the end of the test is killed."""
-    begun: list[subprocess.Popen[str]] = []
+    """Start ``memarena backends …`` as a process; those still running at the end of the test are killed."""
+    processes: list[subprocess.Popen[str]] = []
 
     def command(*arguments: str) -> subprocess.Popen[str]:
         argv = [sys.executable, "-m", "memarena", "backends", *arguments]
-        begun.append(
+        processes.append(
             subprocess.Popen(
                 argv,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,
-                # Whoever runs the tests in the background of a shell has SIGINT ignored, which children inherit.
+                # A background job of a shell ignores SIGINT, and its children inherit that.
                 preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
             )
         )
-        return begun[-1]
+        return processes[-1]
 
     yield command
-    for process in begun:
+    for process in processes:
         process.kill()
         process.communicate()
 
@@ -67,21 +67,22 @@ Begin = Callable[..., subprocess.Popen[str]]
 
 
 def asleep_below(process: subprocess.Popen[str]) -> list[psutil.Process]:
+    """Return the ``sleep`` processes among the descendants of a process."""
     children = psutil.Process(process.pid).children(recursive=True)
     with contextlib.suppress(psutil.NoSuchProcess):
-        return [each for each in children if each.name() == "sleep"]
+        return [child for child in children if child.name() == "sleep"]
     return []
 
 
 def once_asleep(process: subprocess.Popen[str]) -> psutil.Process:
-    """Its ``sleep``, once it has begun. Fails at once, with what was said, if the process ends before."""
+    """Wait for the process's descendant ``sleep`` and return it; fail with the output if the process ends before."""
     end = time.monotonic() + PATIENCE_S
     while not (asleep := asleep_below(process)):
         if process.poll() is not None:
             pytest.fail(f"ended with exit code {process.returncode}: {process.communicate()}")
         if time.monotonic() > end:
-            there = [each.info for each in psutil.process_iter(["pid", "ppid", "status", "cmdline"])]
-            pytest.fail(f"nothing is asleep below {process.pid}: {there}")
+            running = [other.info for other in psutil.process_iter(["pid", "ppid", "status", "cmdline"])]
+            pytest.fail(f"nothing is asleep below {process.pid}: {running}")
         time.sleep(0.02)
     (pip,) = asleep
     return pip
@@ -100,7 +101,7 @@ def wait_until(true: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def test_it_is_made_once_with_a_line_when_that_begins_and_one_when_it_ends(mine: Given) -> None:
+def test_the_environment_is_made_once_with_a_line_at_start_and_end(mine: Given) -> None:
     assert mine.backend.missing() == "not installed: run memarena backends install mine"
     first, last = install(mine)
     assert first == "making the environment of mine (once; about a minute) …"
@@ -111,7 +112,7 @@ def test_it_is_made_once_with_a_line_when_that_begins_and_one_when_it_ends(mine:
     assert call.endswith("--no-input -c constraints.txt -r requirements.txt")
 
 
-def test_with_hashes_each_package_is_installed_by_them_and_ours_without_what_it_requires(mine: Given) -> None:
+def test_with_hashes_packages_are_pinned_by_them_and_the_backend_is_installed_without_dependencies(mine: Given) -> None:
     manifest = (mine.folder / "backend.toml").read_text(encoding="utf-8")
     mine.write("backend.toml", manifest.replace("[[backend]]", 'hashes = "hashes.txt"\n[[backend]]', 1))
     assert "hashes.txt: cannot be read" in (mine.backend.missing() or "")
@@ -124,7 +125,7 @@ def test_with_hashes_each_package_is_installed_by_them_and_ours_without_what_it_
     assert mine.backend.missing() is not None
 
 
-def test_the_backend_runs_in_it_and_nothing_leads_to_the_packages_of_the_harness(
+def test_the_backend_runs_in_its_environment_without_the_harness_on_its_path(
     mine: Given, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install(mine)
@@ -143,7 +144,7 @@ def test_a_backend_without_its_environment_is_not_started(mine: Given, tmp_path:
 
 
 @pytest.mark.parametrize("file", ["requirements.txt", "constraints.txt", "more/named.txt", "kit/pyproject.toml"])
-def test_a_change_of_what_it_is_made_from_has_it_made_anew(mine: Given, file: str) -> None:
+def test_a_changed_input_file_makes_the_environment_out_of_date(mine: Given, file: str) -> None:
     mine.write("requirements.txt", "-r more/named.txt  # with a reason\n-e kit[fast]\n")
     for name in ("more/named.txt", "kit/pyproject.toml", "kit/src/kit.py"):
         mine.write(name, "")
@@ -154,15 +155,15 @@ def test_a_change_of_what_it_is_made_from_has_it_made_anew(mine: Given, file: st
     mine.write(file, (mine.folder / file).read_text() + "# changed\n")
     assert mine.backend.missing() is not None
     assert len(install(mine)) == 2
-    assert [made.folder for made in mine.environment.out_of_date()] == [mine.folder]
+    assert [outdated.folder for outdated in mine.environment.out_of_date()] == [mine.folder]
 
 
 def test_the_same_files_in_another_folder_are_another_environment(mine: Given) -> None:
     install(mine)
-    before = mine.environment.environment_path().path
+    old_path = mine.environment.environment_path().path
     mine.folder.rename(mine.folder.with_name("moved"))
     assert choose_backend("mine").name == "mine"
-    assert mine.environment.environment_path().path != before
+    assert mine.environment.environment_path().path != old_path
     assert mine.backend.missing() is not None
 
 
@@ -174,7 +175,7 @@ def test_a_copy_in_another_folder_is_another_backend(mine: Given) -> None:
     assert len(backends_by_name()["mine"]) == 2
 
 
-def test_an_environment_whose_python_has_gone_is_made_anew(mine: Given) -> None:
+def test_an_environment_without_its_python_is_made_again(mine: Given) -> None:
     install(mine)
     Path(mine.backend.python).unlink()
     assert mine.backend.missing() is not None
@@ -183,7 +184,7 @@ def test_an_environment_whose_python_has_gone_is_made_anew(mine: Given) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_one_that_is_ended_half_way_counts_as_not_made_and_is_made_again(
+def test_an_interrupted_installation_counts_as_missing_and_is_repeated(
     mine: Given, begin: Begin, number: signal.Signals
 ) -> None:
     mine.write("pip.sh", "sleep 600")
@@ -199,7 +200,7 @@ def test_one_that_is_ended_half_way_counts_as_not_made_and_is_made_again(
     assert mine.backend.missing() is None
 
 
-def test_nothing_of_a_half_made_one_is_left_in_the_next(mine: Given) -> None:
+def test_files_of_an_unfinished_environment_are_removed_before_the_next(mine: Given) -> None:
     half = mine.environment.environment_path().path
     half.mkdir(parents=True)
     (half / "left").touch()
@@ -207,35 +208,35 @@ def test_nothing_of_a_half_made_one_is_left_in_the_next(mine: Given) -> None:
     assert not (half / "left").exists()
 
 
-def test_of_two_processes_one_makes_it_and_the_other_waits(mine: Given, begin: Begin) -> None:
+def test_of_two_processes_one_makes_the_environment_and_the_other_waits(mine: Given, begin: Begin) -> None:
     mine.write("pip.sh", "while [ ! -e go ]; do sleep 0.02; done")
     processes = [begin("install", "mine") for _ in range(2)]
-    told = []
+    first_lines = []
     for process in processes:
         assert process.stderr is not None
-        told.append(process.stderr.readline())
+        first_lines.append(process.stderr.readline())
     (mine.folder / "go").touch()
     for process in processes:
         out, _ = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 0
         assert out.startswith("mine: environment of ")
-    assert sorted(line.partition(" ")[0] for line in told) == ["making", "waiting"]
+    assert sorted(line.partition(" ")[0] for line in first_lines) == ["making", "waiting"]
     assert len(mine.pip_calls()) == 1
 
 
-def test_what_pip_could_not_do_is_one_line_and_exit_code_2(mine: Given, begin: Begin) -> None:
+def test_a_failure_of_pip_gives_a_one_line_error_and_exit_code_2(mine: Given, begin: Begin) -> None:
     mine.write("pip.sh", "echo Collecting it; echo 'ERROR: first'; echo 'ERROR: No such thing'; echo notice; exit 3")
     process = begin("install", "mine")
-    _, told = process.communicate(timeout=PATIENCE_S)
+    _, stderr = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 2
     log = mine.root / "mine.log"
-    said = "the environment of mine could not be made (exit code 3): ERROR: first | ERROR: No such thing"
-    assert told.splitlines()[1:] == [f"error: {said} (all of it: {log})"]
+    message = "the environment of mine could not be made (exit code 3): ERROR: first | ERROR: No such thing"
+    assert stderr.splitlines()[1:] == [f"error: {message} (all of it: {log})"]
     assert "Collecting it" in log.read_text()
     assert mine.environment.all_of_this_name() == []
 
 
-def test_a_root_that_cannot_be_written_to_is_one_line(mine: Given, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_root_that_cannot_be_written_to_gives_a_one_line_error(mine: Given, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMARENA_ENVIRONMENTS", str(mine.folder / "requirements.txt"))
     with pytest.raises(RunError, match=r"MEMARENA_ENVIRONMENTS: .*requirements.txt: cannot be written to: "):
         install(mine)
@@ -248,14 +249,14 @@ def test_a_root_that_cannot_be_written_to_is_one_line(mine: Given, monkeypatch: 
         (lambda folder: (folder / "requirements.txt").write_text("-r requirements.txt"), "names itself with -r or -c"),
     ],
 )
-def test_files_that_cannot_be_used_are_what_is_missing(
+def test_unusable_requirement_files_are_named_as_missing(
     mine: Given, change: Callable[[Path], object], told: str
 ) -> None:
     change(mine.folder)
     assert told in (mine.backend.missing() or "")
 
 
-def test_removed_are_all_of_a_name_and_it_can_be_made_again(mine: Given) -> None:
+def test_remove_deletes_all_environments_of_a_backend_and_no_other(mine: Given) -> None:
     install(mine)
     mine.write("constraints.txt", "# changed")
     install(mine)
@@ -267,7 +268,7 @@ def test_removed_are_all_of_a_name_and_it_can_be_made_again(mine: Given) -> None
     assert len(install(mine)) == 2
 
 
-def test_a_run_makes_none_if_another_of_its_backends_is_refused(mine: Given) -> None:
+def test_a_run_makes_no_environment_if_one_of_its_backends_is_refused(mine: Given) -> None:
     plain = parse_config({"dataset": ".", "backends": ["mine"], "readers": [{"spec": "extractive"}]}, "here")
     make_environments([choose_backend("mine"), choose_backend("memobase"), choose_backend("[::1]:1")], plain, print)
     assert mine.backend.missing() is not None
@@ -275,7 +276,7 @@ def test_a_run_makes_none_if_another_of_its_backends_is_refused(mine: Given) -> 
     assert mine.backend.missing() is None
 
 
-def test_the_harness_s_own_python_is_taken_if_it_fits_else_the_oldest_that_does(tmp_path: Path) -> None:
+def test_the_harness_s_own_python_is_used_if_it_fits_else_the_oldest_that_does(tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     interpreter(first, "python3.97", "3.97.0")
     interpreter(second, "python3.96", "3.96.5")
@@ -290,7 +291,7 @@ def test_the_harness_s_own_python_is_taken_if_it_fits_else_the_oldest_that_does(
         find_interpreter("mine", ">=3.98", path)
 
 
-def test_one_that_does_not_answer_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interpreter_that_does_not_answer_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memarena.execution.backends.environments._ANSWER_TIMEOUT_S", 0.2)
     silent = tmp_path / "python3.97"
     silent.write_text("#!/bin/sh\nexec sleep 60\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""A run with an embedder: the memory gets it with every call, and each of its calls is on the record with its phase."""
+"""Tests a run with an embedder: the backend gets access to it, and each of its calls is logged with its phase."""
 
 from __future__ import annotations
 

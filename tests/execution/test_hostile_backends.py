@@ -1,4 +1,4 @@
-"""Hostile backends beside honest ones, all in one run: it ends, none of them gains by it, and nobody else loses."""
+"""Tests a run of hostile (hostile.py) and honest backends: it ends, no trick gains a point, no honest one loses."""
 
 from __future__ import annotations
 
@@ -39,24 +39,25 @@ EXAMPLE = Path(__file__).parents[1] / "data" / "example"
 MOST_MEMORY_KB = 1 << 20
 TRICKS_A_CELL = 30
 COSTS_NOTHING = {"ingest.nothing-said", "ingest.days-to-come"}
-"""Which day a backend calls its last is told by the run and decides no score."""
+"""Wrong values of ``visible_through_day``: the run records them as problems, and no score depends on them."""
 
 
 @dataclass(frozen=True)
 class Played:
-    """A run, and who did what: names of tricks by cell's backend and question."""
+    """A finished run; ``tricks`` holds the name of the trick by (backend, instance id)."""
 
     out: Path
     tricks: dict[tuple[str, str], str]
     peak_growth_kb: int
 
     def asked(self) -> dict[tuple[str, str], QuestionAsked]:
-        """The last attempt at each question, by backend and instance."""
+        """Return the last attempt at each question, by (backend, instance id)."""
         records = (r for r in read_records(self.out, "asked") if isinstance(r, QuestionAsked))
         return {(r.cell_id.partition("@")[0], r.instance_id): r for r in records}
 
 
 def play(backends: dict[str, CapturingBackend], out: Path) -> RunOutcome:
+    """Run all questions of the example against these backends."""
     values = {
         "dataset": EXAMPLE,
         "backends": [f"{name}={backend.address}" for name, backend in backends.items()],
@@ -68,7 +69,7 @@ def play(backends: dict[str, CapturingBackend], out: Path) -> RunOutcome:
 
 
 def status_kb(field: str) -> int:
-    """A figure of this process in kB, from /proc/self/status."""
+    """Return a field of /proc/self/status in kB."""
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(f"{field}:"))
 
@@ -78,7 +79,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
     out = tmp_path_factory.mktemp("hostile") / "run"
     names = list(QUESTION_TRICKS)
     with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
-        # Waits and the length of a stream without end, not whether there is a bound.
+        # Shorter waits and a lower limit, so that the test is quick; that there is a limit is not changed.
         patch.setattr(ingest, "_LONGEST_WAIT_S", 0.01)
         patch.setattr(ingest, "_BACKOFF_S", 0.001)
         patch.setattr(link, "_DROP_GRACE_S", 0.01)
@@ -90,7 +91,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
         for name, (rpc, trick) in CELL_TRICKS.items():
             backends[name] = stack.enter_context(HostileBackend(rpc, trick))
         backends["last"] = stack.enter_context(CapturingBackend())
-        # Earlier tests of this process may have had a higher peak.
+        # Reset the peak of this process: earlier tests may have had a higher one.
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
         before_kb = status_kb("VmHWM")
         outcome = play(backends, out)
@@ -101,17 +102,17 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
         for r in read_records(out, "question")
         if isinstance(r, Question)
     }
-    done = {
+    tricks_played = {
         (name, ids[question]): trick
         for name, backend in backends.items()
         if isinstance(backend, TricksterBackend)
         for question, trick in backend.done.items()
     }
-    assert set(done.values()) == set(QUESTION_TRICKS), "every trick was done"
-    return Played(out, done, peak_growth_kb)
+    assert set(tricks_played.values()) == set(QUESTION_TRICKS), "every trick was done"
+    return Played(out, tricks_played, peak_growth_kb)
 
 
-def test_the_honest_are_answered_and_each_trick_costs_its_own_question_alone(played: Played) -> None:
+def test_each_trick_fails_only_its_own_question_and_honest_backends_are_answered(played: Played) -> None:
     failing = {f"{rpc}.{name}" for rpc in ("search", "answer") for name in ERRORS}
     failing |= {f"answer.{name}" for name in STREAMS} | {
         "search.items-many",
@@ -119,23 +120,23 @@ def test_the_honest_are_answered_and_each_trick_costs_its_own_question_alone(pla
         "search.horizon-odd",
     }
     failing |= {"search.score-none", "search.items-empty"}
-    wrong = {}
-    for (backend, instance), asked in played.asked().items():
+    unexpected = {}
+    for (backend, instance), attempt in played.asked().items():
         trick = played.tricks.get((backend, instance), "")
         should_fail = backend in CELL_TRICKS.keys() - COSTS_NOTHING or trick in failing
-        if (asked.status, asked.lost) != ("backend_failed" if should_fail else "answered", False):
-            wrong[backend, trick] = asked
-    assert {key: (asked.status, asked.lost, asked.cause) for key, asked in wrong.items()} == {}
+        if (attempt.status, attempt.lost) != ("backend_failed" if should_fail else "answered", False):
+            unexpected[backend, trick] = attempt
+    assert {key: (attempt.status, attempt.lost, attempt.cause) for key, attempt in unexpected.items()} == {}
 
 
-def test_what_a_backend_says_of_its_failure_is_cut(played: Played) -> None:
-    assert max(len(asked.cause) for asked in played.asked().values()) < 3000
+def test_a_long_failure_message_is_truncated(played: Played) -> None:
+    assert max(len(attempt.cause) for attempt in played.asked().values()) < 3000
 
 
-def test_items_without_end_are_counted_before_they_are_read_and_notices_are_cut(played: Played) -> None:
-    asked = {played.tricks.get(key, ""): each for key, each in played.asked().items()}
-    assert asked["search.items-endless"].cause == "Search: CONTRACT: Search: 70000 items, the limit is 65536"
-    search = asked["search.notices"].search
+def test_too_many_items_are_refused_unread_and_notices_are_truncated(played: Played) -> None:
+    attempts = {played.tricks.get(key, ""): attempt for key, attempt in played.asked().items()}
+    assert attempts["search.items-endless"].cause == "Search: CONTRACT: Search: 70000 items, the limit is 65536"
+    search = attempts["search.notices"].search
     assert search is not None
     assert search.notices[-1].text == "notices.left_out ×936"
     assert sum(len(notice.text) for notice in search.notices) < 100_000
@@ -154,13 +155,13 @@ def test_no_trick_is_scored_in_the_backends_favour(played: Played) -> None:
             assert outcomes[key] is not Outcome.CORRECT or outcomes["first", key[1]] is Outcome.CORRECT, trick
 
 
-def test_there_are_80_of_them() -> None:
+def test_there_are_at_least_80_tricks() -> None:
     assert len(QUESTION_TRICKS) + len(CELL_TRICKS) + len(DESCRIBED) >= 80
 
 
 @pytest.mark.parametrize("name", DESCRIBED)
-def test_one_that_cannot_take_part_is_refused_in_one_line(tmp_path: Path, name: str) -> None:
-    """Before there is a log: what is wrong with it can be mended first."""
+def test_a_backend_with_an_invalid_description_is_refused_in_one_line(tmp_path: Path, name: str) -> None:
+    """It is refused before the log is made, so that the run can be started again in the same folder."""
     with HostileBackend("Describe", DESCRIBED[name]) as backend, pytest.raises(RunError) as refused:
         play({"odd": backend}, tmp_path / "run")
     assert "--backend odd" in str(refused.value)
@@ -168,12 +169,12 @@ def test_one_that_cannot_take_part_is_refused_in_one_line(tmp_path: Path, name: 
     assert not (tmp_path / "run" / "run.sqlite").exists()
 
 
-def test_what_a_backend_calls_itself_is_printed_without_what_a_terminal_would_execute(tmp_path: Path) -> None:
+def test_control_characters_in_a_backends_name_are_not_printed(tmp_path: Path) -> None:
     with HostileBackend("Describe", describing("\x1b]0;title\x07", "\x1b[2J")) as backend:
-        done = here(
+        result = here(
             *("run", "--dataset", EXAMPLE, "--backend", f"odd={backend.address}", "--reader", "extractive"),
             *("--out", tmp_path / "run"),
         )
-    assert done.returncode == 2
-    assert "\ufffd[2J" in done.stderr
-    assert [c for c in done.stdout + done.stderr if not c.isprintable() and c != "\n"] == []
+    assert result.returncode == 2
+    assert "\ufffd[2J" in result.stderr
+    assert [c for c in result.stdout + result.stderr if not c.isprintable() and c != "\n"] == []

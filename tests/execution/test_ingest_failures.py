@@ -1,4 +1,4 @@
-"""A day that does not come in: sent again where the contract allows it, and blamed on whoever failed."""
+"""Tests failures of Ingest: a day is sent again where the contract allows it, and the blame is recorded correctly."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ EXTRACT = "Extract what matters."
 
 
 class StumblingBackend(CapturingBackend):
-    """Fails the first calls of Ingest with the codes given, then works."""
+    """Fails the first calls of Ingest with these codes, then works."""
 
     def __init__(self, *codes: grpc.StatusCode) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class StumblingBackend(CapturingBackend):
 
 
 def ask_model(access: pb.ModelAccess) -> None:
-    """One call of the extractor. Raises HTTPError where it fails."""
+    """Call the extractor once; raise HTTPError if the gateway reports an error."""
     body = f'{{"model": "{access.models[0].name}", "messages": [{{"role": "user", "content": "{EXTRACT}"}}]}}'
     request = urllib.request.Request(
         f"{access.base_url}/chat/completions",
@@ -72,7 +72,7 @@ class ExtractingBackend(CapturingBackend):
 
 
 class CarelessBackend(ExtractingBackend):
-    """Asks the model once per day, twice where it failed and ``patient``, and says OK whatever came of it."""
+    """Calls the model once per day, again after a failure if ``patient``, and always reports OK."""
 
     def __init__(self, *, patient: bool) -> None:
         super().__init__()
@@ -128,7 +128,7 @@ def test_a_day_is_sent_again_where_the_contract_allows_it(
     assert {r.status for r in asked(tmp_path / "run") if r.ego == first} == {expected}
 
 
-def test_a_model_server_that_fails_for_a_moment_costs_a_day_nothing(tmp_path: Path) -> None:
+def test_a_brief_failure_of_the_model_server_loses_no_day(tmp_path: Path) -> None:
     failures = iter([True])
 
     def script(body: object) -> Script:
@@ -142,10 +142,10 @@ def test_a_model_server_that_fails_for_a_moment_costs_a_day_nothing(tmp_path: Pa
 
 
 @pytest.mark.parametrize(("patient", "anew"), [(False, 1), (True, 0)])
-def test_a_day_that_came_in_although_a_model_failed_comes_in_again_unless_it_was_asked_again(
+def test_days_are_ingested_again_if_a_model_call_failed_and_was_not_retried(
     tmp_path: Path, patient: bool, anew: int
 ) -> None:
-    """Into a fresh namespace, from the first day on: what was taken in without the model is not what it should be."""
+    """They go into a fresh namespace, from the first day on: what was ingested without the model is incomplete."""
     calls = iter(range(100))
 
     def script(body: object) -> Script:
@@ -157,13 +157,13 @@ def test_a_day_that_came_in_although_a_model_failed_comes_in_again_unless_it_was
         outcome = execute(RunRequest(out=out, config=config(backend, reader.base_url)))
     assert outcome.reason == "completed"
     assert {r.status for r in asked(out)} == {"answered"}
-    opened = [r.attempt for r in read_records(out, "namespace") if isinstance(r, NamespaceOpened)]
-    assert opened.count(1) == anew
-    said = [r for r in read_records(out, "problem") if isinstance(r, Problem) and "came in although" in r.message]
-    assert [r.cause for r in said] == ["infra"] * anew
+    attempts = [r.attempt for r in read_records(out, "namespace") if isinstance(r, NamespaceOpened)]
+    assert attempts.count(1) == anew
+    problems = [r for r in read_records(out, "problem") if isinstance(r, Problem) and "came in although" in r.message]
+    assert [r.cause for r in problems] == ["infra"] * anew
 
 
-def test_a_model_that_fails_whenever_a_day_comes_in_ends_the_run(tmp_path: Path) -> None:
+def test_a_model_that_fails_in_every_ingest_ends_the_run(tmp_path: Path) -> None:
     def script(body: object) -> Script:
         return Script(status=500) if EXTRACT in str(body) else Script()
 
@@ -177,8 +177,8 @@ def test_a_model_that_fails_whenever_a_day_comes_in_ends_the_run(tmp_path: Path)
     assert not asked(out)
 
 
-def test_a_model_server_that_keeps_failing_ends_the_run_and_blames_nobody(tmp_path: Path) -> None:
-    """No question may be charged to the backend, and the run goes on once the server works."""
+def test_a_model_server_that_keeps_failing_ends_the_run_without_blaming_the_backend(tmp_path: Path) -> None:
+    """No question is charged to the backend, and the run can be resumed once the server works."""
     broken = True
 
     def script(body: object) -> Script:
@@ -194,10 +194,13 @@ def test_a_model_server_that_keeps_failing_ends_the_run_and_blames_nobody(tmp_pa
     assert {r.status for r in asked(out)} == {"answered"}
 
 
-def test_an_open_question_is_not_asked_of_a_backend_that_is_further_than_the_log(
+def test_an_open_question_is_not_asked_of_a_backend_ahead_of_the_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The harness ends between the commit of the next day and its record: what was committed would be the future."""
+    """The harness ends after the backend committed the next day and before that is logged.
+
+    Asking then would let the backend answer from a later day.
+    """
     broken = True
 
     def script(body: object) -> Script:

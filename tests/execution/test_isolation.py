@@ -1,4 +1,4 @@
-"""A backend that looks for the gold: what each grade of isolation keeps it from, and what the report says of it."""
+"""Tests isolation grades with a backend that searches for gold: what it can read, and what the report says of it."""
 
 from __future__ import annotations
 
@@ -33,6 +33,8 @@ needs_namespaces = pytest.mark.skipif(bool(why_not_confined()), reason=f"no name
 
 @dataclass(frozen=True)
 class Spied:
+    """What the spy could read (``loot.json``), the run's standard error and its folder."""
+
     loot: dict[str, Any]
     errors: str
     out: Path
@@ -40,7 +42,7 @@ class Spied:
 
 @pytest.fixture
 def spy(tmp_path: Path) -> Callable[..., Spied]:
-    """Runs the spy by its manifest, as a user would, over a data set that no other process names."""
+    """Return a function that runs the spy by its manifest over a data set that no other process was started with."""
     world = tmp_path / "secret" / "world"
     shutil.copytree(EXAMPLE, world)
     folder = tmp_path / "backend"
@@ -58,18 +60,18 @@ def spy(tmp_path: Path) -> Callable[..., Spied]:
         words += ["--floor-samples", "0", "--isolation", isolation]
         for name, value in settings.items():
             words += ["--setting", f"spy.{name}={value.format(world=world, out=out)}"]
-        done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False, cwd=world)
-        assert done.returncode == 0, done.stderr
+        result = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False, cwd=world)
+        assert result.returncode == 0, result.stderr
         loot = json.loads((out / "cells/spy@extractive-s1/data/loot.json").read_text())
-        # Other runs of this machine may be in sight.
-        own = [file for file in loot["gold"] if Path(file).is_relative_to(tmp_path)]
-        return Spied({**loot, "gold": own}, done.stderr, out)
+        # Files of other runs on this machine may be readable; they do not count.
+        gold = [file for file in loot["gold"] if Path(file).is_relative_to(tmp_path)]
+        return Spied({**loot, "gold": gold}, result.stderr, out)
 
     return run
 
 
 @needs_namespaces
-def test_a_confined_process_finds_no_gold_even_where_it_is_told_where_to_look(spy: Callable[..., Spied]) -> None:
+def test_a_confined_process_reads_no_gold_even_if_it_gets_the_path(spy: Callable[..., Spied]) -> None:
     mark = Path("/tmp") / f"memarena-spy-{uuid.uuid4().hex}"
     # Named, so that the spy's own modules are there also where the checkout is below /tmp.
     checkout = str(Path(__file__).parents[2])
@@ -114,7 +116,7 @@ def test_a_list_of_folders_loses_the_hidden_ones_alone(tmp_path: Path, monkeypat
     assert "ANOTHER" not in blanked
 
 
-def test_without_isolation_no_argument_folder_or_open_file_leads_to_the_gold(spy: Callable[..., Spied]) -> None:
+def test_without_isolation_no_argument_folder_or_open_file_reveals_the_gold(spy: Callable[..., Spied]) -> None:
     spied = spy("none")
     assert spied.loot["gold"] == []
     assert "isolation none: spy could look for the data set and its gold" in spied.errors
@@ -134,8 +136,8 @@ def test_arguments_are_overwritten_however_a_path_is_written() -> None:
     assert done.stdout == "['.......', '..........', '..............', 'world/b', '--seed=1']\n"
 
 
-def test_a_spy_that_is_told_finds_it_where_nothing_keeps_it(spy: Callable[..., Spied]) -> None:
-    """So that the others are known to look."""
+def test_without_isolation_a_spy_that_gets_the_path_reads_the_gold(spy: Callable[..., Spied]) -> None:
+    """The control of the other tests: the spy does look."""
     assert any(file.endswith(".jsonl") for file in spy("none", SPY_TOLD="{world}").loot["gold"])
 
 
@@ -145,13 +147,13 @@ def marks_of(out: Path) -> list[str]:
     return list(row["marks"])
 
 
-def test_containers_alone_refuse_a_backend_by_name(tmp_path: Path) -> None:
+def test_isolation_container_refuses_a_backend_by_name(tmp_path: Path) -> None:
     values = {"dataset": EXAMPLE, "backends": ["bm25"], "readers": [{"spec": "extractive"}], "isolation": "container"}
     with pytest.raises(RunError, match="--isolation container: bm25 is a process here"):
         execute(RunRequest(out=tmp_path / "run", config=parse_config(values, "test")))
 
 
-def test_files_of_a_run_that_was_killed_are_taken_up_again(tmp_path: Path) -> None:
+def test_files_of_a_killed_run_are_used_again(tmp_path: Path) -> None:
     isolation = ProcessIsolation("none", (tmp_path,))
     killed = WorkFolder(tmp_path / "cell", isolation)
     (killed.data / "days").write_text("1")
@@ -175,7 +177,7 @@ def test_the_folder_of_another_user_is_not_used(tmp_path: Path, monkeypatch: pyt
         WorkFolder(tmp_path / "cell", ProcessIsolation("none", (tmp_path / "world",)))
 
 
-def test_a_confined_run_takes_up_the_files_of_one_that_was_killed_unconfined(tmp_path: Path) -> None:
+def test_a_confined_run_uses_the_files_of_a_run_that_was_killed_unconfined(tmp_path: Path) -> None:
     cell = tmp_path / "cell"
     unconfined, confined = ProcessIsolation("none", (tmp_path,)), ProcessIsolation("user", (tmp_path,))
     killed = WorkFolder(cell, unconfined)
@@ -239,7 +241,7 @@ def test_sockets_and_pipes_of_a_backend_do_not_keep_its_files_away(
     assert [path.name for path in (tmp_path / "cell" / "data").iterdir()] == ["days"]
 
 
-def test_a_folder_named_backends_is_no_checkout_by_its_name(tmp_path: Path) -> None:
+def test_a_folder_named_backends_alone_does_not_make_a_checkout(tmp_path: Path) -> None:
     folder = tmp_path / "world" / "backends" / "mine"
     folder.mkdir(parents=True)
     assert _checkout_of(folder) == folder

@@ -40,7 +40,7 @@ def serving(monkeypatch: pytest.MonkeyPatch) -> Serving:
 
 
 @pytest.mark.parametrize("delay_ms", DELAYS_MS)
-def test_a_search_is_answered_no_sooner_than_set_and_says_so(serving: Serving, delay_ms: float) -> None:
+def test_a_search_takes_and_reports_at_least_the_configured_delay(serving: Serving, delay_ms: float) -> None:
     with serving("_scripted_backend", delay_ms) as address, BackendClient(address, Deadlines()) as client:
         client.wait_until_serving()
         for _ in range(3):
@@ -50,8 +50,8 @@ def test_a_search_is_answered_no_sooner_than_set_and_says_so(serving: Serving, d
             assert timed.duration_ns >= delay_ms * 1e6
 
 
-def test_one_connection_carries_more_than_its_first_windows(serving: Serving) -> None:
-    """64 KiB each way are open at first: large requests and many replies need windows to be renewed."""
+def test_one_connection_transfers_more_than_its_initial_flow_control_windows(serving: Serving) -> None:
+    """HTTP/2 allows 64 KiB each way at first; large requests and many replies need further WINDOW_UPDATE frames."""
     large = pb.SearchRequest(namespace="n", query_id="q", text="x" * 100_000, asked_at=NOW)
     with serving("_scripted_backend", 0.0) as address, BackendClient(address, Deadlines()) as client:
         for request in (large, large, *[REQUEST] * 800, large):
@@ -75,7 +75,7 @@ def test_two_clients_are_served_at_once(serving: Serving) -> None:
     assert min(search_times_us) >= 20_000
 
 
-def test_what_the_scripted_backend_does_not_serve_is_unimplemented(serving: Serving) -> None:
+def test_rpcs_that_the_scripted_backend_does_not_serve_are_unimplemented(serving: Serving) -> None:
     with serving("_scripted_backend", 0.0) as address, BackendClient(address, Deadlines()) as client:
         with pytest.raises(BackendCallError) as caught:
             client.describe()
@@ -84,7 +84,9 @@ def test_what_the_scripted_backend_does_not_serve_is_unimplemented(serving: Serv
 
 
 @pytest.mark.parametrize("delay_ms", DELAYS_MS)
-def test_a_first_token_comes_through_the_gateway_no_sooner_than_set(serving: Serving, delay_ms: float) -> None:
+def test_a_first_token_through_the_gateway_takes_at_least_the_configured_delay(
+    serving: Serving, delay_ms: float
+) -> None:
     calls: list[GatewayCall] = []
     with serving("_scripted_reader", delay_ms) as address:
         upstream = Upstream(model="m", base_url=f"http://{address}/v1", upstream_model="m")
@@ -100,14 +102,14 @@ def test_a_first_token_comes_through_the_gateway_no_sooner_than_set(serving: Ser
     assert len(calls) == 3
 
 
-def test_the_scripted_reader_says_what_the_null_reader_does(serving: Serving) -> None:
+def test_the_scripted_reader_answers_like_the_null_reader(serving: Serving) -> None:
     with serving("_scripted_reader", 0.0) as address, ModelServer() as null:
         scripted = Upstream(model="scripted", base_url=f"http://{address}/v1", upstream_model="scripted")
         with Gateway([scripted, null.upstream(name="null")], lambda call: None) as gateway:
             assert completion(gateway, "scripted") == completion(gateway, "null")
 
 
-def test_other_routes_of_the_scripted_reader_are_closed_and_the_connection_stays(serving: Serving) -> None:
+def test_unknown_routes_of_the_scripted_reader_fail_and_keep_the_connection_open(serving: Serving) -> None:
     with serving("_scripted_reader", 0.0) as address:
         connection = http.client.HTTPConnection(address, timeout=10)
         for route in ("/v1/embeddings", "/v1/completions"):

@@ -1,4 +1,4 @@
-"""What an item holds of a life is read off its words: nearly, within bounds, and only what has been ingested."""
+"""Tests the life audit: which sessions an item's text quotes, and whether it holds text that was never ingested."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OTHERS = [
     f"{BREAD} loaves of that size keep for a month in the cellar under the chapel.",
     f"{BREAD} Nora Lund has moved to the lighthouse with her three geese.",
 ]
-"""Begin as a turn of the life, and go on with words that the life has elsewhere, or has not."""
+"""Turns of other histories that begin like a turn of this history; the rest occurs elsewhere in it, or not at all."""
 LIFE = [
     LifeText("t1", "a", 0, KETTLE),
     LifeText("t2", "a", 0, THANKS),
@@ -64,7 +64,7 @@ AUDIT = LifeAudit(LifeIndex(LIFE), CorpusIndex([*LIFE, *OF_OTHERS]))
         "both named, once said", "rewritten", "not ingested yet", "empty",
     ],
 )  # fmt: skip
-def test_an_item_holds_what_its_words_bear_out(
+def test_an_item_holds_the_sessions_that_its_text_supports(
     text: str, named: Sequence[str], sessions: set[str], share: float | None
 ) -> None:
     (item,) = AUDIT.items([RetrievedItem(text=text, score=1.0, session_ids=tuple(named))], day=2)
@@ -93,8 +93,8 @@ def test_an_item_holds_what_its_words_bear_out(
         "two of its own", "its own before a name", "begins as two of its own", "begins as its own",
     ],
 )  # fmt: skip
-def test_text_that_was_not_ingested_is_named_with_its_turn(
+def test_text_that_was_never_ingested_is_reported_with_its_turn(
     text: str, question: str, day: int, what: str | None
 ) -> None:
-    found = AUDIT.never_ingested([KETTLE, text], question, day)
-    assert found.startswith(f"{NEVER_INGESTED}: {what}: “") if what else found == ""
+    message = AUDIT.never_ingested([KETTLE, text], question, day)
+    assert message.startswith(f"{NEVER_INGESTED}: {what}: “") if what else message == ""

@@ -1,4 +1,4 @@
-"""Backends are found by name, address or manifest, and what is wrong is said in one line."""
+"""Tests backends/manifests.py: a backend is chosen by name, address or path; errors are one line."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_manifest_can_be_given_by_path(folder: Path, form: str) -> None:
         ("mine=[::1]:50051", "mine", "[::1]:50051"),
     ],
 )
-def test_an_address_is_taken_as_it_is(text: str, name: str, address: str) -> None:
+def test_an_address_is_used_unchanged(text: str, name: str, address: str) -> None:
     assert choose_backend(text) == AddressedBackend(name=name, address=address)
 
 
@@ -59,7 +59,7 @@ def test_an_unknown_name_lists_the_known_ones(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "no such name", "host:port", "a=b", "127.0.0.1:99999", "/nowhere/backend.toml"])
-def test_nonsense_is_refused(text: str) -> None:
+def test_text_that_is_no_name_address_or_path_is_refused(text: str) -> None:
     with pytest.raises(RunError, match="--backend"):
         choose_backend(text)
 

@@ -1,4 +1,4 @@
-"""Days and questions as messages: the projection and nothing else, in frames that fit, with a digest that holds."""
+"""Tests the messages of days and questions: they hold the ego's projection only, fit into frames, and have a digest."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_day_holds_exactly_the_egos_projection() -> None:
                 assert batch.frames[0].header.owner.display_name == data.agents[ego].name
 
 
-def test_counts_and_digest_of_the_trailer_hold() -> None:
+def test_the_trailer_has_the_right_counts_and_digest() -> None:
     with open_dataset(EXAMPLE) as data:
         batch = day_batch(data, "ines_okafor", 0, ids(), None)
     trailer = batch.frames[-1].trailer
@@ -99,7 +99,7 @@ def test_the_same_person_has_another_id_in_another_namespace() -> None:
     assert seen[0] != seen[1]
 
 
-def test_a_question_carries_who_asks_and_when_and_nothing_of_the_instance() -> None:
+def test_a_question_has_asker_and_time_and_no_field_of_the_instance() -> None:
     with open_dataset(EXAMPLE) as data:
         for question in plan_questions(data, data.instances, "interleaved", 0):
             request = search_request(question, READING, ids(question.instance.ego_agent_id), [("b", "2"), ("a", "1")])
@@ -148,7 +148,7 @@ def test_the_whole_corpus_is_every_session_and_event_of_the_day_whoever_took_par
         assert {p.participant_id for p in owning} <= owners
 
 
-def test_an_access_marker_says_what_the_gold_says_of_permission_questions_alone() -> None:
+def test_the_access_marker_has_the_gold_of_permission_questions_only() -> None:
     words = control_text()
     with open_dataset(EXAMPLE) as data:
         seen = set()

@@ -1,4 +1,4 @@
-"""A run's meters: phases in the log with their energy, voids with reasons, memory and disk of backends by day."""
+"""Tests a run's meters: energy of each phase, void figures with reasons, memory and disk of backends by day."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ R = TypeVar("R")
 
 
 def config(**changes: object) -> RunConfig:
-    """A run of bm25 over the example; ``changes`` are settings."""
+    """Return a run of bm25 over the example; ``changes`` are fields of the configuration."""
     base = RunConfig(
         dataset=EXAMPLE,
         backends=("bm25",),
@@ -51,11 +51,12 @@ def config(**changes: object) -> RunConfig:
 
 
 def of(records: list[AnyRecord], kind: type[R]) -> list[R]:
+    """Return the records of one type."""
     return [record for record in records if isinstance(record, kind)]
 
 
 def recording(path: Path, signal: Callable[[int], float], ticks: int) -> Path:
-    """A samples file to replay: ``signal`` gives watts by tick."""
+    """Write a samples file to replay; ``signal`` returns watts by tick."""
     with SamplesWriter(path) as writer:
         writer.begin(100_000_000, 0, 0)
         writer.source("meter", [Channel("gpu_power", "W")], [])
@@ -72,7 +73,7 @@ def gross(phase: PhaseMeasured) -> MeterFigure:
 
 @pytest.fixture(scope="module")
 def metered(tmp_path_factory: pytest.TempPathFactory) -> list[AnyRecord]:
-    """The log of a run that was metered by a constant 40 W and the kernel's own counters."""
+    """Records of a run that was metered with a constant 40 W and the kernel's own counters."""
     out = tmp_path_factory.mktemp("metered") / "run"
     outcome = execute(RunRequest(out=out, config=config(meters=("constant:gpu_power=40 W", "procfs"))))
     assert outcome.reason == "completed"
@@ -84,14 +85,14 @@ def test_every_phase_of_a_run_has_its_energy(metered: list[AnyRecord]) -> None:
     """A constant of 40 W gives 40 joules a second, whatever the phase."""
     phases = of(metered, PhaseMeasured)
     assert [phase.phase for phase in phases][:2] == ["prepare", "cell"]
-    whole = next(phase for phase in phases if phase.phase == "cell")
-    assert gross(whole).value == pytest.approx(40 * whole.duration_s, rel=1e-6)
-    assert whole.cpu_s.status == "value"
-    assert whole.load is not None
-    if whole.duration_s > LEAST_S + 0.1:
-        assert 0 <= (whole.load.others.value or 0) <= (whole.load.busy.value or 0) <= 100
+    cell_phase = next(phase for phase in phases if phase.phase == "cell")
+    assert gross(cell_phase).value == pytest.approx(40 * cell_phase.duration_s, rel=1e-6)
+    assert cell_phase.cpu_s.status == "value"
+    assert cell_phase.load is not None
+    if cell_phase.duration_s > LEAST_S + 0.1:
+        assert 0 <= (cell_phase.load.others.value or 0) <= (cell_phase.load.busy.value or 0) <= 100
     assert all(phase.load is None for phase in phases if phase.phase != "cell")
-    assert whole.queries == 4
+    assert cell_phase.queries == 4
 
 
 def test_days_and_questions_lie_within_their_cell(metered: list[AnyRecord]) -> None:
@@ -112,21 +113,21 @@ def test_a_machine_without_a_whole_machine_rail_says_unavailable_and_never_0(met
         assert "whole machine" in rail.gross_j.reason
 
 
-def test_net_energy_is_void_where_the_machine_was_never_left_alone(metered: list[AnyRecord]) -> None:
-    (whole,) = [phase for phase in of(metered, PhaseMeasured) if phase.phase == "cell"]
-    rail = whole.rails[0]
+def test_net_energy_is_void_without_a_measured_idle_phase(metered: list[AnyRecord]) -> None:
+    (cell_phase,) = [phase for phase in of(metered, PhaseMeasured) if phase.phase == "cell"]
+    rail = cell_phase.rails[0]
     assert (rail.net_j.status, rail.net_j.reason) == ("void", "no idle windows were measured")
     assert rail.gross_j_per_query.status == "void"
 
 
-def test_memory_and_disk_of_a_backend_are_taken_after_every_day(metered: list[AnyRecord]) -> None:
-    taken = of(metered, FootprintTaken)
-    days = {(each.ego, each.day) for each in taken}
-    assert len(days) == len(taken) > 2
-    for each in taken:
-        assert 10e6 < (each.memory.value or 0) <= (each.memory_peak.value or 0)
-        assert each.disk.value is not None
-    by_ego = [each.disk.value or 0 for each in taken if each.ego == taken[0].ego]
+def test_memory_and_disk_of_a_backend_are_measured_after_every_day(metered: list[AnyRecord]) -> None:
+    footprints = of(metered, FootprintTaken)
+    days = {(footprint.ego, footprint.day) for footprint in footprints}
+    assert len(days) == len(footprints) > 2
+    for footprint in footprints:
+        assert 10e6 < (footprint.memory.value or 0) <= (footprint.memory_peak.value or 0)
+        assert footprint.disk.value is not None
+    by_ego = [footprint.disk.value or 0 for footprint in footprints if footprint.ego == footprints[0].ego]
     assert by_ego[-1] >= by_ego[0] > 0
 
 
@@ -141,24 +142,24 @@ def test_without_a_meter_no_sampler_runs_and_every_figure_is_unavailable(tmp_pat
         assert phase.load is None or phase.load.others.reason == "no meter was asked for"
 
 
-def test_a_meter_that_fails_half_way_voids_the_phase_and_says_so(tmp_path: Path) -> None:
+def test_a_meter_that_fails_during_a_phase_voids_it_with_a_reason(tmp_path: Path) -> None:
     """The recording ends after three tenths of a second, long before the run does."""
     file = recording(tmp_path / "short.csv", lambda _tick: 30.0, ticks=3)
     out = tmp_path / "run"
     execute(RunRequest(out=out, config=config(meters=(f"replay:{file}",))))
-    (whole,) = [phase for phase in of(list(read_records(out)), PhaseMeasured) if phase.phase == "cell"]
-    assert gross(whole).status == "void"
-    assert "the recording ends after 3 ticks" in gross(whole).reason
+    (cell_phase,) = [phase for phase in of(list(read_records(out)), PhaseMeasured) if phase.phase == "cell"]
+    assert gross(cell_phase).status == "void"
+    assert "the recording ends after 3 ticks" in gross(cell_phase).reason
 
 
-def test_a_recording_that_outlasts_the_run_gives_its_joules(tmp_path: Path) -> None:
-    """A ramp of 10 W a tick, replayed: each phase has the mean of what was read in it, between lowest and highest."""
+def test_a_recording_longer_than_the_run_gives_the_energy_of_each_phase(tmp_path: Path) -> None:
+    """The recording rises by 10 W a tick: each phase's mean power lies between the lowest and highest sample in it."""
     file = recording(tmp_path / "ramp.csv", lambda tick: 10.0 * tick, ticks=3000)
     out = tmp_path / "run"
     execute(RunRequest(out=out, config=config(meters=(f"replay:{file}",))))
-    (whole,) = [phase for phase in of(list(read_records(out)), PhaseMeasured) if phase.phase == "cell"]
-    (channel,) = whole.channels
-    assert channel.mean.value == pytest.approx((gross(whole).value or 0) / whole.duration_s)
+    (cell_phase,) = [phase for phase in of(list(read_records(out)), PhaseMeasured) if phase.phase == "cell"]
+    (channel,) = cell_phase.channels
+    assert channel.mean.value == pytest.approx((gross(cell_phase).value or 0) / cell_phase.duration_s)
     assert 0 < (channel.mean.value or 0) < (channel.peak.value or 0)
 
 
@@ -181,18 +182,18 @@ def test_a_meter_that_cannot_be_used_ends_the_run_before_there_is_a_log(
     assert not (tmp_path / "run" / "run.sqlite").exists()
 
 
-def test_spans_of_one_kind_that_follow_each_other_are_one_piece() -> None:
+def test_consecutive_spans_of_one_kind_are_merged() -> None:
     phases = CellPhases(CpuLoadSpan("not read"))
     for kind, start, end in (("ingest", 10, 20), ("ingest", 25, 30), ("answer", 31, 40), ("ingest", 50, 60)):
         phases.add(kind, start, end)  # type: ignore[arg-type]
-    whole, ingest, answer = phases.ended("c", "f")
+    cell_phase, ingest, answer = phases.ended("c", "f")
     assert ingest.pieces == ((10, 30), (50, 60))
     assert answer.pieces == ((31, 40),)
-    assert (whole.queries, ingest.queries, answer.queries) == (1, None, 1)
+    assert (cell_phase.queries, ingest.queries, answer.queries) == (1, None, 1)
 
 
-def test_phases_of_a_process_that_was_killed_are_measured_when_the_run_goes_on(tmp_path: Path) -> None:
-    """Its samples and the spans of its phases are on disk; only the sum was never made."""
+def test_phases_of_a_killed_process_are_measured_when_the_run_is_resumed(tmp_path: Path) -> None:
+    """Samples and spans are on disk; only their sum was never written."""
     metering = RunMetering(("constant:gpu_power=8 W",), tmp_path, system_channel=None, idle_s=0)
     metering.begin()
     metering.wait_ready()
@@ -204,17 +205,17 @@ def test_phases_of_a_process_that_was_killed_are_measured_when_the_run_goes_on(t
         time.sleep(0.3)
         metering.close()  # killed: finish() never came
     again = RunMetering(("none",), tmp_path, system_channel=None, idle_s=0)
-    found: list[PhaseMeasured] = []
-    again.log_start(lambda *records: found.extend(r for r in records if isinstance(r, PhaseMeasured)))
+    measured: list[PhaseMeasured] = []
+    again.log_start(lambda *records: measured.extend(r for r in records if isinstance(r, PhaseMeasured)))
     kinds = ("metering_started", "phase", "phase_measured")
     again.settle_earlier(list(read_records(tmp_path, *kinds)))
-    (phase,) = found
+    (phase,) = measured
     assert gross(phase).value == pytest.approx(8 * phase.duration_s, rel=1e-6)
     again.settle_earlier([*read_records(tmp_path, *kinds), phase])
-    assert len(found) == 1
+    assert len(measured) == 1
 
 
-def test_rest_before_and_after_gives_net_energy_of_what_lies_between(
+def test_idle_phases_before_and_after_give_net_energy_of_the_cell(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("memarena.meters.energy.IDLE_S", 0.2)
@@ -239,7 +240,7 @@ def test_rest_before_and_after_gives_net_energy_of_what_lies_between(
     assert measured["idle_after"].rails[0].net_j.status == "void"
 
 
-def test_a_machine_without_any_power_meter_is_not_left_alone_for_nothing(tmp_path: Path) -> None:
+def test_a_machine_without_a_power_meter_gets_no_idle_phases(tmp_path: Path) -> None:
     metering = RunMetering(("procfs",), tmp_path, system_channel=None, idle_s=600)
     metering.begin()
     metering.wait_ready()
@@ -253,8 +254,8 @@ def test_a_machine_without_any_power_meter_is_not_left_alone_for_nothing(tmp_pat
         metering.close()
 
 
-def test_a_sampler_that_dies_is_a_problem_on_the_record(tmp_path: Path) -> None:
-    """It is told with the cell in which it was found, and the run goes on."""
+def test_a_dead_sampler_is_logged_as_a_problem(tmp_path: Path) -> None:
+    """The problem names the cell in which it was detected, and the run goes on."""
     out = tmp_path / "run"
 
     class Killing(SilentDisplay):
@@ -270,8 +271,8 @@ def test_a_sampler_that_dies_is_a_problem_on_the_record(tmp_path: Path) -> None:
     assert outcome.reason == "completed"
     records = list(read_records(out))
     assert [p.where for p in of(records, Problem)] == ["meters"]
-    (whole,) = [phase for phase in of(records, PhaseMeasured) if phase.phase == "cell"]
-    assert gross(whole).status == "void"
+    (cell_phase,) = [phase for phase in of(records, PhaseMeasured) if phase.phase == "cell"]
+    assert gross(cell_phase).status == "void"
 
 
 def test_a_figure_is_a_number_or_a_reason() -> None:

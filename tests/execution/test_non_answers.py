@@ -1,4 +1,4 @@
-"""Which answers say nothing, and what waiting takes out of a span."""
+"""Tests which answers count as empty and why, how long model calls waited, and how Retry-After is parsed."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def a_call(**more: Any) -> GatewayCall:
         ("Tues", "content_filter", False, "filtered"),
     ],
 )
-def test_why_an_answer_says_nothing(raw: str, finish: str, reasoned: bool, expected: str) -> None:
+def test_the_reason_of_an_empty_answer(raw: str, finish: str, reasoned: bool, expected: str) -> None:
     call = a_call(finish_reason=finish, first_reasoning_ns=5 if reasoned else None)
     assert non_answer(parse_answer(raw), raw, [call], "unknown") == expected
 
 
-def test_waits_side_by_side_count_once_and_only_up_to_a_moment() -> None:
+def test_overlapping_waits_count_once_and_only_up_to_the_given_time() -> None:
     calls = [
         a_call(call_id=f"c{n}", started_mono_ns=began, received_to_forwarded_ns=0, waited_ns=waited)
         for n, (began, waited) in enumerate([(100, 50), (120, 100), (300, 10)])
@@ -64,5 +64,5 @@ def test_retry_after_as_a_date() -> None:
 
 
 @pytest.mark.parametrize("stated", ["", "soon", "nan", "inf", "Mon, 01 Jan 99999999999 00:00:00 GMT"])
-def test_a_retry_after_that_says_nothing(stated: str) -> None:
+def test_an_unreadable_retry_after_is_ignored(stated: str) -> None:
     assert retry_after_s({"Retry-After": stated}) is None

@@ -1,4 +1,4 @@
-"""Backends that answer oddly: what the contract forbids is their failure, what a later contract adds is none."""
+"""Tests odd answers of backends: a violation of the contract is the backend's failure, an unknown new field is not."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EXAMPLE = Path(__file__).parents[1] / "data" / "example"
 
 
 class OddItems(CapturingBackend):
-    """Returns one item as told, from Search or from Answer."""
+    """Returns this one item, from Search or from Answer."""
 
     def __init__(self, item: pb.MemoryItem, *, in_answer: bool) -> None:
         super().__init__()
@@ -41,7 +41,7 @@ class OddItems(CapturingBackend):
 
 
 class TooMuch(CapturingBackend):
-    """Returns more than was asked for: too many items, or too many tokens."""
+    """Returns these items, more than requested in number or tokens."""
 
     def __init__(self, items: list[str]) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class TooMuch(CapturingBackend):
 
 
 class OddWords(CapturingBackend):
-    """Streams deltas that are empty, or not what it completes with."""
+    """Streams these text deltas and completes with a fixed text."""
 
     def __init__(self, deltas: list[str]) -> None:
         super().__init__()
@@ -77,7 +77,7 @@ class FewItems(CapturingBackend):
 
 
 class FromTheFuture(CapturingBackend):
-    """Declares what no contract names yet."""
+    """Declares values that no version of the contract defines yet."""
 
     def Describe(self, request: pb.DescribeRequest, context: grpc.ServicerContext) -> pb.DescribeResponse:
         response = super().Describe(request, context)
@@ -90,7 +90,7 @@ class FromTheFuture(CapturingBackend):
 
 
 class OtherDay(CapturingBackend):
-    """Names day 0 as the last that it holds, in one of three replies, whatever was sent to it."""
+    """Reports day 0 as ``visible_through_day`` in the replies of one RPC."""
 
     def __init__(self, rpc: str) -> None:
         super().__init__()
@@ -136,16 +136,16 @@ def run_of(backend: CapturingBackend, out: Path, **more: object) -> list[Questio
 def test_an_item_that_the_contract_forbids_is_the_backends_failure(
     tmp_path: Path, item: pb.MemoryItem, named: str, in_answer: bool
 ) -> None:
-    """And the log can still be read, although JSON has no such numbers."""
-    asked = run_of(OddItems(item, in_answer=in_answer), tmp_path / "run")
-    assert [r.status for r in asked] == ["backend_failed"] * 2
-    assert all("CONTRACT" in r.cause and named in r.cause for r in asked)
+    """The log stays readable, although JSON has no number for NaN or infinity."""
+    questions = run_of(OddItems(item, in_answer=in_answer), tmp_path / "run")
+    assert [r.status for r in questions] == ["backend_failed"] * 2
+    assert all("CONTRACT" in r.cause and named in r.cause for r in questions)
     assert len(list(read_records(tmp_path / "run"))) > 2
 
 
 def test_a_backend_of_a_later_minor_version_takes_part(tmp_path: Path) -> None:
-    asked = run_of(FromTheFuture(), tmp_path / "run")
-    assert [r.status for r in asked] == ["answered"] * 2
+    questions = run_of(FromTheFuture(), tmp_path / "run")
+    assert [r.status for r in questions] == ["answered"] * 2
     (described,) = [r for r in read_records(tmp_path / "run") if isinstance(r, BackendDescribed)]
     assert described.capabilities == ("answer", "unknown_99")
     assert described.retention == "unknown_66"
@@ -163,7 +163,7 @@ def test_a_backend_of_a_later_minor_version_takes_part(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_more_than_was_asked_for_is_the_backends_failure(
+def test_more_items_or_tokens_than_requested_are_the_backends_failure(
     tmp_path: Path, items: list[str], bounds: dict[str, object], reason: str
 ) -> None:
     with TooMuch(items) as backend:
@@ -171,7 +171,7 @@ def test_more_than_was_asked_for_is_the_backends_failure(
     assert {(r.status, r.cause) for r in results} == {("backend_failed", f"Search: CONTRACT: {reason}")}
 
 
-def test_as_much_as_was_asked_for_is_fine(tmp_path: Path) -> None:
+def test_exactly_as_much_as_requested_is_accepted(tmp_path: Path) -> None:
     with TooMuch(["word", "words"]) as backend:
         results = run_of(backend, tmp_path / "run", max_items=2, max_context_tokens=16)
     assert {r.status for r in results} == {"answered"}
@@ -185,13 +185,15 @@ def test_as_much_as_was_asked_for_is_fine(tmp_path: Path) -> None:
         ([], "not that of"),
     ],
 )
-def test_words_that_do_not_add_up_are_the_backends_failure(tmp_path: Path, deltas: list[str], reason: str) -> None:
+def test_deltas_that_do_not_join_to_the_completed_text_are_the_backends_failure(
+    tmp_path: Path, deltas: list[str], reason: str
+) -> None:
     with OddWords(deltas) as backend:
         results = run_of(backend, tmp_path / "run")
     assert all(r.status == "backend_failed" and reason in r.cause for r in results)
 
 
-def test_words_in_pieces_that_add_up_are_fine(tmp_path: Path) -> None:
+def test_deltas_that_join_to_the_completed_text_are_accepted(tmp_path: Path) -> None:
     with OddWords(["I do ", "not know", "."]) as backend:
         results = run_of(backend, tmp_path / "run")
     assert {r.status for r in results} == {"answered"}
@@ -204,7 +206,7 @@ def test_a_backend_that_the_harness_cannot_serve_is_refused_before_the_run(tmp_p
 
 
 class ShortDays(CapturingBackend):
-    """Takes days of at most 100 bytes."""
+    """Declares that it accepts days of at most 100 bytes."""
 
     def Describe(self, request: pb.DescribeRequest, context: grpc.ServicerContext) -> pb.DescribeResponse:
         assert request.caller_minor_version == 2
@@ -213,7 +215,7 @@ class ShortDays(CapturingBackend):
         return response
 
 
-def test_a_day_longer_than_the_backend_takes_ends_the_run_with_one_line(tmp_path: Path) -> None:
+def test_a_day_above_the_declared_limit_ends_the_run_with_a_one_line_error(tmp_path: Path) -> None:
     backend = ShortDays()
     with pytest.raises(RunError, match=r"odd: takes days of at most 100 bytes, and on day 0 of \w+ it has "):
         run_of(backend, tmp_path / "run")
@@ -221,7 +223,7 @@ def test_a_day_longer_than_the_backend_takes_ends_the_run_with_one_line(tmp_path
 
 
 class ShortTexts(CapturingBackend):
-    """Takes texts of a few bytes, of the kind that ``limit`` names."""
+    """Declares a limit of a few bytes for the kind of text that ``limit`` names."""
 
     def __init__(self, limit: str) -> None:
         super().__init__()
@@ -240,7 +242,9 @@ class ShortTexts(CapturingBackend):
         ("max_query_text_bytes", r"odd: takes questions of at most 20 bytes, and \w+ has "),
     ],
 )
-def test_a_text_longer_than_the_backend_takes_ends_the_run_with_one_line(tmp_path: Path, limit: str, told: str) -> None:
+def test_a_text_above_the_declared_limit_ends_the_run_with_a_one_line_error(
+    tmp_path: Path, limit: str, told: str
+) -> None:
     backend = ShortTexts(limit)
     with pytest.raises(RunError, match=told):
         run_of(backend, tmp_path / "run")
@@ -248,17 +252,17 @@ def test_a_text_longer_than_the_backend_takes_ends_the_run_with_one_line(tmp_pat
 
 
 @pytest.mark.parametrize("rpc", ["Ingest", "Search", "Retrieved"])
-def test_a_day_that_was_not_the_last_sent_is_told_by_the_run(tmp_path: Path, rpc: str) -> None:
-    asked = run_of(OtherDay(rpc), tmp_path / "run")
-    told = [r.message for r in read_records(tmp_path / "run", "problem") if isinstance(r, Problem)]
-    last = max(question.day for question in asked)
+def test_a_wrong_visible_through_day_is_logged_as_a_problem(tmp_path: Path, rpc: str) -> None:
+    questions = run_of(OtherDay(rpc), tmp_path / "run")
+    problems = [r.message for r in read_records(tmp_path / "run", "problem") if isinstance(r, Problem)]
+    last = max(question.day for question in questions)
     assert last > 0
     expected = {
         "Ingest": "Ingest of day 1 says visible_through_day 0",
         "Search": f"Search saw through day 0, the last committed is {last}",
         "Retrieved": f"Retrieved saw through day 0, the last committed is {last}",
     }
-    assert any(expected[rpc] in message for message in told), told
-    assert not [m for m in told for other, line in expected.items() if other != rpc and line in m]
+    assert any(expected[rpc] in message for message in problems), problems
+    assert not [m for m in problems for other_rpc, line in expected.items() if other_rpc != rpc and line in m]
     if rpc == "Ingest":
-        assert sum("Ingest of day" in message for message in told) == len({question.ego for question in asked})
+        assert sum("Ingest of day" in message for message in problems) == len({question.ego for question in questions})

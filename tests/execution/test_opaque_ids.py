@@ -1,4 +1,4 @@
-"""Opaque ids carry nothing, differ between namespaces, and can be told back."""
+"""Tests opaque ids: they reveal nothing, differ between namespaces, and can be translated back."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ names = st.text(min_size=1, max_size=40)
 
 
 @given(names, names)
-def test_ids_are_the_same_for_the_same_key_and_tell_back(cell: str, real: str) -> None:
+def test_ids_are_deterministic_for_a_key_and_can_be_translated_back(cell: str, real: str) -> None:
     first, second = (NamespaceIds(KEY, cell, "ego", 0) for _ in range(2))
     token = first.make(IdKind.PARTICIPANT, real)
     assert token == second.make(IdKind.PARTICIPANT, real)
@@ -35,9 +35,9 @@ def test_another_namespace_attempt_key_or_kind_gives_another_id(real: str) -> No
 
 
 @given(st.lists(names, min_size=2, max_size=3, unique=True))
-def test_parts_cannot_run_together(parts: list[str]) -> None:
+def test_parts_of_an_id_are_separated_unambiguously(parts: list[str]) -> None:
     assert opaque_id(KEY, *parts) != opaque_id(KEY, "".join(parts))
 
 
-def test_an_id_that_was_never_given_out_is_unknown() -> None:
+def test_an_id_that_was_never_issued_is_unknown() -> None:
     assert NamespaceIds(KEY, "cell", "ego", 0).real(IdKind.TURN, "x" * ID_LENGTH) is None

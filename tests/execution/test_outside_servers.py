@@ -1,4 +1,4 @@
-"""Which servers of a cell use CPU time that cannot be told from that of strangers."""
+"""Tests which servers of a cell use CPU time that the harness cannot tell from other load on the machine."""
 
 from __future__ import annotations
 

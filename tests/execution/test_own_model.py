@@ -1,4 +1,4 @@
-"""A memory that calls models of its own says so, and every report of it does."""
+"""Tests that reports mark a backend that declares its own model (capability OWN_MODEL)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EXAMPLE = Path(__file__).parents[1] / "data" / "example"
 
 
 class OwnModel(CapturingBackend):
-    """Answers without the caller's reader, and declares it."""
+    """Answers without the harness's reader, and declares it."""
 
     def Describe(self, request: pb.DescribeRequest, context: grpc.ServicerContext) -> pb.DescribeResponse:
         response = super().Describe(request, context)
@@ -40,22 +40,22 @@ def test_reports_mark_a_model_of_the_backend_s_own(tmp_path: Path) -> None:
             "floor_samples": 0,
         }
         assert execute(RunRequest(out=out, config=parse_config(values, "test"))).reason == "completed"
-    shown = {}
+    texts = {}
     for form in ("table", "html", "json"):
         options = ["--full"] if form == "table" else []
         file = tmp_path / f"report.{form}"
         assert (
             CliRunner().invoke(app, ["report", str(out), *options, "--format", form, "--out", str(file)]).exit_code == 0
         )
-        shown[form] = file.read_text(encoding="utf-8")
+        texts[form] = file.read_text(encoding="utf-8")
     for form in ("table", "html"):  # ‡: calls models of its own; §: answers without a model
-        assert "other §" in shown[form]
-        assert "own ‡ §" not in shown[form]
-        flat = " ".join(shown[form].split())
+        assert "other §" in texts[form]
+        assert "own ‡ §" not in texts[form]
+        flat = " ".join(texts[form].split())
         assert "own model: own (‡) calls models of its own" in flat
         assert "own ‡" in flat and "other ‡" not in flat
-    efficiency = shown["table"].split("Efficiency of one answer")[1].splitlines()
+    efficiency = texts["table"].split("Efficiency of one answer")[1].splitlines()
     # No call of its model passed through the gateway, so its time to the first token is unknown.
     assert "n/a" in next(line for line in efficiency if line.startswith("own ‡")).split()
-    rows = {row["backend"]: row for row in json.loads(shown["json"])["runs"][0]["rows"]}
+    rows = {row["backend"]: row for row in json.loads(texts["json"])["runs"][0]["rows"]}
     assert (rows["own"]["own_model"], rows["other"]["own_model"]) == (True, False)

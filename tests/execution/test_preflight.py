@@ -1,4 +1,4 @@
-"""What a run finds out before it makes a log."""
+"""Tests the preflight: checks that a run makes before it writes a log."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("shared_extractive_reader")
 EXAMPLE = Path(__file__).parents[1] / "data" / "example"
 
 
-def test_a_backend_that_cannot_be_started_is_found_before_the_others_run(
+def test_a_backend_that_cannot_start_is_reported_before_others_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("MEMOBASE_URL", raising=False)
@@ -49,22 +49,24 @@ def test_a_second_run_is_refused_before_it_starts_anything_in_the_folder(tmp_pat
     check_out(a_run(out))
 
 
-def test_a_run_that_came_meanwhile_is_not_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_appears_in_the_folder_meanwhile_is_not_overwritten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     out = tmp_path / "run"
     monkeypatch.setattr(engine, "refuse_invalid", lambda _dataset: LogWriter(out).close())
     with pytest.raises(RunError, match="holds a run already"):
         execute(a_run(out))
-    LogWriter(out).close()  # the lock was given up
+    LogWriter(out).close()  # the lock was released
 
 
 def a_run(out: Path) -> RunRequest:
-    """Of bm25 over the example."""
+    """Return a request for a run of bm25 over the example."""
     values = {"dataset": EXAMPLE, "backends": ["bm25"], "readers": [{"spec": "extractive"}]}
     return RunRequest(out=out, config=parse_config(values, "test"))
 
 
 @pytest.mark.parametrize("address", ["8.8.8.8:50051", "[2001:4860:4860::8888]:50051"])
-def test_a_life_is_sent_beyond_private_networks_only_by_tls_and_with_a_token(address: str, tmp_path: Path) -> None:
+def test_backends_outside_private_networks_need_tls_and_a_token(address: str, tmp_path: Path) -> None:
     for security in (Security(), Security(tls_ca=tmp_path / "ca.pem"), Security(bearer_token="t")):
         with pytest.raises(RunError, match=r"--backend mine: .* lies beyond private networks, .* --tls-ca and"):
             check_network("mine", address, security)
@@ -74,7 +76,7 @@ def test_a_life_is_sent_beyond_private_networks_only_by_tls_and_with_a_token(add
 @pytest.mark.parametrize(
     "address", ["127.0.0.1:1", "localhost:1", "[::1]:1", "192.168.7.9:1", "10.1.2.3:1", "172.18.0.2:1"]
 )
-def test_private_networks_need_neither(address: str) -> None:
+def test_backends_in_private_networks_need_neither_tls_nor_token(address: str) -> None:
     check_network("mine", address, Security())
 
 

@@ -1,4 +1,4 @@
-"""What a launched backend is given, and what it is not."""
+"""Tests launched backends: which variables and credentials they get, and what happens if one dies at its start."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def printing_environment() -> LaunchableBackend:
 
 
 def test_the_readers_key_is_kept_from_a_backend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The other variable shows that the environment was looked at."""
+    """The other variable is the control: it shows that the environment is printed."""
     monkeypatch.setenv("MEMARENA_READER_API_KEY", "sk-secret")
     monkeypatch.setenv("MEMARENA_SHARED", "elsewhere")
     with pytest.raises(LaunchError, match="MEMARENA_SHARED='elsewhere'") as caught:
@@ -81,7 +81,7 @@ main()
 def test_a_backend_that_is_killed_while_it_starts_is_started_again(
     tmp_path: Path, kills: int, how: str, starts: int
 ) -> None:
-    """Twice; one that ends by itself is not."""
+    """A killed process is started again at most twice; one that ends by itself is not."""
     struck = tmp_path / "struck"
     command = ("{python}", "-c", STRUCK, str(struck), str(kills), how, "{address_file}", "{data_dir}")
     manifest = BackendManifest(name="struck", kind="competitor", command=command)
@@ -98,7 +98,9 @@ def test_a_backend_that_is_killed_while_it_starts_is_started_again(
     assert struck.read_text() == "x" * starts
 
 
-def test_a_floor_that_cannot_be_measured_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_floor_that_cannot_be_measured_gives_a_one_line_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     start = GuardedProcess.start.__func__  # type: ignore[attr-defined]
 
     def broken(cls: type[GuardedProcess], argv: list[str], /, **more: object) -> GuardedProcess:

@@ -1,4 +1,4 @@
-"""What a reader was shown is read off its prompt, whoever built it."""
+"""Tests prompt attribution: which items a reader saw is derived from its prompt, whichever program built the prompt."""
 
 from __future__ import annotations
 
@@ -23,34 +23,34 @@ def call(prompt: str) -> GatewayCall:
 
 
 def prompted(style: PromptStyle, budget: int, items: list[RetrievedItem]) -> tuple[str, tuple[int, ...]]:
-    """A prompt as the kit builds it, with the positions that it kept."""
+    """Return a prompt as the kit builds it (JSON of the messages) and the indices of the items in it."""
     plan = ReadingPlan(model="m", max_tokens=16, style=style, max_context_tokens=budget)
     context = [ContextItem(i.text, "2025-01-06T10:00:00Z", i.score) for i in items]
     prompt = build_prompt(context, "What does it cost?", "2025-01-09T00:00:00Z", Asker("owner"), plan, count_by_bytes)
     return json.dumps([{"role": m.role, "content": m.content} for m in prompt.messages]), prompt.kept
 
 
-def test_the_items_that_fitted_are_those_shown() -> None:
+def test_the_items_of_a_kit_prompt_are_recognised_for_every_style_and_budget() -> None:
     for style in PromptStyle:
         for budget in (20, 90, 200, 10_000):
-            prompt, kept = prompted(style, budget, ITEMS)
-            assert shown_items(ITEMS, [call(prompt)]) == kept, (style, budget)
-        assert len(kept) == len(ITEMS)
+            prompt, fitted = prompted(style, budget, ITEMS)
+            assert shown_items(ITEMS, [call(prompt)]) == fitted, (style, budget)
+        assert len(fitted) == len(ITEMS)
 
 
-def test_the_lowest_scores_go_first_and_positions_say_so() -> None:
+def test_items_with_the_lowest_scores_are_dropped_first() -> None:
     backwards = list(reversed(ITEMS))
-    _, kept = prompted(PromptStyle.TEXT_SESSIONS, 200, backwards)
-    assert 0 < len(kept) < len(ITEMS)
-    assert kept == tuple(range(len(ITEMS) - len(kept), len(ITEMS)))
+    _, fitted = prompted(PromptStyle.TEXT_SESSIONS, 200, backwards)
+    assert 0 < len(fitted) < len(ITEMS)
+    assert fitted == tuple(range(len(ITEMS) - len(fitted), len(ITEMS)))
 
 
-def test_a_prompt_of_another_layout_shows_what_stands_in_it() -> None:
+def test_items_quoted_in_another_layout_are_recognised() -> None:
     prompt = json.dumps([{"role": "user", "content": f"Notes:\n* {TURNS[2]}\n* {TURNS[5]}\nWhat does it cost?"}])
     assert shown_items(ITEMS, [call(prompt)]) == (2, 5)
 
 
-def test_nothing_is_said_of_a_prompt_in_words_of_its_own_or_of_none() -> None:
+def test_a_paraphrased_or_missing_prompt_gives_none() -> None:
     retold = json.dumps([{"role": "user", "content": "Maya mentioned a price. What does it cost?"}])
     assert shown_items(ITEMS, [call(retold)]) is None
     assert shown_items(ITEMS, [call("")]) is None

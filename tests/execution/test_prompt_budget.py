@@ -1,4 +1,4 @@
-"""A backend that fills its prompt beyond the question's budget gains nothing by it, and a run that failed says so."""
+"""Tests the prompt budget: a prompt above the question's budget fails the question, and the report says why."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ ABOVE = "the prompt is above the question's budget: context, question, scaffold 
 
 
 class Reads(CapturingBackend):
-    """Asks the reader with so many bytes of context, and completes with something whatever becomes of it."""
+    """Sends the reader a prompt with ``context_bytes`` of context, and completes whatever the reader answers.
+
+    With ``smuggles`` it adds the longest turn that it ingested.
+    """
 
     def __init__(self, context_bytes: int, retrieved: int = 1, seen_day: int = 0, smuggles: int = 0) -> None:
         super().__init__()
@@ -45,8 +48,8 @@ class Reads(CapturingBackend):
         yield pb.AnswerEvent(retrieved=pb.Retrieved(items=items, visible_through_day=day))
         access = request.search.model_access
         frames = map(pb.IngestRequest.FromString, self.of("Ingest") if self._smuggles else ())
-        told = [turn.text for frame in frames for turn in frame.session.turns]
-        context_of_it = "\n- ".join([self._words, *sorted(told, key=len)[-1:]])
+        turns = [turn.text for frame in frames for turn in frame.session.turns]
+        context_of_it = "\n- ".join([self._words, *sorted(turns, key=len)[-1:]])
         prompt = f"Context:\n- {context_of_it}\n\nQuestion: What did somebody say?"
         body = {"model": request.reading.model, "messages": [{"role": "user", "content": prompt}]}
         call = urllib.request.Request(
@@ -83,8 +86,8 @@ def test_a_prompt_above_the_budget_fails_the_question_and_the_report_says_why(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "run"
-    outcome, asked = run_of(Reads(40_000), out)
-    assert {(r.status, r.cause) for r in asked} == {("backend_failed", f"Answer: CONTRACT: {ABOVE}")}
+    outcome, questions = run_of(Reads(40_000), out)
+    assert {(r.status, r.cause) for r in questions} == {("backend_failed", f"Answer: CONTRACT: {ABOVE}")}
     calls = [r for r in read_records(out, "gateway_call") if isinstance(r, GatewayCall) and r.phase == "refused"]
     assert {(c.refusal, c.status) for c in calls} == {("prompt_above_budget", 429)}
     with pytest.raises(SystemExit) as ended:
@@ -94,24 +97,24 @@ def test_a_prompt_above_the_budget_fails_the_question_and_the_report_says_why(
     assert last.startswith("warning: the backend failed every question of 1 of 1 cells; the causes: memarena report")
     for form in ("table", "html", "json"):
         file = tmp_path / f"report.{form}"
-        done = CliRunner().invoke(app, ["report", str(out), "--format", form, "--out", str(file)])
-        assert done.exit_code == 0, done.output
-        shown = " ".join(file.read_text(encoding="utf-8").split())
-        assert "the prompt is above the question" in shown
-        assert form == "json" or "the backend failed every question of 1 of 1 cell: nothing was measured" in shown
+        result = CliRunner().invoke(app, ["report", str(out), "--format", form, "--out", str(file)])
+        assert result.exit_code == 0, result.output
+        report_text = " ".join(file.read_text(encoding="utf-8").split())
+        assert "the prompt is above the question" in report_text
+        assert form == "json" or "the backend failed every question of 1 of 1 cell: nothing was measured" in report_text
 
 
 def test_a_prompt_within_the_budget_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    outcome, asked = run_of(Reads(2048), tmp_path / "run")
-    assert {r.status for r in asked} == {"answered"}
+    outcome, questions = run_of(Reads(2048), tmp_path / "run")
+    assert {r.status for r in questions} == {"answered"}
     finish(outcome, tmp_path / "run")
     assert "warning" not in capsys.readouterr().err
 
 
-def test_words_of_the_life_that_were_not_retrieved_fail_the_question_however_few(tmp_path: Path) -> None:
-    _, asked = run_of(Reads(100, smuggles=1), tmp_path / "bound")
-    assert {r.status for r in asked} == {"backend_failed"}
-    assert all(r.cause.startswith(f"Answer: CONTRACT: {BEYOND}: turn ") for r in asked)
+def test_a_prompt_with_an_ingested_turn_that_was_not_retrieved_fails_the_question(tmp_path: Path) -> None:
+    _, questions = run_of(Reads(100, smuggles=1), tmp_path / "bound")
+    assert {r.status for r in questions} == {"backend_failed"}
+    assert all(r.cause.startswith(f"Answer: CONTRACT: {BEYOND}: turn ") for r in questions)
 
 
 @pytest.mark.parametrize(
@@ -125,6 +128,6 @@ def test_words_of_the_life_that_were_not_retrieved_fail_the_question_however_few
 def test_retrieved_is_held_to_the_bounds_of_the_search(
     tmp_path: Path, backend: dict[str, int], bounds: dict[str, object], reason: str
 ) -> None:
-    _, asked = run_of(Reads(100, **backend), tmp_path / "run", **bounds)
-    assert {r.status for r in asked} == {"backend_failed"}
-    assert all(r.cause.startswith("Answer: CONTRACT: Retrieved: ") and reason in r.cause for r in asked)
+    _, questions = run_of(Reads(100, **backend), tmp_path / "run", **bounds)
+    assert {r.status for r in questions} == {"backend_failed"}
+    assert all(r.cause.startswith("Answer: CONTRACT: Retrieved: ") and reason in r.cause for r in questions)

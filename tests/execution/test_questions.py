@@ -1,4 +1,4 @@
-"""Which words go on the wire, when they are asked, and in which order: never by gold, family or id."""
+"""Tests the schedule of questions: their text, day and order do not depend on gold, family or id."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ def test_askers_are_owner_known_person_or_anonymous() -> None:
         assert not question.relationship or question.requester_kind == "known_person"
 
 
-def test_the_order_is_drawn_anew_for_every_run_and_the_sample_is_not() -> None:
-    """Seeds may hit twice the same order of a few questions; of thirty-five they do not."""
+def test_the_order_differs_between_runs_and_the_sample_does_not() -> None:
+    """Two seeds may give a few questions the same order by chance; of 35 questions they do not."""
     values = {"dataset": EXAMPLE, "backends": ["bm25"], "readers": [{"spec": "extractive"}]}
     reader = ReaderRef(name="extractive", kind="extractive", model="extractive", context_window_tokens=100)
     with open_dataset(EXAMPLE) as dataset:
@@ -97,11 +97,11 @@ def test_the_order_is_drawn_anew_for_every_run_and_the_sample_is_not() -> None:
             plan = plan_run(parse_config({**values, **more}, "test"), dataset, [choose_backend("bm25")], [reader])
             return plan.manifest.order_seed, [q.instance.instance_id for q in plan.questions]
 
-        (one_seed, one), (other_seed, other) = planned(), planned()
+        (one_seed, first_order), (other_seed, second_order) = planned(), planned()
         assert one_seed != other_seed
-        assert one != other
-        assert sorted(one) == sorted(other)
-        assert planned(order_seed=one_seed) == (one_seed, one)
+        assert first_order != second_order
+        assert sorted(first_order) == sorted(second_order)
+        assert planned(order_seed=one_seed) == (one_seed, first_order)
         assert planned(id_key="0" * 64) == planned(id_key="0" * 64)
         assert sorted(planned(limit=6)[1]) == sorted(planned(limit=6)[1])
 
@@ -110,11 +110,11 @@ def test_questions_left_out_by_name_are_named_in_the_manifest() -> None:
     values = {"dataset": EXAMPLE, "backends": ["bm25"], "readers": [{"spec": "extractive"}], "leave_out": ["qa_0001"]}
     reader = ReaderRef(name="extractive", kind="extractive", model="extractive", context_window_tokens=100)
     config = parse_config(values, "test")
-    with open_dataset(EXAMPLE) as whole, open_dataset(EXAMPLE, leave_out=config.leave_out) as dataset:
+    with open_dataset(EXAMPLE) as full_dataset, open_dataset(EXAMPLE, leave_out=config.leave_out) as dataset:
         plan = plan_run(config, dataset, [choose_backend("bm25")], [reader])
         assert plan.manifest.question_filter == "without qa_0001"
-        assert plan.manifest.dataset.sha256 == whole.sha256
-        assert {q.instance.instance_id for q in plan.questions} == {i.instance_id for i in whole.instances} - {
+        assert plan.manifest.dataset.sha256 == full_dataset.sha256
+        assert {q.instance.instance_id for q in plan.questions} == {i.instance_id for i in full_dataset.instances} - {
             "qa_0001"
         }
-        assert plan.manifest.dataset.instance_count == len(whole.instances) - 1
+        assert plan.manifest.dataset.instance_count == len(full_dataset.instances) - 1

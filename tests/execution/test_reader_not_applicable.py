@@ -1,4 +1,4 @@
-"""A prompt in which the reader finds no context or question measures nothing, and is shown as that."""
+"""Tests prompts in which the extractive reader recognises no context or question: unscored, and reported as such."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SOUND = "Context:\n- Somebody said something.\n\nQuestion: What did somebody say
 
 
 class Prompts(CapturingBackend):
-    """Asks the reader with these prompts, one after the other, and completes whatever becomes of them."""
+    """Sends the reader these prompts in every Answer, in turn, and completes whatever the reader answers."""
 
     def __init__(self, prompts: Sequence[str]) -> None:
         super().__init__()
@@ -56,7 +56,9 @@ class Prompts(CapturingBackend):
         yield pb.AnswerEvent(completed=pb.Completed(text="I do not know.", finish_reason=pb.FINISH_REASON_STOP))
 
 
-def test_it_ends_the_question_and_leaves_no_headline(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unreadable_prompt_ends_the_question_and_removes_the_headline(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = tmp_path / "run"
     with Prompts([ODD]) as odd, Prompts([ODD, SOUND]) as retries:
         values = {
@@ -67,13 +69,13 @@ def test_it_ends_the_question_and_leaves_no_headline(tmp_path: Path, capsys: pyt
             "floor_samples": 0,
         }
         outcome = execute(RunRequest(out=out, config=parse_config(values, "test")))
-    asked = [r for r in read_records(out, "asked") if isinstance(r, QuestionAsked)]
-    assert {(r.cell_id.split("@")[0], r.status) for r in asked} == {
+    questions = [r for r in read_records(out, "asked") if isinstance(r, QuestionAsked)]
+    assert {(r.cell_id.split("@")[0], r.status) for r in questions} == {
         ("odd", "reader_not_applicable"),
         ("retries", "answered"),
     }
-    assert len(asked) == 4  # none is asked again: the next prompt is no other
-    assert {"finds no" in r.cause for r in asked if r.status != "answered"} == {True}
+    assert len(questions) == 4  # none is retried: the prompts would be the same again
+    assert {"finds no" in r.cause for r in questions if r.status != "answered"} == {True}
     calls = [r for r in read_records(out, "gateway_call") if isinstance(r, GatewayCall) and r.phase == "answer"]
     assert {(c.status, c.upstream_code) for c in calls} == {(422, "prompt_not_understood"), (200, "")}
 
@@ -83,16 +85,16 @@ def test_it_ends_the_question_and_leaves_no_headline(tmp_path: Path, capsys: pyt
     last = capsys.readouterr().err.splitlines()[-1]
     assert "in 1 of 2 cells" in last and "--central-reading" in last
 
-    shown = {}
+    reports = {}
     for form in ("table", "html", "json"):
         file = tmp_path / f"report.{form}"
-        done = CliRunner().invoke(app, ["report", str(out), "--format", form, "--out", str(file)])
-        assert done.exit_code == 0, done.output
-        shown[form] = " ".join(file.read_text(encoding="utf-8").split())
-        assert "--central-reading" in shown[form]
-    assert "reader not applicable: in 2 questions it finds no context or no question" in shown["table"]
-    assert "reader not applicable: in 2 questions" in shown["html"]
-    rows = {row["backend"]: row for row in json.loads(shown["json"])["runs"][0]["rows"]}
+        result = CliRunner().invoke(app, ["report", str(out), "--format", form, "--out", str(file)])
+        assert result.exit_code == 0, result.output
+        reports[form] = " ".join(file.read_text(encoding="utf-8").split())
+        assert "--central-reading" in reports[form]
+    assert "reader not applicable: in 2 questions it finds no context or no question" in reports["table"]
+    assert "reader not applicable: in 2 questions" in reports["html"]
+    rows = {row["backend"]: row for row in json.loads(reports["json"])["runs"][0]["rows"]}
     assert rows["odd"]["counts"]["reader_not_applicable"] == 2
     assert rows["odd"]["metrics"]["all"]["value"] is None
     assert rows["retries"]["metrics"]["all"]["value"] is not None

@@ -1,4 +1,4 @@
-"""The link to a backend that is ending: it is seen gone before anything more is sent to it."""
+"""Tests BackendSession: a backend that has ended is detected before the next request is sent to it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ CELL = Cell(
 
 
 class Launched:
-    """A process that serves until its port is closed and then stays, until it is stopped or ends by itself."""
+    """A fake process: serves until its port is closed, and then stays alive until it is stopped.
+
+    ``looks`` is the number of calls of ``alive`` after which it ends by itself; None: never.
+    """
 
     def __init__(self, *, looks: int | None = None) -> None:
         self.backend = CapturingBackend()
@@ -39,7 +42,7 @@ class Launched:
         self.backend.__exit__()
 
     def alive(self) -> bool:
-        """It ends by itself after so many looks, if ever."""
+        """Return False once the process was stopped or ``alive`` was called ``looks`` times."""
         if self._looks is not None:
             self._looks -= 1
         return not self.stopped and (self._looks is None or self._looks > 0)
@@ -53,8 +56,9 @@ class Launched:
 
 
 def opened(monkeypatch: pytest.MonkeyPatch, folder: Path, *processes: Launched) -> BackendSession:
-    coming = iter(processes)
-    monkeypatch.setattr(linking, "launch", lambda *_, **__: next(coming))
+    """Return an open session whose backend is the first process; a restart uses the next."""
+    waiting = iter(processes)
+    monkeypatch.setattr(linking, "launch", lambda *_, **__: next(waiting))
     monkeypatch.setattr(linking, "_DEATH_GRACE_S", 0.05)
     link = BackendSession(choose_backend("bm25"), folder, Deadlines(health_s=5), Security())
     link.open(CELL)
@@ -74,7 +78,7 @@ def test_a_backend_that_serves_on_after_a_failed_call_is_not_lost(
 
 
 @pytest.mark.parametrize("code", ["UNAVAILABLE", "CANCELLED", "UNKNOWN"])
-def test_the_end_of_a_backend_that_closed_its_port_is_waited_for(
+def test_a_backend_that_closed_its_port_gets_time_to_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str
 ) -> None:
     link = opened(monkeypatch, tmp_path, process := Launched(looks=12), Launched())
@@ -88,7 +92,7 @@ def test_the_end_of_a_backend_that_closed_its_port_is_waited_for(
     link.close()
 
 
-def test_a_backend_that_serves_no_more_and_does_not_end_is_ended(
+def test_a_backend_that_closed_its_port_and_does_not_end_is_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     link = opened(monkeypatch, tmp_path, process := Launched(), Launched())
@@ -96,9 +100,9 @@ def test_a_backend_that_serves_no_more_and_does_not_end_is_ended(
     process.close_port()
     link.settle_failure("CANCELLED")
     assert process.stopped
-    told = link.revive()
-    assert told is not None
-    assert "it served no more, had not ended" in told
+    notice = link.revive()
+    assert notice is not None
+    assert "it served no more, had not ended" in notice
     link.close()
 
 
@@ -116,7 +120,7 @@ def test_a_backend_at_an_address_that_does_not_come_back_is_gone(tmp_path: Path)
 
 
 def test_a_backend_at_an_address_that_keeps_losing_its_days_is_gone(tmp_path: Path) -> None:
-    """Else it would be given them for ever."""
+    """Otherwise its days would be sent again without end."""
     with CapturingBackend() as backend:
         link = BackendSession(choose_backend(backend.address), tmp_path, Deadlines(), Security(), restarts=2)
         link.open(CELL)
@@ -127,12 +131,12 @@ def test_a_backend_at_an_address_that_keeps_losing_its_days_is_gone(tmp_path: Pa
         link.close()
 
 
-def test_nobody_watches_a_connection_when_it_is_closed() -> None:
-    """gRPC's watching thread raises where the channel is closed under it, which fails a test here."""
+def test_the_watch_of_a_connection_ends_before_the_channel_closes() -> None:
+    """gRPC's watching thread raises if the channel is closed meanwhile, which would fail a test."""
     with CapturingBackend() as backend, grpc.insecure_channel(backend.address) as channel:
-        before = set(threading.enumerate())
+        threads_before = set(threading.enumerate())
         watch = ConnectionWatch(channel)
-        watching = set(threading.enumerate()) - before
+        watching = set(threading.enumerate()) - threads_before
         assert watching
         watch.end()
     for thread in watching:

@@ -1,4 +1,4 @@
-"""A reader that several runs share: started once, found by configuration, started again when it has ended."""
+"""Tests ReaderHost: runs share one reader server by its configuration, and a server that ended is started again."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EXTRACTIVE = ReaderConfig(spec="extractive")
 
 
 class _Started:
-    """Starts readers and remembers them."""
+    """Starts readers and keeps them in ``readers``."""
 
     def __init__(self) -> None:
         self.readers: list[RunningReader] = []
@@ -40,7 +40,7 @@ def host(tmp_path: Path, started: _Started, monkeypatch: pytest.MonkeyPatch) -> 
     host.stop()
 
 
-def test_runs_side_by_side_find_one_server_and_leave_it_running(
+def test_parallel_runs_share_one_server_and_leave_it_running(
     host: ReaderHost, started: _Started, tmp_path: Path
 ) -> None:
     with ThreadPoolExecutor(4) as pool:
@@ -56,7 +56,7 @@ def test_runs_side_by_side_find_one_server_and_leave_it_running(
     assert published(EXTRACTIVE) is None
 
 
-def test_a_name_in_reports_is_no_other_server_but_another_window_is(host: ReaderHost, started: _Started) -> None:
+def test_a_display_name_shares_the_server_and_another_window_does_not(host: ReaderHost, started: _Started) -> None:
     host.need(EXTRACTIVE)
     named = EXTRACTIVE.model_copy(update={"name": "short"})
     host.need(named)
@@ -64,16 +64,16 @@ def test_a_name_in_reports_is_no_other_server_but_another_window_is(host: Reader
     assert published(EXTRACTIVE.model_copy(update={"window_tokens": 512})) is None
 
 
-def test_one_that_has_ended_is_not_found_and_is_started_again(host: ReaderHost, started: _Started) -> None:
+def test_a_server_that_ended_is_unpublished_and_started_again(host: ReaderHost, started: _Started) -> None:
     host.need(EXTRACTIVE)
     started.readers[0].stop()
     assert published(EXTRACTIVE) is None
     host.need(EXTRACTIVE)
-    found = published(EXTRACTIVE)
-    assert found is not None and found.ref == started.readers[1].ref
+    reader = published(EXTRACTIVE)
+    assert reader is not None and reader.ref == started.readers[1].ref
 
 
-def test_a_run_starts_its_own_where_none_could_be_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_starts_its_own_reader_if_the_host_could_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(config: ReaderConfig, work_dir: Path) -> RunningReader:
         raise ReaderError("no room")
 
@@ -96,5 +96,5 @@ def test_a_run_starts_its_own_where_none_could_be_started(tmp_path: Path, monkey
         (ReaderConfig(spec="sglang:a/b", prefill="warm"), True, True),
     ],
 )
-def test_what_may_be_shared(config: ReaderConfig, timed: bool, expected: bool) -> None:
+def test_which_readers_may_be_shared(config: ReaderConfig, timed: bool, expected: bool) -> None:
     assert may_be_shared(config, timed=timed) is expected

@@ -1,4 +1,4 @@
-"""A signal that a library swallowed still stops the run; outside the main thread nothing is touched."""
+"""Tests stop signals: one that a library swallowed still stops the run, and other threads set no handler."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from memarena.execution.stop_signals import remembered_signals
 
 @pytest.fixture(autouse=True)
 def interrupt_handler() -> Iterator[None]:
-    """Python's own handler, also where these tests run in the background of a shell, which ignores SIGINT there."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    """Python's own SIGINT handler, even if these tests run in a background job, where the shell ignores SIGINT."""
+    old_handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
-    signal.signal(signal.SIGINT, before)
+    signal.signal(signal.SIGINT, old_handler)
 
 
 class Swallows:
-    """Python prints and drops what is raised while an object is being deleted, as it does in many callbacks."""
+    """Raises in ``__del__``, where Python prints the exception and drops it, as in many callbacks of libraries."""
 
     def __del__(self) -> None:
         os.kill(os.getpid(), signal.SIGINT)
@@ -38,13 +38,13 @@ def test_an_interrupt_that_was_swallowed_is_raised_at_the_next_check() -> None:
             stop.check()
 
 
-def test_an_interrupt_is_raised_at_once_and_handlers_are_put_back() -> None:
-    before = signal.getsignal(signal.SIGINT)
+def test_an_interrupt_is_raised_at_once_and_handlers_are_restored() -> None:
+    old_handler = signal.getsignal(signal.SIGINT)
     with remembered_signals() as stop:
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
         assert stop.requested
-    assert signal.getsignal(signal.SIGINT) is before
+    assert signal.getsignal(signal.SIGINT) is old_handler
 
 
 def test_a_signal_without_a_handler_keeps_its_default() -> None:
@@ -53,7 +53,7 @@ def test_a_signal_without_a_handler_keeps_its_default() -> None:
         assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
-def test_another_thread_touches_no_handler() -> None:
+def test_another_thread_changes_no_handler() -> None:
     seen = []
 
     def look() -> None:

@@ -1,4 +1,4 @@
-"""Gold never crosses the wire: what a backend receives and what a reader is shown, searched and compared."""
+"""Tests that gold never crosses the wire: all bytes that a backend receives and a reader reads are searched for it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def free_port() -> int:
 
 
 def run_captured(dataset: Path, out: Path, *, answers: bool, port: int = 0, **more: object) -> list[tuple[str, bytes]]:
-    """Run all questions of a data set against the capturing backend; what it received."""
+    """Run all questions of a data set against CapturingBackend; return (RPC, bytes) as received."""
     diagnostic = bool(more.pop("diagnostic_backend", False))
     kind = pb.BACKEND_KIND_DIAGNOSTIC if diagnostic else pb.BACKEND_KIND_COMPETITOR
     with CapturingBackend(answers=answers, kind=kind) as backend:
@@ -52,7 +52,7 @@ def run_captured(dataset: Path, out: Path, *, answers: bool, port: int = 0, **mo
 
 
 def alter_gold(dataset: Path, copy: Path) -> None:
-    """A copy with the same questions and everything else about them altered: ids, families, difficulty, gold."""
+    """Copy a data set with the same questions and other ids, families, difficulties and gold."""
     shutil.copytree(dataset, copy)
     folder = copy / "eval_instances"
     rows: list[tuple[str, dict[str, Any]]] = []
@@ -68,8 +68,8 @@ def alter_gold(dataset: Path, copy: Path) -> None:
         if family == Family.QA.value:
             new, row["ground_truth"] = Family.CONFABULATION.value, {"expected_response": "abstain"}
         else:
-            said = f"an altered answer, number {number}"
-            new, row["ground_truth"] = Family.QA.value, {"rubric": [said]} if number % 2 else {"answer": said}
+            answer = f"an altered answer, number {number}"
+            new, row["ground_truth"] = Family.QA.value, {"rubric": [answer]} if number % 2 else {"answer": answer}
         row["dimension"] = new
         files.setdefault(new, []).append(json.dumps(row))
     for name, lines in files.items():
@@ -77,7 +77,7 @@ def alter_gold(dataset: Path, copy: Path) -> None:
 
 
 def secrets_of(dataset: Path) -> set[str]:
-    """Every id of the data set, the family names, and words that only gold uses."""
+    """Return every id of the data set, the family names, and words that occur only in gold."""
     with open_dataset(dataset) as data:
         words = {f.value for f in Family} | {"expected_action", "expected_response", "ground_truth"}
         words |= {i.instance_id for i in data.instances} | set(data.agents) | set(data.groups) | set(data.locations)
@@ -97,12 +97,12 @@ def test_nothing_of_the_gold_is_in_what_a_backend_receives_or_a_reader_reads(tmp
     prompts = [call.prompt for call in calls]
     assert any(call.phase == "central" for call in calls) != answers
     haystack = b"\n".join(raw for _, raw in received) + "\n".join(prompts).encode()
-    found = {word for word in secrets_of(EXAMPLE) if word.encode() in haystack}
-    assert not found
+    leaked = {word for word in secrets_of(EXAMPLE) if word.encode() in haystack}
+    assert not leaked
 
 
 def test_the_search_for_secrets_can_find_something(tmp_path: Path) -> None:
-    """The control of the test above: the questions' own words are in the capture, so the search does look at it."""
+    """The control of the test above: the same search does detect the questions' own words."""
     received = run_captured(EXAMPLE, tmp_path / "run", answers=True)
     with open_dataset(EXAMPLE) as data:
         queries = [i.query for i in data.instances]
@@ -112,18 +112,18 @@ def test_the_search_for_secrets_can_find_something(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("answers", [True, False])
 def test_altered_gold_puts_the_same_bytes_on_the_wire(tmp_path: Path, answers: bool) -> None:
-    """Tokens and the gateway's port are part of the comparison."""
+    """The comparison includes tokens and the gateway's port."""
     altered = tmp_path / "altered"
     alter_gold(EXAMPLE, altered)
     port = free_port()
-    before = run_captured(EXAMPLE, tmp_path / "a", answers=answers, port=port)
+    original = run_captured(EXAMPLE, tmp_path / "a", answers=answers, port=port)
     after = run_captured(altered, tmp_path / "b", answers=answers, port=port)
-    assert len(before) > 50
-    assert before == after
+    assert len(original) > 50
+    assert original == after
 
 
 def test_altered_questions_put_other_bytes_on_the_wire(tmp_path: Path) -> None:
-    """The control of the test above: the comparison does see a difference where there is one."""
+    """The control of the test above: the comparison does detect a difference."""
     altered = tmp_path / "altered"
     shutil.copytree(EXAMPLE, altered)
     path = sorted((altered / "eval_instances").glob("*.jsonl"))[0]
@@ -131,9 +131,9 @@ def test_altered_questions_put_other_bytes_on_the_wire(tmp_path: Path) -> None:
     rows[0]["query"] += " Please."
     path.write_text("\n".join(json.dumps(row) for row in rows) + "\n")
     port = free_port()
-    before = run_captured(EXAMPLE, tmp_path / "a", answers=True, port=port)
+    original = run_captured(EXAMPLE, tmp_path / "a", answers=True, port=port)
     after = run_captured(altered, tmp_path / "b", answers=True, port=port)
-    assert before != after
+    assert original != after
 
 
 def test_only_a_diagnostic_backend_is_sent_evidence(tmp_path: Path) -> None:
