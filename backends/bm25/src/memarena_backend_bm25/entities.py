@@ -1,4 +1,7 @@
-"""Names that a life knows: which of them a question mentions, and which sessions mention those."""
+"""Collects the names of people, places and groups in a namespace, and tells which sessions mention those of a question.
+
+The option `entities` uses this to search only such sessions.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +20,8 @@ Mask = NDArray[np.bool_]
 class NameBook:
     """People, places and groups of one namespace, and the words of its sessions. Sessions are numbered from 0.
 
-    A person goes by the whole name and by its first word. The owner is left out: everything is about the owner, so that
-    the name would keep every session.
+    A person is known by the whole name and by its first word. The owner's name is left out: every session is about the
+    owner, so the name would select all of them.
     """
 
     def __init__(self) -> None:
@@ -29,7 +32,7 @@ class NameBook:
         return len(self._sessions)
 
     def add(self, day: Day) -> None:
-        """Take in the sessions of a day."""
+        """Add the names and words of a day's sessions."""
         owner = day.owner.participant_id
         for session in day.sessions:
             people = [p.display_name for p in session.participants if p.participant_id != owner]
@@ -40,12 +43,12 @@ class NameBook:
             self._sessions.append(_normal(_words_of(session, people)))
 
     def mentioned(self, question: str) -> tuple[str, ...]:
-        """Known names that stand in the question, in alphabetical order, normalised."""
+        """Return the known names that the question contains, normalised as by `_normal`, in alphabetical order."""
         question_text = _normal([question])
         return tuple(sorted(name for name in self._names if name in question_text))
 
     def sessions_with(self, names: Iterable[str]) -> Mask:
-        """For every session, whether one of the names stands in it; shape (sessions,)."""
+        """Return for each session whether it contains one of the (normalised) names; shape (sessions,)."""
         names_sought = tuple(names)
         return np.array([any(name in text for name in names_sought) for text in self._sessions], dtype=bool)
 
@@ -59,5 +62,8 @@ def _words_of(session: Session, people: Iterable[str]) -> list[str]:
 
 
 def _normal(texts: Iterable[str]) -> str:
-    """Words in lower case between single spaces, a space at both ends, so that whole words are found as substrings."""
+    """Return the words case-folded between single spaces, with a space at both ends.
+
+    A substring test then matches whole words only.
+    """
     return f" {' '.join(word.casefold() for text in texts for word in _WORD.findall(text))} "

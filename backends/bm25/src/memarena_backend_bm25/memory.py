@@ -1,4 +1,4 @@
-"""BM25 over turns or sessions: keyword search that keeps every word and, with its default settings, needs no model."""
+"""Implements the backend bm25: keyword search over turns or sessions, which needs no model with default settings."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ DEFAULTS = Settings()
 
 
 class Bm25Memory(Memory):
-    """Ranks the passages of a namespace by BM25Okapi, and as far as it is asked to by models. Events are not indexed.
+    """Ranks the passages of a namespace by BM25Okapi and, if options ask for it, by models. Events are not indexed.
 
-    ``data_dir`` is needed where the settings ask for vectors.
+    ``data_dir`` is required if the settings turn vectors on.
     """
 
     def __init__(self, data_dir: Path | None = None, settings: Settings = DEFAULTS) -> None:
@@ -70,13 +70,13 @@ class Bm25Memory(Memory):
         fresh = life.fresh((day,))
         if self._store is not None:
             self._embed_new(self._store, namespace, [passage.text for passage in fresh], call)
-        self._take_in(namespace, life, (day,), fresh)
+        self._add(namespace, life, (day,), fresh)
         return ()
 
     def restore(self, namespace: str, days: Iterable[Day], call: Call) -> None:
         life = self._life(namespace)
-        whole = tuple(days)
-        self._take_in(namespace, life, whole, life.fresh(whole))
+        all_days = tuple(days)
+        self._add(namespace, life, all_days, life.fresh(all_days))
 
     def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
         models = _Models(self._client, self._settings, call, "model_access")
@@ -85,7 +85,7 @@ class Bm25Memory(Memory):
         return SearchResult(fitted.items, (*notices, *fitted.notices)) if notices else fitted
 
     def unload(self, namespace: str) -> None:
-        # Vectors stay: after a restart there is no model at hand to make them again.
+        # Vectors stay: restore() has no access to a model that could compute them again.
         self._lives.pop(namespace, None)
 
     def forget(self, namespace: str) -> None:
@@ -101,14 +101,14 @@ class Bm25Memory(Memory):
     def _life(self, namespace: str) -> Life:
         return self._lives.setdefault(namespace, Life(self._settings.passage))
 
-    def _take_in(self, namespace: str, life: Life, days: Sequence[Day], fresh: Sequence[Passage]) -> None:
+    def _add(self, namespace: str, life: Life, days: Sequence[Day], fresh: Sequence[Passage]) -> None:
         life.add(days, fresh)
         if self._store is not None:
             life.model = self._store.model_of(namespace)
             life.matrix = self._store.matrix(namespace, [passage.text for passage in life.passages])
 
     def _embed_new(self, store: VectorStore, namespace: str, texts: Sequence[str], call: Call) -> None:
-        """Make and keep the vectors that the texts still lack."""
+        """Embed the texts that have no vector yet, and store the vectors."""
         missing = store.missing(namespace, texts)
         if not missing:
             return
@@ -120,20 +120,24 @@ class Bm25Memory(Memory):
 
 @dataclass(frozen=True, slots=True)
 class _Models:
-    """The models that one call may ask: those of the settings, else those of the gateway."""
+    """The models that one call may use: those of the settings, else those that the gateway offers."""
 
     client: ModelClient
     settings: Settings
     call: Call
     field: str
-    """Where the call carries its access to models."""
+    """Path of the request's field for model access, named in errors."""
 
     def embedder(self) -> Endpoint:
-        """Raises CallError where there is none."""
+        """Return the embedding model. Raises CallError if there is none."""
         return self.settings.embedding or self._offered(ModelRole.EMBEDDER, "embedding", "BM25_EMBEDDING_URL")
 
     def _offered(self, role: ModelRole, kind: str, variable: str) -> Endpoint:
-        """Raises CallError: INVALID_ARGUMENT where the call gives no access (MOD-6), else FAILED_PRECONDITION."""
+        """Return the gateway's model for a role.
+
+        Raises CallError: INVALID_ARGUMENT if the call has no model access (MOD-6), FAILED_PRECONDITION if its access
+        has no model of the role.
+        """
         endpoint = offered(self.call.models, role)
         if endpoint is not None:
             return endpoint

@@ -1,4 +1,4 @@
-"""What is held in memory for one namespace: passages, their words, their vectors, the names in them."""
+"""Holds the index of one namespace in RAM: its passages with their words, vectors and names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from memarena_backend_bm25.vectors import Matrix
 
 @dataclass(slots=True)
 class Life:
-    """One namespace. Passages are numbered from 0 in the order in which they were said."""
+    """The index of one namespace. Arrays are by passage, in the order of ingestion."""
 
     kind: PassageKind = "turn"
     corpus: OkapiCorpus = field(default_factory=OkapiCorpus)
@@ -27,19 +27,20 @@ class Life:
     names: NameBook = field(default_factory=NameBook)
     index: OkapiIndex = field(default_factory=lambda: OkapiCorpus().index())
     said_at_s: Floats = field(default_factory=lambda: np.empty(0))
-    """Seconds since 1970 of every passage."""
+    """Time of each passage in seconds since 1970, shape (passages,)."""
     sessions: Ints = field(default_factory=lambda: np.empty(0, dtype=np.intp))
-    """Number of every passage's session."""
+    """Index of each passage's session, shape (passages,)."""
     matrix: Matrix | None = None
-    """Vectors of the passages, shape (passages, dimensions); None where none are kept."""
+    """Vectors of the passages, shape (passages, dimensions); None if the settings keep no vectors."""
     model: str | None = None
-    """What made the vectors."""
+    """Name of the model that made the vectors; None if there are none."""
     reference: ReferenceIndex | None = None
-    """Made by the first search that asks for it, dropped when a day is added."""
+    """The index of rank-bm25: built by the first search with ``engine=reference``, dropped when a day is added."""
     mutex: threading.Lock = field(default_factory=threading.Lock)
+    """Guards ``reference``."""
 
     def fresh(self, days: Iterable[Day]) -> list[Passage]:
-        """Passages of days that come next, before they are taken in."""
+        """Return the passages of the next days without adding them."""
         passages: list[Passage] = []
         session = len(self.names)
         for day in days:
@@ -48,7 +49,7 @@ class Life:
         return passages
 
     def add(self, days: Sequence[Day], fresh: Sequence[Passage]) -> None:
-        """Take in days and the passages that :meth:`fresh` made of them."""
+        """Add days and the passages that :meth:`fresh` returned for them."""
         self.corpus.add(passage.tokens() for passage in fresh)
         self.passages += fresh
         for day in days:
@@ -59,7 +60,10 @@ class Life:
         self.reference = None
 
     def reference_scores(self, tokens: Sequence[str]) -> Floats:
-        """Scores by the package itself. Raises CallError INVALID_ARGUMENT where it is not installed."""
+        """Return the scores that the package rank-bm25 computes, shape (passages,).
+
+        Raises CallError INVALID_ARGUMENT if the package is not installed.
+        """
         with self.mutex:
             if self.reference is None:
                 try:

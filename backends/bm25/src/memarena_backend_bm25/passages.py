@@ -1,4 +1,4 @@
-"""From a day to passages: what a reader is shown, what is indexed, which tokens that makes, and where it came from."""
+"""Turns a day into passages: the text that a reader is shown, the tokens that are indexed, and the sources of both."""
 
 from __future__ import annotations
 
@@ -16,46 +16,46 @@ _TOKEN = re.compile(r"[A-Za-z0-9_]+|[^\W\x00-\x7f]+")
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """One turn, or one session, as it can be found."""
+    """The unit of search: one turn, or one whole session (`BM25_PASSAGE`)."""
 
     text: str
     session_ids: tuple[str]
     turn_ids: tuple[str, ...]
     at: datetime
-    """When it was said; of a session, when it began."""
+    """Time of the turn; for a session, its start."""
     who: str
-    """Who said it; of a session, everybody who spoke, separated by commas."""
+    """Display name of the speaker; for a session, of all its speakers, separated by commas."""
     day: int
     at_text: str
-    """The same as items carry it."""
+    """``at`` in ISO format, as items return it."""
     session: int
-    """Number of the session within the namespace, from 0, in the order in which sessions came."""
+    """Index of the session within the namespace, in the order of ingestion."""
 
     @property
     def when(self) -> str:
-        """The time in words."""
+        """Return the time in words."""
         return moment_in_words(self.at)
 
     @property
     def header(self) -> str:
-        """Where the passage comes from, as a reader may be shown it; ids mean nothing to a reader, numbers do."""
+        """Return one line for the reader on where the passage comes from, with numbers in place of opaque ids."""
         return f"(conversation {self.session + 1}, day {self.day + 1}, {self.who}, {self.when})"
 
     def tokens(self) -> list[str]:
-        """Tokens that are indexed: the time in words, then the text."""
+        """Return the tokens to index: of the time in words, then of the text."""
         return tokenize(f"{self.when}\n{self.text}")
 
 
 def tokenize(text: str) -> list[str]:
-    """Runs of ASCII letters, digits and underscores, and runs of letters and digits outside ASCII, lower-cased."""
+    """Return the runs of ASCII letters, digits and underscores, and those of non-ASCII word characters, lower-cased."""
     # Matched before lower-casing: some letters outside ASCII have an ASCII lower case.
     return [token.lower() for token in _TOKEN.findall(text)]
 
 
 def passages_of(day: Day, kind: PassageKind = "turn", first_session: int = 0) -> Iterator[Passage]:
-    """The passages of a day, in the order of sessions and turns; nothing is made of a turn without a word.
+    """Yield the passages of a day, in the order of sessions and turns; turns without text are skipped.
 
-    ``first_session`` is the number of the day's first session within the namespace.
+    ``first_session`` is the index of the day's first session within the namespace.
     """
     for number, session in enumerate(day.sessions, start=first_session):
         if kind == "turn":

@@ -1,4 +1,4 @@
-"""From scores to an order: the best documents, two rankings joined, recent things preferred."""
+"""Ranks documents by their scores: picks the best, fuses several rankings, and weighs in recency."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ RRF_CONSTANT = 60
 
 
 def best(scores: Floats, count: int) -> Ints:
-    """Numbers of the ``count`` best documents, score descending, then number ascending; all if there are fewer.
+    """Return the indices of the ``count`` best documents, by descending score, then ascending index.
 
-    The score may be zero or negative: the ranking is that of the whole corpus, and a document without any word of the
-    query still fills it up, as in the package rank-bm25.
+    Returns all indices if there are fewer documents. Scores may be zero or negative: as in the package rank-bm25,
+    documents without any word of the query fill up the ranking.
     """
     count = min(count, len(scores))
     if count == 0:
         return np.empty(0, dtype=np.intp)
-    # Most documents have no word of the query: where enough have one, the best are among them.
-    among = scores[scores > 0]
-    if len(among) < count:
-        among = scores.copy()
-    # Methods, for numpy's functions of the same names do more in Python, which every search pays for.
-    among.partition(len(among) - count)
-    (candidates,) = (scores >= among[len(among) - count]).nonzero()
-    # Stable, so that of equal scores the earliest win.
+    # Most documents have no word of the query. If at least `count` have one, the best are among these.
+    eligible = scores[scores > 0]
+    if len(eligible) < count:
+        eligible = scores.copy()
+    # Array methods have less overhead than numpy's functions of the same names, and every search pays for it.
+    eligible.partition(len(eligible) - count)
+    (candidates,) = (scores >= eligible[len(eligible) - count]).nonzero()
+    # A stable sort puts the earliest of equal scores first.
     order: Ints = candidates[(-scores[candidates]).argsort(kind="stable")][:count]
     return order
 
 
 def fused(rankings: Sequence[Floats], depth: int) -> Floats:
-    """Reciprocal rank fusion of several scorings of the same documents, each by its ``depth`` best; shape as theirs.
+    """Return the reciprocal rank fusion of several scorings of the same documents; shape (documents,).
 
-    A document that is among the best of none scores 0.
+    Only the ``depth`` best documents of each scoring count; a document that is among none of these scores 0.
     """
     total = np.zeros_like(rankings[0])
     for scores in rankings:
@@ -46,9 +46,9 @@ def fused(rankings: Sequence[Floats], depth: int) -> Floats:
 
 
 def with_recency(scores: Floats, ages_s: Floats, weight: float) -> Floats:
-    """Scores brought to 0…1, plus ``weight`` times how recent each document is: 1 for age 0, 0 for the oldest.
+    """Return the scores scaled to 0…1, plus ``weight`` times each document's recency: 1 for age 0, 0 for the oldest.
 
-    ``ages_s`` are seconds before the question, shape as the scores; what lies after the question counts as age 0.
+    ``ages_s`` are seconds before the question, same shape as the scores; a document after the question has age 0.
     """
     ages = np.maximum(ages_s, 0.0)
     oldest = float(ages.max(initial=0.0))

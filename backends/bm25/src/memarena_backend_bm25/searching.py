@@ -1,7 +1,7 @@
-"""How a search is done: which options there are, and the steps from a question to the passages that are returned.
+"""Declares the options of a search and runs its steps, from a question to the items that are returned.
 
-In this order: sessions are left out that mention none of the question's names; the rest is scored by words, by vectors
-or by both; recent passages are preferred; the best are ranked once more by a cross-encoder.
+The steps, of which options turn on all but the second: drop sessions that mention none of the question's names; score
+passages by words, by vectors or by both; prefer recent passages; rank the best again with a cross-encoder.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ OPTIONS = (
     OptionSpec("rerank", "on: the best are ranked once more by a cross-encoder.", "off"),
 )
 VECTOR_OPTION = OptionSpec("retrieval", "bm25 (words), dense (vectors) or rrf (both, by reciprocal rank).", "bm25")
-"""Declared only where vectors are kept, so that asking for them elsewhere is refused before a run begins."""
+"""Declared only if vectors are kept (BM25_VECTORS); otherwise a run that sets it is refused before it begins."""
 
 
 class Models(Protocol):
     """The models that a search may need, bound to one call. Both raise CallError."""
 
     def similarities(self, life: Life, question: str) -> Floats:
-        """Cosine of the question with every passage, shape (passages,)."""
+        """Return the cosine of the question with each passage, shape (passages,)."""
         ...
 
     def relevance(self, question: str, texts: Sequence[str]) -> list[float]:
-        """How well each text answers the question, by a cross-encoder."""
+        """Return how well each text answers the question, as scored by a cross-encoder; higher is better."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One search, its options parsed."""
+    """The parsed options of one search. See `OPTIONS` for their meaning."""
 
     count: int
     depth: int
@@ -63,7 +63,7 @@ class Plan:
 
 
 def plan_of(query: Query) -> Plan:
-    """Options of a query. Raises CallError INVALID_ARGUMENT naming what is wrong."""
+    """Parse the options of a query. Raises CallError INVALID_ARGUMENT that names the bad option."""
     count = query.int_option("k", minimum=1)
     if query.max_items is not None:
         count = min(count, query.max_items)
@@ -81,48 +81,49 @@ def plan_of(query: Query) -> Plan:
 
 
 def find(life: Life, query: Query, plan: Plan, models: Models) -> tuple[list[Item], list[Notice]]:
-    """Items in rank order, at most ``plan.count``, and what is to be said of the search."""
+    """Return the items in rank order, at most ``plan.count``, and the notices of the search."""
     notices: list[Notice] = []
     allowed = _allowed(life, query.text, notices) if plan.entities else None
     scores = _scores(life, query, plan, models, allowed)
     if plan.recency:
-        ages_s = query.asked_at.timestamp() - _of(life.said_at_s, allowed)
+        ages_s = query.asked_at.timestamp() - _select(life.said_at_s, allowed)
         scores = with_recency(scores, ages_s, plan.recency)
     chosen = best(scores, plan.depth if plan.rerank else plan.count)
     values = scores[chosen]
-    numbers = chosen if allowed is None else allowed[chosen]
+    indices = chosen if allowed is None else allowed[chosen]  # of passages in the namespace
     if plan.rerank:
-        texts = [life.passages[number].text for number in numbers.tolist()]
+        texts = [life.passages[index].text for index in indices.tolist()]
         values = np.array(models.relevance(query.text, texts))
         order = best(values, plan.count)
-        numbers, values = numbers[order], values[order]
-    pairs = zip(numbers.tolist(), values.tolist(), strict=True)
-    return [_item(life, number, score, headers=plan.headers) for number, score in pairs], notices
+        indices, values = indices[order], values[order]
+    pairs = zip(indices.tolist(), values.tolist(), strict=True)
+    return [_item(life, index, score, headers=plan.headers) for index, score in pairs], notices
 
 
 def _allowed(life: Life, question: str, notices: list[Notice]) -> Ints | None:
-    """Numbers of the passages that the filter leaves; None where it does not apply."""
+    """Return the indices of the passages that the name filter keeps; None, with a notice, if it does not apply."""
     names = life.names.mentioned(question)
     if not names:
         notices.append(Notice("no_entities", "the question names nobody and nothing known: nothing was left out"))
         return None
-    # A known name stands in at least one session, so something is always left.
+    # A known name occurs in at least one session, so at least one passage remains.
     return np.flatnonzero(life.names.sessions_with(names)[life.sessions])
 
 
 def _scores(life: Life, query: Query, plan: Plan, models: Models, allowed: Ints | None) -> Floats:
-    """Scores of the allowed passages by words, by vectors, or by both."""
-    by: list[Floats] = []
+    """Return the scores of the allowed passages by words, by vectors, or by both fused."""
+    scorings: list[Floats] = []
     if plan.retrieval in {"bm25", "rrf"}:
         tokens = tokenize(query.text)
         words = life.index.scores(tokens) if plan.engine == "fast" else life.reference_scores(tokens)
-        by.append(_of(words, allowed))
+        scorings.append(_select(words, allowed))
     if plan.retrieval in {"dense", "rrf"}:
-        by.append(_of(models.similarities(life, query.text), allowed))
-    return by[0] if len(by) == 1 else fused(by, plan.depth)
+        scorings.append(_select(models.similarities(life, query.text), allowed))
+    return scorings[0] if len(scorings) == 1 else fused(scorings, plan.depth)
 
 
-def _of(values: Floats, allowed: Ints | None) -> Floats:
+def _select(values: Floats, allowed: Ints | None) -> Floats:
+    """Return the values of the allowed passages; all of them if ``allowed`` is None."""
     return values if allowed is None else values[allowed]
 
 

@@ -1,4 +1,4 @@
-"""What an operator sets by environment variables: what a passage is, whether passages get vectors, which models."""
+"""Reads the operator's settings of bm25 from environment variables: unit of search, vectors, and own models."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ PassageKind = Literal["turn", "session"]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What decides what is made of a day while it is ingested, and models of one's own."""
+    """How days are indexed, and models that replace those of the gateway."""
 
     passage: PassageKind = "turn"
-    """BM25_PASSAGE: what is found and shown at a time, a turn or a whole session."""
+    """BM25_PASSAGE: the unit of search, a turn or a whole session."""
     vectors: bool = False
-    """BM25_VECTORS=on: embed every passage while its day is ingested, so that it can be found by meaning."""
+    """BM25_VECTORS=on: embed every passage while its day is ingested, for searches by vector."""
     embedding: Endpoint | None = None
     """BM25_EMBEDDING_URL, BM25_EMBEDDING_MODEL, BM25_EMBEDDING_API_KEY; without them the gateway's embedder."""
     embedding_prefixes: bool = True
-    """BM25_EMBEDDING_PREFIXES=off: send texts without what their model's card wants in front of them."""
+    """BM25_EMBEDDING_PREFIXES=off: send texts without the prefix that the card of their model asks for."""
     rerank: Endpoint | None = None
     """BM25_RERANK_URL, BM25_RERANK_MODEL, BM25_RERANK_API_KEY; without them the gateway's reranker."""
 
 
 def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
-    """Settings from the environment. Raises ServeError naming the variable."""
+    """Read the settings from the environment. Raises ServeError that names the bad variable."""
     passage = _choice(environment, "BM25_PASSAGE", ("turn", "session"))
     return Settings(
         passage="session" if passage == "session" else "turn",

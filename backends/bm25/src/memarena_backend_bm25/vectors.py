@@ -1,7 +1,7 @@
-"""Vectors of passages: kept on disk beside the days, held as one matrix per namespace.
+"""Keeps the vectors of passages on disk, next to the days, and reads them back as one matrix per namespace.
 
-The kit gives committed days back after a restart without access to any model, so vectors have to outlive the process. A
-namespace belongs to the model that made its vectors: those of another one cannot be compared with them.
+After a restart the kit restores committed days without access to any model, so vectors must survive the process. All
+vectors of a namespace come from one model, since vectors of different models cannot be compared.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class VectorStore:
         self._mutex = threading.Lock()
         try:
             self._db = sqlite3.connect(data_dir / STORE_NAME, check_same_thread=False, isolation_level=None)
-            # What is lost in a power cut is made again: the days themselves are safe with the kit.
+            # No synchronous=FULL: vectors lost in a power cut can be computed again from the kit's durable days.
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA secure_delete = ON")
             self._db.executescript(_SCHEMA)
@@ -51,18 +51,18 @@ class VectorStore:
             self._db.close()
 
     def model_of(self, namespace: str) -> str | None:
-        """The model that made the namespace's vectors, None if it has none yet."""
+        """Return the name of the model that made the namespace's vectors, None if it has no vectors yet."""
         with self._mutex:
             row = self._db.execute("SELECT model FROM models WHERE namespace = ?", (namespace,)).fetchone()
         return None if row is None else str(row[0])
 
     def missing(self, namespace: str, texts: Sequence[str]) -> list[str]:
-        """Those of the texts that have no vector yet, each once, in order."""
+        """Return the texts that have no vector yet, each once, in order."""
         with self._mutex:
             return [text for text in dict.fromkeys(texts) if self._get(namespace, text) is None]
 
     def add(self, namespace: str, model: str, texts: Sequence[str], vectors: Matrix) -> None:
-        """Keep a vector for each text; shape (texts, dimensions), unit length.
+        """Store a vector of unit length for each text; ``vectors`` has the shape (texts, dimensions).
 
         Raises CallError FAILED_PRECONDITION if the namespace belongs to another model.
         """
@@ -79,19 +79,22 @@ class VectorStore:
                 raise
 
     def matrix(self, namespace: str, texts: Sequence[str]) -> Matrix:
-        """The vectors of the texts, shape (texts, dimensions). Raises CallError UNAVAILABLE where one is missing."""
+        """Return the vectors of the texts, shape (texts, dimensions).
+
+        Raises CallError UNAVAILABLE if a text has no vector, or if the vectors differ in length.
+        """
         with self._mutex:
             stored = [self._get(namespace, text) for text in texts]
         rows = [np.frombuffer(vector, dtype=np.float32) for vector in stored if vector is not None]
         if len(rows) < len(texts):
-            lost = len(texts) - len(rows)
-            raise unavailable(f"{lost} of {len(texts)} passages have lost their vectors; reset and ingest again")
+            missing = len(texts) - len(rows)
+            raise unavailable(f"{missing} of {len(texts)} passages have lost their vectors; reset and ingest again")
         if len({len(row) for row in rows}) > 1:
             raise unavailable("the vectors of the namespace differ in length: its embedding model has changed")
         return np.stack(rows) if rows else np.empty((0, 0), dtype=np.float32)
 
     def remove(self, namespace: str) -> None:
-        """Forget a namespace."""
+        """Delete the vectors of a namespace and the name of its model."""
         with self._mutex:
             self._db.execute("DELETE FROM vectors WHERE namespace = ?", (namespace,))
             self._db.execute("DELETE FROM models WHERE namespace = ?", (namespace,))
@@ -103,13 +106,13 @@ class VectorStore:
 
 
 def check_same_model(made_with: str | None, model: str) -> None:
-    """Raise CallError FAILED_PRECONDITION where vectors of two models would be compared."""
+    """Raise CallError FAILED_PRECONDITION if the namespace has vectors (of ``made_with``) and ``model`` is another."""
     if made_with is not None and made_with != model:
         raise failed_precondition(f"the namespace was embedded with {made_with}, this call offers {model}")
 
 
 def unit_rows(vectors: Sequence[Sequence[float]]) -> Matrix:
-    """Vectors as rows of unit length, so that a dot product is a cosine; a vector of zeros stays one."""
+    """Return the vectors as rows of unit length, so that a dot product is a cosine; a zero vector stays zero."""
     rows = np.asarray(vectors, dtype=np.float32)
     lengths = np.linalg.norm(rows, axis=-1, keepdims=True)
     return (rows / np.where(lengths > 0, lengths, 1)).astype(np.float32)

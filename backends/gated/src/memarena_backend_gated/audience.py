@@ -1,4 +1,4 @@
-"""Addressees in English: "my family", "anyone but Nora", "Tom and his sister", and whether an asker is among them."""
+"""Reads English phrases for people ("my family", "anyone but Nora"), and decides whether they include an asker."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ _NOT_NAMES = word_list("not_names")
 _TOKEN = re.compile(r"[^\W\d_][\w'’-]*\.?")
 
 NameOf = Callable[[str], bool]
-"""Whether a capitalised word is part of the name of a person who is known."""
+"""Tells whether a capitalised word is part of a known person's name."""
 
 
 def read_audience(span: str, is_name: NameOf) -> Audience:
-    """The people that a phrase names; a capitalised word that is no other word is a name."""
+    """Return the people that a phrase names; a capitalised word that is no known other word counts as a name."""
     span = _AT_WORK.sub(" colleagues", span)
     cut = _EXCEPT.search(span)
     if cut is not None and not (span[: cut.start()].strip() or cut.start() == 0):
         cut = None
-    inside, left_out = (span, "") if cut is None else (span[: cut.start()], span[cut.end() :])
+    inside, outside = (span, "") if cut is None else (span[: cut.start()], span[cut.end() :])
     names, groups = _members(inside, is_name)
-    except_names, except_groups = _members(left_out, is_name)
+    except_names, except_groups = _members(outside, is_name)
     everyone = _EVERYONE.search(inside) is not None
-    if left_out and not everyone and not names and not groups and (except_names or except_groups):
+    if outside and not everyone and not names and not groups and (except_names or except_groups):
         everyone = True  # "not outside the family"
     return Audience(everyone, names, groups, except_names, except_groups)
 
@@ -86,7 +86,7 @@ def _looks_like_name(word: str, is_name: NameOf) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """Who asks, as far as the memory can know."""
+    """The asker of a question, as far as the memory can know them."""
 
     requester: Requester
     is_known: bool
@@ -102,28 +102,28 @@ class Asker:
 
 
 def kind_of(word: str) -> str:
-    """The kind of relation, or the role, that a word such as ``friends`` names."""
+    """Return the kind of relation that a word such as ``friends`` names; for any other word its stem, as a role."""
     low = word.casefold().strip()
     return _KIND_OF.get(low, stem(low))
 
 
 Ties = Callable[[str, str, str], Answer]
-"""Whether two people, by name, have a relation of a kind, as far as the talk states it."""
+"""Tells whether two people, by name, have a relation of a kind, as far as turns state it (`TieBook.have`)."""
 
 
 @lru_cache(maxsize=1_024)
 def kinds_of(relationship: str) -> frozenset[str]:
-    """Kinds of relation that words such as ``older sister`` or ``family_member`` state."""
+    """Return the kinds of relation that a phrase such as ``older sister`` or ``family_member`` states."""
     tokens = re.findall(r"[a-z-]+", relationship.lower().replace("_", " "))
     kinds = {_KIND_OF.get(token, stem(token)) for token in tokens}
     return frozenset(kinds | ({"family"} if kinds & FAMILY_KINDS else set()))
 
 
 class Reach(IntEnum):
-    """How closely a wish means an asker: the closer counts before the wider."""
+    """How specifically a wish refers to an asker; the more specific reference takes precedence."""
 
     IMPLIED = 0
-    """Not meant at all by a wish that lets others know."""
+    """The wish lets others know and does not mention the asker."""
     EVERYONE = 1
     GROUP = 2
     NAME = 3
@@ -132,7 +132,11 @@ class Reach(IntEnum):
 def reach(
     audience: Audience, asker: Asker, speaker: str, speaker_is_owner: bool, ties: Ties
 ) -> tuple[Reach, Answer] | None:
-    """How an audience of ``speaker`` means the asker: within it, left out of it, or not clear; None: not at all."""
+    """Return how an audience that ``speaker`` stated refers to the asker; None if it does not.
+
+    The answer is YES if the audience includes the asker, NO if it excepts the asker, UNKNOWN if it is unclear whether
+    the asker belongs to one of its groups.
+    """
     for names, answer in ((audience.names, Answer.YES), (audience.except_names, Answer.NO)):
         if any(same_name(name, asker.name) for name in names):
             return Reach.NAME, answer
@@ -164,9 +168,9 @@ def _in_group(group: Group, asker: Asker, speaker: str, speaker_is_owner: bool, 
 
 @lru_cache(maxsize=16_384)
 def same_name(spoken_name: str, name: str) -> bool:
-    """Whether a name as it was said means a person: all its words are among the person's."""
-    spoken, whole = _name_words(spoken_name), _name_words(name)
-    return bool(spoken) and spoken <= whole
+    """Whether a name used in a turn can refer to a person: all its words are part of the person's full name."""
+    spoken_words, full_words = _name_words(spoken_name), _name_words(name)
+    return bool(spoken_words) and spoken_words <= full_words
 
 
 def _name_words(name: str) -> frozenset[str]:

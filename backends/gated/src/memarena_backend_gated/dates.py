@@ -1,4 +1,4 @@
-"""Days that a wish names: weekdays, dates in words, spans from now. Read against the day on which it is said."""
+"""Reads the day that a wish names: a weekday, a date in words, a span from now, relative to the day of its turn."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PATTERNS = patterns("days")
 
 
 def day_named(text: str, today: date) -> date | None:
-    """The day that a phrase names first, None where it names none or one that no calendar has."""
+    """Return the first day that a phrase names; None if it names none, or one that does not exist (February 30)."""
     earliest = None
     for pattern in _PATTERNS:
         match = pattern.search(text)
@@ -29,6 +29,7 @@ def day_named(text: str, today: date) -> date | None:
 
 
 def _read(parts: dict[str, str], today: date) -> date:
+    """Return the day of a match. ``parts`` are its named groups in lower case. Raises ValueError for no such day."""
     if "iso" in parts:
         return date.fromisoformat(parts["iso"])
     if "month" in parts or "only_day" in parts:

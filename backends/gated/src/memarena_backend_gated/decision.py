@@ -1,11 +1,11 @@
-"""Whether an asker may know an item: the rules of SPEC.md's reference prompt, decided before a reader sees anything.
+"""Decides whether an asker may know an item, by the rules of SPEC.md's reference prompt, before a reader sees it.
 
-1. The owner may know everything, a person what that person said.
-2. What was asked to be deleted is shown to no other asker.
-3. The latest wish of the person whom it is about decides; another person's only where that person stated none.
-4. A wish that cannot be decided (an unknown friendship, a condition that is no day) follows the default.
-5. Without a wish: who heard it may know it; people whom the owner knows may know all but codes, numbers, addresses and
-   matters of health; strangers nothing.
+1. The owner may know everything, another person their own words.
+2. Matters that are to be deleted are withheld from all other askers.
+3. The latest wish of the person whom the item is about decides; another person's wish only if that person stated none.
+4. If a wish does not decide (an unknown friendship, a condition other than a day), the default applies.
+5. Without a wish: participants of the session may know the item; people whom the owner knows may know all but codes,
+   numbers, addresses and matters of health; strangers may know nothing.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Ground(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What is decided of one item, and by which records."""
+    """The decision on one item, and the records that led to it."""
 
     shown: bool
     ground: Ground
@@ -51,7 +51,7 @@ class Decision:
 
 
 def decide(namespace: Namespace, item: Item, query: Query, default: Default) -> Decision:
-    """Whether the asker of a query may know an item. Never asked for the owner."""
+    """Decide whether the asker of a query may know an item. Never called for the owner."""
     asker = asker_of(namespace, query)
     turns = _turns(namespace, item)
     deleted = _deletions(namespace, item, turns)
@@ -71,21 +71,24 @@ def decide(namespace: Namespace, item: Item, query: Query, default: Default) -> 
         )
         for indexed in turns
     ]
-    # One turn that may not be known withholds the item: its text cannot be split.
+    # A single withheld turn withholds the whole item, because the item's text cannot be split.
     return next((part for part in parts if not part.shown), parts[0])
 
 
 def asker_of(namespace: Namespace, query: Query) -> Asker:
-    """The asker of a query, as the namespace knows them."""
+    """Return the asker of a query, with whether the owner knows them."""
     requester = query.requester
-    known = requester.kind is AskerKind.KNOWN_PERSON and (
+    is_known = requester.kind is AskerKind.KNOWN_PERSON and (
         bool(requester.relationship) or requester.participant_id in namespace.acquaintances
     )
-    return Asker(requester, known)
+    return Asker(requester, is_known)
 
 
 def _turns(namespace: Namespace, item: Item) -> list[IndexedTurn]:
-    """The turns that an item came from; of one that names sessions alone, those whose words it holds."""
+    """Return the source turns of an item.
+
+    If the item names sessions but no turns, these are the turns of which it has at least 60% of the content stems.
+    """
     turns = [namespace.turns[turn_id] for turn_id in item.turn_ids if turn_id in namespace.turns]
     if turns:
         return turns
@@ -102,18 +105,18 @@ def _deletions(namespace: Namespace, item: Item, turns: Sequence[IndexedTurn]) -
     if not namespace.deletions:
         return []
     text = item.text.lower()
-    strong = identifying_tokens(item.text)
+    tokens = identifying_tokens(item.text)
     ids = {indexed.turn.turn_id for indexed in turns}
     return [
         record
         for record in namespace.deletions
-        if any(value in strong or (" " in value and value in text) for value in record.wish.values)
+        if any(value in tokens or (" " in value and value in text) for value in record.wish.values)
         or (not record.wish.values and ids & set(record.turn_ids))
     ]
 
 
 def _by_text(namespace: Namespace, item: Item) -> list[Record]:
-    """Records that an item without sources may be about: they share its topic, and it names their person."""
+    """Return the records that may concern an item without sources: it names their person and is about their topic."""
     stems, item_words = frozenset(content_stems(item.text)), plain_words(item.text)
     return [
         record
@@ -149,10 +152,10 @@ def _of_part(
 def _by_wishes(
     namespace: Namespace, records: list[Record], asker: Asker, today: date, default: Default
 ) -> Decision | None:
-    """What the wishes say, None where none does.
+    """Return the decision that wishes lead to, None if no wish applies.
 
-    Wishes of one session are read together: who is named in any of them counts before a group, a group before
-    everyone. Otherwise the latest session counts.
+    The latest session with a wish that applies decides. Within a session, a wish that names the asker takes precedence
+    over one for a group, and that over one for everyone.
     """
     wishes = [record for record in records if record.wish.effect is not Effect.DELETE]
     if any(record.subject_id and record.subject_id == asker.requester.participant_id for record in wishes):
@@ -182,13 +185,13 @@ def _by_wishes(
 
 
 _EARLY = "early"
-"""A wish to share from a day that is still to come: only who may know already may."""
+"""In place of an Answer: a wish to share from a future day; until then earlier wishes decide, else it withholds."""
 
 
 def _of_session(
     namespace: Namespace, records: list[Record], asker: Asker, today: date
 ) -> tuple[Reach, Answer | str, str] | None:
-    """What the wishes of a session say of the asker, latest first, and which of them decides."""
+    """Return the deciding verdict of a session's records (latest first) on the asker, and the id of its record."""
     best: tuple[Reach, Answer | str, str] | None = None
     for record in records:
         verdict = _verdict(namespace, record, asker, today)
@@ -200,20 +203,23 @@ def _of_session(
 
 
 def _verdict(namespace: Namespace, record: Record, asker: Asker, today: date) -> tuple[Reach, Answer | str] | None:
-    """Whether a record lets the asker know, and how closely it means the asker; None where it says nothing today."""
+    """Return how specifically a record refers to the asker, and whether it lets them know; None if it does not apply.
+
+    The answer is UNKNOWN if that is unclear, and `_EARLY` if the record lets them know from a later day.
+    """
     wish = record.wish
     speaker = namespace.people.get(record.stated_by, record.subject)
     meant = reach(wish.audience, asker, speaker, record.stated_by == namespace.owner_id, namespace.ties.have)
-    over = wish.valid_until is not None and today >= wish.valid_until
+    expired = wish.valid_until is not None and today >= wish.valid_until
     if wish.effect is Effect.WITHHOLD or (meant is None and wish.others_excluded):
         if meant is None and not wish.others_excluded:
             return None
         closeness, within = meant or (Reach.EVERYONE, Answer.YES)
-        if over:
+        if expired:
             return None if asker.is_stranger else (closeness, Answer.YES)
         answer = {Answer.YES: Answer.NO, Answer.NO: Answer.YES}.get(within, Answer.UNKNOWN)
     elif meant is None:
-        # Who grants leave to some has not granted it to all: not clear.
+        # Permission for some people says nothing clear about the others.
         return Reach.IMPLIED, Answer.UNKNOWN
     else:
         closeness, answer = meant

@@ -1,4 +1,4 @@
-"""The tables of ``english.toml``: patterns with their pieces put in, word lists, kinds of relation."""
+"""Reads ``english.toml``: compiles its patterns, with their ``@pieces@`` inserted, and returns its word lists."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from memarena_backend_gated.prefilter import PrefilteredPattern
 _TABLES = tomllib.loads(files(__package__).joinpath("english.toml").read_text(encoding="utf-8"))
 _PIECE = re.compile(r"@(\w+)@")
 _CASED = frozenset({"reported", "clause", "ties", "pair", "distant"})
-"""Patterns in which a name is told by its capital."""
+"""Patterns that recognise a name by its capital, and so are case-sensitive."""
 
 
-def _whole(pattern: str) -> str:
+def _insert_pieces(pattern: str) -> str:
     while _PIECE.search(pattern):
         pattern = _PIECE.sub(lambda match: _piece(match.group(1)), pattern)
     return pattern
@@ -29,33 +29,35 @@ def _piece(name: str) -> str:
 
 
 def patterns(name: str) -> tuple[PrefilteredPattern, ...]:
-    """The compiled patterns of a name, in order; letter case does not count where no name is read."""
+    """Return the compiled patterns of a name, in order; case-insensitive unless they read names (`_CASED`)."""
     listed = _TABLES["patterns"][name]
     flags = re.NOFLAG if name in _CASED else re.IGNORECASE
-    return tuple(PrefilteredPattern(_whole(text), flags) for text in ([listed] if isinstance(listed, str) else listed))
+    return tuple(
+        PrefilteredPattern(_insert_pieces(text), flags) for text in ([listed] if isinstance(listed, str) else listed)
+    )
 
 
 def pattern(name: str) -> PrefilteredPattern:
-    """The compiled pattern of a name that has one alone."""
+    """Return the compiled pattern of a name that has a single one."""
     (compiled,) = patterns(name)
     return compiled
 
 
 def piece(name: str) -> PrefilteredPattern:
-    """A piece as a pattern of whole words."""
-    return PrefilteredPattern(rf"\b(?:{_whole(_TABLES['pieces'][name])})\b", re.IGNORECASE)
+    """Return a piece as a case-insensitive pattern that matches whole words."""
+    return PrefilteredPattern(rf"\b(?:{_insert_pieces(_TABLES['pieces'][name])})\b", re.IGNORECASE)
 
 
 def word_list(name: str) -> frozenset[str]:
-    """A list of words in lower case."""
+    """Return a list of words, in lower case."""
     return frozenset(_TABLES["words"][name].split())
 
 
 def kinds(table: str) -> Mapping[str, str]:
-    """Kind of relation by word: ``kin`` or ``circles``."""
+    """Return the kind of relation by word. ``table`` is ``kin`` (family) or ``circles`` (other groups)."""
     return {word: kind for kind, listed in _TABLES[table].items() for word in listed.split()}
 
 
 def sensitive(name: str) -> str:
-    """Alternatives of a category of sensitive matters."""
+    """Return the regular expression of a category of sensitive matters."""
     return str(_TABLES["sensitive"][name])

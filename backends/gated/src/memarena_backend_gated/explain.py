@@ -1,4 +1,4 @@
-"""``memarena gated explain DATA_DIR``: the records of a backend in words, also while it runs."""
+"""Implements ``memarena gated explain DATA_DIR``: prints the records of a backend in words, even while it runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _VERBS = {
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Print the records; one line on standard error and exit code 2 where there are none to read."""
+    """Print the records; one line on standard error and exit code 2 if they cannot be read."""
     parser = argparse.ArgumentParser(prog="memarena-gated", description="Reads what the backend gated keeps.")
     commands = parser.add_subparsers(dest="command", required=True)
     explain = commands.add_parser("explain", help="print who may know what, by whose wish, with its source turns")
@@ -41,17 +41,17 @@ def _explain(data_dir: Path, namespace: str | None) -> int:
     except ValueError as error:
         sys.stderr.write(f"error: {path}: no records of this version: {str(error).splitlines()[0]}\n")
         return EXIT_BAD_INPUT
-    known = sorted({day.namespace for day in days})
-    if namespace is not None and namespace not in known:
-        sys.stderr.write(f"error: --namespace {namespace}: expected one of {', '.join(known) or 'none'}\n")
+    namespaces = sorted({day.namespace for day in days})
+    if namespace is not None and namespace not in namespaces:
+        sys.stderr.write(f"error: --namespace {namespace}: expected one of {', '.join(namespaces) or 'none'}\n")
         return EXIT_BAD_INPUT
-    for name in known if namespace is None else [namespace]:
+    for name in namespaces if namespace is None else [namespace]:
         sys.stdout.write("\n".join(lines_of(name, [day for day in days if day.namespace == name])) + "\n")
     return 0
 
 
 def lines_of(namespace: str, days: Sequence[StoredDay]) -> list[str]:
-    """The records of a namespace, two lines each, oldest first."""
+    """Return a heading, then two lines for each record of a namespace, oldest first."""
     people = days[-1].people
     records = [record for day in days for record in day.records]
     lines = [f"namespace {namespace}: {len(records)} records"]

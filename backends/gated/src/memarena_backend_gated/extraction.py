@@ -1,8 +1,8 @@
-"""Reads the records out of a session: which sentences are wishes, whose they are, and which turns they are about.
+"""Reads the records out of a session: finds the wishes, whose they are, and which turns they are about.
 
-A wish that points ("keep this to yourself") is about what its turn says next to it, or about the speaker's turn before.
-One that names its topic is about earlier turns of the same person with the same words. A later turn that says the same
-again is covered as well (:func:`extend`).
+A wish that points ("keep this to yourself") is about the rest of its own turn, or about an earlier turn of the speaker.
+A wish that names its topic is about earlier turns of the same person with the same words. A later turn that repeats the
+matter is covered as well (:func:`extend`).
 """
 
 from __future__ import annotations
@@ -21,22 +21,25 @@ from memarena_backend_gated.records import Effect, Record, Wish
 from memarena_backend_gated.text import content_stems, expanded
 
 MIN_SIMILARITY = 0.55
-"""From this similarity a turn is about the topic of a wish (`Namespace.similarity`)."""
+"""Least `Namespace.similarity` to a wish's topic at which a turn is about the wish."""
 MIN_SHARED = 2
-"""Words that a turn shares at least with a topic that was not named but follows from what was said."""
+"""Least number of stems that a turn must share with the topic; of a shorter topic, all its stems."""
 BACK_TURNS = 6
-"""Turns before a wish that points, among which the turn that it is about is looked for."""
+"""Number of turns before a wish that points, among which the turn that it is about is searched."""
 _FIRST_PERSON = re.compile(r"\b(?:i|me|my|mine|we|our|us)\b", re.I)
 
 
 WishesByTurn = Mapping[str, tuple[Wish, ...]]
-"""Wishes by turn that a model states; the rules read all other turns."""
+"""By turn id, the wishes that a model read; the rules read all other turns."""
 
 
 def read_session(
     namespace: Namespace, fresh: Sequence[IndexedTurn], day_index: int, of_model: WishesByTurn = MappingProxyType({})
 ) -> list[Record]:
-    """The records that a session adds, in order, and their ties to what was said before."""
+    """Add the records of a session's turns to the namespace, and return them in order.
+
+    ``fresh`` are the turns of the session, already in the namespace; ``of_model`` are wishes that a model read.
+    """
     added = []
     for position, indexed in enumerate(fresh):
         for record in _records(namespace, fresh, position, day_index, of_model):
@@ -47,7 +50,7 @@ def read_session(
 
 
 def add_again(namespace: Namespace, fresh: Sequence[IndexedTurn], records: Iterable[Record]) -> None:
-    """Add the records that an earlier reading of the session made."""
+    """Add records that an earlier reading of the session made, without reading its turns again."""
     by_turn: defaultdict[str, list[Record]] = defaultdict(list)
     for record in records:
         by_turn[record.source_turn_id].append(record)
@@ -72,14 +75,14 @@ def _records(
         subject_id, subject = _subject(namespace, indexed, wish, rest)
         stated_by = turn.speaker.participant_id
         own = subject_id == stated_by
-        turns = dict.fromkeys((turn.turn_id, *(s.turn.turn_id for s in about)))
+        turn_ids = dict.fromkeys((turn.turn_id, *(s.turn.turn_id for s in about)))  # ordered, each once
         if wish.effect is not Effect.DELETE:
             person = subject_id or subject
-            turns |= dict.fromkeys(
+            turn_ids |= dict.fromkeys(
                 s.turn.turn_id for s in _same_topic(namespace, topic, person, subject, indexed, wish)
             )
         else:
-            turns |= dict.fromkeys(
+            turn_ids |= dict.fromkeys(
                 s.turn.turn_id for s in namespace.candidates((), wish.values) if s.order <= indexed.order
             )
         yield Record(
@@ -93,7 +96,7 @@ def _records(
             day_index=day_index,
             session_id=indexed.session_id,
             source_turn_id=turn.turn_id,
-            turn_ids=tuple(turns),
+            turn_ids=tuple(turn_ids),
             origin="model" if of_model else "rules",
         )
 
@@ -101,12 +104,15 @@ def _records(
 def _about(
     namespace: Namespace, fresh: Sequence[IndexedTurn], position: int, wish: Wish, rest: str
 ) -> tuple[list[IndexedTurn], tuple[str, ...]]:
-    """Turns that a wish points to within its session, and the topic by which it is found elsewhere."""
+    """Return the turns of its session that a wish points to, and the topic by which turns elsewhere match it.
+
+    ``rest`` is the text of the wish's turn without its wishes.
+    """
     if len(wish.topic) >= MIN_SHARED:
         return [], wish.topic
-    own = content_stems(rest)
-    if len(own) > MIN_SHARED:
-        return [], (*wish.topic, *own)
+    rest_stems = content_stems(rest)
+    if len(rest_stems) > MIN_SHARED:
+        return [], (*wish.topic, *rest_stems)
     speaker = fresh[position].turn.speaker.participant_id
     earlier = fresh[max(0, position - BACK_TURNS) : position]
     pointed = next(
@@ -115,18 +121,22 @@ def _about(
     if pointed is None:
         pointed = next((s for s in reversed(earlier) if len(s.stems) > 1), None)
     if pointed is None:
-        return [], (*wish.topic, *own)
+        return [], (*wish.topic, *rest_stems)
     return [pointed], (*wish.topic, *content_stems(pointed.turn.text))
 
 
 def _subject(namespace: Namespace, indexed: IndexedTurn, wish: Wish, rest: str) -> tuple[str, str]:
-    """Id and name of the person whom a wish is about: who is reported, who the turn is about, else the speaker."""
+    """Return id and name of the person whom a wish is about.
+
+    That is the person whose wish is reported; else a person whose name opens a turn without "I" or "we"; else the
+    speaker. The id is empty for a reported person who is no participant.
+    """
     speaker = indexed.turn.speaker
     if wish.reported_by:
         return _person(namespace, wish.reported_by)
-    first = expanded(rest or indexed.turn.text)
-    if not _FIRST_PERSON.search(first):
-        opening = re.match(r"(?:(?:by the way|so|well|oh|apparently|turns out|guess what)[, ]+)*([A-Z][\w'-]+)", first)
+    text = expanded(rest or indexed.turn.text)
+    if not _FIRST_PERSON.search(text):
+        opening = re.match(r"(?:(?:by the way|so|well|oh|apparently|turns out|guess what)[, ]+)*([A-Z][\w'-]+)", text)
         if opening is not None and namespace.is_name(opening.group(1).removesuffix("'s")):
             return _person(namespace, opening.group(1).removesuffix("'s"))
     return speaker.participant_id, speaker.display_name
@@ -158,7 +168,7 @@ def _is_about(namespace: Namespace, topic: Sequence[str], indexed: IndexedTurn) 
 
 
 def extend(namespace: Namespace, indexed: IndexedTurn) -> None:
-    """Cover a later turn that says again what a record is about: the same topic of the same person, or its code."""
+    """Extend records to a later turn that repeats their matter: the same topic of the same person, or the same code."""
     repeated = {
         record.record_id: record for token in indexed.tokens for record in namespace.records_by_token.get(token, ())
     }

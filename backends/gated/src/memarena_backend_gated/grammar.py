@@ -1,8 +1,8 @@
-"""A small grammar of English wishes: permission verbs, negation, addressees, conditions of time.
+"""Reads the wishes about sharing that an English turn states: permission verbs, negation, addressees, dates.
 
-A turn is cut into sentences and clauses, contractions are written out, and each clause is read by the first of
-:mod:`memarena_backend_gated.rules` that fits. Clauses of a turn complete each other: "keep it quiet until Friday, after
-that anyone may know". What a wish is *about* is decided by :mod:`memarena_backend_gated.extraction`.
+A turn is cut into sentences and clauses, contractions are written out, and each clause is read by the first rule of
+:mod:`memarena_backend_gated.rules` that matches. Clauses of a turn complete each other: "keep it quiet until Friday,
+after that anyone may know". :mod:`memarena_backend_gated.extraction` decides what a wish is *about*.
 """
 
 from __future__ import annotations
@@ -27,28 +27,30 @@ _PERMISSION_WORDS = frozenset(content_stems(" ".join(word_list("permission"))) +
 
 @dataclass(frozen=True, slots=True)
 class TurnReading:
-    """The wishes of a turn, in order, and what it says apart from them."""
+    """The wishes of a turn, in order, and its sentences that state none (``rest``)."""
 
     wishes: tuple[Wish, ...]
     rest: str
 
 
 def read_turn(text: str, today: date, is_name: NameOf) -> TurnReading:
-    """Read a turn; most state no wish."""
+    """Read the wishes of a turn; most turns state none."""
     wishes: list[Wish] = []
     rest = []
     for sentence in sentences(text):
-        whole = expanded(sentence)
+        long_form = expanded(sentence)
         follows = bool(wishes)
         clause_wishes = (
-            list(_wishes_of(whole, today, is_name, follows=follows)) if follows or _TRIGGER.search(whole) else []
+            list(_wishes_of(long_form, today, is_name, follows=follows))
+            if follows or _TRIGGER.search(long_form)
+            else []
         )
         if not clause_wishes:
             rest.append(sentence)
             continue
-        reported = _REPORTED.search(whole)
+        reported = _REPORTED.search(long_form)
         reporter = reported.group("who") if reported is not None and is_name(reported.group("who").split()[0]) else ""
-        topic = _topic(clause_wishes, whole)
+        topic = _topic(clause_wishes, long_form)
         wishes += [replace(wish, reported_by=reporter, topic=topic) for wish in clause_wishes]
     return TurnReading(tuple(_completed(wishes)), " ".join(rest))
 
@@ -67,7 +69,7 @@ def _wishes_of(sentence: str, today: date, is_name: NameOf, *, follows: bool) ->
 
 
 def _timed(wish: Wish, text: str, today: date) -> Wish:
-    """The wish with the days between which it holds, or with a condition that is no day in its own words."""
+    """Return the wish with the days between which it holds, or with a condition that is no date as quoted text."""
     if wish.effect is Effect.DELETE:
         return wish
     until = _UNTIL.search(text)
@@ -96,9 +98,9 @@ def _conditional(wish: Wish, condition: str) -> Wish:
 
 
 def _completed(wishes: list[Wish]) -> Iterable[Wish]:
-    """Wishes of a turn with the day that one of them names put into those that lean on it.
+    """Yield the wishes of a turn, with dates of one wish filled into those that refer to it.
 
-    "Only Ann until then" ends when the wish next to it begins, "after that anyone" begins when it ends.
+    "Only Ann until then" ends when the other wish begins; "after that anyone" begins when the other wish ends.
     """
     ends = next((wish.valid_until for wish in wishes if wish.valid_until is not None), None)
     begins = next((wish.valid_from for wish in wishes if wish.valid_from is not None), None)
@@ -113,7 +115,7 @@ def _completed(wishes: list[Wish]) -> Iterable[Wish]:
 
 
 def _topic(wishes: Iterable[Wish], sentence: str) -> tuple[str, ...]:
-    """Stems that tell what a sentence is about: all but the words of wishes, the names of addressees and days."""
+    """Return the stems of what a sentence is about: all but words of permission and the names of addressees."""
     names_in_wishes = {
         name for wish in wishes for names in (wish.audience.names, wish.audience.except_names) for name in names
     }

@@ -1,4 +1,4 @@
-"""The gate over a memory: it hears the same days, and takes out of each search what the asker may not know."""
+"""Implements the backend gated: wraps a memory, and withholds from its results what the asker may not know."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ _KEPT = frozenset(
         Capability.CELL_MODEL_ACCESS,
     }
 )
-"""Abilities of the memory beneath that hold for the gate too; it does not travel in time."""
+"""Abilities that the gate takes over from the memory beneath. TIME_TRAVEL is not among them."""
 
 
 class GatedMemory(Memory):
-    """Records of who may know what, kept next to another memory and applied to what it finds."""
+    """Keeps records of who may know what, next to another memory (``beneath``), and filters its search results."""
 
     def __init__(self, beneath: Memory, store: RecordStore, settings: Settings) -> None:
         self._beneath = beneath
@@ -78,10 +78,10 @@ class GatedMemory(Memory):
     def commit_day(self, namespace: str, day: Day, call: Call) -> Sequence[Notice]:
         notices = self._beneath.commit_day(namespace, day, call)
         started_ns = time.perf_counter_ns()
-        known = self._namespaces.setdefault(namespace, Namespace())
+        state = self._namespaces.setdefault(namespace, Namespace())
         work = ModelWork()
-        added = self._ingest(known, day, call, work)
-        self._store.put(namespace, day.index, added, known.people)
+        added = self._ingest(state, day, call, work)
+        self._store.put(namespace, day.index, added, state.people)
         elapsed_us = (time.perf_counter_ns() - started_ns) // 1000
         reading_notices = [Notice("gate_records", f"read in {elapsed_us} us", len(added))] if added else []
         return (*notices, *reading_notices, *work.notices())
@@ -95,25 +95,25 @@ class GatedMemory(Memory):
         return added
 
     def restore(self, namespace: str, days: Iterable[Day], call: Call) -> None:
-        whole = tuple(days)
-        self._beneath.restore(namespace, whole, call)
-        known = self._namespaces[namespace] = Namespace()
-        # What a model has read is kept, since no model may be asked now; what rules read is read again.
+        all_days = tuple(days)
+        self._beneath.restore(namespace, all_days, call)
+        state = self._namespaces[namespace] = Namespace()
+        # Records that a model read come from the store, as no model may be called now; rules read the days again.
         by_day = {} if self._extractor is None else self._store.records(namespace)
         self._store.remove(namespace)
-        for day in whole:
-            known.add_people(day)
+        for day in all_days:
+            state.add_people(day)
             records = by_day.get(day.index)
             if records is None and self._extractor is not None:
                 _log.warning("day %d: what the model read of it is gone; read by rules", day.index)
             for session in day.sessions:
-                fresh = known.add_session(session)
+                fresh = state.add_session(session)
                 if records is None:
-                    read_session(known, fresh, day.index)
+                    read_session(state, fresh, day.index)
                 else:
-                    add_again(known, fresh, records)
-            added = [record for record in known.records if record.day_index == day.index]
-            self._store.put(namespace, day.index, added, known.people)
+                    add_again(state, fresh, records)
+            added = [record for record in state.records if record.day_index == day.index]
+            self._store.put(namespace, day.index, added, state.people)
 
     def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
         default: Default = "open" if query.choice_option(UNCLEAR, ("careful", "open")) == "open" else "careful"
@@ -121,21 +121,21 @@ class GatedMemory(Memory):
         if query.requester.kind is AskerKind.OWNER:
             return result
         started_ns = time.perf_counter_ns()
-        known = self._namespaces[namespace]
-        decisions = [decide(known, item, query, default) for item in result.items]
+        state = self._namespaces[namespace]
+        decisions = [decide(state, item, query, default) for item in result.items]
         shown = [item for item, decision in zip(result.items, decisions, strict=True) if decision.shown]
         elapsed_us = (time.perf_counter_ns() - started_ns) // 1000
         notices = (*result.notices, *_notices(decisions), Notice("gate_us", "", max(1, elapsed_us)))
         return SearchResult(shown, notices, truncated=result.truncated)
 
     def shown(self, namespace: str, items: Iterable[Item], query: Query, default: Default) -> list[Item]:
-        """Those of the items that the asker of a query may know; the owner all."""
+        """Return the items that the asker of a query may know; all of them for the owner."""
         if query.requester.kind is AskerKind.OWNER:
             return list(items)
         return [item for item in items if decide(self._namespaces[namespace], item, query, default).shown]
 
     def namespace(self, namespace: str) -> Namespace:
-        """What the gate holds of a namespace."""
+        """Return the gate's state of a namespace."""
         return self._namespaces[namespace]
 
     def unload(self, namespace: str) -> None:
@@ -158,7 +158,7 @@ class GatedMemory(Memory):
 
 
 def _notices(decisions: Iterable[Decision]) -> list[Notice]:
-    """What was decided, by kind: how many items, and which records decided. No text of any of them."""
+    """Return one notice per kind of decision: the number of items, and the ids of the deciding records, but no text."""
     kinds: dict[str, list[Decision]] = defaultdict(list)
     for decision in decisions:
         kinds[f"gate_{'shown' if decision.shown else 'withheld'}_{decision.ground.value}"].append(decision)

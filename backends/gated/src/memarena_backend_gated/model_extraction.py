@@ -1,8 +1,8 @@
-"""Wishes read by a model: a typed schema, one call for a stretch of a session, one retry, and the rules where it fails.
+"""Reads wishes with a model: one call per stretch of a session, replies by a JSON schema, rules as the fallback.
 
-A reply that is no JSON of the schema, or that names a turn which does not exist, is asked for once more with what was
-wrong. After that the stretch is left to the rules, and a notice counts it. So no reply of a model loses a wish unseen.
-A model that cannot be reached ends the Ingest as any failure does.
+A reply that does not fit the schema, or that names a turn which does not exist, is retried once with a message that
+says what was wrong. If that fails too, the rules read the stretch, and a notice counts it, so no wish is lost silently.
+A model that cannot be reached ends the Ingest with an error.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from memarena_backend_gated.records import CERTAIN, DOUBTFUL, Audience, Effect, 
 from memarena_backend_gated.text import content_stems, identifying_tokens
 
 STRETCH_TURNS = 24
-"""Turns of one call; longer sessions are cut."""
+"""Turns per call; longer sessions are cut into stretches of this length."""
 REPLY_TOKENS = 1_024
 _PROMPT = files(__package__).joinpath("prompt.v1.txt").read_text(encoding="utf-8")
 _Word = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
@@ -45,7 +45,7 @@ class _Strict(BaseModel):
 
 
 class StatedWish(_Strict):
-    """One wish as the model states it; fields that it leaves out are empty."""
+    """One wish as the model states it; fields that it leaves out are empty. ``turn`` is counted from 1."""
 
     turn: int = Field(ge=1)
     effect: Effect
@@ -62,7 +62,7 @@ class StatedWish(_Strict):
     sure: bool = True
 
     def wish(self) -> Wish:
-        """The wish as a record holds it; one without addressees is for everyone."""
+        """Return it as a `Wish`; without addressees the audience is everyone."""
         audience = Audience(
             self.everyone, tuple(self.names), self._groups(self.groups),
             tuple(self.except_names), self._groups(self.except_groups),
@@ -85,7 +85,7 @@ class StatedWish(_Strict):
 
 
 class StatedWishes(_Strict):
-    """The reply."""
+    """The reply of the model to one call."""
 
     wishes: Annotated[list[StatedWish], Field(max_length=64)]
 
@@ -95,19 +95,20 @@ _FORMAT = {"type": "json_schema", "json_schema": {"name": "wishes", "schema": St
 
 @dataclass(slots=True)
 class ModelWork:
-    """What the model was asked on a day, and what came of it."""
+    """Counts of the model's work on one day."""
 
     calls: int = 0
     tokens: int = 0
-    """Of prompts and replies, as far as the endpoint counts them."""
+    """Tokens of prompts and replies, as far as the endpoint reports them."""
     elapsed_ns: int = 0
     retried: int = 0
     to_rules: int = 0
-    """Stretches of sessions that were left to the rules."""
+    """Stretches of sessions that the rules read instead."""
     reasons: list[str] = field(default_factory=list)
+    """Why, one for each such stretch."""
 
     def notices(self) -> list[Notice]:
-        """The work on the record. What did not happen is left out."""
+        """Return the counts as notices, without those that are 0."""
         first = self.reasons[0] if self.reasons else ""
         counted = (
             ("gate_model_calls", "", self.calls),
@@ -120,7 +121,7 @@ class ModelWork:
 
 
 class ModelExtractor:
-    """Asks the extractor that a call offers, else its reader. Safe to share between threads."""
+    """Reads wishes with the extractor that a call offers, else its reader. Safe to share between threads."""
 
     def __init__(self) -> None:
         self._client = ModelClient()
@@ -130,7 +131,7 @@ class ModelExtractor:
         self._client.close()
 
     def read(self, session: Session, call: Call, work: ModelWork) -> Mapping[str, tuple[Wish, ...]]:
-        """Wishes by turn, of the turns for which the model states one. Raises CallError where there is no model."""
+        """Return wishes by turn id, for turns in which the model reads any. Raises CallError if there is no model."""
         endpoint = extractor_of(call.models)
         if endpoint is None:
             raise invalid_argument("header.model_access", "is required, with an extractor or a reader, to read wishes")
@@ -186,7 +187,7 @@ def _numbered(turns: Sequence[Turn]) -> str:
 
 
 def _checked(reply: str, turns: int) -> Sequence[StatedWish]:
-    """The wishes of a reply; what stands around its JSON does not count. Raises ValueError in one line."""
+    """Return the wishes of a reply, ignoring any text around its JSON. Raises ValueError with a message of one line."""
     begin, end = reply.find("{"), reply.rfind("}")
     if begin < 0 or end < begin:
         raise ValueError("no JSON object")

@@ -1,6 +1,6 @@
-"""The gate's state of one namespace: its turns, people and relations, and its records.
+"""Holds the gate's state of one namespace: its turns, people and relations, and its records.
 
-A *record* (`records.py`) is a wish that somebody stated about sharing something, with the turns that it is about.
+A *record* (`records.py`) is a wish that a person stated about sharing something, with the turns that it is about.
 A *tie* (`ties.py`) is a relation between two people, such as sister or colleague.
 """
 

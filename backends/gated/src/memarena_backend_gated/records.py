@@ -1,4 +1,4 @@
-"""What the gate keeps of the talk: who may know what, by whose wish, from when, and where that was said."""
+"""Defines the records of the gate: who may know what, by whose wish, from when, and which turn states it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from enum import Enum
 
+# Confidence that a wish was read correctly, 0 to 1.
 CERTAIN = 0.9
 PROBABLE = 0.75
 DOUBTFUL = 0.5
-"""Below :data:`SURE` a wish does not decide: the default for what is unclear does."""
 SURE = 0.7
+"""Threshold: below it a wish does not decide, and the default for unclear cases applies."""
 
 
 class Answer(str, Enum):
@@ -22,7 +23,7 @@ class Answer(str, Enum):
 
 
 class Effect(str, Enum):
-    """What a record asks for."""
+    """What a wish asks for."""
 
     SHARE = "share"
     WITHHOLD = "withhold"
@@ -35,12 +36,12 @@ class Whose(str, Enum):
     SPEAKER = "speaker"
     OWNER = "owner"
     OPEN = "open"
-    """Not stated: the family, friends."""
+    """Not stated, as in "the family", "friends"."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """People by what they are to a person: ``kind`` is a kind of relation, or a word of a role (``contractor``)."""
+    """People by their relation to a person: ``kind`` is a kind of relation, or the stem of a role (``contractor``)."""
 
     kind: str
     whose: Whose = Whose.OPEN
@@ -48,7 +49,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Audience:
-    """A set of people: everyone, or those who are named or in a group, less the exceptions."""
+    """A set of people: everyone, or the named people and the members of groups, less the exceptions."""
 
     everyone: bool = False
     names: tuple[str, ...] = ()
@@ -58,38 +59,39 @@ class Audience:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it holds no person at all."""
+        """Whether it includes no person at all."""
         return not (self.everyone or self.names or self.groups)
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """One statement of who may know something, as the grammar reads it, before it is known what it is about."""
+    """One statement of who may know something, as the grammar reads it, before the turns that it is about are known."""
 
     effect: Effect
     audience: Audience
     others_excluded: bool = False
-    """Whether a wish to share is for its audience alone."""
+    """For a wish to share: whether only its audience may know ("only Ann")."""
     valid_from: date | None = None
     valid_until: date | None = None
-    """The first day on which it no longer holds."""
+    """The first day on which the wish no longer holds."""
     condition: str = ""
-    """A condition that is no date, in its own words ("once it is official")."""
+    """A condition other than a date, quoted from the text ("once it is official")."""
     confidence: float = CERTAIN
     reported_by: str = ""
-    """The person whose wish it is, where the speaker passes on another person's."""
+    """Name of the person whose wish the speaker passes on; empty for the speaker's own wish."""
     topic: tuple[str, ...] = ()
-    """Stems of what the sentence says it is about; empty where it points ("this", "that")."""
+    """Stems of the words that name the topic; empty if the sentence only points to it ("this", "that")."""
     values: tuple[str, ...] = ()
-    """Of a deletion: what is to be forgotten, letter by letter."""
+    """For a deletion: the codes and quoted phrases to forget, in lower case."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A wish that is tied to what was said.
+    """A wish with the turns that it is about.
 
-    ``turn_ids`` are the turns that it protects or releases, ``source_turn_id`` the turn that states it. ``own`` is true
-    where the person whom it is about (``subject_id`` among participants, else ``subject``) states it.
+    ``turn_ids`` are the turns that it protects or releases, ``source_turn_id`` is the turn that states it.
+    ``subject_id`` is the participant whom it is about, empty if no participant has the name ``subject``. ``own``:
+    whether that person states it. ``origin``: what read the wish, ``rules`` or ``model``.
     """
 
     record_id: str

@@ -1,9 +1,9 @@
-"""The memory beneath as a backend at an address: the four methods of a memory over the contract.
+"""Lets the gate use a backend at an address as its underlying memory, over the contract.
 
-The gate's own server keeps the days and knows which count. So the backend beneath gets each day as a batch whose id
-follows from its content, and after a restart all days are sent again, which for those that it has is a replay. Where it
-holds something else, it is reset first. A failure of the backend beneath ends the call with a status that names its
-address, never with an empty result.
+The gate's own server keeps the days and decides which count. It sends each day to the backend as a batch whose id
+follows from the day's content. After a restart it sends all days again, which is a replay for days that the backend
+already has; if the backend holds anything else, it is reset first. A failure of the backend ends the call with a status
+that names its address, never with an empty result.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from memarena_backend_gated.wire import description_of, frames_of, notices_of, r
 _log = logging.getLogger(__name__)
 
 START_S = 15.0
-"""How long the backend beneath may take to serve when the gate starts."""
+"""How long the gate waits at its start for the backend to accept connections."""
 DESCRIBE_S = 10.0
 LOOK_S = 1.0
-"""Between two looks at its health, and at whether the caller of a pending call still waits."""
+"""Interval of checks of the backend's health, and of whether the caller of a pending call still waits."""
 _OPTIONS = (
     # One attempt for one call: a retry inside gRPC would be in the timed search.
     ("grpc.enable_retries", 0),
@@ -60,12 +60,13 @@ _OF_THE_CALLER = frozenset(
         grpc.StatusCode.DATA_LOSS,
     }
 )
-"""What a call can mend or has to know; the gate passes these codes on."""
+"""Codes that the gate passes on, as the caller can act on them; others become UNAVAILABLE or INTERNAL."""
+# Codes of an Ingest by which the backend shows that it holds other days than the gate's server.
 _OTHER_DAYS = frozenset({grpc.StatusCode.FAILED_PRECONDITION, grpc.StatusCode.ALREADY_EXISTS})
 
 
 class BeneathError(CallError):
-    """A call of the backend beneath ended with the status ``beneath``."""
+    """A call to the underlying backend failed. ``beneath`` is the backend's status code, ``code`` that of the gate."""
 
     def __init__(self, error: CallError, beneath: grpc.StatusCode) -> None:
         super().__init__(error.code, str(error), retry_after_s=error.retry_after_s, limit=error.limit)
@@ -73,7 +74,7 @@ class BeneathError(CallError):
 
 
 class RemoteMemory(Memory):
-    """A backend at an address. Raises ServeError where it cannot be reached, or does not keep the contract."""
+    """A memory served by a backend at an address. Raises ServeError if it cannot be reached or described."""
 
     def __init__(self, remote: Remote) -> None:
         self._address = remote.address
@@ -82,7 +83,7 @@ class RemoteMemory(Memory):
         self._stub = pb_grpc.MemoryBackendStub(self._channel)
         self._closed = threading.Event()
         self._same: set[str] = set()
-        """Namespaces that the backend beneath holds as the gate's server has them."""
+        """Namespaces in which the backend holds the same days as the gate's server."""
         try:
             self._description = self._described()
         except BaseException:
@@ -106,7 +107,8 @@ class RemoteMemory(Memory):
 
     def describe(self) -> Description:
         below = self._description
-        # Answer is the gate's own, over the items of Search. Forget sends what is left again, without models of a call.
+        # The gate itself serves Answer, over the items of Search. After a Forget it sends the remaining days again, and
+        # without access to models, so an extracting backend cannot support Forget.
         dropped = {Capability.FORGET} if below.retention is Retention.EXTRACTED else set()
         return replace(below, capabilities=(below.capabilities | {Capability.ANSWER}) - dropped)
 
@@ -114,23 +116,23 @@ class RemoteMemory(Memory):
 
     def commit_day(self, namespace: str, day: Day, call: Call) -> Sequence[Notice]:
         if namespace not in self._same:
-            # No day is committed here. What the backend beneath may hold comes from a day that failed, or from others.
+            # No day is committed yet: anything the backend holds is of a failed day, or of another client.
             self._reset(namespace, call)
         response = self._ingest(namespace, day, call)
         self._same.add(namespace)
         return notices_of(response.notices)
 
     def restore(self, namespace: str, days: Iterable[Day], call: Call) -> None:
-        whole = list(days)
+        all_days = list(days)
         try:
-            last = [self._ingest(namespace, day, call).visible_through_day for day in whole][-1:]
+            last = [self._ingest(namespace, day, call).visible_through_day for day in all_days][-1:]
         except BeneathError as error:
             if error.beneath not in _OTHER_DAYS:
                 raise
             last = []
-        if last != [day.index for day in whole[-1:]]:
+        if last != [day.index for day in all_days[-1:]]:
             self._reset(namespace, call)
-            for day in whole:
+            for day in all_days:
                 self._ingest(namespace, day, call)
         self._same.add(namespace)
 
@@ -166,7 +168,10 @@ class RemoteMemory(Memory):
     # -------------------------------------------------------------- calls
 
     def _ask(self, rpc: str, method: Any, request: object, call: Call) -> Any:
-        """The response, asked for once. Ends with the caller's call; raises BeneathError that names the address."""
+        """Send a request once and return the response, or cancel it when the caller's call ends.
+
+        Raises BeneathError that names the address if the backend fails.
+        """
         future = method.future(request, timeout=call.remaining_s(), metadata=self._metadata)
         try:
             while True:
@@ -196,7 +201,7 @@ class RemoteMemory(Memory):
     # -------------------------------------------------------------- health
 
     def watch(self, serving: Callable[[bool], None]) -> None:
-        """Report when the backend beneath stops or starts to serve; one without a health service always serves."""
+        """Report when the backend stops or starts to serve; without a health service it is taken to serve always."""
         threading.Thread(target=self._watch, args=(serving,), name="health-beneath", daemon=True).start()
 
     def _watch(self, serving: Callable[[bool], None]) -> None:
@@ -211,7 +216,7 @@ class RemoteMemory(Memory):
                 return
 
     def _serves(self, health: health_pb2_grpc.HealthStub) -> bool | None:
-        """Whether it serves; one that is slow does (HLT-4). None where the question makes no sense any more."""
+        """Whether the backend serves, even slowly (HLT-4); None without a health service or with a closed channel."""
         try:
             response = health.Check(health_pb2.HealthCheckRequest(), timeout=DESCRIBE_S, metadata=self._metadata)
         except grpc.RpcError as error:

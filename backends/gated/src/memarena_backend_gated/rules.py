@@ -1,4 +1,7 @@
-"""The rules of the grammar: each reads a clause as a wish or leaves it to the next. Patterns: ``english.toml``."""
+"""Defines the rules of the grammar: each reads a clause as a wish, or returns None and leaves it to the next rule.
+
+Their patterns are in ``english.toml``.
+"""
 
 from __future__ import annotations
 
@@ -42,12 +45,12 @@ _USED_OF_WORDS = (
         re.compile(r" \S+"),
     ),
 )
-"""Verbs of many meanings, and what follows where they are used of words: "do not let them win" is no wish."""
+"""Beginnings of ambiguous verbs, and what must follow for a wish about sharing: "do not let them win" is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A clause with contractions written out, and how names are known."""
+    """A clause with contractions written out, and the test for names."""
 
     text: str
     is_name: NameOf
@@ -57,7 +60,7 @@ class Clause:
         return self.text.rstrip("\"') ").endswith("?")
 
     def people(self, span: str) -> Audience:
-        """The people named in a span, up to what no longer belongs to the addressees."""
+        """Return the people named in a span, up to the words (`tail` in ``english.toml``) that end the addressees."""
         cut = _TAIL.search(span)
         return read_audience(span if cut is None else span[: cut.start()], self.is_name)
 
@@ -114,7 +117,10 @@ def _do_not(clause: Clause) -> Wish | None:
 
 
 def _addressee(clause: Clause, verb: str, rest: str) -> Audience | None:
-    """Whom a verb of sharing is addressed to; empty where it names no person, None for "tell me"."""
+    """Return the addressee of a verb of sharing; empty if it names no person, None for "tell me".
+
+    ``rest`` is the clause after the verb.
+    """
     if verb.lower().startswith(("tell", "let", "inform", "show", "giv", "send", "hand", "involv", "answer")):
         who = re.split(r"\b(?:know|hear|see|find out|in on|about|that|what|where|when|how|why)\b", rest, maxsplit=1)[0]
         if re.match(r" (?:me|us|myself)\b", who, re.I):
@@ -269,7 +275,7 @@ def _public(clause: Clause) -> Wish | None:
 
 
 _ALSO_ASKED = (_keep, _do_not, _quiet)
-"""Rules that fit a question too: "can you keep this quiet?"."""
+"""Rules that apply to questions too: "can you keep this quiet?"."""
 _RULES: tuple[Rule, ...] = (
     _deletion, _revocation, _from_me, _public, _no_one, _do_not, _passive, _may_not, _not_want, _keep, _stays,
     _only_to, _kept_from, _you_may, _they_may, _quiet, _have_not_told,
@@ -277,26 +283,26 @@ _RULES: tuple[Rule, ...] = (
 
 
 def read_clause(clause: Clause) -> Wish | None:
-    """The wish that a clause states, by the first rule that fits, None where it states none."""
+    """Return the wish that a clause states, by the first rule that matches; None if none does."""
     rules = _ALSO_ASKED if clause.is_question else _RULES
     wish = next((wish for rule in rules if (wish := rule(clause)) is not None), None)
     return None if wish is None else _with_exception(wish, clause)
 
 
 def _with_exception(wish: Wish, clause: Clause) -> Wish:
-    """A wish for everyone with those who are left out later in its clause: "no one until Friday, apart from Ann"."""
+    """Add exceptions that come later in the clause to a wish for everyone: "no one until Friday, apart from Ann"."""
     audience = wish.audience
     cut = _BUT.search(clause.text)
     if not audience.everyone or audience.except_names or audience.except_groups or cut is None:
         return wish
-    left_out = clause.people(clause.text[cut.end() :])
-    if left_out.is_empty or left_out.everyone:
+    exceptions = clause.people(clause.text[cut.end() :])
+    if exceptions.is_empty or exceptions.everyone:
         return wish
-    return replace(wish, audience=replace(audience, except_names=left_out.names, except_groups=left_out.groups))
+    return replace(wish, audience=replace(audience, except_names=exceptions.names, except_groups=exceptions.groups))
 
 
 def read_short(clause: Clause) -> Wish | None:
-    """The wish of a clause without a verb, which only counts next to another: "only Ann", "not my brother"."""
+    """Return the wish of a clause without a verb ("only Ann", "not my brother"); used only after another wish."""
     for compiled, effect in _SHORT:
         match = compiled.search(clause.text)
         audience = Audience() if match is None else clause.people(match.group("who"))

@@ -1,4 +1,7 @@
-"""Records on disk, so that a person can read them; what counts is made from the committed days after each restart."""
+"""Stores the gate's records on disk, for people to read (`explain.py`) and so that a model need not read days again.
+
+After a restart rules read the committed days again; records that a model read are taken from here.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ CREATE TABLE IF NOT EXISTS extraction (id INTEGER PRIMARY KEY CHECK (id = 0), na
 
 @dataclass(frozen=True, slots=True)
 class StoredDay:
-    """Records of a day; ``people`` are the display names of the namespace by participant id."""
+    """The records of a day; ``people`` are the display names of the namespace by participant id."""
 
     namespace: str
     day_index: int
@@ -40,9 +43,9 @@ class StoredDay:
 
 
 class RecordStore:
-    """Records by namespace and day, all read by the same extraction. Safe to share between threads.
+    """Records by namespace and day, all made by the same extraction (``rules`` or ``model``). Thread-safe.
 
-    Raises ServeError if the file cannot be opened, or holds records that another extraction read.
+    Raises ServeError if the file cannot be opened, or has records of another extraction.
     """
 
     def __init__(self, path: Path | str, extraction: str = "rules") -> None:
@@ -58,7 +61,7 @@ class RecordStore:
             raise ServeError(f"{path}: cannot be opened: {error}") from error
 
     def _note_extraction(self, path: Path | str, extraction: str) -> None:
-        """Note who reads wishes, so that a restart with another setting does not pass records off as its own."""
+        """Note what reads wishes; raise ServeError if the file has records of another setting."""
         noted = [name for (name,) in self._db.execute("SELECT name FROM extraction")]
         if noted == [extraction]:
             return
@@ -72,23 +75,23 @@ class RecordStore:
 
     @classmethod
     def in_memory(cls) -> RecordStore:
-        """A store that ends with the process."""
+        """Return a store that ends with the process."""
         return cls(":memory:")
 
     def put(self, namespace: str, day_index: int, records: Sequence[Record], people: Mapping[str, str]) -> None:
-        """Keep the records of a day in the place of those that it had."""
+        """Store the records of a day, replacing earlier ones."""
         row = (namespace, day_index, _RECORDS.dump_json(list(records)).decode(), json.dumps(dict(people)))
         with self._mutex:
             self._db.execute("INSERT OR REPLACE INTO days VALUES (?,?,?,?)", row)
 
     def records(self, namespace: str) -> dict[int, list[Record]]:
-        """The records of a namespace by day."""
+        """Return the records of a namespace by day index."""
         with self._mutex:
             rows = self._db.execute("SELECT day_index, records FROM days WHERE namespace = ?", (namespace,)).fetchall()
         return {index: _RECORDS.validate_json(records) for index, records in rows}
 
     def remove(self, namespace: str) -> None:
-        """Forget a namespace."""
+        """Delete a namespace."""
         with self._mutex:
             self._db.execute("DELETE FROM days WHERE namespace = ?", (namespace,))
 
@@ -99,7 +102,10 @@ class RecordStore:
 
 
 def read_store(path: Path) -> list[StoredDay]:
-    """All days of a file, by namespace and day, also while a backend writes to it. Raises OSError or ValueError."""
+    """Read all days of a file, ordered by namespace and day; a backend may be writing to it at the same time.
+
+    Raises OSError if the file cannot be read, ValueError if its records have another form.
+    """
     try:
         db = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
         try:

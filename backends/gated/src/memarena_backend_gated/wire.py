@@ -1,4 +1,4 @@
-"""Records of the kit as messages of the contract, and back: what a backend at an address gets and returns."""
+"""Converts the kit's records to messages of the contract and back, for calls to a backend at an address."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _KNOWN_TO_THE_KIT = frozenset(f"CAPABILITY_{capability.name}" for capability in 
 
 
 def description_of(response: pb.DescribeResponse) -> Description:
-    """What a backend says of itself. Raises ValueError naming what cannot be used."""
+    """Return the description in a response. Raises ValueError that names an unusable field."""
     if response.contract_version.partition(".")[0] != "1":
         raise ValueError(f"contract_version: expected 1.x, got {response.contract_version!r}")
     if response.kind == pb.BACKEND_KIND_UNSPECIFIED or not response.name:
@@ -74,7 +74,7 @@ def _limits(limits: pb.Limits) -> Limits:
 
 
 def frames_of(namespace: str, day: Day, models: ModelAccess | None) -> list[pb.IngestRequest]:
-    """A day as frames. Its batch id follows from its content, so that the same day sent again is a replay."""
+    """Return a day as frames. The batch id is derived from the content, so sending the same day again is a replay."""
     parts = [pb.IngestRequest(session=part) for session in day.sessions for part in split_session(_session(session))]
     parts += [
         pb.IngestRequest(
@@ -156,7 +156,7 @@ def _access(models: ModelAccess) -> pb.ModelAccess:
 
 
 def search_of(namespace: str, query: Query, options: Iterable[str], models: ModelAccess | None) -> pb.SearchRequest:
-    """A query as a request, with those of its options that the backend knows."""
+    """Return a query as a request; ``options`` are the keys that the backend knows, others are not sent."""
     asker, kind = query.requester, query.requester.kind
     known = kind is AskerKind.KNOWN_PERSON
     request = pb.SearchRequest(
@@ -192,7 +192,7 @@ def _options(query: Query, keys: Iterable[str]) -> Iterator[pb.Option]:
 
 
 def result_of(response: pb.SearchResponse) -> SearchResult:
-    """Items and notices of a response."""
+    """Return the items and notices of a response."""
     items = [
         Item(
             item.text,
@@ -211,5 +211,5 @@ def result_of(response: pb.SearchResponse) -> SearchResult:
 
 
 def notices_of(notices: Iterable[pb.Notice]) -> list[Notice]:
-    """Notices; a count of zero means once."""
+    """Return the kit's notices for those of a message, in which a count of 0 means once."""
     return [Notice(notice.code, notice.message, notice.count or 1) for notice in notices]

@@ -1,4 +1,4 @@
-"""The kit's Answer: what was found becomes a prompt, the reader is asked through the gateway, its words stream back."""
+"""Implements the RPC Answer for all memories: builds a prompt from items, and streams the reader's reply."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from memarena_backend.reader_prompt import asker_of, framed
 from memarena_backend.records import Item, ModelAccess, ModelRole, Query
 
 REPLY_TIMEOUT_S = 600.0
-"""Bound of a reply when the call itself has no deadline."""
+"""Timeout of a reply if the call itself has no deadline."""
 
 MAX_GATEWAYS = 8
-"""Gateways whose connections are kept; a harness has one, and the next run another."""
+"""Gateways whose connections are kept, least recently used dropped first; each run of a harness has another gateway."""
 
 _STYLES = {
     pb.PROMPT_STYLE_UNSPECIFIED: PromptStyle.TEXT_SESSIONS,
@@ -53,7 +53,7 @@ _FINISH: dict[str, pb.FinishReason.ValueType] = {
 
 
 def parse_reading(request: pb.AnswerRequest, models: ModelAccess | None) -> ReadingPlan:
-    """How to read. Raises CallError INVALID_ARGUMENT naming the field (ANS-5)."""
+    """Return how the reader is to be asked. Raises CallError INVALID_ARGUMENT that names the field (ANS-5)."""
     if not request.HasField("reading"):
         raise invalid_argument("reading", "is required")
     if models is None:
@@ -75,7 +75,7 @@ def parse_reading(request: pb.AnswerRequest, models: ModelAccess | None) -> Read
         max_tokens=reading.max_tokens,
         temperature=reading.temperature,
         seed=reading.seed,
-        # A value of a later version means the same as none (VER-5).
+        # An enum value of a later contract version counts as unspecified (VER-5).
         style=_STYLES.get(reading.prompt_style, PromptStyle.TEXT_SESSIONS),
         thinking=_THINKING.get(reading.thinking, "default"),
         context_window_tokens=model.context_window_tokens,
@@ -107,7 +107,10 @@ class Answerer:
     def answer(
         self, query: Query, asked_at: str, items: Sequence[Item], plan: ReadingPlan, models: ModelAccess, call: Call
     ) -> Iterator[pb.AnswerEvent]:
-        """The reply as it comes: TextDelta…, Completed. Raises CallError; a failure never looks like an empty reply."""
+        """Yield the reply as it arrives: any number of TextDelta, then Completed.
+
+        Raises CallError; a failure never looks like an empty reply.
+        """
         client = self._client(models.base_url)
         count = client.counter(models.token, plan.model) if plan.counts_tokens else count_by_bytes
         context = [ContextItem(item.text, item.time, item.score) for item in items]
@@ -117,7 +120,7 @@ class Answerer:
             prompt = build_prompt(context, query.text, asked_at, asker, plan, count)
             timeout_s = REPLY_TIMEOUT_S if remaining_s is None else remaining_s
             stream = cast(Generator[TextDelta | Completion], client.stream(prompt, plan, models.token, timeout_s))
-            with contextlib.closing(stream):  # ends the model call at once if nobody waits any more
+            with contextlib.closing(stream):  # ends the model call at once if the caller has gone
                 for part in stream:
                     yield _event(part)
         except PromptTooLongError as error:
@@ -147,7 +150,10 @@ def _event(part: TextDelta | Completion) -> pb.AnswerEvent:
 
 
 def _reader_failed(error: ReaderCallError) -> CallError:
-    """ANS, error table: a server that failed may be there later; a call that was refused is the backend's fault."""
+    """Return the error of the call, by SPEC.md's error table of Answer.
+
+    No response or a status of 500 and above is UNAVAILABLE, as a retry may succeed; any other is the backend's fault.
+    """
     if error.status is None or error.status >= 500:
         return unavailable(f"the reader failed: {error}")
     return CallError(grpc.StatusCode.INTERNAL, f"the gateway refused the call: {error}")

@@ -1,4 +1,4 @@
-"""One RPC as a memory sees it: how long it may take, whether anybody still waits, and which models it may call."""
+"""Gives a memory its view of the current RPC: time left, whether the client still waits, and the models to call."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ class Call:
 
     @classmethod
     def internal(cls) -> Call:
-        """A call that no client waits for, without a deadline and without models."""
+        """Return a call without a client, deadline or models, for work that the server starts itself."""
         return cls(None)
 
     def without_models(self) -> Call:
-        """The same call without access to models, for work that the caller did not ask for."""
+        """Return the same call without access to models, for work that the caller did not ask for."""
         return Call(self._context)
 
     def is_active(self) -> bool:
-        """False once the client cancelled or the deadline passed."""
+        """Whether the client still waits: False once it cancelled or the deadline passed."""
         return self._context is None or self._context.is_active()
 
     def remaining_s(self) -> float | None:
-        """Seconds until the deadline, None without one; 0.0 when it has passed."""
+        """Return the seconds until the deadline, 0.0 if it has passed, None if there is none."""
         remaining = None if self._context is None else self._context.time_remaining()
         return None if remaining is None else max(0.0, remaining)
 
     def check(self) -> None:
-        """Raise CallError if nobody waits any more: DEADLINE_EXCEEDED if time ran out, else CANCELLED."""
+        """Raise CallError if the client no longer waits: DEADLINE_EXCEEDED if the deadline passed, else CANCELLED."""
         if self.remaining_s() == 0.0:
             raise CallError(grpc.StatusCode.DEADLINE_EXCEEDED, "the deadline passed")
         if not self.is_active():

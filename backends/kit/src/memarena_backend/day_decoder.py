@@ -1,4 +1,4 @@
-"""From the frames of Ingest to one checked day: order, fields, limits, counts and digest."""
+"""Assembles the frames of an Ingest into one day, and checks their order, fields, limits, counts and digest."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ROLES = {
 
 @dataclass(frozen=True, slots=True)
 class ReceivedDay:
-    """A day that arrived whole. ``frames`` are its header, sessions and events, serialised, without model access."""
+    """A complete, checked day. ``frames`` are its serialised header, sessions and events, without model access."""
 
     namespace: str
     batch_id: str
@@ -38,7 +38,7 @@ class ReceivedDay:
 
 @dataclass(slots=True)
 class _Draft:
-    """The session that the next frame may still continue."""
+    """A session that the next frame may still continue."""
 
     opening: Session
     speakers: dict[str, Participant]
@@ -59,7 +59,7 @@ class _Draft:
 
 
 class DayAssembler:
-    """Takes the frames of one day in wire order; :meth:`finish` yields the day after the last one.
+    """Assembles a day from its frames, added in wire order; :meth:`finish` returns it after the last one.
 
     Every method raises CallError: INVALID_ARGUMENT with the field at fault, RESOURCE_EXHAUSTED for a size above a
     limit, DATA_LOSS for counts or a digest that differ.
@@ -79,7 +79,7 @@ class DayAssembler:
         self._frames: list[bytes] = []
 
     def add(self, frame: pb.IngestRequest) -> None:
-        """Take the next frame."""
+        """Add the next frame."""
         try:
             self._digest.add(frame)
         except FrameError as error:
@@ -97,7 +97,7 @@ class DayAssembler:
                 self._trailer = frame.trailer
 
     def finish(self) -> ReceivedDay:
-        """The whole day. Raises CallError if the trailer is missing or does not match what arrived."""
+        """Return the day. Raises CallError if header or trailer is missing, or the trailer does not match."""
         if self._header is None or self._day_head is None:
             raise invalid_argument("header", "the stream ended without a header")
         if self._trailer is None:
@@ -106,7 +106,7 @@ class DayAssembler:
         return self._received(self._trailer.digest)
 
     def finish_stored(self, digest: bytes) -> ReceivedDay:
-        """The whole day as read back from the day store, checked against the digest kept beside it."""
+        """Return a day whose frames come from the day store, checked against its stored digest."""
         if self._digest.digest() != digest:
             raise data_loss("a stored day does not match its digest")
         return self._received(digest)
@@ -124,7 +124,7 @@ class DayAssembler:
         self._day_head = Day(header.day_index, parse_date("header.date", header.date), owner, (), ())
         self._header = pb.DayHeader()
         self._header.CopyFrom(header)
-        # The token in model_access is good for this call alone: it has no place in the day that is kept.
+        # The token in model_access is valid for this call only, so it is not stored with the day.
         self._header.ClearField("model_access")
         self._frames.append(pb.IngestRequest(header=self._header).SerializeToString())
 

@@ -1,8 +1,8 @@
-"""A folder on disk for each namespace and day, for memories whose library keeps its own files.
+"""Makes days atomic for memories whose library keeps its own files: one folder per namespace and committed day.
 
-A library's database seldom has a transaction that spans a day. So each day changes a copy of the folder of the day
-before, and the copy counts once the day is committed: a day that failed or was killed leaves nothing, and nothing has
-to be extracted twice. Disk: at most two copies of a namespace.
+A library's database seldom has transactions that span a day. So each day changes a copy of the previous day's folder,
+and the copy counts once the day is committed: a day that failed or was killed leaves nothing behind, and no earlier day
+has to be extracted again. Disk: at most two copies of a namespace.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _KEPT = ".kept"
-"""Ends the name of the file that marks the folder of its day as whole and on disk."""
+"""Suffix of the marker file that declares the folder of a day complete and synced to disk."""
 
 
 class DayFolders:
-    """Folders below ``root``; namespaces may be any text. Raises OSError where the disk refuses.
+    """Manages the folders below ``root``; namespaces may be any text. Methods raise OSError if the disk fails.
 
     Calls for one namespace must not overlap, as the kit calls ``commit_day``, ``restore``, ``unload`` and ``forget``. A
     library must have closed its files in a folder before :meth:`begin` copies it.
@@ -27,13 +27,13 @@ class DayFolders:
     def __init__(self, root: Path) -> None:
         self._root = root
         self._days: dict[str, int] = {}
-        """The day whose folder is the state of a namespace, once known in this process."""
+        """By namespace, the day whose folder holds its state; a namespace is missing until kept or restored here."""
         root.mkdir(parents=True, exist_ok=True)
 
     def begin(self, namespace: str, day: int) -> Path:
-        """The folder that ``day`` is to change: a copy of the held day's, empty if none is held.
+        """Return the folder for ``day`` to write to: a copy of the last day's folder, or an empty one.
 
-        What other days left is removed.
+        Folders of all other days are removed first.
         """
         own_folder = self._folder(namespace)
         committed = self._days.get(namespace)
@@ -47,9 +47,9 @@ class DayFolders:
         return folder
 
     def keep(self, namespace: str, day: int) -> None:
-        """The folder of ``day`` is whole: bring it to disk, and hold it from now on.
+        """Declare the folder of ``day`` complete: sync it to disk and make it the namespace's state.
 
-        The folder before it stays until the next :meth:`begin`, in case that the day is not committed after all.
+        The previous day's folder stays until the next :meth:`begin`, in case the day is not committed after all.
         """
         folder = self._folder(namespace)
         for path in (*_below(folder / str(day)), folder):
@@ -59,7 +59,7 @@ class DayFolders:
         self._days[namespace] = day
 
     def restore(self, namespace: str, day: int) -> Path | None:
-        """The folder of the last committed day, and no other any more; None if it is not there as it was kept."""
+        """Return the folder of the last committed day and remove all others; None if it is missing or incomplete."""
         own_folder = self._folder(namespace)
         folder = own_folder / str(day)
         whole = folder.is_dir() and (own_folder / f"{day}{_KEPT}").is_file()
@@ -71,11 +71,11 @@ class DayFolders:
         return folder
 
     def unload(self, namespace: str) -> None:
-        """Hold no day any more, from the memory's own ``unload``; :meth:`restore` follows where a day is committed."""
+        """Forget which day holds the state, but remove no folder. Call it from the memory's own ``unload``."""
         self._days.pop(namespace, None)
 
     def forget(self, namespace: str) -> None:
-        """Remove everything of a namespace; one that was never seen is fine."""
+        """Remove all folders of a namespace; does nothing if there are none."""
         self._days.pop(namespace, None)
         self._drop_all_but(self._folder(namespace), None)
 
@@ -86,9 +86,9 @@ class DayFolders:
         if not folder.is_dir():
             return
         stays = set() if day is None else {str(day), f"{day}{_KEPT}"}
-        gone = [path for path in folder.iterdir() if path.name not in stays]
-        # Marks first: a folder that is half removed must not count as whole.
-        for path in sorted(gone, key=lambda path: path.is_dir()):
+        removed = [path for path in folder.iterdir() if path.name not in stays]
+        # Marker files first: a folder that is half removed must not count as complete.
+        for path in sorted(removed, key=lambda path: path.is_dir()):
             if path.is_dir():
                 shutil.rmtree(path)
             else:
@@ -98,7 +98,7 @@ class DayFolders:
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    """The files and folders of a folder, itself last."""
+    """Yield the files and folders below a folder, without symbolic links, then the folder itself."""
     for path in folder.rglob("*"):
         if not path.is_symlink():
             yield path

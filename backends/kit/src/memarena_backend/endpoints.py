@@ -1,7 +1,7 @@
-"""Calling models from Ingest and Search: chat, vectors, scores of documents, by any OpenAI-compatible endpoint.
+"""Calls models for a memory, from Ingest and Search: chat, embeddings and reranking at OpenAI-compatible endpoints.
 
-A memory asks the gateway of its call, or an endpoint of its own. Nothing is retried and nothing is made up: a model
-that fails, or that answers with something else than was asked for, ends the call with an error.
+A memory uses the gateway of its call, or its own endpoint. No request is retried and no result replaced: a model that
+fails, or sends a malformed reply, ends the call with an error.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from memarena_answering.servers.door import Door
 
 BATCH_TEXTS = 16
-"""Texts per embedding call; between two of them a call that nobody waits for any more ends."""
+"""Texts per embedding request; between two requests a call ends if its client no longer waits."""
 TIMEOUT_S = 120.0
-"""Bound of a model call when the RPC itself has no deadline."""
+"""Timeout of a model call if the RPC itself has no deadline."""
 _UNFIT = frozenset({400, 413, 422})
-"""HTTP statuses of a model's server that does not take a request for what is in it."""
+"""HTTP statuses by which a model's server rejects the content of a request, such as a prompt that is too long."""
 
 Purpose = Literal["passage", "query"]
 
@@ -37,12 +37,12 @@ PREFIXES: Mapping[str, Mapping[Purpose, str]] = {
     "e5": {"query": "query: ", "passage": "passage: "},
     "nomic-embed": {"query": "search_query: ", "passage": "search_document: "},
 }
-"""What a family of embedding models wants in front of a text, by its model card; the key is a part of the name."""
+"""Prefixes that families of models expect before a text, by their model cards. Key: part of a model's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A model behind an API: base URL (ending in ``/v1`` as a rule), the model's name there, key or token."""
+    """A model behind an API: base URL (usually ending in ``/v1``), the model's name there, API key or token."""
 
     url: str
     model: str
@@ -51,12 +51,12 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """What a chat model said. Tokens are None where the endpoint does not count them."""
+    """The reply of a chat model. Token counts are None if the endpoint reports none."""
 
     text: str
-    """Empty where it said nothing, which is not a fault: a small model often does."""
+    """May be empty, which is not an error: small models often send an empty reply."""
     finish_reason: str
-    """``stop``, ``length`` for a reply that was cut off, ``tool_calls``, or what else the endpoint names."""
+    """``stop``, ``length`` for a reply that was cut off, ``tool_calls``, or another reason of the endpoint."""
     tool_calls: tuple[ToolCall, ...] = ()
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
@@ -64,7 +64,7 @@ class Chat:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A function that the model wants called; ``arguments`` as it wrote them, meant to be a JSON object."""
+    """A function call that the model asks for; ``arguments`` is its text, which should be a JSON object."""
 
     name: str
     arguments: str
@@ -72,7 +72,7 @@ class ToolCall:
 
 
 def offered(models: ModelAccess | None, role: ModelRole) -> Endpoint | None:
-    """The model that the harness offers in a role for one call, None if there is none."""
+    """Return the first model that the call offers for a role, None if there is none."""
     for model in models.models if models is not None else ():
         if model.role is role:
             assert models is not None
@@ -81,12 +81,12 @@ def offered(models: ModelAccess | None, role: ModelRole) -> Endpoint | None:
 
 
 def extractor_of(models: ModelAccess | None) -> Endpoint | None:
-    """The model that extracts facts: the one that is offered for it, else the reader; None if there is neither."""
+    """Return the model for extracting facts: the offered extractor, else the reader; None if there is neither."""
     return offered(models, ModelRole.EXTRACTOR) or offered(models, ModelRole.READER)
 
 
 def prefix_of(model: str, purpose: Purpose) -> str:
-    """What the model wants in front of a text; nothing for one that is not known."""
+    """Return the prefix that the model expects before a text (see `PREFIXES`); empty for an unknown model."""
     name = model.lower()
     return next((prefixes[purpose] for key, prefixes in PREFIXES.items() if key in name), "")
 
@@ -99,9 +99,9 @@ class ModelClient:
         self._door: Door | None = None
 
     def embed(self, endpoint: Endpoint, texts: Sequence[str], call: Call) -> list[list[float]]:
-        """One vector per text, in order, as the model gives them.
+        """Return one vector per text, in order, not normalised.
 
-        Raises CallError UNAVAILABLE where the model fails or gives other than finite vectors of one length.
+        Raises CallError UNAVAILABLE if the model fails, or if its vectors are not finite or differ in length.
         """
         vectors: list[list[float]] = []
         for start in range(0, len(texts), BATCH_TEXTS):
@@ -119,7 +119,7 @@ class ModelClient:
             raise unavailable(
                 f"the embedding model {endpoint.model} gave {len(vectors)} vectors for {len(texts)} texts"
             )
-        return [vectors[number] for number in range(len(texts))]
+        return [vectors[index] for index in range(len(texts))]
 
     def chat(
         self,
@@ -133,11 +133,12 @@ class ModelClient:
         tools: Sequence[Mapping[str, object]] = (),
         tool_choice: str | Mapping[str, object] | None = None,
     ) -> Chat:
-        """The reply to a chat, whole. ``messages``, ``response_format`` and ``tools`` are of the OpenAI API's form.
+        """Return the complete reply to a chat; its content is not checked.
 
-        Raises PromptRefusedError for a prompt that the model does not take, CallError UNAVAILABLE where the model fails
-        or sends no choice, DEADLINE_EXCEEDED or CANCELLED where nobody waits for the call any more. What the model says
-        is not judged here.
+        ``messages``, ``response_format``, ``tools`` and ``tool_choice`` have the form of the OpenAI API.
+
+        Raises PromptRefusedError if the server rejects the prompt, CallError UNAVAILABLE if the model fails or sends no
+        choice, DEADLINE_EXCEEDED or CANCELLED if the client of the call no longer waits.
         """
         call.check()
         body: dict[str, object] = {
@@ -162,10 +163,10 @@ class ModelClient:
         )
 
     def rank(self, endpoint: Endpoint, query: str, documents: Sequence[str], call: Call) -> list[float]:
-        """Relevance of every document for the query, in the order of the documents; higher is better.
+        """Return the relevance of each document to the query, in the order of the documents; higher is better.
 
-        The endpoint is one of ``POST /rerank`` as Jina, Cohere, vLLM, llama.cpp and Infinity serve it. Raises CallError
-        UNAVAILABLE where the model fails or leaves a document without a score.
+        The endpoint serves ``POST /rerank`` as Jina, Cohere, vLLM, llama.cpp and Infinity do. Raises CallError
+        UNAVAILABLE if the model fails or sends no score for a document.
         """
         if not documents:
             return []
@@ -176,7 +177,7 @@ class ModelClient:
             raise unavailable(
                 f"the rerank model {endpoint.model} gave {len(scores)} usable scores for {len(documents)} documents"
             )
-        return [scores[number] for number in range(len(documents))]
+        return [scores[index] for index in range(len(documents))]
 
     def _post(
         self,
@@ -187,7 +188,10 @@ class ModelClient:
         call: Call,
         most_bytes: int = MAX_REPLY_BYTES,
     ) -> Reply:
-        """A reply of status 200, asked for once: a retry would be inside the timed search, and counted twice."""
+        """Send a request once and return its reply if the status is below 300.
+
+        It is not retried: a retry would fall into the timed search, and be counted twice.
+        """
         remaining_s = call.remaining_s()
         timeout_s = TIMEOUT_S if remaining_s is None else max(0.001, remaining_s)
         line = f"the {kind} model {endpoint.model} failed: "
@@ -235,7 +239,7 @@ def _tool_call(call: Mapping[str, object]) -> ToolCall | None:
 
 
 def _vectors(reply: object) -> dict[int, list[float]]:
-    """Vector by position of the text; malformed ones are left out, and the caller compares the count."""
+    """Return the vectors of a reply by index of their text. Malformed ones are dropped; the caller checks the count."""
     vectors: dict[int, list[float]] = {}
     for row in _rows(reply, "data"):
         index, vector = row.get("index"), row.get("embedding")
@@ -245,7 +249,7 @@ def _vectors(reply: object) -> dict[int, list[float]]:
 
 
 def _scores(reply: object) -> dict[int, float]:
-    """Score by position of the document; malformed ones are left out, and the caller compares the count."""
+    """Return the scores of a reply by index of document. Malformed ones are dropped; the caller checks the count."""
     scores: dict[int, float] = {}
     for row in _rows(reply, "results"):
         index, score = row.get("index"), row.get("relevance_score")

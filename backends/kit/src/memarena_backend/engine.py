@@ -1,7 +1,7 @@
-"""The meaning of Ingest, Search and Reset over any memory: what counts, who may work, what is durable.
+"""Implements Ingest, Search, Forget and Reset over any memory: which days count, and which calls may overlap.
 
-Days are kept by the day store; what the memory holds is a product of them. Whenever the two might differ (after a
-restart, a failed or cancelled commit), the memory's part is dropped and rebuilt from the store on the next call.
+The day store is the source of truth; the memory's content is derived from it. Whenever the two might differ (after a
+restart, a failed or a cancelled commit), the memory's content is dropped and rebuilt from the store on the next call.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from memarena_backend.store import DayStore
 
 
 class MemoryFaultError(Exception):
-    """A memory returned what the contract forbids. Becomes INTERNAL: the fault is the backend's."""
+    """A memory returned a result that the contract forbids. The call ends with INTERNAL."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ingested:
-    """A day is durable and searchable."""
+    """The result of an Ingest: the day is durable and searchable. ``replayed``: it had been committed before."""
 
     replayed: bool
     visible_through_day: int
@@ -41,7 +41,7 @@ class Ingested:
 
 @dataclass(frozen=True, slots=True)
 class SearchOutcome:
-    """What a search found, and through which day it could see. ``search_time_us`` is the memory's own share."""
+    """The result of a search, and the last day that it covered. ``search_time_us`` is spent in the memory itself."""
 
     result: SearchResult
     visible_through_day: int
@@ -57,13 +57,13 @@ class Engine:
         self._store = store
         self._gate = Gate(self.description.limits.max_concurrent_namespaces)
         self._visible_through: dict[str, int] = {}
-        """Last committed day of the namespaces that the memory holds right now."""
+        """Last committed day by namespace, for the namespaces that the memory holds right now."""
         self._loading: dict[str, threading.Lock] = {}
 
     # -------------------------------------------------------------- Ingest
 
     def ingest(self, header: pb.DayHeader, rest: Iterator[pb.IngestRequest], call: Call) -> Ingested:
-        """Take in one day, all or nothing: its header, and the frames after it."""
+        """Ingest one day atomically: its header, and the frames after it (``rest``)."""
         assembler = DayAssembler(self.description.limits.max_turn_text_bytes)
         assembler.add(pb.IngestRequest(header=header))
         namespace = header.namespace
@@ -108,7 +108,7 @@ class Engine:
         return notices
 
     def _load(self, namespace: str, last: int, call: Call) -> None:
-        """Make sure that the memory holds the namespace as the store has it."""
+        """Restore the namespace from the store unless the memory holds it. ``last``: its last committed day."""
         if namespace in self._visible_through:
             return
         with self._loading.setdefault(namespace, threading.Lock()):
@@ -125,7 +125,7 @@ class Engine:
     # -------------------------------------------------------------- Search
 
     def search(self, namespace: str, query: Query, call: Call) -> SearchOutcome:
-        """Find what the memory holds for a question."""
+        """Search the memory for a question, and check the result against the contract."""
         with self._gate.shared(namespace, call):
             visible = self._visible(namespace, query.as_of_day, call)
             started_ns = time.perf_counter_ns()
@@ -135,7 +135,7 @@ class Engine:
         return SearchOutcome(result, visible, search_time_us)
 
     def _visible(self, namespace: str, as_of_day: int, call: Call) -> int:
-        """The last day that the search may see (SRC-5, SRC-6), with the memory loaded."""
+        """Load the memory, and return the last day that the search may see (SRC-5, SRC-6)."""
         last = self._visible_through.get(namespace)
         if last is None:
             last = self._store.last_day(namespace)
@@ -156,7 +156,7 @@ class Engine:
         return earlier
 
     def _check_result(self, result: SearchResult, query: Query) -> None:
-        """A memory's own mistakes end here and not in somebody's score."""
+        """Raise MemoryFaultError if the result breaks the contract, so that such a result is never scored."""
         for position, item in enumerate(result.items):
             if not item.text:
                 raise MemoryFaultError(f"item {position} has no text")
@@ -174,9 +174,10 @@ class Engine:
     # -------------------------------------------------------------- Forget
 
     def forget(self, namespace: str, target: Target, call: Call) -> int:
-        """Delete a part of what was committed, from the days kept on disk and from the memory; how much went.
+        """Delete a part of the committed days from the store; return how many turns and events were deleted.
 
-        The memory is made again from what is left by the next call, so that nothing derived from the rest stays.
+        The memory drops the whole namespace and is rebuilt from the remaining content by the next call, so that nothing
+        derived from the deleted part remains.
         """
         with self._gate.alone(namespace, call):
             if self._store.last_day(namespace) is None:
@@ -189,7 +190,7 @@ class Engine:
     # -------------------------------------------------------------- Reset
 
     def reset(self, namespace: str, call: Call) -> None:
-        """Forget a namespace; one that is not there is fine."""
+        """Delete a namespace from the memory and the store; does nothing if it does not exist."""
         with self._gate.alone(namespace, call):
             self._visible_through.pop(namespace, None)
             self.memory.forget(namespace)

@@ -1,7 +1,7 @@
-"""Errors that a call can end with: a gRPC code, one clear line, and the details that the contract asks for.
+"""Defines the errors that end a call: a gRPC code, a message of one line, and the details that the contract asks for.
 
-A memory raises them through the functions below; the servicer turns them into a status. Any other exception becomes
-INTERNAL with its type and message, never an empty result.
+A memory raises them through the functions below; the transport turns them into a gRPC status. Any other exception
+becomes INTERNAL with its type and message, never an empty result.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ _RETRY_AFTER_S = 1.0
 
 
 class CallError(Exception):
-    """A call ends with this code.
+    """Ends a call with a gRPC code.
 
-    ``field`` is the path of the field at fault within the request, for example ``session.turns[3].text``; it opens the
-    message, and INVALID_ARGUMENT carries it in a BadRequest. ``retry_after_s`` adds a RetryInfo, ``limit`` a
+    ``field`` is the path of the field at fault within the request, for example ``session.turns[3].text``; the message
+    starts with it, and INVALID_ARGUMENT has it in a BadRequest as well. ``retry_after_s`` adds a RetryInfo, ``limit`` a
     QuotaFailure and an ErrorInfo.
     """
 
@@ -41,7 +41,7 @@ class CallError(Exception):
         self.limit = limit
 
     def within(self, parent: str) -> CallError:
-        """The same error of a request that stands in the field ``parent`` of a larger one."""
+        """Return the same error with its field prefixed by ``parent``, for a request nested in a larger one."""
         if self.field is None:
             return self
         return CallError(
@@ -53,7 +53,7 @@ class CallError(Exception):
         )
 
     def to_status(self) -> status_pb2.Status:
-        """The same error as a google.rpc.Status, small enough for the trailers."""
+        """Return the error as a google.rpc.Status, small enough for the trailers."""
         status = status_pb2.Status(code=self.code.value[0], message=_cut(str(self)))
         if self.field is not None and self.code is grpc.StatusCode.INVALID_ARGUMENT:
             bad_request = error_details_pb2.BadRequest()
@@ -75,40 +75,41 @@ class CallError(Exception):
 
 
 class PromptRefusedError(CallError):
-    """A model does not take this prompt, now or later (it is too long, say); the next one may fit again.
+    """A model rejects this prompt for good (because it is too long, for example); other prompts may still work.
 
-    A memory that gives up what it was asked for counts that; where nobody does, the call ends as UNAVAILABLE.
+    A memory may catch it, skip the part of its work that needed the prompt, and count that in a notice. If it is not
+    caught, the call ends with UNAVAILABLE.
     """
 
 
 def invalid_argument(field: str, description: str) -> CallError:
-    """INVALID_ARGUMENT: a field of the request is missing, malformed or out of place (ERR-2)."""
+    """Return an INVALID_ARGUMENT: a field of the request is missing, malformed or not allowed there (ERR-2)."""
     return CallError(grpc.StatusCode.INVALID_ARGUMENT, description, field=field)
 
 
 def above_limit(field: str, size: int, limit: int, unit: str = "bytes") -> CallError:
-    """RESOURCE_EXHAUSTED: something is larger than the contract or the backend's own limits allow (LIM-2)."""
+    """Return a RESOURCE_EXHAUSTED: a field is larger than the contract or the backend's own limits allow (LIM-2)."""
     message = f"{size} {unit} are above the limit of {limit}"
     return CallError(grpc.StatusCode.RESOURCE_EXHAUSTED, message, field=field, limit=limit)
 
 
 def failed_precondition(message: str) -> CallError:
-    """FAILED_PRECONDITION: the request is well formed, but the state of the memory does not allow it."""
+    """Return a FAILED_PRECONDITION: the request is well formed, but the state of the memory does not allow it."""
     return CallError(grpc.StatusCode.FAILED_PRECONDITION, message)
 
 
 def unavailable(message: str, retry_after_s: float = _RETRY_AFTER_S) -> CallError:
-    """UNAVAILABLE with RetryInfo: the same call may succeed later."""
+    """Return an UNAVAILABLE with RetryInfo: the same call may succeed later."""
     return CallError(grpc.StatusCode.UNAVAILABLE, message, retry_after_s=retry_after_s)
 
 
 def aborted(message: str, retry_after_s: float = _RETRY_AFTER_S) -> CallError:
-    """ABORTED: another call on the namespace is pending (ERR-6)."""
+    """Return an ABORTED with RetryInfo: another call on the namespace is pending (ERR-6)."""
     return CallError(grpc.StatusCode.ABORTED, message, retry_after_s=retry_after_s)
 
 
 def data_loss(description: str, field: str | None = None) -> CallError:
-    """DATA_LOSS: what arrived, or what was kept, is not what it claims to be."""
+    """Return a DATA_LOSS: received or stored data does not match its counts or digest."""
     return CallError(grpc.StatusCode.DATA_LOSS, description, field=field)
 
 

@@ -1,4 +1,4 @@
-"""Fitting items into the bounds of a search: how tokens are counted, which items stay, what is cut."""
+"""Fits ranked items into the bounds of a search: counts their tokens, drops the last, and cuts the first if it must."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from memarena_backend.records import Item, Notice, SearchResult
 
 
 def tokens_by_bytes(text: str) -> int:
-    """Tokens of a text as the contract counts them: UTF-8 bytes divided by 4, rounded up."""
+    """Return the tokens of a text as the contract counts them: UTF-8 bytes divided by 4, rounded up."""
     return -(-utf8_bytes(text) // 4)
 
 
 def fit_ranked(items: Sequence[Item], max_items: int | None, max_context_tokens: int | None) -> SearchResult:
-    """Items in rank order, shortened from their low end until they fit both bounds (None: no bound).
+    """Return the ranked items without the last ones that do not fit both bounds (None: no bound).
 
-    Only if the first item alone is too long, it is cut at its end, and a notice says so: a best match of which half can
-    be read is worth more than nothing.
+    If the first item alone is too long, its end is cut off, and a notice says so: half of the best match is worth more
+    than no item.
     """
     ranked = items if max_items is None else items[:max_items]
     truncated = len(ranked) < len(items)
@@ -44,8 +44,9 @@ def _only_cut(item: Item, max_context_tokens: int) -> SearchResult:
 
 
 def cut_text(text: str, max_tokens: int) -> str:
-    """The longest start of a text within ``max_tokens``, ending at a white space where there is one, else between
-    characters. Empty if not even one character fits.
+    """Return the longest start of a text within ``max_tokens``, cut at white space if there is any before the limit.
+
+    Empty if not even one character fits.
     """
     data = text.encode()
     limit = max_tokens * 4

@@ -1,4 +1,4 @@
-"""What Forget deletes (SPEC.md FGT): the target of a request, and the frames of a day without it."""
+"""Implements what Forget deletes (SPEC.md FGT): parses the target of a request, and removes it from a day's frames."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from memarena_backend.errors import invalid_argument
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is to go: a session by its id, or turns and events by their text."""
+    """What to delete: the session ``session_id``, or the turns and events whose text satisfies ``says``."""
 
     session_id: str = ""
     says: Callable[[str], bool] = lambda _: False
 
     def frames_without(self, frames: Iterable[pb.IngestRequest]) -> tuple[list[pb.IngestRequest], int]:
-        """The frames of a day that are left, in their order, and how many turns and events went."""
+        """Return the remaining frames of a day, in order, and how many turns and events were removed."""
         remaining: list[pb.IngestRequest] = []
         gone = 0
         for frame in frames:
@@ -33,17 +33,17 @@ class Target:
             if kind == "session" and any(self.says(turn.text) for turn in frame.session.turns):
                 turns = [turn for turn in frame.session.turns if not self.says(turn.text)]
                 gone += len(frame.session.turns) - len(turns)
-                rest = pb.IngestRequest.FromString(frame.SerializeToString())
-                del rest.session.turns[:]
-                rest.session.turns.extend(turns)
-                remaining.append(rest)
+                shortened = pb.IngestRequest.FromString(frame.SerializeToString())
+                del shortened.session.turns[:]
+                shortened.session.turns.extend(turns)
+                remaining.append(shortened)
                 continue
             remaining.append(frame)
         return remaining, gone
 
 
 def parse_target(request: pb.ForgetRequest) -> Target:
-    """The target of a request. Raises CallError INVALID_ARGUMENT if there is none."""
+    """Return the target of a request. Raises CallError INVALID_ARGUMENT if there is none."""
     match request.WhichOneof("target"):
         case "session_id":
             return Target(session_id=check_id("session_id", request.session_id))

@@ -1,4 +1,4 @@
-"""Who may work on a namespace right now: one Ingest or Reset alone, or any number of searches together."""
+"""Locks namespaces for calls: either one Ingest, Forget or Reset, or any number of searches at the same time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memarena_backend.calls import Call
 from memarena_backend.errors import aborted, unavailable
 
 ABANDONED_WAIT_S = 5.0
-"""How long a call waits for one that nobody waits for any more to get out of the way."""
+"""How long a call waits for a pending call to end whose client has gone."""
 
 
 @dataclass(slots=True)
@@ -25,10 +25,10 @@ class _Pending:
 
 
 class Gate:
-    """Lets calls into namespaces; refuses with ABORTED what the contract does not allow at the same time (GEN-6).
+    """Admits calls to namespaces; refuses with ABORTED those that the contract does not allow to overlap (GEN-6).
 
-    A call whose client has gone, and which is only about to notice it, does not count as pending: the next one waits
-    for it, so that a cancelled Ingest can be followed by its replay at once.
+    A call whose client has gone, but which has not ended yet, is not a reason to refuse: the next call waits for it, so
+    that a client can replay a cancelled Ingest at once.
     """
 
     def __init__(self, max_namespaces: int | None = None) -> None:
@@ -49,7 +49,7 @@ class Gate:
 
     @contextmanager
     def shared(self, namespace: str, call: Call) -> Iterator[None]:
-        """Run beside other searches of the namespace."""
+        """Run while other searches of the namespace may run too."""
         pending = self._enter(namespace, call, alone=False)
         try:
             yield

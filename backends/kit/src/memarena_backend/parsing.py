@@ -1,4 +1,4 @@
-"""From a request on the wire to a checked query, and from a memory's records back to the wire."""
+"""Parses and checks requests into the kit's records, and writes a memory's records into responses."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _ASKERS = {
     pb.REQUESTER_KIND_ANONYMOUS: AskerKind.ANONYMOUS,
 }
 _NOTICE_RESERVE_BYTES = 1024
-"""Kept free in a response for the notice that says that items were left out."""
+"""Reserved in a response for the notice that items were left out."""
 _FRAMING_BYTES = 6
-"""Of a message within another one: a tag and a length, at most."""
+"""Most bytes that protobuf adds to a nested message: its tag and length."""
 _MODEL_ROLES = {
     pb.MODEL_ROLE_READER: ModelRole.READER,
     pb.MODEL_ROLE_EXTRACTOR: ModelRole.EXTRACTOR,
@@ -41,14 +41,14 @@ _MODEL_ROLES = {
 
 
 class QueryParser:
-    """Parses queries against what one backend declared. All methods raise CallError."""
+    """Parses queries and checks them against one backend's description. Methods raise CallError."""
 
     def __init__(self, description: Description) -> None:
         self._description = description
         self._defaults = {option.key: option.default for option in description.options}
 
     def parse(self, request: pb.SearchRequest) -> Query:
-        """The query, with the default of every option that was not sent."""
+        """Return the query, with the default of each option that was not sent."""
         limits = self._description.limits
         if limits.max_items is not None and request.max_items > limits.max_items:
             raise above_limit("max_items", request.max_items, limits.max_items, "items")
@@ -72,8 +72,8 @@ class QueryParser:
         for position, option in enumerate(options):
             field = f"options[{position}]"
             if option.key not in self._defaults:
-                known = ", ".join(self._defaults) or "none"
-                raise invalid_argument(field, f"{option.key!r} is not declared; declared: {known}")
+                declared = ", ".join(self._defaults) or "none"
+                raise invalid_argument(field, f"{option.key!r} is not declared; declared: {declared}")
             if option.key <= previous:
                 raise invalid_argument(field, "keys are unique and in ascending order")
             if not option.value:
@@ -118,7 +118,7 @@ def _requester(request: pb.SearchRequest) -> Requester:
 
 
 def parse_model_access(sent: pb.ModelAccess, field: str) -> ModelAccess:
-    """Where models may be called. Raises CallError INVALID_ARGUMENT that names the field."""
+    """Return the gateway and its models. Raises CallError INVALID_ARGUMENT that names the field below ``field``."""
     models = []
     for position, model in enumerate(sent.models):
         role = _MODEL_ROLES.get(model.role)
@@ -134,7 +134,10 @@ def parse_model_access(sent: pb.ModelAccess, field: str) -> ModelAccess:
 
 
 def put_item(response: pb.SearchResponse | pb.Retrieved, item: Item) -> pb.MemoryItem:
-    """Put an item into a response: built where it stays, and only with what it has, since every search pays for it."""
+    """Add an item to a response and return its message.
+
+    For speed it is built within the response, without a copy, and empty fields are not set.
+    """
     proto = response.items.add(
         text=item.text,
         score=item.score,
@@ -154,7 +157,7 @@ def put_item(response: pb.SearchResponse | pb.Retrieved, item: Item) -> pb.Memor
 
 
 def put_items(response: pb.SearchResponse | pb.Retrieved, items: Sequence[Item]) -> int:
-    """Put items into a response, as many as it may hold, the last left out first (LIM-5); how many those are."""
+    """Add items to a response in order, as many as its limits allow (LIM-5); return how many were added."""
     room = RESPONSE_BYTES - _NOTICE_RESERVE_BYTES
     for count, item in enumerate(items):
         room -= put_item(response, item).ByteSize() + _FRAMING_BYTES
@@ -165,12 +168,14 @@ def put_items(response: pb.SearchResponse | pb.Retrieved, items: Sequence[Item])
 
 
 def wire_notices(notices: Iterable[Notice]) -> list[pb.Notice]:
-    """Notices as they cross the wire. A count of 0 would mean "once" there, so what did not happen is left out."""
-    return [pb.Notice(code=each.code, message=each.message, count=each.count) for each in notices if each.count]
+    """Return notices as messages. Those with the count 0 are dropped, since 0 means "once" on the wire."""
+    return [
+        pb.Notice(code=notice.code, message=notice.message, count=notice.count) for notice in notices if notice.count
+    ]
 
 
 def wire_description(description: Description) -> pb.DescribeResponse:
-    """What Describe answers. The kit keeps every committed day on disk, so DURABLE is always among the abilities."""
+    """Return the response of Describe. It always declares DURABLE, as the kit keeps every committed day on disk."""
     limits = description.limits
     return pb.DescribeResponse(
         name=description.name,

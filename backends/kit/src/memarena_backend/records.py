@@ -1,4 +1,4 @@
-"""Typed, frozen records that a memory works with; parsed from the wire once, at the edge, and trusted inside."""
+"""Defines the typed, frozen records that a memory works with. They are checked once, when parsed from the wire."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Role(str, Enum):
 
 
 class AskerKind(str, Enum):
-    """How an asker stands to the device."""
+    """How the asker of a question is related to the device."""
 
     OWNER = "owner"
     KNOWN_PERSON = "known_person"
@@ -32,7 +32,7 @@ class AskerKind(str, Enum):
 
 
 class ModelRole(str, Enum):
-    """What a model behind the gateway is meant for."""
+    """What a model behind the gateway is to be used for."""
 
     READER = "reader"
     EXTRACTOR = "extractor"
@@ -41,7 +41,7 @@ class ModelRole(str, Enum):
 
 
 class Kind(str, Enum):
-    """Whether the results of a backend compete."""
+    """Whether a backend's results are ranked with others; a diagnostic sees privileged evidence and is not."""
 
     COMPETITOR = "competitor"
     DIAGNOSTIC = "diagnostic"
@@ -60,7 +60,7 @@ class Capability(str, Enum):
 
 
 class Retention(str, Enum):
-    """Whether the words that were ingested can be found again."""
+    """Whether items hold the words that were ingested, or only facts extracted from them."""
 
     VERBATIM = "verbatim"
     EXTRACTED = "extracted"
@@ -78,7 +78,7 @@ class TokenCounting(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Participant:
-    """Somebody who speaks."""
+    """A person or assistant who takes part in a session."""
 
     participant_id: str
     display_name: str
@@ -87,7 +87,7 @@ class Participant:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One utterance. ``text`` may be empty; ``said_at`` carries its offset."""
+    """One utterance. ``text`` may be empty; ``said_at`` has a UTC offset."""
 
     turn_id: str
     speaker: Participant
@@ -97,7 +97,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A conversation, its frames merged. Empty ``modality``, ``place`` and ``group`` mean unknown or none."""
+    """A conversation, merged from its frames. ``modality``, ``place`` and ``group`` are empty if unknown or none."""
 
     session_id: str
     participants: tuple[Participant, ...]
@@ -111,7 +111,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened where the owner could see it."""
+    """Something that the owner's device recorded outside of sessions."""
 
     event_id: str
     happened_at: datetime
@@ -121,7 +121,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """One day of one namespace, whole and checked. Sessions and events stand in the order they were sent."""
+    """One complete, checked day of one namespace. Sessions and events are in the order in which they were sent."""
 
     index: int
     date: date
@@ -135,7 +135,7 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A model that may be called during one RPC. ``context_window_tokens`` is 0 where unknown."""
+    """A model that may be called during one RPC. ``context_window_tokens`` is 0 if unknown."""
 
     name: str
     role: ModelRole
@@ -146,20 +146,20 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class ModelAccess:
-    """The gateway: the only way to any model, with a token that is good for this one call."""
+    """The gateway, through which all models are called, with a token that is valid for this one call."""
 
     base_url: str
     token: str = field(repr=False)
     models: tuple[Model, ...]
 
     def model(self, name: str) -> Model | None:
-        """The model of that name, or None."""
+        """Return the model of that name, or None."""
         return next((model for model in self.models if model.name == name), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Requester:
-    """Who asks. Id, name and relationship are empty unless it is a known person."""
+    """The asker. Id, name and relationship are empty unless ``kind`` is KNOWN_PERSON."""
 
     kind: AskerKind
     participant_id: str = ""
@@ -179,8 +179,8 @@ class Evidence:
 class Query:
     """A question to the memory.
 
-    ``max_items`` and ``max_context_tokens`` are None where the caller sets no bound. ``options`` holds every key that
-    the description declares, with its default where the caller did not send it.
+    ``max_items`` and ``max_context_tokens`` are None if the caller sets no bound. ``options`` has every key that the
+    description declares, with the default of those that the caller did not send.
     """
 
     query_id: str
@@ -194,14 +194,14 @@ class Query:
     evidence: Evidence | None = None
 
     def int_option(self, key: str, minimum: int) -> int:
-        """Option ``key`` as an integer. Raises CallError INVALID_ARGUMENT if it is none, or below ``minimum``."""
+        """Return the option as an integer. Raises CallError INVALID_ARGUMENT if it is not one, or below ``minimum``."""
         value = self.options[key]
         if not (value.isascii() and value.isdigit() and minimum <= int(value) < 2**31):
             raise invalid_argument("options", f"{key}: expected an integer of at least {minimum}, got {value!r}")
         return int(value)
 
     def float_option(self, key: str, minimum: float, maximum: float) -> float:
-        """Option ``key`` as a decimal number. Raises CallError INVALID_ARGUMENT if it is none, or out of bounds."""
+        """Return the option as a number. Raises CallError INVALID_ARGUMENT if it is no decimal, or out of bounds."""
         value = self.options[key]
         if _DECIMAL.fullmatch(value) is None or not minimum <= float(value) <= maximum:
             raise invalid_argument(
@@ -210,7 +210,7 @@ class Query:
         return float(value)
 
     def choice_option(self, key: str, choices: Sequence[str]) -> str:
-        """Option ``key`` as one of ``choices``. Raises CallError INVALID_ARGUMENT if it is none of them."""
+        """Return the option's value. Raises CallError INVALID_ARGUMENT if it is not among ``choices``."""
         value = self.options[key]
         if value not in choices:
             raise invalid_argument("options", f"{key}: expected one of {', '.join(choices)}, got {value!r}")
@@ -222,9 +222,9 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A piece of memory. Higher scores are better; ids and times (RFC 3339, or a date) may be empty if not known.
+    """A piece of memory. Higher scores are better; ids and times (RFC 3339, or a date) are empty if not known.
 
-    ``derived``: the text was made by the memory and not said in these words.
+    ``derived``: the text was composed by the memory and is no quotation.
     """
 
     text: str
@@ -240,7 +240,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something that a memory wants to be on the record. ``code``: lower case letters, digits, underscores."""
+    """A report of a memory on a call that succeeded. ``code``: lower case letters, digits, underscores."""
 
     code: str
     message: str = ""
@@ -249,12 +249,12 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """Items in the order in which a reader should see them."""
+    """The items of a search, in the order in which the reader should see them."""
 
     items: Sequence[Item]
     notices: Sequence[Notice] = ()
     truncated: bool = False
-    """Whether more was found than the bounds let through."""
+    """Whether items were dropped or cut to fit the query's bounds."""
 
 
 # ------------------------------------------------------------------ what a memory says of itself
@@ -271,7 +271,7 @@ class OptionSpec:
 
 @dataclass(frozen=True, slots=True)
 class KeptFact:
-    """A kind of fact that a memory keeps although it may lose words: ``statement`` holds ``{value}`` once (DSC-6)."""
+    """A kind of fact that an extracting memory promises to keep. ``statement`` contains ``{value}`` once (DSC-6)."""
 
     statement: str
     question: str
@@ -279,7 +279,7 @@ class KeptFact:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits tighter than those of the contract. None means the contract's own."""
+    """Limits tighter than those of the contract. None means the contract's limit applies."""
 
     max_items: int | None = None
     max_turn_text_bytes: int | None = None
@@ -290,7 +290,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What a backend says of itself. It must not change while the process lives."""
+    """The answer to Describe. It must not change while the process runs."""
 
     name: str
     version: str
@@ -302,4 +302,4 @@ class Description:
     retention: Retention = Retention.VERBATIM
     token_counting: TokenCounting = TokenCounting.UTF8_BYTES_DIV_4
     kept_facts: tuple[KeptFact, ...] = ()
-    """At least one where ``retention`` is EXTRACTED."""
+    """At least one if ``retention`` is EXTRACTED."""

@@ -1,8 +1,8 @@
-"""A running backend: one memory behind gRPC, with health, reflection, and TLS and a bearer token where asked for.
+"""Serves a memory over gRPC, with health and reflection, and optionally TLS and a bearer token.
 
-The synchronous server is used, not the asyncio one. Measured on two cores (grpcio 1.85.1, ten items, 4.3 kB): Search
+It uses grpc's synchronous server, not the asyncio one. Measured on two cores (grpcio 1.85.1, ten items, 4.3 kB): Search
 p50 0.25 to 0.37 ms against 0.28 to 0.37 ms, so neither is faster; but memories block (SQLite, numpy, HTTP calls of
-a reader), and on an event loop one that blocks would stall every other call of the process.
+a reader), and on an event loop a blocking memory would stall every other call of the process.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from memarena_backend.store import DayStore
 from memarena_backend.transport import SERVICE
 
 WORKER_THREADS = 32
-"""Calls at the same time. An Ingest holds a thread while its frames arrive, an Answer while the reader speaks."""
+"""Calls at the same time. An Ingest holds a thread while its frames arrive, an Answer while the reader generates."""
 
 STOP_GRACE_S = 0.5
 """How long calls in flight may take to end when the server stops."""
 
 CLOSE_GRACE_S = 1.0
-"""How long the memory may then take to let go of its files, before the process ends whatever it still does."""
+"""How long the memory may then take to close its files, before the process exits regardless."""
 
 MemoryFactory = Callable[[Path], Memory]
-"""Makes a memory that may keep files of its own below the folder it is given."""
+"""Makes a memory from a folder in which it may keep its files."""
 
 _RequestT = TypeVar("_RequestT")
 _ResponseT = TypeVar("_ResponseT")
@@ -56,7 +56,7 @@ class Security:
 
 
 class BackendServer:
-    """Serves a memory from construction until :meth:`stop`; ``address`` is HOST:PORT as it was bound.
+    """Serves a memory from construction until :meth:`stop`; ``address`` is the bound HOST:PORT.
 
     Raises StoreError if ``data_dir`` cannot be used, :class:`ServeError` if ``listen`` cannot be bound.
     """
@@ -85,7 +85,7 @@ class BackendServer:
             self._health.set(service, response.SERVING if serving else response.NOT_SERVING)
 
     def stop(self, grace_s: float = STOP_GRACE_S) -> None:
-        """Refuse new calls, give those in flight a moment, and let go of everything. Days are safe in any case."""
+        """Refuse new calls, wait up to ``grace_s`` for those in flight, and close everything. Committed days stay."""
         self._health.enter_graceful_shutdown()
         self._server.stop(grace_s).wait()
         self._opened.close()
@@ -96,7 +96,7 @@ def _server(servicer: Servicer, health_servicer: health.HealthServicer, security
         ThreadPoolExecutor(WORKER_THREADS, thread_name_prefix="rpc"),
         interceptors=[] if security.bearer_token is None else [_BearerToken(security.bearer_token)],
         options=[
-            # Without this two servers could share a port, and "port in use" would go unnoticed.
+            # With SO_REUSEPORT two servers could share a port, and "port in use" would go unnoticed.
             ("grpc.so_reuseport", 0),
             ("grpc.max_receive_message_length", REQUEST_RECEIVE_BYTES),
             ("grpc.max_send_message_length", -1),
@@ -129,7 +129,7 @@ def _bind(server: grpc.Server, listen: str, security: Security) -> str:
 
 
 def _check_free(host: str, port: int) -> None:
-    """Raise ServeError if the port is taken. gRPC would print a line of its own and not say why it failed."""
+    """Raise ServeError if the port is in use. gRPC would print its own line and not say why it failed."""
     try:
         addresses = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, kind, protocol, _, address = addresses[0]

@@ -1,4 +1,4 @@
-"""The RPCs of the contract over an engine: parse the request, do the work, form the response."""
+"""Serves the RPCs of the contract: parses a request, calls the engine, and builds the response."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from memarena_backend.transport import client_stream, server_stream, unary
 
 
 class Servicer:
-    """Serves one memory. Methods raise CallError; the transport makes statuses of them."""
+    """Serves one memory. Methods raise CallError; the transport turns these into gRPC statuses."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -31,7 +31,7 @@ class Servicer:
         self._answerer = Answerer() if Capability.ANSWER in engine.description.capabilities else None
 
     def handlers(self) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
-        """Handlers by RPC name, for registering with a server."""
+        """Return the handlers by RPC name, for registering with a server."""
         return {
             "Describe": unary(pb.DescribeRequest, self.describe),
             "Ingest": client_stream(pb.IngestRequest, self.ingest),
@@ -47,15 +47,15 @@ class Servicer:
             self._answerer.close()
 
     def describe(self, request: pb.DescribeRequest, context: grpc.ServicerContext) -> pb.DescribeResponse:
-        """Who the backend is."""
+        """Return the backend's description."""
         return self._description
 
     def ingest(self, frames: Iterator[pb.IngestRequest], context: grpc.ServicerContext) -> pb.IngestResponse:
-        """One day, all or nothing."""
+        """Ingest one day atomically."""
         first = next(frames, None)
         if first is None or first.WhichOneof("frame") != "header":
-            came = "nothing" if first is None else first.WhichOneof("frame") or "an empty frame"
-            raise invalid_argument("header", f"a day begins with its header, but {came} came first")
+            first_frame = "nothing" if first is None else first.WhichOneof("frame") or "an empty frame"
+            raise invalid_argument("header", f"a day begins with its header, but {first_frame} came first")
         models = _models(first.header, "header.model_access", context)
         if models is not None and self._answerer is not None:
             self._answerer.warm_up(models)
@@ -67,7 +67,7 @@ class Servicer:
         )
 
     def search(self, request: pb.SearchRequest, context: grpc.ServicerContext) -> pb.SearchResponse:
-        """What the memory holds for a question."""
+        """Search the memory for a question."""
         _, result = self._find(request, Call(context, _models(request, "model_access", context)))
         response = pb.SearchResponse(
             visible_through_day=result.visible_through_day, search_time_us=result.search_time_us
@@ -81,7 +81,7 @@ class Servicer:
         return response
 
     def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Iterator[pb.AnswerEvent]:
-        """Search, then ask the reader."""
+        """Search, then ask the reader: yield Retrieved, the TextDeltas, Completed."""
         if self._answerer is None:
             raise CallError(grpc.StatusCode.UNIMPLEMENTED, "Answer is not declared; read over the items of Search")
         if not request.HasField("search"):
@@ -102,7 +102,7 @@ class Servicer:
         yield from self._answerer.answer(query, request.search.asked_at, items, plan, models, call)
 
     def reset(self, request: pb.ResetRequest, context: grpc.ServicerContext) -> pb.ResetResponse:
-        """Forget a namespace."""
+        """Delete a namespace."""
         self._engine.reset(check_id("namespace", request.namespace), Call(context))
         return pb.ResetResponse()
 

@@ -1,6 +1,7 @@
-"""The durable day store: committed days and their ledger in one SQLite file, one transaction per day.
+"""Stores committed days durably in one SQLite file, with one transaction per day.
 
-A day's row is its ledger entry and its content at once, so a process that dies at any moment leaves whole days only.
+A row is both a day's ledger entry (batch id, digest) and its content, so a process killed at any moment leaves complete
+days only.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ CREATE UNIQUE INDEX days_by_batch ON days (namespace, batch_id);
 PRAGMA user_version = {STORE_VERSION};
 COMMIT;
 """
-"""``kept_digest`` is that of the frames after a Forget, NULL where they are as they were sent."""
+"""``kept_digest`` is the digest of the frames after a Forget, NULL if they are still as they were sent."""
 
 _FROM_VERSION_1 = """
 BEGIN;
@@ -56,7 +57,7 @@ COMMIT;
 
 
 Rewrite = Callable[[list[pb.IngestRequest]], tuple[list[pb.IngestRequest], int]]
-"""Takes the frames of a day; what is left of them, and how much went."""
+"""Takes the frames of a day; returns the remaining frames, and how many turns and events it removed."""
 
 
 class StoreError(Exception):
@@ -65,7 +66,7 @@ class StoreError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """A batch that is in the ledger."""
+    """A batch in the ledger: the day that it committed, and the digest of that day as sent."""
 
     day_index: int
     digest: bytes
@@ -98,33 +99,33 @@ class DayStore:
             raise
 
     def close(self) -> None:
-        """Close the file and let go of the folder."""
+        """Close the file and release the lock on the folder."""
         with self._mutex:
             self._db.close()
             self._lock_file.close()
 
     def last_day(self, namespace: str) -> int | None:
-        """Index of the last committed day, None if there is none."""
+        """Return the index of the last committed day, None if there is none."""
         with self._guarded() as db:
             row = db.execute("SELECT max(day_index) FROM days WHERE namespace = ?", (namespace,)).fetchone()
         return None if row[0] is None else int(row[0])
 
     def day_at(self, namespace: str, day_index: int) -> int | None:
-        """Index of the last committed day that is not after ``day_index``, None if there is none."""
+        """Return the index of the last committed day that is not after ``day_index``, None if there is none."""
         query = "SELECT max(day_index) FROM days WHERE namespace = ? AND day_index <= ?"
         with self._guarded() as db:
             row = db.execute(query, (namespace, day_index)).fetchone()
         return None if row[0] is None else int(row[0])
 
     def find_batch(self, namespace: str, batch_id: str) -> Committed | None:
-        """The committed batch of that id, None if there is none."""
+        """Return the committed batch of that id, None if there is none."""
         query = "SELECT day_index, digest FROM days WHERE namespace = ? AND batch_id = ?"
         with self._guarded() as db:
             row = db.execute(query, (namespace, batch_id)).fetchone()
         return None if row is None else Committed(int(row[0]), bytes(row[1]))
 
     def commit(self, received: ReceivedDay) -> None:
-        """Make a day durable: on return it survives the end of the process and of the machine."""
+        """Make a day durable: on return it survives a crash of the process and of the machine."""
         row = (
             received.namespace,
             received.day.index,
@@ -136,7 +137,7 @@ class DayStore:
             db.execute("INSERT INTO days (namespace, day_index, batch_id, digest, frames) VALUES (?,?,?,?,?)", row)
 
     def days(self, namespace: str) -> Iterator[Day]:
-        """The committed days, oldest first, each checked against its digest. One day is in memory at a time."""
+        """Yield the committed days, oldest first, each checked against its digest, with one day in memory at a time."""
         with self._guarded() as db:
             query = "SELECT day_index FROM days WHERE namespace = ? ORDER BY day_index"
             indices = [int(row[0]) for row in db.execute(query, (namespace,))]
@@ -147,9 +148,10 @@ class DayStore:
             yield _read_day(bytes(row[0]), bytes(row[1]))
 
     def rewrite(self, namespace: str, without: Rewrite) -> int:
-        """Replace the frames of every day by what ``without`` leaves of them, all days or none; how much it took away.
+        """Replace the frames of each day by what ``without`` returns, atomically for all days.
 
-        Batch ids and digests of the batches stay as they were sent, so that a replay is still known as one.
+        Returns how many turns and events were removed. Batch ids and digests stay as they were sent, so that a replay
+        of a batch is still recognised.
         """
         removed = 0
         with self._guarded() as db:
@@ -172,7 +174,7 @@ class DayStore:
         return removed
 
     def remove(self, namespace: str) -> None:
-        """Forget a namespace: its days and its batch ids."""
+        """Delete the days and batch ids of a namespace."""
         with self._guarded() as db:
             db.execute("DELETE FROM days WHERE namespace = ?", (namespace,))
 
@@ -189,7 +191,7 @@ class DayStore:
 
 def _open(path: Path) -> sqlite3.Connection:
     try:
-        # In autocommit mode every statement is a transaction of its own, which is all that the store needs.
+        # In autocommit mode each statement is its own transaction; only rewrite() needs a longer one and begins it.
         db = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
         try:
             db.execute("PRAGMA journal_mode = WAL")
@@ -217,7 +219,7 @@ def _pack(frames: tuple[bytes, ...]) -> bytes:
 
 
 def _unpack(packed: bytes) -> list[pb.IngestRequest]:
-    """Raises zlib.error, struct.error or DecodeError for what was never packed."""
+    """Return the frames of packed bytes. Raises zlib.error, struct.error or DecodeError for other bytes."""
     data = zlib.decompress(packed)
     frames, position = [], 0
     while position < len(data):

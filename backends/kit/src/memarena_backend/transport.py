@@ -1,4 +1,4 @@
-"""Between gRPC and the servicer: requests that cannot be parsed, errors that become statuses, nothing in silence."""
+"""Connects gRPC to the servicer: parses requests, and turns every error into a gRPC status."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ ResponseT = TypeVar("ResponseT", bound=Message)
 
 
 class Incoming(Generic[RequestT]):
-    """A request as it arrived. gRPC would answer INTERNAL to one that cannot be parsed; the contract asks for more."""
+    """A request, or the error of parsing it.
+
+    gRPC itself would answer INTERNAL to a request that cannot be parsed; the contract asks for a code and a field.
+    """
 
     __slots__ = ("_error", "_message")
 
@@ -34,7 +37,7 @@ class Incoming(Generic[RequestT]):
         self._error = error
 
     def unwrap(self) -> RequestT:
-        """The request. Raises CallError if it is above 1 MiB or cannot be parsed."""
+        """Return the request. Raises CallError if it is above 1 MiB or cannot be parsed."""
         if self._message is None:
             assert self._error is not None
             raise self._error
@@ -61,7 +64,7 @@ def _parser(message_type: type[RequestT]) -> Callable[[bytes], Incoming[RequestT
 
 
 def _frame_name(message_type: type[Message], data: bytes) -> str | None:
-    """Name of the frame of an Ingest message, from its first tag; None for other messages."""
+    """Return the name of an Ingest message's frame, from its first tag; None for other messages."""
     if message_type is not pb.IngestRequest:
         return None
     field = message_type.DESCRIPTOR.fields_by_number.get(data[0] >> 3)
@@ -71,7 +74,7 @@ def _frame_name(message_type: type[Message], data: bytes) -> str | None:
 def unary(
     message_type: type[RequestT], method: Callable[[RequestT, grpc.ServicerContext], ResponseT]
 ) -> grpc.RpcMethodHandler[Incoming[RequestT], ResponseT]:
-    """Handler of a unary RPC."""
+    """Return the handler of a unary RPC."""
 
     def handle(incoming: Incoming[RequestT], context: grpc.ServicerContext) -> ResponseT:
         try:
@@ -85,11 +88,11 @@ def unary(
 def client_stream(
     message_type: type[RequestT], method: Callable[[Iterator[RequestT], grpc.ServicerContext], ResponseT]
 ) -> grpc.RpcMethodHandler[Incoming[RequestT], ResponseT]:
-    """Handler of an RPC that takes a stream."""
+    """Return the handler of an RPC with a stream of requests."""
 
     def handle(incoming: Iterator[Incoming[RequestT]], context: grpc.ServicerContext) -> ResponseT:
         try:
-            return method((each.unwrap() for each in incoming), context)
+            return method((request.unwrap() for request in incoming), context)
         except Exception as error:  # noqa: BLE001
             _end(error, context)
 
@@ -99,7 +102,7 @@ def client_stream(
 def server_stream(
     message_type: type[RequestT], method: Callable[[RequestT, grpc.ServicerContext], Iterator[ResponseT]]
 ) -> grpc.RpcMethodHandler[Incoming[RequestT], ResponseT]:
-    """Handler of an RPC that answers with a stream."""
+    """Return the handler of an RPC with a stream of responses."""
 
     def handle(incoming: Incoming[RequestT], context: grpc.ServicerContext) -> Iterator[ResponseT]:
         try:
@@ -115,10 +118,10 @@ def _serialise(message: Message) -> bytes:
 
 
 def _end(error: Exception, context: grpc.ServicerContext) -> NoReturn:
-    """End the call with the status that the error stands for."""
+    """End the call with the status of an error; any error but CallError becomes INTERNAL and is logged."""
     if not isinstance(error, CallError):
         if isinstance(error, grpc.RpcError) and not context.is_active():
-            # How grpc tells a handler that reads a stream that the client has gone.
+            # grpc raises this in a handler that reads a stream when the client has gone.
             error = CallError(grpc.StatusCode.CANCELLED, "the client went away")
         else:
             _log.exception("a call failed", exc_info=error)
