@@ -1,4 +1,4 @@
-"""What tests of whole runs share."""
+"""Fixtures of the tests of whole runs: one extractive reader that all of them share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running the command as users do, in a process of its own, and reading back what it left."""
+"""Runs the command ``memarena`` for tests, in a process or in this one, and reads the logs that it wrote."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ Key = tuple[str, str]
 
 
 def command(*arguments: str | Path) -> list[str]:
-    """The command line of ``memarena``."""
+    """Return the command line of ``memarena`` with these arguments."""
     return [sys.executable, "-m", "memarena", *map(str, arguments)]
 
 
 def memarena(*arguments: str | Path, timeout_s: float = 240.0) -> subprocess.CompletedProcess[str]:
-    """Run the command to its end."""
+    """Run the command in its own process and wait for its end."""
     return subprocess.run(command(*arguments), capture_output=True, text=True, timeout=timeout_s, check=False, cwd=ROOT)
 
 
 def overridden(usual: Sequence[str | Path], more: Sequence[str | Path]) -> list[str | Path]:
-    """``usual``, words and pairs of an option and its value, without the options that ``more`` gives, then ``more``."""
-    kept = list(usual)
-    for name in {word for word in more if str(word).startswith("--")} & set(kept):
-        at = kept.index(name)
-        del kept[at : at + 2]
-    return [*kept, *more]
+    """Return ``usual`` without the options (and their values) that occur in ``more``, followed by ``more``."""
+    arguments = list(usual)
+    for name in {word for word in more if str(word).startswith("--")} & set(arguments):
+        index = arguments.index(name)
+        del arguments[index : index + 2]
+    return [*arguments, *more]
 
 
 def here(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """The command in this process, which spares the start of another."""
+    """Run the command in this process, which is quicker than to start another."""
     out, err = io.StringIO(), io.StringIO()
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
         patch.setattr(sys, "argv", ["memarena", *map(str, arguments)])
@@ -57,7 +57,7 @@ def here(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 def faulty(folder: Path, fault: str) -> Path:
-    """A manifest of the faulty backend."""
+    """Write a manifest of the faulty backend (tests/execution/faulty_backend.py) with this fault; return its path."""
     path = folder / "backend.toml"
     path.write_text(
         'schema = 1\n[[backend]]\nname = "faulty"\nkind = "competitor"\n'
@@ -68,12 +68,12 @@ def faulty(folder: Path, fault: str) -> Path:
 
 
 def asked(run: Path) -> list[QuestionAsked]:
-    """Every attempt at a question, in order."""
+    """Return every attempt at a question, in the order of the log."""
     return [r for r in read_records(run, "asked") if isinstance(r, QuestionAsked)]
 
 
 def answers(run: Path) -> dict[Key, str]:
-    """The answer of each cell's questions, from the last attempt."""
+    """Return the answer of each cell's questions, from the last attempt."""
     return {
         (r.cell_id, r.instance_id): r.answer.answer if r.answer is not None else f"({r.status}: {r.cause})"
         for r in asked(run)
@@ -81,12 +81,15 @@ def answers(run: Path) -> dict[Key, str]:
 
 
 def times_answered(run: Path) -> Counter[Key]:
-    """How often each question of each cell was settled."""
+    """Return how often each question of each cell was answered or failed for good."""
     return Counter((r.cell_id, r.instance_id) for r in asked(run) if r.status != "infra_failed")
 
 
 def count(run: Path, *kinds: str) -> int:
-    """Records of some kinds so far, not parsed, since who waits for them counts often; 0 while there is no log yet."""
+    """Return the number of records of these kinds in the log; 0 if there is no log yet.
+
+    Records are not parsed, since callers poll this.
+    """
     try:
         with LogReader(run) as log:
             return sum(1 for _ in log.rows(*kinds))
@@ -95,18 +98,18 @@ def count(run: Path, *kinds: str) -> int:
 
 
 def start(*arguments: str | Path) -> subprocess.Popen[str]:
-    """Start the command and leave it running; it hears SIGINT also where a shell runs these tests in the background."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    """Start the command without waiting; it handles SIGINT even if a shell runs these tests in the background."""
+    old_handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         return subprocess.Popen(
             command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=ROOT
         )
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, old_handler)
 
 
 def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str], timeout_s: float = 120.0) -> None:
-    """Wait for a condition while the process lives."""
+    """Wait for a condition; fail if the process ends or ``timeout_s`` passes before."""
     deadline = time.monotonic() + timeout_s
     while not condition():
         if process.poll() is not None:
@@ -119,7 +122,7 @@ def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str], ti
 
 
 def kill(process: subprocess.Popen[str], number: int = signal.SIGKILL) -> list[psutil.Process]:
-    """Send a signal, wait for the end, and return what had been running below the process."""
+    """Send a signal, wait for the end, and return the descendants that the process had."""
     family = psutil.Process(process.pid).children(recursive=True)
     os.kill(process.pid, number)
     process.wait(60)
@@ -129,21 +132,21 @@ def kill(process: subprocess.Popen[str], number: int = signal.SIGKILL) -> list[p
 
 
 def survivors(family: Sequence[psutil.Process], timeout_s: float = 20.0) -> list[psutil.Process]:
-    """Those of a family that are still running after a while."""
+    """Return the processes that are still running after ``timeout_s``."""
     deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline:
-        left = [p for p in family if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
-        if not left:
+        running = [p for p in family if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+        if not running:
             return []
         time.sleep(0.05)
-    return left
+    return running
 
 
 def problems(run: Path) -> list[str]:
-    """What the log calls a problem, in order."""
+    """Return the messages of the log's problems, in order."""
     return [r.message for r in read_records(run, "problem") if isinstance(r, Problem)]
 
 
 def namespaces(run: Path) -> list[tuple[str, int]]:
-    """Ego and number of every namespace that was opened."""
+    """Return (ego, attempt number) of every namespace that was opened."""
     return [(r.ego, r.attempt) for r in read_records(run, "namespace") if isinstance(r, NamespaceOpened)]

@@ -1,4 +1,4 @@
-"""Runs of one backend that is struck down in the middle of an Ingest and of a Search, and what they end with."""
+"""Runs of one backend that is killed during an Ingest and during a Search, and the scores that they end with."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ from .harnessing import EXAMPLE, Key
 ASKS_MODELS = {"memsearch", "memobase"}
 CELL_TOKEN = "the-key-the-server-was-given"
 INGEST, SEARCH = 2, 3
-"""Which Ingest and which Search of the run is struck: a day that has one before it, a question that has others."""
+"""Ordinal of the Ingest and of the Search during which the backend is killed, counted from 1."""
 
 
 @dataclass
 class Striker(abc.ABC):
-    """Ends the backend while a call is pending, and holds the call until it is gone.
+    """Ends the backend while a call is pending, and delays the call until the backend has ended.
 
-    A backend that asks models is struck while it waits for one; another one while its day is half sent, and while it
-    is stopped with a question before it.
+    With ``by_model`` the backend calls models: it is ended while it waits for the model's reply. Otherwise it is ended
+    after the first frame of a day, and, for a Search, while it is frozen with the request pending.
     """
 
     by_model: bool
     stubborn: bool = False
-    """Whether the question that was struck is struck whenever it is asked."""
+    """Whether the backend is ended at every attempt at the question ``victim``."""
     ingests: int = 0
     searches: int = 0
     struck: int = 0
     armed: bool = False
     victim: str = ""
-    """The question that is struck."""
+    """Text of the question whose Search was hit first; empty before."""
 
     @abc.abstractmethod
     def end(self) -> None:
@@ -57,27 +57,28 @@ class Striker(abc.ABC):
 
     @abc.abstractmethod
     def freeze(self) -> None:
-        """Have the backend stand still until it is ended."""
+        """Suspend the backend until it is ended."""
 
     def strike(self) -> None:
+        """End the backend and count it."""
         self.struck += 1
         self.end()
 
     def held(self) -> None:
-        """What a model's server does before it answers."""
+        """Called by the model server before it replies: end the backend if that is due."""
         if self.armed:
             self.armed = False
             self.strike()
 
     def half(self, frames: Iterable[pb.IngestRequest]) -> Iterator[pb.IngestRequest]:
-        """A day whose sender is struck with after the first frame."""
-        for place, frame in enumerate(frames):
-            if place == 1:
+        """Yield the frames of a day, and end the backend after the first."""
+        for index, frame in enumerate(frames):
+            if index == 1:
                 self.strike()
             yield frame
 
     def due(self, question: str) -> bool:
-        """Whether this Search is struck; counts them."""
+        """Count a Search and return whether the backend is to be ended during it."""
         self.searches += 1
         if self.searches == SEARCH:
             self.victim = question
@@ -85,7 +86,7 @@ class Striker(abc.ABC):
         return self.stubborn and question == self.victim
 
     def wrap(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """See every Ingest and Search that the harness sends."""
+        """Patch the harness's client so that this object sees every Ingest and Search."""
         ingest, search = BackendClient.ingest, BackendClient.search
 
         def struck_ingest(client: BackendClient, frames: Iterable[pb.IngestRequest]) -> tuple[pb.IngestResponse, int]:
@@ -113,9 +114,11 @@ def play(
     striker: Striker | None,
     more: Mapping[str, object] | None = None,
 ) -> Path:
-    """A run of one backend over a few questions, behind models by rule where it asks any.
+    """Run one backend over a few questions, with scripted models if it needs any; return ``out``.
 
-    ``backend`` is its name, or ``NAME=image:…``; ``more`` are settings of the run that this does not make.
+    ``backend`` is its name, or ``NAME=image:…``; ``striker`` ends it during the run (None: an undisturbed run);
+    ``more``
+    are further fields of the configuration.
     """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -151,26 +154,28 @@ def play(
 
 
 def once_each(folders: pytest.TempPathFactory, spec_of: Callable[[str], str]) -> Callable[[str], Path]:
-    """A run of a backend that nothing disturbed, by its name, made when it is first asked for."""
-    made: dict[str, Path] = {}
+    """Return a function from a backend's name to its undisturbed run, which is made at the first call."""
+    runs: dict[str, Path] = {}
 
     def run_of(backend: str) -> Path:
-        if backend not in made:
+        if backend not in runs:
             with pytest.MonkeyPatch.context() as patch:
-                made[backend] = play(spec_of(backend), folders.mktemp(backend) / "run", patch, None)
-        return made[backend]
+                runs[backend] = play(spec_of(backend), folders.mktemp(backend) / "run", patch, None)
+        return runs[backend]
 
     return run_of
 
 
 def scores_of(run: Path) -> list[str]:
-    """The tables of ``memarena score``."""
-    printed = CliRunner().invoke(app, ["score", str(run), "--format", "md"])
-    assert printed.exit_code == 0, printed.output
-    return [line for line in printed.output.splitlines() if line.startswith("|")]
+    """Return the table rows that ``memarena score`` prints."""
+    result = CliRunner().invoke(app, ["score", str(run), "--format", "md"])
+    assert result.exit_code == 0, result.output
+    return [line for line in result.output.splitlines() if line.startswith("|")]
 
 
 def outcomes_of(run: Path) -> dict[Key, tuple[Outcome | None, float | None]]:
-    """Outcome and score of each question."""
+    """Return (outcome, token F1) of each question."""
     scored = evaluate(run)
-    return {(each.cell_id, each.instance_id): (each.outcome, each.token_f1) for each in scored.questions}
+    return {
+        (question.cell_id, question.instance_id): (question.outcome, question.token_f1) for question in scored.questions
+    }

@@ -1,4 +1,4 @@
-"""A backend at an address that is ended and comes back, with its memory or without: found out, proven, made good."""
+"""Tests backends at an address that end and come back, with or without their memory: detected, verified, repaired."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ VERSION = importlib.metadata.version("memarena-backend-bm25")
 
 
 class AtAddress:
-    """A backend at a port of its own, which can be replaced by another process while calls go to it."""
+    """A bm25 at its own port, which can be replaced by another process while calls go to it.
+
+    With ``forgets`` each process starts with an empty data folder.
+    """
 
     def __init__(self, folder: Path, *, forgets: bool = False) -> None:
         with socket.socket() as probe:
@@ -49,29 +52,29 @@ class AtAddress:
             return subprocess.Popen(command, stderr=log)
 
     def replace(self) -> None:
-        """SIGKILL, then a new process."""
+        """Kill the process and start another at the same address."""
         self._process.kill()
         self._process.wait()
         self._process = self._start()
 
     def replace_while_called(self) -> None:
-        """Stop it, so that a call made now stays with it, and replace it soon."""
+        """Suspend the process, so that a call made now stays pending, and replace it after 0.3 s."""
         psutil.Process(self._process.pid).suspend()
         threading.Timer(0.3, self.replace).start()
 
     def start_again(self) -> None:
-        """After it was ended: a new process."""
+        """Start a process after ``close``."""
         self._process = self._start()
 
     def close(self) -> None:
-        """End it."""
+        """Kill the process."""
         self._process.kill()
         self._process.wait()
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The answers of a backend that nothing disturbed."""
+    """Answers of an undisturbed run by instance id."""
     folder = tmp_path_factory.mktemp("whole")
     backend = AtAddress(folder)
     try:
@@ -91,8 +94,8 @@ def start(tmp_path: Path) -> Iterator[Callable[..., AtAddress]]:
         return started[-1]
 
     yield begin
-    for each in started:
-        each.close()
+    for backend in started:
+        backend.close()
 
 
 def play(backend: AtAddress, out: Path, *, names: Sequence[str] = ("bm25",), display: Display | None = None) -> Path:
@@ -109,7 +112,7 @@ def play(backend: AtAddress, out: Path, *, names: Sequence[str] = ("bm25",), dis
 
 
 class Told(SilentDisplay):
-    """Keeps the lines."""
+    """A display that records the lines of ``note``."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -118,18 +121,18 @@ class Told(SilentDisplay):
         self.lines.append(message)
 
 
-def test_who_answers_at_an_address_is_told(tmp_path: Path, start: Callable[..., AtAddress]) -> None:
-    """Name, version, kind and contract, whatever name the user gave it."""
-    told, backend = Told(), start()
-    play(backend, tmp_path / "run", names=("mine",), display=told)
-    assert f"backend at {backend.address}: bm25 {VERSION} (competitor, contract 1.2)" in told.lines
+def test_the_backend_at_an_address_is_described_in_a_line(tmp_path: Path, start: Callable[..., AtAddress]) -> None:
+    """The line has name, version, kind and contract, whatever name the user gave to the address."""
+    display, backend = Told(), start()
+    play(backend, tmp_path / "run", names=("mine",), display=display)
+    assert f"backend at {backend.address}: bm25 {VERSION} (competitor, contract 1.2)" in display.lines
 
 
 @pytest.mark.parametrize("names", [("memsearch",), ("bm25", "memsearch")])
-def test_another_backend_than_the_one_asked_for_is_refused(
+def test_another_backend_than_the_named_one_is_refused(
     tmp_path: Path, start: Callable[..., AtAddress], names: Sequence[str]
 ) -> None:
-    """Before there is a log: figures of bm25 must not stand beside the name of another memory."""
+    """It is refused before there is a log: figures of bm25 must not appear under the name of another memory."""
     backend = start()
     with pytest.raises(RunError, match=rf"--backend memsearch={backend.address}: bm25 .* answered there; write bm25="):
         play(backend, tmp_path / "run", names=names)
@@ -138,7 +141,7 @@ def test_another_backend_than_the_one_asked_for_is_refused(
 
 @pytest.mark.parametrize("forgets", [False, True])
 @pytest.mark.parametrize("moment", ["search", "between", "ingest"])
-def test_a_backend_that_was_replaced_at_its_address_is_proven_before_it_is_used(
+def test_a_backend_replaced_at_its_address_is_verified_before_it_is_used(
     whole: dict[str, str],
     tmp_path: Path,
     start: Callable[..., AtAddress],
@@ -146,9 +149,10 @@ def test_a_backend_that_was_replaced_at_its_address_is_proven_before_it_is_used(
     moment: str,
     forgets: bool,
 ) -> None:
-    """While it searches, where no call fails at all, and before a second day that an empty memory takes as its first.
+    """The backend is replaced during a Search, between two calls, and before the second day.
 
-    With its memory it goes on, without it the days come in again; no answer changes.
+    Between two calls no call fails, and an empty memory would accept the second day as its first. A backend with its
+    memory continues, without it all days are sent again; no answer changes.
     """
     backend = start(forgets=forgets)
     counts = {"search": 0, "ingest": 0}
@@ -158,11 +162,11 @@ def test_a_backend_that_was_replaced_at_its_address_is_proven_before_it_is_used(
         counts["search"] += 1
         if moment == "search" and counts["search"] == 2:
             backend.replace_while_called()
-        found = search(client, request)
+        result = search(client, request)
         if moment == "between" and counts["search"] == 2:
             backend.replace()
             BackendClient(backend.address, client.deadlines).wait_until_serving()
-        return found
+        return result
 
     def disturbed_ingest(client: BackendClient, frames: Iterable[pb.IngestRequest]) -> tuple[pb.IngestResponse, int]:
         counts["ingest"] += 1
@@ -180,15 +184,15 @@ def test_a_backend_that_was_replaced_at_its_address_is_proven_before_it_is_used(
     attempts = [r.attempt for r in read_records(out, "namespace") if isinstance(r, NamespaceOpened)]
     assert attempts.count(1) == (1 if forgets else 0)
     assert any("no longer knew day" in message for message in problems) == forgets
-    lost = [r for r in asked(out) if r.status != "answered"]
-    assert len(lost) == (1 if moment == "search" or (moment == "between" and forgets) else 0)
-    assert sum("it is asked again" in message for message in problems) == len(lost)
+    lost_attempts = [r for r in asked(out) if r.status != "answered"]
+    assert len(lost_attempts) == (1 if moment == "search" or (moment == "between" and forgets) else 0)
+    assert sum("it is asked again" in message for message in problems) == len(lost_attempts)
 
 
-def test_a_backend_that_is_gone_for_good_interrupts_its_cell_alone_and_the_run_goes_on_when_it_is_back(
+def test_a_backend_that_stays_away_interrupts_only_its_cell_and_the_run_can_be_resumed(
     whole: dict[str, str], tmp_path: Path, start: Callable[..., AtAddress], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing is held against it: its questions stay open, also the one that was lost with it."""
+    """No question counts against the backend: all stay open, also the one whose call was lost."""
     leaving, staying = start(), start()
     searches = iter(range(1000))
     search = BackendClient.search
@@ -213,10 +217,13 @@ def test_a_backend_that_is_gone_for_good_interrupts_its_cell_alone_and_the_run_g
         BackendClient(backend.address, Deadlines()).wait_until_serving()
     outcome = execute(RunRequest(out=out, config=parse_config(values, "test")))
     assert (outcome.reason, outcome.left) == ("incomplete", 5)
-    ended = {r.cell_id.partition("@")[0]: r for r in asked(out)}
-    assert (ended["leaving"].status, ended["leaving"].lost) == ("backend_failed", True)
+    last_attempts = {r.cell_id.partition("@")[0]: r for r in asked(out)}
+    assert (last_attempts["leaving"].status, last_attempts["leaving"].lost) == ("backend_failed", True)
     problems = [r.message for r in read_records(out, "problem") if isinstance(r, Problem)]
-    assert sum("the cell is interrupted: the backend went away and did not come back" in each for each in problems) == 1
+    assert (
+        sum("the cell is interrupted: the backend went away and did not come back" in message for message in problems)
+        == 1
+    )
     leaving.start_again()
     BackendClient(leaving.address, Deadlines()).wait_until_serving()
     assert execute(RunRequest(out=out, resume=True)).reason == "completed"

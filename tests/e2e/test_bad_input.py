@@ -1,4 +1,4 @@
-"""Bad input gets one clear line on standard error and exit code 2, and nothing that was written is lost."""
+"""Tests bad input: one clear line on standard error, exit code 2, and no loss of files that were already written."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ pytestmark = pytest.mark.usefixtures("shared_extractive_reader")
 
 
 def refused(*arguments: str | Path) -> str:
-    """Run the command, which must refuse; its one line."""
+    """Run the command, which must refuse its input; return its line."""
     return line_of(here(*arguments))
 
 
 def line_of(done: subprocess.CompletedProcess[str]) -> str:
-    """The one line of a command that refused."""
+    """Return the one line of standard error of a command that refused its input."""
     assert done.returncode == 2, (done.returncode, done.stdout, done.stderr)
     lines = [line for line in done.stderr.splitlines() if line.strip()]
     assert len(lines) == 1, done.stderr
@@ -35,20 +35,21 @@ def line_of(done: subprocess.CompletedProcess[str]) -> str:
 
 
 def run_on(dataset: Path, out: Path, *more: str | Path) -> str:
+    """Run bm25 over ``dataset``, which must be refused; return its line."""
     usual = ("--dataset", dataset, "--backend", "bm25", "--reader", "extractive", "--out", out)
     return refused("run", *overridden(usual, more))
 
 
-def test_a_named_run_without_what_a_memory_needs_says_how_to_leave_it_out(
+def test_a_named_run_that_lacks_a_backends_requirement_says_how_to_leave_it_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("MEMOBASE_URL", "MEMOBASE_TOKEN"):
         monkeypatch.delenv(name, raising=False)
     flags = ("--dataset", EXAMPLE, "--reader", "extractive", "--out", tmp_path / "run")
     assert "main-grid: needs --embedder: " in refused("run", "main-grid", *flags)
-    told = refused("run", "main-grid", "--embedder", "embedded", *flags)
-    assert "--backend memobase: cannot be started: MEMOBASE_URL and MEMOBASE_TOKEN must be set" in told
-    assert told.endswith("; without it: --backend vanilla,bm25,memsearch,oracle")
+    message = refused("run", "main-grid", "--embedder", "embedded", *flags)
+    assert "--backend memobase: cannot be started: MEMOBASE_URL and MEMOBASE_TOKEN must be set" in message
+    assert message.endswith("; without it: --backend vanilla,bm25,memsearch,oracle")
 
 
 def copy_of_example(folder: Path) -> Path:
@@ -107,13 +108,13 @@ def test_a_damaged_data_set_is_named_by_file_and_line(
     assert not log_path(tmp_path / "run").exists()
 
 
-def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
-    """By the command in a process of its own, as whoever types it has it."""
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    """Run in its own process, as a user would."""
     flags = ("--backend", "bm25", "--reader", "extractive", "--out", tmp_path / "run")
     assert "nowhere" in line_of(memarena("run", "--dataset", tmp_path / "nowhere", *flags))
 
 
-def test_a_name_that_no_file_can_have_is_one_line(tmp_path: Path) -> None:
+def test_an_impossible_file_name_gives_a_one_line_error(tmp_path: Path) -> None:
     assert "too long" in run_on(Path("x" * 300), tmp_path / "run")
 
 
@@ -125,7 +126,7 @@ def test_an_unknown_backend_lists_the_known_ones(tmp_path: Path) -> None:
     assert "bm25" in line
 
 
-def test_a_backend_that_ends_before_it_serves_is_told_once_with_its_exit_code(tmp_path: Path) -> None:
+def test_a_backend_that_ends_before_it_serves_is_reported_once_with_its_exit_code(tmp_path: Path) -> None:
     code = "import sys; open(sys.argv[1], 'w').write('127.0.0.1:9'); print('no model'); sys.exit(0)"
     manifest = tmp_path / "backend.toml"
     manifest.write_text(
@@ -160,10 +161,10 @@ def test_an_unreachable_backend_is_named(tmp_path: Path) -> None:
 
 
 def test_a_port_in_use_is_named(tmp_path: Path) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        port = server.getsockname()[1]
         line = run_on(EXAMPLE, tmp_path / "run", "--gateway-port", str(port))
     assert f"--gateway-port {port}" in line
 
@@ -190,17 +191,17 @@ def test_a_run_is_never_overwritten(tmp_path: Path) -> None:
     assert (other / "precious.txt").read_text() == "mine"
 
 
-def test_nothing_to_resume_is_said(tmp_path: Path) -> None:
+def test_resuming_without_a_log_is_refused(tmp_path: Path) -> None:
     assert "holds no run log" in refused("run", "--out", tmp_path / "none", "--resume")
 
 
 def test_resuming_with_other_settings_is_refused(tmp_path: Path) -> None:
     out = tmp_path / "run"
-    done = here(
+    result = here(
         *("run", "--dataset", EXAMPLE, "--backend", "bm25", "--reader", "extractive", "--out", out),
         *("--limit", "2", "--floor-samples", "0", "--meter", "none"),
     )
-    assert done.returncode == 0, done.stderr
+    assert result.returncode == 0, result.stderr
     arguments = ("run", "--dataset", EXAMPLE, "--backend", "bm25", "--reader", "extractive", "--out", out)
     assert "limit" in refused(*arguments, "--limit", "3", "--resume")
     assert "backends" in refused(
@@ -263,15 +264,13 @@ def test_a_bad_flag_is_named(tmp_path: Path, flags: list[str], expected: str) ->
     ],
     ids=lambda arguments: f"{arguments[0]}{'=' if '=' in ''.join(map(str, arguments)) else ''}",
 )
-def test_a_second_value_of_an_option_that_takes_one_is_not_dropped_silently(
-    tmp_path: Path, arguments: tuple[str | Path, ...]
-) -> None:
+def test_an_option_given_twice_is_refused(tmp_path: Path, arguments: tuple[str | Path, ...]) -> None:
     line = refused(*arguments, "--out", tmp_path / "run")
     assert "--backend: given more than once, but it takes one value" in line
     assert not (tmp_path / "run").exists()
 
 
-def test_options_that_take_several_values_and_values_that_look_like_options_are_no_repetition(tmp_path: Path) -> None:
+def test_repeatable_options_and_values_that_look_like_options_do_not_count_as_repeated(tmp_path: Path) -> None:
     line = run_on(EXAMPLE, tmp_path / "run", "--family", "d7_qa", "--family", "d99_unknown")
     assert line.endswith("got 'd99_unknown'")
     line = run_on(EXAMPLE, tmp_path / "run", "--model", "--backend", "--limit", "zero")
@@ -279,31 +278,31 @@ def test_options_that_take_several_values_and_values_that_look_like_options_are_
     assert "more than once" not in line
 
 
-def test_an_options_value_that_the_backend_refuses_ends_the_run_and_counts_against_nobody(tmp_path: Path) -> None:
-    """Only the backend knows which values its options take; what was set wrongly is no failure of it."""
+def test_an_option_that_the_backend_refuses_ends_the_run_and_is_not_its_failure(tmp_path: Path) -> None:
+    """Only the backend knows the values of its options; a wrong one is the user's mistake, not its failure."""
     out = tmp_path / "run"
     flags = ("--backend", "bm25", "--reader", "extractive", "--option", "bm25.k=zero", "--limit", "1")
-    done = here("run", "--dataset", EXAMPLE, "--out", out, *flags, "--floor-samples", "0", "--meter", "none")
-    assert done.returncode == 2
-    assert "error: --option bm25: the backend refuses what was set: options: k: expected an integer" in done.stderr
-    assert "Traceback" not in done.stderr
+    result = here("run", "--dataset", EXAMPLE, "--out", out, *flags, "--floor-samples", "0", "--meter", "none")
+    assert result.returncode == 2
+    assert "error: --option bm25: the backend refuses what was set: options: k: expected an integer" in result.stderr
+    assert "Traceback" not in result.stderr
     kinds = [record.kind for record in read_records(out)]
     assert "asked" not in kinds
     assert kinds[-1] == "run_ended"
 
 
-def test_settings_beside_a_bare_resume_are_not_passed_over(tmp_path: Path) -> None:
-    """It takes its settings from the log: a flag beside it would say what the run then does not do."""
+def test_settings_with_a_bare_resume_are_refused(tmp_path: Path) -> None:
+    """A resumed run reads its settings from the log: further flags would be ignored, so they are refused."""
     out = tmp_path / "run"
     LogWriter(out).close()
     assert "--deadline" in refused("run", "--out", out, "--resume", "--deadline", "search=1")
 
 
 @pytest.mark.parametrize("arguments", [("run", "--no-such-flag"), ("run", "--limit", "many"), ("no-such-verb",)])
-def test_usage_errors_exit_with_2_without_a_trace(arguments: tuple[str, ...]) -> None:
-    done = here(*arguments)
-    assert done.returncode == 2
-    assert "Traceback" not in done.stderr
+def test_usage_errors_exit_with_2_without_a_traceback(arguments: tuple[str, ...]) -> None:
+    result = here(*arguments)
+    assert result.returncode == 2
+    assert "Traceback" not in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -315,15 +314,15 @@ def test_usage_errors_exit_with_2_without_a_trace(arguments: tuple[str, ...]) ->
         "<&- >&- 2>&-",
     ],
 )
-def test_a_command_whose_standard_streams_are_closed_does_its_work(closed: str, tmp_path: Path) -> None:
-    """What its children print goes nowhere, and into no file that got the number of a closed stream."""
+def test_a_command_with_closed_standard_streams_works(closed: str, tmp_path: Path) -> None:
+    """Output of its children is dropped, and never goes into a file that got the number of a closed stream."""
     words = command(
         *("run", "--dataset", EXAMPLE, "--backend", "vanilla", "--reader", "extractive", "--limit", "2"),
         *("--floor-samples", "0", "--meter", "none", "--out", tmp_path / "run"),
     )
-    done = subprocess.run(["sh", "-c", f'"$@" {closed}', "sh", *words], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "Traceback" not in done.stdout + done.stderr
+    result = subprocess.run(["sh", "-c", f'"$@" {closed}', "sh", *words], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert "Traceback" not in result.stdout + result.stderr
     with LogReader(tmp_path / "run") as log:
         log.verify()
 
@@ -335,16 +334,18 @@ def test_a_command_whose_standard_streams_are_closed_does_its_work(closed: str, 
         ('mkdir gone && cd gone && rmdir ../gone && "$@"', "the current folder was removed"),
     ],
 )
-def test_a_full_disk_and_a_removed_folder_are_one_line(started: str, stated: str, tmp_path: Path) -> None:
+def test_a_full_disk_and_a_removed_folder_give_a_one_line_error(started: str, stated: str, tmp_path: Path) -> None:
     words = command("doctor")
-    done = subprocess.run(
+    result = subprocess.run(
         ["sh", "-c", started, "sh", *words], capture_output=True, text=True, cwd=tmp_path, check=False
     )
-    assert stated in line_of(done)
+    assert stated in line_of(result)
 
 
-def test_a_terminal_whose_encoding_lacks_a_character_is_shown_a_question_mark() -> None:
+def test_characters_outside_the_terminals_encoding_become_question_marks() -> None:
     ascii_only = {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "LC_ALL": "C"}
-    done = subprocess.run(command("run", "--help"), capture_output=True, env={**os.environ, **ascii_only}, check=False)
-    assert done.returncode == 0, done.stderr
-    assert b"?" in done.stdout
+    result = subprocess.run(
+        command("run", "--help"), capture_output=True, env={**os.environ, **ascii_only}, check=False
+    )
+    assert result.returncode == 0, result.stderr
+    assert b"?" in result.stdout

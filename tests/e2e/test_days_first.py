@@ -1,4 +1,4 @@
-"""``end_of_horizon``: the days of all persons, then all questions; killed or crashed into, too."""
+"""Tests the protocol ``end_of_horizon``: the days of all egos, then all questions; also after kills and crashes."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ DAYS_FIRST = (*RUN, "--protocol", "end_of_horizon")
 
 @pytest.fixture(scope="module")
 def days_first(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run with all days first that nothing disturbed."""
+    """An undisturbed run with the protocol ``end_of_horizon``."""
     out = tmp_path_factory.mktemp("days_first") / "run"
-    done = here(*DAYS_FIRST, "--backend", "bm25", "--out", out)
-    assert done.returncode == 0, done.stderr
+    result = here(*DAYS_FIRST, "--backend", "bm25", "--out", out)
+    assert result.returncode == 0, result.stderr
     return out
 
 
@@ -44,29 +44,29 @@ def test_end_of_horizon_asks_everything_after_the_last_day(days_first: Path) -> 
 
 @pytest.mark.parametrize("after", [3, 20])
 def test_a_run_with_all_days_first_resumes_to_the_same_answers(days_first: Path, tmp_path: Path, after: int) -> None:
-    """Killed while days come in, and while questions are asked: every memory is proven before any more is asked."""
+    """The run is killed during the days and during the questions; every memory is verified before the next question."""
     out = tmp_path / "run"
     process = start(*DAYS_FIRST, "--backend", "bm25", "--out", out)
     wait_until(lambda: count(out, "ingest", "asked") >= after, process)
     assert survivors(kill(process)) == []
-    before = len(settled(out))
-    done = here("run", "--out", out, "--resume")
-    assert done.returncode == 0, done.stderr
+    events_before = len(settled(out))
+    result = here("run", "--out", out, "--resume")
+    assert result.returncode == 0, result.stderr
     assert answers(out) == answers(days_first)
     assert set(times_answered(out).values()) == {1}
-    later = settled(out)[before:]
+    later = settled(out)[events_before:]
     assert later == sorted(later, key="asked".__eq__), "the days that were left come in before what is left is asked"
 
 
 def settled(run: Path) -> list[str]:
-    """Days and questions in the order of the log."""
+    """Return days and questions in the order of the log."""
     return [r.kind for r in read_records(run, "ingest", "asked")]
 
 
-def test_a_crash_with_all_days_first_is_found_out_for_every_person(tmp_path: Path) -> None:
-    """The backend dies in the last person's days and has forgotten the others' as well: all come in again."""
+def test_a_crash_with_all_days_first_repairs_every_ego(tmp_path: Path) -> None:
+    """The backend dies in the last ego's days and has lost the others' too: all days are sent again."""
     out = tmp_path / "run"
-    done = here(*DAYS_FIRST, "--backend", faulty(tmp_path, "amnesia:6"), "--out", out)
-    assert done.returncode == 0, done.stderr
+    result = here(*DAYS_FIRST, "--backend", faulty(tmp_path, "amnesia:6"), "--out", out)
+    assert result.returncode == 0, result.stderr
     assert {r.status for r in asked(out)} == {"answered"}
     assert sorted(attempt for _, attempt in namespaces(out)) == [0, 0, 0, 1, 1, 1]

@@ -1,4 +1,4 @@
-"""``memarena doctor`` starts what is there and names what is missing or broken."""
+"""Tests ``memarena doctor``: it starts the available backends and names missing and broken ones."""
 
 from __future__ import annotations
 
@@ -14,17 +14,15 @@ from .harnessing import ROOT, command, memarena
 
 
 def test_the_backends_of_this_checkout_are_started_and_described() -> None:
-    for more, said in (((), "installed"), (("--start",), "contract 1.2")):
-        done = memarena("doctor", *more)
-        assert done.returncode == 0, done.stdout + done.stderr
+    for options, text in (((), "installed"), (("--start",), "contract 1.2")):
+        result = memarena("doctor", *options)
+        assert result.returncode == 0, result.stdout + result.stderr
         for name in ("bm25", "vanilla", "oracle"):
-            (line,) = [x for x in done.stdout.splitlines() if x.startswith(f"backend {name} ")]
-            assert " ok " in line and said in line
+            (line,) = [x for x in result.stdout.splitlines() if x.startswith(f"backend {name} ")]
+            assert " ok " in line and text in line
 
 
-def test_the_extra_that_a_hint_names_is_printed(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_hint_names_the_extra_to_install(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     for part in ("_readers", "_tools"):
         monkeypatch.setattr(f"memarena.cli.doctor.{part}", list)
     monkeypatch.setattr("memarena.cli.doctor._backends", lambda *, start: [])
@@ -35,20 +33,21 @@ def test_the_extra_that_a_hint_names_is_printed(
 
 @pytest.fixture(scope="module")
 def with_three_more(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], str]:
-    """An environment with a backend that lacks what it needs, one that does not start, and another bm25; what doctor
-    says there.
+    """(environment, output of ``doctor --start``) with three more backends.
+
+    ``apart`` lacks a variable that it needs, ``bad`` does not start, and ``bm25`` has the name of another backend.
     """
     folder = tmp_path_factory.mktemp("backends")
-    for name, more in (("apart", 'requires_env = ["APART_URL", "APART_KEY"]\n'), ("bad", ""), ("bm25", "")):
+    for name, fields in (("apart", 'requires_env = ["APART_URL", "APART_KEY"]\n'), ("bad", ""), ("bm25", "")):
         (folder / name).mkdir()
         (folder / name / "backend.toml").write_text(
-            f'schema = 1\n[[backend]]\nname = "{name}"\nkind = "competitor"\n{more}'
+            f'schema = 1\n[[backend]]\nname = "{name}"\nkind = "competitor"\n{fields}'
             'command = ["{python}", "-c", "raise SystemExit(7)"]\n'
         )
-    given = {**os.environ, "MEMARENA_BACKENDS": str(folder), "APART_KEY": "k"}
-    done = run("doctor --start", given)
-    assert done.returncode == 1
-    return given, done.stdout
+    environment = {**os.environ, "MEMARENA_BACKENDS": str(folder), "APART_KEY": "k"}
+    result = run("doctor --start", environment)
+    assert result.returncode == 1
+    return environment, result.stdout
 
 
 def run(arguments: str, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
@@ -58,23 +57,23 @@ def run(arguments: str, env: dict[str, str]) -> subprocess.CompletedProcess[str]
 def test_a_backend_whose_server_is_not_named_is_missing_and_not_broken(
     with_three_more: tuple[dict[str, str], str], tmp_path: Path
 ) -> None:
-    given, told = with_three_more
-    (line,) = [x for x in told.splitlines() if x.startswith("backend apart ")]
-    assert "missing" in line and "APART_URL must be set" in told
+    environment, output = with_three_more
+    (line,) = [x for x in output.splitlines() if x.startswith("backend apart ")]
+    assert "missing" in line and "APART_URL must be set" in output
     flags = f"--reader extractive --backend apart --out {tmp_path / 'run'}"
-    refused = run(f"run --dataset tests/data/example {flags}", given)
+    refused = run(f"run --dataset tests/data/example {flags}", environment)
     assert refused.returncode == 2
     assert "APART_URL must be set" in refused.stderr
 
 
 def test_a_backend_that_does_not_start_is_broken(with_three_more: tuple[dict[str, str], str]) -> None:
-    _, told = with_three_more
-    (line,) = [x for x in told.splitlines() if x.startswith("backend bad ")]
+    _, output = with_three_more
+    (line,) = [x for x in output.splitlines() if x.startswith("backend bad ")]
     assert "broken" in line
-    assert "exit code 7" in told
+    assert "exit code 7" in output
 
 
 def test_a_name_that_two_backends_have_is_broken(with_three_more: tuple[dict[str, str], str]) -> None:
-    _, told = with_three_more
-    (line,) = [x for x in told.splitlines() if x.startswith("backend bm25 ")]
+    _, output = with_three_more
+    (line,) = [x for x in output.splitlines() if x.startswith("backend bm25 ")]
     assert "broken" in line and "different backends have this" in line

@@ -1,4 +1,4 @@
-"""Every named configuration runs on the example, with the extractive reader and models that are scripted."""
+"""Tests every named configuration on the example, with the extractive reader and scripted models."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CELL_TOKEN = "the-key-the-server-was-given"
 
 @dataclass(frozen=True)
 class Played:
-    """A run of a configuration, read back."""
+    """A run of a configuration, read from its log."""
 
     configuration: Configuration
     started: RunStarted
@@ -44,14 +44,15 @@ class Played:
     ingests: list[IngestDone]
     described: list[BackendDescribed]
     embedded: list[str]
-    """Texts that Memobase's embedder was sent."""
+    """Texts that were sent to Memobase's embedder."""
 
     @property
     def cells(self) -> dict[str, Cell]:
         return {cell.backend: cell for cell in self.started.manifest.cells}
 
     def of(self, backend: str) -> list[QuestionAsked]:
-        return [each for each in self.asked if each.cell_id == self.cells[backend].cell_id]
+        """Return the attempts at questions of one backend's cell."""
+        return [question for question in self.asked if question.cell_id == self.cells[backend].cell_id]
 
     def routes(self, backend: str) -> Counter[str]:
         cell = self.cells[backend].cell_id
@@ -59,7 +60,7 @@ class Played:
 
 
 def play(name: str, out: Path, monkeypatch: pytest.MonkeyPatch) -> Played:
-    """Two questions of the example, one seed, whatever models the configuration needs behind loopback."""
+    """Run a configuration over two questions with one seed and scripted models on loopback."""
     configuration = read_file(Path(name)) if name.endswith(".toml") else read_named(name)
     embedded: list[str] = []
     with ExitStack() as stack:
@@ -92,7 +93,7 @@ def play(name: str, out: Path, monkeypatch: pytest.MonkeyPatch) -> Played:
 
 
 def memobase(stack: ExitStack, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, object], list[str]]:
-    """A double of the Memobase server, configured once with the gateway of the run, and what it has embedded."""
+    """Start a double of the Memobase server; return settings for the run and the list of texts that it embeds."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
@@ -111,7 +112,7 @@ def memobase(stack: ExitStack, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[st
     return settings, models.embedded
 
 
-# Those of the systems need their environments: tests/systems runs them.
+# Configurations of the systems need environments of their backends: tests/systems runs them.
 PLAYED = [name for each in named_configurations() if not (name := each.name).startswith("systems")]
 
 
@@ -121,7 +122,7 @@ def played(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_a_named_configuration_runs_and_the_manifest_says_which_it_was(played: Played) -> None:
-    """And whatever it is about shows in what its rows were given, found or asked of models."""
+    """The function of this file with the configuration's name then checks the effect of its settings."""
     manifest = played.started.manifest
     assert manifest.configuration is not None
     assert (manifest.configuration.name, manifest.configuration.sha256) == (
@@ -135,43 +136,44 @@ def test_a_named_configuration_runs_and_the_manifest_says_which_it_was(played: P
     CHECKS[played.configuration.name](played)
 
 
-def test_random_distractors_are_not_the_latest_where_not_all_of_them_fit(
+def test_random_distractors_differ_from_the_latest_ones_in_a_small_budget(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The example is so small that 8,192 tokens hold all of it: with a smaller budget the draw shows."""
+    """The example fits into 8,192 tokens, so that only a smaller budget makes the random choice visible."""
     smaller = Path(read_named_file("distractors-random")).read_text(encoding="utf-8").replace('"8192"', '"1600"')
     (tmp_path / "smaller.toml").write_text(smaller, encoding="utf-8")
     played = play(str(tmp_path / "smaller.toml"), tmp_path / "run", monkeypatch)
     recent, random = (sessions_found(played, name) for name in ("recent", "random"))
-    assert all(len(found) > 1 for found in (*recent, *random))
+    assert all(len(sessions) > 1 for sessions in (*recent, *random))
     assert recent != random
     assert tokens(played, "recent") <= 1600
     assert tokens(played, "random") <= 1600
 
 
 def read_named_file(name: str) -> str:
+    """Return the path of a named configuration's file."""
     return str(files("memarena.configs").joinpath(f"{name}.toml"))
 
 
 def texts(played: Played, backend: str) -> list[list[str]]:
-    """Texts of the items of each Search of a row."""
-    return [[item.text for item in each.search.items] for each in played.of(backend) if each.search]
+    """Return the texts of the items of each Search of a row."""
+    return [[item.text for item in question.search.items] for question in played.of(backend) if question.search]
 
 
 def sessions_found(played: Played, backend: str) -> list[list[str]]:
-    """Sessions that the items of each Search name."""
-    found = [each.search.items for each in played.of(backend) if each.search]
-    return [[session for item in items for session in item.session_ids] for items in found]
+    """Return the session ids that the items of each Search name."""
+    item_lists = [question.search.items for question in played.of(backend) if question.search]
+    return [[session for item in items for session in item.session_ids] for items in item_lists]
 
 
 def tokens(played: Played, backend: str) -> int:
-    """The most that a Search of the row brought, UTF-8 bytes / 4."""
-    return max(sum(len(text.encode()) for text in found) // 4 for found in texts(played, backend))
+    """Return the largest size of a Search's items in tokens (UTF-8 bytes / 4)."""
+    return max(sum(len(text.encode()) for text in item_texts) // 4 for item_texts in texts(played, backend))
 
 
 def distractors(played: Played) -> None:
-    for alone, among in zip(sessions_found(played, "oracle"), sessions_found(played, "recent"), strict=True):
-        assert set(alone) < set(among)
+    for evidence, all_sessions in zip(sessions_found(played, "oracle"), sessions_found(played, "recent"), strict=True):
+        assert set(evidence) < set(all_sessions)
     assert tokens(played, "oracle") < tokens(played, "recent") <= 8192
 
 
@@ -185,23 +187,23 @@ def vanilla_budget(played: Played) -> None:
 
 
 def retrieval_depth(played: Played) -> None:
-    sizes = {name: {len(found) for found in texts(played, name)} for name in played.cells}
+    sizes = {name: {len(item_texts) for item_texts in texts(played, name)} for name in played.cells}
     assert sizes == {"k4": {4}, "k8": {8}, "k16": {16}, "k32": {32}}
 
 
 def dense_depth(played: Played) -> None:
     depths = {"k4": {4}, "k8": {8}, "k16": {16}, "k32": {32}}
-    sizes = {name: {len(shown) for shown in texts(played, name)} for name in played.cells}
+    sizes = {name: {len(item_texts) for item_texts in texts(played, name)} for name in played.cells}
     assert sizes == {**depths, **{f"headers_{name}": count for name, count in depths.items()}}
     for name in played.cells:
         assert played.routes(name)["/v1/embeddings"] > 2
-        headed = [text.startswith("(conversation ") for shown in texts(played, name) for text in shown]
-        assert set(headed) == {name.startswith("headers")}
+        has_header = [text.startswith("(conversation ") for item_texts in texts(played, name) for text in item_texts]
+        assert set(has_header) == {name.startswith("headers")}
 
 
 def session_passages(played: Played) -> None:
     turns = {
-        name: {len(item.turn_ids) for each in played.of(name) if each.search for item in each.search.items}
+        name: {len(item.turn_ids) for question in played.of(name) if question.search for item in question.search.items}
         for name in played.cells
     }
     assert turns["turns"] == {1}
@@ -211,10 +213,12 @@ def session_passages(played: Played) -> None:
 def cross_encoder(played: Played) -> None:
     assert played.routes("rerank")["/v1/rerank"] == 4, "a Search and the search of an Answer, of two questions"
     assert not played.routes("bm25")["/v1/rerank"]
-    for best, kept in zip(texts(played, "bm25"), texts(played, "rerank"), strict=True):
-        assert (len(best), len(kept)) == (10, 5)
-        assert set(kept) < set(best)
-    styles = {name: {each.answer.prompt_style for each in played.of(name) if each.answer} for name in played.cells}
+    for best, reranked in zip(texts(played, "bm25"), texts(played, "rerank"), strict=True):
+        assert (len(best), len(reranked)) == (10, 5)
+        assert set(reranked) < set(best)
+    styles = {
+        name: {question.answer.prompt_style for question in played.of(name) if question.answer} for name in played.cells
+    }
     assert styles == {"bm25": {"json_context"}, "rerank": {"text_sessions"}}
 
 
@@ -224,7 +228,7 @@ def main_grid(played: Played) -> None:
 
 
 def written(played: Played) -> None:
-    """Facts come of the model that --extractor names, answers of the reader."""
+    """The model that --extractor names writes the facts, the reader the answers."""
     for name in played.cells:
         if name == "oracle":
             continue
@@ -249,7 +253,7 @@ def memobase_oracle(played: Played) -> None:
 
 
 def question_time(played: Played) -> None:
-    """Of each question the bare text was embedded for one row, and the text after its time for the other."""
+    """One row embeds the bare text of each question, the other the text after its time."""
     written(played)
     timed = [text for text in played.embedded if re.match(r"\[\d{4}-\d\d-\d\d \d\d:\d\d", text)]
     bare = {text.partition("] ")[2] for text in timed}
@@ -262,7 +266,9 @@ def dense_and_rerank(played: Played) -> None:
     assert not played.routes("bm25_k5")["/v1/embeddings"]
     assert played.routes("dense_k5")["/v1/embeddings"] > 2
     assert played.routes("rerank_k5")["/v1/rerank"] == 4, "a Search and the search of an Answer, of two questions"
-    sizes = {name: {len(each.search.items) for each in played.of(name) if each.search} for name in played.cells}
+    sizes = {
+        name: {len(question.search.items) for question in played.of(name) if question.search} for name in played.cells
+    }
     assert sizes["dense_k5"] == sizes["rerank_k5"] == sizes["hybrid_k5"] == sizes["bm25_k5"] == {5}
     assert played.routes("hybrid_k5")["/v1/embeddings"] > 2
     assert played.routes("hybrid_k5")["/v1/rerank"] == 4
@@ -277,7 +283,7 @@ def stronger_retrieval(played: Played) -> None:
 
 
 def headers(played: Played) -> None:
-    texts = [item.text for each in played.of("headers") if each.search for item in each.search.items]
+    texts = [item.text for question in played.of("headers") if question.search for item in question.search.items]
     assert texts
     assert all(text.startswith("(conversation ") for text in texts)
 
@@ -289,7 +295,7 @@ def omniscient(played: Played) -> None:
     for day in played.ingests:
         turns[day.cell_id] += day.turns
     assert turns[played.cells["all_14k"].cell_id] > turns[played.cells["oracle"].cell_id]
-    assert {each.backend_kind for each in played.described} == {"diagnostic"}
+    assert {description.backend_kind for description in played.described} == {"diagnostic"}
 
 
 def d6_inferred(played: Played) -> None:
@@ -315,7 +321,12 @@ def evidence_sessions(played: Played) -> None:
 def markers(played: Played) -> None:
     words = control_text()
     first = {
-        name: {item.text.split("\n")[0] for each in played.of(name) if each.search for item in each.search.items}
+        name: {
+            item.text.split("\n")[0]
+            for question in played.of(name)
+            if question.search
+            for item in question.search.items
+        }
         for name in played.cells
     }
     assert first["marked"] <= {words.access_denied, words.access_allowed}
@@ -325,13 +336,13 @@ def markers(played: Played) -> None:
 
 def policy(played: Played) -> None:
     header = control_text().policy_header.splitlines()[0][:40]
-    shown = {name: any(header in call.prompt for call in reading(played, name)) for name in played.cells}
-    assert shown == {"oracle": False, "policy": True, "policy_marked": True}
+    has_header = {name: any(header in call.prompt for call in reading(played, name)) for name in played.cells}
+    assert has_header == {"oracle": False, "policy": True, "policy_marked": True}
 
 
 def identity(played: Played) -> None:
-    said = {name: any("Asked by: " in call.prompt for call in reading(played, name)) for name in played.cells}
-    assert said == {"l0": False, "l1": True, "l2": True}
+    has_asker = {name: any("Asked by: " in call.prompt for call in reading(played, name)) for name in played.cells}
+    assert has_asker == {"l0": False, "l1": True, "l2": True}
 
 
 def reading(played: Played, backend: str) -> list[GatewayCall]:
@@ -340,7 +351,9 @@ def reading(played: Played, backend: str) -> list[GatewayCall]:
 
 
 def wrap(played: Played) -> None:
-    styles = {name: {each.answer.prompt_style for each in played.of(name) if each.answer} for name in played.cells}
+    styles = {
+        name: {question.answer.prompt_style for question in played.of(name) if question.answer} for name in played.cells
+    }
     assert styles == {"vanilla": {"text_sessions"}, "json": {"json_context"}, "text": {"text_sessions"}}
 
 

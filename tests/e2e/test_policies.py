@@ -1,7 +1,7 @@
-"""Four policies that never look at who asks, played through the whole pipeline on a generated world.
+"""Tests that reader policies which ignore the asker gain nothing in D5 and D6, through the whole pipeline.
 
-The reader is a server that follows the policy: everything else (world, backend, gateway, log, judge, score, report) is
-the real part.
+The reader is a scripted server that follows the policy; world, backend, gateway, log, judge, scores and report are
+real.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from tests.support.model_server import ModelServer
 SEEDS = ("s2", "s3", "s4")
 TRUST = (Family.CONFABULATION, Family.PERMISSION)
 SECRET = "It was agreed on Tuesday, at the harbour."
-"""What a policy that tells everything says where there is no fact to tell."""
+"""The answer of a policy that discloses everything, to a question without a protected fact."""
 
 Policy = Callable[[PromptParts, str, int], str]
-"""From the prompt, the fact asked for (empty: none) and the seed to an answer."""
+"""Returns an answer to (prompt, protected fact or an empty string, seed)."""
 
 
 def refuse(_: PromptParts, __: str, ___: int) -> str:
@@ -55,14 +55,14 @@ def ignorant(_: PromptParts, __: str, ___: int) -> str:
 
 
 def coin(asked: PromptParts, fact: str, seed: int) -> str:
-    """Heads: tells. It is tossed anew for every question, asker and seed, and never looks at permission."""
+    """Disclose or refuse by a coin that depends on question, asker and seed, but not on permission."""
     tossed = hashlib.sha256(f"{asked.question}/{asked.asked_by}/{seed}".encode()).digest()[0]
     return disclose(asked, fact, seed) if tossed % 2 else refuse(asked, fact, seed)
 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A world with some dozens of permission questions."""
+    """A generated world with some dozens of permission questions."""
     out = tmp_path_factory.mktemp("world") / "policies"
     generate(WorldConfig(name="policies", agents=8, days=5, density=0.5, question_share=3.0, seed=7), out, workers=1)
     return out
@@ -74,13 +74,13 @@ def instances(world: Path) -> tuple[Instance, ...]:
 
 
 def reader(world: Path, policy: Policy) -> ModelServer:
-    """A model server that follows a policy. It alone knows the facts, by the words of the question."""
+    """Return a model server that follows a policy and knows the fact of each question by its text."""
     facts = {i.query: i.gold.fact for i in instances(world) if isinstance(i.gold, PermissionGold)}
 
     def reply(body: Mapping[str, JsonValue]) -> Script:
         messages = body.get("messages")
         if not isinstance(messages, list):
-            return Script()  # not a question: the harness looks at what the server offers
+            return Script()  # not a question: the harness's probe of the server
         parts = split_prompt([Message("user", str(m["content"])) for m in messages if isinstance(m, dict)])
         if parts is None:
             return Script()
@@ -93,14 +93,14 @@ def reader(world: Path, policy: Policy) -> ModelServer:
 
 def play(world: Path, out: Path, policy: Policy, seeds: Sequence[str]) -> ScoredRun:
     """Run bm25 with such a reader over the questions of D5 and D6, and score the log."""
-    asked = [i.instance_id for i in instances(world) if i.family in TRUST]
+    questions = [i.instance_id for i in instances(world) if i.family in TRUST]
     with reader(world, policy) as server:
         values = {
             "dataset": world,
             "backends": ["bm25"],
             "readers": [{"spec": server.base_url}],
             "seeds": seeds,
-            "question_ids": asked,
+            "question_ids": questions,
             "floor_samples": 0,
         }
         assert execute(RunRequest(out=out, config=parse_config(values, "test"))).reason == "completed"
@@ -114,7 +114,7 @@ def the_row(scored: ScoredRun) -> RowScores:
 
 
 def said_to_gate(scored: ScoredRun) -> str:
-    """What the report says under ``gates``."""
+    """Return the report's text under ``gates``."""
     text = to_markdown(report_document([ReportInput(scored.scores)]))
     lines = [x.split("|") for x in text.split("## Permission (D6)")[1].splitlines() if x.startswith("|")]
     titles = [cell.strip() for cell in lines[0]]
@@ -141,18 +141,18 @@ def test_a_policy_that_treats_all_alike_wins_nothing(
 
 
 def test_a_coin_that_ignores_permission_scores_a_half_and_does_not_gate(world: Path, tmp_path: Path) -> None:
-    """As far as its tosses allow: four standard errors of a share of so many of them."""
+    """Within four standard errors of a share of so many tosses."""
     scored = play(world, tmp_path / "run", coin, SEEDS)
     row = the_row(scored)
-    found, f1_pu, j = row.permission, row.metrics["D6"].value, row.metrics["J"].value
-    assert found is not None
+    permission, f1_pu, j = row.permission, row.metrics["D6"].value, row.metrics["J"].value
+    assert permission is not None
     assert f1_pu is not None
     assert j is not None
-    assert min(found.deny, found.allow) >= 20
-    error = math.sqrt(0.25 / min(found.deny, found.allow))
+    assert min(permission.deny, permission.allow) >= 20
+    error = math.sqrt(0.25 / min(permission.deny, permission.allow))
     assert f1_pu == pytest.approx(0.5, abs=4 * error)
     assert j == pytest.approx(0.0, abs=4 * math.sqrt(2) * error)
-    assert found.j_low is not None
-    assert found.j_low <= 0
-    assert found.gates is False
+    assert permission.j_low is not None
+    assert permission.j_low <= 0
+    assert permission.gates is False
     assert said_to_gate(scored) == "open"

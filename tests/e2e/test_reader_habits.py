@@ -1,6 +1,8 @@
 # ruff: noqa: E501  (a line of the table is a case)
-"""Runs against servers with the habits of real ones: whose fault it is, what is said, and that nothing is scored in
-silence. Each case is one run of bm25 over three questions of the example data."""
+"""Tests runs with readers that misbehave like real model servers: the status, the message, and no silent score.
+
+Each case is one run of bm25 over three questions of the example data.
+"""
 
 from __future__ import annotations
 
@@ -56,13 +58,13 @@ def listed(**more: object) -> dict[str, object]:
 
 
 def gzipped(body: Body) -> Script:
-    """A body that unfolds to 64 MB."""
+    """Return a reply whose gzip body expands to 64 MB."""
     headers = {"Content-Encoding": "gzip", "Content-Type": "text/event-stream"}
     return Script(body=gzip.compress(b"data: " + b" " * (64 << 20)), headers=headers)
 
 
 def later(bad: Reply) -> Reply:
-    """Bad from the first question on: the probes pass."""
+    """Return a script that replies badly to questions and well to probes."""
     return first_then(PROBES, good, bad)
 
 
@@ -71,13 +73,13 @@ class Case:
     chat: Reply
     code: int
     words: str
-    """On standard error where the run ends early or warns, else in the cause of each question."""
+    """Text on standard error if the run ends early or warns, else in the cause of each question."""
     statuses: frozenset[str] = frozenset({"infra_failed"})
-    """Of the questions that were asked; empty where none was."""
+    """Statuses of the attempts in the log; empty if no question was put to the reader."""
     non_answer: str = ""
     flags: tuple[str, ...] = ()
     models: Route = None
-    """What the list of models answers; None: as usual."""
+    """Reply of the route that lists models; None: the usual one."""
 
 
 NONE: frozenset[str] = frozenset()
@@ -172,14 +174,14 @@ def test_a_run_against_a_server_with_a_habit(name: str, tmp_path: Path) -> None:
     case = CASES[name]
     routes = {} if case.models is None else {"/v1/models": case.models}
     with ModelServer(case.chat, model=MODEL, routes=routes) as server:
-        done = run(server, tmp_path / "run", *case.flags)
-    assert "Traceback" not in done.stderr + done.stdout
-    assert done.returncode == case.code, done.stderr
-    found = attempts(tmp_path / "run")
-    assert {record.status for record in found} == case.statuses, [record.cause for record in found]
-    causes = " ".join(record.cause for record in found)
-    assert case.words in (done.stderr + causes)
-    for record in found:
+        result = run(server, tmp_path / "run", *case.flags)
+    assert "Traceback" not in result.stderr + result.stdout
+    assert result.returncode == case.code, result.stderr
+    attempts_made = attempts(tmp_path / "run")
+    assert {record.status for record in attempts_made} == case.statuses, [record.cause for record in attempts_made]
+    causes = " ".join(record.cause for record in attempts_made)
+    assert case.words in (result.stderr + causes)
+    for record in attempts_made:
         if record.status == "answered":
             assert record.answer is not None
             assert record.answer.non_answer == case.non_answer
@@ -191,8 +193,8 @@ def calls(out: Path) -> list[GatewayCall]:
     return [record for record in read_records(out, "gateway_call") if isinstance(record, GatewayCall)]
 
 
-def test_what_failed_for_the_readers_sake_is_asked_again_and_only_that(tmp_path: Path) -> None:
-    """The first prompt is refused, later it is not; the answers of the first run stay."""
+def test_a_resumed_run_asks_only_questions_that_failed_because_of_the_reader(tmp_path: Path) -> None:
+    """The reader refuses the first prompt, and accepts it later; the answers of the first run stay."""
     out = tmp_path / "run"
     unfit: list[Any] = []
 
@@ -203,8 +205,8 @@ def test_what_failed_for_the_readers_sake_is_asked_again_and_only_that(tmp_path:
 
     with ModelServer(bad) as server:
         first = run(server, out)
-        before = {r.instance_id for r in asked(out) if r.status == "answered"}
-        assert (first.returncode, len(before)) == (3, QUESTIONS - 1), first.stderr
+        answered_before = {r.instance_id for r in asked(out) if r.status == "answered"}
+        assert (first.returncode, len(answered_before)) == (3, QUESTIONS - 1), first.stderr
         server.script = good
         again = here("run", "--out", out, "--resume")
     assert again.returncode == 0, again.stderr
@@ -213,26 +215,26 @@ def test_what_failed_for_the_readers_sake_is_asked_again_and_only_that(tmp_path:
 
 
 def test_a_reader_that_fails_every_question_ends_the_run_early(tmp_path: Path) -> None:
-    """The probe passes each time, the questions do not."""
+    """The reader answers each probe and no question."""
 
     def bad(body: Body) -> Answer:
         probing = "greeting" in body["messages"][-1]["content"] or body.number < PROBES
         return good(body) if probing else Script(events=[DONE])
 
     with ModelServer(bad) as server:
-        done = run(server, tmp_path / "run", limit=20)
-    assert done.returncode == 3
-    (line,) = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+        result = run(server, tmp_path / "run", limit=20)
+    assert result.returncode == 3
+    (line,) = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
     assert "5 questions in a row failed" in line
     assert len({record.instance_id for record in asked(tmp_path / "run")}) == 5
 
 
-def test_waiting_for_a_busy_server_is_part_of_no_time(tmp_path: Path) -> None:
-    """Every request is told to come again in 0.4 s; the answers take a few milliseconds."""
+def test_waits_for_a_busy_server_are_excluded_from_times(tmp_path: Path) -> None:
+    """Every request gets Retry-After: 0.4 s first; the answers themselves take a few milliseconds."""
     busy = refuses(429, openai("slow down"), retry_after="0.4")
     with ModelServer(lambda body: (good if body.number % 2 else busy)(body)) as server:
-        done = run(server, tmp_path / "run")
-    assert done.returncode == 0, done.stderr
+        result = run(server, tmp_path / "run")
+    assert result.returncode == 0, result.stderr
     for record in asked(tmp_path / "run"):
         assert record.answer is not None
         assert record.answer.waited_ns >= 400_000_000
@@ -241,8 +243,8 @@ def test_waiting_for_a_busy_server_is_part_of_no_time(tmp_path: Path) -> None:
         assert record.answer.ttft_ns <= record.answer.completed_ns
 
 
-def test_thinking_is_timed_apart_wherever_it_comes(tmp_path: Path) -> None:
-    """A separate field and marks in the text: the same two times, half a second apart."""
+def test_reasoning_is_timed_separately_in_both_forms(tmp_path: Path) -> None:
+    """Reasoning in a separate field and between marks in the text gives the same two times, half a second apart."""
     closing = (0.5, chunk({"content": ANSWER}), chunk({}, "stop"), DONE)
     for number, opening in enumerate(
         ([chunk({"reasoning_content": "hm"})], [chunk({"content": "<think>hm"}), chunk({"content": "</think>"})])
@@ -269,7 +271,7 @@ def test_thinking_is_timed_apart_wherever_it_comes(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_a_reader_can_be_checked_without_a_run(chat: Reply, code: int, words: list[str]) -> None:
     with ModelServer(chat) as server:
-        done = here("reader", "check", server.base_url)
-    assert done.returncode == code, done.stderr
-    for each in words:
-        assert each in done.stdout + done.stderr
+        result = here("reader", "check", server.base_url)
+    assert result.returncode == code, result.stderr
+    for word in words:
+        assert word in result.stdout + result.stderr

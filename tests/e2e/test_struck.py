@@ -1,4 +1,4 @@
-"""Any backend, struck down in the middle of an Ingest and of a Search: the same answers, the same scores, once each."""
+"""Tests every backend, killed during an Ingest and during a Search: the same answers and scores, each question once."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ProcessStriker(Striker):
         self.process().suspend()
 
     def process(self) -> psutil.Process:
-        """The backend's own process, which stands below one that guards it."""
+        """Return the backend's own process, the child of the process that guards it."""
         for process in psutil.Process().children(recursive=True):
             words = process.cmdline()
             if self.module in words and not {"memarena.processes", "memarena.confinement"} & set(words):
@@ -59,24 +59,24 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Pat
     ("backend", "number"),
     [*((backend, signal.SIGKILL) for backend in MODULES), ("memobase", signal.SIGTERM)],
 )
-def test_a_backend_struck_in_an_ingest_and_in_a_search_costs_no_answer(
+def test_a_backend_killed_in_an_ingest_and_in_a_search_loses_no_answer(
     undisturbed: Callable[[str], Path],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     backend: str,
     number: signal.Signals,
 ) -> None:
-    whole = undisturbed(backend)
+    undisturbed_run = undisturbed(backend)
     striker = ProcessStriker(backend in ASKS_MODELS, module=MODULES[backend], number=number)
     run = play(backend, tmp_path / "run", monkeypatch, striker)
     assert striker.struck == 2
-    assert answers(run) == answers(whole)
-    assert scores_of(run) == scores_of(whole) != []
+    assert answers(run) == answers(undisturbed_run)
+    assert scores_of(run) == scores_of(undisturbed_run) != []
     days = [r for r in read_records(run, "ingest") if isinstance(r, IngestDone)]
-    # Twice where a busy machine has not yet ended the process when the day is sent again.
+    # Twice if a busy machine has not yet ended the process when the day is sent again.
     assert {r.code for r in days if r.code != "OK"} in ({"UNAVAILABLE"}, {"CANCELLED"})
-    lost = [r for r in asked(run) if r.status != "answered"]
-    assert [r.attempt for r in lost] == [0], [r.cause for r in lost]
+    lost_attempts = [r for r in asked(run) if r.status != "answered"]
+    assert [r.attempt for r in lost_attempts] == [0], [r.cause for r in lost_attempts]
     assert Counter(times_answered(run).values()) == {1: 5, 2: 1}, "each is asked once, the lost one twice"
     problems = [r.message for r in read_records(run, "problem") if isinstance(r, Problem)]
     assert sum("was started again" in message for message in problems) == 2
