@@ -108,7 +108,7 @@ def reader_name(row: ReportRow) -> str:
 
 
 def row_name(rows: Sequence[ReportRow], row: ReportRow, *, of_times: bool = False) -> str:
-    """Return backend and reader as one name, with the run if there are several; ``of_times`` as :func:`backend_name`."""
+    """Return backend and reader as one name, and the run if there are several; ``of_times`` as :func:`backend_name`."""
     several = len({r.run for r in rows}) > 1
     return f"{backend_name(rows, row, of_times=of_times)} · {reader_name(row)}" + (
         f" (run {row.run})" if several else ""

@@ -1,4 +1,4 @@
-"""Bundles as single files that any static host serves: the same bundle gives the same bytes."""
+"""Packs bundles into single files for static hosts, and unpacks them; the same bundle gives the same bytes."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from memarena_dataset.safe_files import sha256_of
 from memarena.site.errors import SiteError
 
 _LEVEL = 1
-"""A log shrinks to a fifth at the lowest level; higher ones take many times as long for little more."""
+"""Compression level: the lowest shrinks a log to a fifth; higher ones take many times as long for little more."""
 
 
 MOST_BYTES = 16 << 30
-"""Of all files of a bundle; its log is nearly all of them."""
+"""Total size of the files of a bundle at most; its log makes up nearly all of it."""
 MOST_FILES = 10_000
 _MOST_HEADER_BYTES = 64 << 10
-"""Of one read: tarfile takes a header of any stated length into memory whole, and copies files by 16 KiB."""
+"""Bytes of one read: tarfile reads a header of any stated length into memory, but copies files in 16 KiB pieces."""
 
 
 def pack(bundle: Path, name: str, archive: Path) -> str:
-    """Write ``archive`` with the bundle's files below a folder ``name``; its SHA-256.
+    """Write ``archive`` with the bundle's files below a folder ``name``; return the archive's SHA-256.
 
     Raises SiteError for a bundle that :func:`unpack` would refuse for its size.
     """
@@ -47,10 +47,10 @@ def pack(bundle: Path, name: str, archive: Path) -> str:
 
 
 def unpack(archive: Path, name: str, folder: Path) -> Path:
-    """The bundle of an archive, below ``folder``.
+    """Extract an archive below ``folder`` and return the folder of the bundle.
 
-    Raises SiteError for anything but plain files below ``name``, for more than MOST_BYTES or MOST_FILES of them (none
-    of those that exceed them is written), and for what is no archive.
+    Raises SiteError if the file is not an archive, has members other than plain files below ``name``, or exceeds
+    MOST_BYTES or MOST_FILES; members beyond these limits are not written.
     """
     files = size_bytes = 0
     try:
@@ -74,10 +74,10 @@ def _check_size(files: int, size_bytes: int) -> None:
 
 
 class _ShortReads(gzip.GzipFile):
-    """A packed file that refuses to be read by more than a header's length at a time."""
+    """A gzip file that limits the size of a single read, against headers that claim to be large."""
 
     def read(self, size: int | None = -1) -> bytes:
-        """So many bytes. Raises SiteError for more than a header has."""
+        """Read ``size`` bytes. Raises SiteError for no size or more than :data:`_MOST_HEADER_BYTES`."""
         if size is None or not 0 <= size <= _MOST_HEADER_BYTES:
             raise SiteError(f"has a header of {size or 0:,} bytes; expected at most {_MOST_HEADER_BYTES:,}")
         return super().read(size)

@@ -1,4 +1,4 @@
-"""Rankings: rows of many runs that may share a table, in their order, and how far that order holds."""
+"""Computes the rankings of a site: comparable rows of many runs, sorted, in groups whose order is significant."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class BoardRow:
     brief: BriefRow
     row: ReportRow
     group: int | None
-    """Rows of a lower group lie above by intervals that do not overlap; None: in no order."""
+    """Number of the group, from 1: intervals of a group are all above those of the next; None: not ordered."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,11 @@ class Board:
     key: str
     title: str
     terms: tuple[tuple[str, str], ...]
-    """What all its rows share: name and value."""
+    """(name, value) of the terms that all its rows share."""
     runs: tuple[ReportInput, ...]
-    """As its rows count them."""
+    """Runs of its rows, each with only these rows, in the order in which ``ReportRow.run`` numbers them."""
     rows: tuple[BoardRow, ...]
-    """The best first; diagnostics last."""
+    """Rows, best first; diagnostics last."""
 
     @property
     def dataset(self) -> str:
@@ -47,17 +47,17 @@ class Board:
 
 
 def boards_of(entries: Sequence[Entry]) -> list[Board]:
-    """Every ranking, those of one data set next to each other, the largest first."""
+    """Return all rankings, grouped by data set; the data set with most rows and the longest ranking come first."""
     groups: dict[str, list[tuple[Entry, list[RowScores]]]] = {}
     terms: dict[str, tuple[tuple[str, str], ...]] = {}
     for entry in entries:
-        own: dict[str, list[RowScores]] = {}
+        rows_by_key: dict[str, list[RowScores]] = {}
         for row in entry.scores.rows:
             shared, identity = _terms(entry.scores, row)
             key = hashlib.sha256(identity.encode(errors="backslashreplace")).hexdigest()[:8]
             terms.setdefault(key, shared)
-            own.setdefault(key, []).append(row)
-        for key, rows in own.items():
+            rows_by_key.setdefault(key, []).append(row)
+        for key, rows in rows_by_key.items():
             groups.setdefault(key, []).append((entry, rows))
     boards = _with_distinct_titles([_board(key, terms[key], members) for key, members in groups.items()])
     sizes: dict[str, int] = {}
@@ -67,18 +67,18 @@ def boards_of(entries: Sequence[Entry]) -> list[Board]:
 
 
 def _with_distinct_titles(boards: Sequence[Board]) -> list[Board]:
-    """Boards of the same title, with the terms in it that differ between them."""
+    """Return the boards with the terms that differ appended to equal titles."""
     result = []
     for board in boards:
-        twins = [twin for twin in boards if twin.title == board.title]
+        same_title = [other for other in boards if other.title == board.title]
         differ = [
             value
             for position, (_, value) in enumerate(board.terms)
-            if len({twin.terms[position] for twin in twins}) > 1
+            if len({other.terms[position] for other in same_title}) > 1
         ]
         result.append(replace(board, title=" · ".join([board.title, *differ])))
     titles = [board.title for board in result]
-    # What a hash alone tells apart, such as a judge's prompts.
+    # Some differences show only in the hash of the key, such as a judge's prompts.
     return [
         replace(board, title=f"{board.title} · {board.key[-8:]}") if titles.count(board.title) > 1 else board
         for board in result
@@ -86,7 +86,7 @@ def _with_distinct_titles(boards: Sequence[Board]) -> list[Board]:
 
 
 def _terms(run: RunScores, row: RowScores) -> tuple[tuple[tuple[str, str], ...], str]:
-    """What rows must share to be ranked together, in words, and as the text that decides."""
+    """Return the terms of a ranking as (name, value) for people, and as the JSON text that identifies it."""
     reader = next((r for r in run.readers if r.name == row.reader), None)
     reading = row.reading.model_dump(mode="json", exclude={"seed"})
     questions_asked = {"filter": run.question_filter, "families": dict(sorted(run.families.items()))}
@@ -108,7 +108,7 @@ def _terms(run: RunScores, row: RowScores) -> tuple[tuple[tuple[str, str], ...],
 
 
 def _budget(reading: Reading) -> str:
-    """What an answer may take, and how it is asked for; what is as usual is left out."""
+    """Return the budget of an answer and its settings of reading that differ from the default."""
     usual = Reading.model_fields
     unusual = [
         f"{name.replace('_', ' ')} {value}"
@@ -143,7 +143,7 @@ def _board(key: str, terms: tuple[tuple[str, str], ...], members: Sequence[tuple
 
 
 def _named(rows: Sequence[tuple[Entry, BriefRow, ReportRow]]) -> list[tuple[Entry, BriefRow, ReportRow]]:
-    """Rows as those of one run, so that they are ranked together; equal names get the entry's."""
+    """Return the rows with run number 1, so that they are ranked together; the entry's name is added to equal names."""
     names = [brief.name for _, brief, _ in rows]
     result = []
     for entry, brief, row in rows:
@@ -153,17 +153,17 @@ def _named(rows: Sequence[tuple[Entry, BriefRow, ReportRow]]) -> list[tuple[Entr
 
 
 def order_groups(rows: Sequence[BriefRow]) -> list[int | None]:
-    """The group of each row by *answerable*: every interval of a group lies above every interval of the next.
+    """Return the group of each row by *answerable*: each interval of a group lies above each interval of the next.
 
     None for diagnostics, unfinished rows and rows without an interval over at least 8 egos.
     """
-    intervals = [(row, own) for row in rows if (own := row.answerable_interval) is not None and _ranks(row)]
+    intervals = [(row, interval) for row in rows if (interval := row.answerable_interval) is not None and _ranks(row)]
     intervals.sort(key=lambda pair: -pair[1].low)
     groups: dict[int, int] = {}
     group = 1
     for position, (row, _) in enumerate(intervals):
         highest = max(later.high for _, later in intervals[position:])
-        if position and min(before.low for _, before in intervals[:position]) > highest:
+        if position and min(earlier.low for _, earlier in intervals[:position]) > highest:
             group += 1
         groups[id(row)] = group
     return [groups.get(id(row)) for row in rows]

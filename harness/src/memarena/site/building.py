@@ -1,4 +1,4 @@
-"""Makes a site: each run or bundle is read once and leaves its summary; the pages follow from the summaries."""
+"""Builds a site: reads each run or bundle once, writes its summary, and generates the pages from the summaries."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from memarena.site.rendering import INDEX, questions_file, read_index, site_file
 from memarena.site.submissions import Submission
 
 Views = Callable[[Path, RunFacts, Sequence[QuestionScore], str], Iterable[QuestionView]]
-"""Traces of questions of a log, by its folder, the run's facts, the questions' scores and the judge."""
+"""Returns traces of questions: (folder of the log, facts of the run, scores of the questions, judge)."""
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """A run that was read and scored, with where it came from."""
+    """A run that was read and scored, with its path or bundle."""
 
     path: Path
     name: str
     facts: RunFacts
     scored: ScoredRun
     logs: Mapping[str, Path]
-    """The log's folder of each cell."""
+    """By cell id: folder of its log."""
     certificate: Certificate | None = None
     submission: Submission | None = None
 
@@ -43,18 +43,18 @@ class Loaded:
 Reading = Callable[[], Loaded]
 """Reads and scores a run, or raises MemArenaError."""
 PROCESSES = 2
-"""That read and score at once; each holds a run in memory."""
+"""Processes that read and score runs in parallel; each holds a run in memory."""
 FORK_FROM = 4
-"""Runs from which other processes are worth their start."""
+"""Number of runs from which parallel processes are worth their start."""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """What a site shows beyond figures."""
+    """Settings of what a site publishes beyond figures."""
 
     views: Views
     questions: int = 0
-    """Traces of each row; only where the data set is public."""
+    """Traces of each row, if its data set is public."""
     public: frozenset[str] = frozenset()
     """Names or SHA-256 of data sets whose questions, answers and bundles may be published."""
 
@@ -62,7 +62,7 @@ class Shown:
 def load_bundle(
     bundle: Path, name: str, check: BundleChecker, allowed: Path | None, submission: Submission | None
 ) -> Loaded:
-    """A bundle that verifies. Raises SiteError with the first fault of one that does not."""
+    """Load a bundle that verifies. Raises SiteError with the first fault of a bundle that does not."""
     checked_bundle = check(bundle, allowed)
     if checked_bundle.faults:
         file, message = checked_bundle.faults[0]
@@ -90,7 +90,10 @@ def load_bundle(
 
 
 def build(runs: Iterable[Reading], out: Path, shown: Shown) -> list[Entry]:
-    """Write the site into ``out``, which is new or a site. Raises SiteError for a run twice, or another folder."""
+    """Write the site to ``out``, a new folder or an existing site, and return its entries.
+
+    Raises SiteError for a run that is given twice, or if ``out`` is another folder.
+    """
     readings = list(runs)
     entries: dict[str, Entry] = {}
     paths: dict[str, Path] = {}
@@ -109,7 +112,7 @@ def build(runs: Iterable[Reading], out: Path, shown: Shown) -> list[Entry]:
 
 
 def _read(readings: Sequence[Reading], folder: Path, shown: Shown) -> Iterator[tuple[Path, Entry]]:
-    """Where each run is and its entry; its bundle and questions are written into ``folder``."""
+    """Yield path and entry of each run; its bundle and the page of its questions are written to ``folder``."""
 
     def read(number: int) -> tuple[Path, Entry]:
         run = readings[number]()
@@ -118,7 +121,7 @@ def _read(readings: Sequence[Reading], folder: Path, shown: Shown) -> Iterator[t
     if len(readings) < FORK_FROM or not can_fork():
         yield from map(read, range(len(readings)))
         return
-    yield read(0)  # before forking, so that what runs of one data set share is computed once
+    yield read(0)  # before forking, so that caches which runs of one data set share are filled once
     with forked_each(lambda number: read(number + 1), len(readings) - 1, PROCESSES) as others:
         yield from others
 
@@ -147,12 +150,12 @@ def _entry(run: Loaded, shown: Shown) -> tuple[Entry, list[QuestionView]]:
 
 
 def traces_of(run: Loaded, views: Views, per_row: int) -> list[QuestionView]:
-    """The traces that a site carries of a run."""
+    """Return the traces of a sample of questions of a run, ``per_row`` of each row."""
     sample = sample_questions(run.scored.scores.rows, run.scored.questions, quota=per_row)
     traces: dict[tuple[str, str], QuestionView] = {}
     for log in dict.fromkeys(run.logs.values()):
-        own = [score for score in sample if run.logs[score.cell_id] == log]
-        for view in views(log, run.facts, own, run.scored.scores.judge):
+        log_sample = [score for score in sample if run.logs[score.cell_id] == log]
+        for view in views(log, run.facts, log_sample, run.scored.scores.judge):
             traces[view.answers[0].cell_id, view.instance_id] = view
     return [traces[score.cell_id, score.instance_id] for score in sample]
 
@@ -162,7 +165,7 @@ def traces_of(run: Loaded, views: Views, per_row: int) -> list[QuestionView]:
 
 @contextmanager
 def _replaced(out: Path) -> Iterator[Path]:
-    """A folder next to ``out`` that takes its place at the end; nothing of it is left after an error."""
+    """Yield a temporary folder next to ``out`` that replaces it at the end, or is removed after an error."""
     if out.exists() and not (out / INDEX).is_file() and (not out.is_dir() or any(out.iterdir())):
         raise SiteError(f"--out {out}: expected a new folder, or a site, which has {INDEX}")
     if (out / INDEX).is_file():
@@ -174,11 +177,11 @@ def _replaced(out: Path) -> Iterator[Path]:
         raise SiteError(f"--out {out}: cannot be made: {error.strerror}") from error
     try:
         yield folder
-        before = folder.with_name(f".{out.absolute().name}.before-{os.getpid()}")
+        previous = folder.with_name(f".{out.absolute().name}.before-{os.getpid()}")
         if out.exists():
-            out.rename(before)
+            out.rename(previous)
         folder.rename(out)
-        shutil.rmtree(before, ignore_errors=True)
+        shutil.rmtree(previous, ignore_errors=True)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise

@@ -1,7 +1,7 @@
-"""What a site knows of certification: bundles are checked by whatever package declares that it can.
+"""Checks bundles through the installed certification package, and holds the result.
 
-The harness imports nothing of certification, which imports the harness. The package that checks bundles names its
-function in the entry point group :data:`GROUP`.
+The harness does not import that package, which imports the harness; the package names its function in the entry point
+group :data:`GROUP`.
 """
 
 from __future__ import annotations
@@ -22,52 +22,52 @@ LOG_FOLDER = "log"
 
 
 class Certificate(Record):
-    """What a bundle states that verifies."""
+    """Statements of a bundle that verifies."""
 
     certifies: tuple[str, ...]
-    """Of scores, times and energy; empty where its profile is for tests."""
+    """Subset of scores, times and energy; empty if its profile is for tests."""
     profile: str
     result_class: str
     node: str
     gpu: str | None
     key: str
-    """Type and fingerprint of the key behind the signature; empty: unsigned."""
+    """Type and fingerprint of the signing key; empty if unsigned."""
     vouched_by: str | None
-    """Whose key that is by the file of allowed signers; None: no such file was used."""
+    """Owner of the key by the file of allowed signers; None if no such file was used."""
     statement_sha256: str
     fresh_world: bool
-    """Whether the seed of its world follows from a commitment and a beacon's later value."""
+    """Whether the seed of its world was derived from a commitment and a later value of a public beacon."""
     unchecked: tuple[str, ...]
-    """What could not be checked from the bundle alone, a line each."""
+    """A line for each statement that could not be checked from the bundle alone."""
 
 
 @dataclass(frozen=True)
 class CheckedBundle:
-    """A bundle, read once."""
+    """Result of checking a bundle, with its facts and scores."""
 
     faults: tuple[tuple[str, str], ...]
-    """File and what is wrong with it; empty: it verifies."""
+    """(file, fault); empty if the bundle verifies."""
     certificate: Certificate | None
-    """None with any fault."""
+    """None if there is a fault."""
     facts: RunFacts | None
     scored: ScoredRun | None
 
 
 class BundleChecker(Protocol):
-    """Verifies a bundle, with the file of signers who may have signed it."""
+    """A function that verifies a bundle, with a file of allowed signers or None."""
 
     def __call__(self, bundle: Path, allowed: Path | None) -> CheckedBundle:
-        """Check it. Raises MemArenaError where it cannot be checked at all."""
+        """Check a bundle. Raises MemArenaError if it cannot be checked at all."""
         ...
 
 
 def is_bundle(folder: Path) -> bool:
-    """Whether a folder has the form of a bundle."""
+    """Whether a folder has a statement or a file of checksums, as bundles have."""
     return (folder / STATEMENT).is_file() or (folder / SUMS).is_file()
 
 
 def check_bundle(bundle: Path, allowed: Path | None) -> CheckedBundle:
-    """Check a bundle by the installed package that can. Raises SiteError where none can, naming the one to install."""
+    """Check a bundle with the installed certification package. Raises SiteError if none is installed."""
     for entry in sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value)):
         return cast(BundleChecker, entry.load())(bundle, allowed)
     raise SiteError(

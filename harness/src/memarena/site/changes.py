@@ -1,4 +1,4 @@
-"""What changed since the version before of a memory, within one ranking."""
+"""Compares the latest version of a memory with the previous one, within one ranking."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ _SHARES = ((ANSWERABLE, "answerable"), ("all", "right"), ("P", "privacy"), ("U",
 
 
 def change_sections(rows: Sequence[BoardRow]) -> Iterator[Section]:
-    """A table for each way that a memory is set, whose latest run is of another version than one before it."""
+    """Yield a table for each set of options of a memory whose latest run has another version than an earlier one."""
     by_options: dict[tuple[tuple[str, str], ...], list[BoardRow]] = {}
     for row in rows:
         by_options.setdefault(tuple(sorted(row.brief.scores.options.items())), []).append(row)
-    for number, (options, own) in enumerate(by_options.items()):
-        own.sort(key=lambda row: (row.entry.scores.started_at, row.entry.entry_id))
-        latest = own[-1]
+    for number, (options, rows_of_options) in enumerate(by_options.items()):
+        rows_of_options.sort(key=lambda row: (row.entry.scores.started_at, row.entry.entry_id))
+        latest = rows_of_options[-1]
         version = latest.brief.scores.backend_version
-        before = [row for row in own if row.brief.scores.backend_version != version]
-        if before:
-            yield _section(before[-1], latest, ", ".join(f"{k}={v}" for k, v in options), number)
+        other_versions = [row for row in rows_of_options if row.brief.scores.backend_version != version]
+        if other_versions:
+            yield _section(other_versions[-1], latest, ", ".join(f"{k}={v}" for k, v in options), number)
 
 
 def _section(before: BoardRow, now: BoardRow, options: str, number: int) -> Section:
@@ -39,8 +39,8 @@ def _section(before: BoardRow, now: BoardRow, options: str, number: int) -> Sect
         ("TTFT p50, ms", before.brief.ttft_ms, now.brief.ttft_ms),
     ):
         if first_ms is not None and second_ms is not None and before.entry.device == now.entry.device:
-            by = Cell(f"{second_ms - first_ms:+,.1f}")
-            rows.append([Cell(name), milliseconds(first_ms), milliseconds(second_ms), by])
+            difference = Cell(f"{second_ms - first_ms:+,.1f}")
+            rows.append([Cell(name), milliseconds(first_ms), milliseconds(second_ms), difference])
     columns = [
         Column("figure", align="left"),
         Column(old.backend_version or "not stated"),

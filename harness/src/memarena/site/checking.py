@@ -1,4 +1,4 @@
-"""Checks a site: every bundle again, every summary against its bundle, every page against the summaries."""
+"""Checks a site: verifies each bundle, recomputes each summary from its bundle, and each page from the summaries."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ from memarena.site.errors import SiteError
 from memarena.site.rendering import INDEX, entry_differences, questions_file, read_index, site_files
 
 _MOST_FIELDS = 5
-"""Fields of a summary that are named; more say no more."""
+"""Differing fields of a summary that are reported at most."""
 
 
 @dataclass
 class SiteCheck:
-    """What was checked, and what is wrong."""
+    """Result of a check; each line names an entry or a file."""
 
     confirmed: list[str] = field(default_factory=list)
     unchecked: list[str] = field(default_factory=list)
     faults: list[tuple[str, str]] = field(default_factory=list)
-    """File and what is wrong with it."""
+    """(file, fault)."""
 
 
 @dataclass(frozen=True)
 class Trust:
-    """By what a site is checked."""
+    """Functions and files by which a site is checked."""
 
     check: BundleChecker
     views: Views
     allowed: Path | None = None
-    """Who may have signed bundles; None: any key, as long as it is the one that the site names."""
+    """File of allowed signers; None accepts any key that equals the one in the summary."""
     bundles: tuple[Path, ...] = ()
-    """Folders with bundles that the site does not carry."""
+    """Folders with bundles that are not in the site."""
 
 
 def check_site(site: Path, trust: Trust) -> SiteCheck:
-    """Check the site in a folder. Raises SiteError where the folder holds none."""
+    """Check the site in a folder. Raises SiteError if the folder is not a site."""
     if not (site / INDEX).is_file():
         raise SiteError(f"{site}: expected the folder of a site, with {INDEX} in it")
     result = SiteCheck()
@@ -72,7 +72,7 @@ def _bundles(folders: Iterable[Path]) -> Iterator[Path]:
 
 
 def _stated(site: Path, name: str, result: SiteCheck) -> Entry | None:
-    """The summary of an entry as the site has it."""
+    """Return the summary of an entry in the site; None, with a fault recorded, if it is missing or invalid."""
     path = site / "data" / f"{name}.json"
     file = f"data/{name}.json"
     if path.parent.resolve() != (site / "data").resolve() or not path.is_file() or path.is_symlink():
@@ -93,7 +93,7 @@ def _stated(site: Path, name: str, result: SiteCheck) -> Entry | None:
 def _expected(
     site: Path, stated: Entry, trust: Trust, bundles_by_statement: dict[str, Path], result: SiteCheck
 ) -> tuple[Entry, dict[str, str]]:
-    """The summary that the entry's bundle gives, and the page of its questions; as stated where there is no bundle."""
+    """Return the summary and the page of questions recomputed from the entry's bundle; as stated if it has none."""
     name = stated.entry_id
     if stated.certificate is None:
         if stated.archive_sha256 is not None:
@@ -112,11 +112,11 @@ def _expected(
             result.faults.append((f"data/{name}.json", reason))
             return stated, {}
         location = f"bundles/{name}.tar.gz" if archive.is_file() else str(bundle)
-        bundle_now = trust.check(bundle, trust.allowed)
-        result.faults += [(f"{location}/{file}", message) for file, message in bundle_now.faults]
-        if bundle_now.certificate is None:
+        checked_bundle = trust.check(bundle, trust.allowed)
+        result.faults += [(f"{location}/{file}", message) for file, message in checked_bundle.faults]
+        if checked_bundle.certificate is None:
             return stated, {}
-        return _against(stated, bundle_now, bundle, trust, result)
+        return _against(stated, checked_bundle, bundle, trust, result)
 
 
 def _bundle(archive: Path, stated: Entry, bundles_by_statement: dict[str, Path], folder: Path) -> Path | None:
@@ -153,8 +153,8 @@ def _against(
         }
     )  # fmt: skip
     differ = list(entry_differences(stated, expected_entry))
-    for path, there, here in differ[:_MOST_FIELDS]:
-        result.faults.append((file, f"{path}: states {there[:120]}; expected {here[:120]}"))
+    for path, stated_value, expected_value in differ[:_MOST_FIELDS]:
+        result.faults.append((file, f"{path}: states {stated_value[:120]}; expected {expected_value[:120]}"))
     if stated.submission is not None and stated.submission.key != certificate.key:
         states = f"states {stated.submission.key}; expected that of the signature, {certificate.key}"
         result.faults.append((file, f"submission.key: {states}"))
@@ -170,19 +170,19 @@ def _against(
 
 
 def _unchecked_questions(site: Path, stated: Entry) -> dict[str, str]:
-    """The page of questions as it is, where there is no bundle to make it again from."""
+    """Return the page of questions of an entry without a bundle, unchecked; empty if it has none."""
     path = f"questions/{stated.entry_id}.html"
     return {path: (site / path).read_text(encoding="utf-8")} if stated.questions and (site / path).is_file() else {}
 
 
 def _compare(site: Path, pages: dict[str, str], entries: Sequence[Entry], result: SiteCheck) -> None:
-    """Every file against what the summaries give, and no file more."""
+    """Compare every file with its content computed from the summaries, and report files that do not belong."""
     archives = {f"bundles/{entry.entry_id}.tar.gz" for entry in entries if entry.archive_sha256 is not None}
-    there = {path.relative_to(site).as_posix() for path in site.rglob("*") if path.is_symlink() or not path.is_dir()}
-    result.faults += [(path, "is not of the site") for path in sorted(there - set(pages) - archives)]
+    existing = {path.relative_to(site).as_posix() for path in site.rglob("*") if path.is_symlink() or not path.is_dir()}
+    result.faults += [(path, "is not of the site") for path in sorted(existing - set(pages) - archives)]
     for path, expected in pages.items():
         file = site / path
-        if path not in there or file.is_symlink():
+        if path not in existing or file.is_symlink():
             result.faults.append((path, "is missing, or is no plain file"))
             continue
         content = file.read_bytes()

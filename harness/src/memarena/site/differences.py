@@ -1,4 +1,4 @@
-"""Where two versions of a page differ: the figure by its row and column, or the text by its heading."""
+"""Describes the first difference of two versions of a page: a figure by row and column, or a text by its heading."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ _TEXTS = frozenset(("td", "th", "text", "title", "desc", "li", "p", "dd", "dt", 
 
 
 def difference(stated: str, expected: str) -> str:
-    """The first difference of two pages in a line: which figure, what is stated, what is expected."""
+    """Return the first difference of two pages in a line: figure or heading, stated text, expected text."""
     stated_texts, expected_texts = _texts(stated), _texts(expected)
     for position in range(max(len(stated_texts), len(expected_texts))):
-        (name, text), (own_name, own) = (
+        (a_name, a_text), (b_name, b_text) = (
             texts[position] if position < len(texts) else ("the end", "") for texts in (stated_texts, expected_texts)
         )
-        if text != own or name != own_name:
-            return f"{own_name if position < len(expected_texts) else name}: states {_cut(text)}; expected {_cut(own)}"
+        if a_text != b_text or a_name != b_name:
+            return f"{b_name if position < len(expected_texts) else a_name}: states {_cut(a_text)}; expected {_cut(b_text)}"
     lines = zip(stated.splitlines(), expected.splitlines(), strict=False)
-    for number, (there, here) in enumerate(lines, 1):
-        if there != here:
-            at = next((i for i, (a, b) in enumerate(zip(there, here, strict=False)) if a != b), 0)
-            start = max(at - 30, 0)
-            return f"line {number}: states {_cut(there[start:])}; expected {_cut(here[start:])}"
+    for number, (stated_line, expected_line) in enumerate(lines, 1):
+        if stated_line != expected_line:
+            offset = next((i for i, (a, b) in enumerate(zip(stated_line, expected_line, strict=False)) if a != b), 0)
+            start = max(offset - 30, 0)
+            return f"line {number}: states {_cut(stated_line[start:])}; expected {_cut(expected_line[start:])}"
     return "is longer or shorter than what the bundles give"
 
 
@@ -32,7 +32,7 @@ def _cut(text: str) -> str:
 
 
 class _Page(HTMLParser):
-    """Collects texts with what names them: heading, row and column in a table."""
+    """Collects (name, text) of a page's texts; the name is the heading, in tables with row and column."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)

@@ -1,4 +1,4 @@
-"""Sums by ego that a summary keeps of a row, so that its questions need not be read again to compare it."""
+"""Computes sums by ego that a summary stores for each row, to compare rows without their questions."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from memarena.scoring.tally import GROUPS, Array, Tally
 from memarena.scoring.uncertainty.bootstrap import draw_rows
 
 FIGURES = {ANSWERABLE: "answerable", "all": "right answers"}
-"""Figures of which the sums are kept, with their names."""
+"""Figure whose sums are stored: its name on pages."""
 _COLUMNS = [position for position, group in enumerate(GROUPS) if group == "all" or group.startswith(ANSWERABLE)]
 
 Sums = tuple[tuple[int, ...], ...]
-"""Egos by the groups of questions of these figures."""
+"""Count by ego (rows) and group of questions (columns, as in :data:`_COLUMNS`)."""
 
 
 class EgoSums(Record):
-    """Questions right and asked, by headline seed, over questions with an outcome under every seed."""
+    """Right and asked questions of a row, for each headline seed, over questions with an outcome in every seed."""
 
     label: str
-    """Of the row."""
+    """Label of the row."""
     questions: int
     right: tuple[Sums, ...]
     asked: tuple[Sums, ...]
 
     def side(self, dataset_sha256: str) -> SideSums:
-        """A side of an unpaired comparison, for these figures alone."""
+        """Return a side of an unpaired comparison, for the figures of :data:`FIGURES`."""
         tallies = tuple(
             Tally(_array(right), _array(asked)) for right, asked in zip(self.right, self.asked, strict=True)
         )
@@ -37,7 +37,7 @@ class EgoSums(Record):
 
 
 def ego_sums_of(scored: ScoredRun) -> tuple[EgoSums, ...]:
-    """The sums of every row that has a question with an outcome."""
+    """Return the sums of every row that has a question with an outcome."""
     sides = [
         (row.label, side_sums(choose(scored, row.label), resamples=1))
         for row in scored.scores.rows

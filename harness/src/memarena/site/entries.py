@@ -1,4 +1,4 @@
-"""An entry of a site: one run, certified or not, as the scored summary from which every page is made."""
+"""Defines an entry of a site: the scored summary of one run, certified or not, from which all pages are generated."""
 
 from __future__ import annotations
 
@@ -22,41 +22,41 @@ _NAME_CHARACTERS = 80
 
 
 class Entry(Record):
-    """Everything that pages show of a run. Two machines give the same bytes: figures have nine digits."""
+    """All data of a run that pages show; rounded to nine digits, so that every machine writes the same bytes."""
 
     summary_version: int = SUMMARY_VERSION
     entry_id: str
-    """Unique in a site, a file's name: what the run is called and a hash of its id."""
+    """Name of files, unique in a site: name of the run with a hash of its id."""
     name: str
     certificate: Certificate | None
     submission: Submission | None
     public: bool
     """Whether its data set may be published: questions, answers and the bundle, which holds the gold."""
     archive_sha256: str | None = None
-    """Of ``bundles/ENTRY.tar.gz``; None where the site does not carry the bundle."""
+    """SHA-256 of ``bundles/ENTRY.tar.gz``; None if the bundle is not in the site."""
     questions: int = 0
-    """Traces of questions that the site carries."""
+    """Number of traces of questions in the site."""
     questions_per_row: int = 0
     scores: RunScores
     costs: tuple[RowCosts, ...]
     ego_sums: tuple[EgoSums, ...] = ()
-    """Of each row of a bundle that certifies scores."""
+    """For each row of a bundle that certifies scores; else empty."""
     provenance: Provenance
 
     @property
     def device(self) -> str:
-        """What it ran on: the GPU that a certificate names, else the processors, else the platform."""
+        """Device of the run: the GPU that a certificate names, else the CPU, else the platform."""
         if self.certificate is not None and self.certificate.gpu:
             return self.certificate.gpu
         return self.provenance.versions.cpu or self.provenance.versions.platform
 
     def report(self, rows: tuple[RowScores, ...] | None = None) -> ReportInput:
-        """The run as reports take it; with ``rows`` those alone."""
+        """Return the run as input of a report, with only ``rows`` if they are given."""
         scores = self.scores if rows is None else self.scores.model_copy(update={"rows": rows})
         return ReportInput(scores, self.provenance, self.costs)
 
     def as_json(self) -> str:
-        """The file of the entry."""
+        """Return the content of the entry's file."""
         return self.model_dump_json(indent=1) + "\n"
 
 
@@ -69,11 +69,11 @@ def entry_of(
     submission: Submission | None = None,
     public: bool = False,
 ) -> Entry:
-    """The summary of a run. Paths of the machine that it was scored on are left out."""
+    """Build the summary of a run, without paths of the machine on which it was scored."""
     run = report_input(facts, scored)
     dataset = facts.manifest.dataset.model_copy(update={"path": ""})
     assert run.provenance is not None
-    whole = Entry(
+    unrounded = Entry(
         entry_id=entry_id(name, run.scores.run_id),
         name=name[:_NAME_CHARACTERS],
         certificate=certificate,
@@ -84,21 +84,21 @@ def entry_of(
         ego_sums=ego_sums_of(scored) if certificate is not None and "scores" in certificate.certifies else (),
         provenance=run.provenance.model_copy(update={"dataset": dataset}),
     )
-    return Entry.model_validate(rounded(whole.model_dump(mode="json")))
+    return Entry.model_validate(rounded(unrounded.model_dump(mode="json")))
 
 
 def entry_id(name: str, run_id: str) -> str:
-    """A file's name: readable, and unique for the run."""
+    """Return a readable name of files that is unique for the run."""
     return f"{slug(name)}-{hashlib.sha256(run_id.encode(errors='backslashreplace')).hexdigest()[:8]}"
 
 
 def slug(text: str) -> str:
-    """Lower case and hyphens, at most 40 characters: never a path."""
+    """Return text in lower case with hyphens, at most 40 characters, safe as a file name."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower())[:40].strip("-") or "x"
 
 
 def unique_slug(text: str) -> str:
-    """A slug that other texts do not have."""
+    """Return a slug that is unique for the text: with a hash unless it equals the text."""
     short = slug(text)
     return (
         short if short == text else f"{short}-{hashlib.sha256(text.encode(errors='backslashreplace')).hexdigest()[:6]}"

@@ -6,4 +6,4 @@ from memarena_dataset.errors import MemArenaError
 
 
 class SiteError(MemArenaError):
-    """A site or submission that cannot be used; the message names file, field and what is expected."""
+    """Raised for an invalid site or submission; the message names file, field and what is expected."""

@@ -1,4 +1,4 @@
-"""By how much a memory does better on public worlds than on fresh ones, of rows that are certified on both."""
+"""Compares a memory's certified rows on public worlds with those on fresh ones, which it cannot have been tuned to."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _COLUMNS = (
 
 
 def public_against_fresh(rows: Sequence[tuple[Board, BoardRow]]) -> Section | None:
-    """The table of a memory's rows; None without a certified row on a public world and one like it on a fresh world.
+    """Return the table of differences between public and fresh worlds for a memory; None if no rows can be compared.
 
-    Compared are rows that share version, options, reader, budget, protocol, judge and isolation; of several on one
-    world the latest.
+    Rows are compared if they share version, options, reader, budget, protocol, judge and isolation; of several on one
+    world only the latest counts.
     """
     latest: dict[tuple[object, ...], dict[str, BoardRow]] = {}
     for board, row in sorted(rows, key=lambda pair: (pair[1].entry.scores.started_at, pair[1].entry.entry_id)):
@@ -57,10 +57,10 @@ def public_against_fresh(rows: Sequence[tuple[Board, BoardRow]]) -> Section | No
 def _differences(public: BoardRow, fresh: BoardRow) -> Iterator[UnpairedDifference]:
     if incomparable(_chosen(public), _chosen(fresh), same_world=False):
         return
-    left, right = (
+    public_side, fresh_side = (
         row_sums.side(row.entry.scores.dataset.sha256) for row in (public, fresh) if (row_sums := _sums(row))
     )
-    by_figure = {difference.metric: difference for difference in unpaired_differences(left, right)}
+    by_figure = {difference.metric: difference for difference in unpaired_differences(public_side, fresh_side)}
     yield from (by_figure[figure] for figure in FIGURES if figure in by_figure)
 
 
@@ -70,7 +70,7 @@ def _chosen(row: BoardRow) -> Chosen:
 
 
 def _sums(row: BoardRow) -> EgoSums | None:
-    """Of a certified row with enough questions for a share."""
+    """Return the sums of a certified row with enough questions for a share; else None."""
     sums = next((sums for sums in row.entry.ego_sums if sums.label == row.brief.scores.label), None)
     return sums if sums is not None and sums.questions >= FEWEST_QUESTIONS else None
 

@@ -1,4 +1,4 @@
-"""Quality against cost: a chart for each cost, and of times and energy for each device."""
+"""Draws the charts of quality against cost of a ranking; those of times and energy for each device."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _BYTES_PER_MB = 1e6
 
 
 def fronts_of(board: Board) -> Iterator[tuple[str, tuple[Figure, ...]]]:
-    """Charts by device; rows of two devices never share one of times or energy. Empty: what no device decides."""
+    """Yield (device, charts of times and energy of its rows); first ("", charts of costs independent of devices)."""
     rows = [replace(board_row.row, tag=_letter(position)) for position, board_row in enumerate(board.rows)]
     devices: dict[str, list[ReportRow]] = {}
     for board_row, row in zip(board.rows, rows, strict=True):
         devices.setdefault(board_row.entry.device, []).append(row)
     yield "", _drawn(rows, board.key, _ANYWHERE)
-    for position, (device, own) in enumerate(devices.items()):
-        yield device, _drawn(own, f"{board.key}-{position}", _ON_DEVICE)
+    for position, (device, device_rows) in enumerate(devices.items()):
+        yield device, _drawn(device_rows, f"{board.key}-{position}", _ON_DEVICE)
 
 
 def _drawn(rows: list[ReportRow], ending: str, costs: dict[str, Cost]) -> tuple[Figure, ...]:

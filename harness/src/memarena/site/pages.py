@@ -1,4 +1,4 @@
-"""The pages of a site: what each holds, made of the report's tables, charts and question view."""
+"""Builds the pages of a site from the report's tables, charts and question view."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from memarena.site.fronts import fronts_of
 from memarena.site.ranking_table import ANSWERS, badge, lacking, ranking_table, row_key
 
 MOST_ROWS = 15
-"""Rows of a ranking on the first page and on that of a data set; its own page has all."""
+"""Rows of a ranking on the first page and on the page of a data set; the ranking's page has all."""
 MOST_ROWS_TOGETHER = 300
-"""Rows of all rankings on the first page, which stays small."""
+"""Rows of all rankings on the first page at most, to keep it small."""
 _MEMORY_TABLES = (
     "where-wrong-answers-went-wrong", "what-the-memory-kept", "answers-that-say-nothing", "answerable-by-family",
     "dimensions", "retrieval", "permission-d6", "behaviour-on-deny-items", "ingest",
@@ -49,7 +49,7 @@ class Block:
     title: str
     href: str = ""
     facets: str = ""
-    """JSON: what its rows can be chosen by that is in no column of theirs."""
+    """JSON of properties by which a script filters its rows and that are in no column."""
     lead: tuple[str, ...] = ()
     verdicts: tuple[str, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
@@ -64,7 +64,7 @@ class Block:
 
 @dataclass(frozen=True)
 class SitePage:
-    """A page: its file below the site's folder, and what the template needs."""
+    """A page: path of its file in the site's folder, and the data of its template."""
 
     path: str
     title: str
@@ -77,12 +77,12 @@ class SitePage:
 
     @property
     def up(self) -> str:
-        """Leads from the page to the site's folder."""
+        """Relative path from the page to the site's folder."""
         return "../" * self.path.count("/")
 
 
 def pages_of(entries: Sequence[Entry], boards: Sequence[Board]) -> Iterator[SitePage]:
-    """Every page but those of questions."""
+    """Yield all pages but those of questions."""
     yield _index(entries, boards)
     for board in boards:
         yield _board_page(board)
@@ -175,10 +175,10 @@ def _board_page(board: Board) -> SitePage:
 
 def _memory_page(memory: str, boards: Sequence[Board]) -> SitePage:
     blocks = []
-    own = [(board, [row for row in board.rows if row.brief.scores.backend == memory]) for board in boards]
-    present = [(board, rows) for board, rows in own if rows]
+    rows_by_board = [(board, [row for row in board.rows if row.brief.scores.backend == memory]) for board in boards]
+    present = [(board, rows) for board, rows in rows_by_board if rows]
     for board, rows in present:
-        runs = tuple(run for every in board.runs if (run := _of_memory(every, memory)).scores.rows)
+        runs = tuple(run for run_ in board.runs if (run := _of_memory(run_, memory)).scores.rows)
         sections = [part for group in report_groups(runs) for part in group.sections if part.key in _MEMORY_TABLES]
         error_chart = error_split([row.brief for row in rows], f"fig-errors-{board.key}")
         charts = charts_of(rows_of(runs), runs, f"-{board.key}")
@@ -220,19 +220,20 @@ def _of_memory(run: ReportInput, memory: str) -> ReportInput:
 
 
 def _shown(sections: Sequence[Section], ending: str, answers: Sequence[str] = ()) -> Iterator[Part]:
-    """Sections for the template, without shares of a few questions; ``ending`` keeps their ids apart.
+    """Yield sections for the template, without shares over few questions.
 
-    ``answers``: for each run of the tables the page of its questions, empty where the site has none.
+    ``ending`` is appended to their ids to make them unique; ``answers``: for each run of the tables the page of its
+    questions, empty if the site has none.
     """
     for section in sections:
-        whole = section_without_small(section, FEWEST_QUESTIONS)
-        if whole is not None:
-            with_links = replace(whole, table=_linked(whole.table, answers) if whole.table else None)
-            yield part_of(replace(with_links, key=f"{whole.key}-{ending}" if ending else whole.key))
+        filtered = section_without_small(section, FEWEST_QUESTIONS)
+        if filtered is not None:
+            with_links = replace(filtered, table=_linked(filtered.table, answers) if filtered.table else None)
+            yield part_of(replace(with_links, key=f"{filtered.key}-{ending}" if ending else filtered.key))
 
 
 def _linked(table: Table, answers: Sequence[str]) -> Table:
-    """The table with its figures leading to the answers of their run."""
+    """Return the table with each figure linked to the answers of its run."""
     by_run = table.columns[0].title == "run"
     rows = []
     for row in table.rows:
@@ -330,10 +331,14 @@ def _answers(entry: Entry) -> Block:
 
 
 def questions_page(entry: Entry, traces: Sequence[QuestionView]) -> SitePage:
-    """The questions that the site carries of an entry, by row."""
+    """Return the page of the traces of an entry, by row."""
     labels = [trace.answers[0].cell_id.rpartition("/")[0] for trace in traces]
     blocks = tuple(
-        Block(row_key(label), label, traces=tuple(t for t, own in zip(traces, labels, strict=True) if own == label))
+        Block(
+            row_key(label),
+            label,
+            traces=tuple(t for t, label_of_trace in zip(traces, labels, strict=True) if label_of_trace == label),
+        )
         for label in dict.fromkeys(labels)
     )
     lead = ("A sample: wrong and failed answers first, then right ones. Open one for the way from asking to verdict.",)

@@ -1,4 +1,4 @@
-"""The table of a ranking: a report's summary with group, device, version and certificate, every figure a link."""
+"""Builds the table of a ranking: that of a report's summary with group, version, certificate, device and links."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from memarena.site.boards import Board, BoardRow
 from memarena.site.entries import Entry, unique_slug
 
 ANSWERS = "answers"
-"""Where the page of an entry leads to the answers behind its figures."""
+"""Anchor on the page of an entry for the answers behind its figures."""
 GROUP_MEANS = (
     "by answerable: every 95% interval of a group lies above every interval of the next one, so the order of groups "
     "holds, and within a group there is none; – where a row is in no order"
 )
 _NAMES = 2
-"""Columns of the summary's table that name a row: memory and reader."""
+"""Number of leading columns of the summary's table that name a row: memory and reader."""
 
 
 def ranking_table(board: Board, up: str, *, most: int | None = None) -> Section:
-    """The ranking, ``most`` rows of it; ``up`` leads from the page to the site's folder."""
+    """Return the table of a ranking, of ``most`` rows or all; ``up``: relative path to the site's folder."""
     first_rows = board.rows[:most]
     section = brief_table([row.brief for row in first_rows], board.title)
     assert section.table is not None
@@ -53,26 +53,26 @@ def _row(cells: Sequence[Cell], row: BoardRow, up: str) -> tuple[Cell, ...]:
 
 
 def answers_of(entry: Entry, label: str, up: str) -> str:
-    """Where the answers behind a row are: the site's questions of it, or how to list them."""
+    """Return the link to the answers behind a row: their traces in the site, or else how to list them."""
     if entry.questions:
         return f"{up}questions/{entry.entry_id}.html#{row_key(label)}"
     return f"{up}entries/{entry.entry_id}.html#{ANSWERS}"
 
 
 def row_key(label: str) -> str:
-    """The key of a row's answers on the page of its run's questions."""
+    """Return the anchor of a row's answers on the page of its run's questions."""
     return f"row-{unique_slug(label)}"
 
 
 def badge(entry: Entry) -> str:
-    """Whether a bundle stands behind a row, and what it certifies."""
+    """Return in words whether a row has a verified bundle, and what that certifies."""
     if entry.certificate is None:
         return "no"
     return f"✓ {', '.join(entry.certificate.certifies)}" if entry.certificate.certifies else "verifies, for tests"
 
 
 def lacking(row: BoardRow) -> tuple[str, ...]:
-    """What is missing for a certificate, a line each; empty for a certified row."""
+    """Return a line for each reason why a row is not certified; empty for a certified row."""
     entry, scores = row.entry, row.brief.scores
     if entry.certificate is not None:
         if entry.certificate.certifies:
@@ -92,5 +92,5 @@ def lacking(row: BoardRow) -> tuple[str, ...]:
 
 
 def _breaks(rows: Sequence[BoardRow]) -> list[int]:
-    """Rules between groups, and before what is in no order."""
+    """Return the indices of rows with a rule above them: the first of each group and of the unordered rows."""
     return [index for index in range(1, len(rows)) if rows[index].group != rows[index - 1].group]

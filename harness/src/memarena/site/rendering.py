@@ -1,4 +1,4 @@
-"""Every file of a site but its bundles, from its entries: the same entries give the same bytes."""
+"""Renders all files of a site but its bundles from its entries; the same entries give the same bytes."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _REPORT, _SITE = files("memarena.report.render.html"), files("memarena.site")
 
 
 class SiteIndex(Record):
-    """``site.json``: which entries a site has."""
+    """``site.json``: the ids of a site's entries."""
 
     site_version: int = SITE_VERSION
     entries: tuple[str, ...]
 
 
 def site_files(entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:
-    """Path and content of every file that follows from the entries, in the order of their names."""
+    """Yield path and content of every file that depends only on the entries; entries are in the order of their ids."""
     by_id = sorted(entries, key=lambda entry: entry.entry_id)
     yield INDEX, SiteIndex(entries=tuple(entry.entry_id for entry in by_id)).model_dump_json(indent=1) + "\n"
     yield "style.css", _text(_REPORT, "style.css") + _text(_SITE, "site.css")
@@ -44,18 +44,18 @@ def site_files(entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:
 
 
 def questions_file(entry: Entry, traces: Sequence[QuestionView]) -> tuple[str, str]:
-    """The page of an entry's questions."""
+    """Return path and content of the page of an entry's questions."""
     page = questions_page(entry, traces)
     return page.path, rendered(page)
 
 
 def rendered(page: SitePage) -> str:
-    """A page as HTML: every text is escaped, and nothing is fetched from elsewhere."""
+    """Return a page as HTML, with all text escaped and no resources from other hosts."""
     return _environment().get_template("page.html.jinja").render(page=page)
 
 
 def read_index(content: bytes, name: str) -> SiteIndex:
-    """``site.json``. Raises SiteError where it is none of this version."""
+    """Parse ``site.json``. Raises SiteError if it is invalid or of another version."""
     try:
         index = TypeAdapter(SiteIndex).validate_json(content)
     except ValidationError as error:
@@ -67,7 +67,7 @@ def read_index(content: bytes, name: str) -> SiteIndex:
 
 
 def entry_differences(stated: Entry, expected: Entry) -> Iterator[tuple[str, str, str]]:
-    """Fields in which two entries differ: path, what is stated, what is expected."""
+    """Yield (path, stated value, expected value) of each field in which two entries differ."""
     a, b = (dict(_leaves("", json.loads(entry.model_dump_json()))) for entry in (stated, expected))
     for path in dict.fromkeys([*a, *b]):
         if a.get(path, "nothing") != b.get(path, "nothing"):
@@ -87,9 +87,9 @@ def _leaves(path: str, value: object) -> Iterator[tuple[str, str]]:
 
 @cache
 def _environment() -> Environment:
-    own = _SITE / "templates"
+    templates = _SITE / "templates"
     return environment(
-        lambda name: ((own if name == "page.html.jinja" else TEMPLATES) / name).read_text(encoding="utf-8")
+        lambda name: ((templates if name == "page.html.jinja" else TEMPLATES) / name).read_text(encoding="utf-8")
     )
 
 

@@ -1,4 +1,4 @@
-"""A folder of submissions: ``NAME/bundle/`` and ``NAME/submission.toml``, and what is wrong with it."""
+"""Reads and checks a folder of submissions: ``NAME/bundle/`` and ``NAME/submission.toml``."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ _Url = Annotated[str, Field(max_length=500, pattern=r"^(https://[^\s<>\"'\x00-\x
 
 
 class Submission(Record):
-    """``submission.toml``: what a submitter states of a bundle. Everything measured is in the bundle."""
+    """``submission.toml``: statements of the submitter about a bundle; measurements are in the bundle."""
 
     name: Annotated[_Line, Field(min_length=1)]
-    """What the site calls it."""
+    """Name on the site."""
     memory: Annotated[_Line, Field(min_length=1)]
-    """The backend in the bundle that is submitted."""
+    """Name of the submitted backend in the bundle."""
     contact: Annotated[_Line, Field(min_length=1)]
-    """Who answers for it."""
+    """Contact of the submitter."""
     key: Annotated[str, Field(pattern=r"^[A-Z0-9@.-]+ SHA256:[A-Za-z0-9+/=]+$")]
     """Type and fingerprint of the signing key, as ``memarena-spark verify`` prints it."""
     public_dataset: bool = False
-    """Whether questions and right answers of the data set may be published, and with them the bundle."""
+    """Whether questions and right answers of the data set, and so the bundle, may be published."""
     bundle_url: _Url = ""
-    """Where the bundle can be fetched, if the site does not carry it."""
+    """URL of the bundle, if it is not in the site."""
     note: _Line = ""
 
 
@@ -45,14 +45,14 @@ def is_submissions(folder: Path) -> bool:
 
 
 def submissions_of(folder: Path) -> Iterator[tuple[Path, Submission]]:
-    """Each submission's bundle and its file. Raises SiteError for the first that cannot be read."""
+    """Yield bundle and ``submission.toml`` of each submission. Raises SiteError for the first that cannot be read."""
     for path in sorted(p for p in folder.iterdir() if not p.name.startswith(".")):
         if path.is_dir():
             yield path / BUNDLE, read_submission(path / FILE)
 
 
 def read_submission(path: Path) -> Submission:
-    """Read a file. Raises SiteError naming file, field and what is expected."""
+    """Read a ``submission.toml``. Raises SiteError naming file, field and what is expected."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
         if content.pop("schema", None) != SCHEMA:
@@ -68,7 +68,7 @@ def read_submission(path: Path) -> Submission:
 
 
 def submission_faults(folder: Path, check: BundleChecker, allowed: Path | None) -> Iterator[str]:
-    """What is wrong with a folder of submissions, a line each: file, field, what is expected."""
+    """Yield a line for each fault in a folder of submissions: file, field, what is expected."""
     if not folder.is_dir():
         raise SiteError(f"{folder}: expected a folder of submissions")
     statements: dict[str, str] = {}

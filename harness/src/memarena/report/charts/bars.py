@@ -1,4 +1,4 @@
-"""Rows of bars: time to the first token split in search and prefill, and averages with their intervals."""
+"""Draws bar charts: time to the first token split into Search and prefill, shares with intervals, stacked counts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAME_WIDTH = 24
 
 
 def ttft_split(rows: Sequence[ReportRow], key: str = "ttft-split") -> Figure | None:
-    """Medians of Search and prefill, stacked; rows without a language model are left out."""
+    """Draw medians of Search and prefill as stacked bars; rows without a language model are left out."""
     medians = [
         (row, latency.search.p50, latency.ttft.p50, latency.end_to_end.p50)
         for row in rows
@@ -59,7 +59,7 @@ def ttft_split(rows: Sequence[ReportRow], key: str = "ttft-split") -> Figure | N
 
 
 def average_intervals(rows: Sequence[ReportRow], key: str = "avg-intervals") -> Figure | None:
-    """The average to rank by of every row, with its 95% interval over egos."""
+    """Draw the average that ranks the rows, with its 95% interval over egos."""
     average = average_to_rank_by([row.scores for row in rows])
     with_average = [
         (row, value, interval)
@@ -96,7 +96,7 @@ def average_intervals(rows: Sequence[ReportRow], key: str = "avg-intervals") -> 
 
 
 def ranked_right(rows: Sequence[BriefRow], key: str = "ranked-right") -> Figure | None:
-    """Share right of every row that was asked enough, the best first, as bars with 95% intervals."""
+    """Draw the share right of each row with enough questions, best first, with 95% intervals."""
     ranked = [
         row
         for row in rows
@@ -114,7 +114,7 @@ def ranked_right(rows: Sequence[BriefRow], key: str = "ranked-right") -> Figure 
 
 
 def recall_bars(rows: Sequence[BriefRow], key: str = "recall-bars") -> Figure | None:
-    """Evidence recall at 10 of every row with enough questions that have evidence."""
+    """Draw evidence recall at 10 of each row with enough questions that have evidence."""
     with_recall = [row for row in rows if row.recall is not None and row.evidence_questions >= FEWEST_QUESTIONS]
     if not with_recall:
         return None
@@ -137,7 +137,7 @@ _STAGES = {
 
 
 def error_split(rows: Sequence[BriefRow], key: str = "error-split") -> Figure | None:
-    """Where wrong answers went wrong, as parts of a whole bar; rows with few of them are left out."""
+    """Draw wrong answers by stage as stacked bars; rows with few of them are left out."""
     by_row = [(row, [getattr(row.scores.errors, stage) for stage in _STAGES]) for row in rows if row.scores.errors]
     enough = [(row, counts) for row, counts in by_row if sum(counts) >= FEWEST_QUESTIONS]
     return stacked_shares(
@@ -153,15 +153,15 @@ def error_split(rows: Sequence[BriefRow], key: str = "error-split") -> Figure | 
 def stacked_shares(
     key: str, title: str, bars: Sequence[tuple[str, Sequence[int]]], names: Sequence[str], label: str, caption: str
 ) -> Figure | None:
-    """Whole bars of counts, each part its share; parts that are 0 in every bar are left out. None without bars.
+    """Draw bars of 100%, split by counts; parts that are 0 in every bar are left out. None without bars.
 
     Args:
-        key: of the drawing.
+        key: key of the drawing.
         title: what is counted.
-        bars: name and counts, as many as ``names``.
-        names: of the parts, from the left.
-        label: under the axis.
-        caption: under the title.
+        bars: (name, counts), with a count for each of ``names``.
+        names: names of the parts, from the left.
+        label: text under the axis.
+        caption: text under the title.
     """
     if not bars:
         return None
@@ -197,7 +197,7 @@ def _shares(
     label: str,
     caption: str,
 ) -> Figure:
-    """Bars of shares with their intervals; diagnostics are hollow."""
+    """Draw bars of shares with their intervals; diagnostics are hollow."""
     top = 12.0
     bottom = top + ROW * len(bars)
     description = "; ".join(
@@ -238,7 +238,7 @@ def _ticks(drawing: Drawing, scale: Linear, top: float, bottom: float, label: st
 
 
 def _hatch(drawing: Drawing, key: str) -> None:
-    """Slanted lines that distinguish search from prefill without colour."""
+    """Define the pattern of slanted lines that distinguishes Search from prefill without colour."""
     drawing.parts.append(
         f'<defs><pattern id="{key}-hatch" width="5" height="5" patternUnits="userSpaceOnUse" '
         'patternTransform="rotate(45)"><line class="stripe" x1="0" y1="0" x2="0" y2="5"/></pattern></defs>'

@@ -1,4 +1,4 @@
-"""The charts of comparable runs, each with its figures as a table: the same ones in the report and in the viewer."""
+"""Lists the charts of comparable runs, each with a table of its data, for the HTML report and the viewer."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ QUANTILES = (10, 25, 50, 75, 90)
 
 @dataclass(frozen=True)
 class Chart:
-    """A drawing in its chapter, and the figures in it: a row's first cell is its memory and reader."""
+    """A drawing with its chapter and the table of its data, whose first column is memory and reader."""
 
     chapter: Chapter
     figure: Figure
@@ -45,7 +45,7 @@ class Chart:
 
 
 def charts_of(rows: Sequence[ReportRow], runs: Sequence[ReportInput], ending: str = "") -> list[Chart]:
-    """Every chart that the rows have figures for.
+    """Return every chart for which the rows have figures.
 
     Args:
         rows: of comparable runs.

@@ -1,4 +1,4 @@
-"""What grows with the life: Search over the turns that the memory holds and over days, and taking a day in."""
+"""Draws how times grow with the history: Search over turns and days, and ingest over days."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from memarena.report.rows import ReportRow, row_name
 WIDTH, SIDE = 460.0, 230.0
 LEFT, TOP, RIGHT = 62.0, 14.0, 30.0
 MOST_MARKS = 40
-"""A line of more points is drawn without a mark at each."""
+"""Points of a line up to which each of them has a mark."""
 Points = Sequence[tuple[float, float]]
-"""Across (turns or days) and milliseconds above 0."""
+"""(x: turns or days, y: milliseconds, above 0)."""
 
 
 @dataclass(frozen=True)
@@ -23,13 +23,13 @@ class _Words:
     title: str
     across: str
     unit: str
-    """Of a point across, in front of or behind its number."""
+    """Format of an x value with its unit, such as ``day {}``."""
     up: str
     caption: str
 
 
 def search_over_history(rows: Sequence[ReportRow], key: str) -> Figure | None:
-    """Median Search against the turns that the memory holds. Rows need two parts that have a median."""
+    """Draw median Search against the turns in the memory; rows with fewer than two medians are left out."""
     return _lines(
         rows,
         {
@@ -48,7 +48,7 @@ def search_over_history(rows: Sequence[ReportRow], key: str) -> Figure | None:
 
 
 def search_over_days(rows: Sequence[ReportRow], key: str) -> Figure | None:
-    """Median Search of the questions asked after each day. Rows need two days that have a median."""
+    """Draw median Search of the questions after each day; rows with fewer than two medians are left out."""
     return _lines(
         rows,
         {
@@ -67,7 +67,7 @@ def search_over_days(rows: Sequence[ReportRow], key: str) -> Figure | None:
 
 
 def ingest_over_days(rows: Sequence[ReportRow], key: str) -> Figure | None:
-    """Mean time of taking in each day. Rows need two days that were timed."""
+    """Draw the mean time of ingest of each day; rows with fewer than two timed days are left out."""
     return _lines(
         rows,
         {
@@ -109,9 +109,9 @@ def _lines(rows: Sequence[ReportRow], lines: Mapping[str, Points], key: str, wor
     drawing.text(16, TOP + SIDE / 2, words.up, "label", "middle", turn=-90)
     series = series_of(rows)
     for index, row in enumerate(drawn_rows):
-        shape, hollow, own = series[row.scores.backend], row.scores.diagnostic, lines[row.tag]
-        drawing.path([(x.at(at), y.at(ms)) for at, ms in own], f"trend c{shape % 8}")
-        for at, ms in own if len(own) <= MOST_MARKS else ():
+        shape, hollow, row_points = series[row.scores.backend], row.scores.diagnostic, lines[row.tag]
+        drawing.path([(x.at(at), y.at(ms)) for at, ms in row_points], f"trend c{shape % 8}")
+        for at, ms in row_points if len(row_points) <= MOST_MARKS else ():
             title = f"{row_name(rows, row, of_times=True)}: {_at(words, at)}, {ms:.2f} ms"
             drawing.marker(x.at(at), y.at(ms), shape, hollow=hollow, size=4, title=title)
         legend_entry(drawing, index, TOP + SIDE + 62, row.tag, row_name(rows, row, of_times=True), shape, hollow=hollow)
@@ -124,12 +124,12 @@ def _at(words: _Words, value: float) -> str:
 
 
 def _ticks(high: float) -> list[float]:
-    """Quarters, or every whole number where there are no more than that."""
+    """Return five ticks from 0 to ``high``, or all integers if ``high`` is at most 4."""
     return [float(n) for n in range(int(high) + 1)] if high <= 4 else [high * quarter / 4 for quarter in range(5)]
 
 
 def end_tags(drawing: Drawing, ends: Mapping[str, tuple[float, float]]) -> None:
-    """Letters behind the ends of lines, side by side where the ends lie close together."""
+    """Draw a letter after the end of each line, moved to the right where ends lie close together."""
     tag_positions: list[tuple[float, float]] = []
     for tag, (x, y) in ends.items():
         x_tag = x + 11

@@ -1,4 +1,4 @@
-"""D6 as drawings: F1_PU of each memory with each reader, and what became of facts that must be withheld."""
+"""Draws D6: F1_PU of each memory with each reader, and the outcomes of DENY items."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from memarena.scoring.figures import Permission
 
 NAMES, COLUMN, ROW, TOP = 180.0, 92.0, 34.0, 34.0
 DENSEST = 0.6
-"""Opacity of a field at 100: a figure in it can still be read."""
+"""Opacity of a field at 100 percent, at which the figure in it is still readable."""
 OUTCOMES = ("refused", "does not know", "other words", "leaked", "failed or empty")
-"""What became of a DENY item, in the order of the bar."""
+"""Outcomes of a DENY item, in the order of the bar."""
 
 
 def f1_pu_heat(rows: Sequence[ReportRow], key: str = "f1-pu") -> Figure | None:
-    """F1_PU as fields of a memory and a reader; None where fewer than two rows have it."""
-    values = {_field(rows, row): value for row in rows if (value := f1_pu(row)) is not None}
+    """Draw a heat map of F1_PU by memory and reader; None if fewer than two rows have it."""
+    values = {_memory_and_reader(rows, row): value for row in rows if (value := f1_pu(row)) is not None}
     if len(values) < 2:
         return None
     memories = list(dict.fromkeys(memory for memory, _ in values))
@@ -50,7 +50,7 @@ def f1_pu_heat(rows: Sequence[ReportRow], key: str = "f1-pu") -> Figure | None:
 
 
 def deny_outcomes(rows: Sequence[ReportRow], key: str = "deny-outcomes") -> Figure | None:
-    """What became of facts that must be withheld, as parts of a whole bar; rows with few such items are left out."""
+    """Draw the outcomes of DENY items as stacked bars; rows with few such items are left out."""
     counted = [(row, counts) for row in rows if sum(counts := deny_counts(row)) >= FEWEST_QUESTIONS]
     return stacked_shares(
         key,
@@ -63,7 +63,7 @@ def deny_outcomes(rows: Sequence[ReportRow], key: str = "deny-outcomes") -> Figu
 
 
 def f1_pu(row: ReportRow) -> float | None:
-    """The row's F1_PU; None where it has none, or of fewer than five items of either action."""
+    """Return the row's F1_PU; None without one, or with fewer than five DENY or ALLOW items."""
     permission = row.scores.permission
     if permission is None or min(permission.deny - permission.unsaid, permission.allow) < FEWEST_QUESTIONS:
         return None
@@ -71,7 +71,7 @@ def f1_pu(row: ReportRow) -> float | None:
 
 
 def deny_counts(row: ReportRow) -> tuple[int, ...]:
-    """DENY items by :data:`OUTCOMES`; together all of them."""
+    """Return the counts of DENY items in the order of :data:`OUTCOMES`; their sum is all DENY items."""
     permission: Permission | None = row.scores.permission
     if permission is None:
         return (0,) * len(OUTCOMES)
@@ -83,6 +83,6 @@ def deny_counts(row: ReportRow) -> tuple[int, ...]:
     return (*parts, sum(labels.values()))
 
 
-def _field(rows: Sequence[ReportRow], row: ReportRow) -> tuple[str, str]:
-    several = len({each.run for each in rows}) > 1
-    return backend_name(rows, row) + (f" (run {row.run})" if several else ""), reader_name(row)
+def _memory_and_reader(rows: Sequence[ReportRow], row: ReportRow) -> tuple[str, str]:
+    several_runs = len({other.run for other in rows}) > 1
+    return backend_name(rows, row) + (f" (run {row.run})" if several_runs else ""), reader_name(row)

@@ -1,4 +1,4 @@
-"""Axes: where a value lies, and which round values carry a tick."""
+"""Computes axes of charts: pixel of a value, and round values for ticks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Linear:
     end: float
 
     def at(self, value: float) -> float:
-        """Place of a value."""
+        """Return the pixel of a value."""
         return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
 
 
@@ -30,12 +30,12 @@ class Logarithmic:
     end: float
 
     def at(self, value: float) -> float:
-        """Place of a value; values outside the axis are placed on its edge."""
+        """Return the pixel of a value; values beyond the axis are at its end."""
         inside = min(max(value, self.low), self.high)
         return self.start + math.log(inside / self.low) / math.log(self.high / self.low) * (self.end - self.start)
 
     def ticks(self) -> list[float]:
-        """1, 2 and 5 times powers of ten; only the powers where the axis spans more than two of them."""
+        """Return 1, 2 and 5 times powers of ten; only the powers if the axis spans more than two of them."""
         first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
         steps = (1.0,) if math.log10(self.high / self.low) > 2.01 else (1.0, 2.0, 5.0)
         values = [step * 10.0**power for power in range(first, last + 1) for step in steps]
@@ -43,12 +43,12 @@ class Logarithmic:
 
 
 def log_axis(smallest: float, largest: float, start: float, end: float) -> Logarithmic:
-    """A logarithmic axis around two values, from one tick to another."""
+    """Return a logarithmic axis that includes both values and begins and ends at a tick."""
     return Logarithmic(_step_down(smallest), _step_up(largest), start, end)
 
 
 def round_up(value: float) -> float:
-    """The next value above whose quarters are round."""
+    """Return the smallest larger value whose quarters are round numbers."""
     if value <= 0:
         return 1.0
     power = 10.0 ** math.floor(math.log10(value))
@@ -56,7 +56,7 @@ def round_up(value: float) -> float:
 
 
 def tick_label(value: float) -> str:
-    """A round value without needless zeros: 2.5 and 0.6 as well as 1,200."""
+    """Format a round value without trailing zeros: 0.6, 2.5, 1,200."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 

@@ -1,4 +1,4 @@
-"""Two shares against each other: privacy against utility, recall against reasoning."""
+"""Draws scatter plots of two shares: privacy against utility, recall against reasoning."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ LEFT, TOP = 62.0, 26.0
 LEGEND_ROW = 19.0
 _AROUND = ((0, -12), (12, -8), (13, 4), (10, 15), (0, 18), (-10, 15), (-13, 4), (-12, -8),
            (0, -24), (24, -14), (26, 6), (20, 28), (0, 31), (-20, 28), (-26, 6), (-24, -14))  # fmt: skip
-"""Where a letter may stand next to its mark, as offsets in pixels, the best first."""
+"""Candidate offsets of a letter from its mark, in pixels, the preferred first."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """A row as a point, in percent, with the ends of its intervals where they are known."""
+    """A row as a point, in percent, with the ends of its intervals if known."""
 
     tag: str
     name: str
@@ -33,7 +33,7 @@ class Point:
 
 
 def privacy_utility(rows: Sequence[ReportRow], key: str = "privacy-utility") -> Figure | None:
-    """D6 privacy against utility, with the line J = 0 of systems that ignore the asker."""
+    """Draw D6 privacy against utility, with the line J = 0 of systems that ignore the asker."""
     points = _points(rows, "U", "P")
     if not points:
         return None
@@ -57,7 +57,7 @@ def privacy_utility(rows: Sequence[ReportRow], key: str = "privacy-utility") -> 
 
 
 def recall_reasoning(rows: Sequence[ReportRow], key: str = "recall-reasoning") -> Figure | None:
-    """Recall against reasoning."""
+    """Draw recall against reasoning."""
     points = _points(rows, "Rec", "Rea")
     if not points:
         return None
@@ -69,7 +69,7 @@ def recall_reasoning(rows: Sequence[ReportRow], key: str = "recall-reasoning") -
 
 
 def series_of(rows: Sequence[ReportRow]) -> dict[str, int]:
-    """A shape for each backend, in the order of the rows."""
+    """Return for each backend the number of its shape and colour, in the order of the rows."""
     return {backend: index for index, backend in enumerate(dict.fromkeys(row.scores.backend for row in rows))}
 
 
@@ -140,7 +140,7 @@ def _draw(drawing: Drawing, points: Sequence[Point], x: Linear, y: Linear) -> No
 
 
 def _free_spot(x: float, y: float, occupied: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """The place around a mark that is farthest from everything drawn; the earlier of equals."""
+    """Return the candidate position of a letter that is farthest from all other marks and letters."""
     spots = [(x + dx, y + dy) for dx, dy in _AROUND]
 
     def room(spot: tuple[float, float]) -> float:
@@ -152,16 +152,16 @@ def _free_spot(x: float, y: float, occupied: Sequence[tuple[float, float]]) -> t
 
 
 def legend_entry(drawing: Drawing, index: int, top: float, tag: str, name: str, series: int, *, hollow: bool) -> None:
-    """One row's letter, mark and name in a legend of two columns.
+    """Draw letter, mark and name of a row in a legend of two columns.
 
     Args:
-        drawing: to draw on; :data:`WIDTH` pixels wide.
-        index: of the entry, from 0: left, right, then the next line.
+        drawing: the drawing, :data:`WIDTH` pixels wide.
+        index: index of the entry: left, right, then the next line.
         top: y of the first line's text.
-        tag: the row's letter.
-        name: of the row.
-        series: which shape and colour its mark has.
-        hollow: of a diagnostic row.
+        tag: letter of the row.
+        name: name of the row.
+        series: number of the shape and colour of its mark.
+        hollow: whether the row is a diagnostic.
     """
     x, y = 22 + index % 2 * (WIDTH - 20) / 2, top + index // 2 * LEGEND_ROW
     drawing.text(x - 8, y, tag, "tag", "end")
@@ -170,5 +170,5 @@ def legend_entry(drawing: Drawing, index: int, top: float, tag: str, name: str, 
 
 
 def shortened(text: str, width: int) -> str:
-    """A name cut where a drawing has no room for more."""
+    """Truncate a name to ``width`` characters, with an ellipsis."""
     return text if len(text) <= width else text[: width - 1] + "…"

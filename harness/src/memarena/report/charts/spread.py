@@ -1,4 +1,4 @@
-"""How times are spread: a small histogram per row on one logarithmic axis."""
+"""Draws distributions of times: a small histogram for each row on a common logarithmic axis."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ WIDTH, NAMES, RIGHT = 460.0, 180.0, 20.0
 ROW, TOP = 38.0, 8.0
 BINS = 48
 RUG_UP_TO = 60
-"""Up to this number, each sample is drawn as a tick."""
+"""Samples up to which each is drawn as a tick."""
 
 
 def samples_of(
     row: ReportRow, questions: Sequence[QuestionScore], value: Callable[[Spans], float | None]
 ) -> list[float]:
-    """Times of a row in milliseconds, of the segment that its percentiles are over."""
+    """Return times of a row in milliseconds, from the segment of the run that its percentiles are over."""
     latency, seeds = row.scores.latency, row.scores.headline_seeds
     if latency is None:
         return []
@@ -33,19 +33,19 @@ def samples_of(
 
 
 def end_to_end_ms(spans: Spans) -> float | None:
-    """Search and prefill of one question."""
+    """Return Search plus TTFT of a question, ms; None if either is unknown."""
     return None if spans.search_ms is None or spans.ttft_ms is None else spans.search_ms + spans.ttft_ms
 
 
 def search_ms(spans: Spans) -> float | None:
-    """Search of one question."""
+    """Return Search of a question, ms; None if unknown."""
     return spans.search_ms
 
 
 def distribution(
     rows: Sequence[ReportRow], samples: Mapping[str, Sequence[float]], key: str, title: str, caption: str
 ) -> Figure | None:
-    """A histogram per row. ``samples`` holds sorted milliseconds by a row's tag; rows without any are left out."""
+    """Draw a histogram for each row. ``samples``: sorted milliseconds by tag of a row; rows without are left out."""
     drawn_rows = [row for row in rows if samples.get(row.tag)]
     if not drawn_rows:
         return None
@@ -73,7 +73,7 @@ def distribution(
 
 
 def _ridge(drawing: Drawing, axis: Logarithmic, samples: Sequence[float], base: float, series: int) -> None:
-    """The histogram of a row as a stepped outline, its median, and its samples where they are few."""
+    """Draw the histogram of a row as a stepped outline, its median, and if they are few its samples."""
     step = (axis.end - axis.start) / BINS
     counts = [0] * BINS
     for sample in samples:

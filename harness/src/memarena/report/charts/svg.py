@@ -12,7 +12,7 @@ SHAPES = 8
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawing with what it shows, in words."""
+    """A drawing with its title and caption."""
 
     key: str
     """Name for links, unique in a page."""
@@ -23,7 +23,7 @@ class Figure:
 
 @dataclass
 class Drawing:
-    """A drawing that grows from the back to the front; lengths in user units, about a pixel each."""
+    """A drawing, to which elements are added from back to front; lengths in user units, about a pixel each."""
 
     key: str
     width: float
@@ -33,11 +33,11 @@ class Drawing:
     parts: list[str] = field(default_factory=list)
 
     def line(self, x1: float, y1: float, x2: float, y2: float, kind: str = "axis") -> None:
-        """A straight line; ``kind`` is its class."""
+        """Add a straight line; ``kind`` is its CSS class."""
         self.parts.append(f'<line class="{kind}" x1="{_n(x1)}" y1="{_n(y1)}" x2="{_n(x2)}" y2="{_n(y2)}"/>')
 
     def path(self, points: Sequence[tuple[float, float]], kind: str, *, closed: bool = False) -> None:
-        """Straight lines through points."""
+        """Add straight lines through points."""
         steps = "L".join(f"{_n(x)} {_n(y)}" for x, y in points)
         self.parts.append(f'<path class="{kind}" d="M{steps}{"Z" if closed else ""}"/>')
 
@@ -53,8 +53,9 @@ class Drawing:
         pattern: str = "",
         opacity: float | None = None,
     ) -> None:
-        """A rectangle, with a text that shows on pointing at it; ``pattern`` is the id of what fills it, ``opacity``
-        that of its colour, from 0 to 1.
+        """Add a rectangle, with a tooltip.
+
+        ``pattern``: id of the pattern that fills it; ``opacity``: of its colour, 0 to 1.
         """
         shape = f'<rect class="{kind}" x="{_n(x)}" y="{_n(y)}" width="{_n(width)}" height="{_n(height)}"'
         shape += f' fill="url(#{pattern})"' if pattern else ""
@@ -62,7 +63,7 @@ class Drawing:
         self.parts.append(f"{shape}>{_title(title)}</rect>" if title else f"{shape}/>")
 
     def text(self, x: float, y: float, text: str, kind: str = "", anchor: str = "start", turn: float = 0) -> None:
-        """A line of text; ``turn`` in degrees."""
+        """Add a line of text; ``turn``: rotation in degrees."""
         attributes = f' class="{kind}"' if kind else ""
         attributes += f' text-anchor="{anchor}"' if anchor != "start" else ""
         attributes += f' transform="rotate({_n(turn)} {_n(x)} {_n(y)})"' if turn else ""
@@ -71,7 +72,7 @@ class Drawing:
     def marker(
         self, x: float, y: float, series: int, *, hollow: bool = False, size: float = 5.5, title: str = ""
     ) -> None:
-        """The shape of a series; hollow for diagnostics."""
+        """Add the mark of a series; hollow for diagnostics."""
         kind = f"mark c{series % SHAPES}" + (" hollow" if hollow else "")
         corners = _corners(series % SHAPES, size)
         tooltip = _title(title) if title else ""
@@ -82,7 +83,7 @@ class Drawing:
             self.parts.append(f'<polygon class="{kind}" points="{points}">{tooltip}</polygon>')
 
     def render(self) -> str:
-        """The drawing as an element that a page can hold."""
+        """Return the drawing as an ``svg`` element for a page."""
         head = (
             f'<svg viewBox="0 0 {_n(self.width)} {_n(self.height)}" role="img" '
             f'aria-labelledby="{self.key}-t {self.key}-d">'
@@ -97,12 +98,12 @@ def _title(text: str) -> str:
 
 
 def _n(value: float) -> str:
-    """A length with one decimal at most, so that the same figures give the same bytes."""
+    """Format a length with at most one decimal, so that the same figures give the same bytes."""
     return "0" if abs(value) < 0.05 else f"{value:.1f}".removesuffix(".0")
 
 
 def _corners(shape: int, r: float) -> list[tuple[float, float]] | None:
-    """Corners of a shape around its middle; None for the circle."""
+    """Return the corners of a shape around its centre; None for the circle."""
     a = 0.36 * r
     return {
         1: [(-0.9 * r, -0.9 * r), (0.9 * r, -0.9 * r), (0.9 * r, 0.9 * r), (-0.9 * r, 0.9 * r)],

@@ -1,4 +1,4 @@
-"""The times of one question as a bar."""
+"""Draws the times of one question as a bar."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LEAST_WIDTH = 0.8
 
 
 def timing_bar(steps: Sequence[StepView]) -> str:
-    """The parts that follow each other, on one axis; empty where none was read. The list next to it says the same."""
+    """Return an SVG bar of the consecutive parts; empty if none was measured. Pages list the same times as text."""
     timed_parts = [(step, max(step.ms, 0.0)) for step in steps if step.part and step.ms is not None]
     total = sum(ms for _, ms in timed_parts)
     if not total:

@@ -1,4 +1,4 @@
-"""What an answer costs against how often it is right: accuracy over time to the first token, and over tokens."""
+"""Draws shares against costs: accuracy over time to the first token, and over tokens."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def right_over(
     up: str = "share right, %",
     front: bool = False,
 ) -> Figure | None:
-    """A share of every row over a cost above 0, on a logarithmic axis. None where no row has both.
+    """Draw a share of each row over a positive cost, on a logarithmic axis; None if no row has both.
 
     Args:
         rows: rows of comparable runs.
@@ -37,7 +37,7 @@ def right_over(
         caption: what to read from it.
         figure: key of the share in the row's metrics.
         up: what that share is.
-        front: whether a line joins the competitors that no other one beats in both.
+        front: whether a line joins the Pareto front of the competitors.
     """
     points = _points(rows, cost, figure)
     if not points:
@@ -102,7 +102,7 @@ def _axes(drawing: Drawing, x: Logarithmic, y: Linear, across: str, up: str) -> 
 
 
 def front_of(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Of points (cost, share) those that no other one beats in both, the cheapest first."""
+    """Return the Pareto front of points (cost, share), the cheapest first."""
     best: list[tuple[float, float]] = []
     for value, share in sorted(points, key=lambda point: (point[0], -point[1])):
         if not best or share > best[-1][1]:

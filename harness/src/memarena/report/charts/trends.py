@@ -1,4 +1,4 @@
-"""Accuracy over the parts of a breakdown: a line per row over lag, or over the number of interfering facts."""
+"""Draws accuracy over a breakdown: a line for each row over lag, or over the number of interfering facts."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from memarena.report.tables.grid import breakdown_keys
 WIDTH, SIDE = 460.0, 230.0
 LEFT, TOP, RIGHT = 62.0, 14.0, 44.0
 Points = list[tuple[int, float, int]]
-"""Of each part of a breakdown: its index, percent right, questions asked. E.g. ``[(0, 81.2, 64), (1, 70.0, 40)]``."""
+"""(index in the breakdown, percent right, questions asked): ``[(0, 81.2, 64), (1, 70.0, 40)]``."""
 
 
 def accuracy_over(rows: Sequence[ReportRow], by: str, key: str, title: str, across: str, caption: str) -> Figure | None:
-    """Share right of every row over the parts of a breakdown, evenly spaced. None with fewer than two parts.
+    """Draw the share right of each row over the keys of a breakdown, evenly spaced; None with fewer than two keys.
 
     A part that has only a range, because of infrastructure failures, or fewer than 5 questions has no mark.
     """
@@ -39,9 +39,9 @@ def accuracy_over(rows: Sequence[ReportRow], by: str, key: str, title: str, acro
     _axes(drawing, x, y, keys, across)
     series = series_of(rows)
     for row in drawn_rows:
-        shape, own = series[row.scores.backend], lines[row.tag]
-        drawing.path([(x.at(i), y.at(v)) for i, v, _ in own], f"trend c{shape % 8}")
-        for i, v, n in own:
+        shape, row_points = series[row.scores.backend], lines[row.tag]
+        drawing.path([(x.at(i), y.at(v)) for i, v, _ in row_points], f"trend c{shape % 8}")
+        for i, v, n in row_points:
             tooltip = f"{row_name(rows, row)}: {keys[i]}, {v:.1f}%, n {n}"
             drawing.marker(x.at(i), y.at(v), shape, hollow=row.scores.diagnostic, size=4, title=tooltip)
     for index, row in enumerate(drawn_rows):

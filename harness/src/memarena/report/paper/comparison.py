@@ -1,4 +1,7 @@
-"""The paper's figures next to ours where both have them: token-F1, behaviour on DENY items, time and ingest."""
+"""Builds tables of the run's figures next to the paper's: token-F1, behaviour on DENY items, time, ingest.
+
+In names and tables, "ours" are the rows of the reported runs and "theirs" those that the paper published.
+"""
 
 from __future__ import annotations
 
@@ -23,17 +26,17 @@ _TOKEN_F1 = {
     "counterfactual": "d10_counterfactual",
     "metadata": "d6_metadata",
 }
-"""The paper's columns and our families."""
+"""Column of the paper: family of the data set."""
 _EGO_DAYS = 8 * 15
-"""Of the paper's measurement of ingest."""
+"""Days ingested in the paper's measurement: 8 egos, 15 days each."""
 _COMPARED = ("Rec", "Rea", "D4", "D6", "Trust")
 Theirs = tuple[str, str, list[Cell]]
-"""Backend, reader and cells of a published row."""
+"""A published row: (backend, reader, cells)."""
 
 
 @dataclass(frozen=True)
 class PaperRows:
-    """Our rows of backends that the paper has, each with the paper's name of its backend."""
+    """Rows of the runs whose backend is in the paper; ``pairs``: (row, the paper's name of its backend)."""
 
     rows: Sequence[ReportRow]
     runs: Sequence[RunScores]
@@ -47,19 +50,30 @@ class PaperRows:
         theirs: Iterable[Theirs],
         notes: Sequence[str] = (),
     ) -> Section:
-        """Backend by backend ours, then the paper's: of the same reader, or of all where it has no such reader."""
+        """Return a table that lists for each backend the rows of the runs, then those of the paper.
+
+        Of the paper, rows with the same reader, or with every reader if it has none of the same.
+
+        Args:
+            title: of the section.
+            columns: those of the figures.
+            ours: returns the cells of a row of the runs.
+            theirs: rows of the paper.
+            notes: below the table.
+        """
         paper_lines = list(theirs)
         body: list[list[Cell]] = []
         rules: list[int] = []
         for backend in dict.fromkeys(name for _, name in self.pairs):
-            cells = self._of_same_reader(backend, [row for row in paper_lines if row[0] == backend])
-            own = [row for row, name in self.pairs if name == backend]
+            paper_rows = self._of_same_reader(backend, [row for row in paper_lines if row[0] == backend])
+            run_rows = [row for row, name in self.pairs if name == backend]
             if body:
                 rules.append(len(body))
             body += [
-                [Cell("ours"), Cell(backend_name(self.rows, row)), Cell(reader_name(row)), *ours(row)] for row in own
+                [Cell("ours"), Cell(backend_name(self.rows, row)), Cell(reader_name(row)), *ours(row)]
+                for row in run_rows
             ]
-            body += [[Cell("paper"), Cell(name), Cell(reader), *figures] for name, reader, figures in cells]
+            body += [[Cell("paper"), Cell(name), Cell(reader), *figures] for name, reader, figures in paper_rows]
         lead = [Column("whose", align="left"), Column("backend", align="left"), Column("reader", align="left")]
         return section(title, [*lead, *columns], body, notes, breaks=rules)
 
@@ -72,7 +86,7 @@ class PaperRows:
 
 
 def comparison_sections(paper_rows: PaperRows, published: Published) -> list[Section]:
-    """What both have beyond the grid, as far as any of our backends is in the paper's table."""
+    """Return the tables of figures beyond the main grid that both the runs and the paper have."""
     sections = [
         _token_f1(paper_rows, published),
         _behaviour(paper_rows, published),
@@ -84,12 +98,12 @@ def comparison_sections(paper_rows: PaperRows, published: Published) -> list[Sec
 
 
 def plain(name: str) -> str:
-    """A model's name, normalised over its spellings."""
+    """Return a model's name in lower case, with only letters, digits and dots, to compare spellings."""
     return re.sub(r"[^a-z0-9.]", "", name.lower())
 
 
 def figure_cell(figure: Figure | None, digits: int = 1) -> Cell:
-    """A published figure with its standard deviation; ≈ and slanted where it was composed from a fit."""
+    """Format a published figure with its standard deviation; ≈ and slanted if the paper derived it from a fit."""
     if figure is None:
         return NA
     spread = f" ±{figure.sd:.{digits}f}" if figure.sd is not None else ""
@@ -208,7 +222,7 @@ def _ingest(paper_rows: PaperRows, published: Published) -> Section | None:
 
 
 def _memory_and_oracle(paper_rows: PaperRows, published: Published) -> Section | None:
-    """MemSearch less Oracle, where a run has both under one reader."""
+    """Return the table of MemSearch minus Oracle; None if no run has both with the same reader."""
     by_run_and_memory = {(row.run, row.scores.reader, name): row for row, name in paper_rows.pairs}
     body: list[list[Cell]] = []
     for (run, reader, name), row in by_run_and_memory.items():

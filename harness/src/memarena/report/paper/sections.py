@@ -1,4 +1,7 @@
-"""The paper's figures next to ours, and where its protocol differs from that of a run."""
+"""Builds the sections that compare runs with the paper: headlines, dimensions, other tables, protocol.
+
+In names, "ours" are the rows of the reported runs and "theirs" those that the paper published.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,9 @@ from memarena.scoring.results import RunScores
 
 PUBLISHED = "published"
 DIFFERENCES = "where-the-protocols-differ"
-"""Key of the table that says so, which is kept even where it holds no figure."""
+"""Key of the table of differences in protocol, which is shown although it has no figures."""
 BACKENDS = {"vanilla": "Vanilla", "bm25": "RAG", "memobase": "Memobase", "memsearch": "MemSearch", "oracle": "Oracle"}
-"""Our name of a backend and the paper's."""
+"""Name of a backend: the paper's name of it."""
 HEADLINES = ("Rec", "Rea", "Trust", "Avg")
 DIMENSIONS = ("D1", "D2", "D3", "D4", "D5", "D6")
 
@@ -25,9 +28,9 @@ DIMENSIONS = ("D1", "D2", "D3", "D4", "D5", "D6")
 def published_sections(
     rows: Sequence[ReportRow], runs: Sequence[RunScores], configurations: Iterable[str] = ()
 ) -> list[Section]:
-    """Our rows next to the paper's for the same backends, its other tables, and the differences in protocol.
+    """Return rows of the runs next to the paper's for the same backends, its other tables, and differences in protocol.
 
-    ``configurations`` names those that the runs began with: the paper's tables of the same ablation stand here too.
+    ``configurations``: names of the runs' configurations; the paper's tables of these ablations are included.
     """
     published = load_published()
     paper_rows = PaperRows(rows, runs, tuple((row, BACKENDS[row.scores.backend]) for row in rows if _has_cell(row)))
@@ -103,7 +106,7 @@ def _their_dimensions(cell: GridCell) -> list[Cell]:
 
 
 def differences(runs: Sequence[RunScores]) -> Section:
-    """Where the paper's protocol differs from that of the runs, one line each; ``docs/methodology.md`` says why."""
+    """Return the table of differences between the paper's protocol and the runs'; reasons: ``docs/methodology.md``."""
     rows = [
         [Cell(setting), Cell(paper), Cell("; ".join(dict.fromkeys(ours)))]
         for setting, paper, ours in _differences(runs)
@@ -184,13 +187,13 @@ def _seeds(run: RunScores) -> str:
 
 
 ALWAYS = ("judge-human",)
-"""Shown whatever the run is."""
+"""Names of published tables that are always shown."""
 
 
 def reference_sections(
     rows: Sequence[ReportRow], published: Published, configurations: frozenset[str]
 ) -> list[Section]:
-    """Variations of D6 with our rows on top, tables of a run's ablation, how the judge agreed with people."""
+    """Return published tables: variations of D6 with the runs' rows, the runs' ablations, agreement of the judge."""
     always = [t for t in published.printed if t.name in ALWAYS or configurations & set(t.configurations)]
     on_demand = [t for t in published.printed if t not in always and t.configurations]
     last = [Section("Other published tables", tuple(_where(t) for t in on_demand))] if on_demand else []
@@ -198,7 +201,7 @@ def reference_sections(
 
 
 def _levers(rows: Sequence[ReportRow], published: Published) -> Section:
-    """Permission of our rows above the paper's sixteen variations."""
+    """Return the permission figures of the runs' rows, followed by the paper's sixteen variations."""
     body: list[list[Cell]] = []
     for row in rows:
         if row.scores.permission is not None:

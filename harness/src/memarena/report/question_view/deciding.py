@@ -1,4 +1,4 @@
-"""How an outcome came about: what decided, which way the fact went, what each judge stated."""
+"""Builds the parts of a question view that explain an outcome: decisions, steps of the fact, verdicts of judges."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memarena.scoring.results import QuestionScore
 
 
 def decisions(score: QuestionScore) -> Iterator[Decision]:
-    """Route, stage and token-F1, as far as there are any; nothing of it gives the right answer away."""
+    """Yield route, stage and token-F1, as far as known; none of them reveals the right answer."""
     if score.route:
         yield Decision(f"decided by {score.route.replace('_', ' ')}")
     if score.stage:
@@ -23,15 +23,15 @@ def decisions(score: QuestionScore) -> Iterator[Decision]:
 
 
 def way_of(question: Question, evidence: Mapping[str, EvidenceSession], score: QuestionScore) -> Iterator[WayStep]:
-    """The steps that a fact takes from the conversation to the answer, each with whether it succeeded.
+    """Yield the steps of a fact from the conversation to the answer, each with whether it succeeded.
 
-    Stated in a session, ingested, asked for, returned by Search, in the prompt, answered: where the first step that
-    failed is, the memory or its reader lost the fact.
+    The steps: stated in a session, ingested, asked for, returned by Search, in the prompt, answered. The first step
+    that failed is where the memory or its reader lost the fact.
 
     Args:
-        question: with the ids of its evidence sessions and its gold.
-        evidence: sessions by id; those that the log lacks are passed over.
-        score: of the answer whose steps these are.
+        question: the question, with the ids of its evidence sessions and its gold.
+        evidence: sessions by id; those missing are skipped.
+        score: score of the answer.
     """
     names = question.instance.evidence_session_ids
     sessions = sorted((evidence[name] for name in names if name in evidence), key=lambda session: session.started_at)
@@ -45,10 +45,10 @@ def way_of(question: Question, evidence: Mapping[str, EvidenceSession], score: Q
     yield WayStep(None, f"Asked after day {question.day}.")
     retrieved = score.retrieved
     if retrieved is not None and retrieved.evidence_sessions:
-        every = retrieved.found == retrieved.evidence_sessions
+        all_retrieved = retrieved.found == retrieved.evidence_sessions
         first = f", the first as item {retrieved.first_rank}" if retrieved.first_rank is not None else ""
         total = f"{retrieved.found} of {counted(retrieved.evidence_sessions, 'evidence session')}"
-        yield WayStep(every, f"Search returned {total}{first}, in {counted(retrieved.items, 'item')}.")
+        yield WayStep(all_retrieved, f"Search returned {total}{first}, in {counted(retrieved.items, 'item')}.")
         if retrieved.shown is not None:
             text = f"The prompt held {retrieved.shown} of the {retrieved.found} found."
             yield WayStep(retrieved.shown == retrieved.found, text)
@@ -61,11 +61,11 @@ def way_of(question: Question, evidence: Mapping[str, EvidenceSession], score: Q
 
 
 def judgments(records: Iterable[JudgeRecord], score: QuestionScore, latest_attempt: int) -> Iterator[JudgmentView]:
-    """What each judge stated, and what the raw output did with the fact of a D6 item."""
+    """Yield the verdict of each judge, and for a D6 item the label of behaviour of the raw output."""
     for record in records:
-        at = "" if record.attempt == latest_attempt else f", attempt {record.attempt + 1}"
-        at += f", repeat {record.repeat}" if record.repeat else ""
-        yield _judgment(record, at)
+        attempt_note = "" if record.attempt == latest_attempt else f", attempt {record.attempt + 1}"
+        attempt_note += f", repeat {record.repeat}" if record.repeat else ""
+        yield _judgment(record, attempt_note)
     if score.disclosure is not None:
         label = score.disclosure.label.replace("_", " ")
         result = f"{label}, labelled by {score.disclosure.labelled_by}"
@@ -83,9 +83,9 @@ def _judgment(record: JudgeRecord, at: str) -> JudgmentView:
         label = f", behaviour {record.label.replace('_', ' ')}" if record.label else ""
         word = "right" if record.correct else "wrong"
         result = f"{word} by {record.route.replace('_', ' ')}, score {record.score:.2f}{label}{at}"
-    instead = (f"decided instead by the {record.handed_over}",) if record.handed_over else ()
+    decided_by = (f"decided instead by the {record.handed_over}",) if record.handed_over else ()
     model = (f"model {_model(record)}",) if record.model else ()
-    return JudgmentView(record.judge, record.judge_version, result, record.reason, (*instead, *model))
+    return JudgmentView(record.judge, record.judge_version, result, record.reason, (*decided_by, *model))
 
 
 def _model(record: Verdict | BucketNamed) -> str:

@@ -1,4 +1,4 @@
-"""Makes the view of a question from the records of a log. Pure: whoever calls it has read the log."""
+"""Builds the view of a question from records of a log, which the caller has read; no input or output."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from memarena.report.question_view.records import (
 from memarena.scoring.results import QuestionScore
 
 TURNS_NAMED = 6
-"""Turns of an item that are named, at most."""
+"""Turns of an item whose ids are shown, at most."""
 
 
 def question_view(
     question: Question, evidence: Mapping[str, EvidenceSession], answers: Iterable[AnswerView] = ()
 ) -> QuestionView:
-    """A question; ``evidence``: sessions by id, also others than its own."""
+    """Return the view of a question; ``evidence``: sessions by id, perhaps with sessions of other questions."""
     instance = question.instance
     evidence_turns = set(instance.evidence_turn_ids)
     sessions = [evidence[name] for name in instance.evidence_session_ids if name in evidence]
@@ -67,16 +67,16 @@ def answer_view(
     calls: Sequence[GatewayCall],
     judge_records: Iterable[JudgeRecord],
 ) -> AnswerView:
-    """How a question went in a cell.
+    """Return the view of the answer to a question in a cell.
 
     Args:
-        question: as it was asked.
+        question: the question.
         evidence: sessions by id.
-        cell: whose limits Search was given.
-        score: of this question in this cell.
+        cell: the cell, with the limits of Search.
+        score: score of the question in the cell.
         attempts: at least one, in the order of the log.
-        calls: of models, of all attempts.
-        judge_records: verdicts, causes and failures, the judge whose verdicts count first.
+        calls: model calls of all attempts.
+        judge_records: verdicts, causes and failures; those of the judge whose verdicts count come first.
     """
     return AnswerView(
         cell_id=cell.cell_id,
@@ -95,11 +95,11 @@ def answer_view(
 def attempt_view(
     question: Question, cell: Cell, attempt: QuestionAsked, calls: Iterable[GatewayCall], *, number: int, latest: bool
 ) -> AttemptView:
-    """One attempt; of ``calls`` only its own count."""
+    """Return the view of an attempt; ``calls`` may contain calls of other attempts, which are ignored."""
     search, answer = attempt.search, attempt.answer
-    own = [call for call in calls if call.call_id in attempt.gateway_call_ids]
-    logged_calls = [call for call in own if call.prompt or call.output or call.first_content_ns is not None]
-    other_calls = Counter(call.route for call in own if call not in logged_calls)
+    own_calls = [call for call in calls if call.call_id in attempt.gateway_call_ids]
+    logged_calls = [call for call in own_calls if call.prompt or call.output or call.first_content_ns is not None]
+    other_calls = Counter(call.route for call in own_calls if call not in logged_calls)
     in_prompt = None if answer is None else answer.shown_items
     reads_search_items = answer is not None and answer.searched_items
     own_items = () if answer is None or reads_search_items else answer.items
@@ -121,7 +121,7 @@ def attempt_view(
         reason=answer.reason if answer is not None else "",
         raw=answer.raw if answer is not None and answer.raw != answer.answer else "",
         read=_read(answer),
-        steps=tuple(_steps(search, answer, own)),
+        steps=tuple(_steps(search, answer, own_calls)),
     )
 
 
@@ -140,7 +140,7 @@ def _asked(question: Question) -> tuple[tuple[str, str], ...]:
 
 
 def asker_of(question: Question) -> str:
-    """Who asked, with the relation to the ego."""
+    """Return the name of the asker, with the relation to the ego."""
     name = f"{question.asker_name or 'a person'} ({question.relationship or 'no relation known'})"
     kinds = {"owner": f"{question.ego_name}, the owner", "anonymous": "an unknown person"}
     return kinds.get(question.requester_kind, name)
@@ -178,7 +178,7 @@ def _search(search: SearchSpan | None) -> str:
 
 
 def _items(question: Question, items: Iterable[RetrievedItem], in_prompt: Sequence[int] | None) -> Iterator[ItemView]:
-    """Items, the best first; ``in_prompt``: positions from 0 of those in the prompt, None where that is not known."""
+    """Yield the views of items, best first; ``in_prompt``: indices of the items in the prompt, None if unknown."""
     evidence = set(question.instance.evidence_session_ids)
     for position, item in enumerate(items):
         yield ItemView(
@@ -228,7 +228,7 @@ def _call(call: GatewayCall) -> CallView:
 
 
 def _messages(prompt: str) -> list[tuple[str, str]]:
-    """Role and text of each message of a logged prompt; the prompt itself where it is no list of messages."""
+    """Return (role, text) of each message of a logged prompt; ("prompt", text) if it is not a list of messages."""
     try:
         messages = json.loads(prompt) if prompt else []
     except json.JSONDecodeError:
@@ -255,7 +255,7 @@ def _read(answer: AnswerSpan | None) -> str:
 
 
 def _steps(search: SearchSpan | None, answer: AnswerSpan | None, calls: Iterable[GatewayCall]) -> Iterator[StepView]:
-    """Where the time went; the parts of the bar follow each other and do not overlap."""
+    """Yield the spans of time of an attempt; those with a ``part`` follow each other without overlap."""
     t_search = search.t_search_ns if search else None
     yield _step("search", "Search+floor", t_search)
     if answer is not None:

@@ -1,6 +1,7 @@
-"""What a question's trace holds, for ``memarena show``, the HTML report and the viewer: whole texts, cut where shown.
+"""Defines the trace of a question that ``memarena show``, the HTML report and the viewer render.
 
-:func:`~memarena.report.question_view.making.question_view` makes it from the records of a log.
+Texts are complete; renderers truncate them. :func:`~memarena.report.question_view.making.question_view` builds a trace
+from the records of a log.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ OUTCOMES = {
     "infra_failed": ("?", "failed on our side"),
     "reader_not_applicable": ("?", "reader could not read it"),
 }
-"""Sign and word of every outcome."""
+"""By outcome: its sign and its text."""
 
 
 @dataclass(frozen=True)
 class TurnView:
-    """A turn of an evidence session; ``marked``: it is evidence itself."""
+    """A turn of an evidence session; ``marked``: whether it is evidence itself."""
 
     marked: bool
     speaker: str
@@ -29,56 +30,57 @@ class TurnView:
 
 @dataclass(frozen=True)
 class SessionView:
-    """An evidence session, every turn of it."""
+    """An evidence session with all its turns."""
 
     session_id: str
     started_at: str
     where: str
-    """Its place, group and modality as far as known, for example ``kitchen, family, voice``."""
+    """Location, group and modality as far as known, for example ``kitchen, family, voice``."""
     turns: tuple[TurnView, ...]
 
     @property
     def evidence(self) -> tuple[TurnView, ...]:
-        """The turns that are evidence; all where none is marked."""
+        """The turns that are evidence; all turns if none is marked."""
         return tuple(turn for turn in self.turns if turn.marked) or self.turns
 
 
 @dataclass(frozen=True)
 class ItemView:
-    """An item of a search."""
+    """An item that Search returned."""
 
     rank: int
     """From 1."""
     score: float
     sources: str
+    """Ids of the sessions that the backend names as its source."""
     time: str
     holds_evidence: bool
     in_prompt: bool | None
-    """Whether it fitted into the prompt; None where that is not known."""
+    """Whether it was in the prompt; None if unknown."""
     text: str
     held: str
-    """What the harness measured its text to hold; empty where it was not audited."""
+    """Turns whose words its text contains, as the harness measured; empty if it was not audited."""
 
 
 @dataclass(frozen=True)
 class CallView:
-    """A call of a model. Without messages where the run kept no texts (``kept`` is False)."""
+    """A model call; without messages if the run stored no texts of prompts (``kept`` is False)."""
 
     head: str
-    """What for, which model, how it ended, how much it read and wrote."""
+    """Phase, model, status and tokens in one line."""
     route: str
     messages: tuple[tuple[str, str], ...]
-    """Role and text."""
+    """(role, text)."""
     output: str
     kept: bool
 
 
 @dataclass(frozen=True)
 class StepView:
-    """A span of time in milliseconds; None: did not happen, or was not read."""
+    """A span of time; ``ms`` is None if it did not occur or was not measured."""
 
     part: Literal["search", "prefill", "handing", "rest", ""]
-    """Its part of the bar of times; empty for one that overlaps with others."""
+    """Its part in the bar of times; empty for a span that overlaps with others."""
     name: str
     ms: float | None
 
@@ -90,32 +92,32 @@ class AttemptView:
     number: int
     """From 1."""
     latest: bool
-    """Whether it counts."""
+    """Whether it is the last attempt, which counts."""
     failed: str
-    """What failed; empty where it was answered."""
+    """Status and cause of a failure; empty if the question was answered."""
     namespace: str
     request: str
-    """What was searched for; empty without a search."""
+    """Description of the Search request; empty without a search."""
     search: str
-    """What Search returned, in a sentence."""
+    """Result of Search, in a sentence."""
     notices: tuple[str, ...]
     items: tuple[ItemView, ...]
     own_items: tuple[ItemView, ...]
-    """Items of another search, which the memory made itself for its Answer."""
+    """Items of the memory's own search for its Answer; empty if it used those of Search."""
     calls: tuple[CallView, ...]
-    """Model calls that have something to show."""
+    """Model calls with a prompt, an output or a time."""
     other_calls: tuple[str, ...]
-    """The others, counted by route: ``3 × /v1/embeddings``."""
+    """Other calls, counted by route: ``3 × /v1/embeddings``."""
     answer: str
     reason: str
     raw: str
-    """The whole output; empty where it is the answer."""
+    """Full output of the model; empty if it equals the answer."""
     read: str
-    """Who had the answer made, how the output was parsed, how it ended; empty without an answer."""
+    """By which route the answer was read, how it was parsed, how it ended; empty without an answer."""
     steps: tuple[StepView, ...]
 
     def texts(self) -> dict[str, str]:
-        """Every text that a page may cut, by the name that it has in addresses: ``answer``, ``item-1``, …"""
+        """Return all texts that a page may truncate, by their names in addresses: ``answer``, ``item-1``, …"""
         texts = {"answer": self.answer, "reason": self.reason, "raw": self.raw}
         texts |= {f"item-{item.rank}": item.text for item in self.items}
         texts |= {f"own-{item.rank}": item.text for item in self.own_items}
@@ -127,7 +129,7 @@ class AttemptView:
 
 @dataclass(frozen=True)
 class Decision:
-    """One thing about how an outcome came about; ``stage``: it says where the answer went wrong."""
+    """A fact about how an outcome was decided; ``stage``: whether it names the stage that went wrong."""
 
     text: str
     stage: bool = False
@@ -135,7 +137,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class WayStep:
-    """A step on the way of the fact from the life to the answer: done, not done, or neither."""
+    """A step of a fact from the conversation to the answer; ``done``: whether it succeeded, None if neither applies."""
 
     done: bool | None
     text: str
@@ -143,7 +145,7 @@ class WayStep:
 
 @dataclass(frozen=True)
 class JudgmentView:
-    """What a judge stated; ``reason`` may give the right answer away."""
+    """A verdict, a cause or a failure of a judge; ``reason`` may contain the right answer."""
 
     judge: str
     version: str
@@ -151,23 +153,23 @@ class JudgmentView:
     result: str
     reason: str
     details: tuple[str, ...] = ()
-    """What it was made with: who decided instead, the model and its use, the reply that could not be read."""
+    """What decided instead of the model, the model and its tokens, or a reply that could not be parsed."""
 
 
 @dataclass(frozen=True)
 class AnswerView:
-    """How a question went in one cell."""
+    """The answer to a question in one cell."""
 
     cell_id: str
     outcome: str
-    """A key of :data:`OUTCOMES`; empty where it has none yet."""
+    """A key of :data:`OUTCOMES`; empty if there is no outcome yet."""
     why: str
-    """May give the right answer away."""
+    """Reason of the outcome, which may contain the right answer."""
     decisions: tuple[Decision, ...]
-    """How the outcome came about, without anything that gives the right answer away."""
+    """Facts about how the outcome was decided, none of which reveals the right answer."""
     way: tuple[WayStep, ...]
     judgments: tuple[JudgmentView, ...]
-    """That of the judge whose verdicts count comes first."""
+    """The judge whose verdicts count comes first."""
     attempts: tuple[AttemptView, ...]
     """At least one; the last counts."""
 
@@ -180,13 +182,13 @@ class QuestionView:
     family: str
     dimension: str
     text: str
-    """As it was sent."""
+    """Text of the question as it was sent."""
     facts: tuple[tuple[str, str], ...]
-    """How it was asked: names and values, without the gold."""
+    """(name, value) of the circumstances of the question, without the gold."""
     gold: str
     """The right answer in words."""
     sessions: tuple[SessionView, ...]
-    """Evidence in the order in which it took place."""
+    """Evidence sessions in the order of their start."""
     missing_sessions: tuple[str, ...]
-    """Evidence sessions that the log does not hold."""
+    """Ids of evidence sessions that are not in the log."""
     answers: tuple[AnswerView, ...]

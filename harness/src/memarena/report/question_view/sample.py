@@ -1,4 +1,4 @@
-"""Which questions a report traces."""
+"""Samples the questions whose traces a report shows."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from memarena.log.records import Outcome
 from memarena.scoring.results import QuestionScore, RowScores
 
 AT_MOST = 160
-"""Traces in a whole report; each row has its share."""
+"""Traces of a report, shared equally by its rows."""
 MOST_OF_A_ROW = 18
+"""Traces of a row at most."""
 
 
 def sample_questions(
     rows: Sequence[RowScores], questions: Iterable[QuestionScore], runs: int = 1, *, quota: int | None = None
 ) -> list[QuestionScore]:
-    """Questions to trace: of each row failures first, by outcome and family in turn, and a few right.
+    """Sample questions of each row: first failures, alternating over outcomes and families, then a few right answers.
 
-    ``quota`` of each row, where it is set. Else the ``runs`` of a report share the traces it has room for, and the rows
-    of a run its share; every row has at least one. The order within a family is by a hash of the instance id, so that
-    the same log gives the same traces, and rows trace the same questions where they can.
+    ``quota``: questions of each row; None: the ``runs`` of a report share :data:`AT_MOST` equally, and so do the rows
+    of a run; every row has at least one. The order within a family is by a hash of the instance id, so that the same
+    log gives the same sample, and rows share questions where possible.
     """
     if not rows:
         return []
@@ -35,8 +36,8 @@ def sample_questions(
         candidates = [q for cell in cells for q in by_cell.get(cell, ())]
         wrong = _in_turn([q for q in candidates if q.outcome is not Outcome.CORRECT])
         right = _in_turn([q for q in candidates if q.outcome is Outcome.CORRECT])
-        few = min(len(right), max(quota // 4, quota - len(wrong)))
-        sample += [*wrong[: quota - few], *right[:few]]
+        right_count = min(len(right), max(quota // 4, quota - len(wrong)))
+        sample += [*wrong[: quota - right_count], *right[:right_count]]
     return sample
 
 
@@ -50,7 +51,7 @@ _OUTCOMES = (
 
 
 def _in_turn(questions: Iterable[QuestionScore]) -> list[QuestionScore]:
-    """One of each outcome and family, then the next of each, and so on; no instance twice before all had a turn."""
+    """Order questions round-robin over (outcome, family); an instance appears again only after all instances."""
     strata: dict[tuple[int, str], list[QuestionScore]] = {}
     for question in sorted(questions, key=lambda q: (_hash(q.instance_id), q.cell_id)):
         rank = _OUTCOMES.index(question.outcome) if question.outcome else len(_OUTCOMES)

@@ -1,4 +1,4 @@
-"""The view of a question as lines for a terminal: ``memarena show RUN --question ID``."""
+"""Formats the view of a question for a terminal: ``memarena show RUN --question ID``."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from memarena.report.layout import Document, Section
 from memarena.report.question_view.records import AnswerView, AttemptView, CallView, ItemView, QuestionView, SessionView
 
 SHOWN_CHARACTERS = 1200
-"""Characters of a long text that are shown without ``--full``."""
+"""Characters of a text that are shown without ``--full``."""
 ITEM_CHARACTERS = 160
-"""The same of an item's text, on one line."""
+"""Characters of an item's text that are shown without ``--full``, on one line."""
 
 
 def question_document(view: QuestionView, *, full: bool = False) -> Document:
-    """Sections from the question to the verdicts, for each cell. Earlier attempts stay visible; the latest counts."""
+    """Return for each cell the sections from the question to the verdicts, with all attempts; the last one counts."""
     parts = [part for answer in view.answers for part in _sections(view, answer, full)]
     return Document(view.instance_id, tuple(parts))
 
@@ -102,13 +102,13 @@ def _judged(answer: AnswerView) -> Iterator[Section]:
     for judgment in answer.judgments:
         if judgment.version:
             reason = f": {_one_line(judgment.reason)}" if judgment.reason else ""
-            own = lines.setdefault(f"Judge {judgment.judge} ({judgment.version[:12]})", [])
-            own += [f"{judgment.result}{reason}", *(f"  {_one_line(detail)}" for detail in judgment.details)]
-    yield from (Section(title, tuple(own)) for title, own in lines.items())
+            judge_lines = lines.setdefault(f"Judge {judgment.judge} ({judgment.version[:12]})", [])
+            judge_lines += [f"{judgment.result}{reason}", *(f"  {_one_line(detail)}" for detail in judgment.details)]
+    yield from (Section(title, tuple(judge_lines)) for title, judge_lines in lines.items())
 
 
 def _text(name: str, text: str, *, full: bool) -> list[str]:
-    """A text under its name, cut if long unless all of it is wanted."""
+    """Return the lines of a text with its name, truncated to :data:`SHOWN_CHARACTERS` unless ``full``."""
     excerpt = text if full or len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS]
     lines = excerpt.splitlines() or [""]
     printed_lines = [f"{name:<8}  {lines[0]}", *(f"{'':<8}  {line}" for line in lines[1:])]

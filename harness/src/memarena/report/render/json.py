@@ -1,4 +1,4 @@
-"""A report as JSON, and the schema that it follows."""
+"""Writes a report as JSON, and the JSON schema of such reports."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ class JsonReport(Record):
     runs: tuple[RunScores, ...]
     provenance: tuple[Provenance | None, ...]
     costs: tuple[tuple[RowCosts, ...], ...]
-    """Of each run its rows, in the order of the run."""
+    """For each run the costs of its rows, in their order."""
     reviews: tuple[tuple[RowReviews, ...], ...] = ()
-    """Of each run the rows with answers that people reviewed."""
+    """For each run the counts of its rows that have reviews."""
     people: tuple[tuple[LabelledSample, ...], ...] = ()
-    """Of each run the samples of its answers that people labelled."""
+    """For each run the samples of its answers that people labelled."""
     published: tuple[GridCell, ...] = ()
-    """The paper's main grid in percent, where it was asked for."""
+    """The paper's main grid in percent, if requested; else empty."""
     published_tables: Published | None = None
-    """All of the paper's tables, the grid among them, where they were asked for."""
+    """All tables of the paper, its grid included, if requested; else None."""
     calibrations: tuple[Calibration, ...] = ()
-    """Error rates of judges on synthetic answers, where files of ``memarena judge --calibrate`` were given."""
+    """Error rates of judges on synthetic answers, from files of ``memarena judge --calibrate``."""
 
 
 def to_json(runs: Sequence[ReportInput], *, published: bool = False, calibrations: Sequence[Calibration] = ()) -> str:
-    """The report as indented JSON; ends in a newline."""
+    """Return the report as indented JSON with a final newline."""
     content = JsonReport(
         runs=tuple(run.scores for run in runs),
         provenance=tuple(run.provenance for run in runs),

@@ -1,6 +1,6 @@
-"""A report as LaTeX: a document of booktabs tables that compiles as it is, each table between comment lines to copy.
+"""Writes a report as a LaTeX document that compiles unchanged; comment lines around each table help to copy it.
 
-Only ASCII is written, so that any engine and any input encoding reads it; packages are those of a basic installation.
+The output is ASCII, for any engine and input encoding, and needs only packages of a basic installation.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _SPECIAL = {
     "|": r"\textbar{}", '"': r"\textquotedbl{}", "'": r"\textquotesingle{}", "`": r"\textasciigrave{}",
     "-": "{-}",
 }  # fmt: skip
-"""Characters that LaTeX gives a meaning. A hyphen stands alone, so that two of them make no dash."""
+"""Characters that are special in LaTeX. Hyphens are in braces, so that two of them do not make a dash."""
 _SYMBOLS = {
     "±": r"$\pm$", "…": r"\ldots{}", "◇": r"$\diamond$", "†": r"\dag{}", "‡": r"\ddag{}", "§": r"\S{}", "¶": r"\P{}",
     "※": r"\textreferencemark{}", "⊗": r"$\otimes$", "◌": r"$\circ$", "◷": r"$\oslash$", "×": r"$\times$",
@@ -31,7 +31,7 @@ _ACCENTS = {
     "\u0307": r"\.", "\u0308": r"\"", "\u030a": r"\r", "\u030b": r"\H", "\u030c": r"\v", "\u0327": r"\c",
 }  # fmt: skip
 FLOATS_AT_ONCE = 8
-"""After so many tables all of them are set, since LaTeX holds only so many back."""
+"""Tables between two clearpage commands, since LaTeX queues only a limited number of floats."""
 _PREAMBLE = r"""% MemArena report. Compiles as it is; a table can be copied from between its comment lines.
 % A document that takes tables over needs \usepackage{booktabs,graphicx,textcomp} and the two commands below.
 \documentclass[10pt]{article}
@@ -46,7 +46,7 @@ _PREAMBLE = r"""% MemArena report. Compiles as it is; a table can be copied from
 
 
 def to_latex(document: Document) -> str:
-    """The document as LaTeX; ends in a newline."""
+    """Return the document as LaTeX with a final newline."""
     lines = [_PREAMBLE + rf"\section*{{{escaped(document.title)}}}"]
     tables = 0
     for part in document.sections:
@@ -58,7 +58,7 @@ def to_latex(document: Document) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text in which nothing has a meaning to LaTeX, in ASCII. What has no form in it is given by its code point."""
+    """Escape text for LaTeX, in ASCII; a character without a LaTeX command is written as its code point."""
     return "".join(_character(c) for c in unicodedata.normalize("NFC", " ".join(text.split())))
 
 
@@ -67,8 +67,8 @@ def _character(character: str) -> str:
         return _SPECIAL.get(character) or _SYMBOLS[character]
     if " " <= character <= "~":
         return character
-    apart = unicodedata.normalize("NFD", character)
-    base, marks = apart[:1], apart[1:]
+    decomposed = unicodedata.normalize("NFD", character)
+    base, marks = decomposed[:1], decomposed[1:]
     if base.isascii() and base.isalpha() and marks in _ACCENTS:
         stem = rf"\{base}{{}}" if base in "ij" else base
         return f"{_ACCENTS[marks]}{{{stem}}}"
@@ -112,7 +112,7 @@ def _row(texts: list[str]) -> str:
 
 
 def _guarded(text: str) -> str:
-    """What would be read as the argument of the line end above it, made harmless."""
+    """Prefix ``{}`` to text that LaTeX would read as an argument of the line end above: ``[`` or ``*`` at its start."""
     return "{}" + text if text.startswith(("[", "*")) else text
 
 

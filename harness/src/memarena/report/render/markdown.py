@@ -1,4 +1,4 @@
-"""A report as Markdown."""
+"""Writes a report as Markdown."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from memarena.report.layout import Cell, Document, Section, Table
 
 
 def to_markdown(document: Document) -> str:
-    """The document with pipe tables, legends as lists; ends in a newline."""
+    """Return the document as Markdown with pipe tables and a final newline; legends are lists."""
     lines = [f"# {document.title}", ""]
     for part in document.sections:
         lines += [*_section(part), ""]

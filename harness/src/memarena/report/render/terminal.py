@@ -1,4 +1,4 @@
-"""A report on a terminal: tables in 120 columns, plain text elsewhere."""
+"""Prints a report: in the width and colours of a terminal, elsewhere as plain text of 120 columns."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from memarena.report.layout import Cell, Document, Fact, Section, Table
 
 WIDTH = 120
 _BETWEEN = 2
-"""Blanks between two columns."""
+"""Spaces between two columns."""
 _LONGEST_WORD = 24
-"""A longer one, such as a path, is broken where there is no room."""
+"""Characters of a word that are kept together; a longer word, such as a path, may be broken."""
 _SHORT = 16
-"""A text column that is no wider is not wrapped: a name keeps its mark."""
+"""Width up to which a text column is not wrapped, so that a name keeps its mark."""
 
 
 def print_document(document: Document, file: IO[str] | None = None, width: int | None = None) -> None:
@@ -35,7 +35,7 @@ def print_document(document: Document, file: IO[str] | None = None, width: int |
 
 
 def print_fitting(candidates: Iterable[Document], lines: int, file: IO[str] | None = None) -> None:
-    """Print the first document that takes no more than ``lines`` here, else the last."""
+    """Print the first document that fits into ``lines`` lines, else the last one."""
     width = Console(file=file).width if Console(file=file).is_terminal else WIDTH
     document = None
     for document in candidates:
@@ -46,7 +46,7 @@ def print_fitting(candidates: Iterable[Document], lines: int, file: IO[str] | No
 
 
 def count_lines(document: Document, width: int = WIDTH) -> int:
-    """Lines that the document takes in so many columns, with the blank one at its end."""
+    """Return the number of lines of a document at this width, with the blank line at its end."""
     text = io.StringIO()
     print_document(document, text, width)
     return len(text.getvalue().splitlines())
@@ -85,9 +85,9 @@ def _print_section(console: Console, part: Section) -> None:
 def _print_line(
     console: Console, line: str, hang: int | None = None, *, one_line: bool = False, style: str = ""
 ) -> None:
-    """A line wrapped under its own text, or cut at the edge of a terminal and left whole in a file.
+    """Print a line wrapped with a hanging indent; with ``one_line`` truncated on a terminal, in full elsewhere.
 
-    ``hang``: characters before the text of the line, the section's indent apart; None for a line without a name.
+    ``hang``: characters before the text of the line, without the section's indent; None for a line without a name.
     """
     line = printable(line)
     if one_line:
@@ -103,21 +103,21 @@ def _print_line(
 
 
 def _rich_tables(table: Table, width: int) -> Iterator[RichTable]:
-    """The table in so many columns: cut between columns if need be, never within a figure or a word.
+    """Yield the table in pieces of at most ``width``, split between columns; figures and words are not broken.
 
-    Each piece repeats the columns that name its rows, those before the first figure.
+    Each piece repeats the columns that name the rows, which are those before the first figure.
     """
     natural = [max(_length(text) for text in texts) for texts in _texts(table)]
     first_figure = next((i for i, column in enumerate(table.columns) if column.align == "right"), len(table.columns))
-    widths = _narrowed(table, natural, width) if _whole(natural) > width else natural
-    if _whole(widths) <= width or first_figure == len(table.columns):
+    widths = _narrowed(table, natural, width) if _total_width(natural) > width else natural
+    if _total_width(widths) <= width or first_figure == len(table.columns):
         yield _rich_table(table, list(range(len(table.columns))), widths)
         return
     widths = _narrowed(table, natural, width, least_for_others=max(natural[first_figure:]) + _BETWEEN)
     names = list(range(first_figure))
     piece: list[int] = []
     for index in range(first_figure, len(table.columns)):
-        if piece and _whole([widths[i] for i in [*names, *piece, index]]) > width:
+        if piece and _total_width([widths[i] for i in [*names, *piece, index]]) > width:
             yield _rich_table(table, [*names, *piece], widths)
             piece = []
         piece.append(index)
@@ -143,7 +143,7 @@ def _rich_table(table: Table, columns: Sequence[int], widths: Sequence[int]) -> 
 
 
 def _texts(table: Table) -> Iterator[list[str]]:
-    """Title and cells of each column as they are printed."""
+    """Yield for each column its title and cells as they are printed."""
     for index, column in enumerate(table.columns):
         yield [column.title.strip(), *(_text(row[index]).plain for row in table.rows)]
 
@@ -152,32 +152,32 @@ def _length(text: str) -> int:
     return max((cell_len(line) for line in text.splitlines()), default=0)
 
 
-def _whole(widths: Sequence[int]) -> int:
-    """Of a table with columns so wide."""
+def _total_width(widths: Sequence[int]) -> int:
+    """Return the width of a table from the widths of its columns."""
     return sum(widths) + _BETWEEN * (len(widths) - 1)
 
 
 def _narrowed(table: Table, natural: Sequence[int], width: int, least_for_others: int | None = None) -> list[int]:
-    """Widths with text columns wrapped between words, the widest first, as far as that is needed for ``width``.
+    """Return widths of columns that fit into ``width``: text columns are narrowed, the widest first, to their words.
 
-    ``least_for_others``: only the columns that name the rows must fit, next to so much for the rest.
+    ``least_for_others``: only the text columns must fit, with this width left over for the others.
     """
     widths = list(natural)
     text = [index for index, column in enumerate(table.columns) if column.align == "left"]
     limited = text if least_for_others is not None else range(len(widths))
     room = width - (least_for_others or 0)
     words = [(word for cell_text in texts for word in cell_text.split()) for texts in _texts(table)]
-    least = {
+    minimum = {
         index: min(max(map(cell_len, words[index]), default=1), _LONGEST_WORD)
         if natural[index] > _SHORT
         else natural[index]
         for index in text
     }
-    while _whole([widths[index] for index in limited]) > room:
-        wide = [index for index in text if widths[index] > least[index]]
-        if not wide:
+    while _total_width([widths[index] for index in limited]) > room:
+        shrinkable = [index for index in text if widths[index] > minimum[index]]
+        if not shrinkable:
             break
-        widths[max(wide, key=lambda index: widths[index])] -= 1
+        widths[max(shrinkable, key=lambda index: widths[index])] -= 1
     return widths
 
 
