@@ -1,4 +1,4 @@
-"""Command lines run in this process, and how bad input has to look."""
+"""Runs command lines in this process, and checks how bad input is reported."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ Invoke = Callable[..., "Done"]
 
 
 class Done:
-    """How a command ended."""
+    """Exit code, standard output and standard error of a command."""
 
     def __init__(self, code: int, out: str, err: str) -> None:
         self.code, self.out, self.err = code, out, err
 
 
 def one_line(done: Done, *words: str) -> None:
-    """Bad input: exit code 2, one line on standard error that holds the words, no trace."""
+    """Check that bad input gave exit code 2 and one line on standard error with these words, without a traceback."""
     assert (done.code, done.out) == (2, ""), done.err
     assert done.err.startswith("error: ")
     assert done.err.count("\n") == 1

@@ -1,4 +1,4 @@
-"""Runs that were really done, on small worlds, once for all tests of certification."""
+"""Fixtures for tests of certification: real runs on small worlds, made once for the session."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ QUICK = Path(__file__).parent / "profile-quick.toml"
 
 @pytest.fixture(scope="session", autouse=True)
 def own_lock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A lock of these tests' own, so that they disturb no run on this machine."""
+    """A lock file for these tests alone, so that they block no run on this machine."""
     path = tmp_path_factory.mktemp("lock") / "node.lock"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(VARIABLE, str(path))
@@ -49,9 +49,9 @@ def own_lock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="session", autouse=True)
 def contracts_held_once() -> Iterator[None]:
-    """Each backend is held to the contract by the first run of these tests; later ones get that run's report.
+    """Run the conformance suite once for each backend; later runs get a copy of the first report.
 
-    The suite takes more than half of a small run's time and finds the same of the same code with the same settings.
+    The suite takes more than half of a small run's time and has the same result for the same code and settings.
     """
     held: dict[tuple[str, str, str], tuple[ConformanceReport, bytes]] = {}
 
@@ -71,7 +71,7 @@ def contracts_held_once() -> Iterator[None]:
 
 
 def write_plan(folder: Path, **run: object) -> Path:
-    """A plan with the quick profile."""
+    """Write a plan with the quick profile; ``run`` are its fields."""
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copy(QUICK, folder / QUICK.name)
     settings = {
@@ -89,7 +89,7 @@ def write_plan(folder: Path, **run: object) -> Path:
 
 
 def silent(_: str) -> None:
-    """Says nothing."""
+    """Ignore a line of output."""
 
 
 @pytest.fixture(scope="session")
@@ -99,7 +99,7 @@ def plan_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def finished(plan_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that can be certified: bm25 with the extractive reader, for real."""
+    """A real run that can be certified: bm25 with the extractive reader."""
     out = tmp_path_factory.mktemp("finished") / "run"
     record = run_certification(ThisMachine(), load_plan(plan_path), out, silent)
     assert (record.outcome, record.left) == ("completed", 0)
@@ -108,7 +108,7 @@ def finished(plan_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @dataclass(frozen=True)
 class Studied:
-    """A run that a latency study can be made of, and the log of another with which it makes a larger one."""
+    """A run that a latency study can be made of, and the log of another run, for a study of both."""
 
     run: Path
     other: Path
@@ -116,7 +116,7 @@ class Studied:
 
 @pytest.fixture(scope="session")
 def studied(tmp_path_factory: pytest.TempPathFactory) -> Studied:
-    """Two runs with a scripted server that passes for a language model, bm25 and vanilla; the first certifiable."""
+    """Runs of bm25 (certifiable) and vanilla with a scripted server that replies like a language model."""
     folder = tmp_path_factory.mktemp("studied")
     with ModelServer(lambda *_: Script(delay_s=0.2)) as reader:
         for backend in ("bm25", "vanilla"):
@@ -128,7 +128,7 @@ def studied(tmp_path_factory: pytest.TempPathFactory) -> Studied:
 
 @pytest.fixture(scope="session")
 def uncertifiable(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run with everything against it: a diagnostic backend, one that fails, a warm cache, few questions."""
+    """A run with many faults: a diagnostic backend, a failing one, a warm cache, few questions."""
     folder = tmp_path_factory.mktemp("uncertifiable")
     manifest = folder / "faulty" / "backend.toml"
     manifest.parent.mkdir()
@@ -148,7 +148,10 @@ def uncertifiable(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def rewrite_log(path: Path, kind: str, change: Callable[[dict[str, object]], None], *, first: bool = True) -> None:
-    """Change records of a log, as only somebody with the file in hand can: the first of a kind, or all of them."""
+    """Change records of a log in the file: the first of a kind, or all of them.
+
+    The log's writer only appends, so this imitates a person with access to the file.
+    """
     with closing(sqlite3.connect(path)) as log:
         rows = log.execute("SELECT seq, body FROM records WHERE kind = ? ORDER BY seq", (kind,)).fetchall()
     for seq, body in rows[:1] if first else rows:
@@ -159,7 +162,7 @@ def rewrite_log(path: Path, kind: str, change: Callable[[dict[str, object]], Non
 
 @dataclass(frozen=True)
 class Keys:
-    """A signing key, another one, and the file that vouches for the first."""
+    """A signing key, another key, and the file of allowed signers with the first."""
 
     key: Path
     stranger: Path
@@ -179,7 +182,7 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> Keys:
 
 @pytest.fixture(scope="session")
 def signed(finished: Path, keys: Keys, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A signed bundle. Not to be changed: take a copy."""
+    """A signed bundle. Tests that change it take a copy."""
     bundle = tmp_path_factory.mktemp("signed") / "bundle"
     certify(finished, bundle, keys.key)
     return bundle
@@ -187,7 +190,7 @@ def signed(finished: Path, keys: Keys, tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.fixture
 def copy_of(tmp_path: Path) -> Callable[[Path], Path]:
-    """Copies a folder into the test's own."""
+    """Return a function that copies a folder into the test's own."""
 
     def copy(folder: Path) -> Path:
         return Path(shutil.copytree(folder, tmp_path / f"copy-{folder.name}"))
@@ -197,14 +200,14 @@ def copy_of(tmp_path: Path) -> Callable[[Path], Path]:
 
 @pytest.fixture
 def invoke(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Invoke:
-    """Runs a command line in this process."""
+    """Return a function that runs a command line in this process."""
 
     def run(*arguments: str | Path) -> Done:
         monkeypatch.setattr(sys, "argv", ["memarena-spark", *map(str, arguments)])
         capsys.readouterr()
         with pytest.raises(SystemExit) as ended:
             command.main()
-        seen = capsys.readouterr()
-        return Done(int(str(ended.value.code)), seen.out, seen.err)
+        output = capsys.readouterr()
+        return Done(int(str(ended.value.code)), output.out, output.err)
 
     return run

@@ -1,4 +1,4 @@
-"""A node that is whatever a test says: a well GB10 unless told otherwise, with a clock that only moves by sleeping."""
+"""A fake node with the values that a test sets: by default a GB10 without faults; its clock moves only by sleeping."""
 
 from __future__ import annotations
 
@@ -75,14 +75,14 @@ class FakeNode:
     memory_: Memory | Unknown = WELL_MEMORY
     free: int | Unknown = 500 * GIB
     forbidden: str = ""
-    """Why nothing can be written."""
+    """Reason why the output folder cannot be written to; empty if it can."""
     busy: float | Unknown = 3.0
     synchronised: bool | Unknown = True
     battery: bool | Unknown = False
     governors_: tuple[str, ...] | Unknown = ("performance",)
     sensors: dict[str, float] | Unknown = field(default_factory=lambda: {"soc": 50.0, "gpu": 45.0})
     sensors_at: Callable[[float], dict[str, float]] | None = None
-    """Temperatures by time, in place of ``sensors``."""
+    """Temperatures (°C by sensor) at a time in seconds; replaces ``sensors``."""
     installed: Mapping[str, str | None] = field(default_factory=lambda: {"memarena": "0.1.0"})
     images: Mapping[str, Image | Unknown] = field(
         default_factory=lambda: {"sglang": Image(digest=DIGEST, source="docker")}
@@ -91,11 +91,11 @@ class FakeNode:
     reader_: ReaderServer | Unknown = WELL_READER
     canary_: CanaryResult | Unknown = WELL_CANARY
     counts_at: Callable[[float], dict[str, float]] | Unknown = field(default_factory=lambda: lambda _: {ASKED: 7.0})
-    """What the model server says that it was asked, by time."""
+    """Request counters of the model server at a time in seconds."""
     open: bool = False
-    """Whether its servers stand open to containers."""
+    """Whether its servers can be reached from containers."""
     reach: Reach = "loopback"
-    """Where its servers are."""
+    """Where its servers run, as ``reach_of`` returns it."""
     now: float = 0.0
 
     def identity(self) -> Identity:
@@ -160,7 +160,7 @@ class FakeNode:
 
 
 def spark_plan() -> LoadedPlan:
-    """A plan for a GB10 that pins all there is to pin, with every limit that a profile can set."""
+    """Return a plan for a GB10 with every optional field, under a profile with every limit."""
     text = profile_text("gb10")
     profile = parse_profile(text, "gb10")
     limits = profile.limits.model_copy(update={"max_sm_clock_mhz": 2500.0, "governors": ("performance",)})

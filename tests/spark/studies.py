@@ -1,4 +1,4 @@
-"""Latency studies as the command writes them."""
+"""Writes latency studies for tests, with the command."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memarena.cli.main import main
 
 
 def write_study_of(folder: Path, *logs: Path) -> Path:
-    """``memarena latency report LOG… --out folder``."""
+    """Run ``memarena latency report LOG… --out folder`` and return the folder."""
     command = ["memarena", "latency", "report", *map(str, logs), "--format", "json", "--out", str(folder)]
     with mock.patch.object(sys, "argv", command), pytest.raises(SystemExit) as ended:
         main()

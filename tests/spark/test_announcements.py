@@ -1,4 +1,4 @@
-"""Announced runs: numbered before they begin, confirmed by a witness, all attempts in the bundle."""
+"""Tests announced runs: each gets a number before it starts, a witness signs it, and the bundle lists all attempts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NODE = ThisMachine().identity().name
 
 @dataclass(frozen=True)
 class Announced:
-    """A run that was announced and confirmed, after one that was announced and never ended."""
+    """A run that was announced and confirmed, after an announced run that never ended."""
 
     run: Path
     announcements: Path
@@ -60,20 +60,20 @@ def bundle(announced: Announced, keys: Keys, tmp_path: Path, monkeypatch: pytest
     return tmp_path / "bundle"
 
 
-def test_a_bundle_shows_every_attempt_and_who_saw_the_announcement_before_the_run(bundle: Path, keys: Keys) -> None:
-    found = verify(bundle, Trust(keys.allowed, witnesses=keys.allowed), EXAMPLE)
-    assert found.faults == []
-    (line,) = [line for line in found.held if line.startswith("announced as number 2 of 2 of this node at ")]
+def test_a_bundle_lists_every_attempt_and_the_witness_of_the_announcement(bundle: Path, keys: Keys) -> None:
+    verification = verify(bundle, Trust(keys.allowed, witnesses=keys.allowed), EXAMPLE)
+    assert verification.faults == []
+    (line,) = [line for line in verification.held if line.startswith("announced as number 2 of 2 of this node at ")]
     assert line.endswith("with the value beacon 4711; attempts at this plan: 2 (others: 1 not ended)")
-    (line,) = [line for line in found.held if "of the announcements at " in line]
+    (line,) = [line for line in verification.held if "of the announcements at " in line]
     assert line.startswith("spark-1 saw 3 lines of the announcements at ")
     assert line.endswith(", before the run began")
-    assert not [line for line in found.unchecked if "announced" in line]
+    assert not [line for line in verification.unchecked if "announced" in line]
     (line,) = [line for line in verify(bundle, Trust(keys.allowed), EXAMPLE).unchecked if "announced" in line]
     assert line.startswith("when the run was announced: no receipt of a trusted witness")
 
 
-def test_attempts_that_came_later_are_in_the_bundle_too(
+def test_later_attempts_are_in_the_bundle_too(
     announced: Announced, loaded: LoadedPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / announcing.NAME
@@ -93,15 +93,15 @@ def without_the_first_attempt(lines: list[bytes]) -> list[bytes]:
 
 
 def with_another_plan(lines: list[bytes]) -> list[bytes]:
-    """Every hash made again: only the run itself tells."""
-    made: list[bytes] = []
+    """Change the plan and recompute every hash: only the run itself contradicts it."""
+    forged_lines: list[bytes] = []
     for line in lines:
         content = json.loads(line)
-        content["previous_sha256"] = sha256(made[-1]) if made else "0" * 64
+        content["previous_sha256"] = sha256(forged_lines[-1]) if forged_lines else "0" * 64
         if content["number"] == 2 and "plan_sha256" in content:
             content["plan_sha256"] = "1" * 64
-        made.append(json.dumps(content, separators=(",", ":"), ensure_ascii=False).encode())
-    return made
+        forged_lines.append(json.dumps(content, separators=(",", ":"), ensure_ascii=False).encode())
+    return forged_lines
 
 
 @pytest.mark.parametrize(
@@ -128,18 +128,18 @@ def test_forged_announcements_are_refused(
     assert any(stated in fault.message for fault in faults), faults
 
 
-def test_a_receipt_of_others_or_of_other_announcements_is_refused(bundle: Path, keys: Keys) -> None:
+def test_a_receipt_of_a_stranger_or_for_other_announcements_is_refused(bundle: Path, keys: Keys) -> None:
     receipt = bundle / layout.ANNOUNCEMENTS / "receipt-1.json"
     seal_again(bundle, keys.key)
-    found = verify(bundle, Trust(keys.allowed, witnesses=keys.stranger.with_suffix(".pub")))
-    assert any("who is not in" in line for line in found.unchecked)
+    verification = verify(bundle, Trust(keys.allowed, witnesses=keys.stranger.with_suffix(".pub")))
+    assert any("who is not in" in line for line in verification.unchecked)
     receipt.write_bytes(receipt.read_bytes().replace(b'"lines": 3', b'"lines": 2'))
     seal_again(bundle, keys.key)
     (fault,) = verify(bundle, Trust(keys.allowed, witnesses=keys.allowed)).faults
     assert fault.file == f"{layout.ANNOUNCEMENTS}receipt-1.json.sig"
 
 
-def test_a_witness_refuses_announcements_that_do_not_continue_what_it_saw(
+def test_a_witness_refuses_announcements_that_do_not_continue_its_record(
     loaded: LoadedPlan, keys: Keys, tmp_path: Path
 ) -> None:
     path, seen = tmp_path / announcing.NAME, tmp_path / "seen"
@@ -164,21 +164,21 @@ def test_an_announcement_is_for_one_run_of_its_plan(loaded: LoadedPlan, tmp_path
         run_certification(ThisMachine(), loaded, tmp_path / "run", silent, announcements=path)
     assert not (tmp_path / "run").exists()
     with path.open("ab") as file:
-        file.write(b'{"kind":"ann')  # cut short by a power cut
+        file.write(b'{"kind":"ann')  # truncated, as by a power cut
     assert announcing.announce(path, loaded, NODE, "").number == 2
     assert len(announcing.read(path).lines) == 3
 
 
-def test_the_commands_and_bad_input(
+def test_announce_and_witness_work_as_commands_and_refuse_bad_input(
     invoke: Invoke, plan_path: Path, finished: Path, keys: Keys, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / announcing.NAME
     monkeypatch.setenv(announcing.VARIABLE, str(path))
     one_line(invoke("run", "--plan", plan_path, "--out", tmp_path / "run", "--announced"), "--announced", "has no")
     one_line(invoke("witness", path, "--key", keys.key, "--out", tmp_path / "r", "--seen", tmp_path), "cannot be read")
-    done = invoke("announce", "--plan", plan_path)
-    assert (done.code, done.out[:14]) == (0, "announcement 1")
-    done = invoke("witness", path, "--key", keys.key, "--out", tmp_path / "r.json", "--seen", tmp_path / "seen")
-    assert (done.code, done.out[:10]) == (0, "1 lines of")
+    result = invoke("announce", "--plan", plan_path)
+    assert (result.code, result.out[:14]) == (0, "announcement 1")
+    result = invoke("witness", path, "--key", keys.key, "--out", tmp_path / "r.json", "--seen", tmp_path / "seen")
+    assert (result.code, result.out[:10]) == (0, "1 lines of")
     arguments = ("certify", finished, "--out", tmp_path / "b", "--key", keys.key, "--receipt", tmp_path / "r.json")
     one_line(invoke(*arguments), "--receipt", "the run was not announced")

@@ -1,4 +1,4 @@
-"""What must not be certified is refused with its reason, and leaves nothing."""
+"""Tests that runs which must not be certified are refused with their reason and leave no file behind."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ PROVOKED: set[str] = set()
 
 
 def refused(run: Path, tmp_path: Path, key: Path | None = None, latency: Path | None = None) -> list[Refusal]:
-    """Why a run is not certified. Nothing is left of the attempt."""
+    """Return the refusals of a run; check that the attempt left no file behind."""
     out = tmp_path / "bundles" / "bundle"
     with pytest.raises(RefusedError) as error:
         certify(run, out, key, latency)
@@ -62,23 +62,23 @@ def codes(refusals: list[Refusal]) -> set[str]:
 # ------------------------------------------------------------------ runs that were really done
 
 
-def test_a_run_with_everything_against_it_is_refused_for_everything(uncertifiable: Path, tmp_path: Path) -> None:
-    found = refused(uncertifiable, tmp_path)
-    assert codes(found) == {
+def test_a_run_with_many_faults_is_refused_with_every_reason(uncertifiable: Path, tmp_path: Path) -> None:
+    refusals = refused(uncertifiable, tmp_path)
+    assert codes(refusals) == {
         *("diagnostic", "own-model", "failed-question", "warm-cache", "too-few-samples", "conformance")
     }
-    reasons = {r.code: r.reason for r in found}
+    reasons = {r.code: r.reason for r in refusals}
     assert "oracle is a diagnostic backend" in reasons["diagnostic"]
     assert "faulty calls models of its own" in reasons["own-model"]
     assert "1 failed, the first" in reasons["failed-question"]
     assert "Search: INTERNAL" in reasons["failed-question"]
     assert "calls were warm in the class cold" in reasons["warm-cache"]
     assert "had 7 cached tokens" in reasons["warm-cache"]
-    assert any("oracle@" in r.reason and "4 samples of TTFT, expected at least 11" in r.reason for r in found)
+    assert any("oracle@" in r.reason and "4 samples of TTFT, expected at least 11" in r.reason for r in refusals)
     assert "faulty:" in reasons["conformance"]
 
 
-def test_in_the_class_warm_a_warm_cache_is_no_reason(uncertifiable: Path, tmp_path: Path, copy_of: Copy) -> None:
+def test_the_class_warm_allows_a_warm_cache(uncertifiable: Path, tmp_path: Path, copy_of: Copy) -> None:
     run = copy_of(uncertifiable)
     plan = run / running.PLAN
     plan.write_text(plan.read_text() + "result_class: warm\n")
@@ -137,17 +137,17 @@ def outside(run: Path) -> list[AnyRecord]:
         (outside, "outside-phase", "1 questions were not asked between"),
     ],
 )
-def test_what_the_log_says_against_a_run_is_heard(
+def test_a_fault_in_the_log_is_refused_with_its_code(
     more: Callable[[Path], list[AnyRecord]], code: str, reason: str, finished: Path, tmp_path: Path, copy_of: Copy
 ) -> None:
     run = copy_of(finished)
     records = more(run)
     with LogWriter(run / "run") as log:
         log.append(*records)
-    found = refused(run, tmp_path)
-    # A question that is no longer answered is missing among the samples of time too, and no meter counted one more.
-    assert codes(found) - {"too-few-samples", "incoherent"} == {code}
-    assert any(reason in r.reason for r in found), found
+    refusals = refused(run, tmp_path)
+    # The changed question also lacks a time sample and contradicts the meters' count: these codes come with it.
+    assert codes(refusals) - {"too-few-samples", "incoherent"} == {code}
+    assert any(reason in r.reason for r in refusals), refusals
 
 
 # ------------------------------------------------------------------ a log that contradicts itself
@@ -228,7 +228,7 @@ def test_a_log_that_contradicts_itself_is_refused(
     ("start_s", "end_s", "reason"),
     [(10, 5, "the run ended before it began by the monotonic clock"), (0, 10**9, "by the monotonic clock and")],
 )
-def test_clocks_of_the_record_that_contradict_each_other_are_refused(
+def test_contradictory_clocks_of_the_record_are_refused(
     start_s: int, end_s: int, reason: str, finished: Path, tmp_path: Path, copy_of: Copy
 ) -> None:
     run = copy_of(finished)
@@ -237,8 +237,8 @@ def test_clocks_of_the_record_that_contradict_each_other_are_refused(
     assert any(r.code == "incoherent" and reason in r.reason for r in refused(run, tmp_path))
 
 
-def test_a_log_from_which_a_question_was_cut_out_is_refused(finished: Path, tmp_path: Path, copy_of: Copy) -> None:
-    """Question, answer, calls and verdict, so that what is left agrees with itself."""
+def test_a_log_from_which_a_question_was_removed_is_refused(finished: Path, tmp_path: Path, copy_of: Copy) -> None:
+    """Question, answer, calls and verdict are removed, so that the rest of the log is consistent."""
     run = copy_of(finished)
     name = asked(run).instance_id
     with closing(sqlite3.connect(run / "run" / "run.sqlite")) as log, log:
@@ -289,7 +289,7 @@ GONE = Unknown(unknown="it did not end")
         ),
     ],
 )
-def test_what_the_record_says_against_a_run_is_heard(
+def test_a_fault_in_the_record_is_refused_with_its_code(
     change: Callable[[RunRecord], RunRecord], code: str, finished: Path, tmp_path: Path, copy_of: Copy
 ) -> None:
     run = copy_of(finished)
@@ -325,16 +325,14 @@ def test_a_stricter_profile_refuses_the_same_run(
     assert codes(refused(run, tmp_path)) == {code}
 
 
-def test_energy_that_was_measured_satisfies_a_profile_that_requires_it(
-    finished: Path, tmp_path: Path, copy_of: Copy
-) -> None:
+def test_measured_energy_satisfies_a_profile_that_requires_it(finished: Path, tmp_path: Path, copy_of: Copy) -> None:
     run = copy_of(finished)
     edit(run / running.PROFILE, "least_samples = 11", 'least_samples = 11\nrequired_energy = ["gpu_rail_j"]')
     certify(run, tmp_path / "bundle", None)
     assert verify(tmp_path / "bundle", Trust(unsigned=True)).passed
 
 
-def test_a_plan_that_is_not_what_was_run_is_refused(finished: Path, tmp_path: Path, copy_of: Copy) -> None:
+def test_a_plan_that_differs_from_the_run_is_refused(finished: Path, tmp_path: Path, copy_of: Copy) -> None:
     run = copy_of(finished)
     edit(run / running.PLAN, "limit: 12", "limit: 13")
     found = {r.code: r.reason for r in refused(run, tmp_path)}
@@ -345,16 +343,16 @@ def test_a_plan_that_is_not_what_was_run_is_refused(finished: Path, tmp_path: Pa
 
 
 def with_facts(finished: Path, tmp_path: Path, **manifest: object) -> list[Refusal]:
-    """Refusals of a run whose manifest says something else."""
+    """Return the refusals of a run after changes of its manifest."""
     from memarena_spark.bundle.derived import read_facts
 
     certify(finished, tmp_path / "bundle", None)
     facts = read_facts(tmp_path / "bundle")
     started = facts.run.started
     facts.run.started = started.model_copy(update={"manifest": started.manifest.model_copy(update=manifest)})
-    found = refusals_of(facts, tmp_path / "bundle" / layout.LOG_FOLDER)
-    PROVOKED.update(r.code for r in found)
-    return found
+    refusals = refusals_of(facts, tmp_path / "bundle" / layout.LOG_FOLDER)
+    PROVOKED.update(r.code for r in refusals)
+    return refusals
 
 
 def cells_of(finished: Path) -> tuple[Cell, ...]:
@@ -362,7 +360,7 @@ def cells_of(finished: Path) -> tuple[Cell, ...]:
     return started.manifest.cells
 
 
-def test_a_cell_whose_times_mean_nothing_is_refused(finished: Path, tmp_path: Path) -> None:
+def test_a_cell_with_meaningless_times_is_refused(finished: Path, tmp_path: Path) -> None:
     cells = tuple(cell.model_copy(update={"timing": False}) for cell in cells_of(finished))
     assert codes(with_facts(finished, tmp_path, cells=cells)) == {"not-timed"}
 
@@ -382,15 +380,15 @@ def test_a_cell_whose_questions_were_never_asked_is_refused(finished: Path, tmp_
         ({"server": "llama.cpp"}, "unknown"),
         ({"server": "sglang", "disable_radix_cache": "False"}, "both"),
         ({"server": "sglang", "disable_radix_cache": "True"}, "none"),
-        # Started by the run itself: the kind says what it is.
+        # Started by the run itself, so that its kind is known.
         ({"disable_radix_cache": "False"}, "both"),
         ({"disable_radix_cache": "True"}, "none"),
     ],
 )
-def test_a_server_that_does_not_tell_of_its_cache_is_believed_only_without_one(
+def test_a_server_that_reports_no_cached_tokens_passes_only_with_its_cache_off(
     details: dict[str, str], code: str, finished: Path, tmp_path: Path, copy_of: Copy
 ) -> None:
-    """The same calls by a reader that passes for a real one and has said nothing of cached tokens."""
+    """The calls are the same, by a reader that reports no cached tokens."""
 
     def forget(call: dict[str, object]) -> None:
         call["cached_tokens"] = None
@@ -416,7 +414,7 @@ def test_a_run_without_a_floor_is_refused(finished: Path, tmp_path: Path, copy_o
     assert codes(refused(run, tmp_path)) == {"no-floor"}
 
 
-def test_a_reader_whose_template_nothing_holds_is_said_and_refused_where_it_must_be_held(
+def test_an_unchecked_chat_template_is_noted_and_refused_by_a_profile_that_requires_the_check(
     studied: Studied, tmp_path: Path, copy_of: Copy
 ) -> None:
     certify(studied.run, tmp_path / "bundle", None)
@@ -431,7 +429,7 @@ def test_a_reader_whose_template_nothing_holds_is_said_and_refused_where_it_must
     assert codes(refused(run, tmp_path / "again")) == {"plan-lacks", "template-unchecked"}
 
 
-def test_a_reader_whose_template_was_held_to_golden_counts_says_so(
+def test_a_chat_template_checked_against_golden_counts_is_noted(
     studied: Studied, tmp_path: Path, copy_of: Copy
 ) -> None:
     run = copy_of(studied.run)
@@ -443,7 +441,7 @@ def test_a_reader_whose_template_was_held_to_golden_counts_says_so(
     assert not [line for line in verify(tmp_path / "bundle", Trust(unsigned=True), EXAMPLE).unchecked if "chat" in line]
 
 
-def test_a_run_that_is_not_in_its_announcements_is_refused(
+def test_a_run_without_its_announcement_is_refused(
     finished: Path, plan_path: Path, tmp_path: Path, copy_of: Copy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = copy_of(finished)
@@ -452,7 +450,7 @@ def test_a_run_that_is_not_in_its_announcements_is_refused(
     assert codes(refused(run, tmp_path)) == {"announcement"}
 
 
-def test_a_run_that_is_not_the_one_of_its_commitment_is_refused(finished: Path, tmp_path: Path, copy_of: Copy) -> None:
+def test_a_run_that_differs_from_its_commitment_is_refused(finished: Path, tmp_path: Path, copy_of: Copy) -> None:
     run = copy_of(finished)
     none = "0" * 64
     commitment = Commitment(
@@ -478,13 +476,13 @@ def test_a_run_that_is_not_the_one_of_its_commitment_is_refused(finished: Path, 
 
 def test_a_latency_study_of_another_run_is_refused(studied: Studied, tmp_path: Path) -> None:
     study = write_study_of(tmp_path / "study", studied.other)
-    (found,) = refused(studied.run, tmp_path, latency=study)
-    assert found.code == "latency-study"
-    assert "latency/study.json: is of other runs (" in found.reason
+    (refusals,) = refused(studied.run, tmp_path, latency=study)
+    assert refusals.code == "latency-study"
+    assert "latency/study.json: is of other runs (" in refusals.reason
 
 
-def test_every_reason_not_to_certify_was_provoked_above() -> None:
-    """Runs last in this file; alone it has nothing to look at."""
+def test_every_refusal_code_was_provoked_by_the_tests_above() -> None:
+    """Needs the other tests of this file to run before it in the same process."""
     if not PROVOKED:
         pytest.skip("the tests before it were not run")
     by_the_tests_of_readers = {"reader-elsewhere", "reader-unknown"}
@@ -499,7 +497,7 @@ def test_a_bundle_is_never_overwritten(signed: Path, finished: Path) -> None:
         certify(finished, signed, None)
 
 
-def test_a_folder_that_is_no_run_is_bad_input(tmp_path: Path) -> None:
+def test_a_folder_without_a_run_is_bad_input(tmp_path: Path) -> None:
     with pytest.raises(SparkError, match="not the folder of a memarena-spark run"):
         certify(tmp_path, tmp_path / "bundle", None)
     with pytest.raises(SparkError, match="no such folder"):
@@ -512,7 +510,7 @@ def test_a_run_that_was_killed_has_no_record_and_is_refused(finished: Path, tmp_
     assert codes(refused(run, tmp_path)) == {"not-complete"}
 
 
-def test_a_key_that_cannot_sign_leaves_nothing(finished: Path, tmp_path: Path) -> None:
+def test_a_key_that_cannot_sign_leaves_no_files(finished: Path, tmp_path: Path) -> None:
     key = tmp_path / "key"
     key.write_text("no key at all")
     key.chmod(0o600)
@@ -521,10 +519,10 @@ def test_a_key_that_cannot_sign_leaves_nothing(finished: Path, tmp_path: Path) -
     assert list(tmp_path.iterdir()) == [key]
 
 
-def test_a_key_that_cannot_sign_is_found_before_anything_is_measured(
+def test_a_key_that_cannot_sign_is_refused_before_the_run(
     tmp_path: Path, keys: Keys, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A user id without a name, a key that is none: said at once, with the remedy, and no run begins."""
+    """A user id without a name and a file without a key are refused with the remedy, before a run starts."""
     command = (
         "run",
         "--plan",
@@ -537,10 +535,10 @@ def test_a_key_that_cannot_sign_is_found_before_anything_is_measured(
     no_key = tmp_path / "no-key"
     no_key.write_text("nothing to sign with")
     no_key.chmod(0o600)
-    done = invoke(*command, no_key)
-    assert (done.code, "cannot sign" in done.err) == (2, True), done.err
+    result = invoke(*command, no_key)
+    assert (result.code, "cannot sign" in result.err) == (2, True), result.err
     monkeypatch.setattr("os.getuid", lambda: 54321)
-    done = invoke(*command, keys.key)
-    assert (done.code, "user id 54321 has no name here" in done.err) == (2, True), done.err
-    assert "MEMARENA_USER" in done.err
+    result = invoke(*command, keys.key)
+    assert (result.code, "user id 54321 has no name here" in result.err) == (2, True), result.err
+    assert "MEMARENA_USER" in result.err
     assert not (tmp_path / "run").exists()

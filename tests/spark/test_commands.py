@@ -1,4 +1,4 @@
-"""The command as users meet it: exit codes, one line for bad input, reasons with remedies."""
+"""Tests the command ``memarena-spark`` as users meet it: exit codes, one line for bad input, reasons with remedies."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from .test_verify import seal_again
 # ------------------------------------------------------------------ good ways
 
 
-def test_preflight_says_that_it_passed(invoke: Invoke, plan_path: Path) -> None:
-    done = invoke("preflight", "--plan", plan_path)
-    assert (done.code, done.out) == (0, "passed\n")
+def test_preflight_reports_that_it_passed(invoke: Invoke, plan_path: Path) -> None:
+    result = invoke("preflight", "--plan", plan_path)
+    assert (result.code, result.out) == (0, "passed\n")
 
 
 def test_preflight_lists_reasons_with_remedies_and_exits_4(invoke: Invoke, plan_path: Path, tmp_path: Path) -> None:
@@ -48,28 +48,28 @@ def test_preflight_lists_reasons_with_remedies_and_exits_4(invoke: Invoke, plan_
         "refused  kernel", "refused  package", "refused  canary-slow",
     ]  # fmt: skip
     assert all(line.startswith("         do: ") for line in lines[1::2])
-    found = invoke("preflight", "--plan", path, "--json")
-    assert found.code == 4
-    assert [r["code"] for r in yaml.safe_load(found.out)["refusals"]] == ["kernel", "package", "canary-slow"]
+    result = invoke("preflight", "--plan", path, "--json")
+    assert result.code == 4
+    assert [r["code"] for r in yaml.safe_load(result.out)["refusals"]] == ["kernel", "package", "canary-slow"]
 
 
-def test_canary_prints_what_a_plan_takes_as_golden(invoke: Invoke, plan_path: Path) -> None:
-    done = invoke("canary", "--profile", plan_path.parent / "profile-quick.toml")
-    assert done.code == 0
-    golden = yaml.safe_load(done.out.splitlines()[1])["golden"]
+def test_canary_prints_the_golden_values_for_a_plan(invoke: Invoke, plan_path: Path) -> None:
+    result = invoke("canary", "--profile", plan_path.parent / "profile-quick.toml")
+    assert result.code == 0
+    golden = yaml.safe_load(result.out.splitlines()[1])["golden"]
     assert golden["tflops"] > 0
 
 
-def test_run_refuses_while_another_holds_the_node(invoke: Invoke, plan_path: Path, tmp_path: Path) -> None:
+def test_run_is_refused_while_another_run_has_the_lock(invoke: Invoke, plan_path: Path, tmp_path: Path) -> None:
     with node_lock(lock_path(), "boot", Path("other/run")):
-        done = invoke("run", "--plan", plan_path, "--out", tmp_path / "run")
-    assert done.code == 4
-    assert "refused  locked: process" in done.out
+        result = invoke("run", "--plan", plan_path, "--out", tmp_path / "run")
+    assert result.code == 4
+    assert "refused  locked: process" in result.out
     assert not (tmp_path / "run").exists()
 
 
-def test_a_run_refused_at_the_last_gate_leaves_nothing_behind(tmp_path: Path) -> None:
-    """Preflight and contract are behind it; its temperature cannot be read."""
+def test_a_run_refused_by_the_thermal_gate_leaves_no_files(tmp_path: Path) -> None:
+    """Preflight and conformance have passed; its temperature cannot be read."""
     plan = write_plan(tmp_path / "plan")
     profile = tmp_path / "plan" / "profile-quick.toml"
     text = profile.read_text()
@@ -80,42 +80,42 @@ def test_a_run_refused_at_the_last_gate_leaves_nothing_behind(tmp_path: Path) ->
     assert lock_path().read_bytes() == b""
 
 
-def test_certify_verify_and_a_flipped_byte_by_the_command(
+def test_certify_and_verify_work_as_commands_and_detect_a_flipped_byte(
     invoke: Invoke, finished: Path, keys: Keys, tmp_path: Path
 ) -> None:
     bundle = tmp_path / "bundle"
-    done = invoke("certify", finished, "--out", bundle, "--key", keys.key)
-    assert (done.code, done.out) == (0, f"certified: {bundle}\n")
-    done = invoke("verify", bundle, "--allowed-signers", keys.allowed)
-    assert done.code == 0
-    assert done.out.endswith("verified\n")
+    result = invoke("certify", finished, "--out", bundle, "--key", keys.key)
+    assert (result.code, result.out) == (0, f"certified: {bundle}\n")
+    result = invoke("verify", bundle, "--allowed-signers", keys.allowed)
+    assert result.code == 0
+    assert result.out.endswith("verified\n")
     with (bundle / layout.RESULTS).open("r+b") as file:
         file.write(b"[")
-    done = invoke("verify", bundle)
-    assert done.code == 4
-    assert "FAILED  results.json: its SHA-256 is" in done.out
-    assert done.out.endswith("does not verify\n")
+    result = invoke("verify", bundle)
+    assert result.code == 4
+    assert "FAILED  results.json: its SHA-256 is" in result.out
+    assert result.out.endswith("does not verify\n")
 
 
 def test_certify_lists_every_reason(invoke: Invoke, uncertifiable: Path, tmp_path: Path) -> None:
-    done = invoke("certify", uncertifiable, "--out", tmp_path / "bundle", "--unsigned")
-    assert done.code == 4
+    result = invoke("certify", uncertifiable, "--out", tmp_path / "bundle", "--unsigned")
+    assert result.code == 4
     for code in ("diagnostic", "failed-question", "warm-cache", "too-few-samples", "conformance"):
-        assert f"refused  {code}: " in done.out
+        assert f"refused  {code}: " in result.out
     assert not list(tmp_path.iterdir())
 
 
-def test_sha256sum_reads_the_sums(signed: Path) -> None:
-    done = subprocess.run(
+def test_sha256sum_accepts_the_file_of_sums(signed: Path) -> None:
+    result = subprocess.run(
         ["sha256sum", "--strict", "-c", layout.SUMS], cwd=signed, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stderr
+    assert result.returncode == 0, result.stderr
 
 
 # ------------------------------------------------------------------ audit
 
 
-def test_a_draw_is_a_share_seeded_and_the_same_everywhere() -> None:
+def test_the_draw_of_an_audit_is_a_seeded_share() -> None:
     ids = [f"q{n}" for n in range(95)]
     assert draw(ids, 0.1, 1) == draw(reversed(ids), 0.1, 1)
     assert len(draw(ids, 0.1, 1)) == 10
@@ -124,15 +124,17 @@ def test_a_draw_is_a_share_seeded_and_the_same_everywhere() -> None:
     assert set(draw(ids, 1, 1)) == set(ids)
 
 
-def test_an_audit_asks_a_share_again_and_finds_the_same_answers(invoke: Invoke, signed: Path, tmp_path: Path) -> None:
+def test_an_audit_repeats_a_share_of_the_questions_and_gets_the_same_answers(
+    invoke: Invoke, signed: Path, tmp_path: Path
+) -> None:
     out = tmp_path / "audit"
-    done = invoke("audit", signed, "--dataset", EXAMPLE, "--out", out, "--share", "0.25")
-    assert done.code == 0, done.out + done.err
+    result = invoke("audit", signed, "--dataset", EXAMPLE, "--out", out, "--share", "0.25")
+    assert result.code == 0, result.out + result.err
     assert (
-        "bm25@extractive/s1 (greedy): of 3 questions 3 have the same answer, 3 the same outcome, 0 failed" in done.out
+        "bm25@extractive/s1 (greedy): of 3 questions 3 have the same answer, 3 the same outcome, 0 failed" in result.out
     )
     report = yaml.safe_load((out / "audit.json").read_text())
-    assert f"seed {report['seed']}" in done.err
+    assert f"seed {report['seed']}" in result.err
     assert (report["same_answer"], report["same_outcome"], report["passed"], len(report["drawn"])) == (
         1.0,
         1.0,
@@ -141,7 +143,7 @@ def test_an_audit_asks_a_share_again_and_finds_the_same_answers(invoke: Invoke, 
     )
 
 
-def test_an_audit_without_a_seed_draws_one_that_nobody_knew(
+def test_an_audit_without_a_seed_draws_one_at_random(
     invoke: Invoke, signed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seeds: list[int] = []
@@ -157,18 +159,18 @@ def test_an_audit_without_a_seed_draws_one_that_nobody_knew(
     assert seeds[2] == 3
 
 
-def test_an_audit_waits_for_no_other_run_on_the_node(invoke: Invoke, signed: Path, tmp_path: Path) -> None:
+def test_an_audit_is_refused_while_another_run_has_the_lock(invoke: Invoke, signed: Path, tmp_path: Path) -> None:
     with node_lock(lock_path(), "boot", Path("other/run")):
-        done = invoke("audit", signed, "--dataset", EXAMPLE, "--out", tmp_path / "audit")
-    assert done.code == 4
-    assert "refused  locked: process" in done.out
+        result = invoke("audit", signed, "--dataset", EXAMPLE, "--out", tmp_path / "audit")
+    assert result.code == 4
+    assert "refused  locked: process" in result.out
     assert not (tmp_path / "audit").exists()
 
 
-def test_an_error_of_the_program_itself_does_not_end_as_a_refusal(
+def test_an_uncaught_exception_does_not_have_the_exit_code_of_a_refusal(
     plan_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What systemd takes for an orderly end must not be what Python ends with after a trace."""
+    """The exit code that systemd counts as orderly must differ from that of Python after a traceback."""
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")
     (tmp_path / "sitecustomize.py").write_text(
         "from memarena_spark import preflight\n"
@@ -176,28 +178,26 @@ def test_an_error_of_the_program_itself_does_not_end_as_a_refusal(
         "preflight.preflight = broken\n"
     )
     command = [sys.executable, "-m", "memarena_spark", "preflight", "--plan", str(plan_path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert "RuntimeError: a fault of the program" in done.stderr
-    assert done.returncode not in (EXIT_REFUSED, 0)
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "RuntimeError: a fault of the program" in result.stderr
+    assert result.returncode not in (EXIT_REFUSED, 0)
 
 
-def test_an_audit_of_answers_that_were_never_given_does_not_agree(
-    invoke: Invoke, signed: Path, tmp_path: Path, keys: Keys
-) -> None:
-    """The answers are invented wherever they stand in the log: the bundle verifies, and the audit finds it out."""
+def test_an_audit_of_forged_answers_does_not_agree(invoke: Invoke, signed: Path, tmp_path: Path, keys: Keys) -> None:
+    """The answers are forged everywhere in the log: the bundle verifies, and only the audit detects it."""
     bundle = Path(shutil.copytree(signed, tmp_path / "bundle"))
     Forger(bundle).forge(gold_everywhere)
     seal_again(bundle, keys.key)
     assert invoke("verify", bundle, "--allowed-signers", keys.allowed).code == 0
-    done = invoke("audit", bundle, "--dataset", EXAMPLE, "--out", tmp_path / "audit", "--share", "1")
-    assert done.code == 4
-    assert "does not agree" in done.out
+    result = invoke("audit", bundle, "--dataset", EXAMPLE, "--out", tmp_path / "audit", "--share", "1")
+    assert result.code == 4
+    assert "does not agree" in result.out
 
 
 # ------------------------------------------------------------------ bad input
 
 
-def test_bad_input_is_one_line_and_exit_code_2(
+def test_bad_input_gives_one_line_and_exit_code_2(
     invoke: Invoke, plan_path: Path, finished: Path, signed: Path, keys: Keys, tmp_path: Path
 ) -> None:
     gone = tmp_path / "gone"
@@ -232,7 +232,7 @@ def test_bad_input_is_one_line_and_exit_code_2(
         ({"egos": ["nobody"]}, "nobody"),
     ],
 )
-def test_settings_of_a_run_that_cannot_be_are_told_before_anything_is_done(
+def test_impossible_settings_are_refused_before_the_run(
     settings: dict[str, object], words: str, invoke: Invoke, tmp_path: Path
 ) -> None:
     plan = write_plan(tmp_path / "plan", **settings)
@@ -244,18 +244,18 @@ def test_an_audit_with_another_data_set_is_bad_input(invoke: Invoke, signed: Pat
     other = Path(shutil.copytree(EXAMPLE, tmp_path / "other"))
     sessions = other / "corpus_sessions.jsonl"
     sessions.write_text(sessions.read_text(encoding="utf-8").replace("the", "teh", 1), encoding="utf-8")
-    done = invoke("audit", signed, "--dataset", other, "--out", tmp_path / "audit")
-    one_line(done, "--dataset", "is not the data set of the bundle")
+    result = invoke("audit", signed, "--dataset", other, "--out", tmp_path / "audit")
+    one_line(result, "--dataset", "is not the data set of the bundle")
 
 
 def test_an_audit_of_a_damaged_bundle_is_bad_input(invoke: Invoke, signed: Path, tmp_path: Path) -> None:
     bundle = Path(shutil.copytree(signed, tmp_path / "bundle"))
     (bundle / layout.REPORT).write_text("all is well")
-    done = invoke("audit", bundle, "--dataset", EXAMPLE, "--out", tmp_path / "audit")
-    one_line(done, "does not verify: report.md")
+    result = invoke("audit", bundle, "--dataset", EXAMPLE, "--out", tmp_path / "audit")
+    one_line(result, "does not verify: report.md")
 
 
-def test_a_profile_with_a_fault_is_one_line_that_names_it(invoke: Invoke, plan_path: Path, tmp_path: Path) -> None:
+def test_a_profile_with_a_fault_gives_one_line_that_names_it(invoke: Invoke, plan_path: Path, tmp_path: Path) -> None:
     text = (plan_path.parent / "profile-quick.toml").read_text()
     for number, (old, new, words) in enumerate(
         [
@@ -270,8 +270,8 @@ def test_a_profile_with_a_fault_is_one_line_that_names_it(invoke: Invoke, plan_p
         one_line(invoke("canary", "--profile", path), words)
 
 
-def test_a_profile_of_one_s_own_can_only_be_for_tests(invoke: Invoke, tmp_path: Path) -> None:
-    """Told before a run, not after hours of it."""
+def test_a_profile_that_is_not_shipped_must_be_for_tests(invoke: Invoke, tmp_path: Path) -> None:
+    """It is refused before a run, not after hours of it."""
     plan = write_plan(tmp_path)
     profile = tmp_path / "profile-quick.toml"
     profile.write_text(profile.read_text().replace('purpose = "test"', 'purpose = "certification"'))
@@ -281,7 +281,7 @@ def test_a_profile_of_one_s_own_can_only_be_for_tests(invoke: Invoke, tmp_path: 
 # ------------------------------------------------------------------ what is shipped
 
 
-def test_the_profiles_that_are_shipped_are_valid_and_named_as_their_files() -> None:
+def test_the_shipped_profiles_are_valid_and_named_like_their_files() -> None:
     assert known_profiles() == ["cpu-dev", "gb10"]
     for name in known_profiles():
         assert parse_profile(profile_text(name), name).name == name

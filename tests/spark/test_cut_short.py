@@ -1,4 +1,4 @@
-"""Whatever ends certifying half-way leaves nothing that verifies."""
+"""Tests that certifying which is interrupted at any point leaves no folder that verifies."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from memarena_spark.bundle.verify import Trust, verify
 
 
 def partial_files(folder: Path) -> int:
-    return sum(p.is_file() for made in folder.glob(".bundle.partial-*") for p in made.rglob("*"))
+    """Return the number of files in unfinished bundles below a folder."""
+    return sum(p.is_file() for partial in folder.glob(".bundle.partial-*") for p in partial.rglob("*"))
 
 
 def test_certifying_that_is_killed_leaves_nothing_that_verifies(finished: Path, tmp_path: Path) -> None:
-    """Stopped when so many files are there, and killed at the last, which has all of a bundle's."""
+    """The process is suspended after 2, 8, 12 and 15 files, and killed at 15, when all files of a bundle are there."""
     slow = (
         "import sys, time\n"
         "from memarena_spark import files\n"
@@ -45,15 +46,15 @@ def test_certifying_that_is_killed_leaves_nothing_that_verifies(finished: Path, 
                 time.sleep(0.005)
             process.send_signal(signal.SIGSTOP)
             os.waitid(os.P_PID, process.pid, os.WSTOPPED)
-            left = Path(shutil.copytree(making, tmp_path / f"left-{files}"))
+            copy = Path(shutil.copytree(making, tmp_path / f"left-{files}"))
             process.send_signal(signal.SIGKILL if files == 15 else signal.SIGCONT)
-            assert_nothing_verifies(left, tmp_path / f"renamed-{files}")
+            assert_nothing_verifies(copy, tmp_path / f"renamed-{files}")
         process.wait()
     assert_nothing_verifies(making, tmp_path / "renamed")
 
 
 def assert_nothing_verifies(left: Path, renamed: Path) -> None:
-    """No folder that was left is a bundle, under its name or under that of one."""
+    """Check that no folder in ``left`` verifies, neither under its own name nor as a bundle's name."""
     folders = [path for path in left.iterdir() if path.is_dir()]
     assert folders
     assert not (left / "bundle").exists()

@@ -1,4 +1,4 @@
-"""The whole way with a real LLM on this machine's CPU: run, certify, verify, flips, audit under the profile cpu-dev."""
+"""Tests certification with a real LLM on this machine's CPU, profile cpu-dev: run, certify, verify, flips, audit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.llm, pytest.mark.timeout(900)]
 
 
 def short_plan(folder: Path) -> Path:
-    """The plan cpu-dev with as many questions, a quarter of the context and short answers: the model reads less."""
+    """Write the plan cpu-dev with a quarter of the context and short answers, so that the model reads less."""
     plan = yaml.safe_load((ROOT / "spark" / "plans" / "cpu-dev.yaml").read_text(encoding="utf-8"))
     plan["run"] |= {"dataset": str(EXAMPLE), "max_context_tokens": 128, "max_answer_tokens": 16}
     path = folder / "plan.yaml"
@@ -43,7 +43,7 @@ def bundle(tmp_path_factory: pytest.TempPathFactory, keys: Keys) -> Path:
     return folder / "bundle"
 
 
-def test_it_verifies_and_certifies_no_times(bundle: Path, keys: Keys) -> None:
+def test_the_bundle_verifies_and_certifies_no_times(bundle: Path, keys: Keys) -> None:
     assert verify(bundle, Trust(allowed=keys.allowed)).faults == []
     statement = yaml.safe_load((bundle / layout.STATEMENT).read_text())["predicate"]
     assert statement["purpose"] == "development"
@@ -52,7 +52,7 @@ def test_it_verifies_and_certifies_no_times(bundle: Path, keys: Keys) -> None:
 
 
 def test_every_prompt_was_prefilled_cold(bundle: Path) -> None:
-    """llama.cpp reports the tokens that it took from its cache: none of any timed call."""
+    """llama.cpp reports no cached tokens for any timed call."""
     from memarena.log.store import read_records
 
     calls = [r for r in read_records(bundle / "log", "gateway_call") if r.kind == "gateway_call"]
@@ -61,15 +61,15 @@ def test_every_prompt_was_prefilled_cold(bundle: Path) -> None:
     assert {c.cached_tokens for c in timed} == {0}
 
 
-def test_flips_in_every_file_are_found(bundle: Path, keys: Keys) -> None:
+def test_flipped_bits_in_every_file_are_detected(bundle: Path, keys: Keys) -> None:
     draw = random.Random(7)
     names = layout.files_of(bundle)
     for name in [*names, *draw.choices(names, k=200)]:
-        at, bit = draw.randrange((bundle / name).stat().st_size), draw.randrange(8)
-        flip(bundle / name, at, bit)
-        found = verify(bundle, Trust(allowed=keys.allowed))
-        flip(bundle / name, at, bit)
-        assert files_at_fault(found) == {name}, (name, at, bit)
+        offset, bit = draw.randrange((bundle / name).stat().st_size), draw.randrange(8)
+        flip(bundle / name, offset, bit)
+        verification = verify(bundle, Trust(allowed=keys.allowed))
+        flip(bundle / name, offset, bit)
+        assert files_at_fault(verification) == {name}, (name, offset, bit)
 
 
 def test_a_latency_study_that_does_not_follow_from_the_log_is_named(
@@ -86,7 +86,7 @@ def test_a_latency_study_that_does_not_follow_from_the_log_is_named(
     assert files_at_fault(verify(forged, Trust(allowed=keys.allowed))) == {"latency/study.json"}
 
 
-def test_an_audit_finds_the_greedy_answers_again(bundle: Path, tmp_path: Path) -> None:
+def test_an_audit_reproduces_the_greedy_answers(bundle: Path, tmp_path: Path) -> None:
     report = audit(bundle, EXAMPLE, tmp_path / "audit", Trust(), share=0.25, seed=1, say=silent)
     (cell,) = report.cells
     assert (cell.asked, cell.failed, report.readers_differ) == (3, 0, ())

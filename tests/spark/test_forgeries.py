@@ -1,6 +1,6 @@
-"""Bundles forged before they were signed: refused, or of a kind that docs/spark.md names as not detected.
+"""Tests bundles that were forged before they were signed: refused, or of a kind that docs/spark.md lists as undetected.
 
-Whoever forges one has the program and the key: every figure is made again from the forged log, and signed.
+The forger has the program and the key: every figure is recomputed from the forged log, and the bundle is signed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Change = Callable[[AnyRecord, "Forger"], AnyRecord | None]
 
 
 class Forger:
-    """A bundle's log, open to changes."""
+    """Changes the log of a bundle and makes the rest of the bundle consistent with it."""
 
     def __init__(self, bundle: Path) -> None:
         self.bundle = bundle
@@ -36,13 +36,13 @@ class Forger:
         }
 
     def gold(self, instance_id: str) -> str:
-        """A right answer, as far as a word of the gold is one."""
+        """Return a string value of the question's gold, for use as a right answer."""
         gold = self.questions[instance_id].instance.gold.model_dump(exclude={"kind", "values"})
         words = [each[0] if isinstance(each, tuple) and each else each for each in gold.values()]
         return next(word for word in words if isinstance(word, str) and word)
 
     def forge(self, change: Change) -> None:
-        """Change records, judge again, and make all that follows."""
+        """Apply ``change`` to every record, judge again, and recompute the derived files."""
         self._rewrite(change)
         fresh = {(v.cell_id, v.instance_id): v for v in missing_verdicts(load_facts(self.folder), anew=True)}
         if change not in (other_judge, other_reason):
@@ -60,14 +60,14 @@ class Forger:
 
 
 def answered(record: AnyRecord, **changes: object) -> AnyRecord | None:
-    """An attempt with another answer; None for any other record."""
+    """Return the attempt with changed fields of its answer; None for any other record."""
     if not isinstance(record, QuestionAsked) or record.answer is None:
         return None
     return record.model_copy(update={"answer": record.answer.model_copy(update=changes)})
 
 
 def called(record: AnyRecord, **changes: object) -> AnyRecord | None:
-    """A model call of a question with something else; None for any other record."""
+    """Return the question's model call with changed fields; None for any other record."""
     return record.model_copy(update=changes) if isinstance(record, GatewayCall) and record.instance_id else None
 
 
@@ -83,7 +83,7 @@ def other_answer(record: AnyRecord, forger: Forger) -> AnyRecord | None:
 
 
 def gold_everywhere(record: AnyRecord, forger: Forger) -> AnyRecord | None:
-    """The call's output too, and its hash."""
+    """The answer is the gold, and so are the output of its model call and the output's hash."""
     if isinstance(record, GatewayCall) and record.instance_id:
         gold = forger.gold(record.instance_id)
         return called(record, output=gold, output_sha256=hashlib.sha256(gold.encode()).hexdigest(), completion_tokens=9)
@@ -91,7 +91,7 @@ def gold_everywhere(record: AnyRecord, forger: Forger) -> AnyRecord | None:
 
 
 def faster_first_tokens(record: AnyRecord, _: Forger) -> AnyRecord | None:
-    """Time to the first token divided by ten, wherever it stands."""
+    """Times to the first token, in calls and answers, are divided by ten."""
     if isinstance(record, GatewayCall):
         moments = ("first_byte_ns", "first_content_ns")
         return called(record, **{name: (getattr(record, name) or 0) // 10 for name in moments})
@@ -100,11 +100,11 @@ def faster_first_tokens(record: AnyRecord, _: Forger) -> AnyRecord | None:
 
 
 def faster_answers(record: AnyRecord, _: Forger) -> AnyRecord | None:
-    """What the harness saw of Answer divided by ten, and nothing of its calls."""
+    """The harness's times of Answer are divided by ten, those of its model calls are not."""
     if not isinstance(record, QuestionAsked) or record.answer is None:
         return None
     moments = {name: getattr(record.answer, name) for name in ("retrieved_ns", "first_delta_ns", "completed_ns")}
-    return answered(record, **{name: None if at is None else at // 10 for name, at in moments.items()})
+    return answered(record, **{name: None if time_ns is None else time_ns // 10 for name, time_ns in moments.items()})
 
 
 def fewer_tokens(record: AnyRecord, _: Forger) -> AnyRecord | None:
@@ -121,13 +121,13 @@ def other_output(record: AnyRecord, _: Forger) -> AnyRecord | None:
 
 
 def no_calls(record: AnyRecord, _: Forger) -> AnyRecord | None:
-    """An answer that nothing was asked for, with its times taken out."""
+    """The answer has no model calls and no time to the first token."""
     changed = answered(record, ttft_ns=None, model_calls=0)
     return changed.model_copy(update={"gateway_call_ids": ()}) if changed is not None else None
 
 
 def other_items(record: AnyRecord, _: Forger) -> AnyRecord | None:
-    """What was found says something else than what the reader was shown."""
+    """The retrieved items differ from those in the reader's prompt."""
     if not isinstance(record, QuestionAsked) or record.search is None:
         return None
     items = tuple(item.model_copy(update={"text": f"forged {item.text}"}) for item in record.search.items)
@@ -142,7 +142,7 @@ def with_sources(record: AnyRecord, sources: Callable[[str], tuple[str, ...]]) -
 
 
 def evidence_as_source(record: AnyRecord, forger: Forger) -> AnyRecord | None:
-    """Every item is stated to come from the evidence: all of it was found."""
+    """Every item claims the sessions of the evidence as its sources."""
     return with_sources(record, lambda name: tuple(forger.questions[name].instance.evidence_session_ids))
 
 
@@ -151,7 +151,7 @@ def invented_source(record: AnyRecord, _: Forger) -> AnyRecord | None:
 
 
 def other_gold(record: AnyRecord, _: Forger) -> AnyRecord | None:
-    """The question has the answer that was given as its gold."""
+    """The question's gold is the answer of the log."""
     if not isinstance(record, Question) or record.instance.gold.kind != "text":
         return None
     gold = record.instance.gold.model_copy(update={"answers": ("as scripted",), "values": ()})
@@ -184,17 +184,17 @@ REFUSED_WITH_DATASET: dict[Change, str] = {
     invented_source: "an item names session session_of_nobody, no session of this life",
 }
 NOT_DETECTED = (gold_everywhere, evidence_as_source)
-"""Consistent wherever the log has a second witness: docs/spark.md names both, and what detects them."""
+"""Forgeries that no other record of the log contradicts: docs/spark.md names both, and what detects them."""
 
 
 @pytest.fixture(scope="module")
 def honest(studied: Studied, keys: Keys, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A signed bundle with a reader that takes its time, over the example."""
+    """A signed bundle of a run over the example with a slow scripted reader."""
     bundle = tmp_path_factory.mktemp("honest") / "bundle"
     certify(studied.run, bundle, keys.key)
-    found = verify(bundle, Trust(allowed=keys.allowed), EXAMPLE)
-    assert found.faults == []
-    assert any("gold, evidence and sources are those" in line for line in found.held)
+    verification = verify(bundle, Trust(allowed=keys.allowed), EXAMPLE)
+    assert verification.faults == []
+    assert any("gold, evidence and sources are those" in line for line in verification.held)
     return bundle
 
 
@@ -209,21 +209,21 @@ def forged(honest: Path, change: Change, keys: Keys, copy_of: Callable[[Path], P
 def test_a_log_whose_answers_do_not_follow_from_its_calls_is_refused(
     change: Change, honest: Path, keys: Keys, copy_of: Callable[[Path], Path]
 ) -> None:
-    found = verify(forged(honest, change, keys, copy_of), Trust(allowed=keys.allowed))
-    assert {fault.file for fault in found.faults} == {layout.LOG}
-    assert any(REFUSED[change] in fault.message for fault in found.faults), found.faults
+    verification = verify(forged(honest, change, keys, copy_of), Trust(allowed=keys.allowed))
+    assert {fault.file for fault in verification.faults} == {layout.LOG}
+    assert any(REFUSED[change] in fault.message for fault in verification.faults), verification.faults
 
 
 @pytest.mark.parametrize("change", REFUSED_WITH_DATASET, ids=lambda change: change.__name__)
-def test_what_the_log_has_of_its_data_set_is_checked_with_it_and_named_without(
+def test_values_from_the_data_set_are_checked_with_it_and_listed_as_unchecked_without(
     change: Change, honest: Path, keys: Keys, copy_of: Callable[[Path], Path]
 ) -> None:
     bundle = forged(honest, change, keys, copy_of)
     alone = verify(bundle, Trust(allowed=keys.allowed))
     assert alone.faults == []
     assert any("--dataset DIR checks them" in line for line in alone.unchecked)
-    found = verify(bundle, Trust(allowed=keys.allowed), EXAMPLE)
-    assert any(REFUSED_WITH_DATASET[change] in fault.message for fault in found.faults), found.faults
+    verification = verify(bundle, Trust(allowed=keys.allowed), EXAMPLE)
+    assert any(REFUSED_WITH_DATASET[change] in fault.message for fault in verification.faults), verification.faults
 
 
 def test_another_data_set_is_named(honest: Path, keys: Keys, copy_of: Callable[[Path], Path]) -> None:
@@ -235,9 +235,9 @@ def test_another_data_set_is_named(honest: Path, keys: Keys, copy_of: Callable[[
 
 
 @pytest.mark.parametrize("change", NOT_DETECTED, ids=lambda change: change.__name__)
-def test_what_is_forged_wherever_it_stands_is_named_as_not_detected(
+def test_forgeries_that_docs_list_as_undetected_verify(
     change: Change, honest: Path, keys: Keys, copy_of: Callable[[Path], Path]
 ) -> None:
-    """Such a bundle verifies. A change of this makes docs/spark.md wrong."""
+    """Such a bundle verifies. If this changes, docs/spark.md has to change too."""
     bundle = forged(honest, change, keys, copy_of)
     assert verify(bundle, Trust(allowed=keys.allowed), EXAMPLE).faults == []

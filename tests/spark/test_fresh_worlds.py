@@ -1,4 +1,7 @@
-"""Fresh worlds: the seed follows from what was fixed before and a beacon that came after; forged chains are refused."""
+"""Tests fresh worlds: the seed follows from a commitment and a later beacon; forged chains are refused.
+
+A beacon is a public random value that a network signs at fixed times.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ from .commands import Invoke, one_line
 from .conftest import EXAMPLE, Keys, silent, write_plan
 
 SECRET = 4711
-"""Of the test's own network, a round a second."""
+"""Secret key of the test's own beacon network, which has one round a second."""
 
 QUICKNET = Beacon(
     round=657413,
@@ -56,27 +59,25 @@ DEFAULT = Beacon(
         ("default", DEFAULT, "647c07b2abbf7ff2afb4d670214f565e5cd9f9c91bfdcecb59a21f3c78d73920"),
     ],
 )
-def test_rounds_that_the_real_networks_signed_are_genuine_and_no_others(
-    network: str, beacon: Beacon, randomness: str
-) -> None:
+def test_only_rounds_that_the_real_networks_signed_are_genuine(network: str, beacon: Beacon, randomness: str) -> None:
     assert is_genuine(beacon, NETWORKS[network])
     assert beacon.randomness.hex() == randomness
     assert not is_genuine(beacon.model_copy(update={"round": beacon.round + 1}), NETWORKS[network])
-    # py-ecc alone accepts bytes in front of a point of G1, which would leave the randomness to choose.
+    # py-ecc alone accepts extra bytes before a point of G1, so that the randomness could be chosen.
     assert not is_genuine(beacon.model_copy(update={"signature": "0a" * 48 + beacon.signature}), NETWORKS[network])
     broken = f"{beacon.signature[:-1]}{int(beacon.signature[-1], 16) ^ 1:x}"
     assert not is_genuine(beacon.model_copy(update={"signature": broken}), NETWORKS[network])
 
 
-def test_checking_a_signature_leaves_the_recursion_limit() -> None:
-    """py-ecc raises it to 100,000, at which a statement that nests without end would end the process."""
+def test_checking_a_signature_restores_the_recursion_limit() -> None:
+    """py-ecc raises it to 100,000, at which a deeply nested statement would crash the process."""
     code = (
         "import sys; n = sys.getrecursionlimit(); import memarena_spark.fresh.bls; print(n == sys.getrecursionlimit())"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_the_first_round_after_a_moment_is_not_out_yet() -> None:
+def test_the_first_round_after_a_time_is_not_published_yet() -> None:
     for network in (NETWORKS["quicknet"], NETWORKS["default"]):
         moment = datetime(2026, 3, 1, tzinfo=UTC)
         number = network.first_round_after(moment)
@@ -84,7 +85,7 @@ def test_the_first_round_after_a_moment_is_not_out_yet() -> None:
 
 
 def signed(number: int) -> Beacon:
-    """A round's value as the test's own network signs it."""
+    """Return a round's value, signed by the test's own network."""
     from memarena_spark.fresh.bls import G2Basic
 
     previous = bytes(96)
@@ -94,7 +95,7 @@ def signed(number: int) -> Beacon:
 
 @dataclass(frozen=True)
 class Certified:
-    """A bundle on a fresh world, the folder of its commitment, and the world."""
+    """A bundle of a run on a fresh world, the folder of its commitment, and the world."""
 
     bundle: Path
     fresh: Path
@@ -113,12 +114,12 @@ def certified(keys: Keys, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         patch.setitem(NETWORKS, "test", Network("chained", key, int(time.time()), 1))
         later = datetime.now(UTC) + timedelta(hours=1)
         commit(folder / "first", loaded, ThisMachine(), announcements, "test", later, "s")
-        made = commit(fresh, loaded, ThisMachine(), announcements, "test", later, "tiny")
+        commitment = commit(fresh, loaded, ThisMachine(), announcements, "test", later, "tiny")
         confirm(announcements, keys.key, folder / "receipt.json", folder / "seen")
-        # An hour is not waited for: the network's first round moves, so that the committed one appears in two seconds.
+        # Instead of waiting an hour: move the network's first round, so that the committed one appears in two seconds.
         appears = int(time.time()) + 2
-        patch.setitem(NETWORKS, "test", Network("chained", key, appears - made.round + 1, 1))
-        (folder / "round.json").write_text(signed(made.round).model_dump_json())
+        patch.setitem(NETWORKS, "test", Network("chained", key, appears - commitment.round + 1, 1))
+        (folder / "round.json").write_text(signed(commitment.round).model_dump_json())
         while time.time() < appears:
             time.sleep(0.1)
         make_world(fresh, folder / "round.json", None, world)
@@ -128,7 +129,7 @@ def certified(keys: Keys, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         yield Certified(folder / "bundle", fresh, world)
 
 
-def test_a_bundle_proves_that_its_world_came_after_its_backends(
+def test_a_bundle_proves_that_its_world_is_newer_than_its_backends(
     certified: Certified, keys: Keys, tmp_path: Path
 ) -> None:
     verified = verify(certified.bundle, Trust(keys.allowed, witnesses=keys.allowed))
@@ -147,7 +148,7 @@ def test_a_bundle_proves_that_its_world_came_after_its_backends(
 
 
 def past(commitment: dict[str, object], _: dict[str, object]) -> None:
-    """Made after the round."""
+    """The commitment was made after the round."""
     commitment["at"] = "2199-01-01T00:00:00+00:00"
 
 
@@ -206,7 +207,7 @@ def test_a_forged_chain_is_refused(
     assert any(f"fresh-world: {stated}" in fault.message or stated in fault.message for fault in faults), faults
 
 
-def test_a_run_on_another_world_than_the_commitments_is_not_begun(
+def test_a_run_on_another_world_than_the_committed_one_is_refused(
     certified: Certified, plan_path: Path, tmp_path: Path
 ) -> None:
     with pytest.raises(SparkError, match="is not that of a world of masim"):
@@ -214,7 +215,7 @@ def test_a_run_on_another_world_than_the_commitments_is_not_begun(
     assert not (tmp_path / "run").exists()
 
 
-def test_a_world_with_words_of_the_operators_choice_is_not_the_one_that_follows(certified: Certified) -> None:
+def test_a_world_with_texts_chosen_by_the_operator_is_refused(certified: Certified) -> None:
     report = certified.world / REPORT
     content = report.read_bytes()
     fresh = read_fresh(certified.fresh)
@@ -229,7 +230,7 @@ def test_a_world_with_words_of_the_operators_choice_is_not_the_one_that_follows(
     report.write_bytes(content)
 
 
-def test_bad_input_is_one_line(
+def test_bad_input_gives_one_line(
     invoke: Invoke, certified: Certified, plan_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(announcing.VARIABLE, str(tmp_path / "announcements.jsonl"))

@@ -1,4 +1,4 @@
-"""The thermal gate, the lock and the canary: what stands between a node and a timing that nobody should believe."""
+"""Tests the guards of a certified timing: the thermal gate, the lock of the node, and the canary (a benchmark)."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def test_the_slope_of_a_straight_line_is_its_slope(slope: float, start: float, n
     assert slope_c_per_min(times, [start + slope * t / 60 for t in times]) == pytest.approx(slope, abs=1e-6)
 
 
-def test_a_settled_node_passes_after_one_window() -> None:
+def test_a_node_with_stable_temperature_passes_after_one_window() -> None:
     gate = wait_until_stable(FakeNode(), GATE)
     assert (gate.settled, gate.waited_s) == (True, 60.0)
     assert not list(check_thermal(gate, GATE))
 
 
-def test_a_node_that_cools_down_is_waited_for() -> None:
-    """It loses 4 °C a minute for five minutes and rests then: the gate opens once a whole window is flat."""
+def test_the_gate_waits_for_a_node_that_cools_down() -> None:
+    """It loses 4 °C a minute for five minutes, then stays: the gate opens once a whole window is flat."""
     node = FakeNode(sensors_at=lambda now: {"soc": 70 - 4 * min(now, 300) / 60, "gpu": 50.0})
     gate = wait_until_stable(node, GATE)
     assert gate.settled
@@ -54,7 +54,7 @@ def test_a_node_that_cools_down_is_waited_for() -> None:
 
 
 @pytest.mark.parametrize("direction", [1, -1])
-def test_a_node_that_does_not_settle_is_refused_with_the_sensor(direction: int) -> None:
+def test_a_node_whose_temperature_keeps_changing_is_refused_with_the_sensor(direction: int) -> None:
     node = FakeNode(sensors_at=lambda now: {"soc": 50 + direction * now / 60, "gpu": 50.0})
     gate = wait_until_stable(node, GATE)
     (refused,) = check_thermal(gate, GATE)
@@ -90,7 +90,7 @@ def held(tmp_path: Path) -> Any:
         process.kill()
 
 
-def test_a_second_run_is_refused_and_told_who_holds_the_node(held: Any) -> None:
+def test_a_second_run_is_refused_with_the_process_that_has_the_lock(held: Any) -> None:
     with pytest.raises(RefusedError) as refused, node_lock(held.path, "boot", Path("runs/b")):
         pass
     (reason,) = refused.value.refusals
@@ -98,46 +98,46 @@ def test_a_second_run_is_refused_and_told_who_holds_the_node(held: Any) -> None:
     assert f"process {held.process.pid} has run into runs/a since" in reason.reason
 
 
-def test_the_lock_of_a_killed_run_is_free_and_its_note_is_found(held: Any) -> None:
+def test_the_lock_of_a_killed_run_is_free_and_its_note_is_returned(held: Any) -> None:
     held.process.send_signal(signal.SIGKILL)
     held.process.wait()
-    with node_lock(held.path, "boot-8", Path("runs/b")) as left_by:
-        assert left_by is not None
-        assert (left_by.out, left_by.boot_id, left_by.pid) == ("runs/a", "boot-7", held.process.pid)
-    with node_lock(held.path, "boot-8", Path("runs/c")) as left_by:
-        assert left_by is None
+    with node_lock(held.path, "boot-8", Path("runs/b")) as note:
+        assert note is not None
+        assert (note.out, note.boot_id, note.pid) == ("runs/a", "boot-7", held.process.pid)
+    with node_lock(held.path, "boot-8", Path("runs/c")) as note:
+        assert note is None
 
 
-def test_a_lock_that_was_let_go_of_leaves_no_note_also_after_an_error(tmp_path: Path) -> None:
+def test_a_released_lock_has_no_note_even_after_an_error(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     with pytest.raises(ValueError, match="x"), node_lock(path, "boot", tmp_path):
         raise ValueError("x")
     assert path.read_bytes() == b""
 
 
-def test_a_lock_file_with_rubbish_in_it_is_no_obstacle(tmp_path: Path) -> None:
+def test_an_unreadable_note_in_the_lock_file_is_ignored(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     path.write_bytes(b"\xff rubbish")
-    with node_lock(path, "boot", tmp_path) as left_by:
-        assert left_by is None
+    with node_lock(path, "boot", tmp_path) as note:
+        assert note is None
 
 
-def test_a_lock_that_cannot_be_made_is_bad_input(tmp_path: Path) -> None:
+def test_a_lock_that_cannot_be_created_is_bad_input(tmp_path: Path) -> None:
     with pytest.raises(SparkError, match=r"lock .*: No such file"), node_lock(tmp_path / "no" / "lock", "b", tmp_path):
         pass
 
 
 @pytest.fixture
 def shared() -> Iterator[Path]:
-    """A folder that everybody may look into, as those of pytest's are not."""
+    """A folder that every user may read, unlike pytest's."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         yield Path(folder)
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can be two users")
-def test_what_belongs_to_somebody_else_is_said_with_the_remedy(shared: Path) -> None:
-    """A lock and an output folder of root, looked at by nobody."""
+def test_files_of_another_user_are_reported_with_the_remedy(shared: Path) -> None:
+    """The lock and the output folder belong to root, and user 65534 checks them."""
     lock, out = shared / "lock", shared / "out"
     lock.touch(mode=0o600)
     out.mkdir(mode=0o755)
@@ -148,22 +148,22 @@ def test_what_belongs_to_somebody_else_is_said_with_the_remedy(shared: Path) -> 
         "lock, out = map(Path, sys.argv[1:])\nos.setuid(65534)\nprint(may_not_write(out / 'new'))\n"
         "try: check_lock(lock)\nexcept SparkError as error: print(error)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code, lock, out], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == [
+    result = subprocess.run([sys.executable, "-c", code, lock, out], capture_output=True, text=True, check=True)
+    assert result.stdout.splitlines() == [
         f"user 65534 may not write in {out}, which belongs to user 0",
         f"lock {lock}: user 65534 may not write it, {lock} belongs to user 0; remove it, or set {VARIABLE} to a path "
         "of your own",
     ]
 
 
-def test_a_lock_that_is_only_looked_at_is_free_again_and_one_that_is_held_is_refused(tmp_path: Path, held: Any) -> None:
+def test_check_lock_leaves_a_free_lock_free_and_refuses_a_held_one(tmp_path: Path, held: Any) -> None:
     check_lock(tmp_path / "free")
     check_lock(tmp_path / "free")
     with pytest.raises(RefusedError):
         check_lock(held.path)
 
 
-def test_the_lock_is_where_the_variable_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_variable_sets_the_path_of_the_lock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "/somewhere/else")
     assert lock_path() == Path("/somewhere/else")
     monkeypatch.delenv(VARIABLE)
@@ -181,15 +181,15 @@ def settings(**changes: object) -> CanarySettings:
     return CanarySettings.model_validate(values)
 
 
-def test_the_canary_of_the_cpu_runs_in_a_process_of_its_own() -> None:
-    found = ThisMachine().canary(settings())
-    assert isinstance(found, CanaryResult)
-    assert (found.device, found.size, found.windows >= 1) == ("cpu", 128, True)
-    assert 0 < found.tflops_low <= found.tflops
+def test_the_canary_of_the_cpu_runs_in_its_own_process() -> None:
+    result = ThisMachine().canary(settings())
+    assert isinstance(result, CanaryResult)
+    assert (result.device, result.size, result.windows >= 1) == ("cpu", 128, True)
+    assert 0 < result.tflops_low <= result.tflops
 
 
 def test_a_canary_counts_the_operations_of_its_products(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a clock that moves by a quarter of a second a product: four products of 2 n³ operations in each second."""
+    """The clock moves by a quarter of a second a product: four products of 2 n³ operations in each second."""
     clock = SimpleNamespace(now=0.0)
 
     def multiply() -> None:
@@ -204,7 +204,7 @@ def test_a_canary_counts_the_operations_of_its_products(monkeypatch: pytest.Monk
 
 @dataclass
 class Queue:
-    """A device that works through what was begun, 20 ms a product, while a clock that moves by itself goes on."""
+    """A device with a queue: each product takes 20 ms, and time passes while its clock is read."""
 
     now: float = 0.0
     free_at: float = 0.0
@@ -223,7 +223,7 @@ class Queue:
         return lambda: self.now < done_at
 
     def clock_mhz(self) -> float:
-        """210 MHz when idle, 2,300 at work."""
+        """Return 210 MHz when idle, 2,300 at work."""
         at_work = self.now < self.free_at
         self.now += self.reading_s
         return 2300.0 if at_work else 210.0
@@ -240,20 +240,20 @@ def test_the_clock_of_a_device_is_read_while_it_multiplies(monkeypatch: pytest.M
     assert windows == pytest.approx([2e9 / 0.02 / 1e12] * len(windows))
 
 
-def test_a_clock_that_is_read_after_the_work_was_done_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_clock_read_after_the_work_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     queue = Queue(reading_s=0.5)
     monkeypatch.setattr("memarena_spark.machine.gpu_benchmark.time.monotonic", lambda: queue.now)
     _, mhz = canary.measure(queue.engine(), size=1000, seconds=3)
     assert mhz == Unknown(unknown="the device had done its work before its clock was read")
 
 
-def test_without_torch_the_canary_of_a_gpu_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A module that cannot be found stands in for torch, whether it is installed here or not."""
+def test_without_torch_the_canary_of_a_gpu_is_unknown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A module that raises ModuleNotFoundError replaces torch, whether torch is installed or not."""
     (tmp_path / "torch.py").write_text("raise ModuleNotFoundError('torch')\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    found = ThisMachine().canary(settings(device="cuda"))
-    assert isinstance(found, Unknown)
-    assert "torch is not installed" in found.unknown
+    result = ThisMachine().canary(settings(device="cuda"))
+    assert isinstance(result, Unknown)
+    assert "torch is not installed" in result.unknown
 
 
 STAND_IN = '''
@@ -289,17 +289,17 @@ def test_the_canary_of_a_gpu_multiplies_by_torch(
 ) -> None:
     (tmp_path / "torch.py").write_text(STAND_IN.format(available=available))
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    found = ThisMachine().canary(settings(device="cuda", dtype="bfloat16"))
+    result = ThisMachine().canary(settings(device="cuda", dtype="bfloat16"))
     if available:
-        assert isinstance(found, CanaryResult)
-        assert found.engine == "torch 0-stand-in, CUDA 13.0, Stand-in GPU"
-        assert (found.device, found.dtype) == ("cuda", "bfloat16")
+        assert isinstance(result, CanaryResult)
+        assert result.engine == "torch 0-stand-in, CUDA 13.0, Stand-in GPU"
+        assert (result.device, result.dtype) == ("cuda", "bfloat16")
     else:
-        assert found == Unknown(unknown="the canary failed: torch finds no CUDA device")
+        assert result == Unknown(unknown="the canary failed: torch finds no CUDA device")
 
 
 def test_a_canary_that_dies_is_unknown_with_its_last_words(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "torch.py").write_text("raise RuntimeError('CUDA error: out of memory')\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    found = ThisMachine().canary(settings(device="cuda"))
-    assert found == Unknown(unknown="the canary failed: RuntimeError: CUDA error: out of memory")
+    result = ThisMachine().canary(settings(device="cuda"))
+    assert result == Unknown(unknown="the canary failed: RuntimeError: CUDA error: out of memory")

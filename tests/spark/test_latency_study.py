@@ -1,4 +1,4 @@
-"""A latency study in a bundle: made again file by file, and what its figures rest on elsewhere is named."""
+"""Tests a latency study in a bundle: every file is recomputed, and figures that rest on other runs are listed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .test_verify import change_text, files_at_fault, seal_again
 
 @dataclass(frozen=True)
 class Bundles:
-    """Of the same run: with the study of it alone, and with one that rests on a further run."""
+    """Two bundles of one run, and their studies: ``alone`` of this run, ``larger`` of this run and another."""
 
     alone: Path
     larger: Path
@@ -31,41 +31,41 @@ class Bundles:
 @pytest.fixture(scope="module")
 def bundles(studied: Studied, keys: Keys, tmp_path_factory: pytest.TempPathFactory) -> Bundles:
     folder = tmp_path_factory.mktemp("bundles")
-    own = write_study_of(folder / "own", studied.run / "run")
-    both = write_study_of(folder / "both", studied.other, studied.run / "run")
-    certify(studied.run, folder / "alone", keys.key, own)
-    certify(studied.run, folder / "larger", keys.key, both)
-    return Bundles(folder / "alone", folder / "larger", own, both)
+    alone_study = write_study_of(folder / "own", studied.run / "run")
+    larger_study = write_study_of(folder / "both", studied.other, studied.run / "run")
+    certify(studied.run, folder / "alone", keys.key, alone_study)
+    certify(studied.run, folder / "larger", keys.key, larger_study)
+    return Bundles(folder / "alone", folder / "larger", alone_study, larger_study)
 
 
 def forged(bundle: Path, key: Path, copy_of: Callable[[Path], Path], change: Callable[[Path], None]) -> set[str]:
-    """Files that are named after a change by somebody with the key, who seals everything again."""
+    """Return the files at fault after ``change`` by a person with the key, who seals the bundle again."""
     copy = copy_of(bundle)
     change(copy / "latency")
     seal_again(copy, key)
-    found = verify(copy, Trust())
-    assert found.passed is (not found.faults)
-    return files_at_fault(found)
+    verification = verify(copy, Trust())
+    assert verification.passed is (not verification.faults)
+    return files_at_fault(verification)
 
 
 def changed(path: Path) -> None:
-    """Another last digit of the file's last number; of a file without one, a blank line more."""
+    """Change the last digit of the file's last number; add an empty line to a file without a digit."""
     text = path.read_text(encoding="utf-8")
-    at = max(text.rfind(digit) for digit in "0123456789")
-    other = f"{text}\n" if at < 0 else text[:at] + str((int(text[at]) + 1) % 10) + text[at + 1 :]
-    path.write_text(other, encoding="utf-8")
+    index = max(text.rfind(digit) for digit in "0123456789")
+    new_text = f"{text}\n" if index < 0 else text[:index] + str((int(text[index]) + 1) % 10) + text[index + 1 :]
+    path.write_text(new_text, encoding="utf-8")
 
 
 def files_of(study: Path) -> list[str]:
     return sorted(path.name for path in study.iterdir())
 
 
-def test_a_study_of_the_bundle_s_own_run_is_made_again_whole(bundles: Bundles) -> None:
+def test_a_study_of_the_bundles_own_run_is_recomputed_completely(bundles: Bundles) -> None:
     assert files_of(bundles.alone / "latency") == files_of(bundles.alone_study)
     assert {"study.json", "study.md", "samples.csv", "fits.csv", "ttft-split.svg"} <= {*files_of(bundles.alone_study)}
-    found = verify(bundles.alone, Trust())
-    assert found.faults == []
-    assert not [line for line in found.unchecked if "latency" in line]
+    verification = verify(bundles.alone, Trust())
+    assert verification.faults == []
+    assert not [line for line in verification.unchecked if "latency" in line]
 
 
 @pytest.mark.parametrize("which", ["alone", "larger"])
@@ -112,10 +112,10 @@ def test_a_study_with_a_file_too_few_or_too_many_is_named(
     assert forged(bundles.alone, keys.key, copy_of, change) == {at_fault}
 
 
-def test_a_study_that_rests_on_a_further_run_names_what_was_not_checked(bundles: Bundles) -> None:
-    found = verify(bundles.larger, Trust())
-    assert found.faults == []
-    (line,) = (line for line in found.unchecked if "latency" in line)
+def test_a_study_that_rests_on_another_run_lists_what_was_not_checked(bundles: Bundles) -> None:
+    verification = verify(bundles.larger, Trust())
+    assert verification.faults == []
+    (line,) = (line for line in verification.unchecked if "latency" in line)
     runs = [run["run_id"] for run in json.loads((bundles.larger_study / "study.json").read_text())["runs"]]
     assert runs[0] in line
     assert runs[1] not in line
@@ -134,7 +134,7 @@ def test_another_run_s_study_put_into_a_bundle_is_named(
     assert forged(bundles.alone, keys.key, copy_of, replace) == {"latency/study.json"}
 
 
-def test_a_forged_study_is_refused_when_certifying_already(
+def test_a_forged_study_is_refused_by_certify(
     bundles: Bundles, studied: Studied, copy_of: Callable[[Path], Path], tmp_path: Path
 ) -> None:
     study = copy_of(bundles.alone_study)

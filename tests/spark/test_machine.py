@@ -1,4 +1,4 @@
-"""What the real node reads: the kernel's files, a driver's library, servers over HTTP, the container daemon."""
+"""Tests ThisMachine, the real node: the kernel's files, a driver's library, servers over HTTP, the container daemon."""
 
 from __future__ import annotations
 
@@ -49,15 +49,15 @@ def write(root: Path, **files: str) -> Path:
     return root
 
 
-def test_memory_and_swap_are_told_in_bytes(tmp_path: Path) -> None:
+def test_memory_and_swap_are_in_bytes(tmp_path: Path) -> None:
     root = write(tmp_path, proc__meminfo="MemTotal: 100 kB\nMemAvailable: 60 kB\nSwapTotal: 20 kB\nSwapFree: 15 kB")
     assert host.memory(root) == Memory(available_bytes=60 * 1024, swap_used_bytes=5 * 1024)
 
 
-def test_memory_that_the_kernel_does_not_tell_is_unknown(tmp_path: Path) -> None:
-    found = host.memory(write(tmp_path, proc__meminfo="MemTotal: 100 kB"))
-    assert isinstance(found, Unknown)
-    assert "has no MemAvailable" in found.unknown
+def test_memory_missing_from_meminfo_is_unknown(tmp_path: Path) -> None:
+    memory = host.memory(write(tmp_path, proc__meminfo="MemTotal: 100 kB"))
+    assert isinstance(memory, Unknown)
+    assert "has no MemAvailable" in memory.unknown
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_every_governor_is_named_once(tmp_path: Path) -> None:
     assert host.governors(tmp_path) == ("performance", "powersave")
 
 
-def test_temperatures_come_from_both_places_of_the_kernel(tmp_path: Path) -> None:
+def test_temperatures_are_read_from_both_folders_of_the_kernel(tmp_path: Path) -> None:
     assert isinstance(host.temperatures(tmp_path), Unknown)
     write(tmp_path / "sys/class/hwmon/hwmon0", name="soc", temp1_input="51500", temp1_label="die")
     write(tmp_path / "sys/class/thermal/thermal_zone0", type="acpitz", temp="48000")
@@ -92,7 +92,9 @@ def test_temperatures_come_from_both_places_of_the_kernel(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("state", "status", "expected"), [(0, 0, True), (5, 0x40, False), (0, 0x40, False), (5, 0, False)]
 )
-def test_a_clock_out_of_step_is_seen(state: int, status: int, expected: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unsynchronised_clock_is_detected(
+    state: int, status: int, expected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """adjtimex(2): TIME_ERROR is 5, STA_UNSYNC is 0x40."""
 
     def adjtimex(buffer: object) -> int:
@@ -122,14 +124,14 @@ def ollama(server: ModelServer, vram: int = 1000) -> EmbedderSpec:
     return EmbedderSpec(url=server.server_url, model="bge-m3")
 
 
-def test_ollama_is_asked_for_its_version_a_warm_embedding_and_where_the_model_is(server: ModelServer) -> None:
-    found = ask_embedder(ollama(server, vram=700))
-    assert isinstance(found, Embedder)
-    assert (found.version, found.size_bytes, found.vram_bytes) == ("0.12.6", 1000, 700)
-    assert 0 < found.warm_s < 5
+def test_ollama_reports_version_warm_embedding_time_and_the_models_device(server: ModelServer) -> None:
+    embedder = ask_embedder(ollama(server, vram=700))
+    assert isinstance(embedder, Embedder)
+    assert (embedder.version, embedder.size_bytes, embedder.vram_bytes) == ("0.12.6", 1000, 700)
+    assert 0 < embedder.warm_s < 5
     assert [each.route for each in server.received].count("/api/embed") == 2
-    # The server is a thread of this process, so this process's start is that of the server.
-    assert isinstance(found.started_at_unix, float)
+    # The server is a thread of this process, so both have the same start.
+    assert isinstance(embedder.started_at_unix, float)
 
 
 @pytest.mark.parametrize(
@@ -143,27 +145,27 @@ def test_ollama_is_asked_for_its_version_a_warm_embedding_and_where_the_model_is
         ("/api/ps", [], "no JSON object"),
     ],
 )
-def test_an_embedder_that_does_not_answer_as_it_should_is_unknown(
+def test_an_embedder_with_an_unexpected_reply_is_unknown(
     path: str, answer: object, reason: str, server: ModelServer
 ) -> None:
     spec = ollama(server)
     server.routes[path] = answer
-    found = ask_embedder(spec)
-    assert isinstance(found, Unknown)
-    assert reason in found.unknown
+    embedder = ask_embedder(spec)
+    assert isinstance(embedder, Unknown)
+    assert reason in embedder.unknown
 
 
-def test_a_server_that_is_not_there_is_unknown() -> None:
-    found = ask_embedder(EmbedderSpec(url="http://127.0.0.1:9", model="bge-m3"))
-    assert isinstance(found, Unknown)
-    assert "cannot be reached" in found.unknown
-    other = ask_reader(ReaderServerSpec(url="http://127.0.0.1:9", model="m"))
-    assert isinstance(other, Unknown)
-    assert "cannot be reached" in other.unknown
+def test_an_unreachable_server_is_unknown() -> None:
+    embedder = ask_embedder(EmbedderSpec(url="http://127.0.0.1:9", model="bge-m3"))
+    assert isinstance(embedder, Unknown)
+    assert "cannot be reached" in embedder.unknown
+    reader = ask_reader(ReaderServerSpec(url="http://127.0.0.1:9", model="m"))
+    assert isinstance(reader, Unknown)
+    assert "cannot be reached" in reader.unknown
 
 
 @pytest.mark.parametrize("vram", [1000, 0])
-def test_warming_up_says_whether_the_model_is_on_the_gpu(
+def test_warming_up_reports_whether_the_model_is_on_the_gpu(
     vram: int, server: ModelServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     spec = ollama(server, vram)
@@ -185,12 +187,12 @@ def said(**message: object) -> object:
 
 
 @pytest.mark.parametrize("route", ["/server_info", "/get_server_info"])
-def test_sglang_is_read_back_by_either_of_its_doors(route: str, server: ModelServer) -> None:
-    found = sglang(server, said(content="Hello"), route)
-    assert isinstance(found, ReaderServer)
-    assert (found.kind, found.probe_failure) == ("sglang", "")
-    assert found.details["disable_radix_cache"] == "True"
-    assert found.details["version"] == "0.5.23"
+def test_sglang_is_read_by_either_of_its_routes(route: str, server: ModelServer) -> None:
+    reader = sglang(server, said(content="Hello"), route)
+    assert isinstance(reader, ReaderServer)
+    assert (reader.kind, reader.probe_failure) == ("sglang", "")
+    assert reader.details["disable_radix_cache"] == "True"
+    assert reader.details["version"] == "0.5.23"
 
 
 @pytest.mark.parametrize(
@@ -203,11 +205,11 @@ def test_sglang_is_read_back_by_either_of_its_doors(route: str, server: ModelSer
         (None, "answered 404"),
     ],
 )
-def test_a_reader_must_say_something(reply: object, failure: str, server: ModelServer) -> None:
-    found = sglang(server, reply)
-    assert isinstance(found, ReaderServer)
-    assert failure in found.probe_failure
-    assert bool(found.probe_failure) is bool(failure)
+def test_an_empty_reply_or_an_error_fails_the_readers_probe(reply: object, failure: str, server: ModelServer) -> None:
+    reader = sglang(server, reply)
+    assert isinstance(reader, ReaderServer)
+    assert failure in reader.probe_failure
+    assert bool(reader.probe_failure) is bool(failure)
 
 
 METRICS = b"""# HELP sglang:http_requests_total Total number of HTTP requests by endpoint and method
@@ -219,7 +221,7 @@ sglang:gen_throughput{model_name="qwen"} 81.5
 """
 
 
-def test_what_sglang_was_asked_is_counted_without_the_reading_itself(server: ModelServer) -> None:
+def test_sglangs_request_counters_exclude_the_request_that_reads_them(server: ModelServer) -> None:
     spec = ReaderServerSpec(url=f"{server.server_url}/v1", model="qwen")
     server.routes = {"/metrics": METRICS}
     assert ThisMachine().reader_counts(spec) == {
@@ -229,15 +231,15 @@ def test_what_sglang_was_asked_is_counted_without_the_reading_itself(server: Mod
 
 
 @pytest.mark.parametrize(("page", "reason"), [(None, "/metrics answered 404"), (b"up 1\n", "no counter of requests")])
-def test_a_server_that_counts_nothing_is_unknown(page: bytes | None, reason: str, server: ModelServer) -> None:
+def test_a_server_without_counters_is_unknown(page: bytes | None, reason: str, server: ModelServer) -> None:
     server.routes = {"/metrics": page}
-    found = ThisMachine().reader_counts(ReaderServerSpec(url=server.server_url, model="qwen"))
-    assert isinstance(found, Unknown)
-    assert reason in found.unknown
+    counts = ThisMachine().reader_counts(ReaderServerSpec(url=server.server_url, model="qwen"))
+    assert isinstance(counts, Unknown)
+    assert reason in counts.unknown
 
 
-def test_a_server_on_all_addresses_is_told_from_one_on_the_loopback_alone() -> None:
-    """The second socket is what a server on 0.0.0.0 answers with at an address that nobody binds alone."""
+def test_a_server_on_all_addresses_is_distinguished_from_one_on_loopback() -> None:
+    """A second socket at 127.0.0.2, which no server binds alone, imitates a server on 0.0.0.0."""
     with socket.create_server(("127.0.0.1", 0)) as alone:
         port = alone.getsockname()[1]
         url = f"http://localhost:{port}/v1"
@@ -253,7 +255,7 @@ def test_inside_a_container_the_host_is_the_first_address_of_a_network(monkeypat
     assert services.open_to_containers("http://172.20.0.3:30000", in_container=True) is False
 
 
-def test_a_reader_behind_a_key_is_asked_with_it() -> None:
+def test_a_reader_with_a_key_gets_it() -> None:
     with ModelServer(api_key="secret") as server:
         spec = ReaderServerSpec(url=server.base_url, model=server.model, kind="other")
         with_key = ThisMachine(reader_api_key="secret").reader(spec)
@@ -271,7 +273,7 @@ DIGEST = "sha256:" + "cd" * 32
 
 @pytest.fixture
 def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Puts a program named docker first on the path."""
+    """Return a function that puts a script named ``docker`` first on PATH."""
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     for variable in (images.DECLARED, images.ORDER):
         monkeypatch.delenv(variable, raising=False)
@@ -291,19 +293,19 @@ def test_the_digest_of_a_container_is_that_of_its_registry_else_its_image_s_id(d
     assert images.image_of("sglang") == Image(digest="sha256:" + "ee" * 32, source="docker")
 
 
-def test_an_image_that_will_be_run_has_a_digest_too(docker: Callable[[str], None]) -> None:
+def test_an_image_that_is_not_running_has_a_digest_too(docker: Callable[[str], None]) -> None:
     docker(f'case "$5" in *Id*) [ "$3" = bm25:1 ] && echo sha256:{"ee" * 32};; *) echo "[]";; esac')
     assert images.image_of("image:bm25:1") == Image(digest="sha256:" + "ee" * 32, source="docker")
     assert isinstance(images.image_of("image:other"), Unknown)
 
 
-def test_a_container_that_is_not_there_is_unknown(docker: Callable[[str], None]) -> None:
+def test_a_missing_container_is_unknown(docker: Callable[[str], None]) -> None:
     docker('echo "Error: No such object: sglang" >&2; exit 1')
     assert images.image_of("sglang") == Unknown(unknown="docker: Error: No such object: sglang")
     assert isinstance(images.container_started_at("sglang"), Unknown)
 
 
-def test_when_a_container_was_started_is_told_to_the_microsecond(docker: Callable[[str], None]) -> None:
+def test_the_start_of_a_container_has_microseconds(docker: Callable[[str], None]) -> None:
     docker("echo 2026-11-21T10:00:00.123456789Z")
     assert images.container_started_at("x") == pytest.approx(1795255200.123456, abs=1e-5)
     docker("echo soon")

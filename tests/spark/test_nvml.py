@@ -1,4 +1,4 @@
-"""What NVML tells of a GPU: each fact for itself, unknown with a reason where it is not supported."""
+"""Tests reading a GPU through NVML: each value separately, unknown with a reason where it is not supported."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ T = TypeVar("T")
 
 
 class NvmlError(Exception):
-    """As pynvml's."""
+    """Replaces ``pynvml.NVMLError``."""
 
 
 @dataclass
 class Nvml:
-    """As much of pynvml as is used, with a GB10's answers."""
+    """The part of pynvml that is used, with the values of a GB10."""
 
     refuses: tuple[str, ...] = ()
     bits: int = 0
@@ -49,7 +49,7 @@ class Nvml:
         return self._give("handle", index)
 
     def nvmlDeviceGetName(self, _: object) -> Any:
-        """Bytes, as older versions of pynvml have it."""
+        """Return bytes, as older versions of pynvml do."""
         return b"NVIDIA GB10"
 
     def nvmlDeviceGetTemperature(self, _: object, sensor: int) -> int:
@@ -78,20 +78,20 @@ def read(nvml: Nvml) -> Gpu | Unknown:
     return gpu.read_gpu(0, nvml)
 
 
-def test_a_gpu_is_described_and_the_library_let_go_of() -> None:
+def test_a_gpu_is_described_and_the_library_is_shut_down() -> None:
     nvml = Nvml(bits=0x8 | 0x1, pids=(os.getpid(), 2**22 + 1))
-    found = read(nvml)
-    assert isinstance(found, Gpu)
-    assert (found.name, found.driver, found.max_sm_clock_mhz) == ("NVIDIA GB10", "580.95.05", 3003.0)
-    assert found.slowdowns == ("hardware slowdown",)
-    assert isinstance(found.processes, tuple)
-    assert [p.pid for p in found.processes] == [os.getpid(), 2**22 + 1]
-    assert "python" in found.processes[0].name
-    assert found.processes[1] == GpuProcess(pid=2**22 + 1, name="")
+    gpu = read(nvml)
+    assert isinstance(gpu, Gpu)
+    assert (gpu.name, gpu.driver, gpu.max_sm_clock_mhz) == ("NVIDIA GB10", "580.95.05", 3003.0)
+    assert gpu.slowdowns == ("hardware slowdown",)
+    assert isinstance(gpu.processes, tuple)
+    assert [p.pid for p in gpu.processes] == [os.getpid(), 2**22 + 1]
+    assert "python" in gpu.processes[0].name
+    assert gpu.processes[1] == GpuProcess(pid=2**22 + 1, name="")
     assert nvml.open == 0
 
 
-def test_idleness_is_no_slowdown_and_every_other_reason_is() -> None:
+def test_every_throttle_reason_but_idle_counts_as_a_slowdown() -> None:
     assert gpu.slowdowns(0x1 | 0x2 | 0x10 | 0x100) == ()
     assert len(gpu.slowdowns(0xFFFF)) == len(gpu.SLOWDOWNS)
 
@@ -105,25 +105,25 @@ def test_idleness_is_no_slowdown_and_every_other_reason_is() -> None:
         ("processes", "processes"),
     ],
 )
-def test_what_the_driver_does_not_support_is_unknown_and_the_rest_is_read(what: str, field_name: str) -> None:
+def test_unsupported_values_are_unknown_and_the_others_are_read(what: str, field_name: str) -> None:
     nvml = Nvml(refuses=(what,))
-    found = read(nvml)
-    assert isinstance(found, Gpu)
-    assert isinstance(getattr(found, field_name), Unknown)
-    assert found.sm_clock_mhz == 2400.0
+    gpu = read(nvml)
+    assert isinstance(gpu, Gpu)
+    assert isinstance(getattr(gpu, field_name), Unknown)
+    assert gpu.sm_clock_mhz == 2400.0
     assert nvml.open == 0
 
 
 @pytest.mark.parametrize("what", ["init", "handle"])
 def test_without_driver_or_gpu_there_is_a_reason(what: str) -> None:
     nvml = Nvml(refuses=(what,))
-    found = read(nvml)
-    assert isinstance(found, Unknown)
-    assert "Not Supported" in found.unknown
+    gpu = read(nvml)
+    assert isinstance(gpu, Unknown)
+    assert "Not Supported" in gpu.unknown
     assert nvml.open == 0
 
 
-def test_the_clock_is_read_again_and_again_with_the_library_opened_once() -> None:
+def test_the_clock_is_read_repeatedly_with_the_library_opened_once() -> None:
     nvml = Nvml()
     with gpu.sm_clock(0, nvml) as clock:
         assert [clock(), clock()] == [2400.0, 2400.0]
@@ -134,7 +134,7 @@ def test_the_clock_is_read_again_and_again_with_the_library_opened_once() -> Non
 
 
 @pytest.mark.parametrize("what", ["init", "handle"])
-def test_a_clock_of_no_gpu_is_unknown(what: str) -> None:
+def test_the_clock_without_a_gpu_is_unknown(what: str) -> None:
     nvml = Nvml(refuses=(what,))
     with gpu.sm_clock(0, nvml) as clock:
         assert clock() == Unknown(unknown="NVML, GPU 0: Not Supported")

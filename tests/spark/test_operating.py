@@ -1,4 +1,4 @@
-"""What an operator installs: units, the stack, the guide; each held to what the program really does."""
+"""Tests what an operator installs (systemd units, the compose stack, the guide docs/spark.md) against the program."""
 
 from __future__ import annotations
 
@@ -45,25 +45,25 @@ def test_the_guide_names_every_profile() -> None:
     assert all(f"| `{name}` |" in GUIDE for name in known_profiles())
 
 
-def test_the_guide_says_what_was_not_measured() -> None:
+def test_the_guide_lists_what_was_not_measured() -> None:
     assert "still to be measured" in GUIDE
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
 @pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.name)
-def test_a_unit_is_taken_by_systemd(unit: Path, tmp_path: Path) -> None:
-    """Copied with a program that exists here in place of the one that will be installed."""
+def test_systemd_accepts_each_unit(unit: Path, tmp_path: Path) -> None:
+    """The copy names a program that exists here instead of the one that will be installed."""
     for each in UNITS:
         text = each.read_text(encoding="utf-8").replace("/opt/memarena/bin/memarena-spark", "/bin/true")
         (tmp_path / each.name).write_text(text, encoding="utf-8")
-    done = subprocess.run(
+    result = subprocess.run(
         ["systemd-analyze", "verify", "--recursive-errors=no", str(tmp_path / unit.name)],
         capture_output=True,
         text=True,
         check=False,
         env={**os.environ, "SYSTEMD_LOG_LEVEL": "warning"},
     )
-    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    assert (result.returncode, result.stderr) == (0, ""), result.stderr
 
 
 def test_units_run_once_with_a_limit_and_the_timers_name_them() -> None:
@@ -77,7 +77,7 @@ def test_units_run_once_with_a_limit_and_the_timers_name_them() -> None:
             assert f"Unit={name.replace('.timer', '.service')}" in text
 
 
-def test_only_a_refusal_is_an_orderly_end_of_the_unit_beside_success() -> None:
+def test_only_success_and_a_refusal_are_orderly_ends_of_a_unit() -> None:
     (unit,) = (path for path in UNITS if path.name == "memarena-spark.service")
     found = re.findall(r"^SuccessExitStatus=(.*)$", unit.read_text(encoding="utf-8"), flags=re.MULTILINE)
     assert found == [str(EXIT_REFUSED)]
@@ -87,13 +87,13 @@ def test_only_a_refusal_is_an_orderly_end_of_the_unit_beside_success() -> None:
 # ------------------------------------------------------------------ the stack
 
 
-def test_everything_in_the_stack_belongs_to_the_profile_spark() -> None:
+def test_every_service_of_the_stack_has_the_profile_spark() -> None:
     stack = yaml.safe_load(STACK.read_text(encoding="utf-8"))
     assert set(stack["services"]) == {"ollama", "embedder-warm", "sglang", "backend", "certify", "meters"}
     assert all(service["profiles"] == ["spark"] for service in stack["services"].values())
 
 
-def test_the_stack_starts_in_the_order_that_preflight_asks_for() -> None:
+def test_the_stack_starts_in_the_order_that_preflight_requires() -> None:
     services = yaml.safe_load(STACK.read_text(encoding="utf-8"))["services"]
     after = {name: service.get("depends_on", {}) for name, service in services.items()}
     assert after["embedder-warm"] == {"ollama": {"condition": "service_healthy"}}
@@ -101,8 +101,8 @@ def test_the_stack_starts_in_the_order_that_preflight_asks_for() -> None:
     assert after["certify"]["sglang"] == {"condition": "service_healthy"}
 
 
-def test_nothing_touches_the_engine_once_it_serves() -> None:
-    """SGLang's /health makes a token on the GPU, also while something else is timed."""
+def test_no_health_check_calls_a_model_server() -> None:
+    """SGLang's /health generates a token on the GPU, which would disturb a timing."""
     for file, name in (("spark.yaml", "sglang"), ("reader-sglang.yaml", "reader")):
         server = yaml.safe_load((STACK.parent / file).read_text(encoding="utf-8"))["services"][name]
         assert server["environment"]["SGLANG_ENABLE_HEALTH_ENDPOINT_GENERATION"] == "0"
@@ -111,13 +111,13 @@ def test_nothing_touches_the_engine_once_it_serves() -> None:
         assert not [word for word in program if "health" in word or "http" in word]
 
 
-def test_no_command_that_is_told_ends_the_stack_with_its_warm_up() -> None:
-    told = [STACK.read_text(encoding="utf-8"), GUIDE, (STACK.parent / "certify-spark.sh").read_text(encoding="utf-8")]
-    assert not [text for text in told if "abort-on-container-exit" in text or "exit-code-from" in text]
-    assert all("certify-spark.sh" in text for text in told[:2])
+def test_no_documented_command_ends_the_stack_when_its_warm_up_ends() -> None:
+    texts = [STACK.read_text(encoding="utf-8"), GUIDE, (STACK.parent / "certify-spark.sh").read_text(encoding="utf-8")]
+    assert not [text for text in texts if "abort-on-container-exit" in text or "exit-code-from" in text]
+    assert all("certify-spark.sh" in text for text in texts[:2])
 
 
-def test_no_network_of_the_stack_has_a_way_out_and_the_backend_meets_no_model() -> None:
+def test_all_networks_are_internal_and_the_backend_shares_none_with_models() -> None:
     stack = yaml.safe_load(STACK.read_text(encoding="utf-8"))
     assert all(network["internal"] is True for network in stack["networks"].values())
     assert stack["services"]["backend"]["networks"] == ["backend"]
@@ -131,8 +131,8 @@ def capabilities(service: dict[str, Any]) -> set[str]:
     return set(device["capabilities"])
 
 
-def test_whoever_computes_on_the_gpu_gets_libcuda_and_whoever_reads_it_nvml() -> None:
-    """Capabilities that are named replace the runtime's default, which has compute in it."""
+def test_services_get_the_gpu_capabilities_that_they_need() -> None:
+    """A list of capabilities replaces the runtime's default, which includes ``compute``."""
     services = yaml.safe_load(STACK.read_text(encoding="utf-8"))["services"]
     assert {"gpu", "compute", "utility"} <= capabilities(services["certify"])
     assert {"gpu", "utility"} <= capabilities(services["meters"])
@@ -140,7 +140,7 @@ def test_whoever_computes_on_the_gpu_gets_libcuda_and_whoever_reads_it_nvml() ->
         assert capabilities(services[name]) in ({"gpu"}, {"gpu", "compute", "utility"})
 
 
-def test_the_order_that_the_stack_declares_is_the_one_that_it_starts_in() -> None:
+def test_the_declared_order_is_the_order_of_starting() -> None:
     services = yaml.safe_load(STACK.read_text(encoding="utf-8"))["services"]
     first, second = services["certify"]["environment"][ORDER].split()
 
@@ -153,21 +153,21 @@ def test_the_order_that_the_stack_declares_is_the_one_that_it_starts_in() -> Non
 
 
 def composes() -> list[list[str]]:
-    found = [["docker-compose"]] if shutil.which("docker-compose") else []
+    programs = [["docker-compose"]] if shutil.which("docker-compose") else []
     if shutil.which("docker"):
         probe = subprocess.run(["docker", "compose", "version"], capture_output=True, check=False)
-        found += [["docker", "compose"]] if probe.returncode == 0 else []
-    return found
+        programs += [["docker", "compose"]] if probe.returncode == 0 else []
+    return programs
 
 
 @pytest.mark.skipif(not composes(), reason="no docker-compose and no docker compose here")
-def test_every_compose_that_is_here_takes_the_stack() -> None:
+def test_every_installed_compose_accepts_the_stack() -> None:
     for program in composes():
         command = [*program, "-f", str(STACK), "--profile", "spark", "config"]
         environment = {**os.environ, **SETTINGS}
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
-        assert done.returncode == 0, done.stderr
-        shown = yaml.safe_load(done.stdout)["services"]
+        result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+        assert result.returncode == 0, result.stderr
+        shown = yaml.safe_load(result.stdout)["services"]
         assert set(shown) == {"ollama", "embedder-warm", "sglang", "backend", "certify", "meters"}
         declared = shown["certify"]["environment"][DECLARED]
         assert f"sglang=lmsysorg/sglang@{DIGEST}" in declared
@@ -175,10 +175,10 @@ def test_every_compose_that_is_here_takes_the_stack() -> None:
 
 @pytest.mark.skipif(not composes(), reason="no docker-compose and no docker compose here")
 @pytest.mark.parametrize("variable", SETTINGS)
-def test_without_a_digest_or_folder_nothing_is_started(variable: str) -> None:
+def test_the_stack_does_not_start_without_a_digest_or_folder(variable: str) -> None:
     environment = {**os.environ, **SETTINGS}
     del environment[variable]
     command = [*composes()[0], "-f", str(STACK), "--profile", "spark", "config", "-q"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode != 0
-    assert variable in done.stderr
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert result.returncode != 0
+    assert variable in result.stderr

@@ -1,4 +1,4 @@
-"""A certification installs nothing: a backend whose environment is not there is refused before all else."""
+"""Tests that certification installs nothing: a backend without its environment is refused before all else."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from memarena_spark.running import run_certification
 from .nodes import FakeNode, spark_plan
 
 
-def test_a_backend_without_its_environment_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_backend_without_its_environment_gives_a_one_line_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("MEMARENA_ENVIRONMENTS", str(tmp_path / "environments"))
     (tmp_path / "requirements.txt").touch()
     manifest = tmp_path / "backend.toml"

@@ -1,4 +1,4 @@
-"""Plans: one line names what is wrong with one, and those that are shipped can be filled in and read."""
+"""Tests plans: an error names the faulty field in one line, and the shipped plans can be filled in and read."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ run:
   protocol: end_of_horizon
   warm_up: 8
 """
-"""A plan in which nothing is wrong."""
+"""A valid plan."""
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,9 @@ run:
         (f"{RUN}schema: 1\nprofile: cpu-dev\nembedder: {{url: ftp://x, model: m}}", "embedder.url: "),
     ],
 )
-def test_a_plan_with_a_fault_is_one_line_that_names_it(text: str, words: str, invoke: Invoke, tmp_path: Path) -> None:
+def test_a_plan_with_a_fault_gives_one_line_that_names_it(
+    text: str, words: str, invoke: Invoke, tmp_path: Path
+) -> None:
     path = tmp_path / "plan.yaml"
     path.write_text(text)
     one_line(invoke("preflight", "--plan", path), words)
@@ -81,7 +83,7 @@ def test_a_plan_with_a_fault_is_one_line_that_names_it(text: str, words: str, in
         (", clock_mhz: 2300", "", "golden.clock_mhz: the profile gb10 demands it"),
     ],
 )
-def test_what_a_profile_demands_of_a_plan_is_told_when_it_is_read(
+def test_a_plan_that_lacks_a_requirement_of_its_profile_is_refused_when_read(
     old: str, new: str, words: str, invoke: Invoke, tmp_path: Path
 ) -> None:
     path = tmp_path / "plan.yaml"
@@ -92,7 +94,7 @@ def test_what_a_profile_demands_of_a_plan_is_told_when_it_is_read(
     one_line(invoke("preflight", "--plan", path), words)
 
 
-def test_without_golden_values_a_plan_is_read_and_preflight_says_what_lacks(tmp_path: Path) -> None:
+def test_a_plan_without_golden_values_is_read_and_preflight_names_them(tmp_path: Path) -> None:
     path = tmp_path / "plan.yaml"
     path.write_text(SPARK.replace("golden: {tflops: 90, clock_mhz: 2300}", ""))
     assert load_plan(path).plan.golden is None

@@ -1,4 +1,4 @@
-"""Every reason for which a run is not begun is provoked once and seen, and nothing unknown passes for good."""
+"""Tests the preflight: every refusal code is provoked once, and no unknown value passes."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ SICK: list[tuple[str, str, Change]] = [
 
 
 def sick(change: Change) -> FakeNode:
-    """A well node but for one thing."""
+    """Return a faultless fake node with this change."""
     node = FakeNode()
     for name, value in change.items():
         if isinstance(value, dict) and name not in {"installed", "images", "sensors"}:
@@ -103,33 +103,33 @@ def sick(change: Change) -> FakeNode:
     return node
 
 
-def test_a_well_node_passes() -> None:
-    found = preflight(FakeNode(), spark_plan(), OUT)
-    assert (found.passed, found.refusals) == (True, ())
+def test_a_node_without_faults_passes() -> None:
+    result = preflight(FakeNode(), spark_plan(), OUT)
+    assert (result.passed, result.refusals) == (True, ())
 
 
 @pytest.mark.parametrize(("code", "reason", "change"), SICK, ids=[f"{c}-{n}" for n, (c, _, _) in enumerate(SICK)])
-def test_each_sickness_is_refused_by_its_own_code_alone(code: str, reason: str, change: Change) -> None:
-    found = preflight(sick(change), spark_plan(), OUT)
-    assert {r.code for r in found.refusals} == {code}
-    assert any(reason in r.reason for r in found.refusals), found.refusals
-    assert all(r.remedy == NODE[code] for r in found.refusals)
+def test_each_fault_is_refused_with_its_code_only(code: str, reason: str, change: Change) -> None:
+    result = preflight(sick(change), spark_plan(), OUT)
+    assert {r.code for r in result.refusals} == {code}
+    assert any(reason in r.reason for r in result.refusals), result.refusals
+    assert all(r.remedy == NODE[code] for r in result.refusals)
 
 
-def test_every_code_of_a_node_is_provoked_here_or_by_the_tests_of_lock_golden_and_heat() -> None:
+def test_every_code_is_provoked_here_or_by_the_tests_of_lock_golden_values_and_heat() -> None:
     elsewhere = {"locked", "canary-golden", "thermal"}
     assert {code for code, _, _ in SICK} | elsewhere == set(NODE)
 
 
 @pytest.mark.parametrize(("backend", "passed"), [("bm25", True), ("b=127.0.0.1:50051", False), ("b=image:b", False)])
-def test_a_server_that_stands_open_is_refused_where_a_backend_is_shut_in(backend: str, passed: bool) -> None:
+def test_a_server_open_to_containers_is_refused_if_the_backend_may_run_in_one(backend: str, passed: bool) -> None:
     loaded = spark_plan()
     run = loaded.plan.run.model_copy(update={"backends": (backend,)})
     plan = loaded.model_copy(update={"plan": loaded.plan.model_copy(update={"run": run})})
     assert preflight(FakeNode(open=True), plan, OUT).passed is passed
 
 
-def test_a_declared_order_is_as_good_as_one_that_was_read() -> None:
+def test_a_declared_start_order_is_accepted() -> None:
     order = {
         "embedder_": {"started_at_unix": DeclaredOrder(place=0)},
         "reader_": {"started_at_unix": DeclaredOrder(place=1)},
@@ -145,18 +145,18 @@ def test_a_declared_order_is_as_good_as_one_that_was_read() -> None:
         ({"clock_mhz": GONE}, "canary-clock", "it does not say"),
     ],
 )
-def test_golden_values_of_the_slow_state_do_not_make_it_well(canary: Change, code: str, reason: str) -> None:
-    """The floor of the profile holds whatever a plan gives for golden, and where it gives nothing."""
+def test_low_golden_values_do_not_lower_the_profiles_minimum(canary: Change, code: str, reason: str) -> None:
+    """The profile's minimum applies whatever golden values a plan has, and if it has none."""
     loaded = spark_plan()
     for golden in (Golden(tflops=1.0, clock_mhz=1.0), None):
         plan = loaded.plan.model_copy(update={"golden": golden})
-        found = preflight(sick({"canary_": canary}), loaded.model_copy(update={"plan": plan}), OUT).refusals
-        reasons = {r.code: r.reason for r in found}
+        result = preflight(sick({"canary_": canary}), loaded.model_copy(update={"plan": plan}), OUT).refusals
+        reasons = {r.code: r.reason for r in result}
         assert reason in reasons[code]
         assert set(reasons) - {code} == (set() if golden else {"canary-golden"})
 
 
-def test_all_reasons_are_told_at_once() -> None:
+def test_all_reasons_are_reported_at_once() -> None:
     node = sick({"synchronised": False, "battery": True, "canary_": {"tflops": 1.0}})
     assert [r.code for r in preflight(node, spark_plan(), OUT).refusals] == [
         "clock-sync",
@@ -165,7 +165,7 @@ def test_all_reasons_are_told_at_once() -> None:
     ]
 
 
-def test_a_node_without_golden_values_is_refused_and_told_its_own() -> None:
+def test_a_plan_without_golden_values_is_refused_with_the_measured_ones() -> None:
     loaded = spark_plan()
     plan = loaded.plan.model_copy(update={"golden": None})
     (refused,) = preflight(FakeNode(), loaded.model_copy(update={"plan": plan}), OUT).refusals
@@ -173,8 +173,8 @@ def test_a_node_without_golden_values_is_refused_and_told_its_own() -> None:
     assert "it now does 100 TFLOP/s" in refused.reason
 
 
-def test_what_a_profile_does_not_demand_is_not_judged() -> None:
-    """The same sick node under cpu-dev: only what that profile asks for counts."""
+def test_values_without_a_requirement_in_the_profile_are_not_checked() -> None:
+    """The same faulty node under cpu-dev: only what that profile requires counts."""
     from memarena_spark.profiles import parse_profile, profile_text
 
     loaded = spark_plan()
@@ -191,7 +191,7 @@ def test_what_a_profile_does_not_demand_is_not_judged() -> None:
     assert preflight(node, loaded, OUT).refusals == ()
 
 
-def test_after_a_run_what_holds_must_still_hold() -> None:
+def test_conditions_are_checked_again_after_a_run() -> None:
     loaded = spark_plan()
     assert still_well(FakeNode(), loaded) == ()
     node = sick({"embedder_": {"vram_bytes": 0}, "memory_": Memory(available_bytes=0, swap_used_bytes=1 << 30)})
@@ -211,7 +211,7 @@ def test_a_canary_that_cannot_be_told_is_no_canary_without_drift() -> None:
     assert [r.code for r in check_drift(GONE, WELL_CANARY, settings)] == ["canary-drift"]
 
 
-def test_the_state_of_the_node_is_recorded_whole() -> None:
+def test_the_complete_state_of_the_node_is_recorded() -> None:
     state = preflight(FakeNode(), spark_plan(), OUT).state
     assert state.gpu == WELL_GPU
     assert state.embedder == WELL_EMBEDDER

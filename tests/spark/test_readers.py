@@ -1,4 +1,4 @@
-"""The processes behind a run's readers: what is seen of them while it goes on, and which are refused."""
+"""Tests ReaderWatch: which processes serve a run's readers, what is seen of them meanwhile, and which are refused."""
 
 from __future__ import annotations
 
@@ -47,7 +47,10 @@ sys.stdin.read()
 
 @contextmanager
 def serving(*words: str) -> Iterator[tuple[subprocess.Popen[str], int, int]]:
-    """A process that listens on both loopback addresses, with its ports, and connects to what the words name."""
+    """Start a process that listens on both loopback addresses; yield it and its IPv4 and IPv6 ports.
+
+    It connects to each address that a word ``connect=HOST:PORT`` names.
+    """
     command = [sys.executable, "-c", _SERVER, "serve", *words]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -59,16 +62,16 @@ def serving(*words: str) -> Iterator[tuple[subprocess.Popen[str], int, int]]:
 
 
 def watched(url: str, looks: int = 1) -> ReaderWatch:
-    """A reader at an address, looked at."""
+    """Return the watch of a reader at an address after ``looks`` looks."""
     ref = ReaderRef(name="model", kind="url", model="model-7", base_url=url, context_window_tokens=16)
-    each = Watched(ref, reach_of(url))
+    watch = Watched(ref, reach_of(url))
     for _ in range(looks):
-        each.look()
-    return each.result()
+        watch.look()
+    return watch.result()
 
 
 def own_address() -> str:
-    """An address of this machine that is not on loopback."""
+    """Return an address of this machine that is not on loopback; skip the test if there is none."""
     addresses = (each for interface in psutil.net_if_addrs().values() for each in interface)
     found = [each.address for each in addresses if each.family == socket.AF_INET and not is_loopback(each.address)]
     if not found:
@@ -79,24 +82,24 @@ def own_address() -> str:
 def test_process_weights_and_loopback_connections_are_seen(tmp_path: Path) -> None:
     weights = tmp_path / "small.gguf"
     weights.write_bytes(b"weights" * 100)
-    with socket.create_server(("127.0.0.1", 0)) as other, ExitStack() as stack:
-        there = f"connect=127.0.0.1:{other.getsockname()[1]}"
-        process, port, port6 = stack.enter_context(serving(there, f"--model={weights}", "--api-key", "hush"))
-        seen = watched(f"http://127.0.0.1:{port}/v1", looks=2)
+    with socket.create_server(("127.0.0.1", 0)) as server, ExitStack() as stack:
+        connect = f"connect=127.0.0.1:{server.getsockname()[1]}"
+        process, port, port6 = stack.enter_context(serving(connect, f"--model={weights}", "--api-key", "hush"))
+        watch = watched(f"http://127.0.0.1:{port}/v1", looks=2)
         assert watched(f"http://[::1]:{port6}/v1").processes[0].pid == process.pid
-    assert (seen.reach, seen.elsewhere, seen.unknown, seen.looks) == ("loopback", (), (), 2)
-    assert 0 < seen.longest_gap_ns == seen.last_ns - seen.first_ns
-    (listener,) = (each for each in seen.processes if each.role == "listener")
+    assert (watch.reach, watch.elsewhere, watch.unknown, watch.looks) == ("loopback", (), (), 2)
+    assert 0 < watch.longest_gap_ns == watch.last_ns - watch.first_ns
+    (listener,) = (each for each in watch.processes if each.role == "listener")
     assert (listener.pid, listener.executable) == (process.pid, os.path.realpath(sys.executable))
     assert listener.executable_sha256 == hashlib.sha256(Path(sys.executable).read_bytes()).hexdigest()
     assert listener.command[-2:] == ("--api-key", "(hidden)")
-    assert not isinstance(seen.model, Unknown)
-    assert [each.sha256 for each in seen.model] == [hashlib.sha256(weights.read_bytes()).hexdigest()]
-    # This test listens at the other end of its connection, and might be what forwards.
-    assert os.getpid() in {each.pid for each in seen.processes if each.role == "peer"}
+    assert not isinstance(watch.model, Unknown)
+    assert [each.sha256 for each in watch.model] == [hashlib.sha256(weights.read_bytes()).hexdigest()]
+    # This test's process is the other end of a loopback connection, so it might be a relay.
+    assert os.getpid() in {each.pid for each in watch.processes if each.role == "peer"}
 
 
-def test_connections_elsewhere_are_seen_also_those_of_a_relay_on_loopback() -> None:
+def test_connections_to_other_machines_are_seen_also_through_a_relay() -> None:
     address = own_address()
     with socket.create_server((address, 0)) as outside, ExitStack() as stack:
         there = f"{address}:{outside.getsockname()[1]}"
@@ -105,13 +108,13 @@ def test_connections_elsewhere_are_seen_also_those_of_a_relay_on_loopback() -> N
         _, through, _ = stack.enter_context(serving(f"connect=127.0.0.1:{relay_port}"))
         (line,) = watched(f"http://127.0.0.1:{direct}").elsewhere
         assert line.startswith(f"{there} of ")
-        # The second look is at the process that the first one came upon.
+        # The second look examines the relay, which the first one detected.
         (line,) = watched(f"http://127.0.0.1:{through}", looks=2).elsewhere
         assert line.startswith(f"{there} of ")
         assert line.endswith(str(relay.pid))
 
 
-def test_what_cannot_be_seen_is_a_reason_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_that_cannot_be_read_are_unknown_with_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     with serving() as (process, port, _):
         assert "server states model model-7" in str(watched(f"http://127.0.0.1:{port}").model)
         url = f"http://127.0.0.1:{port}/v1"
@@ -141,13 +144,13 @@ def test_where_addresses_are() -> None:
     ]
 
 
-def test_a_reader_that_is_not_here_is_refused_before_the_run() -> None:
+def test_a_reader_on_another_machine_is_refused_before_the_run() -> None:
     plan = spark_plan().plan
     assert [each.code for each in check_reach(FakeNode(reach="elsewhere"), plan)] == ["reader-remote"]
     assert [*check_reach(FakeNode(), plan), *check_reach(FakeNode(reach="container"), plan)] == []
 
 
-def test_commands_are_without_secrets() -> None:
+def test_recorded_command_lines_hide_secrets() -> None:
     words = [
         "serve",
         "--token=abcdef",
@@ -176,9 +179,9 @@ REFUSED: dict[str, tuple[Change, str]] = {
 def test_a_run_whose_readers_were_not_seen_or_were_elsewhere_is_not_certified(
     finished: Path, signed: Path, keys: Keys, tmp_path: Path, copy_of: Callable[[Path], Path]
 ) -> None:
-    found = verify(signed, Trust(allowed=keys.allowed))
-    assert any(line.startswith("reader extractive: python") for line in found.held), found.held
-    assert not [line for line in found.unchecked if "its model" in line]
+    verification = verify(signed, Trust(allowed=keys.allowed))
+    assert any(line.startswith("reader extractive: python") for line in verification.held), verification.held
+    assert not [line for line in verification.unchecked if "its model" in line]
     manifest = json.loads((signed / layout.MANIFEST).read_bytes())
     assert manifest["readers"]["extractive"]["processes"][0]["executable_sha256"]
 
@@ -195,7 +198,7 @@ def test_a_run_whose_readers_were_not_seen_or_were_elsewhere_is_not_certified(
     with pytest.raises(RefusedError, match="the process ended early"):
         certify(run, tmp_path / "refused", keys.key)
 
-    # Forged before it was signed, all else made again from it.
+    # Forged before signing; the rest of the bundle is recomputed from it.
     record = json.loads(json.dumps(whole))
     REFUSED["elsewhere"][0](record["readers"][0])
     write_record(bundle / layout.RECORD, record)

@@ -1,4 +1,4 @@
-"""A site of a real signed bundle and a run without one: it checks, and each forgery is refused by name."""
+"""Tests a site with a signed bundle and a run without one: it passes its check, and each forgery is refused by name."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ SUBMISSION = 'schema = 1\nname = "Lab <b>one</b>"\nmemory = "bm25"\ncontact = "l
 
 @pytest.fixture
 def memarena(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Memarena:
-    """Runs a command line of the harness in this process."""
+    """Return a function that runs a command line of the harness in this process."""
 
     def run(*arguments: str | Path) -> Done:
         monkeypatch.setattr(sys, "argv", ["memarena", *map(str, arguments)])
         capsys.readouterr()
         with pytest.raises(SystemExit) as ended:
             harness.main()
-        seen = capsys.readouterr()
-        return Done(int(str(ended.value.code or 0)), seen.out, seen.err)
+        output = capsys.readouterr()
+        return Done(int(str(ended.value.code or 0)), output.out, output.err)
 
     return run
 
 
 @pytest.fixture(scope="module")
 def submissions(signed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of submissions with the signed bundle."""
+    """A folder of submissions that holds the signed bundle."""
     folder = tmp_path_factory.mktemp("submissions")
     shutil.copytree(signed, folder / "lab-one" / "bundle")
     key = who_signed(signed / "statement.json", signed / "statement.json.sig")
@@ -63,7 +63,7 @@ def submissions(signed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @dataclass
 class Made:
-    """A site that was made, and what checks it without verifying the same bundle twice."""
+    """A site that was made from a bundle and a run."""
 
     folder: Path
     entry: str
@@ -78,14 +78,14 @@ class Made:
         return self.folder / "bundles" / f"{self.entry}.tar.gz"
 
     def change(self, **fields: object) -> None:
-        """What a forger does to a summary: fields by their path with ``__``, then every page made again."""
+        """Change fields of an entry (path with ``__`` between keys) and write every page again, as a forger would."""
         content = json.loads(self.data.read_bytes())
         for path, value in fields.items():
             *steps, last = path.split("__")
-            at = content
+            node = content
             for step in steps:
-                at = at[int(step) if step.isdigit() else step]
-            at[last] = value
+                node = node[int(step) if step.isdigit() else step]
+            node[last] = value
         self.data.write_text(json.dumps(content), encoding="utf-8")
         entries = [Entry.model_validate_json(p.read_bytes()) for p in sorted((self.folder / "data").iterdir())]
         for name, text in site_files(entries):
@@ -100,7 +100,7 @@ def uncertified(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def whole(submissions: Path, uncertified: Path, keys: Keys, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site as the command makes it; not to be changed."""
+    """The site as the command makes it; tests change only a copy."""
     out = tmp_path_factory.mktemp("site") / "site"
     arguments = ["site", str(submissions), str(uncertified), "--questions", "2", "--out", str(out)]
     with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as ended:
@@ -112,28 +112,28 @@ def whole(submissions: Path, uncertified: Path, keys: Keys, tmp_path_factory: py
 
 @pytest.fixture
 def site(whole: Path, tmp_path: Path) -> Made:
-    """A copy to be forged."""
+    """A copy of the site, to be forged."""
     folder = Path(shutil.copytree(whole, tmp_path / "site"))
     return Made(folder, next((folder / "bundles").iterdir()).name.removesuffix(".tar.gz"))
 
 
 def check_once(bundle: Path, allowed: Path | None) -> CheckedBundle:
-    """The real check, once for each content."""
+    """Run the real check of a bundle, once for each content."""
     key = ((bundle / "SHA256SUMS").read_bytes(), (bundle / "statement.json.sig").read_bytes())
-    known = (*key, sha256_of(bundle / "log" / "run.sqlite"), allowed)
-    if known not in _KNOWN:
-        _KNOWN[known] = check_bundle(bundle, allowed)
-    return _KNOWN[known]
+    cache_key = (*key, sha256_of(bundle / "log" / "run.sqlite"), allowed)
+    if cache_key not in _KNOWN:
+        _KNOWN[cache_key] = check_bundle(bundle, allowed)
+    return _KNOWN[cache_key]
 
 
 _KNOWN: dict[tuple[bytes, bytes, str, Path | None], CheckedBundle] = {}
 
 
-def test_a_site_shows_what_its_bundle_gives_and_checks(whole: Path, keys: Keys, memarena: Memarena) -> None:
-    done = memarena("site", "check", whole, "--allowed-signers", keys.allowed)
-    assert done.code == 0, done.out
-    assert re.search(r"holds +Lab <b>one</b>: its bundle verifies and gives its figures; ED25519 SHA256:", done.out)
-    assert "not checked  small_run: a run without a bundle" in done.out
+def test_a_site_shows_the_bundles_figures_and_passes_its_check(whole: Path, keys: Keys, memarena: Memarena) -> None:
+    result = memarena("site", "check", whole, "--allowed-signers", keys.allowed)
+    assert result.code == 0, result.out
+    assert re.search(r"holds +Lab <b>one</b>: its bundle verifies and gives its figures; ED25519 SHA256:", result.out)
+    assert "not checked  small_run: a run without a bundle" in result.out
     assert "vouches for its key, as the site states (--allowed-signers)" in memarena("site", "check", whole).out
     index = (whole / "index.html").read_text(encoding="utf-8")
     assert "Lab &lt;b&gt;one&lt;/b&gt; (verifies, for tests)" in index
@@ -148,7 +148,7 @@ def test_a_site_shows_what_its_bundle_gives_and_checks(whole: Path, keys: Keys, 
     ):
         assert words in page
     assert f"questions/{entry}.html#row-bm25" in index
-    # The run's data set is not declared public: no question of it, and no gold, is anywhere.
+    # The run's data set is not declared public, so the site shows no question and no gold of it.
     assert [p.stem for p in (whole / "questions").iterdir()] == [entry]
     assert not any("4821" in p.read_text(encoding="utf-8") for p in whole.rglob("*.html"))
 
@@ -178,8 +178,8 @@ def a_badge(site: Made) -> None:
 
 def a_badge_for_a_run_without_a_bundle(site: Made) -> None:
     certificate = json.loads(site.data.read_bytes())["certificate"]
-    other = next(p.stem for p in (site.folder / "data").iterdir() if p.stem != site.entry)
-    Made(site.folder, other).change(certificate=certificate)
+    entry = next(p.stem for p in (site.folder / "data").iterdir() if p.stem != site.entry)
+    Made(site.folder, entry).change(certificate=certificate)
 
 
 def another_bundle(site: Made) -> None:
@@ -274,24 +274,24 @@ def test_a_forged_site_is_refused_by_name(site: Made, forge: Callable[[Made], No
 def test_another_key_is_refused_by_name(
     finished: Path, keys: Keys, site: Made, tmp_path: Path, memarena: Memarena
 ) -> None:
-    """The same run, signed again by a stranger: refused by the key that the site names, and by the allowed signers."""
+    """The same run signed by a stranger is refused: the site names another key, and the signer is not allowed."""
     certify(finished, tmp_path / site.entry, keys.stranger)
     site.change(archive_sha256=pack(tmp_path / site.entry, site.entry, site.archive))
-    done = memarena("site", "check", site.folder)
-    assert done.code == 2
-    assert re.search(rf"data/{site.entry}\.json: certificate\.key: states .*; expected \"ED25519 SHA256:", done.out)
+    result = memarena("site", "check", site.folder)
+    assert result.code == 2
+    assert re.search(rf"data/{site.entry}\.json: certificate\.key: states .*; expected \"ED25519 SHA256:", result.out)
     stranger = who_signed(tmp_path / site.entry / "statement.json", tmp_path / site.entry / "statement.json.sig")
     site.change(certificate__key=stranger, submission__key=stranger)
-    done = memarena("site", "check", site.folder, "--allowed-signers", keys.allowed)
-    assert done.code == 2
-    assert f"bundles/{site.entry}.tar.gz/statement.json.sig: signed by {stranger}, who is not in" in done.out
+    result = memarena("site", "check", site.folder, "--allowed-signers", keys.allowed)
+    assert result.code == 2
+    assert f"bundles/{site.entry}.tar.gz/statement.json.sig: signed by {stranger}, who is not in" in result.out
 
 
 def test_submissions_are_checked_by_file_and_field(
     submissions: Path, keys: Keys, tmp_path: Path, memarena: Memarena
 ) -> None:
-    done = memarena("site", "submit-check", submissions, "--allowed-signers", keys.allowed)
-    assert (done.code, done.out.count("1 submissions can be accepted")) == (0, 1), done.out
+    result = memarena("site", "submit-check", submissions, "--allowed-signers", keys.allowed)
+    assert (result.code, result.out.count("1 submissions can be accepted")) == (0, 1), result.out
     folder = Path(shutil.copytree(submissions, tmp_path / "bad"))
     shutil.copytree(folder / "lab-one", folder / "Über uns")
     shutil.copytree(folder / "lab-one", folder / "again")
@@ -299,20 +299,20 @@ def test_submissions_are_checked_by_file_and_field(
     (folder / "nothing").mkdir()
     strange = SUBMISSION.format(key="ED25519 SHA256:abc").replace('"bm25"', '"acme"')
     (folder / "lab-one" / "submission.toml").write_text(strange + 'speed = "high"\n', encoding="utf-8")
-    done = memarena("site", "submit-check", folder)
-    assert done.code == 2
+    result = memarena("site", "submit-check", folder)
+    assert result.code == 2
     for words in (
         "'Über uns': expected a folder's name",
         "again/notes.txt: is not of a submission",
         "nothing/submission.toml: cannot be read",
         "lab-one/submission.toml: speed: Extra inputs",
     ):
-        assert words in done.out
+        assert words in result.out
     (folder / "lab-one" / "submission.toml").write_text(strange, encoding="utf-8")
-    done = memarena("site", "submit-check", folder)
+    result = memarena("site", "submit-check", folder)
     for words in (
         "lab-one/submission.toml: key: states ED25519 SHA256:abc; expected that of the signature, ED25519 SHA256:",
         "lab-one/submission.toml: memory: states 'acme'; expected one of the bundle: bm25",
         "/bundle: is the bundle of ",
     ):
-        assert words in done.out
+        assert words in result.out

@@ -1,4 +1,4 @@
-"""A bundle verifies as it was made; with any byte changed, any file gone or any figure forged it does not."""
+"""Tests ``verify``: a bundle passes as it was made, and fails after any changed byte, missing file or forged figure."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def flip(path: Path, at: int, bit: int) -> None:
 
 
 def seal_again(bundle: Path, key: Path | None = None) -> None:
-    """What a forger does after changing a file: hashes, statement and signature made anew."""
+    """Compute hashes, statement and signature again, as a forger does after changing a file."""
     hashes = {name: sha256_of(bundle / name) for name in layout.content_of(bundle)}
     (bundle / layout.SUMS).write_bytes(sums(hashes))
     (bundle / layout.STATEMENT).write_bytes(statement(read_facts(bundle), hashes))
@@ -47,22 +47,22 @@ def seal_again(bundle: Path, key: Path | None = None) -> None:
 
 
 def test_a_bundle_verifies_and_names_its_signer(signed: Path, keys: Keys) -> None:
-    found = verify(signed, Trust(allowed=keys.allowed))
-    assert found.faults == []
-    assert any(line.startswith("signed by spark-1 (ED25519 SHA256:") for line in found.held)
-    assert any("12 answers in 1 cells" in line for line in found.held)
+    verification = verify(signed, Trust(allowed=keys.allowed))
+    assert verification.faults == []
+    assert any(line.startswith("signed by spark-1 (ED25519 SHA256:") for line in verification.held)
+    assert any("12 answers in 1 cells" in line for line in verification.held)
 
 
-def test_without_signers_to_trust_the_key_is_named_and_nobody_vouches(signed: Path) -> None:
-    found = verify(signed, Trust())
-    assert found.passed
-    assert any("no list of signers vouches" in line for line in found.held)
+def test_without_allowed_signers_the_key_is_named_and_not_trusted(signed: Path) -> None:
+    verification = verify(signed, Trust())
+    assert verification.passed
+    assert any("no list of signers vouches" in line for line in verification.held)
 
 
-def test_verifying_changes_nothing_and_needs_no_right_to_write(signed: Path, keys: Keys) -> None:
-    before = {p: (p.stat().st_mtime_ns, p.read_bytes()) for p in signed.rglob("*") if p.is_file()}
+def test_verifying_changes_no_file_and_needs_no_write_permission(signed: Path, keys: Keys) -> None:
+    files_before = {p: (p.stat().st_mtime_ns, p.read_bytes()) for p in signed.rglob("*") if p.is_file()}
     assert verify(signed, Trust(allowed=keys.allowed)).passed
-    assert {p: (p.stat().st_mtime_ns, p.read_bytes()) for p in signed.rglob("*") if p.is_file()} == before
+    assert {p: (p.stat().st_mtime_ns, p.read_bytes()) for p in signed.rglob("*") if p.is_file()} == files_before
 
 
 def test_the_same_run_gives_the_same_bundle(signed: Path, finished: Path, keys: Keys, tmp_path: Path) -> None:
@@ -86,20 +86,20 @@ def test_the_statement_is_an_in_toto_statement_over_every_file(signed: Path) -> 
 # ------------------------------------------------------------------ bytes
 
 
-def test_one_changed_bit_in_any_file_is_found_and_that_file_named(signed: Path, keys: Keys, copy_of: Copy) -> None:
+def test_one_changed_bit_in_any_file_is_detected_with_its_file(signed: Path, keys: Keys, copy_of: Copy) -> None:
     bundle = copy_of(signed)
     for name in layout.files_of(bundle):
         size = (bundle / name).stat().st_size
-        for at in (0, size // 2, size - 1):
-            flip(bundle / name, at, 0)
-            found = verify(bundle, Trust(allowed=keys.allowed))
-            assert files_at_fault(found) == {name}, (name, at, found.faults)
-            flip(bundle / name, at, 0)
+        for offset in (0, size // 2, size - 1):
+            flip(bundle / name, offset, 0)
+            verification = verify(bundle, Trust(allowed=keys.allowed))
+            assert files_at_fault(verification) == {name}, (name, offset, verification.faults)
+            flip(bundle / name, offset, 0)
     assert verify(bundle, Trust(allowed=keys.allowed)).passed
 
 
-def test_two_hundred_random_flips_are_found_and_their_files_named(signed: Path, copy_of: Copy) -> None:
-    """Drawn over the bytes of the bundle, the seals somewhat more often: they are small."""
+def test_two_hundred_random_flips_are_detected_with_their_files(signed: Path, copy_of: Copy) -> None:
+    """Drawn over the bytes of the bundle, and more often from the seals, which are small."""
     bundle = copy_of(signed)
     names = layout.files_of(bundle)
     sizes = {name: (bundle / name).stat().st_size for name in names}
@@ -107,11 +107,11 @@ def test_two_hundred_random_flips_are_found_and_their_files_named(signed: Path, 
     draw = random.Random(20_261_121)
     for number in range(FLIPS):
         (name,) = draw.choices(names, weights)
-        at, bit = draw.randrange(sizes[name]), draw.randrange(8)
-        flip(bundle / name, at, bit)
-        found = verify(bundle, Trust())
-        assert files_at_fault(found) == {name}, (number, name, at, bit, found.faults)
-        flip(bundle / name, at, bit)
+        offset, bit = draw.randrange(sizes[name]), draw.randrange(8)
+        flip(bundle / name, offset, bit)
+        verification = verify(bundle, Trust())
+        assert files_at_fault(verification) == {name}, (number, name, offset, bit, verification.faults)
+        flip(bundle / name, offset, bit)
     assert verify(bundle, Trust()).passed
 
 
@@ -125,14 +125,14 @@ def test_every_missing_file_is_named(signed: Path, copy_of: Copy) -> None:
 
 
 @pytest.mark.parametrize("name", ["extra.txt", "log/run.sqlite-wal", "latency/table.csv", "conformance/other.xml"])
-def test_a_file_that_is_not_of_the_bundle_is_named(name: str, signed: Path, copy_of: Copy) -> None:
+def test_an_unexpected_file_is_named(name: str, signed: Path, copy_of: Copy) -> None:
     bundle = copy_of(signed)
     (bundle / name).parent.mkdir(exist_ok=True)
     (bundle / name).write_bytes(b"x")
     assert files_at_fault(verify(bundle, Trust())) == {name}
 
 
-def test_a_folder_that_is_not_of_the_bundle_is_named(signed: Path, copy_of: Copy) -> None:
+def test_an_unexpected_folder_is_named(signed: Path, copy_of: Copy) -> None:
     bundle = copy_of(signed)
     (bundle / "extra").mkdir()
     assert files_at_fault(verify(bundle, Trust())) == {"extra"}
@@ -186,7 +186,7 @@ def halved(phase: dict[str, object]) -> None:
 def test_a_forged_log_contradicts_itself(
     kind: str, change: Callable[[dict[str, object]], None], signed: Path, keys: Keys, copy_of: Copy
 ) -> None:
-    """The figures are made to follow from the forged log; what the log itself rests on still speaks against it."""
+    """The figures are recomputed from the forged log; its other records still contradict it."""
     from memarena_spark.bundle.derived import derive
 
     bundle = copy_of(signed)
@@ -194,8 +194,8 @@ def test_a_forged_log_contradicts_itself(
     for name, content in derive(read_facts(bundle)).items():
         (bundle / name).write_bytes(content)
     seal_again(bundle, keys.key)
-    found = verify(bundle, Trust(allowed=keys.allowed))
-    assert files_at_fault(found) == {layout.LOG}
+    verification = verify(bundle, Trust(allowed=keys.allowed))
+    assert files_at_fault(verification) == {layout.LOG}
 
 
 def test_a_conformance_report_that_hides_a_failure_is_named(signed: Path, keys: Keys, copy_of: Copy) -> None:
@@ -212,29 +212,29 @@ def test_damaged_samples_are_named(signed: Path, keys: Keys, copy_of: Copy) -> N
     change_text(bundle / samples, ",20.0,", ",21.0,")
     seal_blindly(bundle)
     sign(bundle / layout.STATEMENT, keys.key)
-    found = verify(bundle, Trust(allowed=keys.allowed))
-    assert files_at_fault(found) == {samples}
-    assert "its check does not match" in found.faults[0].message
+    verification = verify(bundle, Trust(allowed=keys.allowed))
+    assert files_at_fault(verification) == {samples}
+    assert "its check does not match" in verification.faults[0].message
 
 
 # ------------------------------------------------------------------ who says so
 
 
-def test_a_stranger_s_signature_is_valid_and_not_believed(signed: Path, keys: Keys, copy_of: Copy) -> None:
+def test_a_strangers_signature_is_valid_and_not_trusted(signed: Path, keys: Keys, copy_of: Copy) -> None:
     bundle = copy_of(signed)
     (bundle / layout.SIGNATURE).unlink()
     sign(bundle / layout.STATEMENT, keys.stranger)
     assert verify(bundle, Trust()).passed
-    found = verify(bundle, Trust(allowed=keys.allowed))
-    assert files_at_fault(found) == {layout.SIGNATURE}
-    assert "who is not in" in found.faults[0].message
+    verification = verify(bundle, Trust(allowed=keys.allowed))
+    assert files_at_fault(verification) == {layout.SIGNATURE}
+    assert "who is not in" in verification.faults[0].message
 
 
 def test_a_signature_over_another_statement_is_named(signed: Path, keys: Keys, copy_of: Copy, tmp_path: Path) -> None:
     bundle = copy_of(signed)
-    other = tmp_path / "other.json"
-    other.write_text("{}")
-    shutil.copy(sign(other, keys.key), bundle / layout.SIGNATURE)
+    other_statement = tmp_path / "other.json"
+    other_statement.write_text("{}")
+    shutil.copy(sign(other_statement, keys.key), bundle / layout.SIGNATURE)
     assert files_at_fault(verify(bundle, Trust())) == {layout.SIGNATURE}
 
 
@@ -242,14 +242,14 @@ def test_an_unsigned_bundle_needs_a_word_and_no_trust(signed: Path, keys: Keys, 
     bundle = copy_of(signed)
     (bundle / layout.SIGNATURE).unlink()
     assert files_at_fault(verify(bundle, Trust())) == {layout.SIGNATURE}
-    found = verify(bundle, Trust(unsigned=True))
-    assert found.passed
-    assert "unsigned: anybody may have made it" in found.held
+    verification = verify(bundle, Trust(unsigned=True))
+    assert verification.passed
+    assert "unsigned: anybody may have made it" in verification.held
     assert files_at_fault(verify(bundle, Trust(allowed=keys.allowed, unsigned=True))) == {layout.SIGNATURE}
 
 
 def reformed(content: bytes) -> Iterable[bytes]:
-    """The same signature written otherwise; OpenSSH takes several of these for valid."""
+    """Yield the same signature in other encodings; OpenSSH accepts several of them."""
     text = content.decode()
     begin, *lines, end, _ = text.split("\n")
     blob = "".join(lines)
@@ -275,7 +275,7 @@ def test_a_signature_in_another_form_is_named_even_if_it_is_valid(signed: Path, 
         assert files_at_fault(verify(bundle, Trust())) == {layout.SIGNATURE}
 
 
-def test_what_is_no_folder_is_bad_input(tmp_path: Path) -> None:
+def test_a_path_without_a_folder_is_bad_input(tmp_path: Path) -> None:
     with pytest.raises(SparkError, match="expected the folder of a bundle"):
         verify(tmp_path / "nothing", Trust())
     assert len(verify(tmp_path, Trust()).faults) > 5
@@ -285,7 +285,7 @@ def test_what_is_no_folder_is_bad_input(tmp_path: Path) -> None:
 
 
 def places(value: object, path: tuple[str | int, ...] = ()) -> Iterable[tuple[str | int, ...]]:
-    """Paths to every part of a JSON value."""
+    """Yield the path (keys and indices) of every part of a JSON value."""
     entries = value.items() if isinstance(value, dict) else enumerate(value[:4]) if isinstance(value, list) else ()
     for name, part in entries:
         yield (*path, name)
@@ -293,7 +293,7 @@ def places(value: object, path: tuple[str | int, ...] = ()) -> Iterable[tuple[st
 
 
 def spoil(value: Any, draw: random.Random) -> None:
-    """Take a part of a JSON value away, or put something else in its place."""
+    """Delete a random part of a JSON value, or replace it."""
     *way, last = draw.choice(list(places(value)))
     for step in way:
         value = value[step]
@@ -304,7 +304,7 @@ def spoil(value: Any, draw: random.Random) -> None:
 
 
 def seal_blindly(bundle: Path) -> None:
-    """Hashes made anew by somebody who does not care what they are over."""
+    """Compute the hashes again, whatever the files hold, and remove the signature."""
     hashes = {name: sha256_of(bundle / name) for name in layout.content_of(bundle)}
     (bundle / layout.SUMS).write_bytes(sums(hashes))
     content = json.loads((bundle / layout.STATEMENT).read_bytes())
@@ -318,8 +318,8 @@ KINDS = ("run_started", "question", "asked", "gateway_call", "ingest", "phase", 
 
 
 @pytest.mark.parametrize("seed", range(24))
-def test_whatever_a_bundle_holds_verifying_ends_with_a_fault(seed: int, signed: Path, copy_of: Copy) -> None:
-    """Records that are spoilt each for itself: no exception, no file outside of the bundle, and never a pass."""
+def test_verifying_a_spoilt_bundle_ends_with_a_fault(seed: int, signed: Path, copy_of: Copy) -> None:
+    """Each seed spoils one record: no exception, no access outside of the bundle, and never a pass."""
     draw = random.Random(seed)
     bundle = copy_of(signed)
     if seed % 3:
@@ -329,18 +329,18 @@ def test_whatever_a_bundle_holds_verifying_ends_with_a_fault(seed: int, signed: 
         spoil(record, draw)
         (bundle / layout.RECORD).write_bytes(canonical_json(record))
     seal_blindly(bundle)
-    found = verify(bundle, Trust(unsigned=True))
-    assert not found.passed
-    assert files_at_fault(found) <= {*layout.files_of(bundle), layout.SIGNATURE}
+    verification = verify(bundle, Trust(unsigned=True))
+    assert not verification.passed
+    assert files_at_fault(verification) <= {*layout.files_of(bundle), layout.SIGNATURE}
 
 
-def test_a_statement_that_nests_without_end_is_at_fault(signed: Path, copy_of: Copy) -> None:
+def test_a_deeply_nested_statement_is_at_fault(signed: Path, copy_of: Copy) -> None:
     bundle = copy_of(signed)
     (bundle / layout.STATEMENT).write_text("[" * 200_000 + "]" * 200_000)
-    found = verify(bundle, Trust(unsigned=True))
-    assert files_at_fault(found) == {layout.STATEMENT}
-    assert "is no statement" in found.faults[0].message
-    assert not [line for line in found.held if layout.STATEMENT in line]
+    verification = verify(bundle, Trust(unsigned=True))
+    assert files_at_fault(verification) == {layout.STATEMENT}
+    assert "is no statement" in verification.faults[0].message
+    assert not [line for line in verification.held if layout.STATEMENT in line]
 
 
 def test_a_record_that_names_a_file_elsewhere_is_at_fault_and_the_file_not_opened(signed: Path, copy_of: Copy) -> None:
