@@ -1,4 +1,4 @@
-"""``memarena compare``: two rows of one world question by question, or of several worlds world by world."""
+"""``memarena compare``: compares two rows, paired by question on one data set or by world across several."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ QUESTION_FORMATS = (*FORMATS, "csv", "html")
 
 
 def run_compare(runs: Sequence[Path], cells: Sequence[str], output: str, judge: str) -> None:
-    """Compare and print. Raises ScoringError for what cannot be compared."""
+    """Compare rows of one run, of two, or across worlds, and print. Raises ScoringError if they cannot be compared."""
     if output not in FORMATS:
         raise ScoringError(f"--format {output}: expected one of {', '.join(FORMATS)}")
     scored = [evaluate(facts, judge) for facts in _loaded(runs, cells)]
@@ -41,43 +41,47 @@ def run_compare(runs: Sequence[Path], cells: Sequence[str], output: str, judge: 
         _emit([worlds], worlds_document(worlds), output)
         return
     compared = [compare(a, b) for a, b in _sides(scored, cells)]
-    for each in compared:
-        _refuse(each.incomparable)
-        if not each.questions:
-            raise ScoringError(f"compare: {each.a.label} and {each.b.label}: no question has an outcome on both sides")
-    sections = [part for each in compared for part in comparison_document(each).sections]
+    for comparison in compared:
+        _refuse(comparison.incomparable)
+        if not comparison.questions:
+            raise ScoringError(
+                f"compare: {comparison.a.label} and {comparison.b.label}: no question has an outcome on both sides"
+            )
+    sections = [part for comparison in compared for part in comparison_document(comparison).sections]
     _emit(compared, Document("MemArena comparison", tuple(sections)), output)
 
 
 def run_compare_unpaired(runs: Sequence[Path], cells: Sequence[str], output: str, judge: str) -> None:
-    """Compare rows of two data sets and print. Raises ScoringError for what cannot be compared."""
+    """Compare rows of two data sets and print. Raises ScoringError if they cannot be compared."""
     if output not in FORMATS:
         raise ScoringError(f"--format {output}: expected one of {', '.join(FORMATS)}")
     scored = [evaluate(facts, judge) for facts in _loaded(runs, cells)]
     if len(scored) != 2:
         raise ScoringError(f"--unpaired: expected two runs, got {len(scored)}")
     compared = [compare_unpaired(a, b) for a, b in _sides(scored, cells)]
-    for each in compared:
-        _refuse(each.incomparable)
-    sections = [part for each in compared for part in unpaired_document(each).sections]
+    for comparison in compared:
+        _refuse(comparison.incomparable)
+    sections = [part for comparison in compared for part in unpaired_document(comparison).sections]
     _emit(compared, Document("MemArena comparison", tuple(sections)), output)
 
 
 def run_compare_questions(
     runs: Sequence[Path], cells: Sequence[str], output: str, judge: str, *, differs: bool
 ) -> None:
-    """Compare question by question and print. Raises ScoringError for what cannot be compared."""
+    """Compare question by question and print. Raises ScoringError if the runs cannot be compared."""
     if output not in QUESTION_FORMATS:
         raise ScoringError(f"--format {output}: with --questions expected one of {', '.join(QUESTION_FORMATS)}")
     facts = _loaded(runs, cells)
-    scored = [evaluate(each, judge) for each in facts]
+    scored = [evaluate(item, judge) for item in facts]
     compared = []
     for a, b in _sides(scored, cells):
-        made = compare_questions(a, b, (facts[0], facts[-1]))
-        _refuse(made.incomparable)
+        comparison = compare_questions(a, b, (facts[0], facts[-1]))
+        _refuse(comparison.incomparable)
         if differs:
-            made = made.model_copy(update={"questions": tuple(q for q in made.questions if q.change in DIFFERS)})
-        compared.append(made)
+            comparison = comparison.model_copy(
+                update={"questions": tuple(q for q in comparison.questions if q.change in DIFFERS)}
+            )
+        compared.append(comparison)
     if output == "csv":
         write_out(questions_csv(compared))
         return
@@ -86,12 +90,12 @@ def run_compare_questions(
 
         parts = [
             replace(part, key=f"{part.key}-{number}")
-            for number, each in enumerate(compared, 1)
-            for part in questions_document(each, table=True).sections
+            for number, item in enumerate(compared, 1)
+            for part in questions_document(item, table=True).sections
         ]
         write_out(document_to_html(Document("MemArena comparison", tuple(parts))))
         return
-    sections = [part for each in compared for part in questions_document(each).sections]
+    sections = [part for item in compared for part in questions_document(item).sections]
     _emit(compared, Document("MemArena comparison", tuple(sections)), output)
 
 
@@ -102,7 +106,7 @@ def _loaded(runs: Sequence[Path], cells: Sequence[str]) -> list[RunFacts]:
 
 
 def _sides(scored: Sequence[ScoredRun], cells: Sequence[str]) -> list[tuple[Chosen, Chosen]]:
-    """What to compare: the cells named, or every row that both runs have."""
+    """Return the pairs to compare: the named cells, or all rows that both runs have."""
     if len(scored) == 1:
         if len(cells) != 2:
             rows = ", ".join(row.label for row in scored[0].scores.rows)
@@ -112,10 +116,10 @@ def _sides(scored: Sequence[ScoredRun], cells: Sequence[str]) -> list[tuple[Chos
         raise ScoringError("compare: more than two runs are compared as worlds: give two --cell, one data set per run")
     if cells:
         return [(choose(scored[0], cells[0]), choose(scored[1], cells[-1]))]
-    there = [{row.label for row in s.scores.rows} for s in scored]
-    shared = [row.label for row in scored[0].scores.rows if row.label in there[1]]
+    labels_by_run = [{row.label for row in s.scores.rows} for s in scored]
+    shared = [row.label for row in scored[0].scores.rows if row.label in labels_by_run[1]]
     if not shared:
-        a, b = (", ".join(sorted(labels)) for labels in there)
+        a, b = (", ".join(sorted(labels)) for labels in labels_by_run)
         raise ScoringError(f"compare: the runs share no row; name two with --cell: the first has {a}, the second {b}")
     return [(choose(scored[0], label), choose(scored[1], label)) for label in shared]
 
@@ -132,7 +136,7 @@ def _emit(records: Sequence[Record], document: Document, output: str) -> None:
         write_out(to_markdown(document))
     else:
         content = [
-            json.loads(each.model_dump_json(), parse_float=lambda text: round(float(text), 6)) for each in records
+            json.loads(record.model_dump_json(), parse_float=lambda text: round(float(text), 6)) for record in records
         ]
         write_out(json.dumps({"comparisons": content}, indent=2, ensure_ascii=False) + "\n")
 

@@ -1,4 +1,4 @@
-"""Which questions the demonstration asks of whom: all of everybody, and a person's sample where a question is slow."""
+"""Chooses the demonstration's questions: all of them, those of one ego for slow memories, a few for an LLM."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ from memarena_dataset.model import Family, Instance
 from memarena.execution.errors import RunError
 
 SAMPLE = 11
-"""Questions to the language model: as few as a median needs."""
+"""Questions to the language model: the fewest for which a median is reported."""
 
 
 @dataclass(frozen=True)
 class DemoQuestions:
-    """Instance ids of the three parts."""
+    """Instance ids of the three parts of the demonstration."""
 
     everything: tuple[str, ...]
-    """Every question that counts in a score."""
+    """All questions that count in a score."""
     one_person: tuple[str, ...]
-    """Those of one ego, whose history is quick to embed."""
+    """Questions of one ego, whose history is short and so quick to embed."""
     sample: tuple[str, ...]
     """:data:`SAMPLE` of that ego's questions, families in turn."""
     egos: int
 
 
 def demo_questions(dataset: Dataset) -> DemoQuestions:
-    """The questions of the demonstration.
+    """Choose the questions of the demonstration.
 
-    The one person is the ego with the shortest history of those with enough questions. Raises :class:`RunError` where
-    nobody has enough.
+    The ego of the second and third part is the one with the shortest history among those with at least :data:`SAMPLE`
+    questions. Raises :class:`RunError` if no ego has so many.
     """
     scored = [one for one in dataset.instances if one.family is not Family.WITNESS]
     by_ego: dict[str, list[Instance]] = {}
     for one in sorted(scored, key=lambda one: one.instance_id):
         by_ego.setdefault(one.ego_agent_id, []).append(one)
-    able = sorted(ego for ego, own in by_ego.items() if len(own) >= SAMPLE)
-    if not able:
+    candidates = sorted(ego for ego, instances in by_ego.items() if len(instances) >= SAMPLE)
+    if not candidates:
         raise RunError(
             f"the demonstration needs a person with {SAMPLE} questions; nobody in {dataset.path} has so many"
         )
-    person = min(able, key=lambda ego: _history_chars(dataset, ego))
+    person = min(candidates, key=lambda ego: _history_chars(dataset, ego))
     return DemoQuestions(
         everything=tuple(one.instance_id for one in scored),
         one_person=tuple(one.instance_id for one in by_ego[person]),
@@ -53,14 +53,14 @@ def demo_questions(dataset: Dataset) -> DemoQuestions:
 
 
 def _history_chars(dataset: Dataset, ego: str) -> int:
-    """Characters of all that this person heard and said."""
+    """Return the number of characters of all sessions in an ego's history."""
     sessions = chain.from_iterable(dataset.day_sessions(ego, day) for day in range(dataset.day_count))
     return sum(len(turn.text) for session in sessions for turn in session.turns)
 
 
 def _families_in_turn(own: Sequence[Instance]) -> list[Instance]:
-    piles: dict[Family, list[Instance]] = {}
-    for one in own:
-        piles.setdefault(one.family, []).append(one)
-    ordered = [piles[family] for family in Family if family in piles]
-    return [one for layer in zip_longest(*ordered) for one in layer if one is not None]
+    by_family: dict[Family, list[Instance]] = {}
+    for instance in own:
+        by_family.setdefault(instance.family, []).append(instance)
+    groups = [by_family[family] for family in Family if family in by_family]
+    return [instance for layer in zip_longest(*groups) for instance in layer if instance is not None]

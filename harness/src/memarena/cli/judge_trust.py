@@ -1,4 +1,4 @@
-"""How far a judge can be trusted, on the command line: calibration on synthetic answers, human samples and labels."""
+"""Evaluates judges for ``memarena judge``: calibration on synthetic answers, agreement with human labels."""
 
 from __future__ import annotations
 
@@ -47,21 +47,21 @@ from memarena.report.tables.calibration import CalibratedJudge, Calibration, Kap
 FORMATS = ("table", "json")
 PHRASINGS: tuple[Phrasings, ...] = ("held_out",)
 LEAST_ANSWERS = 300
-"""Right and wrong answers of each family, where only rules judge."""
+"""Right answers, and as many wrong ones, to make for each family if only rules judge."""
 FRAMED_FOR_MODELS = 40
-"""Questions of a family whose gold is framed, where each answer is a call of a model: with two frames each."""
+"""Questions of a family whose gold is put into two frames each, if a model judges, since each answer is a call."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """Questions with their evidence, from a run's log or from data sets."""
+    """Questions with their evidence sessions by id, from a run's log or from data sets."""
 
     questions: tuple[Question, ...]
     evidence: Mapping[str, EvidenceSession]
 
 
 def questions_of(run: Path | None, datasets: Sequence[Path]) -> Source:
-    """Questions to make answers around. Raises JudgeError if neither a run nor a data set is given."""
+    """Read questions for synthetic answers. Raises JudgeError unless either a run or data sets are given."""
     if (run is None) == (not datasets):
         raise judging.JudgeError("--calibrate: expected either a RUN or --dataset DIR (repeatable)")
     questions: list[Question] = []
@@ -76,31 +76,31 @@ def questions_of(run: Path | None, datasets: Sequence[Path]) -> Source:
     with ExitStack() as stack:
         for path in datasets:
             dataset = stack.enter_context(open_dataset(path))
-            own = plan_questions(dataset, dataset.instances, "interleaved", 0)
-            questions += own
-            evidence |= {e.session.session_id: e.session for e in evidence_texts(dataset, own)}
+            planned = plan_questions(dataset, dataset.instances, "interleaved", 0)
+            questions += planned
+            evidence |= {e.session.session_id: e.session for e in evidence_texts(dataset, planned)}
     return Source(tuple(questions), evidence)
 
 
 def calibrate(source: Source, phrasings: str, seed: int, output: str, candidate: AskedJudge | None) -> None:
-    """Print rates of error per family and kind, κ between the judges, and how each labels behaviour in D6.
+    """Print the error rates of judges by family and kind, κ between judges, and errors of their labels in D6.
 
-    A candidate is asked about every answer, of the abstain half, D1 and D6 too, and for labels of behaviour. Ends with
-    exit code 3 where it left answers unjudged.
+    A candidate judges every answer, those to the abstain half, D1 and D6 too, and labels behaviour. Exits with code 3
+    if it left answers unjudged.
     """
     _check(output, phrasings)
     chosen = next(p for p in PHRASINGS if p == phrasings)
     # Each answer is a call of a judge with a model: there it is a few of each kind per question.
-    least = LEAST_ANSWERS if candidate is None else 0
-    most, each = (MOST, None) if candidate is None else (FRAMED_FOR_MODELS, 2)
+    min_answers = LEAST_ANSWERS if candidate is None else 0
+    max_framed, frames = (MOST, None) if candidate is None else (FRAMED_FOR_MODELS, 2)
     synthetic = [
-        *make_answers(source.questions, source.evidence, chosen, seed, least=least),
-        *make_framed(source.questions, source.evidence, seed, most, each),
+        *make_answers(source.questions, source.evidence, chosen, seed, least=min_answers),
+        *make_framed(source.questions, source.evidence, seed, max_framed, frames),
     ]
     if not synthetic:
         raise judging.JudgeError("--calibrate: no question but those that a rubric decides: no answer can be made")
     by_rules: list[bool | None] = [by_value_judge(p) for p in synthetic]
-    said = {judging.JUDGE_NAME: by_rules, "text": [by_text_judge(p) for p in synthetic]}
+    verdicts = {judging.JUDGE_NAME: by_rules, "text": [by_text_judge(p) for p in synthetic]}
     behaviours = list(synthetic_behaviours(source.questions, seed, per_label=2 if candidate is None else 1))
     labels = {judging.JUDGE_NAME: label_rates(behaviours, labels_by_rules(behaviours))}
     words = None
@@ -108,15 +108,15 @@ def calibrate(source: Source, phrasings: str, seed: int, output: str, candidate:
         asked = [UnloggedAnswer(p.question, p.evidence, p.answer, p.answer) for p in synthetic]
         asked += [UnloggedAnswer(p.question, (), p.answer, p.answer) for p in behaviours]
         words = ask_about(asked, candidate, JudgeProgress())
-        said[candidate.judge.name] = words.correct[: len(synthetic)]
-        given = [words.label(index) for index in range(len(synthetic), len(asked))]
-        labels[candidate.judge.name] = label_rates(behaviours, given)
+        verdicts[candidate.judge.name] = words.correct[: len(synthetic)]
+        model_labels = [words.label(index) for index in range(len(synthetic), len(asked))]
+        labels[candidate.judge.name] = label_rates(behaviours, model_labels)
     if output == "json":
         judges = _judges(candidate, words)
-        found = _calibration(synthetic, said, labels, chosen, seed, judges)
-        write_out(json.dumps(found.model_dump(mode="json"), indent=2) + "\n")
+        calibration = _calibration(synthetic, verdicts, labels, chosen, seed, judges)
+        write_out(json.dumps(calibration.model_dump(mode="json"), indent=2) + "\n")
     else:
-        _print_calibration(synthetic, said, labels, f"phrasings {phrasings}, seed {seed}, {len(synthetic)} answers")
+        _print_calibration(synthetic, verdicts, labels, f"phrasings {phrasings}, seed {seed}, {len(synthetic)} answers")
     if candidate is not None and words is not None:
         say_what_it_took(candidate.judge, words)
         if words.unjudged:
@@ -124,19 +124,19 @@ def calibrate(source: Source, phrasings: str, seed: int, output: str, candidate:
 
 
 def calibration_summary(source: Source, seed: int = 0) -> str:
-    """The rules' rates of error on answers made around a data set's golds, in one line."""
+    """Return one line on the rules' error rates on synthetic answers made from golds."""
     synthetic = list(make_framed(source.questions, source.evidence, seed))
     if not synthetic:
         return "calibration: no question but those that a rubric decides"
-    said = [by_value_judge(p) for p in synthetic]
-    whole, kinds = rates(synthetic, said), grouped(synthetic, said, _kind)
+    verdicts = [by_value_judge(p) for p in synthetic]
+    total, kinds = rates(synthetic, verdicts), grouped(synthetic, verdicts, _kind)
     shares = {kind: found.false_reject_rate or found.false_accept_rate or 0.0 for kind, found in kinds.items()}
     worst = max(shares, key=lambda kind: shares[kind])
-    most = f"; most often of {worst!r} ({_percent(shares[worst])})" if shares[worst] else ""
+    worst_in = f"; most often of {worst!r} ({_percent(shares[worst])})" if shares[worst] else ""
     return (
         f"calibration: the judge {judging.JUDGE_NAME} ({judging.value_judge_version()[:12]}) calls "
-        f"{whole.false_rejects:,} of {whole.right:,} right answers wrong ({_percent(whole.false_reject_rate)}) and "
-        f"{whole.false_accepts:,} of {whole.wrong:,} wrong ones right ({_percent(whole.false_accept_rate)}){most}; "
+        f"{total.false_rejects:,} of {total.right:,} right answers wrong ({_percent(total.false_reject_rate)}) and "
+        f"{total.false_accepts:,} of {total.wrong:,} wrong ones right ({_percent(total.false_accept_rate)}){worst_in}; "
         "`memarena judge --calibrate` has all kinds"
     )
 
@@ -150,10 +150,10 @@ def _print_calibration(
     console = _console()
     console.print(_table("Synthetic answers by family", synthetic, said, _family))
     console.print(_table("Synthetic answers by kind", synthetic, said, _kind))
-    for name, found in labels.items():
-        console.print(_labels_table(name, found))
-    for one, two in combinations(said, 2):
-        console.print(f"κ {one} with {two}: {_number(agreement(said[one], said[two]))}")
+    for name, label_rates_ in labels.items():
+        console.print(_labels_table(name, label_rates_))
+    for first, second in combinations(said, 2):
+        console.print(f"κ {first} with {second}: {_number(agreement(said[first], said[second]))}")
     console.print(
         f"{made_of}; FA: wrong answers taken for right; FR: right answers taken for wrong; "
         "a judge's answers without a usable reply count in neither"
@@ -161,13 +161,13 @@ def _print_calibration(
 
 
 def _console() -> Console:
-    """Standard output; as wide as reports where it is no terminal, so that no name of a judge is cut."""
+    """Return a console for standard output, 120 columns wide if it is not a terminal, to fit names of judges."""
     console = Console()
     return console if console.is_terminal else Console(width=120)
 
 
 def say_what_it_took(judge: ModelJudge, words: JudgeWords) -> None:
-    """Cost and what is missing, on standard error: standard output may be JSON."""
+    """Print cost and missing verdicts to standard error, since standard output may be JSON."""
     cost = "" if words.usd is None else f", ${words.usd:.4f}"
     write_err(f"{judge.name}: {words.prompt_tokens} + {words.completion_tokens} tokens{cost}\n")
     if words.unjudged:
@@ -224,13 +224,13 @@ def _number(value: float | None) -> str:
 
 
 def _judges(candidate: AskedJudge | None, words: JudgeWords | None) -> list[CalibratedJudge]:
-    found = [
+    judges = [
         CalibratedJudge(name=judging.JUDGE_NAME, version=judging.value_judge_version()),
         CalibratedJudge(name="text", version=""),
     ]
     if candidate is not None and words is not None:
         judge = candidate.judge
-        found.append(
+        judges.append(
             CalibratedJudge(
                 name=judge.name,
                 version=judge.version,
@@ -245,7 +245,7 @@ def _judges(candidate: AskedJudge | None, words: JudgeWords | None) -> list[Cali
                 usd=words.usd,
             )
         )
-    return found
+    return judges
 
 
 def _calibration(
@@ -295,7 +295,7 @@ def _check(output: str, phrasings: str) -> None:
 
 
 def write_sample(run: Path, out: Path, judge: str, seed: int) -> None:
-    """Draw a sample and write it with a file of labels to be filled in. Raises JudgeError if the file exists."""
+    """Draw a sample and write it, with a file of blank labels. Raises JudgeError if a file exists."""
     labels_out = out.with_name("labels.json" if out.name == "sample.json" else f"{out.stem}.labels.json")
     for path in (out, labels_out):
         if path.exists():
@@ -311,7 +311,7 @@ def write_sample(run: Path, out: Path, judge: str, seed: int) -> None:
 
 
 def read_people(run: Path, sample_path: Path, paths: Sequence[Path], judge: str, output: str) -> None:
-    """Print how far people agree with each other and with a judge."""
+    """Print the agreement of annotators with each other and with a judge."""
     if output not in FORMATS:
         raise judging.JudgeError(f"--format {output}: expected one of {', '.join(FORMATS)}")
     sample = read_sample(sample_path)
@@ -341,12 +341,12 @@ def _dimensions_table(track: TrackAgreement) -> Table:
         "", "items", "pair", "of them", "agree", "Cohen's κ", "Fleiss' κ", title="Right or wrong by dimension"
     )
     for part in track.dimensions:
-        own = part.agreement
-        pairs = [own.majority_with_judge] if own.majority_with_judge else own.pairs
+        part_agreement = part.agreement
+        pairs = [part_agreement.majority_with_judge] if part_agreement.majority_with_judge else part_agreement.pairs
         for pair in pairs:
             names = f"{pair.one} with {pair.two}"
-            shown = (str(pair.items), _percent(pair.agree), _number(pair.kappa), _number(own.fleiss))
-            table.add_row(part.dimension, str(own.items), names, *shown)
+            shown = (str(pair.items), _percent(pair.agree), _number(pair.kappa), _number(part_agreement.fleiss))
+            table.add_row(part.dimension, str(part_agreement.items), names, *shown)
     return table
 
 

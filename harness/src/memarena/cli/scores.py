@@ -1,4 +1,4 @@
-"""``memarena score`` and ``report``: read runs' logs, compute, print or write. Nothing here writes to a log."""
+"""``memarena score`` and ``report``: score runs from their logs and write reports; logs are only read."""
 
 from __future__ import annotations
 
@@ -127,14 +127,14 @@ def report(
 
 @dataclass(frozen=True)
 class Shown:
-    """What of a report is shown."""
+    """Parts of a report to print."""
 
     full: bool = False
     tables: tuple[str, ...] = ()
-    """Only these, by name; empty: the summary, or with ``full`` all."""
+    """Keys of the tables to print; empty: the summary, or with ``full`` all tables."""
     names_only: bool = False
     small: bool = False
-    """Also shares of fewer than :data:`FEWEST_QUESTIONS` questions."""
+    """Whether to print shares of fewer than :data:`FEWEST_QUESTIONS` questions too."""
 
 
 def write_report(
@@ -147,41 +147,41 @@ def write_report(
     calibrations: Sequence[Calibration] = (),
     shown: Shown = Shown(),
 ) -> None:
-    """Report runs in a format, to a file or standard output. Raises ScoringError if one is given twice.
+    """Write a report of runs in a format, to a file or standard output. Raises ScoringError for a run given twice.
 
-    A folder of a sweep stands for a run of each of its worlds.
+    The folder of a sweep stands for one run for each of its worlds.
     """
     found = _inputs(runs, name, traces=output == "html")
     _write_reported(found, output, out, published=published, calibrations=calibrations, shown=shown)
 
 
 def _inputs(runs: Sequence[Path], name: str, *, traces: bool = False) -> list[ReportInput]:
-    """What a report of the runs is made of. Raises ScoringError if one is given twice."""
-    found: dict[str, ReportInput] = {}
-    given: dict[str, Path] = {}
+    """Read and score the runs of a report. Raises ScoringError for a run given twice."""
+    inputs: dict[str, ReportInput] = {}
+    paths: dict[str, Path] = {}
     sources = [source for run in runs for source in run_sources(run)]
     for source in sources:
-        made = report_source(source, name, traces=traces, runs=len(sources))
-        run_id = made.scores.run_id
-        if run_id in found:
-            raise ScoringError(f"report: run {run_id} is given twice, as {given[run_id]} and as {source.given}")
-        found[run_id], given[run_id] = made, source.given
-    return list(found.values())
+        report = report_source(source, name, traces=traces, runs=len(sources))
+        run_id = report.scores.run_id
+        if run_id in inputs:
+            raise ScoringError(f"report: run {run_id} is given twice, as {paths[run_id]} and as {source.given}")
+        inputs[run_id], paths[run_id] = report, source.given
+    return list(inputs.values())
 
 
 def _write_items(runs: Sequence[Path], output: str, out: Path | None, name: str) -> None:
-    found = _inputs(runs, name)
+    inputs = _inputs(runs, name)
     if output == "json":
         records = [
             {
                 "run_id": run.scores.run_id,
-                "items": [each.model_dump(mode="json") for each in item_statistics(run.scores.rows, run.questions)],
+                "items": [item.model_dump(mode="json") for item in item_statistics(run.scores.rows, run.questions)],
             }
-            for run in found
+            for run in inputs
         ]
         _write(json.dumps({"runs": records}, indent=2, ensure_ascii=False) + "\n", out)
     else:
-        _emit(items_document(found), output, out)
+        _emit(items_document(inputs), output, out)
 
 
 def _write_reported(
@@ -201,7 +201,7 @@ def _write_reported(
     elif output == "json":
         _write(to_json(found, published=published, calibrations=calibrations), out)
     elif output == "table" and not (shown.full or shown.tables or shown.names_only or published or calibrations):
-        with _place(out) as file:
+        with _file_or_stdout(out) as file:
             print_fitting(brief_candidates(found), MOST_LINES, file)
     else:
         document = report_document(found, published=published, calibrations=calibrations)
@@ -213,61 +213,61 @@ def _write_reported(
 
 
 def run_folder(run: Path) -> Path:
-    """The folder of a run that was given as it, or as the log in it."""
+    """Return the folder of a run that was named by its folder or its log."""
     return run.parent if run.name == LOG_NAME and run.is_file() else run
 
 
 @dataclass(frozen=True)
 class RunSource:
-    """A run as it is read: one log, or those of a sweep's cells over one world, joined under ``run_id``."""
+    """The logs of a run: one, or those of a sweep's cells over one world, joined under ``run_id``."""
 
     given: Path
     logs: tuple[Path, ...]
     run_id: str | None = None
 
     def reviews(self) -> list[Review]:
-        """What people remarked on its answers. Raises LogError."""
+        """Return the reviews of its answers. Raises LogError."""
         reviews: list[Review] = []
         for log in self.logs:
-            if (own := reviews_of(log)) is not None:
-                reviews += own.all()
-                write_err("".join(f"warning: {fault}\n" for fault in own.faults))
+            if (log_reviews := reviews_of(log)) is not None:
+                reviews += log_reviews.all()
+                write_err("".join(f"warning: {fault}\n" for fault in log_reviews.faults))
         return reviews
 
     def people(self, judge: str) -> Iterator[LabelledSample]:
-        """Samples that people labelled in ``annotations`` next to the log. Raises JudgeError."""
+        """Return the samples that people labelled, from ``annotations`` next to each log. Raises JudgeError."""
         for log in self.logs:
-            if (own := labelled_sample(log, judge)) is not None:
-                yield own
+            if (sample := labelled_sample(log, judge)) is not None:
+                yield sample
 
     def load(self) -> tuple[RunFacts, dict[str, Path]]:
-        """Its facts, and the log of each cell."""
+        """Return the run's facts, and by cell id the folder of its log."""
         parts = [load_facts(log) for log in self.logs]
         where = {cell.cell_id: log for log, part in zip(self.logs, parts, strict=True) for cell in part.manifest.cells}
         return (parts[0] if self.run_id is None else join_facts(parts, self.run_id)), where
 
 
 def run_sources(run: Path) -> list[RunSource]:
-    """The runs that a path stands for: itself, or one for each world of a sweep."""
+    """Return the runs that a path stands for: one, or one for each world of a sweep."""
     if not is_sweep(run):
         folder = run_folder(run)
         return [RunSource(run, (folder,))]
     worlds = swept_worlds(run, lambda line: echo(line, err=True))
-    if left := missing(run):
-        write_err(f"{run}: {len(left)} cells of this sweep are not sealed and left out: {', '.join(left[:3])}")
-        write_err(", …\n" if len(left) > 3 else "\n")
+    if unsealed := missing(run):
+        write_err(f"{run}: {len(unsealed)} cells of this sweep are not sealed and left out: {', '.join(unsealed[:3])}")
+        write_err(", …\n" if len(unsealed) > 3 else "\n")
     return [RunSource(run, world.runs, world.run_id) for world in worlds]
 
 
 def report_run(run: Path, name: str = judging.JUDGE_NAME, *, traces: bool = False, runs: int = 1) -> ReportInput:
-    """A run read, scored and traced; ``runs`` share the traces of a report."""
+    """Read and score a run for a report; ``traces``: of sampled questions, shared by the ``runs`` of the report."""
     return report_source(RunSource(run, (run,)), name, traces=traces, runs=runs)
 
 
 def report_source(
     source: RunSource, name: str = judging.JUDGE_NAME, *, traces: bool = False, runs: int = 1
 ) -> ReportInput:
-    """The same for a run that may be joined from several logs."""
+    """Read and score a run that may have several logs; arguments as for the run of one log."""
     facts, where = source.load()
     scored = evaluate(facts, name)
     shown = _traces(where, facts, scored, runs, name) if traces else ()
@@ -280,23 +280,25 @@ def report_source(
 def _traces(
     where: Mapping[str, Path], facts: RunFacts, scored: ScoredRun, runs: int, judge: str
 ) -> Iterator[QuestionView]:
-    """The sampled questions of a page, with the texts that scoring does not keep; ``where``: the log of each cell."""
-    chosen = sample_questions(scored.scores.rows, scored.questions, runs)
-    made: dict[tuple[str, str], QuestionView] = {}
+    """Yield the traces of sampled questions, whose texts are read again from the logs; ``where``: log by cell id."""
+    sample = sample_questions(scored.scores.rows, scored.questions, runs)
+    views: dict[tuple[str, str], QuestionView] = {}
     for log in dict.fromkeys(where.values()):
-        for view in views_of(log, facts, [score for score in chosen if where[score.cell_id] == log], judge):
-            made[view.answers[0].cell_id, view.instance_id] = view
-    yield from (made[score.cell_id, score.instance_id] for score in chosen)
+        for view in views_of(log, facts, [score for score in sample if where[score.cell_id] == log], judge):
+            views[view.answers[0].cell_id, view.instance_id] = view
+    yield from (views[score.cell_id, score.instance_id] for score in sample)
 
 
 def views_of(log: Path, facts: RunFacts, scores: Sequence[QuestionScore], judge: str) -> Iterator[QuestionView]:
-    """The view of each question in one cell. Raises LogError."""
+    """Yield for each score the view of its question in its cell. Raises LogError."""
     records = answer_records(log, [(score.cell_id, score.instance_id) for score in scores])
     cells = {cell.cell_id: cell for cell in facts.manifest.cells}
     for score in scores:
-        question, kept = facts.questions[score.instance_id], records[score.cell_id, score.instance_id]
-        judged = kept.judged_with_rules(question, facts.evidence, judge)
-        answer = answer_view(question, facts.evidence, cells[score.cell_id], score, kept.asked, kept.calls, judged)
+        question, attempts = facts.questions[score.instance_id], records[score.cell_id, score.instance_id]
+        judged = attempts.judged_with_rules(question, facts.evidence, judge)
+        answer = answer_view(
+            question, facts.evidence, cells[score.cell_id], score, attempts.asked, attempts.calls, judged
+        )
         yield question_view(question, facts.evidence, [answer])
 
 
@@ -307,17 +309,17 @@ def _emit(document: Document, output: str, out: Path | None) -> None:
     if output != "table":
         _write(to_markdown(document) if output == "md" else to_latex(document), out)
         return
-    with _place(out) as file:
+    with _file_or_stdout(out) as file:
         print_document(document, file)
 
 
 @contextmanager
-def _place(out: Path | None) -> Iterator[TextIO | None]:
-    """The file, or None for standard output."""
+def _file_or_stdout(out: Path | None) -> Iterator[TextIO | None]:
+    """Yield the file to write to, or None for standard output."""
     if out is None:
         yield None
         return
-    with _opened(out) as file:
+    with _report_file(out) as file:
         yield file
 
 
@@ -325,19 +327,19 @@ def _write(text: str, out: Path | None) -> None:
     if out is None:
         write_out(text)
         return
-    with _opened(out) as file:
+    with _report_file(out) as file:
         file.write(text)
 
 
 @contextmanager
-def _opened(out: Path) -> Iterator[TextIO]:
-    """The file that a report goes to. A report is written anew each time; a run's log is never taken for one."""
+def _report_file(out: Path) -> Iterator[TextIO]:
+    """Open the file of a report to overwrite it. Raises ScoringError for a folder or a run's log, or if it cannot."""
     if out.is_dir():
         raise ScoringError(f"--out {out}: expected a file, this is a folder")
     if out.name == LOG_NAME:
         raise ScoringError(f"--out {out}: this is the name of a run's log, which is never overwritten")
     try:
-        # Closing writes too: a full disk shows there at the latest.
+        # Closing writes too, and may be where a full disk shows, so it is in the try block.
         with out.open("w", encoding="utf-8") as file:
             yield file
     except OSError as error:

@@ -1,4 +1,4 @@
-"""``memarena show``: the answers behind a figure, one line each, and the trace of one question."""
+"""``memarena show``: lists the answers behind a figure, or prints the trace of one question."""
 
 from __future__ import annotations
 
@@ -131,20 +131,23 @@ def _show_question(
 
 
 def _question_json(facts: RunFacts, run: RunArgument, scores: Sequence[QuestionScore], name: str) -> str:
-    """One object for each cell: the question with its gold, every attempt, model call and verdict, and the score."""
+    """Return JSON with an object for each cell: question with gold, attempts, model calls, verdicts, score."""
     records = answer_records(run, [(score.cell_id, score.instance_id) for score in scores])
     objects: list[dict[str, object]] = []
     for score in scores:
-        question, kept = facts.questions[score.instance_id], records[score.cell_id, score.instance_id]
+        question, attempts = facts.questions[score.instance_id], records[score.cell_id, score.instance_id]
         parts: dict[str, Sequence[Record]] = {
-            "asked": kept.asked,
-            "calls": kept.calls,
-            "judged": kept.judged_with_rules(question, facts.evidence, name),
+            "asked": attempts.asked,
+            "calls": attempts.calls,
+            "judged": attempts.judged_with_rules(question, facts.evidence, name),
         }
         objects.append(
             {
                 "question": question.model_dump(mode="json"),
-                **{part: [record.model_dump(mode="json") for record in some] for part, some in parts.items()},
+                **{
+                    part: [record.model_dump(mode="json") for record in part_records]
+                    for part, part_records in parts.items()
+                },
                 "score": score.model_dump(mode="json"),
             }
         )
@@ -155,20 +158,20 @@ def _question_json(facts: RunFacts, run: RunArgument, scores: Sequence[QuestionS
 
 
 def _named_cell(facts: RunFacts, cell: str | None) -> str | None:
-    """The cell or row that a name stands for; a backend's name is enough where it has one row."""
+    """Return the cell or row with this name; a backend's name stands for its only row. Raises ScoringError if none."""
     cells = [c.cell_id for c in facts.manifest.cells]
     rows = list(dict.fromkeys(name.rpartition("/")[0] for name in cells))
     if cell is None or cell in cells or cell in rows:
         return cell
-    own = [row for row in rows if row.partition("@")[0] == cell]
-    if len(own) == 1:
-        return own[0]
-    why = f"several rows are of {cell}" if own else "no such cell"
-    raise ScoringError(f"--cell {cell}: {why}; there are: {', '.join(own or cells)}")
+    rows_of_backend = [row for row in rows if row.partition("@")[0] == cell]
+    if len(rows_of_backend) == 1:
+        return rows_of_backend[0]
+    why = f"several rows are of {cell}" if rows_of_backend else "no such cell"
+    raise ScoringError(f"--cell {cell}: {why}; there are: {', '.join(rows_of_backend or cells)}")
 
 
 def _cells_of(scored: ScoredRun, cell: str) -> list[str]:
-    """The cell itself, or those behind the headline of the row of this name."""
+    """Return the cells behind the headline of the row with this name, or else the cell itself."""
     rows = [row for row in scored.scores.rows if row.label == cell]
     return [c.cell_id for row in rows for c in row.cells if c.seed_label in row.headline_seeds] or [cell]
 
@@ -178,19 +181,19 @@ def _check_filter(scored: ScoredRun, name: str, value: str | None) -> None:
         return
     if name in WORDS:
         raise ScoringError(f"--{name} {value}: expected one of {', '.join(WORDS[name])}")
-    known = sorted({found for q in scored.questions for found in values_of(q, name)})
-    if value not in known:
+    values = sorted({item for q in scored.questions for item in values_of(q, name)})
+    if value not in values:
         what = {"family": "no question of this family", "dimension": "no question of this dimension"}
-        there = ", ".join(known) or "none"
-        raise ScoringError(f"--{name} {value}: {what.get(name, 'no question has it')}; there are: {there}")
+        existing = ", ".join(values) or "none"
+        raise ScoringError(f"--{name} {value}: {what.get(name, 'no question has it')}; there are: {existing}")
 
 
 def _bucket(typed: str | None) -> str | None:
-    """The name of a range of days or facts; reports set a dash between numbers, which no keyboard has."""
+    """Return the name of a range of days or facts, in which reports have an en dash where users type a hyphen."""
     return None if typed is None else typed.replace("-", "–")
 
 
 def _refuse_filters(wanted: dict[str, str | None]) -> None:
-    given = [f"--{name}" for name in FILTERS if wanted[name] is not None]
-    if given:
-        raise ScoringError(f"{given[0]}: goes with --failures or --answers, not with --question")
+    flags = [f"--{name}" for name in FILTERS if wanted[name] is not None]
+    if flags:
+        raise ScoringError(f"{flags[0]}: goes with --failures or --answers, not with --question")

@@ -1,7 +1,7 @@
-"""Our side of the contract: one connection to one backend, a deadline on every call, no hidden retries.
+"""Calls one backend over one gRPC connection: a deadline on every call, no hidden retries.
 
-All calls run on one dedicated thread with the synchronous stub: a timed call then shares its thread with nothing, and
-the caller's thread stays interruptible. Times are ``time.monotonic_ns``.
+All calls use the synchronous stub on one dedicated thread, so that a timed call shares its thread with no other work
+and the caller's thread stays interruptible. Times are ``time.monotonic_ns``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from memarena.client.errors import BackendCallError, BackendContractError, from_
 T = TypeVar("T")
 
 _CHANNEL_OPTIONS = (
-    # A retry inside gRPC would hide a failure in the latency that we measure.
+    # A retry inside gRPC would hide a failure in the measured latency.
     ("grpc.enable_retries", 0),
     ("grpc.max_receive_message_length", 4 << 20),
     ("grpc.max_send_message_length", 4 << 20),
@@ -36,23 +36,23 @@ _CHANNEL_OPTIONS = (
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1000),
     ("grpc.enable_http_proxy", 0),
-    # A connection that is left alone stays: where one breaks, the backend or the way to it did it.
+    # An idle connection is kept, so that a broken one is due to the backend or the network.
     ("grpc.client_idle_timeout_ms", 2**31 - 1),
 )
 
 
 MAX_ANSWER_DELTAS = 1 << 16
-"""TextDeltas of one Answer: SPEC.md LIM-1."""
+"""TextDeltas of one Answer at most: SPEC.md LIM-1."""
 MAX_ITEMS = 1 << 16
-"""Items of one response: SPEC.md LIM-1. Of the shortest ones 4 MiB hold ten times as many, a gigabyte once unpacked."""
+"""Items of one response at most: SPEC.md LIM-1. 4 MiB could hold ten times as many short items, 1 GB when decoded."""
 MAX_ANSWER_BYTES = 1 << 18
-"""UTF-8 bytes of the text of one Answer: SPEC.md LIM-1."""
+"""UTF-8 bytes of the text of one Answer at most: SPEC.md LIM-1."""
 _MOST_NAME_CHARACTERS = 256
 
 
 @dataclass(frozen=True)
 class Deadlines:
-    """Seconds that each kind of call may take."""
+    """Timeout of each kind of call, in seconds."""
 
     describe_s: float = 10.0
     ingest_s: float = 600.0
@@ -80,10 +80,13 @@ class TimedSearch:
 
 @dataclass
 class AnswerTrace:
-    """An Answer as it came in. Offsets are nanoseconds since the request was sent; what did not happen is None."""
+    """The events of an Answer as they arrived.
+
+    ``*_ns`` are nanoseconds since the request was sent; None if the event did not arrive.
+    """
 
     started_mono_ns: int = 0
-    """Monotonic time at which the request was sent: that of every offset."""
+    """Monotonic time in nanoseconds at which the request was sent; origin of all offsets."""
     retrieved: pb.Retrieved | None = None
     retrieved_ns: int | None = None
     first_delta_ns: int | None = None
@@ -97,7 +100,7 @@ class AnswerTrace:
 class BackendClient:
     """A connection to one backend. Close it, or use it as a context manager.
 
-    ``watched`` counts how often the connection breaks (``drops``), at the price of one more thread.
+    ``watched``: count how often the connection breaks (``drops``), which takes one more thread.
     """
 
     def __init__(
@@ -121,38 +124,38 @@ class BackendClient:
         self._closed = threading.Event()
 
     def wait_until_serving(self, alive: Callable[[], bool] = lambda: True) -> None:
-        """Wait until grpc.health.v1 says SERVING.
+        """Wait until grpc.health.v1 reports SERVING.
 
-        Raises :class:`BackendCallError` with UNAVAILABLE when the health deadline passes or ``alive`` turns false, and
-        at once when the backend has no health service.
+        Raises :class:`BackendCallError`: UNAVAILABLE when the health deadline passes or ``alive`` returns False,
+        UNIMPLEMENTED immediately if the backend has no health service.
         """
         deadline = time.monotonic() + self.deadlines.health_s
-        last = "not reachable"
+        last_status = "not reachable"
         while time.monotonic() < deadline and alive():
             try:
                 response = self._run("Health", self._check_health)
             except BackendCallError as error:
                 if error.code == "UNIMPLEMENTED":
                     raise
-                last = f"{error.code} {error.message}"
+                last_status = f"{error.code} {error.message}"
             else:
                 if response.status == health_pb2.HealthCheckResponse.SERVING:
                     return
-                last = enum_name(health_pb2.HealthCheckResponse.ServingStatus.DESCRIPTOR, response.status)
+                last_status = enum_name(health_pb2.HealthCheckResponse.ServingStatus.DESCRIPTOR, response.status)
             time.sleep(0.05)
-        raise BackendCallError("Health", "UNAVAILABLE", f"{self.address} is not serving: {last}")
+        raise BackendCallError("Health", "UNAVAILABLE", f"{self.address} is not serving: {last_status}")
 
     @property
     def drops(self) -> int:
-        """How often the connection has broken since it was made first; 0 where it is not watched."""
+        """How often the connection has broken since it was first established; 0 if it is not watched."""
         return self._connection.drops if self._connection is not None else 0
 
     def broke_since(self, drops: int, wait_s: float) -> bool:
-        """Whether the connection has broken more than ``drops`` times, which may show within ``wait_s`` only."""
+        """Whether the connection has broken more than ``drops`` times, waiting up to ``wait_s`` seconds for it."""
         return self._connection is not None and self._connection.wait_past(drops, wait_s)
 
     def serving(self) -> bool:
-        """Whether grpc.health.v1 says SERVING now; what cannot be reached within two seconds does not serve."""
+        """Whether grpc.health.v1 reports SERVING now; False if there is no reply within two seconds."""
         try:
             response = self._run("Health", self._check_health)
         except BackendCallError:
@@ -163,7 +166,7 @@ class BackendClient:
         return self._health.Check(health_pb2.HealthCheckRequest(), timeout=2.0, metadata=self._metadata)
 
     def describe(self) -> pb.DescribeResponse:
-        """Who the backend is. Raises :class:`BackendContractError` where REQUIRED fields are missing."""
+        """Call Describe. Raises :class:`BackendContractError` if required fields are missing or too long."""
         response = self._run(
             "Describe",
             lambda: self._stub.Describe(
@@ -178,7 +181,7 @@ class BackendClient:
         return response
 
     def ingest(self, frames: Iterable[pb.IngestRequest]) -> tuple[pb.IngestResponse, int]:
-        """Send one day; the response and the duration in nanoseconds."""
+        """Send one day; return the response and the duration in nanoseconds."""
 
         def call() -> tuple[pb.IngestResponse, int]:
             start = time.monotonic_ns()
@@ -188,9 +191,9 @@ class BackendClient:
         return self._run("Ingest", call)
 
     def search(self, request: pb.SearchRequest) -> TimedSearch:
-        """The timed call: request sent to response received, never retried.
+        """Call Search once and time it, from request sent to response received.
 
-        Raises :class:`BackendContractError` for items that the contract forbids.
+        Raises :class:`BackendContractError` for invalid items.
         """
 
         def call() -> TimedSearch:
@@ -203,9 +206,9 @@ class BackendClient:
         return timed
 
     def answer(self, request: pb.AnswerRequest, trace: AnswerTrace) -> None:
-        """Stream an answer into ``trace``, which keeps what came in also when the call fails on the way.
+        """Stream an answer into ``trace``, which has the events so far also if the call fails.
 
-        Raises :class:`BackendContractError` where events come in an order that the contract forbids.
+        Raises :class:`BackendContractError` for invalid events or an invalid order of events.
         """
 
         def call() -> None:
@@ -213,7 +216,7 @@ class BackendClient:
             events = self._stub.Answer(request, timeout=self.deadlines.answer_s, metadata=self._metadata)
             try:
                 for event in events:
-                    _note(trace, event, time.monotonic_ns() - start)
+                    _record_event(trace, event, time.monotonic_ns() - start)
             finally:
                 events.cancel()
             if trace.completed is None:
@@ -222,7 +225,7 @@ class BackendClient:
         self._run("Answer", call)
 
     def reset(self, namespace: str) -> None:
-        """Forget a namespace."""
+        """Delete a namespace with Reset."""
         self._run(
             "Reset",
             lambda: self._stub.Reset(
@@ -231,14 +234,14 @@ class BackendClient:
         )
 
     def forget(self, request: pb.ForgetRequest) -> None:
-        """Have a session, a subject or a fact deleted; waits as long as for Reset."""
+        """Delete a session, a subject or a fact; the timeout is that of Reset."""
         self._run(
             "Forget",
             lambda: self._stub.Forget(request, timeout=self.deadlines.reset_s, metadata=self._metadata),
         )
 
     def close(self) -> None:
-        """Cancel what is under way and close the connection. Calling it twice is fine."""
+        """Cancel running calls and close the connection; does nothing if it is closed already."""
         if not self._closed.is_set():
             self._closed.set()
             if self._connection is not None:
@@ -268,7 +271,7 @@ class BackendClient:
 
 
 def _check_items(rpc: str, items: Sequence[pb.MemoryItem]) -> None:
-    """SPEC.md SRC-3, LIM-1. A score that is no number could not even be logged."""
+    """Raise BackendContractError unless items fulfil SRC-3 and LIM-1 of SPEC.md; a log cannot store a score of NaN."""
     if len(items) > MAX_ITEMS:
         raise BackendContractError(f"{rpc}: {len(items)} items, the limit is {MAX_ITEMS}")
     for index, item in enumerate(items):
@@ -278,7 +281,7 @@ def _check_items(rpc: str, items: Sequence[pb.MemoryItem]) -> None:
             raise BackendContractError(f"{rpc}: items[{index}].text is empty")
 
 
-def _note(trace: AnswerTrace, event: pb.AnswerEvent, offset_ns: int) -> None:
+def _record_event(trace: AnswerTrace, event: pb.AnswerEvent, offset_ns: int) -> None:
     kind = event.WhichOneof("event")
     if trace.completed is not None:
         raise BackendContractError(f"Answer: {kind} after completed")
@@ -292,9 +295,9 @@ def _note(trace: AnswerTrace, event: pb.AnswerEvent, offset_ns: int) -> None:
             raise BackendContractError("Answer: a text_delta without text")
         if trace.first_delta_ns is None:
             trace.first_delta_ns = offset_ns
-        _take_in(trace, event.text_delta.text)
+        _append_delta(trace, event.text_delta.text)
     elif kind == "completed":
-        # Without deltas the whole text comes here; with them it has been counted already.
+        # Without deltas the full text is in this event; with deltas it has been counted already.
         if not trace.deltas and len(event.completed.text.encode()) > MAX_ANSWER_BYTES:
             raise BackendContractError(f"Answer: more than {MAX_ANSWER_BYTES} bytes of text")
         if event.completed.text != "".join(trace.deltas):
@@ -304,8 +307,8 @@ def _note(trace: AnswerTrace, event: pb.AnswerEvent, offset_ns: int) -> None:
         raise BackendContractError("Answer: an event that carries nothing")
 
 
-def _take_in(trace: AnswerTrace, text: str) -> None:
-    """Keep a delta. A stream without end is the backend's failure before it is the harness's."""
+def _append_delta(trace: AnswerTrace, text: str) -> None:
+    """Append a delta. Raises BackendContractError beyond the limits, before an endless stream exhausts memory."""
     trace.text_bytes += len(text.encode())
     if len(trace.deltas) >= MAX_ANSWER_DELTAS:
         raise BackendContractError(f"Answer: more than {MAX_ANSWER_DELTAS} text_deltas")

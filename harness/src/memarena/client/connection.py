@@ -1,4 +1,4 @@
-"""Noticing that a connection broke, also between two calls."""
+"""Detects that a gRPC connection broke, also between two calls."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _PAUSE_S = 0.01
 class ConnectionWatch:
     """Counts how often a channel has lost its connection since it was first made.
 
-    A backend that ends and comes back between two calls shows in no call at all: the channel connects again, and the
-    next call succeeds, on a memory that may be empty. The connection is what tells.
+    If a backend restarts between two calls, no call fails: the channel reconnects and the next call succeeds, on a
+    memory that may be empty. Only the state of the connection shows it.
     """
 
     def __init__(self, channel: grpc.Channel) -> None:
@@ -27,8 +27,8 @@ class ConnectionWatch:
     def end(self) -> None:
         """Stop watching, before the channel is closed.
 
-        gRPC watches on its own thread, which asks the channel every 0.2 s and dies with a trace on standard error
-        where that is closed under it. Nothing public tells when it has ended.
+        gRPC polls the channel every 0.2 s on its own thread, which prints a traceback if the channel is closed
+        meanwhile. No public API tells when that thread has ended, so a private attribute is polled.
         """
         self._channel.unsubscribe(self._note)
         state = getattr(self._channel, "_connectivity_state", None)
@@ -37,7 +37,7 @@ class ConnectionWatch:
             time.sleep(_PAUSE_S)
 
     def wait_past(self, drops: int, wait_s: float) -> bool:
-        """Whether there are more than ``drops`` by now or within ``wait_s``; returns as soon as there are."""
+        """Whether the count exceeds ``drops`` now or within ``wait_s`` seconds; returns as soon as it does."""
         deadline = time.monotonic() + wait_s
         while self.drops <= drops and time.monotonic() < deadline:
             time.sleep(_PAUSE_S)

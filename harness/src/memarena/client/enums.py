@@ -1,4 +1,4 @@
-"""Names of enum values for people, also of those that the contract does not have."""
+"""Names values of proto enums for messages, including values that the contract does not define."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from google.protobuf.descriptor import EnumDescriptor
 
 
 def enum_name(enum: EnumDescriptor, number: int) -> str:
-    """The value's name as the proto file has it, ``unknown_7`` for a number that it does not have.
+    """Return a value's name in the proto file, or ``unknown_7`` for an undefined number.
 
-    An enum of proto3 is open: any number arrives, and ``Name()`` raises for those that it does not know.
+    Enums of proto3 are open: any number may arrive, and ``Name()`` raises for undefined ones.
     """
     value = enum.values_by_number.get(number)
     return f"unknown_{number}" if value is None else str(value.name)

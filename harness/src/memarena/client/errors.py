@@ -10,7 +10,7 @@ from google.rpc import error_details_pb2
 from grpc_status import rpc_status
 
 LONGEST_DELAY_S = 3600.0
-"""Longest delay that is read out of a RetryInfo; how much of it is waited is the caller's decision."""
+"""Upper bound of a delay read from a RetryInfo; the caller decides how long to wait."""
 _MESSAGE_CHARACTERS = 2000
 _MOST_DETAILS = 16
 
@@ -40,13 +40,13 @@ class BackendCallError(Exception):
 
 
 class BackendContractError(Exception):
-    """A backend answered OK with something that the contract forbids; the message says what."""
+    """A backend answered OK with content that violates the contract, which the message names."""
 
 
 def from_rpc_error(rpc: str, error: grpc.RpcError) -> BackendCallError:
-    """The typed form of a gRPC error, with its google.rpc details where it has any.
+    """Convert a gRPC error, with its google.rpc details if it has any.
 
-    All of it is a backend's word: what cannot be read is left out, what is too long is cut. The status line counts.
+    The backend controls all of it, so details that do not parse are ignored and long texts are truncated.
     """
     call: object = error
     if not isinstance(call, grpc.Call):
@@ -66,7 +66,7 @@ def from_rpc_error(rpc: str, error: grpc.RpcError) -> BackendCallError:
 
 
 def _details(call: grpc.Call) -> list[Any]:
-    """None where they do not parse, or contradict the status line."""
+    """Return the details of a status; empty if they do not parse or contradict the status line."""
     try:
         status = rpc_status.from_call(call)
     except (ValueError, DecodeError):
@@ -75,7 +75,7 @@ def _details(call: grpc.Call) -> list[Any]:
 
 
 def _delay_s(delay: Duration) -> float | None:
-    """Seconds, at most :data:`LONGEST_DELAY_S`; None for a delay before now. A Duration's fields hold any number."""
+    """Return a delay in seconds, at most :data:`LONGEST_DELAY_S`; None if it is negative."""
     seconds = delay.seconds + delay.nanos / 1e9
     return min(seconds, LONGEST_DELAY_S) if seconds >= 0 else None
 

@@ -12,15 +12,15 @@ def difference(stated: str, expected: str) -> str:
     """Return the first difference of two pages in a line: figure or heading, stated text, expected text."""
     stated_texts, expected_texts = _texts(stated), _texts(expected)
     for position in range(max(len(stated_texts), len(expected_texts))):
-        (a_name, a_text), (b_name, b_text) = (
+        (a_name, a), (b_name, b) = (
             texts[position] if position < len(texts) else ("the end", "") for texts in (stated_texts, expected_texts)
         )
-        if a_text != b_text or a_name != b_name:
-            return f"{b_name if position < len(expected_texts) else a_name}: states {_cut(a_text)}; expected {_cut(b_text)}"
+        if a != b or a_name != b_name:
+            return f"{b_name if position < len(expected_texts) else a_name}: states {_cut(a)}; expected {_cut(b)}"
     lines = zip(stated.splitlines(), expected.splitlines(), strict=False)
     for number, (stated_line, expected_line) in enumerate(lines, 1):
         if stated_line != expected_line:
-            offset = next((i for i, (a, b) in enumerate(zip(stated_line, expected_line, strict=False)) if a != b), 0)
+            offset = next((i for i, (c, d) in enumerate(zip(stated_line, expected_line, strict=False)) if c != d), 0)
             start = max(offset - 30, 0)
             return f"line {number}: states {_cut(stated_line[start:])}; expected {_cut(expected_line[start:])}"
     return "is longer or shorter than what the bundles give"

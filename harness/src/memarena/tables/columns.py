@@ -1,4 +1,4 @@
-"""The tables of a run and their columns: one list, from which rows, schemas and the guide are made."""
+"""Declares the tables of a run and their columns, from which rows, Arrow schemas and the guide are generated."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Literal
 ColumnType = Literal["text", "integer", "number", "boolean"]
 Value = str | int | float | bool | None
 Row = dict[str, Value]
-"""A value for each column of its table, in their order; None where there is none."""
+"""By column of its table, in their order: the value, or None."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: its name, with the unit where it has one, and what it holds."""
+    """A column: its name (with the unit, if any), type and meaning."""
 
     name: str
     type: ColumnType
     meaning: str
     gold: bool = False
-    """Tells right answers: left out unless asked for."""
+    """Whether it reveals right answers; such columns are left out unless requested."""
 
 
 CELLS = (
@@ -133,5 +133,5 @@ TABLES: Mapping[str, tuple[Column, ...]] = {
 
 
 def columns_of(table: str, *, gold: bool) -> tuple[Column, ...]:
-    """The columns of a table, those that tell right answers only with ``gold``. KeyError if there is no such table."""
+    """Return the columns of a table, with ``gold`` also those that reveal right answers. Raises KeyError if unknown."""
     return tuple(column for column in TABLES[table] if gold or not column.gold)

@@ -6,4 +6,4 @@ from memarena_dataset.errors import MemArenaError
 
 
 class TableError(MemArenaError):
-    """A table or a format that does not exist, a library that is missing, or a folder that cannot be written."""
+    """Raised for an unknown table or format, a missing library, or a folder that cannot be written."""

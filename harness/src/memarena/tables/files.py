@@ -1,4 +1,4 @@
-"""Tables of a run as files: Parquet, CSV or JSON lines."""
+"""Writes tables of a run to files: Parquet, CSV or JSON lines."""
 
 from __future__ import annotations
 
@@ -21,9 +21,7 @@ Format = Literal["parquet", "csv", "jsonl"]
 def export(
     run: Run, out: Path, form: Format, tables: Sequence[str] = tuple(TABLES), *, gold: bool = False
 ) -> list[Path]:
-    """Write tables to ``out``, one file each; returns the files.
-
-    An existing file is replaced only once the new one is whole.
+    """Write each table to a file in the folder ``out`` and return the paths; files are replaced atomically.
 
     Raises:
         TableError: an unknown table or format, a missing library, or a folder that cannot be written.
@@ -37,8 +35,8 @@ def export(
         out.mkdir(parents=True, exist_ok=True)
         for table in tables:
             path = out / f"{table}.{form}"
-            with replacing(path) as part:
-                _write(run, table, part, form, gold=gold)
+            with replacing(path) as temporary:
+                _write(run, table, temporary, form, gold=gold)
             written.append(path)
     except OSError as error:
         raise TableError(f"--out {out}: {error.strerror}") from error

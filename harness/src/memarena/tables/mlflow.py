@@ -1,4 +1,4 @@
-"""A run's scores in MLflow: an MLflow run for each cell, with its figures as metrics and what it is as parameters."""
+"""Exports a run's scores to MLflow: one MLflow run for each cell, figures as metrics, settings as parameters."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from memarena.tables.run import Run
 
 _COUNTS = ("planned", "correct", "wrong", "backend_failed", "infra_failed", "reader_not_applicable")
 _SAME = "memarena.cell"
-"""Tag by which a cell that was exported before is found."""
+"""Tag that identifies the MLflow run of a cell, to replace an earlier export."""
 
 
 def export_to_mlflow(run: Run, uri: str, experiment: str) -> list[str]:
-    """Log every cell to the tracking server ``uri``; returns the ids of the MLflow runs, in the order of the cells.
+    """Log every cell to the tracking server ``uri``; return the ids of the MLflow runs, in the order of the cells.
 
-    A cell that was exported to this experiment before is replaced. A figure without a value has no metric; the ends of
-    an interval are ``FIGURE.interval_low`` and ``FIGURE.interval_high``. No right answer is exported.
+    An earlier export of a cell to this experiment is replaced. A figure without a value gives no metric; the ends of an
+    interval are ``FIGURE.interval_low`` and ``FIGURE.interval_high``. No right answer is exported.
 
     Raises:
         TableError: MLflow is not installed, or the server refuses or cannot be reached.
@@ -43,7 +43,7 @@ def export_to_mlflow(run: Run, uri: str, experiment: str) -> list[str]:
 
 
 def metric_name(figure: str) -> str:
-    """A figure's name in the characters that MLflow allows: D5* is ``D5_star``, J|known ``J known``."""
+    """Return a figure's name in characters that MLflow allows: ``D5_star`` for D5*, ``J known`` for J|known."""
     return figure.replace("*", "_star").replace("|", " ")
 
 
@@ -54,9 +54,9 @@ def _experiment(client: Any, name: str) -> str:
 
 def _log_cell(client: Any, entities: Any, experiment_id: str, run: Run, cell: Row, metrics: dict[str, float]) -> str:
     scores = run.scored.scores
-    same = f"{scores.run_id} {cell['cell_id']}"
-    before = client.search_runs([experiment_id], filter_string=f"tags.`{_SAME}` = '{same}'")
-    new_run = client.create_run(experiment_id, run_name=str(cell["cell_id"]), tags={_SAME: same})
+    cell_tag = f"{scores.run_id} {cell['cell_id']}"
+    earlier_exports = client.search_runs([experiment_id], filter_string=f"tags.`{_SAME}` = '{cell_tag}'")
+    new_run = client.create_run(experiment_id, run_name=str(cell["cell_id"]), tags={_SAME: cell_tag})
     run_id: str = new_run.info.run_id
     params = {
         "run_id": scores.run_id,
@@ -75,13 +75,13 @@ def _log_cell(client: Any, entities: Any, experiment_id: str, run: Run, cell: Ro
         params=[entities.Param(name, str(value)) for name, value in params.items()],
     )
     client.set_terminated(run_id)
-    for previous in before:
+    for previous in earlier_exports:
         client.delete_run(previous.info.run_id)
     return run_id
 
 
 def _metrics(score: Row) -> dict[str, float]:
-    """A figure and the ends of its interval, as far as there are any."""
+    """Return the metrics of a figure: its value and the ends of its interval, without missing ones."""
     figure = metric_name(str(score["figure"]))
     ends = {"": score["value"], ".interval_low": score["interval_low"], ".interval_high": score["interval_high"]}
     return {f"{figure}{end}": value for end, value in ends.items() if isinstance(value, float)}

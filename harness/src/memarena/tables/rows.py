@@ -1,4 +1,4 @@
-"""Rows of each table from a scored run. Only reviews are read from a file, when their table is asked for."""
+"""Generates the rows of each table from a scored run; reviews are read from their file only for their table."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ def rows_of(
     *,
     gold: bool,
 ) -> Iterator[Row]:
-    """The rows of a table with its columns in their order.
+    """Yield the rows of a table, with its columns in their order.
 
     Args:
         table: a name of :data:`memarena.tables.columns.TABLES`; KeyError for another one.
-        facts: the run.
-        scored: its scores.
-        verdicts: those of the log and those made since.
-        reviews: reads what people remarked on answers.
-        gold: whether columns that tell right answers are in.
+        facts: facts of the run.
+        scored: scores of the run.
+        verdicts: verdicts of the log, and missing ones computed from it.
+        reviews: reads the reviews of answers.
+        gold: whether to include columns that reveal right answers.
     """
     names = [column.name for column in columns_of(table, gold=gold)]
-    whole: Mapping[str, Callable[[], Iterator[Row]]] = {
+    generators: Mapping[str, Callable[[], Iterator[Row]]] = {
         "cells": lambda: _cells(scored.scores.rows),
         "scores": lambda: _scores(scored.scores.rows),
         "questions": lambda: _questions(facts),
@@ -42,7 +42,7 @@ def rows_of(
         "verdicts": lambda: _verdicts(verdicts),
         "reviews": lambda: (review.model_dump() for review in reviews()),
     }
-    for row in whole[table]():
+    for row in generators[table]():
         yield {name: row[name] for name in names}
 
 

@@ -1,4 +1,4 @@
-"""A run to look at from Python: rows, Arrow tables and data frames of it."""
+"""Opens a run in Python and returns its tables as rows, Arrow tables or data frames."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ _ARROW = {"text": "string", "integer": "int64", "number": "float64", "boolean": 
 
 
 class Run:
-    """A run, read once from its log. Make one with :func:`open_run`."""
+    """A run, read once from its log; create it with :func:`open_run`."""
 
     def __init__(self, path: Path, facts: RunFacts, judge: str) -> None:
         self.path = path
         self.judge = judge
         self.facts = facts
-        """Records of the log without the texts of prompts and items."""
+        """Records of the log, without the texts of prompts and items."""
 
     @cached_property
     def scored(self) -> ScoredRun:
-        """Every question's outcome and every figure with its interval; computed when it is first asked for."""
+        """Outcome of every question, and every figure with its interval; computed at the first access."""
         return evaluate(self.facts, self.judge)
 
     def rows(self, table: str, *, gold: bool = False) -> Iterator[Row]:
-        """Rows of a table as dictionaries.
+        """Yield the rows of a table as dictionaries.
 
         Args:
             table: cells, scores, questions, answers, timings, verdicts or reviews; columns: :meth:`columns`.
-            gold: also the columns that tell right answers.
+            gold: whether to include columns that reveal right answers.
 
         Raises:
             TableError: there is no such table.
@@ -53,37 +53,37 @@ class Run:
         return rows_of(table, self.facts, self.scored, self._verdicts, self._reviews, gold=gold)
 
     def columns(self, table: str, *, gold: bool = False) -> tuple[Column, ...]:
-        """Name, type and meaning of each column. Raises TableError if there is no such table."""
+        """Return name, type and meaning of each column. Raises TableError if there is no such table."""
         if table not in TABLES:
             raise TableError(f"table {table}: unknown; one of {', '.join(TABLES)} is expected")
         return columns_of(table, gold=gold)
 
     def cells(self) -> Iterator[Row]:
-        """Backend × reader × seed, with counts of outcomes."""
+        """Yield a row for each backend, reader and seed, with counts of outcomes."""
         return self.rows("cells")
 
     def scores(self) -> Iterator[Row]:
-        """Each figure of each cell, with its interval."""
+        """Yield a row for each figure of each cell, with its interval."""
         return self.rows("scores")
 
     def questions(self, *, gold: bool = False) -> Iterator[Row]:
-        """What is asked, whom, when and by whom."""
+        """Yield a row for each question: text, asker, ego, day."""
         return self.rows("questions", gold=gold)
 
     def answers(self, *, gold: bool = False) -> Iterator[Row]:
-        """What each cell answered, how it was decided, and what Search returned."""
+        """Yield a row for each cell and question: answer, outcome, and what Search returned."""
         return self.rows("answers", gold=gold)
 
     def timings(self) -> Iterator[Row]:
-        """Times of each answered question, milliseconds."""
+        """Yield the times of each answered question, in milliseconds."""
         return self.rows("timings")
 
     def verdicts(self, *, gold: bool = False) -> Iterator[Row]:
-        """Verdicts of all judges, those of the rules included that are not in the log."""
+        """Yield the verdicts of all judges, and those of the rules that are missing in the log."""
         return self.rows("verdicts", gold=gold)
 
     def table(self, table: str, *, gold: bool = False) -> pyarrow.Table:
-        """A table as Arrow, with types also where a column is empty. TableError without pyarrow."""
+        """Return a table as Arrow; empty columns are typed too. Raises TableError without pyarrow."""
         arrow = _library("pyarrow")
         fields = [
             arrow.field(column.name, getattr(arrow, _ARROW[column.type])(), metadata={"meaning": column.meaning})
@@ -92,7 +92,7 @@ class Run:
         return arrow.Table.from_pylist(list(self.rows(table, gold=gold)), schema=arrow.schema(fields))
 
     def frame(self, table: str, *, gold: bool = False) -> pandas.DataFrame:
-        """A table as a pandas data frame, in nullable types. TableError without pandas."""
+        """Return a table as a pandas data frame of nullable types. Raises TableError without pandas."""
         library = _library("pandas")
         types = {"text": "string", "integer": "Int64", "number": "Float64", "boolean": "boolean"}
         columns = self.columns(table, gold=gold)
@@ -105,13 +105,13 @@ class Run:
         return result
 
     def _reviews(self) -> list[Review]:
-        own = reviews_of(self.path)
-        return [] if own is None else own.all()
+        reviews = reviews_of(self.path)
+        return [] if reviews is None else reviews.all()
 
     @cached_property
     def _verdicts(self) -> tuple[Verdict, ...]:
-        made = missing_verdicts(self.facts) if self.judge == judging.JUDGE_NAME else ()
-        return (*self.facts.verdicts, *made)
+        computed = missing_verdicts(self.facts) if self.judge == judging.JUDGE_NAME else ()
+        return (*self.facts.verdicts, *computed)
 
 
 def open_run(path: str | Path, judge: str = judging.JUDGE_NAME) -> Run:
@@ -119,11 +119,12 @@ def open_run(path: str | Path, judge: str = judging.JUDGE_NAME) -> Run:
 
     Args:
         path: the run's folder, or the ``run.sqlite`` in it.
-        judge: whose verdicts decide outcomes; by default the rules, whose missing verdicts are computed, not written.
+        judge: name of the judge whose verdicts decide outcomes; by default the rules, whose missing verdicts are
+            computed and not written.
 
     Raises:
         LogError: the log cannot be read.
-        ScoringError: it holds no run.
+        ScoringError: the log has no run.
     """
     folder = Path(path)
     if folder.is_file():

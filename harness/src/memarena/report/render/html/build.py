@@ -1,4 +1,4 @@
-"""Renders the page: chapters, tables and traces through the template, and a policy that knows its style and script."""
+"""Renders the HTML report from its template, with a content security policy that allows only its style and script."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def to_html(
     calibrations: Sequence[Calibration] = (),
     least_questions: int = 0,
 ) -> str:
-    """The whole report as one HTML file; the same log gives the same bytes.
+    """Return the report as one HTML file; the same log gives the same bytes.
 
-    Shares of fewer than ``least_questions`` questions are left out of its tables.
+    Tables omit shares of fewer than ``least_questions`` questions.
 
-    Nothing is fetched, and nothing of a run is executed: the policy in its head allows its own style and script
-    by their hashes, and nothing else. Every text of a run is escaped by the template.
+    The file loads nothing and executes no text of a run: the policy in its head allows only its style and script, by
+    their hashes, and the template escapes every text of a run.
     """
     style = (_FOLDER / "style.css").read_text(encoding="utf-8")
     script = (_FOLDER / "page.js").read_text(encoding="utf-8")
@@ -47,7 +47,7 @@ def to_html(
 
 
 def document_to_html(document: Document) -> str:
-    """Sections of lines and tables alone as one HTML file, under the same policy and without any script."""
+    """Return a document of lines and tables as one HTML file, with the same policy but no script."""
     style = (_FOLDER / "style.css").read_text(encoding="utf-8")
     sources = f"style-src '{_digest(style)}'"
     return (
@@ -72,5 +72,5 @@ def _environment() -> Environment:
 
 
 def _trusted(markup: str) -> Markup:
-    """Our own style and script; nothing else but drawings goes onto the page as it is."""
+    """Mark this package's style or script as safe; only these and drawings bypass escaping."""
     return Markup(markup)  # noqa: S704

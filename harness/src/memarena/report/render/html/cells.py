@@ -1,4 +1,4 @@
-"""Cells of a table as the page shows them: the figure, its spread and its marks separately."""
+"""Converts tables for HTML templates: each cell with figure, spread and CSS classes separately."""
 
 from __future__ import annotations
 
@@ -9,38 +9,38 @@ from itertools import pairwise
 from memarena.report.layout import Cell, Table
 
 WIDE_FROM = 12
-"""Tables of so many columns are set smaller on paper."""
+"""Columns from which a table is printed in smaller type."""
 
 
 _MINUS = re.compile(r"(?<![\w.-])-(?=\d)")
-"""A hyphen that stands for a minus."""
+"""A hyphen used as a minus sign."""
 
 
 @dataclass(frozen=True)
 class CellView:
-    """A cell: its text, what follows in small type (±), and how it is set."""
+    """A cell: figure, spread (±, in small type), and CSS classes."""
 
     text: str
     spread: str
     kind: str
-    """Classes: ``n`` for a figure, ``best``, ``faint``, ``slanted``."""
+    """CSS classes: ``n`` for a figure, ``best``, ``faint``, ``slanted``."""
     head: bool
-    """Whether it names the row."""
+    """Whether it is a header of the row."""
     link: str = ""
 
 
 @dataclass(frozen=True)
 class TableView:
-    """Column titles with their alignment, rows in groups separated by a rule."""
+    """A table: column titles, and rows in groups separated by a rule."""
 
     columns: tuple[tuple[str, bool], ...]
-    """Title, and whether it holds figures."""
+    """(title, whether the column has figures)."""
     bodies: tuple[tuple[tuple[CellView, ...], ...], ...]
     wide: bool
 
 
 def table_view(table: Table) -> TableView:
-    """A table for the template."""
+    """Convert a table for the template."""
     figures = [column.align == "right" for column in table.columns]
     heads = figures.index(True) if True in figures else 1
     rows = [

@@ -1,4 +1,4 @@
-"""The layout of the page: chapters of figures and tables, then question traces and methods."""
+"""Lays out the HTML report: chapters of figures and tables, then question traces and methods."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from memarena.report.rows import ReportRow, backend_name, reader_name
 from memarena.report.tables.calibration import Calibration
 
 OPEN_LEGENDS = frozenset({"main-grid"})
-"""Sections whose legend is open from the start."""
+"""Keys of sections whose legend is expanded initially."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """One table with its notes, or lines where there is no table."""
+    """A section for the template: a table with its notes, or lines."""
 
     key: str
     title: str
     lines: tuple[tuple[str, str], ...]
-    """Name and text; the name is empty where a line has none."""
+    """(name, text); the name is empty for a line without one."""
     table: TableView | None
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
@@ -44,7 +44,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Chapter:
-    """A titled chapter: what it answers, figures, tables."""
+    """A titled chapter with its lead sentence, figures and tables."""
 
     key: str
     title: str
@@ -52,7 +52,7 @@ class Chapter:
     figures: tuple[Figure, ...]
     parts: tuple[Part, ...]
     figures_second: bool
-    """Whether the first table is above the figures."""
+    """Whether the figures follow the first table instead of preceding it."""
 
 
 @dataclass(frozen=True)
@@ -63,17 +63,17 @@ class TraceGroup:
     name: str
     traces: tuple[QuestionView, ...]
     failed: int
-    """How many of the row's questions were wrong or failed, shown or not."""
+    """Number of the row's questions that were wrong or failed, with or without a trace."""
 
 
 @dataclass(frozen=True)
 class SummaryView:
-    """What the page opens with, for one group of comparable runs."""
+    """Summary of a group of comparable runs, at the head of the page."""
 
     key: str
     title: str
     verdicts: tuple[str, ...]
-    """Who answers most, as far as the intervals support it."""
+    """Sentences on which memory has most right answers."""
     findings: tuple[str, ...]
     unproven: tuple[str, ...]
     table: Part
@@ -82,13 +82,13 @@ class SummaryView:
 
 @dataclass(frozen=True)
 class Page:
-    """Everything that the template needs."""
+    """Data of the template."""
 
     title: str
     datasets: str
     summaries: tuple[SummaryView, ...]
     words: tuple[tuple[str, str], ...]
-    """Terms of the summary and what they mean."""
+    """(term of the summary, its meaning)."""
     heads: tuple[Part, ...]
     chapters: tuple[Chapter, ...]
     traces: tuple[TraceGroup, ...]
@@ -111,7 +111,7 @@ _CHAPTERS: dict[ChapterName, tuple[str, str]] = {
     ),
     "": ("More", ""),
 }
-"""Title and lead by the chapter that sections name."""
+"""By chapter of a section: title and lead sentence, in the order of the page."""
 
 
 def page_of(
@@ -121,7 +121,7 @@ def page_of(
     calibrations: Sequence[Calibration] = (),
     least_questions: int = 0,
 ) -> Page:
-    """The page of one run or several."""
+    """Build the page of one run or several; tables omit shares of fewer than ``least_questions`` questions."""
     groups = report_groups(runs, published=published)
     rows = [row for group in groups for row in group.rows]
     methods = method_sections(runs, calibrations)
@@ -138,7 +138,7 @@ def page_of(
 
 
 def _summary(index: int, name: str, rows: Sequence[BriefRow], least: int) -> SummaryView:
-    """Verdict, table, pictures and findings of a group; ids are told apart by its place."""
+    """Build the summary of a group; its index is appended to ids to make them unique."""
     ending = f"-{index}" if index else ""
     verdicts, other_findings = split_verdicts(findings(rows))
     part = part_of(brief_table(rows, f"Summary{name}", least=least))
@@ -180,7 +180,7 @@ def _chapters(group: Group, runs: Sequence[ReportInput], least_questions: int) -
 
 
 def _figures(rows: Sequence[ReportRow], runs: Sequence[ReportInput], ending: str) -> Mapping[str, tuple[Figure, ...]]:
-    """Charts by the chapter that they open; what grows with the life is a matter of time."""
+    """Return charts by chapter of the page; those of growth over days belong to the chapter of times."""
     by_chapter: dict[str, tuple[Figure, ...]] = {}
     for chart in charts_of(rows, runs, ending):
         chapter = "time" if chart.chapter == "growth" else chart.chapter
@@ -189,7 +189,7 @@ def _figures(rows: Sequence[ReportRow], runs: Sequence[ReportInput], ending: str
 
 
 def part_of(section: Section) -> Part:
-    """A section for the template."""
+    """Convert a section for the template."""
     return Part(
         key=section.anchor,
         title=section.title,
@@ -208,12 +208,12 @@ def _traces(rows: Sequence[ReportRow], runs: Sequence[ReportInput]) -> list[Trac
     groups = []
     for row in rows:
         cells = {cell.cell_id for cell in row.scores.cells}
-        own = [trace for trace in runs[row.run - 1].traces if trace.answers[0].cell_id in cells]
+        row_traces = [trace for trace in runs[row.run - 1].traces if trace.answers[0].cell_id in cells]
         counts = row.scores.counts
         name = f"{backend_name(rows, row)} · {reader_name(row)}"
         if len({r.run for r in rows}) > 1:
             name += f", run {row.run}"
-        if own:
+        if row_traces:
             not_right = counts.asked - counts.correct
-            groups.append(TraceGroup(row.tag, name, tuple(own), not_right))
+            groups.append(TraceGroup(row.tag, name, tuple(row_traces), not_right))
     return groups

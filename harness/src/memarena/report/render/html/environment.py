@@ -1,6 +1,4 @@
-"""What templates of the report and of the viewer share: everything is escaped, and what would hide in a text is
-spelled out.
-"""
+"""Creates the Jinja environment of report, viewer and site: escapes all text and makes invisible characters visible."""
 
 from __future__ import annotations
 
@@ -18,16 +16,16 @@ from memarena.report.question_view.records import OUTCOMES
 
 TEMPLATES = files("memarena.report.render.html") / "templates"
 SHARED = "shared.html.jinja"
-"""The parts of pages that both are made of."""
+"""Template of macros that report, viewer and site use."""
 _HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
-"""Controls (ANSI codes begin with one), marks that turn the direction of writing, what has no width, surrogates."""
+"""Controls (ANSI codes begin with one), marks of text direction, characters without width, surrogates."""
 
 
 def environment(load: Callable[[str], str]) -> Environment:
-    """An environment whose templates come from ``load`` by their name; :data:`SHARED` is always there."""
+    """Return an environment that gets templates by name from ``load``, and :data:`SHARED` from this package."""
 
     def source(name: str) -> str:
         return (TEMPLATES / SHARED).read_text(encoding="utf-8") if name == SHARED else load(name)
@@ -57,7 +55,7 @@ def environment(load: Callable[[str], str]) -> Environment:
 
 @dataclass(frozen=True)
 class Excerpt:
-    """A text cut: its start, how many characters are left out, and its end."""
+    """A truncated text: its start, the number of omitted characters, and its end."""
 
     text: str
     left_out: int = 0
@@ -65,24 +63,24 @@ class Excerpt:
 
 
 def excerpt(text: str, most: int, ends: int = 0) -> Excerpt:
-    """At most ``most`` characters of a text, ``ends`` of them from its end."""
+    """Truncate a text to ``most`` characters, ``ends`` of them from its end."""
     if len(text) <= most:
         return Excerpt(text)
     return Excerpt(text[: most - ends], len(text) - most, text[len(text) - ends :])
 
 
 def visible(text: str) -> str:
-    """The text with every character that does not show as itself spelled out; line feeds and tabs stay."""
+    """Replace invisible characters by visible names, such as ``[U+200B]``; line feeds and tabs are kept."""
     return _HIDDEN.sub(_name, text.replace("\r\n", "\n")) if not text.isascii() or _HIDDEN.search(text) else text
 
 
 def drawing(markup: str) -> Markup:
-    """Our own drawings, which escape what they hold: nothing else goes onto a page as it is."""
+    """Mark an SVG drawing of this package as safe; it has escaped its texts. No other markup may bypass escaping."""
     return Markup(visible(markup))  # noqa: S704
 
 
 def _spelled(value: Any) -> Any:
-    """What an expression gives, before it is escaped."""
+    """Make the value of a template expression visible, before it is escaped."""
     return visible(value) if type(value) is str else value
 
 
