@@ -1,4 +1,4 @@
-"""``memarena annotate``: people judge a sample of answers in a browser. The log stays as it is."""
+"""``memarena annotate``: lets people label a sample of answers in a browser; the log is only read."""
 
 from __future__ import annotations
 

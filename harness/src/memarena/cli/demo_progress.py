@@ -1,4 +1,4 @@
-"""Progress of the demonstration: one bar over all of its parts, with the time left."""
+"""Shows the progress of the demonstration: one bar over all of its parts, with the time left."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextC
 from memarena.cli.progress import Display
 
 SLOW_DAY_S = 9.0
-"""Seconds for a day of one person's history through an embedder on two cores."""
+"""Seconds to embed a day of one ego's history on two cores."""
 _LINE_EVERY_S = 20.0
 _SLOW = "memsearch"
 
 
 @dataclass(frozen=True)
 class PartCosts:
-    """What a part is expected to take, in seconds on two idle cores: weights of the bar, no measurement."""
+    """Expected costs of a part, in seconds on two idle cores; only weights for the bar."""
 
     questions: int
     question_s: float
     slow_days: int
-    """Days of history that have to be embedded."""
+    """Days of history to be embedded."""
 
     @property
     def total_s(self) -> float:
-        """The whole part."""
+        """Expected seconds of the part."""
         return self.questions * self.question_s + self.slow_days * SLOW_DAY_S
 
 
 class DemoDisplay(Display):
-    """One bar on a terminal; elsewhere at most a line every 20 seconds, none of them twice."""
+    """One bar on a terminal; elsewhere at most a line every 20 seconds, none of them repeated."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ class DemoDisplay(Display):
         self._slow = False
 
     def start(self) -> None:
-        """Show the bar, where there is a terminal."""
+        """Show the bar, if there is a terminal."""
         if self._console.is_terminal:
             columns = (TextColumn("{task.description:<28}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
             self._bars = Progress(*columns, console=self._console, speed_estimate_period=60, transient=True)
@@ -53,23 +53,23 @@ class DemoDisplay(Display):
             self._bars.start()
 
     def plan(self, parts: Sequence[PartCosts]) -> None:
-        """What is to be done from here on."""
+        """Set the parts to be done from now on."""
         self._total_s = sum(part.total_s for part in parts)
         self._began_at = time.monotonic()
         if self._bars is not None and self._task is not None:
             self._bars.update(self._task, total=self._total_s)
 
     def part(self, costs: PartCosts) -> None:
-        """A part begins."""
+        """Begin a part."""
         self._part = costs
 
     def skip(self, costs: PartCosts) -> None:
-        """A part was done before."""
+        """Count a part that was done before."""
         self._add(costs.total_s)
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """No bar meanwhile, so that something can be printed."""
+        """Hide the bar within the context, so that other text can be printed."""
         if self._bars is None:
             yield
             return
@@ -80,7 +80,7 @@ class DemoDisplay(Display):
             self._bars.start()
 
     def note_step(self, text: str) -> None:
-        """What is being done now."""
+        """Show what is being done now."""
         if self._bars is not None and self._task is not None:
             self._bars.update(self._task, description=text)
         else:
@@ -89,11 +89,11 @@ class DemoDisplay(Display):
     # ------------------------------------------------------------------ what a run shows
 
     def begin(self, total_questions: int, done_questions: int) -> None:
-        """A run goes through its cells; what was answered before counts."""
+        """Begin a run; questions answered before are counted."""
         self._add(done_questions * self._part.question_s)
 
     def cell(self, name: str, days: int) -> None:
-        """A cell begins."""
+        """Begin a cell."""
         self._slow = name.startswith(_SLOW)
         self.note_step(name.rpartition("/")[0].replace("@", ", "))
 
@@ -102,7 +102,7 @@ class DemoDisplay(Display):
         self._add(self._part.question_s if what == "question" else SLOW_DAY_S if self._slow else 0.0)
 
     def end(self) -> None:
-        """Nothing: the bar goes on to the next part."""
+        """Do nothing: the bar continues with the next part."""
 
     def _add(self, seconds: float) -> None:
         self._done_s += seconds
@@ -112,7 +112,7 @@ class DemoDisplay(Display):
             self._line(f"{100 * min(1.0, self._done_s / self._total_s):.0f}% done{self._left()}")
 
     def _left(self) -> str:
-        """How long the rest takes at the speed so far."""
+        """Return the time left at the present speed, in words; empty if unknown."""
         took_s = time.monotonic() - self._began_at
         left_s = took_s * (self._total_s - self._done_s) / self._done_s if self._done_s else 0.0
         return f", about {left_s:.0f} s left" if left_s > 0 else ""

@@ -1,4 +1,4 @@
-"""The demonstration's data set: a small world, made on the spot by the simulator as a program of its own."""
+"""Generates the demonstration's data set: a small world, by the simulator in a separate process."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from memarena.processes import GuardedProcess, python_module
 
 SEED = 7
 PRESET = "tiny"
-"""A third of the density of the released set: enough that something is said twice, which questions on conflicts and
-permissions and the options of a cloze need."""
+"""A third of the density of the released set. Facts must be repeated for questions on conflicts and permissions and
+for the options of a cloze, and are at this density."""
 PEOPLE = 38
-"""So many that the intervals over people tell the memories apart: with 32, two touch in one world of five."""
+"""People of the world, enough to separate the memories' intervals: with 32, two touch in one world of five."""
 DAYS = 3
 TIMEOUT_S = 120.0
 _POLL_S = 0.05
 
 
 def is_whole(out: Path) -> bool:
-    """Whether a world was made to its end: what is half made has its finished days beside it."""
+    """Whether a world is complete; an incomplete one has a folder ``.days`` of its finished days."""
     return (out / "run_info.json").is_file() and not (out / ".days").exists()
 
 
 def make_world(out: Path, seed: int = SEED) -> None:
-    """Make the world of ``seed`` in ``out``, or go on with it.
+    """Generate the world of ``seed`` in ``out``, or continue an incomplete one.
 
-    Raises :class:`RunError`, in one line, if the simulator cannot.
+    Raises :class:`RunError` if the simulator is missing, fails, or takes longer than :data:`TIMEOUT_S`.
     """
     if importlib.util.find_spec("memarena_masim") is None:
         raise RunError("demo: the simulator (masim) is not installed beside this command; `make demo` sets it up")

@@ -37,7 +37,7 @@ _COMMAND_TIMEOUT_S = 10.0
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at. ``missing`` limits what can be run, ``broken`` is a fault."""
+    """Result of one check. ``missing`` limits what can be run, ``broken`` is a fault."""
 
     what: str
     status: Status
@@ -87,7 +87,7 @@ def _readers() -> Iterator[Finding]:
 
 
 def _servers() -> Iterator[Finding]:
-    """Servers that readers run on: whether their environments are there, and what the machine lacks for them."""
+    """Check the servers of readers: their environments, and what the machine lacks for them."""
     driver = _driver()
     for server in SERVERS:
         environment = reader_environment(server)
@@ -98,10 +98,10 @@ def _servers() -> Iterator[Finding]:
 
 
 def _driver() -> str | None:
-    """Version of the NVIDIA driver; None where none answers."""
+    """Return the version of the NVIDIA driver; None if there is none."""
     command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
-    found = _tool("NVIDIA driver", command, "")
-    return found.detail if found.status == "ok" else None
+    check = _tool("NVIDIA driver", command, "")
+    return check.detail if check.status == "ok" else None
 
 
 def _backends(*, start: bool) -> Iterator[Finding]:
@@ -159,16 +159,16 @@ def _tools() -> Iterator[Finding]:
 
 
 def _meters() -> Iterator[Finding]:
-    """What ``--meter auto`` reads here: channels by meter, and why the others are not there."""
+    """Check the channels that ``--meter auto`` can read here, with the reasons why others are unavailable."""
     for spec in AUTO:
         source = open_source(spec)
         try:
-            given = ", ".join(f"{channel.name} ({channel.unit})" for channel in source.channels)
+            channels = ", ".join(f"{channel.name} ({channel.unit})" for channel in source.channels)
             reasons = "; ".join(dict.fromkeys(entry.reason for entry in source.unavailable))
         finally:
             source.close()
-        detail = given + (f"; {len(source.unavailable)} unavailable: {reasons}" if given and reasons else reasons)
-        yield Finding(f"meter {spec}", "ok" if given else "missing", detail or "nothing to read")
+        detail = channels + (f"; {len(source.unavailable)} unavailable: {reasons}" if channels and reasons else reasons)
+        yield Finding(f"meter {spec}", "ok" if channels else "missing", detail or "nothing to read")
 
 
 def _tool(what: str, command: list[str], use: str) -> Finding:

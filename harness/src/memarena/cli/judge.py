@@ -1,4 +1,4 @@
-"""``memarena judge``: judge a run, say how far a judge can be trusted, draw and read what people judge."""
+"""``memarena judge``: judges a run, calibrates judges, draws samples for people and reads their labels."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ _FAILURES = {
     "refused": "its server refused the call",
     "malformed": "its reply cannot be read",
 }
-"""What each cause of failure means, for people."""
+"""By cause of failure: its explanation in messages."""
 
 
 def _say(judge: ModelJudge, judged: Judged) -> None:
@@ -225,31 +225,31 @@ _NEEDS: Mapping[str, tuple[str, ...]] = {
     "--format": ("--calibrate", "--labels", "--answers"),
     "--answers": ("--dataset",),
 }
-"""What has to stand beside a flag, one of several."""
+"""By flag: other flags, of which at least one must be used with it."""
 _NOT_WITH: Mapping[str, tuple[str, ...]] = {
     "--calibrate": ("--sample", "--labels", "--repeat", "--buckets"),
     "--sample": ("--labels", _MODEL),
     "--labels": (_MODEL,),
     "--answers": ("--calibrate", "--sample", "--labels", "--repeat", "--buckets"),
 }
-"""What has nothing to do beside a flag."""
+"""By flag: other flags that must not be used with it."""
 _PARAMETERS: Mapping[str, str] = {"name": "--judge", "calibrating": "--calibrate", "output": "--format"}
 
 
 def check_flags(context: typer.Context) -> None:
-    """Raise JudgeError, naming the flag, for one that was typed and would have no effect."""
-    given = [_flag(name) for name in context.params if name != "run" and _typed(context, name)]
-    for flag in given:
+    """Raise JudgeError, which names the flag, if a flag was used that would have no effect."""
+    used = [_flag(name) for name in context.params if name != "run" and _typed(context, name)]
+    for flag in used:
         needed = _NEEDS.get(flag, ())
-        if needed and not set(needed) & set(given):
+        if needed and not set(needed) & set(used):
             raise judging.JudgeError(f"{flag}: expected {' or '.join(needed)} beside it")
-        barred = [other for other in _NOT_WITH.get(flag, ()) if other in given]
+        barred = [other for other in _NOT_WITH.get(flag, ()) if other in used]
         if barred and flag in ("--calibrate", "--sample") and barred[0] in ("--sample", "--labels"):
             raise judging.JudgeError("--calibrate, --sample, --labels: expected one of them at a time")
         if barred:
             raise judging.JudgeError(f"{barred[0]}: does nothing beside {flag}; leave it out")
     for flag in ("--calibrate", "--answers"):
-        if flag in given and "--judge" in given and _MODEL not in given:
+        if flag in used and "--judge" in used and _MODEL not in used:
             raise judging.JudgeError(
                 f"--judge: with {flag} expected {_MODEL} too; the judge without a model needs no name"
             )

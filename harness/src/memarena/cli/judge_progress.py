@@ -1,4 +1,4 @@
-"""Progress of a judging on standard error: a bar with tokens and expected cost, or a line now and then."""
+"""Shows the progress of judging on standard error: a bar with tokens and expected cost, or a line every 15 seconds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memarena.log.records import BucketNamed, JudgingFailed, Verdict
 
 
 class JudgeProgress(Display):
-    """Shows one pass after the other. Cost is extrapolated from the jobs that ended."""
+    """Shows one pass after the other, with a cost extrapolated from finished jobs."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -26,7 +26,7 @@ class JudgeProgress(Display):
         self._usd: float | None = None
 
     def begin(self, what: str, jobs: int) -> None:
-        """A pass over so many jobs begins."""
+        """Begin a pass over ``jobs`` jobs."""
         self._what, self._jobs, self._done, self._failed = what, jobs, 0, 0
         self._tokens_before, self._usd_before = self._tokens, self._usd or 0.0
         self._last_line_at = time.monotonic()
@@ -43,7 +43,7 @@ class JudgeProgress(Display):
             self._bars.start()
 
     def ended(self, record: Verdict | BucketNamed | JudgingFailed, tokens: int, usd: float | None) -> None:
-        """A job ended."""
+        """Count a finished job; ``tokens`` and ``usd`` are totals so far."""
         self._done += 1
         self._failed += record.kind == "judging_failed"
         self._tokens, self._usd = tokens, usd
@@ -53,11 +53,11 @@ class JudgeProgress(Display):
             self._line(f"{self._what}: {self._done} of {self._jobs}; {self.cost()}")
 
     def end(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         self.stop()
 
     def cost(self) -> str:
-        """Tokens and dollars so far and as expected at the end of the pass."""
+        """Return tokens and dollars in words, so far and as expected at the end of the pass."""
         share = self._jobs / self._done if self._done else 1.0
         tokens = self._tokens_before + (self._tokens - self._tokens_before) * share
         text = f"{self._tokens:,} of about {tokens:,.0f} tokens"

@@ -1,4 +1,4 @@
-"""``memarena latency``: which queries, the two phases, the study's tables and files, Search by length of history."""
+"""``memarena latency``: chooses queries, runs the two phases of a study, reports it, measures growth with history."""
 
 from __future__ import annotations
 
@@ -97,12 +97,12 @@ def _run(flags: StudyFlags) -> None:
         scoring_files=SCORING_FILES,
         configuration=configuration,
     )
-    _note_idle_choice(flags)
+    _note_unused_flags(flags)
     again = f"memarena latency run … --out {flags.out}"
     with going_on(again):
         done = run_study(plan, run_request)
     for phase in done:
-        write_err(f"{phase.folder}: {_told(phase.outcome)}\n")
+        write_err(f"{phase.folder}: {_outcome_text(phase.outcome)}\n")
     worst = done[-1].outcome
     if worst.reason == "completed":
         write_err(f"tables: memarena latency report {flags.out}\n")
@@ -112,12 +112,12 @@ def _run(flags: StudyFlags) -> None:
 run = app.command("run")(command_of(StudyFlags, _run))
 
 
-def _note_idle_choice(flags: StudyFlags) -> None:
-    """Say that flags which choose a list do nothing where there is one already."""
-    own = flags.out / QUERIES_FILE
-    listed = own if own.exists() else flags.queries
-    if listed is not None and listed.is_file() and (flags.egos, flags.per_family) != (EGOS, PER_FAMILY):
-        write_err(f"note: --egos and --per-family choose a list; this study has one already: {listed}\n")
+def _note_unused_flags(flags: StudyFlags) -> None:
+    """Print a note if flags that choose a list have no effect, because the study has a list already."""
+    study_list = flags.out / QUERIES_FILE
+    existing = study_list if study_list.exists() else flags.queries
+    if existing is not None and existing.is_file() and (flags.egos, flags.per_family) != (EGOS, PER_FAMILY):
+        write_err(f"note: --egos and --per-family choose a list; this study has one already: {existing}\n")
 
 
 @app.command("report")
@@ -134,12 +134,12 @@ def report(
     """Fits, composed totals, cost of questions and of ingest, from the logs of a study."""
     _check_format(output)
     folders = [folder for study in runs for folder in run_dirs(study)]
-    found = study_runs(folders, fit_backends=words(fit_backend))
-    document = study_document(found)
+    figures = study_runs(folders, fit_backends=words(fit_backend))
+    document = study_document(figures)
     if out is not None:
-        write_study(found, read_samples_of(folders), document, out)
+        write_study(figures, read_samples_of(folders), document, out)
         write_err(f"files of the study in {out}\n")
-    _emit(found, document, output)
+    _emit(figures, document, output)
 
 
 def _growth(flags: GrowthFlags) -> None:
@@ -149,14 +149,14 @@ def _growth(flags: GrowthFlags) -> None:
     """
     _check_format(flags.output)
     if flags.runs is not None:
-        _tell_growth(flags.runs, flags)
+        _report_growth(flags.runs, flags)
         return
     if "dataset" not in flags.settings or flags.out is None:
         raise LatencyError("expected a RUN to report, or --dataset and --out to make one")
     outcome = _grow(flags, flags.out)
     again = f"memarena run --out {flags.out} --resume"
     if outcome.reason != "interrupted":
-        _tell_growth(flags.out, flags)
+        _report_growth(flags.out, flags)
     _leave(outcome, again)
 
 
@@ -178,13 +178,13 @@ def _grow(flags: GrowthFlags, out: Path) -> RunOutcome:
         return run_request(request, MeasuringDisplay(ProgressDisplay(), measured_sidecars, config.search_days, out))
 
 
-def _tell_growth(run: Path, flags: GrowthFlags) -> None:
-    found = read_growth(run)
-    document = growth_document(found)
+def _report_growth(run: Path, flags: GrowthFlags) -> None:
+    measurements = read_growth(run)
+    document = growth_document(measurements)
     if flags.files is not None:
-        write_growth(found, document, flags.files)
+        write_growth(measurements, document, flags.files)
         write_err(f"files in {flags.files}\n")
-    _emit(found, document, flags.output)
+    _emit(measurements, document, flags.output)
 
 
 def _emit(found: Study | Growth, document: Document, output: str) -> None:
@@ -203,7 +203,7 @@ def _check_format(output: str) -> None:
 
 @contextmanager
 def going_on(again: str) -> Iterator[None]:
-    """SIGTERM and Ctrl-C end a command with 130 and the way to go on, also where no run is under way just then."""
+    """Exit with 130 and the command that resumes on SIGTERM or Ctrl-C within the context, also between runs."""
     try:
         with sigterm_as_interrupt():
             yield
@@ -212,12 +212,12 @@ def going_on(again: str) -> Iterator[None]:
         raise typer.Exit(EXIT_INTERRUPTED) from None
 
 
-def _told(outcome: RunOutcome) -> str:
+def _outcome_text(outcome: RunOutcome) -> str:
     return f"{outcome.reason}: {outcome.left} questions left" if outcome.left else outcome.reason
 
 
 def _leave(outcome: RunOutcome, again: str) -> None:
-    """Exit with the code of a run that is not done; say how to go on."""
+    """Exit with the code of an incomplete run and print how to resume it; return if it is complete."""
     if outcome.reason == "completed":
         return
     write_err(f"resume with: {again}\n")
@@ -225,18 +225,20 @@ def _leave(outcome: RunOutcome, again: str) -> None:
 
 
 def study_settings(flags: FlagValues, file: Path | None) -> tuple[RunConfig, NamedConfiguration | None]:
-    """What phase 1 of a study does: flags win over the file, and both over the study's own defaults.
+    """Return the configuration of phase 1: flags override the file, and both override the study's defaults.
 
-    Raises :class:`LatencyError` for a file that sets what the study decides by itself, RunError naming file and field,
-    or the flag, for any value that cannot be.
+    Raises :class:`LatencyError` for a file with a field that the study sets itself, RunError naming file and field, or
+    the flag, for an invalid value.
     """
     in_file = {} if file is None else read_file(file).run
     for name in SET_BY_THE_STUDY:
         if name in in_file:
             raise LatencyError(f"--config {file}: {name}: set by the study itself ({SET_BY_THE_STUDY[name]})")
     defaults = {"backend": ",".join(PHASE1), "idle_s": IDLE_S, "warm_up": WARM_UP}
-    own = {name: value for name, value in defaults.items() if name not in in_file}
-    config, configuration = settled(RunFlags(name=None if file is None else str(file), settings={**own, **flags}))
+    needed_defaults = {name: value for name, value in defaults.items() if name not in in_file}
+    config, configuration = settled(
+        RunFlags(name=None if file is None else str(file), settings={**needed_defaults, **flags})
+    )
     if config is None:
         raise LatencyError("memarena latency run: nothing was asked for")
     return config, configuration

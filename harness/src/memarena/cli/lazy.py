@@ -1,4 +1,4 @@
-"""Commands imported when they run: whoever asks for one, or for the version, does not wait for all the others."""
+"""Imports the module of a command only when the command runs, so that ``memarena`` starts fast."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from typer.main import get_group
 
 @dataclass(frozen=True)
 class LazyCommand:
-    """A command by its place, ``module:attribute`` of a function or a typer application, and its line in ``--help``."""
+    """A command; ``place``: ``module:attribute`` of a function or typer application, ``help``: its line in ``--help``."""
 
     place: str
     help: str
 
     def load(self, name: str) -> Any:
-        """Import the module and make the command as typer makes those that are registered with it."""
+        """Import the module and create the command as typer does for registered ones."""
         module, _, attribute = self.place.partition(":")
-        found = getattr(import_module(module), attribute)
+        target = getattr(import_module(module), attribute)
         holder = typer.Typer(add_completion=False)
-        if isinstance(found, typer.Typer):
-            holder.add_typer(found, name=name, help=self.help)
+        if isinstance(target, typer.Typer):
+            holder.add_typer(target, name=name, help=self.help)
         else:
-            holder.command(name)(found)
+            holder.command(name)(target)
         return get_group(holder).commands[name]
 
 
 class LazyGroup(TyperGroup):
-    """A group of ``entries``. Its help shows their lines; a command that is resolved is imported."""
+    """A group of ``entries``: its help needs no imports, and a command is imported when it is resolved."""
 
     entries: ClassVar[dict[str, LazyCommand]] = {}
 
@@ -42,9 +42,9 @@ class LazyGroup(TyperGroup):
             self.add_command(TyperCommand(name, help=entry.help))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
-        """The command of the first argument, imported now. No option that takes one value may be given twice."""
-        name, command, rest = super().resolve_command(ctx, args)
+        """Import and return the command of the first argument; refuse an option with one value that is given twice."""
+        name, command, remaining = super().resolve_command(ctx, args)
         entry = self.entries.get(name or "")
         loaded = command if entry is None else entry.load(name or "")
-        refuse_repeated(loaded, rest)
-        return name, loaded, rest
+        refuse_repeated(loaded, remaining)
+        return name, loaded, remaining

@@ -1,4 +1,4 @@
-"""The command ``memarena``: thin verbs that parse, call one function and print."""
+"""Defines the command ``memarena``, whose subcommands parse flags, call one function and print."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NAME = re.compile(r"[a-z][a-z0-9-]*")
 
 
 class Commands(LazyGroup):
-    """All commands. A line is the first paragraph of the function's docstring, which a test holds it to."""
+    """All commands. Each help line equals the first paragraph of its function's docstring, which a test checks."""
 
     entries: ClassVar = {
         "run": LazyCommand(
@@ -96,7 +96,7 @@ class Commands(LazyGroup):
     }
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
-        """A command of ours, else the program ``memarena-NAME`` that a distribution put next to this interpreter.
+        """Resolve a command of this package, else execute the program ``memarena-NAME`` next to this interpreter.
 
         ``memarena gated explain DIR`` is ``memarena-gated explain DIR``: the harness imports no backend.
         """
@@ -128,5 +128,5 @@ def _root(
 
 
 def main() -> None:
-    """Entry of the command. Exits with 2 for bad input, 3 for an incomplete run, 130 after Ctrl-C."""
+    """Run the command. Exits with 2 for bad input, 3 for an incomplete run, 130 after Ctrl-C."""
     run_guarded(app)

@@ -1,4 +1,4 @@
-"""Agreement of a run's judge with people who labelled a sample of its answers, as a report has it."""
+"""Computes the agreement of a run's judge with people who labelled a sample of its answers, for reports."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from memarena.judging.human.labels import Agreement, TrackAgreement, agreements,
 from memarena.report.people import LabelledPart, LabelledSample
 from memarena.viewer.annotation.label_log import ANNOTATIONS, SAMPLE_NAME, LabelLog
 
-_WHOLE = {"binary": "right or wrong", "behaviour": "behaviour (D6)"}
+_TRACK_NAMES = {"binary": "right or wrong", "behaviour": "behaviour (D6)"}
 
 
 def labelled_sample(run: Path, judge: str) -> LabelledSample | None:
-    """The sample in a run's ``annotations`` and how far its labels agree; None where no person labelled any.
+    """Return the agreement of the labels in a run's ``annotations``; None if there are no labels.
 
-    Raises JudgeError for files that cannot be read or are of another run.
+    Raises JudgeError for files that cannot be read or belong to another run.
     """
     folder = run / ANNOTATIONS
     if not (folder / SAMPLE_NAME).exists():
@@ -27,7 +27,7 @@ def labelled_sample(run: Path, judge: str) -> LabelledSample | None:
     sample.check_run(run, str(folder / SAMPLE_NAME))
     log = LabelLog(folder, sample.sha256())
     write_err("".join(f"warning: {folder}: {fault}\n" for fault in log.faults))
-    people = {name: own for name, own in log.people().items() if own}
+    people = {name: labels for name, labels in log.people().items() if labels}
     if not people:
         return None
     tracks = agreements(sample, people, judge, labels_of_judge(run, sample, judge))
@@ -39,7 +39,7 @@ def _parts(track: TrackAgreement) -> Iterator[LabelledPart]:
     if len(track.dimensions) > 1:
         for part in track.dimensions:
             yield _part(part.dimension, part.agreement)
-    yield _part(_WHOLE[track.track], track)
+    yield _part(_TRACK_NAMES[track.track], track)
 
 
 def _part(name: str, own: Agreement) -> LabelledPart:

@@ -1,4 +1,4 @@
-"""Progress of a run on standard error: bars on a terminal, a line every 15 seconds elsewhere."""
+"""Shows the progress of a run on standard error: bars on a terminal, a line every 15 seconds elsewhere."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LINE_EVERY_S = 15.0
 
 
 class Display:
-    """Bars on a terminal; elsewhere lines, none of them twice in a row."""
+    """Base of displays: bars on a terminal, elsewhere lines, none of them twice in a row."""
 
     def __init__(self) -> None:
         self._console = Console(stderr=True)
@@ -29,7 +29,7 @@ class Display:
         self._last_line_at = 0.0
 
     def note(self, message: str) -> None:
-        """One line, above the bars where there are any."""
+        """Print a line, above the bars if there are any."""
         if self._bars is not None:
             self._bars.console.print(printable(message), markup=False)
         else:
@@ -77,7 +77,7 @@ class ProgressDisplay(Display):
             self._line(f"{done_questions} of {total_questions} questions are done already")
 
     def cell(self, name: str, days: int) -> None:
-        """A cell begins."""
+        """Begin a cell of ``days`` days."""
         self._cell = name
         if self._bars is not None:
             if self._days is not None:

@@ -1,4 +1,4 @@
-"""``memarena reproduce``: the paper's tables, each by one command over ordinary runs, sweeps, studies and reports."""
+"""``memarena reproduce``: makes the paper's tables by ordinary runs, sweeps, studies and reports."""
 
 from __future__ import annotations
 
@@ -124,15 +124,15 @@ def _reproduce(tables: Sequence[PaperTable], settings: Settings, name: str) -> N
 
 
 def _finish(runner: Runner, tables: Sequence[PaperTable], steps: Sequence[Step], notes: Sequence[str]) -> None:
-    """Name what is not whole, and exit with 3 where anything is not."""
+    """Print what is incomplete, and exit with 3 if anything is."""
     settings = runner.settings
-    left = [*notes, *(f"left out: missing here: {why}" for why in missing_lines(steps, settings))]
-    left += [f"{title}: {why}" for title, why in runner.failed.items()]
-    left += [f"{table.name}: needs {table.people}" for table in tables if table.people]
-    for line in left:
+    incomplete = [*notes, *(f"left out: missing here: {why}" for why in missing_lines(steps, settings))]
+    incomplete += [f"{title}: {why}" for title, why in runner.failed.items()]
+    incomplete += [f"{table.name}: needs {table.people}" for table in tables if table.people]
+    for line in incomplete:
         note(line)
     note(f"tables in {settings.out}: {', '.join(NAMES)}")
-    if left:
+    if incomplete:
         sys.exit(EXIT_INCOMPLETE)
 
 

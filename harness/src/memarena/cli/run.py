@@ -1,4 +1,4 @@
-"""``memarena run``: flags and a configuration to one record, then one call."""
+"""``memarena run``: merges flags and a configuration, then does the run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from memarena.execution.planning.request import RunOutcome, RunRequest
 from memarena.reproduction.tables import paper_tables
 
 CELL_TOKEN_CHARS = 16
-"""Shortest token that is taken for a whole cell: it is a key to the run's models."""
+"""Shortest token accepted for a cell: whoever has it can call the run's models."""
 
 
 def _run(flags: RunFlags) -> None:
@@ -75,36 +75,36 @@ run = command_of(RunFlags, _run)
 
 
 def listing() -> str:
-    """The named configurations: what each compares, needs, and the paper's tables that are made of its cells."""
+    """Return the list of named configurations: titles, needs, and the paper's tables that use their cells."""
     blocks = []
-    for each in named_configurations():
-        tables = [table.name for table in paper_tables() if each.name in table.configurations]
-        made = f"  memarena reproduce: {', '.join(tables)}" if tables else "  no table of the paper"
-        lines = [each.name, f"  {each.title}", made]
-        if each.needs:
-            lines.append(f"  needs: {', '.join(f'--{role}' for role in each.needs)}")
+    for configuration in named_configurations():
+        tables = [table.name for table in paper_tables() if configuration.name in table.configurations]
+        paper_line = f"  memarena reproduce: {', '.join(tables)}" if tables else "  no table of the paper"
+        lines = [configuration.name, f"  {configuration.title}", paper_line]
+        if configuration.needs:
+            lines.append(f"  needs: {', '.join(f'--{role}' for role in configuration.needs)}")
         blocks.append("\n".join(lines))
     return "\n".join(blocks)
 
 
 def run_request(request: RunRequest, display: Display | None = None) -> RunOutcome:
-    """Do the run with progress on standard error (or ``display``); SIGTERM is taken like Ctrl-C."""
+    """Do a run with progress on standard error (or ``display``); SIGTERM acts like Ctrl-C."""
     with sigterm_as_interrupt():
         return execute(request, display or ProgressDisplay())
 
 
 @contextmanager
 def sigterm_as_interrupt() -> Iterator[None]:
-    """SIGTERM raises KeyboardInterrupt meanwhile."""
-    before = signal.signal(signal.SIGTERM, _interrupt)
+    """Raise KeyboardInterrupt on SIGTERM within the context."""
+    previous = signal.signal(signal.SIGTERM, _interrupt)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGTERM, previous)
 
 
 def finish(outcome: RunOutcome, out: Path) -> None:
-    """Say how the run ended and where its log is; exit with its code."""
+    """Print how the run ended and where its log is; exit with its code unless it is complete."""
     say = f"{outcome.reason}: {outcome.left} questions left" if outcome.left else outcome.reason
     write_err(f"{say}; log in {out}\n")
     if outcome.reason == "interrupted":
@@ -137,10 +137,10 @@ def finish(outcome: RunOutcome, out: Path) -> None:
 
 
 def cell_token() -> str | None:
-    """The token in MEMARENA_CELL_TOKEN, None if there is none. Raises RunError for one that cannot be sent."""
+    """Return the token in MEMARENA_CELL_TOKEN, None if unset. Raises RunError if it is too short or not printable."""
     token = os.environ.get("MEMARENA_CELL_TOKEN") or None
-    sound = token is None or (len(token) >= CELL_TOKEN_CHARS and all("!" <= character <= "~" for character in token))
-    if not sound:
+    valid = token is None or (len(token) >= CELL_TOKEN_CHARS and all("!" <= character <= "~" for character in token))
+    if not valid:
         raise RunError(
             f"MEMARENA_CELL_TOKEN: expected at least {CELL_TOKEN_CHARS} printable ASCII characters, no space"
         )

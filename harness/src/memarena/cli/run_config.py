@@ -1,4 +1,4 @@
-"""Merges a configuration and flags into one frozen record of what a run does. Flags win."""
+"""Merges a configuration file and flags into the configuration of a run; flags override the file."""
 
 from __future__ import annotations
 
@@ -23,27 +23,31 @@ _FILE_ENDINGS = (".toml", ".yaml", ".yml")
 
 
 def settled(flags: RunFlags) -> tuple[RunConfig | None, NamedConfiguration | None]:
-    """What to do, and the file that it came from; nothing at all where a run is resumed as its log says.
+    """Return the configuration of a run and the file that it is based on; (None, None) to resume a run unchanged.
 
     Raises :class:`RunError` naming file and field, or flag.
     """
     chosen = None if flags.name is None else _chosen(flags.name)
-    used = flags.deciding()
-    if chosen is None and flags.resume and not used:
+    deciding_flags = flags.deciding()
+    if chosen is None and flags.resume and not deciding_flags:
         return None, None
-    over = fields_of(flags.settings)
+    overrides = fields_of(flags.settings)
     if flags.edge:
-        over |= {"max_context_tokens": EDGE_CONTEXT_TOKENS, "max_answer_tokens": EDGE_ANSWER_TOKENS}
-    values = with_models(_merged({} if chosen is None else chosen.run, over), flags.settings)
+        overrides |= {"max_context_tokens": EDGE_CONTEXT_TOKENS, "max_answer_tokens": EDGE_ANSWER_TOKENS}
+    values = with_models(_merged({} if chosen is None else chosen.run, overrides), flags.settings)
     for flag, name in (("--dataset", "dataset"), ("--backend", "backends"), ("--reader", "readers")):
         if not values.get(name):
-            hint = f"; beside {used[0]}, --resume needs all settings of the run again" if flags.resume and used else ""
+            hint = (
+                f"; beside {deciding_flags[0]}, --resume needs all settings of the run again"
+                if flags.resume and deciding_flags
+                else ""
+            )
             raise RunError(f"{flag}: missing{hint}")
     if chosen is None:
         return parse_config(values, None), None
     if "backend" not in flags.settings:  # other memories may need less; one that lacks a model says so itself
         _check_needs(chosen, values)
-    where = chosen.where if not used else f"{chosen.where} and flags"
+    where = chosen.where if not deciding_flags else f"{chosen.where} and flags"
     return parse_config(values, where), NamedConfiguration(name=chosen.name, sha256=chosen.sha256)
 
 
@@ -62,7 +66,7 @@ def _check_needs(chosen: Configuration, values: Mapping[str, object]) -> None:
 
 
 def _merged(under: Mapping[str, object], over: Mapping[str, object]) -> dict[str, object]:
-    """Both; of a field that holds entries, those that are over override theirs and leave the others."""
+    """Merge two mappings recursively; values of ``over`` override those of ``under``."""
     return {**under, **{name: _entry(under.get(name), value) for name, value in over.items()}}
 
 
@@ -73,20 +77,26 @@ def _entry(low: object, high: object) -> object:
 
 
 def with_models(values: dict[str, object], flags: FlagValues) -> dict[str, object]:
-    """Readers and helpers: a flag names new ones; flags that only qualify them go to those of the configuration."""
+    """Return the values with readers and helpers from flags.
+
+    A flag such as ``--reader`` replaces those of the configuration; flags that only qualify them, such as
+    ``--reader-window``, change each of the configuration's.
+    """
     qualities = fields_of(flags, "readers")
     if "reader" in flags:
         values["readers"] = [{"spec": spec, **qualities} for spec in words(str(flags["reader"]))]
     elif qualities and isinstance(readers := values.get("readers"), list | tuple):
         values["readers"] = [{**_plain(reader), **qualities} for reader in readers]
     for role in HELPERS:
-        own = fields_of(flags, role)
+        role_fields = fields_of(flags, role)
         if role in flags:
-            values[role] = {"spec": flags[role], **own}
-        elif own and values.get(role) is not None:
-            values[role] = {**_plain(values[role]), **own}
-        elif own:
-            raise RunError(f"--{role}-model {own['model']}: names a model behind --{role} URL, which is missing")
+            values[role] = {"spec": flags[role], **role_fields}
+        elif role_fields and values.get(role) is not None:
+            values[role] = {**_plain(values[role]), **role_fields}
+        elif role_fields:
+            raise RunError(
+                f"--{role}-model {role_fields['model']}: names a model behind --{role} URL, which is missing"
+            )
     return values
 
 

@@ -1,4 +1,4 @@
-"""The flags of ``memarena run``: those that say where it goes, and the settings that decide what it does."""
+"""Declares the flags of ``memarena run``: folders and connections, and the settings of the run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memarena.execution.planning.settings import Panel
 
 @dataclass(frozen=True, kw_only=True)
 class RunFlags:
-    """Flags as they were typed. ``settings`` and ``edge`` decide what a run does, and override a configuration."""
+    """The flags of ``memarena run``. ``settings`` and ``edge`` override the fields of a configuration."""
 
     name: Annotated[
         str | None,
@@ -48,7 +48,7 @@ class RunFlags:
     ] = False
 
     def deciding(self) -> list[str]:
-        """Flags that were used and that decide what the run does, as a user writes them."""
-        flags = [each for each in SETTINGS if each.commands and each.parameter in self.settings]
-        used = [f"--{'no-' if self.settings[each.parameter] is False else ''}{each.flag}" for each in flags]
+        """Return the used flags that override a configuration, as a user writes them."""
+        flags = [flag for flag in SETTINGS if flag.commands and flag.parameter in self.settings]
+        used = [f"--{'no-' if self.settings[flag.parameter] is False else ''}{flag.flag}" for flag in flags]
         return [*used, "--edge"] if self.edge else used

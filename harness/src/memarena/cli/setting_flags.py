@@ -1,4 +1,4 @@
-"""Flags of settings: made for a command from the declarations, and turned back into fields of a run's configuration."""
+"""Generates a command's flags from the declarations of settings, and converts their values to configuration fields."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from memarena.execution.planning.config import SETTINGS
 from memarena.execution.planning.settings import Command, Panel, SettingField
 
 FlagValues = Mapping[str, object]
-"""What a user typed, by flag as a name in Python (``reader_window``); a flag that was not used is not in it."""
+"""By parameter name of a flag (``reader_window``): its value; flags that were not used are missing."""
 
 
 @dataclass(frozen=True)
 class SettingsOf:
-    """Marks the field of a command's record that holds :data:`FlagValues`: which flags there are, and what differs."""
+    """Marks the field of a command's record for :data:`FlagValues`: the command's flags and their differences."""
 
     command: Command
     defaults: Mapping[str, object] = field(default_factory=dict)
-    """Values of flags that are not typed, by parameter."""
+    """By parameter: value of a flag that is not used."""
     shown: Mapping[str, object] = field(default_factory=dict)
-    """Defaults in help texts, by parameter, where the command uses another than the field's."""
+    """By parameter: default in the help text, if the command uses another than the field's."""
     help: Mapping[str, str] = field(default_factory=dict)
-    """Help texts, by parameter, where the flag means something else in this command."""
+    """By parameter: help text, if the flag has another meaning in this command."""
     panels: bool = False
-    """Group the flags in ``--help``."""
+    """Whether ``--help`` groups the flags by panel."""
 
     def parameters(self) -> list[inspect.Parameter]:
-        """A parameter for each flag, as typer reads them; in the order of the panels where there are any."""
+        """Return a parameter for typer for each flag, in the order of the panels if there are any."""
         flags = [each for each in SETTINGS if self.command in each.commands]
         if self.panels:
             order = list(Panel)
@@ -56,17 +56,19 @@ def _spellings(flag: SettingField) -> tuple[str, ...]:
 
 
 def typed(values: Mapping[str, Any]) -> FlagValues:
-    """The values of flags that were used: the parser has None or an empty list for the others."""
+    """Return the values of used flags; the parser has None or an empty list for the others."""
     return {name: value for name, value in values.items() if value is not None and value != []}
 
 
 def fields_of(flags: FlagValues, role: str = "") -> dict[str, object]:
-    """Fields of the configuration that flags set, or of its models in a role; flags that name models are left out.
+    """Return the configuration fields that flags set, or with ``role`` those of its models in this role.
+
+    Flags that name models, such as ``--reader``, are left out.
 
     Raises RunError for text that does not have the flag's form.
     """
     values: dict[str, object] = {}
-    for each in SETTINGS:
-        if each.commands and each.role == role and each.setting.models is None and each.parameter in flags:
-            values |= each.to_fields(flags[each.parameter])
+    for flag in SETTINGS:
+        if flag.commands and flag.role == role and flag.setting.models is None and flag.parameter in flags:
+            values |= flag.to_fields(flags[flag.parameter])
     return values

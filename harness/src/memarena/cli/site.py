@@ -99,7 +99,7 @@ def _refuse(faults: list[str]) -> None:
 
 
 def _readings(runs: list[Path], allowed: Path | None, judge: str) -> Iterator[Reading]:
-    """What reads each run in turn, so that the facts of one alone are in a process's memory."""
+    """Yield a function for each run that reads it, so that only one run at a time is in memory."""
     for path in runs:
         if is_bundle(path):
             yield partial(load_bundle, path, path.resolve().name, check_bundle, allowed, None)

@@ -1,4 +1,4 @@
-"""``memarena sweep``: a file to cells, carried out here or on a cluster; or what it would come to."""
+"""``memarena sweep``: carries out the cells of a sweep, here or on a cluster, or with --plan estimates their times."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ EXECUTORS = ("local", "ray")
 
 @dataclass(frozen=True, kw_only=True)
 class SweepFlags:
-    """Flags as they were typed. ``settings`` decide what a run does, and go with a named configuration."""
+    """The flags of ``memarena sweep``. ``settings`` override fields of a named configuration."""
 
     name: Annotated[
         str,
@@ -134,7 +134,7 @@ sweep = command_of(SweepFlags, _sweep)
 
 
 def _chosen(flags: SweepFlags) -> SweepFile:
-    """The file of the sweep, or what a named configuration and flags make. Raises SweepError or RunError."""
+    """Return the sweep of a file, or of a named configuration and flags. Raises SweepError or RunError."""
     path = Path(flags.name)
     if path.suffix == ".toml" or "/" in flags.name or path.is_file():
         if flags.settings or flags.timed:
@@ -147,7 +147,7 @@ def _chosen(flags: SweepFlags) -> SweepFile:
 
 
 def _checked_out(flags: SweepFlags) -> Path:
-    """The folder of the sweep. Raises SweepError for flags that do not go together."""
+    """Return the folder of the sweep. Raises SweepError for flags that exclude each other."""
     if flags.simulated or flags.times:
         raise SweepError(f"{'--simulate' if flags.simulated else '--times'}: goes with --plan")
     if flags.out is None:
@@ -180,7 +180,7 @@ def _drive(
 
 
 def _finish(outcome: SweepOutcome, cells: int, out: Path) -> None:
-    """Say how the sweep ended, and exit with its code."""
+    """Print how the sweep ended, and exit with its code unless it is complete."""
     for word, names in (
         ("questions left open", outcome.incomplete),
         ("refused", outcome.refused),
@@ -209,7 +209,7 @@ def _estimator(times: Sequence[Path], out: Path | None) -> Estimator:
 
 
 def _print_unfit(cells: Sequence[Cell], here: Node) -> None:
-    """Say how many cells this machine can never take: a sweep may be planned for a larger one."""
+    """Print how many cells need more than this machine has; the sweep may be for a larger one."""
     if unfit := sum(not fits(cell, here, ()) for cell in cells):
         echo(f"{unfit} cells need more than this machine gives ({here.cores} cores, {here.gpus:g} GPUs)")
 
@@ -217,25 +217,25 @@ def _print_unfit(cells: Sequence[Cell], here: Node) -> None:
 def _print_plan(cells: Sequence[Cell], estimator: Estimator, simulated: Sequence[int], cores: int | None) -> None:
     seconds = {cell.name: estimator.seconds(cell) for cell in cells}
     for cell in cells:
-        known = seconds[cell.name]
-        echo(f"{cell.name}\t{'-' if known is None else f'{known:.1f} s'}")
-    sure = [each for each in seconds.values() if each is not None]
+        cell_seconds = seconds[cell.name]
+        echo(f"{cell.name}\t{'-' if cell_seconds is None else f'{cell_seconds:.1f} s'}")
+    known_seconds = [value for value in seconds.values() if value is not None]
     timed = sum(cell.timed for cell in cells)
     echo(f"{len(cells)} cells, {timed} of them timed")
-    if len(sure) < len(cells):
-        echo(f"time: not known of {len(cells) - len(sure)} cells; --times SWEEP names one that has such cells")
+    if len(known_seconds) < len(cells):
+        echo(f"time: not known of {len(cells) - len(known_seconds)} cells; --times SWEEP names one that has such cells")
         if simulated:
             raise SweepError("--simulate: needs a time of every cell")
         return
-    echo(f"time: {_hours(sum(sure))} of cells, one after the other")
+    echo(f"time: {_hours(sum(known_seconds))} of cells, one after the other")
     for nodes in simulated:
-        there = [Node(f"node-{number}", cores or os.cpu_count() or 1) for number in range(1, nodes + 1)]
+        cluster = [Node(f"node-{number}", cores or os.cpu_count() or 1) for number in range(1, nodes + 1)]
         try:
-            schedule = simulate(cells, lambda cell: seconds[cell.name] or 0.0, there)
+            schedule = simulate(cells, lambda cell: seconds[cell.name] or 0.0, cluster)
         except ValueError as error:
             raise SweepError(f"--simulate {nodes}: {error}") from error
         echo(
-            f"{nodes} nodes of {there[0].cores} cores: {_hours(schedule.wall_s)}, "
+            f"{nodes} nodes of {cluster[0].cores} cores: {_hours(schedule.wall_s)}, "
             f"{schedule.core_share:.0%} of the cores taken"
         )
 
@@ -251,11 +251,11 @@ def _hours(seconds: float) -> str:
 
 @contextmanager
 def noted_signals() -> Iterator[threading.Event]:
-    """SIGINT and SIGTERM set the event and are not raised: work looks at it between two steps."""
+    """Yield an event that SIGINT and SIGTERM set instead of interrupting; the driver checks it between steps."""
     stop = threading.Event()
-    before = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGINT, signal.SIGTERM)}
+    previous = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield stop
     finally:
-        for number, handler in before.items():
+        for number, handler in previous.items():
             signal.signal(number, handler)
