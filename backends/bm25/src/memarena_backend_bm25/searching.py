@@ -22,6 +22,7 @@ ENGINES = ("fast", "reference")
 RETRIEVALS = ("bm25", "dense", "rrf")
 SWITCH = ("off", "on")
 MOST_RECENCY = 100.0
+"""Largest weight that the option `recency` accepts."""
 
 OPTIONS = (
     OptionSpec("depth", "How many of the best are joined by rrf or given to the reranker, at least 1.", "20"),

@@ -1,4 +1,4 @@
-"""A session as episodes of Graphiti: lines ``name: text`` under one time, and what of the day each stems from."""
+"""Turns a session into episodes of Graphiti: lines ``name: text`` with a time, and the sources that they come from."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from memarena_backend_graphiti.settings import EpisodeOf
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What an episode stems from. ``turn_ids`` is empty where it is a whole session, or a part of one.
+    """The source of an episode. ``turn_ids`` is empty if it is a whole session, or a part of one.
 
-    ``time`` is when it was said, RFC 3339 with the offset that it was sent with.
+    ``time`` is that of its first turn, RFC 3339 with the UTC offset as sent.
     """
 
     session_id: str
@@ -24,19 +24,19 @@ class Source:
     time: str
 
     def to_json(self) -> str:
-        """For the name of the episode: the one field of it that no prompt shows."""
+        """Return it as JSON, to be stored as the name of the episode, the only field that no prompt contains."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str) -> Source:
-        """The inverse of :meth:`to_json`."""
+        """Parse the result of :meth:`to_json`."""
         fields = json.loads(text)
         return cls(fields["session_id"], tuple(fields["turn_ids"]), fields["time"])
 
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """What Graphiti is given at a time."""
+    """A text for Graphiti to extract at a time."""
 
     source: Source
     text: str
@@ -44,9 +44,9 @@ class Episode:
 
 
 def episodes_of(session: Session, episode: EpisodeOf, episode_bytes: int) -> list[Episode]:
-    """The episodes of a session, in order; none if nobody said anything.
+    """Return the episodes of a session, in order; none for a session without text.
 
-    Each opens with where and how the session took place, as far as that is known: a person would know it, too.
+    Each opens with the setting of the session, as far as that is known.
     """
     turns = [turn for turn in session.turns if turn.text.strip()]
     bundles = [[turn] for turn in turns] if episode == "turn" else list(_bundles(turns, episode_bytes))
@@ -54,7 +54,7 @@ def episodes_of(session: Session, episode: EpisodeOf, episode_bytes: int) -> lis
 
 
 def _bundles(turns: list[Turn], limit_bytes: int) -> Iterator[list[Turn]]:
-    """Consecutive turns that fit the limit together; a turn that is longer than that stands alone."""
+    """Yield consecutive turns that fit the limit together; a longer turn is yielded alone."""
     bundle: list[Turn] = []
     size = 0
     for turn in turns:

@@ -1,4 +1,4 @@
-"""The graph of one namespace in a folder: episodes go in, facts and entities come out, with the sessions of each."""
+"""Opens the graph of one namespace: adds episodes, and searches facts and entities with the sessions they come from."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ _log = logging.getLogger(__name__)
 
 NOTE_NAME = "embedder.json"
 KEYWORD_LIMIT_WORDS = 100
-"""Graphiti over Kuzu finds nothing by keywords for a question of more than 128 words; no question needs as many."""
+"""Words of a question for keyword search: with more than 128 Graphiti over Kuzu returns nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchPlan:
-    """What a search is to find: how many facts and entities, and above which cosine similarity."""
+    """The options of a search: at most how many facts and entities, and the least cosine similarity of matches."""
 
     facts: int
     entities: int
@@ -56,13 +56,13 @@ class SearchPlan:
 
 
 class Graph:
-    """An open graph. Searches may come from several threads; everything else runs alone."""
+    """An open graph. Searches may overlap; all other methods must run alone."""
 
     def __init__(self, folder: Path, settings: Settings, *, read_only: bool) -> None:
         self._folder = folder
         self._settings = settings
         self._driver = Driver(folder, settings.buffer_pool_mb, read_only=read_only)
-        # Read once, so that a search pays for no look at where things stem from.
+        # Read once, so that a search need not query the sources.
         self._episodes = {
             str(uuid): Source.from_json(name)
             for uuid, name in self._driver.rows("MATCH (e:Episodic) RETURN e.uuid, e.name ORDER BY e.created_at")
@@ -72,16 +72,16 @@ class Graph:
             self._mentions.setdefault(entity, []).append(episode)
 
     def close(self) -> None:
-        """Let go of the folder."""
+        """Close the database."""
         self._driver.shut()
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing can be found."""
+        """Whether there is no entity to find."""
         return not self._mentions
 
     def holding(self) -> Mapping[str, tuple[object, ...]]:
-        """What is kept: every fact and entity by its id, with all that can change of it."""
+        """Return all facts and entities by id, each with the values that may change; compare two to see changes."""
         facts = self._driver.rows(
             "MATCH (e:RelatesToNode_) RETURN e.uuid, e.fact, e.episodes, e.valid_at, e.invalid_at, e.expired_at"
         )
@@ -91,9 +91,9 @@ class Graph:
     # -------------------------------------------------------------- a day
 
     def add(self, episodes: Iterable[Episode], models: CallModels) -> tuple[int, list[str]]:
-        """Have episodes extracted one after the other; how many stored something, and why others were lost.
+        """Add episodes one after the other; return how many stored something, and why others were lost.
 
-        Raises CallError where a model failed, and what the database raised; the folder is then of no use.
+        Raises CallError if a model fails, or the error of the database; the folder must then be discarded.
         """
         self._expect_embedder(models)
         settings = self._settings
@@ -110,7 +110,8 @@ class Graph:
                 fruitful += self._add(graphiti, episode)
             except Exception as error:  # noqa: BLE001 (the library does not say what it raises on an odd reply)
                 failure = error
-            # What the library swallowed counts all the same, and what it raised for a reason of these is not the reply.
+            # Errors of models and database end the day, whether the library swallowed or raised them; any other error
+            # is caused by the reply and loses only this episode.
             models.record.check()
             if self._driver.fault is not None:
                 raise self._driver.fault
@@ -141,7 +142,7 @@ class Graph:
     # -------------------------------------------------------------- a question
 
     def search(self, text: str, plan: SearchPlan, models: CallModels) -> list[GraphMatch]:
-        """Facts and entities for a question, score descending. Raises CallError where the embedder fails."""
+        """Return facts and entities for a question by descending score. Raises CallError if the embedder fails."""
         if self.is_empty or not text.strip():
             return []
         self._expect_embedder(models)
@@ -174,7 +175,7 @@ class Graph:
     # -------------------------------------------------------------- the embedder that it was made with
 
     def _expect_embedder(self, models: CallModels) -> None:
-        """Vectors of two models cannot be compared. Raises CallError FAILED_PRECONDITION where there would be such."""
+        """Record the embedder of the graph. Raises CallError FAILED_PRECONDITION if another one made its vectors."""
         note = self._folder / NOTE_NAME
         if not note.is_file():
             note.write_text(json.dumps({"model": models.embedder.model}), encoding="utf-8")
@@ -187,7 +188,7 @@ class Graph:
 
 
 def _recipe(plan: SearchPlan) -> SearchConfig:
-    """The library's hybrid search, ranks fused by reciprocal rank: no cross-encoder, and one vector of one model."""
+    """Return the library's hybrid search with reciprocal rank fusion, which needs one vector and no cross-encoder."""
     edges = EdgeSearchConfig(
         search_methods=[EdgeSearchMethod.bm25, EdgeSearchMethod.cosine_similarity],
         reranker=EdgeReranker.rrf,
@@ -206,5 +207,5 @@ def _recipe(plan: SearchPlan) -> SearchConfig:
 
 
 def _utc(at: datetime | None) -> datetime | None:
-    """A time as it comes from Kuzu, which keeps no offset."""
+    """Return a time of Kuzu, which stores no UTC offset, as a time in UTC."""
     return at if at is None or at.tzinfo is not None else at.replace(tzinfo=UTC)

@@ -1,6 +1,6 @@
 # mypy: disable-error-code=import-not-found
 # Graphiti is not installed where types are checked.
-"""Graphiti and Kuzu, imported once what they do unasked is switched off."""
+"""Imports Graphiti and Kuzu after their unwanted side effects are turned off. Other modules import them from here."""
 
 from __future__ import annotations
 

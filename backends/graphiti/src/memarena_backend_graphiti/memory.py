@@ -1,4 +1,4 @@
-"""Graphiti as a memory: a day changes a copy of the graph of the day before, searches read the committed one."""
+"""Implements the backend graphiti: a day changes a copy of the previous day's graph, searches read the committed."""
 
 from __future__ import annotations
 
@@ -48,23 +48,23 @@ _OPTIONS = (
     OptionSpec("similarity", "Below this cosine similarity something is found by keywords alone, 0 to 1.", "0.6"),
 )
 KEPT_FACTS = (KeptFact("My dog is called {value}.", "What is my dog called?"),)
-"""What any extractor that is fit for the task keeps: a named animal is an entity, and whose it is a fact."""
+"""A fact that any suitable extractor keeps: a named animal is an entity, and its owner a fact."""
 
 DEFAULTS = Settings()
 
 
 @dataclass
 class _Tally:
-    """What became of a day's sessions."""
+    """Counts of the sessions of a day."""
 
     sessions_with_text: int = 0
     empty: int = 0
     failed: int = 0
     lost: list[str] = field(default_factory=list)
-    """Why episodes were lost."""
+    """Why episodes were lost, one reason per episode."""
 
     def add(self, fruitful: int, lost: Sequence[str]) -> None:
-        """Count one session, of whose episodes so many stored something."""
+        """Count a session; ``fruitful``: how many of its episodes stored something, ``lost``: why others were lost."""
         self.sessions_with_text += 1
         self.lost += lost
         if not fruitful:
@@ -73,7 +73,7 @@ class _Tally:
 
 
 class GraphitiMemory(Memory):
-    """One graph database and one folder per namespace and day."""
+    """Stores each namespace as a graph database, with a folder per committed day."""
 
     def __init__(self, data_dir: Path, settings: Settings = DEFAULTS) -> None:
         self._settings = settings
@@ -103,19 +103,19 @@ class GraphitiMemory(Memory):
 
     def commit_day(self, namespace: str, day: Day, call: Call) -> Sequence[Notice]:
         settings = self._settings
-        sessions = [episodes_of(each, settings.episode, settings.episode_bytes) for each in day.sessions]
-        spoken = [episodes for episodes in sessions if episodes]
-        models = _models_of(self._client, call) if spoken else None
+        sessions = [episodes_of(session, settings.episode, settings.episode_bytes) for session in day.sessions]
+        with_text = [episodes for episodes in sessions if episodes]
+        models = _models_of(self._client, call) if with_text else None
         self._graphs.let_go(namespace)
         folder = self._folders.begin(namespace, day.index)
         if not (folder / FILE_NAME).exists():
             shutil.copy(self._empty / FILE_NAME, folder)
-        notices = self._take_in(folder, spoken, models) if models else []
+        notices = self._ingest(folder, with_text, models) if models else []
         self._folders.keep(namespace, day.index)
         self._graphs.hold(namespace, folder)
         return notices
 
-    def _take_in(self, folder: Path, sessions: Sequence[Sequence[Episode]], models: CallModels) -> list[Notice]:
+    def _ingest(self, folder: Path, sessions: Sequence[Sequence[Episode]], models: CallModels) -> list[Notice]:
         graph = Graph(folder, self._settings, read_only=False)
         try:
             before = graph.holding()
@@ -163,11 +163,11 @@ class GraphitiMemory(Memory):
             if embedder is None:
                 raise invalid_argument("model_access", "an embedder is required: Graphiti searches by vectors")
             results = graph.search(query.text, plan, CallModels(self._client, call, embedder))
-        return fit_ranked([item_of(each) for each in results], query.max_items, query.max_context_tokens)
+        return fit_ranked([item_of(match) for match in results], query.max_items, query.max_context_tokens)
 
 
 def _models_of(client: ModelClient, call: Call) -> CallModels:
-    """What a day is extracted and embedded with. Raises CallError INVALID_ARGUMENT if the call offers too little."""
+    """Return the models that extract and embed a day. Raises CallError INVALID_ARGUMENT if the call lacks one."""
     extractor = extractor_of(call.models)
     embedder = offered(call.models, ModelRole.EMBEDDER)
     if extractor is None or embedder is None:

@@ -1,9 +1,9 @@
 # mypy: allow-subclassing-any
 # The library's classes are of unknown type where types are checked, since it is not installed there.
-"""The models of one call, as Graphiti wants them: every request goes through the call's gateway and is on the record.
+"""Gives Graphiti the models of one call: every request goes through the call's gateway and is counted.
 
-Graphiti swallows some errors of its models (a date that cannot be had is left out). So a fault of a model is also kept
-here, for whoever asked Graphiti to raise; and after one, nothing more is asked for.
+Graphiti swallows some errors of its models (it omits a date that it fails to extract). So the first error of a model is
+also kept here, for the caller of Graphiti to raise, and no request is sent after it.
 """
 
 from __future__ import annotations
@@ -20,37 +20,37 @@ from memarena_backend_graphiti.replies import UnusableReplyError, parse_reply
 from memarena_backend_graphiti.settings import ResponseFormat
 
 EMBEDDED_CHARS = 8_192
-"""How much of a text is embedded. Facts, names and questions are shorter."""
+"""Characters of a text that are embedded. Facts, names and questions are shorter."""
 
 
 @dataclass
 class Record:
-    """What the models did for one call."""
+    """Counts of the model requests of one call, and the first error."""
 
     chats: int = 0
     unusable: int = 0
     fault: CallError | None = None
-    """The first fault that ends the call."""
+    """The first error that must end the call."""
 
     def check(self) -> None:
-        """Raise the fault again if there was one."""
+        """Raise the first error again if there was one."""
         if self.fault is not None:
             raise self.fault
 
 
 @dataclass(frozen=True)
 class CallModels:
-    """What one call may ask, and the record of it."""
+    """The models that one call may use, and the record of their requests."""
 
     client: ModelClient
     call: Call
     embedder: Endpoint
     extractor: Endpoint | None = None
-    """None in a call that extracts nothing."""
+    """None in a call that extracts nothing, such as a search."""
     record: Record = field(default_factory=Record)
 
     def embed(self, texts: list[str], purpose: Purpose) -> list[list[float]]:
-        """A vector per text. Raises CallError."""
+        """Return a vector per text. Raises CallError."""
         self.record.check()
         prefix = prefix_of(self.embedder.model, purpose)
         try:
@@ -61,7 +61,7 @@ class CallModels:
 
 
 class Extractor(LLMClient):
-    """The protocol of Graphiti for chat models. Blocks: one request after the other, in the order of the episodes."""
+    """Implements Graphiti's protocol for chat models. It blocks: requests are sequential, in the order of episodes."""
 
     def __init__(self, models: CallModels, response_format: ResponseFormat, reply_tokens: int) -> None:
         super().__init__(None)
@@ -78,10 +78,10 @@ class Extractor(LLMClient):
         *,
         model: str | None = None,
     ) -> dict[str, JsonValue]:
-        """Called by the library's ``generate_response``, which writes the form of the reply into the prompt.
+        """Return the reply of the model, parsed; called by the library, which adds the form of the reply to the prompt.
 
-        Raises CallError where the model fails, UnusableReplyError for a reply that nothing can be taken from. The
-        library repeats a request only after errors of its own kinds, so nothing is repeated here.
+        Raises CallError if the model fails, UnusableReplyError for a reply that cannot be used. The library retries
+        only after its own kinds of errors, so there is no retry here.
         """
         record, extractor = self._models.record, self._models.extractor
         assert extractor is not None, "only a call with an extractor adds episodes"
@@ -109,7 +109,7 @@ class Extractor(LLMClient):
 
 
 def response_format_of(choice: ResponseFormat, form: type[BaseModel] | None) -> dict[str, object] | None:
-    """The field ``response_format`` of a request."""
+    """Return the field ``response_format`` of a request; None to omit it."""
     if choice == "none":
         return None
     if choice == "json_object" or form is None:
@@ -118,30 +118,30 @@ def response_format_of(choice: ResponseFormat, form: type[BaseModel] | None) -> 
 
 
 class CallEmbedder(EmbedderClient):
-    """The protocol of Graphiti for embedders. What it embeds while episodes are added is compared among itself."""
+    """Implements Graphiti's protocol for embedders. Texts are embedded as passages, to be compared to each other."""
 
     def __init__(self, models: CallModels) -> None:
         self._models = models
 
     async def create(self, input_data: str | list[str]) -> list[float]:
-        """The vector of one text, which the library often wraps in a list."""
+        """Return the vector of one text, which the library often wraps in a list."""
         text = input_data if isinstance(input_data, str) else input_data[0]
         return self._models.embed([text], "passage")[0]
 
     async def create_batch(self, input_data_list: list[str]) -> list[list[float]]:
-        """A vector per text."""
+        """Return a vector per text."""
         return self._models.embed(input_data_list, "passage")
 
 
 class NoChat(LLMClient):
-    """Where a search needs a chat client by its form alone."""
+    """A placeholder: a search requires a chat client but never calls it."""
 
     async def _generate_response(self, *_: object, **__: object) -> dict[str, JsonValue]:
         raise AssertionError("a search asks no chat model")
 
 
 class NoEmbedder(EmbedderClient):
-    """Where a search has its vector already."""
+    """A placeholder: a search requires an embedder but already has its vector."""
 
     async def create(self, input_data: object) -> list[float]:
         """Never called."""
@@ -149,7 +149,7 @@ class NoEmbedder(EmbedderClient):
 
 
 class NoReranker(CrossEncoderClient):
-    """Ranks are fused by reciprocal rank; the library wants a cross-encoder by its form alone."""
+    """A placeholder: the library requires a cross-encoder, but reciprocal rank fusion does not use it."""
 
     async def rank(self, query: str, passages: list[str]) -> list[tuple[str, float]]:
         """Never called."""

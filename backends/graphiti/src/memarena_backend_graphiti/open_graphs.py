@@ -1,4 +1,4 @@
-"""Committed graphs that are open for searches: a few of them, since Kuzu takes some 70 MB for each."""
+"""Keeps a limited number of committed graphs open for searches, since Kuzu takes some 70 MB for each."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ class _Entry:
 
 
 class OpenGraphs:
-    """The graph of each namespace that is held, opened when needed. Safe to share between threads."""
+    """The graphs of loaded namespaces, opened when needed. Safe to share between threads."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._mutex = threading.Lock()
         self._entries: dict[str, _Entry] = {}
-        """By namespace, used last stands last."""
+        """By namespace, least recently used first."""
 
     def hold(self, namespace: str, folder: Path) -> None:
-        """Open the graph in a folder, which must not change until it is let go."""
+        """Open the graph in a folder, which must not change until :meth:`let_go`."""
         with self._mutex:
             self._entries[namespace] = _Entry(folder)
             self._open(namespace)
 
     def let_go(self, namespace: str) -> None:
-        """Close the graph of a namespace in which no search runs; one that is not held is fine."""
+        """Close the graph of a namespace, in which no search may run; does nothing if it is not held."""
         with self._mutex:
             entry = self._entries.pop(namespace, None)
             if entry is not None and entry.graph is not None:
                 entry.graph.close()
 
     def close(self) -> None:
-        """Let go of every namespace."""
+        """Close the graphs of all namespaces."""
         for namespace in list(self._entries):
             self.let_go(namespace)
 
     @contextmanager
     def reading(self, namespace: str) -> Iterator[Graph]:
-        """The open graph of a namespace that is held, for the length of a search."""
+        """Yield the open graph of a held namespace, and keep it open for the length of a search."""
         with self._mutex:
             entry = self._entries[namespace]
             graph = self._open(namespace)
@@ -60,15 +60,15 @@ class OpenGraphs:
                 entry.searches -= 1
 
     def _open(self, namespace: str) -> Graph:
-        """The graph, open; another one that nobody reads is closed if there are too many. Under the lock."""
+        """Return the open graph; close idle graphs of other namespaces if too many are open. Call it under the lock."""
         entry = self._entries.pop(namespace)
         self._entries[namespace] = entry
         if entry.graph is None:
-            idle = [each for each in self._entries.values() if each.graph is not None and not each.searches]
-            count = sum(each.graph is not None for each in self._entries.values())
-            for each in idle[: max(0, count + 1 - self._settings.open_graphs)]:
-                assert each.graph is not None
-                each.graph.close()
-                each.graph = None
+            idle = [other for other in self._entries.values() if other.graph is not None and not other.searches]
+            count = sum(other.graph is not None for other in self._entries.values())
+            for other in idle[: max(0, count + 1 - self._settings.open_graphs)]:
+                assert other.graph is not None
+                other.graph.close()
+                other.graph = None
             entry.graph = Graph(entry.folder, self._settings, read_only=True)
         return entry.graph

@@ -1,4 +1,4 @@
-"""What a model's reply is worth: the JSON object that was asked for, or nothing."""
+"""Parses the replies of Graphiti's extracting model: returns the JSON object, or says why a reply is unusable."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from pydantic import BaseModel, JsonValue, ValidationError
 
 _FENCE = re.compile(r"\A\s*```[\w-]*\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL)
 _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
-"""U+0000 as JSON writes it: after a whole number of backslashes that stand for themselves."""
+"""The escape of U+0000 in JSON: a backslash that is not itself escaped, so after an even number of backslashes."""
 _SHOWN_CHARS = 80
 
 
 class UnusableReplyError(Exception):
-    """A reply that nothing can be taken from; the message is one line."""
+    """A reply that cannot be used; the message is one line."""
 
 
 def parse_reply(text: str, finish_reason: str, form: type[BaseModel] | None) -> dict[str, JsonValue]:
-    """The object that a reply holds, if it has the form. Raises UnusableReplyError."""
+    """Return the JSON object in a reply. Raises UnusableReplyError if there is none, or not of the ``form``."""
     if not text.strip():
         raise UnusableReplyError(f"an empty reply (finish_reason {finish_reason or 'not given'})")
     fenced = _FENCE.match(text)
@@ -43,7 +43,7 @@ def parse_reply(text: str, finish_reason: str, form: type[BaseModel] | None) -> 
 
 
 def _expect_text(reply: JsonValue) -> None:
-    """No half characters and no U+0000: neither the database nor the contract takes them."""
+    """Raise UnusableReplyError for lone surrogates and U+0000, which neither database nor contract accepts."""
     try:
         written = json.dumps(reply, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:

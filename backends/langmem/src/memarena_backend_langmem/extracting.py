@@ -1,4 +1,4 @@
-"""Taking in a day: each session is extracted by LangMem's manager, and what it changed is looked up in the store."""
+"""Ingests a day: LangMem's manager extracts each session, and its changes are determined by comparing the store."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass
 class Tally:
-    """What became of the sessions of a day."""
+    """Counts of a day's sessions, model calls and memories. See :meth:`notices` for their meaning."""
 
     sessions_given: int = 0  # words: a name of the file format
     calls: int = 0
@@ -31,7 +31,7 @@ class Tally:
     removed: int = 0
 
     def notices(self) -> Sequence[Notice]:
-        """As the log of a run has them."""
+        """Return the counts as notices."""
         return (
             Notice("sessions_given", "sessions with text were given to LangMem", self.sessions_given),
             Notice("extraction_calls", "model calls were made", self.calls),
@@ -49,9 +49,12 @@ class Tally:
 
 
 def take_in(memories: Memories, day: Day, model: GatewayModel, call: Call) -> Sequence[Notice]:
-    """Extract every session of a day. ``memories`` may embed. Raises CallError where a model fails."""
+    """Extract all sessions of a day into ``memories``, which must have an embedder; return the notices.
+
+    Raises CallError if a model fails.
+    """
     tally = Tally()
-    # The library's defaults: it looks for five memories that a session may change, and never removes one.
+    # The library's defaults: it searches five memories that a session may change, and never removes any.
     manager = create_memory_store_manager(chat_model(model.ask), namespace=NAMESPACE, store=memories.store)
     for session in day.sessions:
         parts = parts_of(session)
@@ -95,7 +98,7 @@ def _extract(
         memories.check_embedded()
         _log.warning("LangMem gave up a session: %s: %s", type(error).__name__, " ".join(str(error).split())[:300])
         given_up = True
-    # A memory that could not be stored is lost without a word: the library waits for its threads, not for their errors.
+    # The library silently loses a memory that could not be stored: it waits for its threads, not for their errors.
     memories.check_embedded()
     tally.calls += model.counts.calls
     tally.unusable += model.counts.unusable
@@ -110,8 +113,8 @@ def _extract(
     tally.removed += len(removed)
     time = session.started_at.isoformat()
     for key in new | changed:
-        known = memories.sources.get(key)
-        ids = (*known.session_ids, session.session_id) if known else (session.session_id,)
+        source = memories.sources.get(key)
+        ids = (*source.session_ids, session.session_id) if source else (session.session_id,)
         memories.sources[key] = Source(tuple(dict.fromkeys(ids)), time)
     for key in removed:
         del memories.sources[key]

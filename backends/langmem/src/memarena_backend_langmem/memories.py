@@ -1,7 +1,7 @@
-"""What one namespace remembers: LangGraph's in-memory store, kept in two files of a folder.
+"""Holds the memories of one namespace in LangGraph's in-memory store, and saves them as two files in a folder.
 
-The store makes vectors in threads of its own, some of which lose their errors, and knows no calls. So what stands
-in an embedding model's place asks the embedder of the call at hand, and remembers what failed.
+The store embeds in its own threads, some of which lose their errors, and it knows nothing of calls. So the embedding
+model that it gets here uses the embedder of the current call, and keeps the first error.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FACTS_FILE, VECTORS_FILE = "memories.json", "vectors.npy"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a memory comes from: the sessions that wrote or rewrote it, oldest first, and when the last was held."""
+    """The source of a memory: the sessions that wrote or rewrote it, oldest first, and the time of the last one."""
 
     session_ids: tuple[str, ...]
     time: str
@@ -36,7 +36,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A memory that was found."""
+    """A memory as the result of a search."""
 
     text: str
     score: float
@@ -45,39 +45,39 @@ class Fact:
 
 
 class Memories:
-    """The store of one namespace. One day at a time may change it; searches may run beside each other."""
+    """The store of one namespace. A single day at a time may change it; searches may overlap."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        """Empty, or as :meth:`save` left it in ``folder``."""
+        """Make an empty store, or load the one that :meth:`save` wrote to ``folder``."""
         self._vectors = _Vectors()
         index = {"dims": 0, "embed": self._vectors, "fields": ["content.content"]}
         self.store = InMemoryStore(index=index)
         self.sources: dict[str, Source] = {}
-        """By the key of each memory."""
+        """Source of each memory by its key."""
         self.model: str | None = None
-        """What made the vectors; None as long as there are none."""
+        """Name of the model that made the vectors; None as long as there are none."""
         self._asking = threading.Lock()
         if folder is not None and (folder / FACTS_FILE).is_file():
             self._load(folder)
 
     def contents(self) -> dict[str, Mapping[str, Any]]:
-        """The value of every memory by its key, as LangMem stores it."""
+        """Return the value of each memory, as LangMem stores it, by its key."""
         items = self.store.search(NAMESPACE, limit=sys.maxsize)
         return {item.key: item.value for item in items}
 
     def embed_with(self, embedder: Embedder | None, call: Call) -> None:
-        """What the store is to embed with from now on; with None it may not embed anything."""
+        """Set the embedder and the call for the store to use; with None it may not embed anything."""
         self._vectors.work = None if embedder is None else (embedder, call)
         if embedder is not None:
             self.model = embedder.model
 
     def check_embedded(self) -> None:
-        """Raise the CallError of an embedding that failed, which the library may have lost."""
+        """Raise the CallError of an embedding that failed, if any; the library may have swallowed it."""
         if self._vectors.failed is not None:
             raise self._vectors.failed
 
     def search(self, text: str, vector: list[float], count: int) -> list[Fact]:
-        """The memories most similar to a question; ``vector`` is the question's."""
+        """Return the ``count`` memories most similar to a question; ``vector`` is the question's."""
         with self._asking:
             self._vectors.query_vector = {text: vector}
             results = self.store.search(NAMESPACE, query=text, limit=count)
@@ -86,35 +86,35 @@ class Memories:
         return [fact for fact in facts if fact.text.strip()]
 
     def save(self, folder: Path) -> None:
-        """Write everything into an existing folder."""
+        """Write memories, sources and vectors to an existing folder."""
         contents = self.contents()
         texts = list(dict.fromkeys(map(_text_of, contents.values())))
         rows = [self._vectors.known[text] for text in texts]
         memories = [{"key": key, "value": value, **asdict(self.sources[key])} for key, value in contents.items()]
-        whole = {"version": 1, "model": self.model if memories else None, "memories": memories, "texts": texts}
-        (folder / FACTS_FILE).write_text(json.dumps(whole, ensure_ascii=False), encoding="utf-8")
+        document = {"version": 1, "model": self.model if memories else None, "memories": memories, "texts": texts}
+        (folder / FACTS_FILE).write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8")
         with (folder / VECTORS_FILE).open("wb") as file:
             np.save(file, np.array(rows, dtype=np.float32), allow_pickle=False)
             os.fsync(file.fileno())
 
     def _load(self, folder: Path) -> None:
-        whole = json.loads((folder / FACTS_FILE).read_text(encoding="utf-8"))
+        document = json.loads((folder / FACTS_FILE).read_text(encoding="utf-8"))
         rows = np.load(folder / VECTORS_FILE, allow_pickle=False)
-        self.model = whole["model"]
-        self._vectors.known = dict(zip(whole["texts"], rows.tolist(), strict=True))
-        for each in whole["memories"]:
-            self.store.put(NAMESPACE, each["key"], each["value"])
-            self.sources[each["key"]] = Source(tuple(each["session_ids"]), each["time"])
+        self.model = document["model"]
+        self._vectors.known = dict(zip(document["texts"], rows.tolist(), strict=True))
+        for memory in document["memories"]:
+            self.store.put(NAMESPACE, memory["key"], memory["value"])
+            self.sources[memory["key"]] = Source(tuple(memory["session_ids"]), memory["time"])
 
 
 class _Vectors(Embeddings):  # type: ignore[misc]
-    """What the store takes for its embedding model."""
+    """The embedding model that the store gets: the embedder of the current call, with a cache."""
 
     def __init__(self) -> None:
         self.known: dict[str, list[float]] = {}
         """Vectors of memories by their text."""
         self.query_vector: dict[str, list[float]] = {}
-        """Vector of the question that is being searched for."""
+        """Vector of the current question, by its text."""
         self.work: tuple[Embedder, Call] | None = None
         self.failed: CallError | None = None
 
@@ -130,7 +130,7 @@ class _Vectors(Embeddings):  # type: ignore[misc]
         return [self.known[text] for text in texts]
 
     def embed_query(self, text: str) -> list[float]:
-        # While a day is taken in the library searches for what is said last in a session, twice over.
+        # During an ingest the library searches twice for the last message of a session, so its vector is kept.
         if text not in self.query_vector:
             embedder, call = self._at_work()
             try:

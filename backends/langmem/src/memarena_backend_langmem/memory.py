@@ -1,4 +1,4 @@
-"""LangMem as a memory: a store per namespace, of which each day changes a copy."""
+"""Implements the backend langmem: a store per namespace, saved to a new folder after each day."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ from memarena_backend_langmem.extracting import take_in
 from memarena_backend_langmem.memories import Fact, Memories
 
 QUERY_LIMIT_CHARS = 8_192
-"""What is searched with of a question; no question needs as much."""
+"""Characters of a question that are searched for; no question needs more."""
 KEPT_FACTS = (KeptFact("My dog is called {value}.", "What is my dog called?"),)
-"""What any extractor that is fit for the task keeps."""
+"""A fact that any suitable extractor keeps."""
 MAX_TURN_BYTES = 65_536
-"""Longer turns are refused: each 8,000 bytes are a model call."""
+"""Longer turns are refused, since every 8,000 bytes cost a model call."""
 _OPTIONS = (OptionSpec("k", "How many memories are returned at most, an integer of at least 1.", "10"),)
 
 
 class LangMemMemory(Memory):
-    """One store per namespace, held in RAM and kept in the folder of its last day."""
+    """Holds a store per namespace in RAM, and saves it to the folder of its last day."""
 
     def __init__(self, data_dir: Path) -> None:
         self._folders = DayFolders(data_dir / "memories")
         self._loaded_memories: dict[str, Memories] = {}
-        """Stores of the namespaces that are as after their last day."""
+        """By namespace, the stores that are in the state after the last day."""
         self._client = ModelClient()
         self._embedders = Embedders(self._client)
 
@@ -70,7 +70,7 @@ class LangMemMemory(Memory):
     # -------------------------------------------------------------- days
 
     def commit_day(self, namespace: str, day: Day, call: Call) -> Sequence[Notice]:
-        # Until the day is whole nothing is held: the store is changed in place.
+        # The store is changed in place, so the namespace counts as not loaded until the day is complete.
         memories = self._loaded_memories.pop(namespace, None) or Memories()
         notices: Sequence[Notice] = ()
         if any(parts_of(session) for session in day.sessions):
@@ -119,7 +119,7 @@ class LangMemMemory(Memory):
 
 
 def _extractor(call: Call) -> Endpoint:
-    """The model that extracts in this call. Raises CallError INVALID_ARGUMENT where there is none."""
+    """Return the model that extracts in this call. Raises CallError INVALID_ARGUMENT if there is none."""
     endpoint = extractor_of(call.models)
     if endpoint is None:
         raise invalid_argument("header.model_access", "is required, with an extractor or a reader: LangMem extracts")

@@ -1,4 +1,4 @@
-"""What the vectors of a namespace were made with, kept beside them: another model's cannot be compared with them."""
+"""Records which model made the vectors of a namespace, since vectors of different models cannot be compared."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class IndexNote:
 
 
 def read_note(folder: Path) -> IndexNote | None:
-    """The note of a folder; None where nothing was embedded yet."""
+    """Return the note of a folder; None if no text was embedded yet."""
     path = folder / _FILE
     return IndexNote(**json.loads(path.read_text(encoding="utf-8"))) if path.exists() else None
 
 
 def write_note(folder: Path, note: IndexNote) -> None:
-    """Keep the note in a folder."""
+    """Write the note to a folder."""
     (folder / _FILE).write_text(json.dumps(asdict(note)), encoding="utf-8")

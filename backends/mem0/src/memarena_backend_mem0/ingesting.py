@@ -1,4 +1,4 @@
-"""Giving sessions to Mem0 and learning what became of them, which its ``add`` does not say."""
+"""Passes sessions to Mem0's ``add`` and determines their outcome, which ``add`` does not report."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from memarena_backend_mem0.replies import Worth, worth_of
 from memarena_backend_mem0.tally import Tally
 
 _BY_THE_REPLY = (AttributeError, TypeError, KeyError, ValueError, RecursionError)
-"""What Mem0 falls over with where a reply is JSON of another shape than it takes for granted."""
+"""Exceptions with which Mem0 fails if a reply is JSON of another form than it expects."""
 
 
 def take_in(store: Store, sessions: Sequence[Sequence[SessionPart]], work: Work, tally: Tally, *, infer: bool) -> None:
     """Add the sessions of a day, each in one or more parts.
 
-    Raises CallError where a model failed or nobody waits any more, and what Mem0 or its store raised otherwise: the day
-    is then not to be kept.
+    Raises CallError if a model fails or the client no longer waits, and any other exception of Mem0 or its store. The
+    day must then be discarded.
     """
     with working_with(work):
         for parts in sessions:

@@ -1,4 +1,4 @@
-"""Mem0 as a library: silenced before it is imported, opened on a folder, told the day of what it reads."""
+"""Wraps the library Mem0: imports it without telemetry, opens a store in a folder, and sets the date in its prompts."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from typing import Any, TypeVar
 from memarena_backend_mem0.models import Extractor, LibraryEmbedder, current_work
 
 USER = "owner"
-"""Mem0 wants an id of its user. A store holds one namespace only, so it tells nobody apart."""
+"""Mem0 requires a user id. It has no effect here, since each store holds a single namespace."""
 COLLECTION = "memories"
 _GIVEN_BY_US = "langchain"
-"""Mem0's name for models that are handed over as objects; it takes no other name than those it knows."""
+"""Mem0's provider name under which the models of this backend are registered; Mem0 accepts only names it knows."""
 
 T = TypeVar("T")
 
 
 def prepare(data_dir: Path) -> None:
-    """Import Mem0 so that it sends nothing, shows nothing and writes below ``data_dir`` only.
+    """Import Mem0 so that it sends no telemetry, prints nothing and writes below ``data_dir`` only.
 
-    Must come before anything else imports ``mem0``. Raises OSError where the folder cannot be made.
+    Call it before anything else imports ``mem0``. Raises OSError if the folder cannot be created.
     """
     home = data_dir / "mem0-home"
     home.mkdir(parents=True, exist_ok=True)
@@ -39,7 +39,7 @@ def prepare(data_dir: Path) -> None:
 
 
 def versions() -> str:
-    """What is behind the backend, for Describe."""
+    """Return the versions of the libraries, for Describe."""
     return f"mem0ai {version('mem0ai')}, embedded qdrant {version('qdrant-client')}"
 
 
@@ -72,32 +72,32 @@ class Store:
         self._memory.vector_store.insert = _noticed(self._memory.vector_store.insert)
 
     def add(self, messages: list[dict[str, str]], metadata: dict[str, str], *, infer: bool) -> int:
-        """Give Mem0 messages; how many memories it says that it added. Raises what Mem0 raises."""
+        """Pass messages to Mem0; return how many memories it reports as added. Raises any exception of Mem0."""
         added = self._memory.add(messages, user_id=USER, metadata=metadata, infer=infer)
         return len(added["results"])
 
     def search(self, text: str, count: int, threshold: float) -> list[dict[str, Any]]:
-        """Memories by falling score, as Mem0 returns them: ``id``, ``memory``, ``score``, ``metadata``."""
+        """Return memories by descending score, as Mem0's dicts with ``id``, ``memory``, ``score``, ``metadata``."""
         memories: list[dict[str, Any]] = self._memory.search(
             text, top_k=count, threshold=threshold, filters={"user_id": USER}
         )["results"]
         return memories
 
     def count(self) -> int:
-        """Memories in the store."""
+        """Return the number of memories in the store."""
         return int(self._qdrant.count(COLLECTION, exact=True).count)
 
     def close(self) -> None:
-        """Let go of the files. Mem0's own ``close`` leaves Qdrant open."""
+        """Close the files, Qdrant's too, which Mem0's own ``close`` leaves open."""
         self._memory.close()
         self._qdrant.close()
 
 
 def _make_collection(path: Path, dimension: int) -> None:
-    """The collection as Mem0 would make it, but for the distance: dot product, of vectors of length 1.
+    """Create the collection as Mem0 would, except for the distance: dot product, with vectors of length 1.
 
-    With Mem0's own, cosine, the embedded Qdrant scales the stored vectors anew in every search. So scores change from
-    one search to the next, and two searches at a time write to the same vectors.
+    With cosine, Mem0's distance, the embedded Qdrant normalises the stored vectors again in every search. So scores
+    would change from search to search, and overlapping searches would write to the same vectors.
     """
     from qdrant_client import QdrantClient, models  # type: ignore[import-not-found]  # noqa: PLC0415
 
@@ -113,10 +113,10 @@ def _make_collection(path: Path, dimension: int) -> None:
 
 
 def _dated(build: Callable[..., str]) -> Callable[..., str]:
-    """The builder of Mem0's prompt, told the day of the session.
+    """Wrap the builder of Mem0's prompt so that it gets the day of the session.
 
-    It takes the day as a parameter, which ``add`` does not pass on: relative times would be read from the clock of the
-    machine, and the prompt would differ from one run to the next.
+    The builder has a parameter for the day, but ``add`` does not pass it: relative times would refer to the clock of
+    the machine, and the prompt would differ from run to run.
     """
 
     @functools.wraps(build)
@@ -129,7 +129,7 @@ def _dated(build: Callable[..., str]) -> Callable[..., str]:
 
 
 def _noticed(insert: Callable[..., T]) -> Callable[..., T]:
-    """The store's ``insert``, whose failures Mem0 logs and forgets where at least one memory is stored."""
+    """Wrap the store's ``insert`` to keep its failures, which Mem0 only logs if at least one memory is stored."""
 
     @functools.wraps(insert)
     def inserting(*args: Any, **kwargs: Any) -> T:

@@ -1,4 +1,4 @@
-"""Mem0 as a memory: a store for each namespace in a folder for each day, filled by extraction or word for word."""
+"""Implements the backends mem0 (facts extracted by a model) and mem0_raw (turns verbatim), a store per namespace."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _OPTIONS = (
     OptionSpec("threshold", "Memories below this cosine similarity are left out, 0 to 1.", "0"),
 )
 _KEPT_FACTS = (KeptFact("My dog is called {value}.", "What is my dog called?"),)
-"""What any extractor that is fit for the task keeps: Mem0's own prompt has the name of a dog among its examples."""
+"""A fact that any suitable extractor keeps: Mem0's own prompt has the name of a dog among its examples."""
 _RESET = "Reset the namespace and ingest it again"
 
 
@@ -57,14 +57,17 @@ class _Open:
 
 
 class Mem0Memory(Memory):
-    """``infer``: a model extracts facts from each session; without it each turn is stored as it was said."""
+    """Keeps a Mem0 store per namespace, in a folder per committed day.
+
+    ``infer``: a model extracts facts from each session; without it each turn is stored verbatim.
+    """
 
     def __init__(self, data_dir: Path, settings: Settings, *, infer: bool) -> None:
         library.prepare(data_dir)
         self._settings, self._infer = settings, infer
         self._days = DayFolders(data_dir / "namespaces")
         self._folders: dict[str, Path] = {}
-        """Of the last day of each namespace that is loaded."""
+        """By namespace, for those that are loaded, the folder of the last day."""
         self._open: dict[str, _Open] = {}
         self._mutex = threading.Lock()
         self._models = ModelClient()
@@ -125,19 +128,19 @@ class Mem0Memory(Memory):
             return SearchResult(())
         if not query.text.strip():
             return SearchResult((), (Notice("query_blank", "Mem0 refuses to search for white space"),))
-        # More than are returned tell which of those that score alike come first.
+        # Twice as many are searched, so that ties at the limit are broken by id and not by the store.
         work = Work(call, self._embedders.choose(call, opened.note.model, "model_access"))
         with working_with(work):
             memories = opened.store.search(query.text, 2 * count, threshold)
         memories.sort(key=lambda memory: (-memory["score"], memory["id"]))
-        items = [item_of(each["memory"], each["score"], each["metadata"], derived=self._infer) for each in memories]
-        # Truncated is what the question's own bounds leave out (SRC-12), not what k does.
+        items = [item_of(entry["memory"], entry["score"], entry["metadata"], derived=self._infer) for entry in memories]
+        # `truncated` reports what the query's bounds cut off (SRC-12), not what k does.
         return fit_ranked(items[:count], query.max_items, query.max_context_tokens)
 
     # -------------------------------------------------------------- stores
 
     def _store(self, namespace: str, folder: Path, work: Work) -> _Open:
-        """The store of a day that is being taken in, made where it is the first with something said."""
+        """Return the store of a day that is being ingested; create it on the first day with text."""
         if read_note(folder) is None:
             dimension = len(work.embedder.embed(["dimension"], "query", work.call)[0])
             write_note(folder, IndexNote(work.embedder.model, dimension))
@@ -146,7 +149,7 @@ class Mem0Memory(Memory):
         return opened
 
     def _opened(self, namespace: str) -> _Open | None:
-        """The store of a loaded namespace; None where nothing was ever said."""
+        """Return the store of a loaded namespace; None if no text was ever ingested."""
         with self._mutex:
             if namespace not in self._open:
                 folder = self._folders[namespace]
@@ -167,8 +170,8 @@ class Mem0Memory(Memory):
     def _parts(self, session: Session, day: Day) -> list[SessionPart]:
         if not self._infer:
             return single_turns(session, day.owner)
-        whole = whole_session(session, day.owner)
-        return [] if whole is None else [whole]
+        part = whole_session(session, day.owner)
+        return [] if part is None else [part]
 
     def _work(self, folder: Path, day: Day, call: Call) -> Work:
         field = "header.model_access"

@@ -1,7 +1,7 @@
-"""A session as Mem0 is given it: messages of ``user`` (the owner) and ``assistant`` (everybody else), and metadata.
+"""Turns a session into messages for Mem0, of ``user`` (the owner) and ``assistant`` (all others), with metadata.
 
-Mem0 knows two roles and drops names, so each message opens with the name of its speaker, as its own prompt expects of
-conversations with several speakers.
+Mem0 knows two roles and drops names, so each message opens with the name of its speaker, as Mem0's prompt expects for
+conversations of several speakers.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from memarena_backend import Item, Participant, Role, Session, Turn, line_of, se
 Message = dict[str, str]
 
 SESSION_ID, TURN_ID, TIME = "session_id", "turn_id", "said_at"
-"""Keys of the metadata that Mem0 keeps with a memory and gives back."""
+"""Keys of the metadata that Mem0 stores with a memory and returns."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionPart:
-    """One call of Mem0's ``add``."""
+    """The arguments of one call of Mem0's ``add``."""
 
     messages: list[Message]
     metadata: dict[str, str]
 
 
 def whole_session(session: Session, owner: Participant) -> SessionPart | None:
-    """The session for one extraction; None if nobody said anything. The first message says how it took place."""
+    """Return the session for one extraction; None if it has no text. The first message opens with the setting."""
     turns = [turn for turn in session.turns if turn.text.strip()]
     if not turns:
         return None
@@ -36,7 +36,7 @@ def whole_session(session: Session, owner: Participant) -> SessionPart | None:
 
 
 def single_turns(session: Session, owner: Participant) -> list[SessionPart]:
-    """Each turn with words by itself, so that its memory can name it."""
+    """Return each turn with text as a part, so that its memory names the turn."""
     return [
         SessionPart([_message(turn, owner)], {**_metadata(session, turn.said_at.isoformat()), TURN_ID: turn.turn_id})
         for turn in session.turns
@@ -45,7 +45,7 @@ def single_turns(session: Session, owner: Participant) -> list[SessionPart]:
 
 
 def item_of(text: str, score: float, metadata: dict[str, str], *, derived: bool) -> Item:
-    """A memory that was found, with what its metadata says of where it is from."""
+    """Return a memory as an item, with the sources that its metadata names."""
     turn = metadata.get(TURN_ID)
     return Item(
         text=text,
@@ -63,5 +63,5 @@ def _message(turn: Turn, owner: Participant) -> Message:
 
 
 def _metadata(session: Session, at: str) -> dict[str, str]:
-    # created_at is the library's own key: left to itself it takes the clock of the machine.
+    # created_at is a key of the library, which defaults to the clock of the machine.
     return {SESSION_ID: session.session_id, TIME: at, "created_at": at}

@@ -1,7 +1,7 @@
-"""The extractor and the embedder that Mem0 is given: they work with the models of the call that it works for.
+"""Gives Mem0 an extractor and an embedder that use the models of the current call.
 
-Mem0 swallows most failures of models and goes on. So whatever failed is kept in the :class:`Work` of the call, no model
-is asked again after a failure, and whoever called Mem0 looks there.
+Mem0 swallows most errors of models and goes on. So the first error is kept in the :class:`Work` of the call, where the
+caller of Mem0 looks for it, and no model is called after it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from memarena_backend_mem0.replies import MAX_REPLY_CHARS
 
 @dataclass
 class Work:
-    """One use of Mem0: what it may ask, and what came of it."""
+    """The models that one use of Mem0 may call, and the record of their calls."""
 
     call: Call
     embedder: Embedder
@@ -32,18 +32,18 @@ class Work:
     extractor: Endpoint | None = None
     extraction_tokens: int = 0
     observed: date | None = None
-    """The day on which what is given was said."""
+    """The day of the sessions that are ingested; None in a search."""
     failure: Exception | None = None
-    """The first failure of a model or of the store. Whatever Mem0 makes of it, the call fails with it."""
+    """The first error of a model or of the store. The call fails with it, even if Mem0 swallows it."""
     refusal: str = ""
-    """Why the extracting model would not take the prompt."""
+    """Why the extracting model rejected the prompt; empty if it did not."""
     replies: list[str] = field(default_factory=list)
     calls: int = 0
     cut: int = 0
-    """Texts of which only the beginning was embedded."""
+    """Number of texts of which only the beginning was embedded."""
 
     def fail(self, error: Exception) -> Exception:
-        """Keep the first failure; what is to be raised now."""
+        """Keep the error if it is the first; return the first error, for the caller to raise."""
         self.failure = self.failure or error
         return self.failure
 
@@ -52,13 +52,13 @@ _work: ContextVar[Work] = ContextVar("mem0_work")
 
 
 def current_work() -> Work:
-    """The work of the thread. Mem0 calls models in the thread that called it."""
+    """Return the work of this thread. Mem0 calls models in the thread that called it."""
     return _work.get()
 
 
 @contextmanager
 def working_with(work: Work) -> Iterator[Work]:
-    """Within it Mem0 asks the models of ``work``."""
+    """Make Mem0 use the models of ``work`` within this context."""
     token = _work.set(work)
     try:
         yield work
@@ -70,7 +70,7 @@ def working_with(work: Work) -> Iterator[Work]:
 
 
 class Extractor:
-    """Mem0's interface of an LLM."""
+    """Implements Mem0's interface of an LLM."""
 
     def __init__(self, config: Any = None) -> None:
         self.config = config
@@ -81,7 +81,7 @@ class Extractor:
         response_format: Mapping[str, object] | None = None,
         **_: object,
     ) -> str:
-        """The reply, whole. One that is longer than any honest one is kept from Mem0 and counts as unusable."""
+        """Return the reply; an empty text for one above ``MAX_REPLY_CHARS``, which counts as unusable."""
         work = current_work()
         if work.failure is not None:
             raise work.failure
@@ -105,17 +105,17 @@ class Extractor:
 
 
 class LibraryEmbedder:
-    """Mem0's interface of an embedding model."""
+    """Implements Mem0's interface of an embedding model."""
 
     def __init__(self, config: Any = None) -> None:
         self.config = config
 
     def embed(self, text: object, memory_action: str | None = None) -> list[float]:
-        """The vector of a text; ``search`` asks for that of a question."""
+        """Return the vector of a text; as that of a question if ``memory_action`` is ``search``."""
         return self.embed_batch([text], memory_action)[0]
 
     def embed_batch(self, texts: Sequence[object], memory_action: str | None = "add") -> list[list[float]]:
-        """A vector of length 1 per text. Raises ValueError for what is no text, which Mem0 then leaves out."""
+        """Return a vector of length 1 per text. Raises ValueError for anything but text, which Mem0 then skips."""
         work = current_work()
         if work.failure is not None:
             raise work.failure
@@ -134,7 +134,7 @@ def _unit(vector: Sequence[float]) -> list[float]:
 
 
 def _checked(text: object) -> str:
-    """The text, if it can be sent; replies also hold numbers, lists and lone surrogates. Raises ValueError."""
+    """Return a text that can be sent. Raises ValueError for others: replies have numbers, lists, lone surrogates."""
     if not isinstance(text, str) or not text.strip():
         raise ValueError(f"expected a text, got {type(text).__name__}")
     text.encode()  # raises UnicodeEncodeError, which is a ValueError

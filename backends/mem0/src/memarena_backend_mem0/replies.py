@@ -1,4 +1,4 @@
-"""Whether Mem0 can use a reply of its extractor: it silently treats one that it cannot read as one without facts."""
+"""Decides whether Mem0 can use a reply of its extractor: Mem0 silently treats an unreadable one as without facts."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _THOUGHTS = re.compile(r"<think>.*?</think>", re.DOTALL)
 
 
 class Worth(Enum):
-    """What a reply gives Mem0."""
+    """What Mem0 can use of a reply."""
 
     MEMORIES = "memories"
     NOTHING = "nothing"
-    """The model says in due form that there is nothing to keep."""
+    """An empty list of memories, in the form asked for."""
     UNUSABLE = "unusable"
-    """Empty, garbage, cut off or of another shape: nothing of it can be used."""
+    """Empty, no JSON, cut off or of another form."""
 
 
 def worth_of(reply: str) -> Worth:
-    """What Mem0 2.2.1 can make of a reply, by its own rules of reading."""
+    """Return what Mem0 2.2.1 can use of a reply, by the library's own rules of parsing."""
     if len(reply) > MAX_REPLY_CHARS:
         return Worth.UNUSABLE
     listed = _listed(reply)
@@ -35,12 +35,12 @@ def worth_of(reply: str) -> Worth:
     if not listed:
         return Worth.NOTHING
     if not all(isinstance(entry, dict) for entry in listed):
-        return Worth.UNUSABLE  # one such entry, and the library uses none
+        return Worth.UNUSABLE  # with a single such entry the library uses none
     return Worth.MEMORIES if any(_is_text(entry.get("text")) for entry in listed) else Worth.UNUSABLE
 
 
 def _listed(reply: str) -> object:
-    """The value of ``memory``; None if there is none to be read."""
+    """Return the value of ``memory`` in a reply; None if there is none."""
     text = reply.strip()
     if fenced := _FENCED.match(text):
         text = fenced.group(1).strip()
@@ -62,5 +62,5 @@ def _json_within(text: str) -> str:
 
 
 def _is_text(value: object) -> bool:
-    """Whether a memory can be made of it; half a character (an escaped lone surrogate) cannot be sent anywhere."""
+    """Whether a value is the text of a memory; a lone surrogate, which JSON can escape, cannot be encoded."""
     return isinstance(value, str) and bool(value.strip()) and not _HALVES.search(value)

@@ -1,4 +1,4 @@
-"""What an operator sets by environment variables: how long replies and embedded texts may be."""
+"""Reads the operator's settings of mem0 from environment variables: the length of replies and of embedded texts."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from memarena_backend import ServeError
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings of a server, each named by its variable."""
+    """Settings of the backend, each with its variable."""
 
     extraction_tokens: int = 2_000
-    """MEMARENA_MEM0_EXTRACTION_TOKENS: of a reply at most (the library's default)."""
+    """MEMARENA_MEM0_EXTRACTION_TOKENS: most tokens of a reply (the library's default)."""
     embedding_chars: int = 6_000
-    """MEMARENA_MEM0_EMBEDDING_CHARS: what of a text is embedded; embedding models refuse texts above their window."""
+    """MEMARENA_MEM0_EMBEDDING_CHARS: characters of a text to embed; models refuse texts above their window."""
 
 
 def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
-    """Settings from the environment. Raises ServeError naming the variable."""
+    """Read the settings from the environment. Raises ServeError that names the bad variable."""
     return Settings(
         extraction_tokens=_whole(environment, "EXTRACTION_TOKENS", Settings().extraction_tokens, 1, 100_000),
         embedding_chars=_whole(environment, "EMBEDDING_CHARS", Settings().embedding_chars, 100, 1_000_000),

@@ -1,4 +1,4 @@
-"""What became of a day, counted for the record: the codes that the report makes its table from."""
+"""Counts the outcome of a day's sessions, as notices with the codes that the report puts into its table."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ class Tally:
     sessions_failed: int = 0
     embedding_cut: int = 0
     reason: str = ""
-    """Why the first of the lost sessions was lost."""
+    """Why the first of the failed sessions was lost; empty if none was."""
 
     def lost(self, reason: str) -> None:
-        """A session is lost although its day will be committed."""
+        """Count a session that is lost although its day will be committed."""
         self.sessions_failed += 1
         self.reason = self.reason or reason
 
     def notices(self) -> list[Notice]:
-        """A notice for each count that is not 0; none for a day without sessions."""
+        """Return a notice for each count that is not 0 or is in ``_ALWAYS``; none for a day without sessions."""
         if not self.sessions_given:
             return []
         return [

@@ -1,7 +1,7 @@
-"""A session as chat blobs: the owner is the ``user`` of Memobase, everybody else an ``assistant`` with an alias.
+"""Turns a session into Memobase's chat blobs: the owner is the ``user``, all others are ``assistant`` with an alias.
 
-Memobase knows two roles and extracts what concerns the ``user``. The alias carries the name, so that the extracting
-model can tell the others apart.
+Memobase knows two roles and extracts facts about the ``user``. The alias is the speaker's name, by which the extracting
+model can distinguish the others.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from memobase import ChatBlob  # type: ignore[import-untyped]
 from memobase.core.blob import OpenAICompatibleMessage as Message  # type: ignore[import-untyped]
 
 MESSAGE_OVERHEAD_BYTES = 160
-"""What the server writes around a message when it shows it to the model: time, alias and role."""
+"""Allowance for the time, alias and role that the server adds to a message in the prompt."""
 
 
 def blobs_of(session: Session, owner: Participant, blob_bytes: int) -> list[ChatBlob]:
-    """The session in as few blobs as fit ``blob_bytes`` each, turns in order; none if nobody said anything.
+    """Return the session's turns, in order, in blobs of at most ``blob_bytes``; none for a session without text.
 
-    A turn that is longer than a blob is continued in the next. The first message says where and how the session took
-    place, as far as that is known.
+    A turn that is longer than a blob continues in the next one. The first message opens with the session's setting, as
+    far as that is known.
     """
     blobs: list[list[Message]] = []
     room = 0
@@ -52,7 +52,7 @@ def _message(speaker: Participant, owner: Participant, text: str, at: str) -> Me
 
 
 def _parts(text: str, limit_bytes: int) -> Iterator[str]:
-    """The text in parts of at most ``limit_bytes`` of UTF-8, cut between characters."""
+    """Yield the text in parts of at most ``limit_bytes`` of UTF-8, cut between characters."""
     data = text.encode()
     while len(data) > limit_bytes:
         part = data[:limit_bytes].decode(errors="ignore")

@@ -1,7 +1,7 @@
-"""Giving a day to the server and learning what became of it: which session made which event and profile entry.
+"""Sends a day to the server and determines the results: which session led to which event and profile entry.
 
-A flush that answers with success may have extracted nothing, and the server then drops what it was given. So every
-result is looked at, and what is new on the server is compared with what was there before.
+A flush can succeed without extracting anything, and the server then drops its input. So all results are checked, and
+the state of the server is compared with that before the day.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 _MODEL_STATUS = re.compile(r"Error code: (\d{3})")
 _UNFIT = frozenset({400, 413, 422})
-"""The model's server refuses this prompt (it is too long, say): the next session may fit again."""
+"""HTTP statuses by which the model's server rejects a prompt, such as one that is too long; other sessions may fit."""
 _MISCONFIGURED = frozenset({401, 403, 404})
 _OF_MODELS = ("Error in llm_complete", "Error in get_embedding")
 _OF_STORES = ("psycopg2", "sqlalchemy", "redis")
@@ -30,16 +30,16 @@ _OF_STORES = ("psycopg2", "sqlalchemy", "redis")
 
 @dataclass
 class _Bundle:
-    """Sessions whose blobs are in the buffer together, and what came of them."""
+    """Sessions whose blobs are in the buffer together, and the results of their flush."""
 
     sessions: tuple[Session, ...]
     results: list[Extraction] = field(default_factory=list)
     failure: str = ""
     lines: int = 0
-    """Lines of its events that can be searched for."""
+    """Number of searchable lines in its events."""
 
     def tally(self) -> Tally:
-        """Sessions that shared a flush share its fate."""
+        """Count its sessions; all sessions of a flush count alike."""
         count = len(self.sessions)
         if self.failure:
             return Tally(sessions=count, failed=count)
@@ -52,9 +52,9 @@ class _Bundle:
 def take_in(
     server: Server, user: str, before: Holding, day: Day, flush: Flush, blob_bytes: int, call: Call
 ) -> tuple[Holding, list[Notice]]:
-    """Have a day extracted. What the server holds then, and what went less than well.
+    """Have the server extract a day. Return what the server holds afterwards, and the notices of the day.
 
-    Raises CallError; nothing of the day is taken back here.
+    ``before`` is what it held before the day. Raises CallError, without undoing anything.
     """
     bundles: list[_Bundle] = []
     for bundle in _bundles(day.sessions, flush):
@@ -92,7 +92,7 @@ def _extract(server: Server, user: str, bundle: _Bundle, owner: Participant, blo
 
 
 def _reason(fault: ServerFaultError) -> str:
-    """Why the sessions of a flush are lost. Raises CallError where it is not for what was in them."""
+    """Return why the sessions of a flush are lost. Raises CallError if the cause is not their content."""
     message = fault.message
     match = _MODEL_STATUS.search(message)
     status = int(match[1]) if match else None
@@ -107,11 +107,11 @@ def _reason(fault: ServerFaultError) -> str:
 
 
 def _drop_remains(server: Server, user: str, before: Holding, bundles: Iterable[_Bundle]) -> None:
-    """After a failed flush: its blobs, and its event, which the server writes before it gets to the profile."""
+    """After a failed flush delete its blobs, and its event, which the server writes before the profile."""
     server.drop_blobs(user)
-    known = {result.event_id for bundle in bundles for result in bundle.results} | set(before.events)
+    expected = {result.event_id for bundle in bundles for result in bundle.results} | set(before.events)
     for event in server.events(user):
-        if event.id not in known:
+        if event.id not in expected:
             server.delete_event(user, event.id)
 
 
@@ -122,7 +122,10 @@ def _expect_stable(server: Server, user: str) -> None:
 
 
 def _expect_findable(server: Server, user: str, before: Holding, after: Holding) -> None:
-    """Every new line can be found: the server keeps one without a vector, in silence, when its embedder fails."""
+    """Raise CallError unless a search can return every new line.
+
+    When its embedder fails, the server silently stores lines without a vector.
+    """
     new = [line for name, event in after.events.items() if name not in before.events for line in event.lines]
     if not new:
         return
@@ -141,7 +144,7 @@ def _count_lines(bundles: Iterable[_Bundle], events: Iterable[StoredEvent]) -> N
 
 
 def lines_of(event: StoredEvent) -> tuple[str, ...]:
-    """The lines of an event as the server cuts them for search: those that begin with a dash."""
+    """Return the lines of an event that the server makes searchable: those that begin with a dash."""
     lines = (line.strip() for line in (event.event_data.event_tip or "").split("\n"))
     return tuple(line for line in lines if line.startswith("-"))
 
@@ -158,10 +161,10 @@ def _holding(
         for result in bundle.results:
             if result.event_id:
                 by_event[result.event_id] = bundle
-            # An entry that takes the place of others stems from what they stemmed from.
-            gone = joined(*(by_slot.get(name, ((), ""))[0] for name in result.delete_profiles or ()))
+            # An entry that replaces others inherits their sessions.
+            replaced = joined(*(by_slot.get(name, ((), ""))[0] for name in result.delete_profiles or ()))
             for name in (*(result.add_profiles or ()), *(result.update_profiles or ())):
-                by_slot[name] = (joined(by_slot.get(name, ((), ""))[0], gone, ids), time)
+                by_slot[name] = (joined(by_slot.get(name, ((), ""))[0], replaced, ids), time)
     kept_events = dict(before.events)
     for event in reversed(events):  # the server names the newest first
         if event.id not in kept_events:
@@ -200,7 +203,7 @@ def _tally(bundles: Iterable[_Bundle]) -> Tally:
 
 
 def _changes(before: Holding, after: Holding) -> list[Notice]:
-    """Events and entries of the profile that the day added, changed or removed."""
+    """Return notices of how many events and profile entries the day added, changed or removed."""
     old, new = before.slots, after.slots
     events = len(after.events.keys() - before.events.keys())
     entries = len(new.keys() - old.keys())

@@ -1,8 +1,8 @@
-"""What a namespace holds on the Memobase server, as of its last committed day and of the day that is being taken in.
+"""Keeps a journal of what each namespace holds on the Memobase server, so that a day can be undone.
 
-The server keeps no days and cannot take one back. So before a day begins, what it held until then stands in this
-journal, and after it what it holds now. Which of the two counts is decided by the kit's day store, whose transaction
-commits the day: after a restart, a journal of a committed day is carried forward, one of any other is undone.
+The server has no notion of days and cannot roll one back. So the journal records what the server held before a day, and
+what it holds after it. The kit's day store, whose transaction commits the day, decides which of the two counts: after a
+restart a journal of a committed day moves on to the state after it; any other day is undone.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class _Record(BaseModel):
 
 
 class KeptSlot(_Record):
-    """An entry of the profile. ``sessions``: those that it was made or changed by; ``time``: of the last of them."""
+    """An entry of the profile. ``sessions`` are the ids of those that made or changed it; ``time`` is of the last."""
 
     content: str
     attributes: dict[str, JsonValue]
@@ -33,7 +33,7 @@ class KeptSlot(_Record):
 
 
 class KeptEvent(_Record):
-    """An event: its lines, the sessions that it logs, and when the last of them began (RFC 3339)."""
+    """An event: its lines, the ids of the sessions that it logs, and when the last of them began (RFC 3339)."""
 
     lines: tuple[str, ...]
     sessions: tuple[str, ...]
@@ -41,25 +41,26 @@ class KeptEvent(_Record):
 
 
 class Tally(_Record):
-    """Sessions of a namespace so far: given to the extractor, and of those the ones that went less than well."""
+    """Counts of a namespace's sessions so far."""
 
     sessions: int = 0
+    """All that were sent to the extractor."""
     empty: int = 0
-    """Made neither an event nor a profile entry."""
+    """Sessions from which neither an event nor a profile entry was extracted."""
     lineless: int = 0
-    """Made an event whose log holds no line that the server keeps for search: prose in the place of a list."""
+    """Sessions with an event whose log has no line that the server can search: prose instead of a list."""
     unchanged: int = 0
-    """Made an event, but neither made nor changed an entry of the profile."""
+    """Sessions with an event that neither added nor changed a profile entry."""
     failed: int = 0
-    """Lost with a flush that failed."""
+    """Sessions lost in a flush that failed."""
 
     def plus(self, other: Tally) -> Tally:
-        """The sum."""
+        """Return the sum of both."""
         return Tally(**{name: getattr(self, name) + getattr(other, name) for name in Tally.model_fields})
 
 
 class Holding(_Record):
-    """What the server holds for a namespace after a day; ids of slots and events are the server's."""
+    """What the server holds for a namespace after a day: profile entries (slots) and events, by the server's ids."""
 
     day: int
     slots: dict[str, KeptSlot] = {}
@@ -68,33 +69,38 @@ class Holding(_Record):
 
 
 class Journal(_Record):
-    """The journal of one namespace. ``began_s``: Unix time at which the pending day began."""
+    """The journal of one namespace."""
 
     user: str
+    """Id of the namespace's user on the server."""
     committed: Holding | None = None
+    """State after the last committed day; None before any day is committed."""
     pending_day: int | None = None
+    """Index of the day that has begun since; None if there is none."""
     began_s: float = 0.0
+    """Unix time at which the pending day began."""
     after: Holding | None = None
+    """State after the pending day; None until it is extracted."""
 
 
 def user_of(namespace: str, generation: int) -> str:
-    """Id of the Memobase user that keeps a namespace: the same wherever it is computed.
+    """Return the id of the Memobase user that stores a namespace; it depends on the arguments alone.
 
-    A namespace that was forgotten goes on with the next generation, so that what the server might still be extracting
-    for the old user never shows in the new one.
+    After a Reset the namespace gets the next generation, so that results of an extraction still running for the old
+    user never appear in the new one.
     """
     return str(uuid.uuid5(_USERS, f"{generation}/{namespace}"))
 
 
 class Journals:
-    """The journals in a folder, one file each. Writing is atomic and durable."""
+    """The journals in a folder, one file per namespace. Writes are atomic and durable."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         folder.mkdir(parents=True, exist_ok=True)
 
     def read(self, namespace: str) -> Journal | None:
-        """The journal, None if there is none. Raises CallError FAILED_PRECONDITION for a file that is none."""
+        """Return the journal, None if there is none. Raises CallError FAILED_PRECONDITION for an invalid file."""
         path = self._path(namespace, "json")
         try:
             return Journal.model_validate_json(path.read_bytes())
@@ -108,14 +114,14 @@ class Journals:
         _replace(self._path(namespace, "json"), journal.model_dump_json().encode())
 
     def generation(self, namespace: str) -> int:
-        """How often the namespace was given up before."""
+        """Return how often :meth:`give_up` was called for the namespace."""
         try:
             return int(self._path(namespace, "generation").read_bytes())
         except FileNotFoundError:
             return 0
 
     def give_up(self, namespace: str) -> None:
-        """Forget the journal; the next one is of the next generation."""
+        """Delete the journal, and move the namespace to the next generation."""
         _replace(self._path(namespace, "generation"), str(self.generation(namespace) + 1).encode())
         self._path(namespace, "json").unlink(missing_ok=True)
 
@@ -124,7 +130,7 @@ class Journals:
 
 
 def joined(*sessions: Iterable[str]) -> tuple[str, ...]:
-    """Ids in the order of their first appearance, each once."""
+    """Return all ids of several sequences, each once, in the order of their first appearance."""
     return tuple(dict.fromkeys(session_id for ids in sessions for session_id in ids))
 
 

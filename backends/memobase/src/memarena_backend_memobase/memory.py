@@ -1,4 +1,4 @@
-"""Memobase as a memory: a user per namespace, a chat blob per session, a day that is whole or taken back."""
+"""Implements the backend memobase: a Memobase user per namespace, chat blobs per session, and days made atomic."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from memarena_backend_memobase.undoing import check_holding, undo
 _log = logging.getLogger(__name__)
 
 KEPT_FACTS = (KeptFact("My dog is called {value}.", "What is my dog called?"),)
-"""What any extractor that is fit for the task keeps: the name of a pet is in the server's own list of topics."""
+"""A fact that any suitable extractor keeps: the name of a pet is in the server's own list of topics."""
 BEFORE_ANY_DAY = -1
 
 
 class MemobaseMemory(Memory):
-    """One Memobase user per namespace. Raises ServeError if the server is not there within the time to start."""
+    """Stores each namespace as a Memobase user. Raises ServeError if the server is not healthy in time."""
 
     def __init__(self, data_dir: Path, settings: Settings) -> None:
         self._settings = settings
@@ -48,7 +48,7 @@ class MemobaseMemory(Memory):
         self._server.await_start(settings.start_timeout_s)
         self._journals = Journals(data_dir / "memobase")
         self._loaded_journals: dict[str, Journal] = {}
-        """Journals of the namespaces whose state on the server is known to be the committed one."""
+        """By namespace, for those whose state on the server is known to match the committed days."""
         self._mutex = threading.Lock()
 
     def describe(self) -> Description:
@@ -65,7 +65,7 @@ class MemobaseMemory(Memory):
 
     @property
     def _attributed(self) -> bool:
-        """Sessions that are extracted together cannot be told apart afterwards."""
+        """Whether memories have a source session; sessions extracted together cannot be distinguished afterwards."""
         return self._settings.flush == "session"
 
     # -------------------------------------------------------------- days
@@ -83,15 +83,15 @@ class MemobaseMemory(Memory):
         return notices
 
     def _begin(self, namespace: str, day: int) -> Journal:
-        """A journal in which a day is pending, on disk before the server is told anything of it."""
+        """Write a journal in which the day is pending, before any of the day is sent to the server, and return it."""
         previous = self._loaded_journals.pop(namespace, None)
         if previous is None:
-            # No committed day: whatever is there is of one that failed.
+            # No day is committed: anything on the server is left over from a day that failed.
             self._drop(namespace)
             previous = Journal(user=user_of(namespace, self._journals.generation(namespace)))
-            # A user whom this data folder does not know of holds somebody else's words, or those of a lost folder.
+            # A user of this id that the data folder does not know of belongs to another or a lost data folder.
             self._server.delete_user(previous.user)
-        # The kit would have unloaded the namespace if the day before had not been committed.
+        # The previous day is committed, or else the kit would have unloaded the namespace.
         committed = previous.after or previous.committed
         journal = Journal(user=previous.user, committed=committed, pending_day=day, began_s=time.time())
         self._journals.write(namespace, journal)
@@ -130,7 +130,7 @@ class MemobaseMemory(Memory):
         self._drop(namespace)
 
     def _drop(self, namespace: str) -> None:
-        """Remove the namespace's user, if it ever had one. The next one is another."""
+        """Delete the namespace's user if there is one; the next user gets another id."""
         journal = self._journals.read(namespace)
         if journal is not None:
             self._server.delete_user(journal.user)

@@ -1,7 +1,7 @@
-"""Memobase with Oracle evidence as its only input: a diagnostic that tells what extraction loses from what search does.
+"""Implements memobase_oracle, a diagnostic that separates losses of Memobase's extraction from losses of its search.
 
-Each question gets a Memobase user of its own, who has said nothing but the evidence sessions; it is removed again with
-the answer. What is then still missing was lost by the extraction.
+For each question it creates a Memobase user, sends only the evidence sessions, searches, and deletes the user. Any
+evidence that is missing then was lost in extraction.
 """
 
 from __future__ import annotations
@@ -51,19 +51,19 @@ class MemobaseOracleMemory(Memory):
         self._days: dict[str, dict[str, tuple[Day, Session]]] = {}
 
     def describe(self) -> Description:
-        able = {Capability.ANSWER, Capability.CELL_MODEL_ACCESS, Capability.STATEFUL_SEARCH}
+        capabilities = {Capability.ANSWER, Capability.CELL_MODEL_ACCESS, Capability.STATEFUL_SEARCH}
         if self._settings.flush == "session":
-            able.add(Capability.PROVENANCE)
-        kept: tuple[KeptFact, ...] = KEPT_FACTS
+            capabilities.add(Capability.PROVENANCE)
+        kept_facts: tuple[KeptFact, ...] = KEPT_FACTS
         return Description(
             name="memobase_oracle",
             version=f"{version('memarena-backend-memobase')} (memobase client {version('memobase')})",
             kind=Kind.DIAGNOSTIC,
-            capabilities=frozenset(able),
+            capabilities=frozenset(capabilities),
             options=OPTIONS,
             prompt_style=PromptStyle.JSON_CONTEXT,
             retention=Retention.EXTRACTED,
-            kept_facts=kept,
+            kept_facts=kept_facts,
         )
 
     def commit_day(self, namespace: str, day: Day, call: Call) -> Sequence[Notice]:
@@ -104,10 +104,10 @@ class MemobaseOracleMemory(Memory):
         return take_in(self._server, user, empty, day, self._settings.flush, self._settings.blob_bytes, call)
 
     def _evidence_sessions(self, namespace: str, evidence: Evidence) -> list[tuple[Day, Session]]:
-        """The evidence in the order in which it was said, each session once."""
+        """Return the evidence sessions with their days, in order of time, each once."""
         by_id = self._days.get(namespace, {})
         for position, session_id in enumerate(evidence.session_ids):
             if session_id not in by_id:
                 field = f"privileged_evidence.session_ids[{position}]"
                 raise invalid_argument(field, f"{session_id!r} was not ingested into the namespace")
-        return sorted((by_id[each] for each in set(evidence.session_ids)), key=lambda entry: entry[1].started_at)
+        return sorted((by_id[name] for name in set(evidence.session_ids)), key=lambda entry: entry[1].started_at)

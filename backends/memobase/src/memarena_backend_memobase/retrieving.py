@@ -1,4 +1,4 @@
-"""What a question is shown: entries of the profile, then events like the question, each with where it comes from."""
+"""Answers a search: returns entries of the profile, then events similar to the question, each with its sources."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from memarena_backend_memobase.journal import Holding, KeptEvent, joined
 from memarena_backend_memobase.server import Server, ServerFaultError
 
 QUERY_LIMIT_CHARS = 4_000
-"""What of a question is searched for: it travels in a URL, and embedding models read a few hundred tokens."""
+"""Characters of a question that are searched for: it is part of a URL, and models embed only some hundred tokens."""
 PROFILE_SCORE = 1.0
-"""The profile is shown whatever is asked; events have their similarity, which is at most as high."""
+"""Score of profile entries, which are returned for any question; an event's score, its similarity, is at most 1."""
 
 EVENTS = ("gist", "event", "off")
 OPTIONS = (
@@ -38,7 +38,7 @@ OPTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The options of one search, checked."""
+    """The checked options of one search; ``text`` is the text to search for. See `OPTIONS` for the others."""
 
     events: str
     k: int
@@ -48,7 +48,7 @@ class Plan:
 
 
 def plan_of(query: Query) -> Plan:
-    """The options of a question. Raises CallError INVALID_ARGUMENT naming the one at fault."""
+    """Parse the options of a question. Raises CallError INVALID_ARGUMENT that names the bad option."""
     share = query.int_option("profile_share", minimum=0)
     if share > 100:
         raise invalid_argument("options", f"profile_share: expected 0 to 100, got {share}")
@@ -67,7 +67,7 @@ def plan_of(query: Query) -> Plan:
 def retrieve(
     server: Server, user: str, holding: Holding, query: Query, plan: Plan, *, attributed: bool
 ) -> SearchResult:
-    """Items for a question. ``attributed``: name the sessions that an item comes from, where they are known."""
+    """Return the items for a question. ``attributed``: whether items name their source sessions."""
     slots = _profile(server, user, holding) if plan.profile_share else []
     events = _events(server, user, holding, plan) if plan.events != "off" else []
     if not attributed:
@@ -78,19 +78,22 @@ def retrieve(
 def fit_together(
     slots: Sequence[Item], events: Sequence[Item], share: float, max_items: int | None, max_tokens: int | None
 ) -> SearchResult:
-    """Profile entries within their share of the bounds (all there is if no event wants the rest), then events."""
+    """Return profile entries within their ``share`` of the bounds, then events within the rest.
+
+    Without events the profile may fill the bounds. Items are not cut, unless not even one fits.
+    """
     room = (
         None if max_items is None else max(1, round(max_items * share)),
         None if max_tokens is None else int(max_tokens * share),
     )
     if not events:
         return fit_ranked(slots, max_items, max_tokens)
-    first = _whole(slots, *room)
-    rest_tokens = None if max_tokens is None else max_tokens - sum(tokens_by_bytes(item.text) for item in first)
-    rest = _whole(events, None if max_items is None else max_items - len(first), rest_tokens)
-    if first or rest:
-        return SearchResult([*first, *rest])
-    # Not even one fits whole: the best event is cut.
+    fitting_slots = _whole(slots, *room)
+    rest_tokens = None if max_tokens is None else max_tokens - sum(tokens_by_bytes(item.text) for item in fitting_slots)
+    fitting_events = _whole(events, None if max_items is None else max_items - len(fitting_slots), rest_tokens)
+    if fitting_slots or fitting_events:
+        return SearchResult([*fitting_slots, *fitting_events])
+    # Not a single item fits uncut: cut the best event.
     return fit_ranked(events, max_items, max_tokens)
 
 
@@ -145,7 +148,7 @@ def _lines(server: Server, user: str, holding: Holding, plan: Plan) -> list[Item
         events = sources.get(line)
         if events is None:
             raise failed_precondition("the Memobase server found an event line that no committed day made")
-        # The server does not say which event a line is of. Where several have the same, it stems from all of them.
+        # The server does not name the event of a line. If several events have the same line, it gets all their sources.
         sessions, time = joined(*(event.sessions for event in events)), events[-1].time
         items.append(Item(line.removeprefix("-").strip() or line, gist.similarity, sessions, (), time))
     return sorted(items, key=lambda item: -item.score)

@@ -1,8 +1,8 @@
-"""The Memobase server over HTTP: each request typed, bounded in time, and every failure told apart.
+"""Calls the Memobase server over HTTP: typed requests with timeouts, and a distinct error for each kind of failure.
 
-The connection, its address and token, and the form of blobs are the memobase client's. The requests are made here and
-not by its methods, because those drop what a flush says of itself, the number of an error and what a profile counts,
-put queries into URLs unescaped, and wait a minute whatever the caller's deadline is.
+Connection, address, token and the form of blobs come from the memobase client. The requests are made here and not by
+its methods, because those drop the results of a flush, the number of an error and the counts of a profile, put queries
+into URLs unescaped, and wait a minute whatever the caller's deadline is.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationEr
 
 CONNECT_TIMEOUT_S = 5.0
 REQUEST_TIMEOUT_S = 60.0
-"""For requests that call no extracting model."""
+"""Timeout of requests that call no extracting model."""
 ALL = 1_000_000
-"""More than there are: asks for all events."""
+"""A limit above any number of events: asks for all of them."""
 EVER_DAYS = 36_500
-"""The server filters events by when they were inserted, which says nothing about the life."""
+"""A range of 100 years, to turn off the server's filter by the time of insertion, which is no time of the life."""
 
 _POLL_S = 0.02
-_NOT_FOUND = 404
+_MISSING_ERRNO = 404
 _THREADS = 32
 
 Status = Literal["idle", "processing", "failed", "done"]
@@ -44,13 +44,13 @@ class ServerFaultError(Exception):
 
 
 class _Wire(BaseModel):
-    """What the server sends; fields of later versions are ignored."""
+    """Base of the server's replies; fields of later versions are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 class Extraction(_Wire):
-    """What one flush came to: ids of the event and of the profile slots that it made, changed and removed."""
+    """The result of one flush: ids of the event and of the profile slots that it added, changed and removed."""
 
     event_id: str | None
     add_profiles: tuple[str, ...] | None = ()
@@ -64,7 +64,7 @@ class Extraction(_Wire):
 
 
 class Slot(_Wire):
-    """One entry of a user's profile."""
+    """An entry of a user's profile."""
 
     id: str
     content: str
@@ -72,13 +72,13 @@ class Slot(_Wire):
 
 
 class EventContent(_Wire):
-    """``event_tip``: the log of a conversation, one line per thing that was noted."""
+    """The content of an event. ``event_tip`` is the log of a conversation, one line per fact."""
 
     event_tip: str | None = None
 
 
 class StoredEvent(_Wire):
-    """An event. ``similarity`` (cosine) is there where it was searched for."""
+    """An event. ``similarity`` (cosine) is None unless the event is the result of a search."""
 
     id: str
     event_data: EventContent
@@ -92,7 +92,7 @@ class GistContent(_Wire):
 
 
 class Gist(_Wire):
-    """One line of an event's log as it was found. It does not say which event it is of."""
+    """One line of an event's log as the result of a search. It does not name its event."""
 
     id: str
     gist_data: GistContent
@@ -109,8 +109,9 @@ _IDS = TypeAdapter(tuple[str, ...])
 class Server:
     """One Memobase server. Safe to share between threads.
 
-    Methods raise CallError: UNAVAILABLE where it cannot be reached, FAILED_PRECONDITION where it refuses the token,
-    what ``call.check()`` raises once nobody waits any more; and :class:`ServerFaultError` for an error of its own.
+    Methods raise CallError: UNAVAILABLE if the server cannot be reached, FAILED_PRECONDITION if it refuses the token,
+    the error of ``call.check()`` if the caller no longer waits; and :class:`ServerFaultError` if the server reports an
+    error.
     """
 
     def __init__(self, url: str, token: str, flush_timeout_s: float) -> None:
@@ -121,7 +122,7 @@ class Server:
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="memobase")
 
     def close(self) -> None:
-        """Close connections; a request under way is no longer waited for."""
+        """Close the connections without waiting for requests under way."""
         self._pool.shutdown(wait=False, cancel_futures=True)
         self._http.close()
 
@@ -144,37 +145,37 @@ class Server:
     # -------------------------------------------------------------- users
 
     def create_user(self, user: str) -> None:
-        """Make a user that is not there."""
+        """Create a user, which must not exist."""
         self._ask("add user", "POST", "/users", json={"id": user, "data": None})
 
     def delete_user(self, user: str) -> None:
-        """Remove a user with everything of theirs; one that is not there is fine."""
+        """Delete a user with all data; does nothing if there is no such user."""
         try:
             self._ask("delete user", "DELETE", f"/users/{user}")
         except ServerFaultError as error:
-            if error.errno != _NOT_FOUND:
+            if error.errno != _MISSING_ERRNO:
                 raise
 
     # -------------------------------------------------------------- what a user said
 
     def insert(self, user: str, blob: ChatBlob, call: Call) -> tuple[Extraction, ...]:
-        """Put a blob into the user's buffer; what was extracted if that filled it."""
+        """Add a blob to the user's buffer; return the extractions if that filled the buffer and flushed it."""
         data = self._wait(call, "insert", "POST", f"/blobs/insert/{user}", json=blob.to_request())
         results = data.get("chat_results") if isinstance(data, dict) else None
         return _parsed("insert", _EXTRACTIONS, results or [])
 
     def flush(self, user: str, call: Call) -> tuple[Extraction, ...]:
-        """Have extracted what is in the buffer, and wait for it. Nothing for an empty buffer."""
+        """Extract from the blobs in the buffer, wait, and return the results; empty for an empty buffer."""
         data = self._wait(call, "flush", "POST", f"/users/buffer/{user}/chat")
         return _parsed("flush", _EXTRACTIONS, data or [])
 
     def buffered(self, user: str, status: Status) -> int:
-        """How many blobs of the buffer are in a status."""
+        """Return how many blobs of the buffer have a status."""
         data = self._ask("buffer", "GET", f"/users/buffer/capacity/{user}/chat", params={"status": status})
         return len(_parsed("buffer", _IDS, _member("buffer", data, "ids")))
 
     def drop_blobs(self, user: str) -> None:
-        """Delete every blob that is still kept, and with it its place in the buffer."""
+        """Delete all blobs that the server still has, and so empty the buffer."""
         while True:
             page = {"page": 0, "page_size": 100}
             data = self._ask("blobs", "GET", f"/users/blobs/{user}/chat", params=page)
@@ -187,22 +188,22 @@ class Server:
     # -------------------------------------------------------------- what is remembered
 
     def profile(self, user: str) -> tuple[Slot, ...]:
-        """The whole profile, what changed last first."""
+        """Return the whole profile, the latest change first."""
         data = self._ask("profile", "GET", f"/users/profile/{user}")
         return _parsed("profile", _SLOTS, _member("profile", data, "profiles"))
 
     def events(self, user: str) -> tuple[StoredEvent, ...]:
-        """Every event. (The listing of events ends after 21 days of the server's clock, the one by tags does not.)"""
+        """Return all events, by the request for tags; the one for events returns only 21 days of the server's clock."""
         data = self._ask("events", "GET", f"/users/event_tags/search/{user}", params={"topk": ALL})
         return _parsed("events", _EVENTS, _member("events", data, "events"))
 
     def search_events(self, user: str, query: str, topk: int, threshold: float) -> tuple[StoredEvent, ...]:
-        """Events like the query, the nearest first."""
+        """Return the events most similar to the query, best first."""
         data = self._ask("event search", "GET", f"/users/event/search/{user}", params=_like(query, topk, threshold))
         return _parsed("event search", _EVENTS, _member("event search", data, "events"))
 
     def search_gists(self, user: str, query: str, topk: int, threshold: float) -> tuple[Gist, ...]:
-        """Lines of events like the query, the nearest first."""
+        """Return the lines of events most similar to the query, best first."""
         path = f"/users/event_gist/search/{user}"
         data = self._ask("gist search", "GET", path, params=_like(query, topk, threshold))
         return _parsed("gist search", _GISTS, _member("gist search", data, "gists"))
@@ -210,20 +211,20 @@ class Server:
     # -------------------------------------------------------------- taking back
 
     def delete_event(self, user: str, event: str) -> None:
-        """Remove an event and its lines."""
+        """Delete an event and its lines."""
         self._ask("delete event", "DELETE", f"/users/event/{user}/{event}")
 
     def delete_slot(self, user: str, slot: str) -> None:
-        """Remove an entry of the profile."""
+        """Delete an entry of the profile."""
         self._ask("delete profile", "DELETE", f"/users/profile/{user}/{slot}")
 
     def write_slot(self, user: str, slot: Slot) -> None:
-        """Give an entry of the profile this content."""
+        """Set content and attributes of the profile entry ``slot.id``."""
         body: JsonValue = {"content": slot.content, "attributes": slot.attributes}
         self._ask("update profile", "PUT", f"/users/profile/{user}/{slot.id}", json=body)
 
     def add_slot(self, user: str, content: str, attributes: Mapping[str, JsonValue]) -> str:
-        """Make an entry of the profile; its id."""
+        """Add an entry to the profile; return its id."""
         body: JsonValue = {"content": content, "attributes": dict(attributes)}
         data = self._ask("add profile", "POST", f"/users/profile/{user}", json=body)
         return str(_member("add profile", data, "id"))
@@ -231,7 +232,7 @@ class Server:
     # -------------------------------------------------------------- asking
 
     def _wait(self, call: Call, what: str, method: str, path: str, json: JsonValue = None) -> JsonValue:
-        """A request that may run a model: given up as soon as nobody waits any more (the server goes on)."""
+        """Send a request that may run a model; stop waiting when the caller has gone (the server goes on)."""
         call.check()
         response: Future[JsonValue] = self._pool.submit(
             self._ask, what, method, path, {"wait_process": "true"}, json, self._flush_timeout

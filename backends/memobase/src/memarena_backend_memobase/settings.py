@@ -1,4 +1,4 @@
-"""What an operator sets by environment variables: where the Memobase server is, and how it is fed."""
+"""Reads the operator's settings of memobase from environment variables: the server, and how sessions are sent to it."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ class Settings:
     token: str = field(repr=False)
     """MEMOBASE_TOKEN: the server's ACCESS_TOKEN, or a project's."""
     flush: Flush = "session"
-    """MEMOBASE_FLUSH: after which part the server extracts what it was given. Only ``session`` gives provenance."""
+    """MEMOBASE_FLUSH: whether the server extracts after each session or day. Only ``session`` gives provenance."""
     blob_bytes: int = 12_000
-    """MEMOBASE_BLOB_BYTES: a session above it is given in parts. The server drops blobs above 16,384 tokens."""
+    """MEMOBASE_BLOB_BYTES: a longer session is sent in parts. The server drops blobs above 16,384 tokens."""
     flush_timeout_s: float = 600.0
-    """MEMOBASE_FLUSH_TIMEOUT_S: the longest that a flush can still be under way on the server after it began."""
+    """MEMOBASE_FLUSH_TIMEOUT_S: the longest time that a flush can take on the server."""
     start_timeout_s: float = 50.0
     """MEMOBASE_START_TIMEOUT_S: how long to wait for the server before this backend gives up starting."""
 
 
 def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
-    """Settings from the environment. Raises ServeError naming the variable."""
+    """Read the settings from the environment. Raises ServeError that names the bad variable."""
 
     def text(name: str) -> str | None:
         return environment.get(f"MEMOBASE_{name}") or None

@@ -1,4 +1,4 @@
-"""Taking a day back that was not committed: compensating deletes, and old content where entries were changed."""
+"""Undoes a day that was not committed: deletes what it added on the server, and restores what it changed."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from memarena_backend_memobase.server import Server, Slot
 
 _POLL_S = 0.1
 _PATIENCE_S = 5.0
-"""How long one call waits for a flush that is still under way; the next one goes on waiting."""
+"""How long one call waits for a flush that is still under way before it ends with UNAVAILABLE, to be retried."""
 
 
 def undo(server: Server, user: str, committed: Holding, lasts_until_s: float, call: Call) -> Holding:
-    """Make the server hold what it held after the last committed day; that, with the ids that it has now.
+    """Restore on the server the state after the last committed day; return that state with the server's current ids.
 
-    ``lasts_until_s`` is the Unix time after which no flush of the interrupted day can be under way any more. Raises
-    CallError: UNAVAILABLE while one is, FAILED_PRECONDITION where what was committed cannot be had back.
+    ``lasts_until_s`` is the Unix time after which no flush of the interrupted day can still be under way. Raises
+    CallError: UNAVAILABLE while a flush is under way, FAILED_PRECONDITION if the state cannot be restored.
     """
     _await_flushes(server, user, lasts_until_s, call)
     server.drop_blobs(user)
@@ -43,7 +43,7 @@ def undo(server: Server, user: str, committed: Holding, lasts_until_s: float, ca
 
 
 def check_holding(server: Server, user: str, expected: Holding) -> None:
-    """Raise CallError FAILED_PRECONDITION unless the server holds exactly this."""
+    """Raise CallError FAILED_PRECONDITION unless the server holds exactly the ``expected`` slots and events."""
     slots = {slot.id: slot.content for slot in server.profile(user)}
     events = {event.id for event in server.events(user)}
     if slots != {name: slot.content for name, slot in expected.slots.items()} or events != set(expected.events):

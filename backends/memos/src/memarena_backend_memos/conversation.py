@@ -1,7 +1,7 @@
-"""A session as messages for MemOS: the owner is ``user``, everybody else ``assistant``, each with time and name.
+"""Turns a session into messages for MemOS: the owner is ``user``, all others ``assistant``, each with time and name.
 
-MemOS knows two roles and extracts "from the perspective of user". Its prompt asks for absolute dates by the time of a
-message, in brackets before it, so that is where the time stands.
+MemOS knows two roles and extracts "from the perspective of user". Its prompt derives absolute dates from the time in
+brackets before a message.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ class Message:
 
     @property
     def size_bytes(self) -> int:
-        """Of its line in the prompt."""
+        """Return the size of its line in the prompt, in bytes of UTF-8."""
         return len(f"{self.role}:{self.content}\n".encode())
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """As much of a session as is extracted at a time."""
+    """The messages of a session that are extracted by one prompt."""
 
     session_id: str
     said_at: str
-    """RFC 3339; of its first message."""
+    """Time of its first message, RFC 3339."""
     messages: tuple[Message, ...]
 
 
 def parts_of(session: Session, owner: Participant, part_bytes: int) -> list[Part]:
-    """The session in as few parts as fit ``part_bytes`` each, turns in order; none if nobody said anything.
+    """Return the session's turns, in order, in parts of at most ``part_bytes``; none for a session without text.
 
-    A turn that is longer than a part is continued in the next. The first message says where and how the session took
-    place, as far as that is known.
+    A turn that is longer than a part continues in the next one. The first message has the setting of the session, as
+    far as that is known.
     """
     parts: list[Part] = []
     room = 0
@@ -69,7 +69,7 @@ def _messages(session: Session, owner: Participant, part_bytes: int) -> Iterator
 
 
 def _pieces(text: str, limit_bytes: int) -> Iterator[str]:
-    """The text in pieces of at most ``limit_bytes`` (4 or more) of UTF-8, cut between characters."""
+    """Yield the text in pieces of at most ``limit_bytes`` (4 or more) of UTF-8, cut between characters."""
     data = text.encode()
     while len(data) > limit_bytes:
         piece = data[:limit_bytes].decode(errors="ignore")

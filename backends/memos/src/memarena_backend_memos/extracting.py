@@ -1,6 +1,7 @@
-"""Extracting memories from the sessions of a day, and counting what became of each session.
+"""Extracts memories from the sessions of a day with MemOS, and counts the outcome of each session.
 
-For a reply that it cannot read the library raises whatever exception comes up; its memories do not say whose they are.
+For a reply that it cannot parse, the library raises various exceptions. Its memories do not name their session, so that
+is added here.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from memarena_backend_memos.conversation import Part
 from memarena_backend_memos.models import CallLLM
 
 _UNREADABLE = (LookupError, TypeError, ValueError, AttributeError, RecursionError)
-"""What ``extract`` raises, by no rule, for a reply that is empty, no JSON, or of another shape."""
+"""Exceptions of ``extract`` for a reply that is empty, no JSON, or of another form."""
 
 
 class _Extractor(GeneralTextMemory):  # type: ignore[misc]
-    """The library's extraction with a model of ours; its constructor would make clients and a store."""
+    """The library's extraction with the model of this call; its own constructor would make clients and a store."""
 
     def __init__(self, llm: CallLLM) -> None:
         self.extractor_llm = llm
@@ -29,7 +30,7 @@ class _Extractor(GeneralTextMemory):  # type: ignore[misc]
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A memory that was extracted and is not stored yet."""
+    """An extracted memory that is not stored yet."""
 
     text: str
     key: str
@@ -41,23 +42,23 @@ class Draft:
 
 @dataclass
 class Extraction:
-    """What came of a day's sessions."""
+    """The memories extracted from a day's sessions, and counts of their outcomes."""
 
     sessions: int = 0
     calls: int = 0
     unusable: Counter[str] = field(default_factory=Counter)
-    """Replies of which nothing could be used, by reason."""
+    """Number of unusable replies by reason."""
     refused: dict[str, str] = field(default_factory=dict)
-    """Why the model did not take a prompt, by session."""
+    """Why the model rejected a prompt, by session id."""
     drafts: list[Draft] = field(default_factory=list)
 
     @property
     def empty(self) -> int:
-        """Sessions that stored nothing."""
+        """Return the number of sessions without a memory."""
         return self.sessions - len({draft.session_id for draft in self.drafts})
 
     def notices(self) -> list[Notice]:
-        """The counts of the day, as every memory that extracts gives them."""
+        """Return the counts as notices, with the codes that all extracting memories use."""
         unusable = self.unusable.total()
         reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(self.unusable.items()))
         notices = [
@@ -73,7 +74,7 @@ class Extraction:
 
 
 def extract(llm: CallLLM, sessions: Iterable[Sequence[Part]]) -> Extraction:
-    """Memories of the sessions, each in its parts. Raises CallError where the model fails; nothing is stored."""
+    """Extract the sessions, each a sequence of parts, without storing anything. Raises CallError if the model fails."""
     result = Extraction()
     for parts in sessions:
         result.sessions += 1
@@ -87,12 +88,12 @@ def extract(llm: CallLLM, sessions: Iterable[Sequence[Part]]) -> Extraction:
 
 
 def _extract_part(llm: CallLLM, part: Part, unusable: Counter[str]) -> list[Draft]:
-    heard = llm.replies
+    replies_before = llm.replies
     try:
-        items = _Extractor(llm).extract([{"role": each.role, "content": each.content} for each in part.messages])
+        items = _Extractor(llm).extract([{"role": line.role, "content": line.content} for line in part.messages])
     except _UNREADABLE:
-        if llm.last is None or llm.replies == heard:
-            raise  # not for what the model said
+        if llm.last is None or llm.replies == replies_before:
+            raise  # the model did not reply, so its reply is not the cause
         unusable[_reason(llm.last)] += 1
         return []
     return [draft for item in items if (draft := _draft(item, part)).text]
@@ -106,7 +107,7 @@ def _draft(item: TextualMemoryItem, part: Part) -> Draft:
 
 
 def _storable(text: str) -> str:
-    """Without what JSON can spell and UTF-8 cannot: halves of surrogate pairs."""
+    """Return the text with lone surrogates replaced, which JSON can write but UTF-8 cannot."""
     return text.encode(errors="replace").decode()
 
 

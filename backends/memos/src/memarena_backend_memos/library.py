@@ -1,8 +1,8 @@
-"""Importing MemOS without its side effects: log files, settings from files, schedulers, the network.
+"""Imports MemOS without its side effects: log files, settings from files, schedulers, network access.
 
-The package's own ``__init__`` imports its servers, schedulers and their clients, and its logging writes what it is told
-to a file and takes the root logger over. Neither is wanted: the package is entered without running its ``__init__``,
-and its logging is told that it is set up already.
+The package's ``__init__`` imports its servers, schedulers and their clients, and its logging writes to a file and
+replaces the root logger. To avoid both, the package is imported without running its ``__init__``, and its logging is
+marked as configured.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _LOUD = ("memos", "transformers", "httpx", "qdrant_client")
 
 
 def keep_to_itself(folder: Path) -> None:
-    """Prepare the process for ``import memos.…``: call it once, before anything of the library is imported.
+    """Prepare the process for ``import memos.…``. Call it once, before any module of the library is imported.
 
-    The library reads no settings but these and writes below ``folder`` only. Raises ModuleNotFoundError where it is not
-    installed.
+    Afterwards the library reads only the settings made here, and writes only below ``folder``. Raises
+    ModuleNotFoundError if it is not installed.
     """
     if PACKAGE in sys.modules:
         raise RuntimeError(f"{PACKAGE} is imported already")
@@ -41,7 +41,7 @@ def keep_to_itself(folder: Path) -> None:
         "TRANSFORMERS_NO_ADVISORY_WARNINGS": "1",
     }
     for name in _LOUD:
-        # Their warnings quote replies, which are about a person's life; what matters is counted by the memory.
+        # Their warnings quote replies, which have private content; the memory counts unusable replies itself.
         logging.getLogger(name).setLevel(logging.ERROR)
     # "Payload indexes have no effect in the local Qdrant", with every store that is opened.
     warnings.filterwarnings("ignore", module=r"qdrant_client\..*|memos\..*")

@@ -1,4 +1,4 @@
-"""MemOS as a memory: sessions are extracted one by one, memories are added, none is ever changed or removed."""
+"""Implements the backend memos: extracts each session and adds its memories; none is ever changed or removed."""
 
 from __future__ import annotations
 
@@ -35,23 +35,23 @@ from memarena_backend_memos.settings import Settings
 from memarena_backend_memos.store import Store, StoredMemory
 
 KEPT_FACTS = (KeptFact("My dog is called {value}.", "What is my dog called?"),)
-"""What any extractor that is fit for the task keeps: the name of a pet."""
+"""A fact that any suitable extractor keeps: the name of a pet."""
 
 _OPTIONS = (OptionSpec("k", "How many memories are returned at most, an integer of at least 1.", "10"),)
 _PROMPT_BYTES = len(SIMPLE_STRUCT_MEM_READER_PROMPT.encode())
 _BYTES_PER_TOKEN = 3
-"""A low estimate, so that a prompt rather has room left than is refused."""
+"""A low estimate, so that a prompt is rather shorter than necessary than too long."""
 _LEAST_PART_BYTES = 1_000
 
 
 class MemosMemory(Memory):
-    """One embedded store per namespace, in a folder per day."""
+    """Keeps an embedded store per namespace, in a folder per committed day."""
 
     def __init__(self, data_dir: Path, settings: Settings) -> None:
         self._settings = settings
         self._folders = DayFolders(data_dir / "memories")
         self._stores: dict[str, Store] = {}
-        """Opened, of the namespaces in use."""
+        """Open stores by namespace."""
         self._client = ModelClient()
 
     def describe(self) -> Description:
@@ -69,23 +69,26 @@ class MemosMemory(Memory):
     # -------------------------------------------------------------- days
 
     def commit_day(self, namespace: str, day: Day, call: Call) -> Sequence[Notice]:
-        spoken = [session for session in day.sessions if any(turn.text.strip() for turn in session.turns)]
+        with_text = [session for session in day.sessions if any(turn.text.strip() for turn in session.turns)]
         self._close(namespace)
         store = self._stores[namespace] = Store(self._folders.begin(namespace, day.index))
         notices: Sequence[Notice] = ()
-        if spoken:
+        if with_text:
             field = "header.model_access"
             extractor, embedder = required_extractor(call.models, field), embedder_of(call.models, field)
             part_bytes = self._part_bytes(call.models, extractor.model)
             llm = CallLLM(self._client, extractor, call, self._settings.reply_tokens)
-            extraction = extract(llm, (parts_of(session, day.owner, part_bytes) for session in spoken))
+            extraction = extract(llm, (parts_of(session, day.owner, part_bytes) for session in with_text))
             store.add(extraction.drafts, CallEmbedder(self._client, embedder, call, "passage"))
             notices = extraction.notices()
         self._folders.keep(namespace, day.index)
         return notices
 
     def _part_bytes(self, models: ModelAccess | None, extractor: str) -> int:
-        """What fits into the model's window beside prompt and reply; the setting where the window is unknown."""
+        """Return the bytes of a part that fit into the model's window with prompt and reply.
+
+        At most the setting, which also applies if the window is unknown.
+        """
         model = models.model(extractor) if models is not None else None
         if model is None or not model.context_window_tokens:
             return self._settings.part_bytes
@@ -123,7 +126,7 @@ class MemosMemory(Memory):
         count = query.int_option("k", minimum=1)
         embedder = CallEmbedder(self._client, embedder_of(call.models, "model_access"), call, "query")
         results = self._stores[namespace].search(query.text, count, embedder)
-        return fit_ranked([_item(each) for each in results], query.max_items, query.max_context_tokens)
+        return fit_ranked([_item(memory) for memory in results], query.max_items, query.max_context_tokens)
 
 
 def _item(result: StoredMemory) -> Item:

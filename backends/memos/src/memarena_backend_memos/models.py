@@ -1,6 +1,6 @@
-"""What MemOS takes for its language model and its embedder: the gateway's models of the call at hand.
+"""Gives MemOS a language model and an embedder that use the gateway of the current call.
 
-The library's own clients hold one key for good, retry and log what they send; these hold a call.
+The library's own clients keep one key, retry, and log what they send; these belong to a single call.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from memarena_backend.endpoints import Purpose
 from memos.llms.utils import remove_thinking_tags  # type: ignore[import-not-found]
 
 EMBEDDING_LIMIT_CHARS = 8_192
-"""What the library's embedders read of a text unless told otherwise."""
+"""Characters of a text that are embedded: the default of the library's own embedders."""
 
 
 def required_extractor(models: ModelAccess | None, field: str) -> Endpoint:
-    """The model that extracts: the call's extractor, else its reader. Raises CallError INVALID_ARGUMENT for neither."""
+    """Return the call's extractor, else its reader. Raises CallError INVALID_ARGUMENT if there is neither."""
     endpoint = extractor_of(models)
     if endpoint is None:
         raise invalid_argument(field, "is required with an extractor or a reader: MemOS extracts with a language model")
@@ -37,7 +37,7 @@ def required_extractor(models: ModelAccess | None, field: str) -> Endpoint:
 
 
 def embedder_of(models: ModelAccess | None, field: str) -> Endpoint:
-    """The call's embedder. Raises CallError INVALID_ARGUMENT if there is none."""
+    """Return the call's embedder. Raises CallError INVALID_ARGUMENT if there is none."""
     endpoint = offered(models, ModelRole.EMBEDDER)
     if endpoint is None:
         raise invalid_argument(field, "is required with an embedder: MemOS finds memories by their vectors")
@@ -45,7 +45,7 @@ def embedder_of(models: ModelAccess | None, field: str) -> Endpoint:
 
 
 class CallLLM:
-    """The library's ``extractor_llm`` for one call. ``last`` is the last of its ``replies``, as it came."""
+    """Implements the library's ``extractor_llm`` for one call. ``replies`` counts them, ``last`` is the last one."""
 
     def __init__(self, client: ModelClient, endpoint: Endpoint, call: Call, max_tokens: int) -> None:
         self._client, self._endpoint, self._call, self._max_tokens = client, endpoint, call, max_tokens
@@ -54,7 +54,7 @@ class CallLLM:
         self.last: Chat | None = None
 
     def generate(self, messages: Sequence[Mapping[str, object]], **_: object) -> str:
-        """The reply without what a model thought before it. Raises CallError, PromptRefusedError among them."""
+        """Return the reply without the model's thinking. Raises CallError, or its subclass PromptRefusedError."""
         self.calls += 1
         self.last = self._client.chat(self._endpoint, messages, self._call, max_tokens=self._max_tokens)
         self.replies += 1
@@ -62,7 +62,7 @@ class CallLLM:
 
 
 class CallEmbedder:
-    """The library's ``embedder`` for one call: vectors of length 1. A text is asked for once."""
+    """Implements the library's ``embedder`` for one call. Vectors have length 1 and are cached by text."""
 
     def __init__(self, client: ModelClient, endpoint: Endpoint, call: Call, purpose: Purpose) -> None:
         self.model = endpoint.model
@@ -71,7 +71,7 @@ class CallEmbedder:
         self._known: dict[str, list[float]] = {}
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        """One vector per text, all of one length. Raises CallError."""
+        """Return one vector per text, all of the same dimension. Raises CallError."""
         new = [text for text in dict.fromkeys(texts) if text not in self._known]
         if new:
             inputs = [self._prefix + text[:EMBEDDING_LIMIT_CHARS] for text in new]
@@ -80,7 +80,7 @@ class CallEmbedder:
         return [self._known[text] for text in texts]
 
     def expect(self, model: str, dimension: int, vector: Sequence[float]) -> None:
-        """The vector is of the model that the memories were embedded with. Raises FAILED_PRECONDITION if not."""
+        """Raise CallError FAILED_PRECONDITION unless this embedder and its vector match the memories' model."""
         if (self.model, len(vector)) != (model, dimension):
             actual = f"this call's {self.model} gives {len(vector)}"
             raise failed_precondition(f"the memories have vectors of {model} with {dimension} dimensions; {actual}")

@@ -1,4 +1,4 @@
-"""What an operator sets by environment variables: how much of a session is in one prompt, how long a reply may be."""
+"""Reads the operator's settings of memos from environment variables: the size of prompts and of replies."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _PREFIX = "MEMARENA_MEMOS_"
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings of a backend, each named by its variable."""
+    """Settings of the backend, each with its variable."""
 
     part_bytes: int = 12_000
-    """MEMARENA_MEMOS_PART_BYTES: a longer session is extracted in parts; smaller ones for a small window."""
+    """MEMARENA_MEMOS_PART_BYTES: a longer session is extracted in parts; less if the model's window is small."""
     reply_tokens: int = 2_048
-    """MEMARENA_MEMOS_REPLY_TOKENS: how much the model may write about a part."""
+    """MEMARENA_MEMOS_REPLY_TOKENS: most tokens of the model's reply for one part."""
 
 
 def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
-    """Settings from the environment. Raises ServeError naming the variable."""
+    """Read the settings from the environment. Raises ServeError that names the bad variable."""
     return Settings(
         part_bytes=_whole(environment, "PART_BYTES", Settings().part_bytes, 1_000, 1_000_000),
         reply_tokens=_whole(environment, "REPLY_TOKENS", Settings().reply_tokens, 64, 100_000),

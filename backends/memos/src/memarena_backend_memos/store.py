@@ -1,4 +1,4 @@
-"""The memories of one namespace: a collection of the library's embedded Qdrant in a folder, and a note beside it."""
+"""Stores the memories of one namespace in the library's embedded Qdrant, with a note on model and count next to it."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _NOTE = "memories.json"
 _FOLDER = "qdrant"
 _COLLECTION = "memories"
 _SCORE_DIGITS = 6
-"""Beyond them, scores of equal vectors differ by where these lie in memory."""
+"""Decimals of a score; further ones differ between equal vectors, depending on their position in memory."""
 
 
 class StoreFaultError(Exception):
-    """The store does not hold what it was given."""
+    """The store does not hold all memories that were added."""
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """With what the memories were embedded, and how many there are."""
+    """The embedding model and dimension of the memories, and their number."""
 
     model: str
     dimension: int
@@ -40,7 +40,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class StoredMemory:
-    """A memory that was found; ``score`` is its cosine similarity."""
+    """A memory as the result of a search; ``score`` is its cosine similarity."""
 
     text: str
     score: float
@@ -48,11 +48,11 @@ class StoredMemory:
     said_at: str
     """RFC 3339."""
     number: int
-    """Of the memory in its namespace, in the order in which they were added."""
+    """Index of the memory in its namespace, in the order in which memories were added."""
 
 
 class _Memories(GeneralTextMemory):  # type: ignore[misc]
-    """The library's memory with an embedder and a store of ours; its constructor would make clients."""
+    """The library's memory with this backend's embedder and store; its own constructor would make clients."""
 
     def __init__(self, embedder: CallEmbedder, vector_db: QdrantVecDB) -> None:
         self.embedder = embedder
@@ -60,7 +60,7 @@ class _Memories(GeneralTextMemory):  # type: ignore[misc]
 
 
 class Store:
-    """Opened with the folder of a day; one at a time on a folder. Searches may overlap, :meth:`add` runs alone."""
+    """The store in the folder of a day. Open a folder only once. Searches may overlap, :meth:`add` must run alone."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -69,18 +69,18 @@ class Store:
         self._db = None if self._note is None else _opened(folder, self._note.dimension)
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         if self._db is not None:
             self._db.client.close()
             self._db = None
 
     def add(self, drafts: Sequence[Draft], embedder: CallEmbedder) -> None:
-        """Embed and add memories. Raises CallError where the embedder fails, StoreFaultError where some are missing."""
+        """Embed and add memories. Raises CallError if the embedder fails, StoreFaultError if some were not added."""
         if not drafts:
             return
         vectors = embedder.embed([draft.text for draft in drafts])
         if self._note is None:
-            # The library makes its collection for vectors of a known length, which the first ones tell.
+            # The library creates its collection for vectors of a fixed dimension, known from the first vectors.
             self._note = Note(embedder.model, len(vectors[0]), 0)
             self._db = _opened(self._folder, self._note.dimension)
         embedder.expect(self._note.model, self._note.dimension, vectors[0])
@@ -94,7 +94,7 @@ class Store:
         (self._folder / _NOTE).write_text(json.dumps(asdict(self._note)), encoding="utf-8")
 
     def search(self, text: str, count: int, embedder: CallEmbedder) -> list[StoredMemory]:
-        """At most ``count`` memories, the most similar first, equal ones in the order in which they were added."""
+        """Return at most ``count`` memories, most similar first; equal scores in the order of addition."""
         if self._note is None or self._db is None:
             return []
         (vector,) = embedder.embed([text])
@@ -105,7 +105,7 @@ class Store:
             results = sorted(
                 map(_stored_memory, self._db.search(vector, limit)), key=lambda each: (-each.score, each.number)
             )
-            # The store breaks ties by where memories lie, which a restart changes: all of a tie are looked at.
+            # The store breaks ties by position in memory, which a restart changes, so all tied memories are fetched.
             if len(results) < limit or results[count - 1].score != results[-1].score:
                 return results[:count]
             limit *= 2
@@ -115,7 +115,7 @@ def _opened(folder: Path, dimension: int) -> QdrantVecDB:
     config = QdrantVecDBConfig(
         collection_name=_COLLECTION,
         vector_dimension=dimension,
-        # Vectors have length 1. By cosine, the embedded store scales them anew in each search, and scores drift.
+        # Vectors have length 1. With cosine the embedded store normalises them in each search, and scores drift.
         distance_metric="dot",
         path=str(folder / _FOLDER),
     )
@@ -123,7 +123,7 @@ def _opened(folder: Path, dimension: int) -> QdrantVecDB:
 
 
 def _item(draft: Draft, number: int) -> TextualMemoryItem:
-    """As the library's ``extract`` makes it, but with the time of the conversation and not of the machine's clock."""
+    """Return a draft as the library's item, with the time of the conversation instead of the machine's clock."""
     metadata = TextualMemoryMetadata(
         key=draft.key,
         source="conversation",

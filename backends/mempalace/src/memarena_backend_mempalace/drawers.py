@@ -1,7 +1,7 @@
-"""A day as drawers: what one exchange said, word for word, cut where MemPalace's conversation miner would cut.
+"""Splits a day into drawers, MemPalace's units of text, as its conversation miner would: one exchange each, verbatim.
 
-The miner reads transcripts with one user and one assistant. Here a life's owner stands for the user: an exchange begins
-with what the owner says and ends before the owner speaks again.
+The miner reads transcripts of one user and one assistant. Here the owner counts as the user: an exchange begins with a
+turn of the owner and ends before the owner's next turn.
 """
 
 from __future__ import annotations
@@ -12,33 +12,35 @@ from dataclasses import dataclass, field
 from memarena_backend import Day, Event, Role, Session, Turn, line_of, setting_in_words
 
 LONGEST_CHARS = 800
-"""A drawer's length at most, and..."""
+"""Greatest length of a drawer: the library's default."""
 SHORTEST_CHARS = 30
-"""...what is too short for a drawer of its own: the library's defaults."""
+"""A text of at most this length is joined to the previous drawer: the library's default."""
 EVENTS_ROOM = "events"
 
 
 @dataclass(frozen=True, slots=True)
 class Drawer:
-    """What one drawer holds, and of what. A turn longer than a drawer lies in ``pieces`` drawers from ``first`` on."""
+    """The text of one drawer, and its source. A longer turn takes ``pieces`` drawers, from ``first`` on."""
 
     text: str = field(repr=False)
     source: str
     """Id of its session or event."""
     is_event: bool
     number: int
-    """Place among the drawers of its source, from 0."""
+    """Index among the drawers of its source."""
     first: int
+    """``number`` of the first piece."""
     pieces: int
+    """Number of drawers that its text takes, 1 unless it was cut."""
     topic_of: str = field(repr=False)
-    """The text of the whole source, from which the library tells its room."""
+    """The text of the whole source, from which the library chooses its room (topic)."""
     said_at: str
     """RFC 3339."""
     turn_ids: tuple[str, ...] = ()
 
 
 def drawers_of(day: Day) -> list[Drawer]:
-    """The drawers of a day: sessions in their order, then events. Turns without words are left out."""
+    """Return the drawers of a day: sessions in their order, then events. Turns without text are skipped."""
     drawers: list[Drawer] = []
     for session in day.sessions:
         drawers += _of_session(session)
@@ -48,7 +50,7 @@ def drawers_of(day: Day) -> list[Drawer]:
 
 
 def _of_session(session: Session) -> list[Drawer]:
-    whole = "\n".join(turn.text for turn in session.turns)
+    session_text = "\n".join(turn.text for turn in session.turns)
     setting = setting_in_words(session)
     opening = f"{setting}\n" if setting else ""
     drawers: list[Drawer] = []
@@ -58,7 +60,9 @@ def _of_session(session: Session) -> list[Drawer]:
         for piece in pieces:
             said_at, ids = turns[0].said_at.isoformat(), tuple(turn.turn_id for turn in turns)
             number = len(drawers)
-            drawers.append(Drawer(piece, session.session_id, False, number, first, len(pieces), whole, said_at, ids))
+            drawers.append(
+                Drawer(piece, session.session_id, False, number, first, len(pieces), session_text, said_at, ids)
+            )
     return drawers
 
 
@@ -72,8 +76,9 @@ def _of_event(event: Event) -> list[Drawer]:
 
 
 def _units(turns: Iterable[Turn], longest_chars: int) -> list[list[Turn]]:
-    """Turns that share drawers: an exchange, cut between turns where it is too long, joined to the one before where it
-    is too short to be found by itself.
+    """Return groups of turns that share drawers: exchanges, cut between turns if they are too long.
+
+    A group that is too short to be found by itself is joined to the previous one.
     """
     units: list[list[Turn]] = []
     for exchange in _exchanges(turns):
@@ -100,7 +105,7 @@ def _exchanges(turns: Iterable[Turn]) -> Iterator[list[Turn]]:
 
 
 def _packed(exchange: list[Turn], longest_chars: int) -> Iterator[list[Turn]]:
-    """As many turns at a time as fit into a drawer; a turn that alone does not fit is by itself."""
+    """Yield as many turns at a time as fit into a drawer; a turn that is longer than a drawer is yielded alone."""
     packed: list[Turn] = []
     for turn in exchange:
         if packed and len(_text([*packed, turn])) > longest_chars:
@@ -115,7 +120,7 @@ def _text(turns: list[Turn]) -> str:
 
 
 def _cut(text: str) -> Iterator[str]:
-    """Pieces that make the text again, each ending at a white space where its second half has one."""
+    """Yield pieces that joined give the text; each ends at white space if its second half has any."""
     start = 0
     while len(text) - start > LONGEST_CHARS:
         half, end = start + LONGEST_CHARS // 2, start + LONGEST_CHARS

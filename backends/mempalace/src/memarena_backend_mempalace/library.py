@@ -1,7 +1,7 @@
-"""MemPalace kept to one folder, without network, and given the vectors that the caller has made.
+"""Wraps the library MemPalace: confines it to a folder, without network, and gives it ready-made vectors.
 
 The library embeds a question itself, with one model for the whole process. A substitute for that model returns the
-vector that the current call has already made of its question, from a context variable.
+vector that the current call has already computed for its question, from a context variable.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _vector: ContextVar[list[float]] = ContextVar("vector of the question")
 
 
 class MemPalaceError(Exception):
-    """The library says that something failed; the message is one line."""
+    """The library reports a failure; the message is one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A passage that was found: whole, also where it lies in several drawers. Ids of what said it in these words."""
+    """A result of a search, complete even if it takes several drawers, with all sources that have the same words."""
 
     text: str
     time: str
@@ -51,8 +51,8 @@ class Passage:
 
 
 def keep_to_itself(home: Path) -> None:
-    """Have the library read no settings but these, and write its locks below ``home``, which is emptied."""
-    shutil.rmtree(home, ignore_errors=True)  # a lock file for each palace that was ever written
+    """Make the library read only the settings set here, and write its locks below ``home``, which is emptied."""
+    shutil.rmtree(home, ignore_errors=True)  # it has a lock file for each palace ever written
     home.mkdir(mode=0o700)
     for name in [name for name in os.environ if name.startswith(("MEMPALACE_", "MEMPAL_"))]:
         del os.environ[name]
@@ -69,7 +69,7 @@ def keep_to_itself(home: Path) -> None:
 
 
 class _GivenVectors:
-    """What the library takes for its embedding model."""
+    """The embedding model that the library gets: returns the vector of the current question."""
 
     def embed_query(self, input: Sequence[str]) -> list[list[float]]:  # noqa: A002 (the library's name)
         (_,) = input
@@ -80,7 +80,7 @@ class _GivenVectors:
 
 
 class Palace:
-    """A palace in a folder of its own. Raises MemPalaceError, sqlite3.Error, or what else the library raises."""
+    """A palace in its own folder. Methods raise MemPalaceError, sqlite3.Error, or other errors of the library."""
 
     def __init__(self, folder: Path) -> None:
         self._path = str(folder.resolve())
@@ -91,7 +91,7 @@ class Palace:
         return not (Path(self._path) / STORE_FILE).is_file()
 
     def add(self, drawers: Sequence[Drawer], vectors: Sequence[list[float]]) -> None:
-        """Put drawers in, all of them on disk on return. The palace is closed then, so that it can be copied."""
+        """Add drawers with their vectors; on return they are on disk, and the palace is closed, so it can be copied."""
         if not drawers:
             return
         collection = get_collection(self._path, create=True, backend=STORE)
@@ -112,33 +112,33 @@ class Palace:
             raise MemPalaceError(f"{len(drawers)} drawers were added, but {stored} were stored")
 
     def search(self, text: str, vector: list[float], count: int) -> list[Passage]:
-        """The best passages, best first. ``vector`` is the question's."""
+        """Return at most ``count`` passages, best first. ``vector`` is the question's."""
         token = _vector.set(vector)
         try:
             answer = search_memories(text, self._path, n_results=count)
         finally:
             _vector.reset(token)
         if "error" in answer:
-            # The library answers with an empty list and a reason where anything fails.
+            # On any failure the library returns an empty list and a reason.
             raise MemPalaceError(" ".join(f"{answer['error']} {answer.get('details', '')}".split()))
         drawers = [[hit, *hit.get("also_in", ())] for hit in answer["results"]]
-        ids = list(dict.fromkeys(str(each["drawer_id"]) for same in drawers for each in same))
+        ids = list(dict.fromkeys(str(match["drawer_id"]) for same in drawers for match in same))
         stored = self._get(ids)
         by_text: dict[str, Passage] = {}
         for same in drawers:
-            drawer_ids = [str(each["drawer_id"]) for each in same]
-            # Pieces of one turn are all named by its first drawer: the best of them stands for the turn.
+            drawer_ids = [str(match["drawer_id"]) for match in same]
+            # All pieces of a turn have the id of its first drawer here: the best-ranked one represents the turn.
             if drawer_ids[0] not in by_text:
                 by_text[drawer_ids[0]] = self._passage([stored[drawer_id] for drawer_id in dict.fromkeys(drawer_ids)])
         return list(by_text.values())
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         get_backend(STORE).close_palace(self._path)
         clear_validated_embedder_identity(self._path)
 
     def _passage(self, same: Sequence[tuple[str, dict[str, Any]]]) -> Passage:
-        """One passage of drawers that hold the same words."""
+        """Return one passage for drawers that hold the same words."""
         text, first = same[0]
         pieces = int(first["pieces"])
         if pieces > 1:
@@ -156,7 +156,7 @@ class Palace:
         )
 
     def _get(self, ids: Sequence[str]) -> dict[str, tuple[str, dict[str, Any]]]:
-        """Text and metadata of drawers. Raises MemPalaceError if one is not there."""
+        """Return text and metadata of drawers by id. Raises MemPalaceError if one does not exist."""
         collection = get_collection(self._path, create=False, backend=STORE, read_only=True)
         stored = collection.get(ids=list(ids), include=["documents", "metadatas"])
         by_id = dict(zip(stored.ids, zip(stored.documents, stored.metadatas, strict=True), strict=True))
@@ -170,7 +170,7 @@ def _room_of(drawer: Drawer) -> str:
 
 
 def _metadata_of(drawer: Drawer) -> dict[str, object]:
-    """As the library's conversation miner writes it, with times of the life, and what leads back to turns."""
+    """Return the metadata of the library's conversation miner, with times of the life, plus the ids of the turns."""
     meta: dict[str, object] = {
         "wing": WING,
         "room": _room_of(drawer),
@@ -195,6 +195,6 @@ def _id_of(drawer: Drawer) -> str:
 
 
 def _name(meta: dict[str, Any], number: int) -> str:
-    """The id of the drawer ``number`` of the source that ``meta`` tells of."""
+    """Return the id of the drawer ``number`` of a source, whose metadata is ``meta``."""
     kind = "event" if meta["event"] else "exchange"
     return cast(str, make_convo_drawer_id(WING, meta["room"], meta["source_file"], kind, number))

@@ -1,4 +1,4 @@
-"""MemPalace as a memory: a palace per namespace, of which each day changes a copy."""
+"""Implements the backend mempalace: a palace per namespace, of which each day changes a copy."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ from memarena_backend_mempalace.library import Palace, Passage
 from memarena_backend_mempalace.settings import Settings
 
 QUERY_LIMIT_CHARS = 8_192
-"""What is searched with of a question; no question needs as much."""
+"""Characters of a question that are searched for; no question needs more."""
 MODEL_FILE = "embedder"
-"""Beside a palace: the model that made its vectors, since the library knows only that an API did."""
+"""File next to a palace with the model that made its vectors, of which the library only knows that it is an API."""
 
 _OPTIONS = (OptionSpec("k", "How many passages are returned at most, an integer of at least 1.", "10"),)
 
 
 class MemPalaceMemory(Memory):
-    """One palace per namespace. ``keep_to_itself`` has been called."""
+    """Keeps a palace per namespace. Call ``keep_to_itself`` before."""
 
     def __init__(self, data_dir: Path, settings: Settings) -> None:
         self._settings = settings
         self._folders = DayFolders(data_dir / "palaces")
         self._held: dict[str, Path] = {}
-        """Folder of the namespaces whose palace is that of the last day."""
+        """By namespace, the folder of its last day, if the palace there is loaded."""
         self._client = ModelClient()
         self._embedders = Embedders(self._client, only_in_process=settings.only_in_process)
 
     def describe(self) -> Description:
-        # Forget makes a namespace again from its days, with no access to models.
+        # Forget rebuilds a namespace from its days without access to models, so it needs the model in the process.
         forget = {Capability.FORGET} if self._settings.only_in_process else set()
         return Description(
             name="mempalace",
@@ -65,7 +65,7 @@ class MemPalaceMemory(Memory):
         drawers = drawers_of(day)
         if drawers:
             embedder = self._embedders.choose(call, _model_of(self._held.get(namespace)), "header.model_access")
-            # People say the same words again, and long texts repeat themselves: each is embedded once.
+            # Equal texts, which people and long texts repeat, are embedded once.
             texts = list(dict.fromkeys(drawer.text for drawer in drawers))
             vectors = dict(zip(texts, embedder.embed(texts, "passage", call), strict=True))
         folder = self._folders.begin(namespace, day.index)
@@ -81,17 +81,17 @@ class MemPalaceMemory(Memory):
         )
 
     def restore(self, namespace: str, days: Iterable[Day], call: Call) -> None:
-        known = tuple(days)
-        folder = self._folders.restore(namespace, known[-1].index)
+        all_days = tuple(days)
+        folder = self._folders.restore(namespace, all_days[-1].index)
         if folder is not None:
             self._hold(namespace, folder)
         elif self._settings.only_in_process:
-            for day in known:
+            for day in all_days:
                 self.commit_day(namespace, day, call)
         else:
             raise failed_precondition(
-                f"the palace of day {known[-1].index} is not in the data folder, and there is no model at hand to make "
-                "it again: Reset the namespace and ingest it again"
+                f"the palace of day {all_days[-1].index} is not in the data folder, and there is no model at hand to "
+                "make it again: Reset the namespace and ingest it again"
             )
 
     def _hold(self, namespace: str, folder: Path) -> None:
@@ -131,7 +131,7 @@ class MemPalaceMemory(Memory):
 
 
 def _model_of(folder: Path | None) -> str | None:
-    """The model that made a palace's vectors; None for one without drawers."""
+    """Return the model that made a palace's vectors; None for a palace without drawers."""
     try:
         return None if folder is None else (folder / MODEL_FILE).read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -139,15 +139,15 @@ def _model_of(folder: Path | None) -> str | None:
 
 
 def _items(results: Sequence[Passage]) -> list[Item]:
-    """Items in the library's order. It does not give what it ranks by, so the place in that order is the score."""
+    """Return items in the library's order. It does not return its scores, so the score is 1 / rank."""
     return [
         Item(
-            text=each.text,
+            text=passage.text,
             score=1 / rank,
-            session_ids=each.session_ids,
-            turn_ids=each.turn_ids,
-            time=each.time,
-            event_ids=each.event_ids,
+            session_ids=passage.session_ids,
+            turn_ids=passage.turn_ids,
+            time=passage.time,
+            event_ids=passage.event_ids,
         )
-        for rank, each in enumerate(results, start=1)
+        for rank, passage in enumerate(results, start=1)
     ]

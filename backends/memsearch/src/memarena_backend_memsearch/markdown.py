@@ -1,6 +1,6 @@
-"""A day as a markdown file, and the map from its lines back to the turns that were said.
+"""Writes a day as a markdown file, with a map from its lines back to the turns.
 
-The file is what MemSearch indexes and what a reader sees parts of, so it holds words only; ids stand in the map.
+MemSearch indexes the file, and a reader sees parts of it, so it has no ids; these are in the map.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ HEADING_LIMIT_CHARS = 240
 
 @dataclass(frozen=True, slots=True)
 class TurnLines:
-    """Where a turn stands in its file: lines ``first`` to ``last``, counted from 1, both included."""
+    """The lines of a turn in its file: ``first`` to ``last``, counted from 1, both included."""
 
     first: int
     last: int
@@ -26,12 +26,12 @@ class TurnLines:
     said_at: str
     """RFC 3339."""
     text: str = field(repr=False)
-    """Speaker, time and the words as they were said, before they became lines."""
+    """Speaker, time and the turn's text, before it is split into lines."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionLines:
-    """Where a session stands in its file, heading and all: lines ``first`` to ``last``, counted from 1."""
+    """The lines of a session in its file, with its heading: ``first`` to ``last``, counted from 1, both included."""
 
     first: int
     last: int
@@ -42,7 +42,7 @@ class SessionLines:
 
 @dataclass(frozen=True, slots=True)
 class DayFile:
-    """A day as markdown. Sessions and turns stand in the order of their lines."""
+    """A day as markdown. Sessions and turns are in the order of their lines."""
 
     name: str
     text: str
@@ -50,16 +50,16 @@ class DayFile:
     turns: tuple[TurnLines, ...]
 
     def session_at(self, line: int) -> SessionLines:
-        """The session that the line belongs to. Raises StopIteration for a line of none."""
+        """Return the session of a line. Raises StopIteration for a line outside of all sessions."""
         return next(session for session in self.sessions if session.first <= line <= session.last)
 
     def between(self, start_line: int, end_line: int) -> tuple[TurnLines, ...]:
-        """Turns of which a line lies within ``start_line`` to ``end_line``, both included, counted from 1."""
+        """Return the turns that overlap the lines ``start_line`` to ``end_line``, both included, counted from 1."""
         return tuple(turn for turn in self.turns if turn.first <= end_line and turn.last >= start_line)
 
 
 def day_file(day: Day) -> DayFile:
-    """The day as markdown: a heading per session, a paragraph per turn that begins with its speaker and time."""
+    """Return the day as markdown: a heading per session, and a paragraph per turn that begins with speaker and time."""
     lines = [f"# {date_in_words(day.date)}", ""]
     sessions: list[SessionLines] = []
     turns: list[TurnLines] = []
@@ -82,7 +82,7 @@ def day_file(day: Day) -> DayFile:
 
 
 def heading_of(session: Session) -> str:
-    """When a session took place, and where and how as far as that is known."""
+    """Return the heading of a session: its date and time, and its setting as far as that is known."""
     start, end = session.started_at, session.ended_at
     words = f"{date_in_words(start)}, {start:%H:%M} to {end:%H:%M}"
     setting = _one_line(setting_in_words(session))
@@ -90,7 +90,7 @@ def heading_of(session: Session) -> str:
 
 
 def to_json(file: DayFile) -> str:
-    """The map of a file's lines as it is kept beside it."""
+    """Return the map of a file's lines as JSON, to be stored next to the file."""
     sessions = [[session.first, session.last, session.session_id] for session in file.sessions]
     turns = [[turn.first, turn.last, turn.turn_id, turn.said_at] for turn in file.turns]
     content = {"version": 1, "sessions": sessions, "turns": turns}
@@ -98,8 +98,8 @@ def to_json(file: DayFile) -> str:
 
 
 def _paragraph(turn: Turn) -> list[str]:
-    # A line of a turn must not look like a heading, at which MemSearch would cut: continuation lines are indented.
-    # splitlines() also breaks at characters that markdown does not break at, so only the three usual breaks count.
+    # A line of a turn must not look like a heading, at which MemSearch would cut, so continuation lines are indented.
+    # splitlines() also breaks at characters that are no line breaks in markdown, so only \r\n, \r and \n are used.
     first, *more = turn.text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return [_opening(turn) + first, *(f"  {line}" if line.strip() else "" for line in _without_last_blanks(more))]
 

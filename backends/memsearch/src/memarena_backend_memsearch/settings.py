@@ -1,4 +1,4 @@
-"""What an operator sets by environment variables: which embedding model, which Milvus, how large a chunk."""
+"""Reads the operator's settings of memsearch from environment variables: embedding model, Milvus, size of chunks."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from memarena_backend import ServeError
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings of a server, each named by its variable."""
+    """Settings of the backend, each with its variable."""
 
     embedding_url: str | None = None
     """MEMSEARCH_EMBEDDING_URL: base URL of an OpenAI-compatible API, for example ``http://ollama:11434/v1``."""
     embedding_model: str | None = None
-    """MEMSEARCH_EMBEDDING_MODEL: needed beside the URL, for example ``nomic-embed-text``."""
+    """MEMSEARCH_EMBEDDING_MODEL: required with the URL, for example ``nomic-embed-text``."""
     embedding_api_key: str | None = None
     """MEMSEARCH_EMBEDDING_API_KEY."""
     embedding_prefixes: bool = True
-    """MEMSEARCH_EMBEDDING_PREFIXES=off: send texts without what their model's card wants in front of them."""
+    """MEMSEARCH_EMBEDDING_PREFIXES=off: send texts without the prefix that the card of their model asks for."""
     milvus_uri: str | None = None
     """MEMSEARCH_MILVUS_URI: a Milvus server; without it Milvus Lite in the data folder."""
     milvus_token: str | None = None
@@ -30,7 +30,7 @@ class Settings:
 
 
 def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
-    """Settings from the environment. Raises ServeError naming the variable."""
+    """Read the settings from the environment. Raises ServeError that names the bad variable."""
 
     def text(name: str) -> str | None:
         return environment.get(f"MEMSEARCH_{name}") or None

@@ -1,4 +1,4 @@
-"""Sessions that are shown beside the evidence although they do not answer: which ones, and how many fit."""
+"""Chooses distractors: sessions that Oracle returns with the evidence although they do not hold the answer."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from memarena_backend import Item, tokens_by_bytes
 
 DEFAULT_BUDGET_TOKENS = 8_192
-"""What evidence and distractors may take together where nobody says otherwise."""
+"""Tokens for evidence and distractors together if neither the option nor the call sets a limit."""
 
 
 def recent(candidates: Sequence[Item], room_tokens: int) -> list[int]:
-    """Positions of the latest candidates that fit, latest first; the first that does not fit ends it.
+    """Return the indices of the latest candidates, latest first, up to the first that does not fit.
 
-    ``candidates`` stand in the order of time.
+    ``candidates`` are in order of time.
     """
     chosen: list[int] = []
     for position in reversed(range(len(candidates))):
@@ -26,10 +26,9 @@ def recent(candidates: Sequence[Item], room_tokens: int) -> list[int]:
 
 
 def draw(candidates: Sequence[Item], room_tokens: int, count: int, seed: int, question: str) -> list[int]:
-    """Positions of at most ``count`` candidates that fit, drawn uniformly, in the order of the draw.
+    """Return the indices of at most ``count`` candidates, drawn uniformly, in the order of the draw.
 
-    The draw follows from seed and question, so that another run draws the same. A candidate that does not fit any more
-    is passed over.
+    The draw depends on seed and question alone, so that all runs draw the same. Candidates that do not fit are skipped.
     """
     chosen: list[int] = []
     for position in _shuffled(len(candidates), seed, question):
@@ -43,7 +42,7 @@ def draw(candidates: Sequence[Item], room_tokens: int, count: int, seed: int, qu
 
 
 def _shuffled(size: int, seed: int, question: str) -> Iterator[int]:
-    """Every position once, in an order that any version of Python gives alike."""
+    """Yield each index below ``size`` once, in an order that does not depend on the version of Python."""
 
     def key_of(position: int) -> bytes:
         return hashlib.sha256(f"{seed}\x00{position}\x00{question}".encode("utf-8", "surrogatepass")).digest()

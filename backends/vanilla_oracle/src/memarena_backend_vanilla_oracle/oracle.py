@@ -1,4 +1,4 @@
-"""Oracle: hands over the sessions that hold the evidence. A diagnostic: what better search could still gain."""
+"""Implements oracle, a diagnostic that returns the evidence sessions: an upper bound for what search can gain."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ _OPTIONS = (
 
 
 class OracleMemory(Memory):
-    """Returns the sessions named in the privileged evidence, verbatim, in the order named; scores fall with it.
+    """Returns the sessions named in the privileged evidence, verbatim, in that order and with falling scores.
 
-    Privileged evidence must be there (EVD-3). If it names no session, the question has no evidence: no items but
-    distractors. An access marker stands on a line of its own at the head of every evidence session, as in the paper's
-    control runs. With distractors all sessions are shown in the order of time; evidence keeps the higher scores, so
-    that a reader with less room loses distractors first.
+    A query without privileged evidence is an error (EVD-3). If the evidence names no session, only distractors are
+    returned. An access marker becomes the first line of each evidence session, as in the paper's control runs. With
+    distractors all sessions are in order of time; evidence has the higher scores, so that a reader with less room drops
+    distractors first.
     """
 
     def __init__(self) -> None:
@@ -89,7 +89,7 @@ class OracleMemory(Memory):
         ]
         choice = query.choice_option("distractors", DISTRACTORS)
         budget = _budget(query, has_distractors=choice != "none")
-        # A session of which nothing was said has nothing to show.
+        # A session without text makes no item.
         evidence = fit_ranked([item for item in items if item.text], query.max_items, budget)
         if choice == "none" or budget is None:
             return evidence
@@ -113,7 +113,7 @@ class OracleMemory(Memory):
     def _among_others(
         self, namespace: str, query: Query, evidence: Sequence[Item], budget_tokens: int, choice: str
     ) -> list[Item]:
-        """Evidence and distractors in the order of time. Scores: evidence above 0.5, distractors below."""
+        """Return evidence and distractors in order of time. Scores: evidence above 0.5, distractors at most 0.5."""
         assert query.evidence is not None
         evidence_ids = set(query.evidence.session_ids)
         before = sorted(
@@ -139,9 +139,9 @@ class OracleMemory(Memory):
 
 
 def _budget(query: Query, *, has_distractors: bool) -> int | None:
-    """Tokens that the items may take, None without a bound."""
-    own = query.int_option("budget_tokens", minimum=0) or (DEFAULT_BUDGET_TOKENS if has_distractors else None)
-    bounds = [bound for bound in (own, query.max_context_tokens) if bound is not None]
+    """Return the tokens that the items may take, None if there is no bound."""
+    option = query.int_option("budget_tokens", minimum=0) or (DEFAULT_BUDGET_TOKENS if has_distractors else None)
+    bounds = [bound for bound in (option, query.max_context_tokens) if bound is not None]
     return min(bounds) if bounds else None
 
 
