@@ -1,4 +1,4 @@
-"""``memarena conformance``: any implementation of the contract, held to SPEC.md by its address alone."""
+"""``memarena conformance``: tests any implementation of the contract against SPEC.md, given only its address."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``memarena dataset``: check, count and import data set folders."""
+"""``memarena dataset``: checks, counts, imports and describes data set folders."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Data set folder.", 
 
 
 class ListFormat(str, Enum):
-    """How validate prints."""
+    """Output formats of ``validate``."""
 
     TEXT = "text"
     JSON = "json"
 
 
 class TableFormat(str, Enum):
-    """How stats prints."""
+    """Output formats of ``stats``."""
 
     TABLE = "table"
     JSON = "json"
@@ -50,7 +50,7 @@ class TableFormat(str, Enum):
 
 
 class HistoryLength(str, Enum):
-    """Which histories of PersonaMem-v2, by their tokens."""
+    """Length of the histories of PersonaMem-v2, in tokens."""
 
     SHORT = "32k"
     LONG = "128k"
@@ -82,7 +82,7 @@ def validate_command(
 
 
 def _calibration(folder: Path) -> str:
-    """Imported where it is asked for: a judge takes a second to load."""
+    """Return the calibration of the judge on a data set; imported only here, since a judge takes a second to load."""
     from memarena.cli.judge_trust import calibration_summary, questions_of  # noqa: PLC0415
 
     return calibration_summary(questions_of(None, [folder]))

@@ -1,4 +1,4 @@
-"""``memarena doctor``: what this machine can run, and what is missing for the rest."""
+"""``memarena doctor``: checks what this machine can run, and what is missing for the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``memarena export``: tables of a run as Parquet, CSV or JSON lines, or its scores in MLflow."""
+"""``memarena export``: writes tables of a run as Parquet, CSV or JSON lines, or its scores to MLflow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The flags of ``memarena latency run`` and ``growth``: their own, and the settings of the runs that they make."""
+"""Declares the flags of ``memarena latency run`` and ``growth``, with the settings of the runs that these start."""
 
 from __future__ import annotations
 

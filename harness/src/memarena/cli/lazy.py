@@ -14,7 +14,7 @@ from typer.main import get_group
 
 @dataclass(frozen=True)
 class LazyCommand:
-    """A command; ``place``: ``module:attribute`` of a function or typer application, ``help``: its line in ``--help``."""
+    """A command; ``place``: ``module:attribute`` of a function or typer application, ``help``: line in ``--help``."""
 
     place: str
     help: str

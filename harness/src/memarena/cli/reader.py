@@ -1,4 +1,4 @@
-"""``memarena reader``: what a run would find of a reader."""
+"""``memarena reader``: checks a reader before a run."""
 
 from __future__ import annotations
 

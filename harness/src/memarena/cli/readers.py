@@ -1,4 +1,4 @@
-"""``memarena readers``: the servers that readers run on, and their environments."""
+"""``memarena readers``: lists the servers of readers, and installs or removes their environments."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ USES = {
     "vllm": "{python} -m vllm.entrypoints.openai.api_server --model MODEL, then --reader URL",
     "llamacpp": "--reader llamacpp:FILE.gguf",
 }
-"""How each is used once it is installed."""
+"""By server: how it is used once it is installed."""
 
 
 @app.command("list")

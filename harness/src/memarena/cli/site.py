@@ -1,4 +1,4 @@
-"""``memarena site``: a static site over runs and bundles, its check, and the check of submissions."""
+"""``memarena site``: builds a static site over runs and bundles, checks it, and checks submissions."""
 
 from __future__ import annotations
 

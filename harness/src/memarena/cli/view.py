@@ -1,4 +1,4 @@
-"""``memarena view``: runs, their figures and answers in a browser. Reviews are written next to a log, nothing to it."""
+"""``memarena view``: shows runs, their figures and answers in a browser; logs are only read, reviews stored separately."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Our side of the contract: deadlines, retries where allowed, typed errors."""
+"""Calls backends over the gRPC contract: timeouts, timed calls, typed errors; callers decide about retries."""

@@ -1,4 +1,4 @@
-"""Typed errors of calls to a backend."""
+"""Defines typed errors of calls to a backend, and converts gRPC errors to them."""
 
 from __future__ import annotations
 

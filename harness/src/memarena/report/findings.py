@@ -41,7 +41,7 @@ class NothingMeasured:
 
     @property
     def text(self) -> str:
-        """In a sentence."""
+        """The finding as a sentence."""
         return (
             f"Right answers of {self.memory} ({self.reader}): nothing was measured, since the backend failed every "
             f"question ({self.failed:,} of {self.asked:,})."
@@ -60,7 +60,7 @@ class Ranking:
 
     @property
     def text(self) -> str:
-        """In a sentence."""
+        """The finding as a sentence."""
         shares = ", ".join(f"{memory} {100 * share:.1f}%" for memory, share in self.right)
         ranks = (
             (" > " if sure else " ? ") + name for sure, (name, _) in zip(self.separated, self.right[1:], strict=True)
@@ -83,7 +83,7 @@ class EvidenceRetrieved:
 
     @property
     def text(self) -> str:
-        """In a sentence."""
+        """The finding as a sentence."""
         shares = ", ".join(f"{memory} {100 * share:.0f}%" for memory, share in self.recall)
         return f"Evidence among the first 10 items of Search: {shares}."
 
@@ -100,7 +100,7 @@ class EvidenceLost:
 
     @property
     def text(self) -> str:
-        """In a sentence."""
+        """The finding as a sentence."""
         return (
             f"Of {self.wrong} wrong answers of {self.memory} to questions with evidence, {self.lost} "
             f"{_LOSS_TEXTS[self.stage]}."
@@ -119,7 +119,7 @@ class UpperBound:
 
     @property
     def text(self) -> str:
-        """In a sentence."""
+        """The finding as a sentence."""
         return (
             f"{self.memory} lacked some evidence of {self.short} of {self.questions} questions in its prompts "
             f"({self.max_context_tokens:,} context tokens): it is the upper bound at this budget."
@@ -135,7 +135,7 @@ class AccessControl:
 
     @property
     def text(self) -> str:
-        """In a sentence."""
+        """The finding as a sentence."""
         withholds, tells = (
             "withholds from those who may not know, beyond chance",
             "tells those who may not know more than those who may",
@@ -153,7 +153,7 @@ class SearchTimes:
 
     @property
     def text(self) -> str:
-        """In a sentence."""
+        """The finding as a sentence."""
         ends = [f"{milliseconds(ms).text} ms ({memory})" for memory, ms in (self.quickest, self.slowest)]
         return f"Search above the floor: from {ends[0]} to {ends[1]}."
 
@@ -174,7 +174,7 @@ class NoInterval:
 
     @property
     def text(self) -> str:
-        """In a line."""
+        """The open question in one line."""
         questions = counted(self.asked, "question")
         return f"{self.memory} ({self.reader}): {questions} of one person give no interval, so no place in an order"
 
@@ -189,7 +189,7 @@ class FewEgos:
 
     @property
     def text(self) -> str:
-        """In a line."""
+        """The open question in one line."""
         names = ", ".join(self.memories)
         return f"{names} ({self.reader}): {self.egos} egos are too few for intervals to rely on (8)"
 
@@ -204,7 +204,7 @@ class OpenOrder:
 
     @property
     def text(self) -> str:
-        """In a line."""
+        """The open question in one line."""
         (upper, upper_ends), (lower, lower_ends) = self.upper, self.lower
         ends = ", ".join(f"{100 * low:.0f}–{100 * high:.0f}" for low, high in (upper_ends, lower_ends))
         return (
@@ -221,7 +221,7 @@ class OpenAccess:
 
     @property
     def text(self) -> str:
-        """In a line."""
+        """The open question in one line."""
         names = ", ".join(self.memories)
         return f"whether these look at who asks: {names}; the interval of J = privacy + utility - 1 includes 0"
 

@@ -34,7 +34,7 @@ class Cell:
 
     @property
     def figure(self) -> str:
-        """The text without the spread."""
+        """``text`` without ``spread``."""
         return self.text[: len(self.text) - len(self.spread)]
 
     @property

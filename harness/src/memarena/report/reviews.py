@@ -1,4 +1,4 @@
-"""Reviews of answers counted by row: how often people think a verdict of the judge wrong."""
+"""Counts reviews of answers by row: how often people dispute a verdict of the judge."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ class RowReviews(Record):
     """The row."""
     reviewers: int
     reviewed: int
-    """Answers with a star, a note or a label, all seeds."""
+    """Answers with a star, a note or a label, over all seeds."""
     starred: int
     labelled: int
-    """Answers of which a person states what is right."""
+    """Answers to which a person gave a label."""
     disputed: int
-    """Of those, answers of which at least one person states something else than the judge of this report."""
+    """Labelled answers with at least one label other than that of the judge of this report."""
     right_called_wrong: int
-    """Of the disputed ones: the judge says wrong, the person right."""
+    """Disputed answers that the judge calls wrong and the person right."""
     wrong_called_right: int
-    """The judge says right, the person wrong."""
+    """Disputed answers that the judge calls right and the person wrong."""
     other_behaviour: int
-    """D6: another behaviour than the judge's."""
+    """Disputed D6 answers: the person chose another label of behaviour."""
     earlier_attempts: int
-    """Reviews of an answer that a later attempt replaced; they count nowhere else."""
+    """Reviews of an answer that a later attempt replaced; they are in no other count."""
 
 
 def verdict_of(score: QuestionScore) -> str | None:
-    """What the judge decided, in the words of a review's label; None where there was no answer to judge."""
+    """Return the judge's verdict as a label of a review; None if the question was not answered."""
     if score.outcome not in (Outcome.CORRECT, Outcome.WRONG):
         return None
     if score.disclosure is not None:
@@ -46,7 +46,7 @@ def verdict_of(score: QuestionScore) -> str | None:
 
 
 def row_reviews(scored: ScoredRun, reviews: Iterable[Review]) -> tuple[RowReviews, ...]:
-    """Counts for each row with reviews, in the order of the rows."""
+    """Return the counts of each row that has reviews, in the order of the rows."""
     ordered_reviews = sorted(reviews, key=lambda review: (review.cell_id, review.instance_id))
     if not ordered_reviews:
         return ()
@@ -56,21 +56,24 @@ def row_reviews(scored: ScoredRun, reviews: Iterable[Review]) -> tuple[RowReview
     for review in ordered_reviews:
         if (review.cell_id, review.instance_id) in scores:
             by_row[rows[review.cell_id]].append(review)
-    return tuple(_counted(label, own, scores) for label, own in by_row.items() if own)
+    return tuple(_counted(label, listed, scores) for label, listed in by_row.items() if listed)
 
 
 def _counted(label: str, reviews: Sequence[Review], scores: dict[AnswerKey, QuestionScore]) -> RowReviews:
     current = [
         review for review in reviews if review.attempt == scores[review.cell_id, review.instance_id].attempts - 1
     ]
-    answers = [list(own) for _, own in groupby(current, key=lambda review: (review.cell_id, review.instance_id))]
-    changes = [change for own in answers if (change := _change(own, scores)) is not None]
+    answers = [
+        list(answer_reviews)
+        for _, answer_reviews in groupby(current, key=lambda review: (review.cell_id, review.instance_id))
+    ]
+    changes = [change for answer_reviews in answers if (change := _change(answer_reviews, scores)) is not None]
     return RowReviews(
         label=label,
         reviewers=len({review.author for review in current}),
         reviewed=len(answers),
-        starred=sum(any(review.starred for review in own) for own in answers),
-        labelled=sum(any(review.label for review in own) for own in answers),
+        starred=sum(any(review.starred for review in answer_reviews) for answer_reviews in answers),
+        labelled=sum(any(review.label for review in answer_reviews) for answer_reviews in answers),
         disputed=len(changes),
         right_called_wrong=changes.count((WRONG, RIGHT)),
         wrong_called_right=changes.count((RIGHT, WRONG)),
@@ -80,7 +83,7 @@ def _counted(label: str, reviews: Sequence[Review], scores: dict[AnswerKey, Ques
 
 
 def _change(own: Sequence[Review], scores: dict[AnswerKey, QuestionScore]) -> tuple[str, str] | None:
-    """The judge's label of an answer and the first other one of a person; None where no person differs."""
+    """Return (judge's label, first different label by a person) of an answer; None if no label differs."""
     verdict = verdict_of(scores[own[0].cell_id, own[0].instance_id])
     other_labels = [review.label for review in own if review.label is not None and review.label != verdict]
     return None if verdict is None or not other_labels else (verdict, other_labels[0])

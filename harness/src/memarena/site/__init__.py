@@ -1,1 +1,1 @@
-"""A static site over many runs and bundles: rankings, fronts, a page for each memory, data set and submission."""
+"""Builds and checks a static site over many runs and bundles: rankings, fronts, pages of memories, data sets and runs."""

@@ -1,4 +1,4 @@
-"""The error of sites and submissions."""
+"""Defines the error of sites and submissions."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""A run as flat tables, for notebooks and other programs. What a column means: :mod:`memarena.tables.columns`."""
+"""Exports a run as flat tables for notebooks and other programs; :mod:`memarena.tables.columns` describes the columns."""

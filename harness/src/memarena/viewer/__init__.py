@@ -1,1 +1,1 @@
-"""The local web application: runs, their figures and answers to look at."""
+"""Serves or exports web pages of runs, their figures and answers (``memarena view``)."""

@@ -1,4 +1,4 @@
-"""Schema, key and location of a run's cache: the SQLite file that the viewer's pages query.
+"""Defines a run's cache, the SQLite file that the viewer's pages query: its schema, key and location.
 
 The cache is filled from the log through :mod:`memarena.evaluation` and replaced when the log has grown. It lies in the
 user's cache folder, not in the run's; deleting it loses nothing.

@@ -75,7 +75,7 @@ def right_over(
 def _points(
     rows: Sequence[ReportRow], cost: Callable[[ReportRow], float | None], figure: str
 ) -> list[tuple[ReportRow, float, float]]:
-    """Rows that have both, with the cost and the share in percent."""
+    """Return (row, cost, share in percent) of the rows that have both."""
     return [
         (row, value, 100 * score.value)
         for row in rows

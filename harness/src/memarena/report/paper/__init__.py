@@ -1,1 +1,1 @@
-"""The paper's figures next to those of a run."""
+"""Compares the figures of runs with those of the paper."""

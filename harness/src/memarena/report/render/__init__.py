@@ -1,1 +1,1 @@
-"""A report in each of its formats."""
+"""Renders a report in each of its formats."""

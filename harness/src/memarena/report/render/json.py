@@ -61,12 +61,12 @@ def to_json(runs: Sequence[ReportInput], *, published: bool = False, calibration
 
 
 def schema() -> str:
-    """JSON Schema of a report, as committed in ``schema/report.v1.json``."""
+    """Return the JSON Schema of a report, which must equal the committed ``schema/report.v1.json``."""
     return json.dumps(JsonReport.model_json_schema(mode="serialization"), indent=2, sort_keys=True) + "\n"
 
 
 def committed_schema() -> str:
-    """The schema file of this package."""
+    """Return the content of the committed schema file."""
     return (files("memarena.report") / "schema" / f"report.v{REPORT_VERSION}.json").read_text(encoding="utf-8")
 
 

@@ -1,1 +1,1 @@
-"""The tables of a report, one module for each subject."""
+"""Builds the tables of a report, one module for each subject."""

@@ -1,4 +1,4 @@
-"""The table of ingest."""
+"""Builds the table of the cost of ingest."""
 
 from __future__ import annotations
 

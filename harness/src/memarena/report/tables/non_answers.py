@@ -1,4 +1,4 @@
-"""The table of answers that say nothing."""
+"""Builds the table of answers that say nothing, by reason."""
 
 from __future__ import annotations
 

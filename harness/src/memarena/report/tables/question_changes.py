@@ -111,13 +111,13 @@ def _lines(questions: Sequence[QuestionChange]) -> tuple[str, ...]:
 
 
 def _side(name: str, side: AnswersOf) -> str:
-    """``A right 2 of 3 “Porto”``: the answer is that of the first seed."""
+    """Return a side in words, such as ``A right 2 of 3 “Porto”``, with the answer of the first seed."""
     text = _cut(" ".join(side.answers[0].split())) if side.answers else ""
     return f"{name} {_outcome(side)}" + (f" “{text}”" if text else "")
 
 
 def _outcome(side: AnswersOf) -> str:
-    """``right``, or ``right 2 of 3`` where seeds differ."""
+    """Return ``right``, or ``right 2 of 3`` if seeds differ."""
     if not side.outcomes:
         return "not asked"
     kinds = list(dict.fromkeys(side.outcomes))

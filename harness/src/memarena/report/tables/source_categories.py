@@ -1,4 +1,4 @@
-"""The table of scores by the categories of the benchmark that a data set was imported from."""
+"""Builds the table of scores by category of the benchmark from which a data set was imported."""
 
 from __future__ import annotations
 

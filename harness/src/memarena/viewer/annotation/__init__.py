@@ -1,1 +1,1 @@
-"""Where people judge a sample of answers: blind, by keyboard, every label kept."""
+"""Serves web pages on which annotators label a sample of answers blind (``memarena annotate``)."""

@@ -1,4 +1,4 @@
-"""A report as one self-contained HTML file: nothing fetched, readable offline, on paper and without script."""
+"""Renders a report as one self-contained HTML file, readable offline, on paper and without scripts."""
 
 from memarena.report.render.html.build import document_to_html, to_html
 
