@@ -1,4 +1,4 @@
-"""``memarena view``: shows runs, their figures and answers in a browser; logs are only read, reviews stored separately."""
+"""``memarena view``: shows runs, figures and answers in a browser; logs are only read, reviews stored separately."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Builds and checks a static site over many runs and bundles: rankings, fronts, pages of memories, data sets and runs."""
+"""Builds and checks a static site over runs and bundles: rankings, fronts, and pages of memories, data sets, runs."""

@@ -1,1 +1,1 @@
-"""Exports a run as flat tables for notebooks and other programs; :mod:`memarena.tables.columns` describes the columns."""
+"""Exports a run as flat tables for notebooks and other programs; for columns see :mod:`memarena.tables.columns`."""
