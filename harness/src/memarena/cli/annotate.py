@@ -44,17 +44,17 @@ def annotate(
 
     Prints the address to open and serves it until Ctrl-C. Every label is kept as soon as it is given.
     """
-    names = [checked_name(each) for each in annotator or []]
+    names = [checked_name(requested) for requested in annotator or []]
     if not (names or take or export):
         raise judging.JudgeError("annotate: expected --annotator NAME, --import FILE or --export FILE")
     run = run_folder(run)
-    here = folder or run / ANNOTATIONS
-    campaign = open_campaign(run, here, name, size=sample, seed=seed, draw=bool(names))
+    labels_folder = folder or run / ANNOTATIONS
+    campaign = open_campaign(run, labels_folder, name, size=sample, seed=seed, draw=bool(names))
     if take:
         write_out(f"{campaign.take_labels(take):,} labels added to {campaign.folder}\n")
     if export is not None:
         count = campaign.write_labels(export)
-        own = campaign.folder / "sample.json"
-        write_out(f"{export}: {count:,} labels; memarena judge {run} --labels {export} --of {own}\n")
+        sample_path = campaign.folder / "sample.json"
+        write_out(f"{export}: {count:,} labels; memarena judge {run} --labels {export} --of {sample_path}\n")
     elif names:
         serve_pages(lambda door: make_annotation_app(campaign, names, door), host, port, open_=open_)

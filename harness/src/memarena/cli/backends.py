@@ -48,10 +48,12 @@ def install(names: Names = None, everything: All = False) -> None:
 @app.command()
 def remove(names: Names = None, everything: All = False) -> None:
     """Remove the environments of backends, also those that are out of date or were made for another folder."""
-    chosen = {b.environment.name: b.name for b in _chosen(names or [], everything) if b.environment is not None}
-    for environment, name in chosen.items():
+    backend_by_environment = {
+        b.environment.name: b.name for b in _chosen(names or [], everything) if b.environment is not None
+    }
+    for environment, name in backend_by_environment.items():
         echo(f"{name}: {_counted(remove_environments(environment, note))} removed")
-    if not chosen:
+    if not backend_by_environment:
         echo("no environment of its own: nothing to remove")
 
 
@@ -63,7 +65,7 @@ def environment_line(environment: BackendEnvironment) -> str:
         raise RunError(f"{environment.name}: {environment.missing()}")
     line = f"environment of {megabytes(whole_stamp.size_bytes)} with Python {whole_stamp.python} in {location.path}"
     if old := environment.out_of_date():
-        size = megabytes(sum(each.size_bytes for each in old))
+        size = megabytes(sum(stamp.size_bytes for stamp in old))
         line += f"; {_counted(len(old))} out of date beside it ({size})"
     return line
 
@@ -78,11 +80,11 @@ def _chosen(names: list[str], everything: bool) -> list[LaunchableBackend]:
             for candidates in by_name
             if candidates[0].environment is not None and name_clash(candidates) is None
         ]
-    chosen = [choose_backend(name) for name in names]
-    for name, backend in zip(names, chosen, strict=True):
+    backends = [choose_backend(name) for name in names]
+    for name, backend in zip(names, backends, strict=True):
         if not isinstance(backend, LaunchableBackend):
             raise RunError(f"{name}: expected a backend that is started here, not an address or an image")
-    return [backend for backend in chosen if isinstance(backend, LaunchableBackend)]
+    return [backend for backend in backends if isinstance(backend, LaunchableBackend)]
 
 
 def _state(backend: LaunchableBackend) -> str:

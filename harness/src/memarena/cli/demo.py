@@ -174,7 +174,7 @@ class _Screens:
         """Print the table of all questions, once."""
         if self._first is None:
             without = lacking(SLOW)
-            left_out = {name: how for name, how in ((SLOW, without.slow), ("LLM", without.llm)) if how}
+            left_out = {name: remedy for name, remedy in ((SLOW, without.slow), ("LLM", without.llm)) if remedy}
             everything = scores.report_run(self._folder / "all")
             self._first = first_screen(everything, world_is_new=self._made, left_out=left_out)
             print_document(self._first, width=WIDTH)

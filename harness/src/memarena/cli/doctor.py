@@ -175,10 +175,10 @@ def _tool(what: str, command: list[str], use: str) -> Finding:
     if shutil.which(command[0]) is None:
         return Finding(what, "missing", f"{command[0]} is not installed (needed for {use})")
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_COMMAND_TIMEOUT_S, check=False)
+        completed = subprocess.run(command, capture_output=True, text=True, timeout=_COMMAND_TIMEOUT_S, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         return Finding(what, "missing", f"{command[0]} does not answer: {error} (needed for {use})")
-    lines = (done.stdout if done.returncode == 0 else done.stderr).strip().splitlines() or [""]
-    if done.returncode != 0:
+    lines = (completed.stdout if completed.returncode == 0 else completed.stderr).strip().splitlines() or [""]
+    if completed.returncode != 0:
         return Finding(what, "missing", f"{lines[-1][:200]} (needed for {use})")
     return Finding(what, "ok", lines[0])

@@ -94,8 +94,8 @@ def judge(
     patience = Patience(tries=tries, timeout_s=timeout_s, longest_wait_s=longest_wait_s)
     asked = None
     if endpoint is not None:
-        own = ModelJudge(_own_name(name, model), model, temperature, sent_seed)
-        asked = AskedJudge(own, endpoint, _key(api_key_env), concurrency, patience, budget)
+        model_judge = ModelJudge(_judge_name(name, model), model, temperature, sent_seed)
+        asked = AskedJudge(model_judge, endpoint, _key(api_key_env), concurrency, patience, budget)
     if answers is not None:
         if run is not None:
             raise judging.JudgeError("--answers: expected no RUN beside it: the file stands in its place")
@@ -151,11 +151,11 @@ def _judge_by_value(run: Path, name: str) -> None:
     write_out(f"{count} verdicts appended by judge {name} ({version})\n")
 
 
-def _own_name(name: str | None, model: str) -> str:
-    chosen = name or model.rsplit("/", 1)[-1]
-    if chosen == judging.JUDGE_NAME:
-        raise judging.JudgeError(f"--judge {chosen}: that is the judge without a model; choose another name")
-    return chosen
+def _judge_name(name: str | None, model: str) -> str:
+    judge_name = name or model.rsplit("/", 1)[-1]
+    if judge_name == judging.JUDGE_NAME:
+        raise judging.JudgeError(f"--judge {judge_name}: that is the judge without a model; choose another name")
+    return judge_name
 
 
 def _key(variable: str | None) -> str | None:

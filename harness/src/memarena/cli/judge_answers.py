@@ -36,8 +36,8 @@ def judge_answers(answers: Path, dataset: list[Path], output: str, asked: AskedJ
         rows, bad = read_answers(answers, opened.instances, with_model=asked is not None)
         evaluated = evaluate_answers(opened, rows, asked, JudgeProgress())
     if output == "json":
-        whole = {"verdicts": [v.as_dict() for v in evaluated.verdicts], **scores_of(evaluated)}
-        write_out(json.dumps(whole, ensure_ascii=False, indent=1) + "\n")
+        content = {"verdicts": [v.as_dict() for v in evaluated.verdicts], **scores_of(evaluated)}
+        write_out(json.dumps(content, ensure_ascii=False, indent=1) + "\n")
     elif output == "jsonl":
         sys.stdout.writelines(f"{line}\n" for line in as_lines(evaluated))
     else:

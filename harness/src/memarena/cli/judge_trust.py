@@ -130,7 +130,9 @@ def calibration_summary(source: Source, seed: int = 0) -> str:
         return "calibration: no question but those that a rubric decides"
     verdicts = [by_value_judge(p) for p in synthetic]
     total, kinds = rates(synthetic, verdicts), grouped(synthetic, verdicts, _kind)
-    shares = {kind: found.false_reject_rate or found.false_accept_rate or 0.0 for kind, found in kinds.items()}
+    shares = {
+        kind: kind_rates.false_reject_rate or kind_rates.false_accept_rate or 0.0 for kind, kind_rates in kinds.items()
+    }
     worst = max(shares, key=lambda kind: shares[kind])
     worst_in = f"; most often of {worst!r} ({_percent(shares[worst])})" if shares[worst] else ""
     return (
@@ -172,8 +174,8 @@ def say_what_it_took(judge: ModelJudge, words: JudgeWords) -> None:
     write_err(f"{judge.name}: {words.prompt_tokens} + {words.completion_tokens} tokens{cost}\n")
     if words.unjudged:
         causes = [f"{cause} {count}" for cause, count in sorted(words.failed.items())]
-        why = "; ".join(part for part in (", ".join(causes), words.stopped) if part)
-        write_err(f"{judge.name} left {words.unjudged} of {len(words.correct)} answers unjudged: {why}\n")
+        reasons = "; ".join(part for part in (", ".join(causes), words.stopped) if part)
+        write_err(f"{judge.name} left {words.unjudged} of {len(words.correct)} answers unjudged: {reasons}\n")
 
 
 def _family(answer: SyntheticAnswer) -> str:

@@ -100,10 +100,10 @@ def _run(flags: StudyFlags) -> None:
     _note_unused_flags(flags)
     again = f"memarena latency run … --out {flags.out}"
     with going_on(again):
-        done = run_study(plan, run_request)
-    for phase in done:
+        phases = run_study(plan, run_request)
+    for phase in phases:
         write_err(f"{phase.folder}: {_outcome_text(phase.outcome)}\n")
-    worst = done[-1].outcome
+    worst = phases[-1].outcome
     if worst.reason == "completed":
         write_err(f"tables: memarena latency report {flags.out}\n")
     _leave(worst, again)

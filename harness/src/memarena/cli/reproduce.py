@@ -126,8 +126,8 @@ def _reproduce(tables: Sequence[PaperTable], settings: Settings, name: str) -> N
 def _finish(runner: Runner, tables: Sequence[PaperTable], steps: Sequence[Step], notes: Sequence[str]) -> None:
     """Print what is incomplete, and exit with 3 if anything is."""
     settings = runner.settings
-    incomplete = [*notes, *(f"left out: missing here: {why}" for why in missing_lines(steps, settings))]
-    incomplete += [f"{title}: {why}" for title, why in runner.failed.items()]
+    incomplete = [*notes, *(f"left out: missing here: {reason}" for reason in missing_lines(steps, settings))]
+    incomplete += [f"{title}: {reason}" for title, reason in runner.failed.items()]
     incomplete += [f"{table.name}: needs {table.people}" for table in tables if table.people]
     for line in incomplete:
         note(line)

@@ -27,14 +27,14 @@ def settled(flags: RunFlags) -> tuple[RunConfig | None, NamedConfiguration | Non
 
     Raises :class:`RunError` naming file and field, or flag.
     """
-    chosen = None if flags.name is None else _chosen(flags.name)
+    configuration = None if flags.name is None else _chosen(flags.name)
     deciding_flags = flags.deciding()
-    if chosen is None and flags.resume and not deciding_flags:
+    if configuration is None and flags.resume and not deciding_flags:
         return None, None
     overrides = fields_of(flags.settings)
     if flags.edge:
         overrides |= {"max_context_tokens": EDGE_CONTEXT_TOKENS, "max_answer_tokens": EDGE_ANSWER_TOKENS}
-    values = with_models(_merged({} if chosen is None else chosen.run, overrides), flags.settings)
+    values = with_models(_merged({} if configuration is None else configuration.run, overrides), flags.settings)
     for flag, name in (("--dataset", "dataset"), ("--backend", "backends"), ("--reader", "readers")):
         if not values.get(name):
             hint = (
@@ -43,12 +43,12 @@ def settled(flags: RunFlags) -> tuple[RunConfig | None, NamedConfiguration | Non
                 else ""
             )
             raise RunError(f"{flag}: missing{hint}")
-    if chosen is None:
+    if configuration is None:
         return parse_config(values, None), None
     if "backend" not in flags.settings:  # other memories may need less; one that lacks a model says so itself
-        _check_needs(chosen, values)
-    where = chosen.where if not deciding_flags else f"{chosen.where} and flags"
-    return parse_config(values, where), NamedConfiguration(name=chosen.name, sha256=chosen.sha256)
+        _check_needs(configuration, values)
+    where = configuration.where if not deciding_flags else f"{configuration.where} and flags"
+    return parse_config(values, where), NamedConfiguration(name=configuration.name, sha256=configuration.sha256)
 
 
 def _chosen(name: str) -> Configuration:

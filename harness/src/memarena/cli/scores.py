@@ -151,8 +151,8 @@ def write_report(
 
     The folder of a sweep stands for one run for each of its worlds.
     """
-    found = _inputs(runs, name, traces=output == "html")
-    _write_reported(found, output, out, published=published, calibrations=calibrations, shown=shown)
+    inputs = _inputs(runs, name, traces=output == "html")
+    _write_reported(inputs, output, out, published=published, calibrations=calibrations, shown=shown)
 
 
 def _inputs(runs: Sequence[Path], name: str, *, traces: bool = False) -> list[ReportInput]:

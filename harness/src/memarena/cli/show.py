@@ -88,7 +88,7 @@ def show(
         raise ScoringError("show: expected one of --failures, --answers and --question ID")
     if output not in ("table", "json"):
         raise ScoringError(f"--format {output}: expected one of table, json")
-    wanted = {
+    filters = {
         "family": family, "dimension": dimension, "outcome": outcome, "stage": stage, "action": action, "label": label,
         "ground": ground, "lag": _bucket(lag), "difficulty": difficulty, "tier": tier,
         "interference": _bucket(interference), "wording": wording,
@@ -97,18 +97,18 @@ def show(
     facts = load_facts(run)
     cell = _named_cell(facts, cell)
     if question is not None:
-        _refuse_filters(wanted)
+        _refuse_filters(filters)
         _show_question(facts, run, question, cell, name, full=full, as_json=output == "json")
         return
     scored = evaluate(facts, name)
-    for filter_name, value in wanted.items():
+    for filter_name, value in filters.items():
         _check_filter(scored, filter_name, value)
-    chosen = Filter(None if cell is None else frozenset(_cells_of(scored, cell)), **wanted)
+    selected = Filter(None if cell is None else frozenset(_cells_of(scored, cell)), **filters)
     if output == "json":
-        write_out(answers_json(facts, scored.questions, chosen, failures=failures))
+        write_out(answers_json(facts, scored.questions, selected, failures=failures))
         return
     document = failures_document if failures else answers_document
-    print_document(document(facts, scored.questions, chosen))
+    print_document(document(facts, scored.questions, selected))
 
 
 def _show_question(
@@ -119,14 +119,14 @@ def _show_question(
     scored = evaluate(facts, name)
     cells = None if cell is None else _cells_of(scored, cell)
     asked = [c.cell_id for c in facts.manifest.cells if (c.cell_id, question) in facts.attempts]
-    chosen = [c for c in asked if cells is None or c in cells]
-    if not chosen:
+    cells_shown = [c for c in asked if cells is None or c in cells]
+    if not cells_shown:
         raise ScoringError(f"--question {question}: not asked yet in {cell or 'any cell'}")
     scores = {score.cell_id: score for score in scored.questions if score.instance_id == question}
     if as_json:
-        write_out(_question_json(facts, run, [scores[cell_id] for cell_id in chosen], name))
+        write_out(_question_json(facts, run, [scores[cell_id] for cell_id in cells_shown], name))
         return
-    for view in views_of(run, facts, [scores[cell_id] for cell_id in chosen], name):
+    for view in views_of(run, facts, [scores[cell_id] for cell_id in cells_shown], name):
         print_document(question_document(view, full=full))
 
 
@@ -166,8 +166,8 @@ def _named_cell(facts: RunFacts, cell: str | None) -> str | None:
     rows_of_backend = [row for row in rows if row.partition("@")[0] == cell]
     if len(rows_of_backend) == 1:
         return rows_of_backend[0]
-    why = f"several rows are of {cell}" if rows_of_backend else "no such cell"
-    raise ScoringError(f"--cell {cell}: {why}; there are: {', '.join(rows_of_backend or cells)}")
+    reason = f"several rows are of {cell}" if rows_of_backend else "no such cell"
+    raise ScoringError(f"--cell {cell}: {reason}; there are: {', '.join(rows_of_backend or cells)}")
 
 
 def _cells_of(scored: ScoredRun, cell: str) -> list[str]:

@@ -98,14 +98,14 @@ def _sweep(flags: SweepFlags) -> None:
       memarena sweep main-grid --dataset DIR --reader sglang:A,sglang:B
       --embedder embedded --out grid
     """
-    chosen = _chosen(flags)
+    sweep_file = _chosen(flags)
     try:
-        cells = cells_of(chosen)
+        cells = cells_of(sweep_file)
     except SweepError as error:
         raise SweepError(f"{flags.name}: {error}") from error
     if flags.plan:
         if flags.executor != "ray":  # whose nodes may know other memories
-            check_memories(chosen, flags.name)
+            check_memories(sweep_file, flags.name)
         _print_plan(cells, _estimator(flags.times or [], flags.out), flags.simulated or [], flags.cores)
         if flags.executor == "local":
             _print_unfit(cells, Node("local", flags.cores or os.cpu_count() or 1, flags.gpus))
@@ -116,7 +116,7 @@ def _sweep(flags: SweepFlags) -> None:
         storage = Path(flags.storage) if flags.storage else None
         hide_arguments([Path(flags.name), out, flags.scratch, storage, dataset if isinstance(dataset, Path) else None])
     with ManifestWriter(out) as manifest:
-        sweep_id = begin(manifest, chosen, cells, flags.storage)
+        sweep_id = begin(manifest, sweep_file, cells, flags.storage)
         target = storage_of(out, flags.storage)
         where: Executor
         if flags.executor == "ray":
@@ -126,7 +126,7 @@ def _sweep(flags: SweepFlags) -> None:
             cores = flags.cores or os.cpu_count() or 1
             where = LocalExecutor(flags.scratch or out / "scratch", target, cores, flags.gpus)
         with where:
-            outcome = _drive(manifest, chosen, cells, target, where)
+            outcome = _drive(manifest, sweep_file, cells, target, where)
     _finish(outcome, len(cells), out)
 
 
@@ -186,8 +186,8 @@ def _finish(outcome: SweepOutcome, cells: int, out: Path) -> None:
         ("refused", outcome.refused),
         ("given up", outcome.given_up),
     ):
-        for name, why in names.items():
-            note(f"{word}: {name}: {why}")
+        for name, reason in names.items():
+            note(f"{word}: {name}: {reason}")
     note(f"{outcome.sealed} of {cells} cells sealed; memarena report {out}")
     if outcome.stopped:
         note("stopped; the same command goes on")

@@ -127,20 +127,20 @@ def answers_document(facts: RunFacts, questions: Sequence[QuestionScore], chosen
     D6 items asked by the owner, controls and extensions are in no share of a report: they are listed, but counted
     separately.
     """
-    listed = [q for q in questions if q.outcome is not None and chosen.admits(q)]
-    counted = [q for q in listed if not q.outside_f1 and q.dimension != "X1"]
+    selected = [q for q in questions if q.outcome is not None and chosen.admits(q)]
+    counted = [q for q in selected if not q.outside_f1 and q.dimension != "X1"]
     if not counted or chosen.outcome or chosen.stage or (chosen.label and not chosen.action):
-        counted = listed
+        counted = selected
     right = sum(q.correct for q in counted)
     share = f" ({100 * right / len(counted):.1f}%)" if counted else ""
     infra = sum(q.outcome is Outcome.INFRA_FAILED for q in counted)
     infra_note = f", {infra:,} with infrastructure failures, which count as neither" if infra else ""
     uncounted_note = (
-        f"; also {len(listed) - len(counted):,} in no share: the owner's own D6 items, controls, extensions"
+        f"; also {len(selected) - len(counted):,} in no share: the owner's own D6 items, controls, extensions"
     )
     summary = f"{right:,} of {len(counted):,} questions asked were answered right{share}{infra_note}"
-    summary += uncounted_note if len(counted) < len(listed) else ""
-    return Document("Answers", (Section(summary, _lines(facts, listed), one_line_each=True),))
+    summary += uncounted_note if len(counted) < len(selected) else ""
+    return Document("Answers", (Section(summary, _lines(facts, selected), one_line_each=True),))
 
 
 def answers_json(facts: RunFacts, questions: Sequence[QuestionScore], chosen: Filter, *, failures: bool) -> str:

@@ -66,12 +66,12 @@ def load_bundle(
     checked_bundle = check(bundle, allowed)
     if checked_bundle.faults:
         file, message = checked_bundle.faults[0]
-        more = (
+        more_faults = (
             f" (and {len(checked_bundle.faults) - 1} more: `memarena-spark verify`)"
             if len(checked_bundle.faults) > 1
             else ""
         )
-        raise SiteError(f"{bundle}: {file}: {message}{more}")
+        raise SiteError(f"{bundle}: {file}: {message}{more_faults}")
     assert (
         checked_bundle.facts is not None
         and checked_bundle.scored is not None

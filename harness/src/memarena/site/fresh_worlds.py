@@ -49,8 +49,12 @@ def public_against_fresh(rows: Sequence[tuple[Board, BoardRow]]) -> Section | No
                     cells.append(_cells(public, fresh, difference))
     if not cells:
         return None
-    few = few_egos((FIGURES[difference.metric], difference.interval) for difference in differences)
-    notes = (f"fewer than {FEWEST_CLUSTERS} egos behind {few}: these intervals cannot be relied on",) if few else ()
+    with_few_egos = few_egos((FIGURES[difference.metric], difference.interval) for difference in differences)
+    notes = (
+        (f"fewer than {FEWEST_CLUSTERS} egos behind {with_few_egos}: these intervals cannot be relied on",)
+        if with_few_egos
+        else ()
+    )
     return section("Public against fresh worlds", _COLUMNS, cells, notes, key="public-against-fresh")
 
 

@@ -135,7 +135,7 @@ def _link(entry: Entry, up: str) -> tuple[str, str]:
 def _ranking(board: Board, up: str, most: int) -> Block:
     briefs = [row.brief for row in board.rows]
     verdicts, _ = split_verdicts(findings(briefs))
-    more = len(board.rows) - most
+    more_rows = len(board.rows) - most
     page = f"{up}boards/{board.key}.html"
     facets = {name: value for name, value in board.terms if name in ("data set", "reader", "budget")}
     return Block(
@@ -146,7 +146,7 @@ def _ranking(board: Board, up: str, most: int) -> Block:
         lead=("; ".join(f"{name}: {value}" for name, value in board.terms[2:]),),
         verdicts=texts(verdicts) if len(briefs) <= MOST_ROWS else (),
         parts=(part_of(replace(ranking_table(board, up, most=most), title="Ranking by answerable")),) if most else (),
-        links=((page, f"{more:,} more rows, charts and findings" if more else "Charts and findings"),),
+        links=((page, f"{more_rows:,} more rows, charts and findings" if more_rows else "Charts and findings"),),
     )
 
 

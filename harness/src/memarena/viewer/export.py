@@ -194,12 +194,12 @@ def _resolved(address: str, href: str) -> str:
 def _file(address: str) -> str:
     """Return the relative path of an address's file; addresses with a query or a question's id are hashed."""
     parts = urlsplit(address)
-    _, run, *rest = parts.path.strip("/").split("/") if parts.path != "/" else ("", "", "")
+    _, run, *subpath = parts.path.strip("/").split("/") if parts.path != "/" else ("", "", "")
     if not run:
         return "index.html"
-    if not rest:
+    if not subpath:
         return f"{run}/index.html"
-    if rest[0] in ("charts", "progress") or (rest[0] == "questions" and not parts.query):
-        return f"{run}/{rest[0]}.html"
+    if subpath[0] in ("charts", "progress") or (subpath[0] == "questions" and not parts.query):
+        return f"{run}/{subpath[0]}.html"
     name = hashlib.sha256(address.encode()).hexdigest()[:16]
-    return f"{run}/{rest[0]}/{name}.html"
+    return f"{run}/{subpath[0]}/{name}.html"

@@ -145,12 +145,12 @@ class Heads:
 
     def of(self, run: FoundRun) -> RunHead:
         """Return the present head of a run."""
-        now = position(run.folder)
-        known = self._known.get(run.folder)
-        if known is not None and known[0] == now and known[1].state != "being written":
-            return known[1]
+        present = position(run.folder)
+        cached = self._known.get(run.folder)
+        if cached is not None and cached[0] == present and cached[1].state != "being written":
+            return cached[1]
         head = read_head(run)
-        self._known[run.folder] = now, head
+        self._known[run.folder] = present, head
         return head
 
 

@@ -133,12 +133,12 @@ class Pages:
         existing = {cell.cell_id for cell in cache.cells()} | {cell.row for cell in cache.cells()}
         problems = list(selection.unknown)
         problems += [f"cell={name}: this run has no such cell" for name in selection.cells if name not in existing]
-        listed = cache.listed(selection)
-        if listed.total and not listed.rows:
-            last = ceil(listed.total / PAGE_ROWS)
+        answers = cache.listed(selection)
+        if answers.total and not answers.rows:
+            last = ceil(answers.total / PAGE_ROWS)
             problems.append(f"page={selection.page}: there are {last:,}; this is the last one")
             selection = replace(selection, page=last)
-            listed = cache.listed(selection)
+            answers = cache.listed(selection)
         side_by_side = selection.side and len(cells) > 1
         side_cells = [cell.cell_id for cell in cells[:MOST_SIDE_BY_SIDE]] if side_by_side else []
         return self._render(
@@ -146,8 +146,8 @@ class Pages:
             page="questions",
             swaps=True,
             selection=selection,
-            listed=listed,
-            summary=sentence_of(listed, side_cells),
+            listed=answers,
+            summary=sentence_of(answers, side_cells),
             side_cells=side_cells,
             hidden_cells=len(cells) - MOST_SIDE_BY_SIDE if side_by_side else 0,
             filters=filters_of(cache, selection),
@@ -158,7 +158,7 @@ class Pages:
             agreements=AGREEMENTS,
             sorts=sort_links(selection),
             problems=problems,
-            pages=page_links(selection, listed),
+            pages=page_links(selection, answers),
             first=(selection.page - 1) * PAGE_ROWS + 1,
             toggle_gold_query=selection.query(gold=None if selection.gold else "1", page=selection.page),
         )
@@ -179,8 +179,8 @@ class Pages:
         if source is None:
             return None
         outcomes = cache.outcomes_of(instance_id)
-        named = [cell.cell_id for cell in cache.named(names) if cell.cell_id in outcomes]
-        cells = (named or list(outcomes)[:1])[:MOST_CELLS]
+        requested = [cell.cell_id for cell in cache.named(names) if cell.cell_id in outcomes]
+        cells = (requested or list(outcomes)[:1])[:MOST_CELLS]
         scores = {cell: self._score(instance_id, cell) for cell in cells}
         view = read_view(self._head.run.folder, source, self._cells(), scores, self._judge())
         before, after = cache.neighbours(instance_id)

@@ -92,8 +92,15 @@ class Cache:
             "INSERT INTO temp.reviews SELECT c.cell, q.q, ?, ?, ?, ? FROM cells c, questions q "
             "WHERE c.cell_id = ? AND q.instance_id = ?",
             [
-                (each.starred, bool(each.note), each.label is not None, each.disputes, each.cell_id, each.instance_id)
-                for each in reviews
+                (
+                    review.starred,
+                    bool(review.note),
+                    review.label is not None,
+                    review.disputes,
+                    review.cell_id,
+                    review.instance_id,
+                )
+                for review in reviews
             ],
         )
 
@@ -267,8 +274,8 @@ def _where(chosen: Selection, cells: Sequence[int] | None) -> tuple[str, list[An
                 arguments.append(value)
     if review := filters.get("review"):
         condition = _REVIEW_CLAUSES[review]
-        own = "SELECT 1 FROM temp.reviews r WHERE r.cell = a.cell AND r.q = a.q"
-        clauses.append(f"EXISTS ({own} AND {condition})")
+        reviews_of_answer = "SELECT 1 FROM temp.reviews r WHERE r.cell = a.cell AND r.q = a.q"
+        clauses.append(f"EXISTS ({reviews_of_answer} AND {condition})")
     if chosen.text:
         clauses.append("(q.text LIKE ? ESCAPE '\\' OR t.answer LIKE ? ESCAPE '\\' OR q.instance_id = ?)")
         part = "%" + chosen.text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"

@@ -45,5 +45,5 @@ def runs_page(
 
 def _together(group: Sequence[RunHead]) -> str:
     """Return the address of a grid with the runs of a group; empty if fewer than two have a manifest."""
-    first, *rest = [head.run.key for head in group if head.manifest is not None][:MOST_TOGETHER] or [""]
-    return f"/run/{first}?{urlencode([('with', key) for key in rest])}" if rest else ""
+    first, *others = [head.run.key for head in group if head.manifest is not None][:MOST_TOGETHER] or [""]
+    return f"/run/{first}?{urlencode([('with', key) for key in others])}" if others else ""

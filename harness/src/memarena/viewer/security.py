@@ -116,10 +116,10 @@ def guard(door: Door) -> Middleware:
 
     @web.middleware
     async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
-        named, origin = request.headers.get("Host", ""), request.headers.get("Origin")
-        if not door.takes_host(named):
+        host, origin = request.headers.get("Host", ""), request.headers.get("Origin")
+        if not door.takes_host(host):
             return _refused("This address is not the one that the viewer serves.", 421)
-        if not door.takes_origin(origin, named) or (request.method != "GET" and origin is None):
+        if not door.takes_origin(origin, host) or (request.method != "GET" and origin is None):
             return _refused("The request comes from another site.", 403)
         token = request.query.get(TOKEN_KEY)
         if token is not None and request.method == "GET":

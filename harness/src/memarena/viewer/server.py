@@ -137,12 +137,14 @@ async def _runs(request: web.Request) -> web.Response:
 
 async def _grid(request: web.Request) -> web.Response:
     """Answer with the grid; comparable runs named by ``with`` in the address are in the same table."""
-    viewer, wanted = request.app[VIEWER], request.query.getall("with", [])
+    viewer, requested = request.app[VIEWER], request.query.getall("with", [])
     columns, sort = request.query.getall("column", []), request.query.get("sort", "")
-    own = await _head(request)
+    own_head = await _head(request)
     heads = [await asyncio.to_thread(viewer.heads.of, run) for run in await asyncio.to_thread(viewer.runs)]
-    others = [head for head in heads if head.comparable_with == own.comparable_with and head.run.key != own.run.key]
-    in_table = [head for head in others if head.run.key in wanted]
+    others = [
+        head for head in heads if head.comparable_with == own_head.comparable_with and head.run.key != own_head.run.key
+    ]
+    in_table = [head for head in others if head.run.key in requested]
     paths = []
     for head in in_table:
         ready = await viewer.caches.of(head.run)

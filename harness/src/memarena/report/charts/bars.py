@@ -139,11 +139,11 @@ _STAGES = {
 def error_split(rows: Sequence[BriefRow], key: str = "error-split") -> Figure | None:
     """Draw wrong answers by stage as stacked bars; rows with few of them are left out."""
     by_row = [(row, [getattr(row.scores.errors, stage) for stage in _STAGES]) for row in rows if row.scores.errors]
-    enough = [(row, counts) for row, counts in by_row if sum(counts) >= FEWEST_QUESTIONS]
+    with_enough = [(row, counts) for row, counts in by_row if sum(counts) >= FEWEST_QUESTIONS]
     return stacked_shares(
         key,
         "Where wrong answers went wrong",
-        [(f"{row.name} · {row.reader}", counts) for row, counts in enough],
+        [(f"{row.name} · {row.reader}", counts) for row, counts in with_enough],
         list(_STAGES.values()),
         "of the wrong answers, %",
         "Wrong answers to questions that had evidence and could be answered: what to improve first in each memory.",
@@ -182,9 +182,9 @@ def stacked_shares(
         for part in parts:
             width = 100 * counts[part] / total
             if width:
-                left, right = scale.at(start), scale.at(start + width)
+                x_start, x_end = scale.at(start), scale.at(start + width)
                 shown = f"{names[part]}: {counts[part]} of {total}"
-                drawing.rect(left, y, right - left, ROW - 12, f"bar part c{part}", shown)
+                drawing.rect(x_start, y, x_end - x_start, ROW - 12, f"bar part c{part}", shown)
             start += width
         drawing.text(WIDTH - RIGHT + 10, y + 13, f"n {total}", "value")
     return Figure(key, title, caption, drawing.render())

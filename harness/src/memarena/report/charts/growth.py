@@ -97,7 +97,7 @@ def _lines(rows: Sequence[ReportRow], lines: Mapping[str, Points], key: str, wor
     drawing = Drawing(
         key, WIDTH, TOP + SIDE + 50 + LEGEND_ROW * ((len(drawn_rows) + 1) // 2), words.title, f"{description}."
     )
-    x = Linear(0, round_up(max(at for at, _ in points)), LEFT, WIDTH - RIGHT)
+    x = Linear(0, round_up(max(amount for amount, _ in points)), LEFT, WIDTH - RIGHT)
     y = log_axis(min(ms for _, ms in points), max(ms for _, ms in points), TOP + SIDE, TOP)
     for value in _ticks(x.high):
         drawing.line(x.at(value), TOP, x.at(value), TOP + SIDE, "grid")
@@ -110,10 +110,10 @@ def _lines(rows: Sequence[ReportRow], lines: Mapping[str, Points], key: str, wor
     series = series_of(rows)
     for index, row in enumerate(drawn_rows):
         shape, hollow, row_points = series[row.scores.backend], row.scores.diagnostic, lines[row.tag]
-        drawing.path([(x.at(at), y.at(ms)) for at, ms in row_points], f"trend c{shape % 8}")
-        for at, ms in row_points if len(row_points) <= MOST_MARKS else ():
-            title = f"{row_name(rows, row, of_times=True)}: {_at(words, at)}, {ms:.2f} ms"
-            drawing.marker(x.at(at), y.at(ms), shape, hollow=hollow, size=4, title=title)
+        drawing.path([(x.at(amount), y.at(ms)) for amount, ms in row_points], f"trend c{shape % 8}")
+        for amount, ms in row_points if len(row_points) <= MOST_MARKS else ():
+            title = f"{row_name(rows, row, of_times=True)}: {_at(words, amount)}, {ms:.2f} ms"
+            drawing.marker(x.at(amount), y.at(ms), shape, hollow=hollow, size=4, title=title)
         legend_entry(drawing, index, TOP + SIDE + 62, row.tag, row_name(rows, row, of_times=True), shape, hollow=hollow)
     end_tags(drawing, {row.tag: (x.at(lines[row.tag][-1][0]), y.at(lines[row.tag][-1][1])) for row in drawn_rows})
     return Figure(key, words.title, words.caption, drawing.render())

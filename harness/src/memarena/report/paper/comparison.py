@@ -191,8 +191,8 @@ def _answer_times(paper_rows: PaperRows, published: Published) -> Section:
 
 
 def _ingest(paper_rows: PaperRows, published: Published) -> Section | None:
-    own = [pair for pair in paper_rows.pairs if pair[1] == "Memobase"]
-    if not own:
+    memobase_pairs = [pair for pair in paper_rows.pairs if pair[1] == "Memobase"]
+    if not memobase_pairs:
         return None
 
     def ours(row: ReportRow) -> list[Cell]:
@@ -218,7 +218,9 @@ def _ingest(paper_rows: PaperRows, published: Published) -> Section | None:
         Column("J/day", "per ego and day; ours: the GPU's rail, gross"),
         Column("W", "mean power over ingest"),
     ]
-    return PaperRows(paper_rows.rows, paper_rows.runs, own).section(f"{TITLE}: ingest", columns, ours, theirs)
+    return PaperRows(paper_rows.rows, paper_rows.runs, memobase_pairs).section(
+        f"{TITLE}: ingest", columns, ours, theirs
+    )
 
 
 def _memory_and_oracle(paper_rows: PaperRows, published: Published) -> Section | None:
@@ -230,8 +232,8 @@ def _memory_and_oracle(paper_rows: PaperRows, published: Published) -> Section |
         if name != "MemSearch" or oracle is None:
             continue
         for metric in _COMPARED:
-            ours, theirs = row.scores.metrics[metric].value, oracle.scores.metrics[metric].value
-            gap = None if ours is None or theirs is None else ours - theirs
+            memory_value, oracle_value = row.scores.metrics[metric].value, oracle.scores.metrics[metric].value
+            gap = None if memory_value is None or oracle_value is None else memory_value - oracle_value
             body.append([Cell("ours"), Cell(reader_name(row)), Cell(metric), signed(gap), NA, NA])
     if not body:
         return None

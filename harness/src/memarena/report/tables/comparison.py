@@ -29,8 +29,8 @@ def comparison_document(comparison: Comparison) -> Document:
         f"questions {comparison.questions:,} settled on both sides, paired; {comparison.left_out:,} left out",
     ]
     notes = [*comparison.cautions]
-    if few := few_egos((d.metric, d.interval) for d in comparison.differences):
-        notes.append(f"fewer than {FEWEST_CLUSTERS} egos behind {few}: these intervals cannot be relied on")
+    if with_few_egos := few_egos((d.metric, d.interval) for d in comparison.differences):
+        notes.append(f"fewer than {FEWEST_CLUSTERS} egos behind {with_few_egos}: these intervals cannot be relied on")
     elif not any(d.interval for d in comparison.differences):
         notes.append(f"egos: fewer than 2; below {FEWEST_CLUSTERS} no interval can be relied on")
     columns = [
@@ -68,8 +68,8 @@ def unpaired_document(comparison: UnpairedComparison) -> Document:
         for name, (side, dataset, questions) in zip("AB", sides, strict=True)
     ]
     notes = [*comparison.cautions]
-    if few := few_egos((d.metric, d.interval) for d in comparison.differences):
-        notes.append(f"fewer than {FEWEST_CLUSTERS} egos behind {few}: these intervals cannot be relied on")
+    if with_few_egos := few_egos((d.metric, d.interval) for d in comparison.differences):
+        notes.append(f"fewer than {FEWEST_CLUSTERS} egos behind {with_few_egos}: these intervals cannot be relied on")
     columns = _columns(
         "percentage points; J on its own scale; A public and B fresh: overfitting",
         "interval of the difference; egos of the two data sets are drawn independently",

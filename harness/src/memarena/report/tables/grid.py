@@ -111,22 +111,22 @@ def main_grid(rows: Sequence[ReportRow]) -> Section:
 
 def gap_to_vanilla(rows: Sequence[ReportRow], row: ReportRow, average: str) -> float | None:
     """Return an average minus that of Vanilla with the same run, reader and budgets; None if either has no headline."""
-    own = row.scores
-    twin = next(
+    scores = row.scores
+    vanilla = next(
         (
             r.scores
             for r in rows
             if r.run == row.run
             and r.scores.backend == VANILLA
-            and r.scores.reader == own.reader
-            and r.scores.reading == own.reading
+            and r.scores.reader == scores.reader
+            and r.scores.reading == scores.reading
         ),
         None,
     )
-    if twin is None or own.backend == VANILLA or own.counts.missing or twin.counts.missing:
+    if vanilla is None or scores.backend == VANILLA or scores.counts.missing or vanilla.counts.missing:
         return None
-    ours, theirs = own.metrics[average].value, twin.metrics[average].value
-    return None if ours is None or theirs is None else ours - theirs
+    average_value, vanilla_value = scores.metrics[average].value, vanilla.metrics[average].value
+    return None if average_value is None or vanilla_value is None else average_value - vanilla_value
 
 
 def _times(row: RowScores) -> list[Cell]:
@@ -165,8 +165,8 @@ def dimension_table(rows: Sequence[ReportRow]) -> Section:
 
 
 def _dimension_cell(row: RowScores, name: str, bests: Mapping[str, float]) -> Cell:
-    own = _slice(row, "dimension", name.rstrip("*"))
-    return replace(metric(row, name, bests), questions=own.counts.asked if own else None)
+    dimension_slice = _slice(row, "dimension", name.rstrip("*"))
+    return replace(metric(row, name, bests), questions=dimension_slice.counts.asked if dimension_slice else None)
 
 
 def corrected_table(rows: Sequence[ReportRow]) -> Section:

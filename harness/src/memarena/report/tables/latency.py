@@ -83,10 +83,10 @@ def stopwatch_table(rows: Sequence[ReportRow]) -> Section | None:
     body = []
     for row in with_server_time:
         latency = row.scores.latency
-        ours, theirs = (latency.gateway_ttft.p50, latency.server_prompt.p50) if latency else (None, None)
-        gap = None if ours is None or theirs is None else ours - theirs
+        gateway_ms, server_ms = (latency.gateway_ttft.p50, latency.server_prompt.p50) if latency else (None, None)
+        gap = None if gateway_ms is None or server_ms is None else gateway_ms - server_ms
         count = latency.server_prompt.n if latency else 0
-        cells = [whole(count), milliseconds(ours), milliseconds(theirs), number(gap)]
+        cells = [whole(count), milliseconds(gateway_ms), milliseconds(server_ms), number(gap)]
         body.append([*lead_cells(rows, row, of_times=True), *cells])
     title = "TTFT beside the server's own prompt time"
     return section(title, [*lead_columns(rows), *columns], body, breaks=breaks(with_server_time))

@@ -140,6 +140,14 @@ def questions_csv(comparisons: Sequence[QuestionsCompared]) -> str:
         for q in comparison.questions:
             outcomes = (" | ".join(side.outcomes) for side in (q.a, q.b))
             answers = (" | ".join(side.answers) for side in (q.a, q.b))
-            of = (comparison.a.label, comparison.b.label, q.instance_id, q.family, q.dimension, q.ego, q.change)
-            writer.writerow(map(csv_cell, (*of, *outcomes, q.question, *answers)))
+            question_fields = (
+                comparison.a.label,
+                comparison.b.label,
+                q.instance_id,
+                q.family,
+                q.dimension,
+                q.ego,
+                q.change,
+            )
+            writer.writerow(map(csv_cell, (*question_fields, *outcomes, q.question, *answers)))
     return out.getvalue()

@@ -55,6 +55,8 @@ def _notes(by: str, parts: Sequence[SourcePart]) -> list[str]:
     notes = []
     if by == "category":
         notes.append("most publish categories 1 to 4, without the adversarial ones, which are right when declined")
-    if few := few_egos((part.key, part.interval) for part in parts):
-        notes.append(f"fewer than {FEWEST_CLUSTERS} egos behind {few}: these intervals are too narrow to rely on")
+    if with_few_egos := few_egos((part.key, part.interval) for part in parts):
+        notes.append(
+            f"fewer than {FEWEST_CLUSTERS} egos behind {with_few_egos}: these intervals are too narrow to rely on"
+        )
     return notes

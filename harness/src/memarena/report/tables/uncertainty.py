@@ -35,8 +35,10 @@ def _intervals(rows: Sequence[ReportRow], title: str, names: Sequence[str]) -> S
         cells = [_interval(intervals.get(name)) for name in names]
         body.append([*lead_cells(rows, row), *cells, whole(max(clusters, default=None))])
     notes = ["percent; bootstrap over egos, since the questions of one person (ego) share a history"]
-    if few := few_egos((name, row.scores.intervals.get(name)) for name in names for row in rows):
-        notes.append(f"fewer than {FEWEST_CLUSTERS} egos behind {few}: these intervals are too narrow to rely on")
+    if with_few_egos := few_egos((name, row.scores.intervals.get(name)) for name in names for row in rows):
+        notes.append(
+            f"fewer than {FEWEST_CLUSTERS} egos behind {with_few_egos}: these intervals are too narrow to rely on"
+        )
     all_intervals = [
         each_interval for row in rows for name in names if (each_interval := row.scores.intervals.get(name)) is not None
     ]

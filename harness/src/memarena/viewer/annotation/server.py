@@ -90,8 +90,8 @@ async def _next(request: web.Request) -> web.StreamResponse:
 async def _item(request: web.Request) -> web.StreamResponse:
     campaign, annotator = await _refreshed(request), _annotator(request)
     index = _item_index(request, campaign)
-    item, done = campaign.items[index], campaign.log.current(annotator)
-    present = done.get(item.item)
+    item, labels = campaign.items[index], campaign.log.current(annotator)
+    present = labels.get(item.item)
     return _html(
         "annotate_item",
         annotator=annotator,
@@ -104,8 +104,8 @@ async def _item(request: web.Request) -> web.StreamResponse:
         ],
         number=index + 1,
         total=len(campaign.items),
-        done=len(done),
-        unsure=sum(label.label == CANNOT_SAY for label in done.values()),
+        done=len(labels),
+        unsure=sum(label.label == CANNOT_SAY for label in labels.values()),
         before=campaign.items[index - 1].item if index else None,
         after=campaign.items[index + 1].item if index + 1 < len(campaign.items) else None,
         form=secrets.token_hex(16),
