@@ -106,10 +106,10 @@ def _warnings(run: RunScores) -> list[str]:
             f"the backend failed every question of {failed_cells} of {counted(len(counts), 'cell')}: nothing was "
             "measured there (see Failures)"
         )
-    own_models = sorted({row.backend for row in run.rows if row.own_model})
-    if own_models:
+    names = sorted({row.backend for row in run.rows if row.own_model})
+    if names:
         notes.append(
-            f"own model: {', '.join(own_models)} (‡) calls models of its own: tokens unknown, not the reader's work alone, "
+            f"own model: {', '.join(names)} (‡) calls models of its own: tokens unknown, not the reader's work alone, "
             "never certified"
         )
     unread = sum(c.reader_not_applicable for c in counts)
