@@ -1,4 +1,4 @@
-"""A strict reading of LaTeX as far as reports use it: what it refuses, an engine would stumble over."""
+"""A strict checker of the LaTeX that reports use: it refuses whatever would not compile."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ KNOWN = {
     "textbackslash", "textbar", "textbf", "textgreater", "textit", "textless", "textquotedbl", "textquotesingle",
     "texttt", "times", "toprule", "u", "usepackage", "v", "width",
 }  # fmt: skip
-"""Every command that a report may use; all are of LaTeX itself, booktabs, graphicx or textcomp."""
+"""Commands that a report may use; all belong to LaTeX, booktabs, graphicx or textcomp."""
 
 
 class LatexError(Exception):
-    """The text would not compile, or not as it is meant."""
+    """The text would not compile, or would compile to something else."""
 
 
 @dataclass
@@ -30,7 +30,7 @@ class _State:
 
 
 def check(text: str) -> None:
-    """Raise LatexError unless braces, math, environments and table rows are in order and nothing is unknown."""
+    """Raise LatexError on unbalanced braces, math or environments, malformed rows, or unknown commands."""
     if not text.isascii():
         raise LatexError(f"not ASCII: {next(c for c in text if not c.isascii())!r}")
     state = _State()

@@ -44,7 +44,7 @@ from ..support.logs import write_log
 
 @pytest.fixture(scope="module")
 def grid(tmp_path_factory: pytest.TempPathFactory) -> ReportInput:
-    """Five memories with two readers, twelve egos."""
+    """A run of five memories with two readers and twelve egos."""
     return report_run(write_log(tmp_path_factory.mktemp("grid") / "run", grid_run.records(12, prompt_words=4)))
 
 
@@ -73,7 +73,7 @@ def interval(low: float, high: float, clusters: int = 12) -> Interval:
 
 
 def rows_with(grid: ReportInput, *shares: tuple[float, Interval | None]) -> list[BriefRow]:
-    """Rows of the grid's first reader with these shares right and intervals, and nothing else changed."""
+    """Return rows of the grid's first reader with these (share right, interval); other figures are unchanged."""
     [(_, rows)] = brief_groups([grid])
     changed = []
     for row, (share, share_interval) in zip(rows, shares, strict=False):
@@ -165,7 +165,7 @@ def test_the_best_is_bold_only_where_its_interval_lies_above_all_others(grid: Re
         ((-0.5, -0.1), (-0.5, -0.2), 12, False),
     ],
 )
-def test_access_is_controlled_only_where_items_and_egos_say_so(
+def test_access_counts_as_controlled_only_if_items_and_egos_support_it(
     items: tuple[float, float], egos: tuple[float, float], clusters: int, expected: bool | None
 ) -> None:
     d6 = Permission(
@@ -177,39 +177,39 @@ def test_access_is_controlled_only_where_items_and_egos_say_so(
     assert carried_gates(None, interval(*egos)) is None
 
 
-def test_findings_name_what_was_lost_and_where(grid: ReportInput) -> None:
+def test_findings_name_lost_evidence_and_the_stage(grid: ReportInput) -> None:
     [(_, rows)] = brief_groups([grid])
     verdicts, others = split_verdicts(findings(rows))
     assert verdicts
-    assert all(isinstance(each, Ranking) for each in verdicts)
-    (evidence,) = [each for each in others if isinstance(each, EvidenceRetrieved)]
+    assert all(isinstance(finding, Ranking) for finding in verdicts)
+    (evidence,) = [finding for finding in others if isinstance(finding, EvidenceRetrieved)]
     assert evidence.text.startswith("Evidence among the first 10 items of Search: oracle")
     split = next(row.scores.errors for row in rows if row.scores.backend == "bm25")
     assert split is not None
-    lost = [each for each in others if isinstance(each, EvidenceLost) and each.memory.startswith("bm25")]
-    assert split.not_retrieved in [each.lost for each in lost]
+    losses = [finding for finding in others if isinstance(finding, EvidenceLost) and finding.memory.startswith("bm25")]
+    assert split.not_retrieved in [finding.lost for finding in losses]
 
 
 @pytest.mark.parametrize(("complete", "diagnostic", "short"), [(0.9, True, 3), (1.0, True, 0), (0.9, False, 0)])
-def test_an_upper_bound_says_for_how_many_questions_its_evidence_is_larger_than_the_budget(
+def test_an_upper_bound_states_how_many_questions_have_evidence_above_the_budget(
     grid: ReportInput, complete: float, diagnostic: bool, short: int
 ) -> None:
     [(_, rows)] = brief_groups([grid])
     row = next(row for row in rows if row.scores.diagnostic)
     assert row.scores.retrieval is not None
-    seen = row.scores.retrieval.model_copy(update={"questions": 30, "complete": complete})
+    retrieval = row.scores.retrieval.model_copy(update={"questions": 30, "complete": complete})
     metrics = {**row.scores.metrics, "answerable": Score(value=0.95, low=0.95, high=0.95)}
-    scores = row.scores.model_copy(update={"retrieval": seen, "diagnostic": diagnostic, "metrics": metrics})
-    bounds = [each for each in findings([replace(row, scores=scores)]) if isinstance(each, UpperBound)]
-    assert [(each.short, each.questions) for each in bounds] == ([(short, 30)] if short else [])
+    scores = row.scores.model_copy(update={"retrieval": retrieval, "diagnostic": diagnostic, "metrics": metrics})
+    bounds = [finding for finding in findings([replace(row, scores=scores)]) if isinstance(finding, UpperBound)]
+    assert [(finding.short, finding.questions) for finding in bounds] == ([(short, 30)] if short else [])
 
 
-def test_a_report_is_a_summary_until_more_is_asked_for(memarena: Command, run_dir: Path) -> None:
+def test_a_report_is_a_summary_by_default(memarena: Command, run_dir: Path) -> None:
     _, short, _ = memarena("report", run_dir)
-    _, whole, _ = memarena("report", run_dir, "--full")
-    assert len(short.splitlines()) <= MOST_LINES < len(whole.splitlines())
+    _, full_report, _ = memarena("report", run_dir, "--full")
+    assert len(short.splitlines()) <= MOST_LINES < len(full_report.splitlines())
     assert short.index("Summary") < short.index("What cannot be concluded")
-    assert "Where wrong answers went wrong" in whole
+    assert "Where wrong answers went wrong" in full_report
     assert "Where wrong answers went wrong" not in short
     assert " ±" in short and "± standard deviation over seeds" in short
     assert memarena("report", run_dir / "run.sqlite")[1] == short, "the log itself is taken too"
@@ -232,7 +232,7 @@ def test_single_tables_are_named_and_printed(memarena: Command, run_dir: Path) -
 
 
 @pytest.mark.parametrize("output", ["table", "md", "html"])
-def test_shares_of_a_few_questions_are_left_out_until_asked_for(memarena: Command, run_dir: Path, output: str) -> None:
+def test_shares_of_a_few_questions_are_omitted_by_default(memarena: Command, run_dir: Path, output: str) -> None:
     _, without, _ = memarena("report", run_dir, "--full", "--format", output)
     _, everything, _ = memarena("report", run_dir, "--full", "--small", "--format", output)
     mark = "n&lt;5" if output in ("md", "html") else "n<5"
@@ -251,10 +251,10 @@ def test_show_takes_the_name_of_a_memory_that_has_one_row(memarena: Command, run
 
 
 def test_show_gives_the_same_answers_as_json(memarena: Command, run_dir: Path) -> None:
-    _, listed, _ = memarena("show", run_dir, "--failures", "--cell", "hazy")
+    _, listing, _ = memarena("show", run_dir, "--failures", "--cell", "hazy")
     _, out, _ = memarena("show", run_dir, "--failures", "--cell", "hazy", "--format", "json")
     records = json.loads(out)
-    lines = [line.split() for line in listed.splitlines() if line.startswith("  ")]
+    lines = [line.split() for line in listing.splitlines() if line.startswith("  ")]
     assert len(records) == len(lines)
     for record, line in zip(records, lines, strict=True):
         assert {record["cell_id"], record["instance_id"], record["family"]} <= set(line)
@@ -274,27 +274,27 @@ def test_a_backend_that_failed_every_question_is_reported_without_figures(grid: 
         return counts.model_copy(update={"correct": 0, "wrong": 0, "backend_failed": counts.asked})
 
     cells = [cell.model_copy(update={"counts": failed(cell.counts)}) for cell in row.cells]
-    lost = row.model_copy(update={"counts": failed(row.counts), "cells": tuple(cells)})
-    run = replace(grid, scores=scores.model_copy(update={"rows": (lost, *scores.rows[1:])}))
+    failed_row = row.model_copy(update={"counts": failed(row.counts), "cells": tuple(cells)})
+    run = replace(grid, scores=scores.model_copy(update={"rows": (failed_row, *scores.rows[1:])}))
     [(_, rows)] = brief_groups([run])
-    [failed_row] = [brief_row for brief_row in rows if brief_row.scores.label == row.label]
-    counts = failed_row.scores.counts
-    assert findings(rows)[0] == NothingMeasured(failed_row.name, failed_row.reader, counts.asked, counts.asked)
-    assert all(failed_row not in group for group in ranked_groups(rows))
+    [brief_failed] = [brief_row for brief_row in rows if brief_row.scores.label == row.label]
+    counts = brief_failed.scores.counts
+    assert findings(rows)[0] == NothingMeasured(brief_failed.name, brief_failed.reader, counts.asked, counts.asked)
+    assert all(brief_failed not in group for group in ranked_groups(rows))
     text = to_markdown(brief_document([run]))
-    head, _, rest = text.partition("Summary")
+    head, _, after_heading = text.partition("Summary")
     assert "the backend failed every question of 1 of" in head
-    assert "all failed" in rest
+    assert "all failed" in after_heading
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100])
 def test_no_width_cuts_a_figure_or_a_name(grid: ReportInput, width: int) -> None:
-    """A terminal's tables are cut between columns, and each piece names its rows."""
+    """A table wider than the terminal is split between columns, and each part repeats the names of the rows."""
     table = next(part.table for part in brief_document([grid]).sections if part.table is not None)
     text = io.StringIO()
     print_document(Document("", (Section("Summary", table=table),)), text, width)
     lines = text.getvalue().splitlines()
     assert max(map(len, lines)) <= width
     for row in table.rows:
-        named = [line for line in lines if line.startswith(row[0].text)]
-        assert all(any(cell.text in line for line in named) for cell in row)
+        rows_of_name = [line for line in lines if line.startswith(row[0].text)]
+        assert all(any(cell.text in line for line in rows_of_name) for cell in row)

@@ -1,4 +1,4 @@
-"""Times measured while others kept the machine busy carry a mark, in every form of a report."""
+"""Tests the mark of times measured while other processes kept the machine busy, in every report format."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def share(percent: float) -> MeterFigure:
 
 
 def run_with(tmp_path: Path, *loads: CpuLoad) -> Path:
-    """The golden run, whose first cell ran under these loads, one for each segment."""
+    """Write the golden run with these CPU loads of its first cell, one for each segment."""
     return with_records(
         tmp_path, lambda cell: [phase(cell, NO_GPU, NO_GPU).model_copy(update={"load": load}) for load in loads]
     )
@@ -42,13 +42,13 @@ def run_with(tmp_path: Path, *loads: CpuLoad) -> Path:
         (LOCAL, LOCAL, False),
     ],
 )
-def test_others_count_where_they_are_known_and_all_processes_where_not(
+def test_load_of_others_decides_or_of_all_processes_if_it_is_unknown(
     busy: MeterFigure, others: MeterFigure, marked: bool
 ) -> None:
     assert is_busy(CpuLoad(busy=busy, others=others)) is marked
 
 
-def test_every_form_marks_the_row_and_states_the_highest_share(tmp_path: Path) -> None:
+def test_every_format_marks_the_row_and_states_the_highest_share(tmp_path: Path) -> None:
     quiet, loaded = (CpuLoad(busy=share(90), others=share(others)) for others in (0.0, 43.4))
     run_dir = run_with(tmp_path, quiet, loaded, quiet)
     run = report_run(run_dir)
@@ -67,7 +67,7 @@ def test_every_form_marks_the_row_and_states_the_highest_share(tmp_path: Path) -
     assert (row["load"]["others"]["value"], "busy_machine" in row["marks"]) == (43.4, True)
 
 
-def test_a_load_that_was_not_measured_is_said_to_be_so_and_marks_nothing(tmp_path: Path) -> None:
+def test_an_unmeasured_load_is_reported_and_marks_no_row(tmp_path: Path) -> None:
     run = report_run(run_with(tmp_path, CpuLoad(busy=NO_GPU, others=NO_GPU)))
     rows = [row.scores for row in rows_of([run])]
     assert not any("busy_machine" in row.marks for row in rows)
@@ -78,7 +78,7 @@ def test_a_load_that_was_not_measured_is_said_to_be_so_and_marks_nothing(tmp_pat
     ]
 
 
-def test_a_load_that_is_not_told_apart_is_stated_with_what_all_processes_used(tmp_path: Path) -> None:
+def test_an_undivided_load_is_reported_as_that_of_all_processes(tmp_path: Path) -> None:
     run = report_run(run_with(tmp_path, CpuLoad(busy=share(95), others=LOCAL)))
     (first,) = [row.scores for row in rows_of([run]) if row.scores.load is not None]
     (line,) = load_notes([first])

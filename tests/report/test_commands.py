@@ -1,4 +1,4 @@
-"""``judge``, ``score``, ``report`` and ``show`` as typed on a command line."""
+"""Tests the commands ``judge``, ``score``, ``report`` and ``show`` through their command lines."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def run_dir(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def memarena(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
-    """Run the command; its exit code, standard output and standard error."""
+    """Return a function that runs the command and returns (exit code, standard output, standard error)."""
 
     def call(*arguments: object) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["memarena", *map(str, arguments)])
@@ -41,7 +41,7 @@ def memarena(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.parametrize("output", ["table", "md", "latex", "html", "json"])
-def test_report_prints_every_form_and_writes_the_same_to_a_file(
+def test_report_prints_every_format_and_writes_the_same_to_a_file(
     memarena: Command, run_dir: Path, tmp_path: Path, output: str
 ) -> None:
     code, out, err = memarena("report", run_dir, "--format", output)
@@ -53,16 +53,18 @@ def test_report_prints_every_form_and_writes_the_same_to_a_file(
     assert (tmp_path / "report").read_text(encoding="utf-8") == out
 
 
-def test_report_takes_several_runs_each_once(memarena: Command, run_dir: Path, tmp_path: Path) -> None:
+def test_report_accepts_several_runs_and_refuses_one_given_twice(
+    memarena: Command, run_dir: Path, tmp_path: Path
+) -> None:
     records = [
         r.model_copy(update={"run_id": "another"}) if r.kind == "run_started" else r for r in read_records(run_dir)
     ]
-    other = write_log(tmp_path / "other", records)
-    _, out, _ = memarena("report", run_dir, other, "--format", "json")
+    other_run = write_log(tmp_path / "other", records)
+    _, out, _ = memarena("report", run_dir, other_run, "--format", "json")
     assert [run["run_id"] for run in json.loads(out)["runs"]] == ["run-test", "another"]
     copy = shutil.copytree(run_dir, tmp_path / "copy")
-    told = f"error: report: run run-test is given twice, as {run_dir} and as {copy}\n"
-    assert memarena("report", run_dir, other, copy) == (2, "", told)
+    message = f"error: report: run run-test is given twice, as {run_dir} and as {copy}\n"
+    assert memarena("report", run_dir, other_run, copy) == (2, "", message)
 
 
 def test_score_prints_the_dimensions(memarena: Command, run_dir: Path) -> None:
@@ -73,11 +75,11 @@ def test_score_prints_the_dimensions(memarena: Command, run_dir: Path) -> None:
 
 
 def test_reports_work_while_the_run_goes_on_and_write_nothing(memarena: Command, run_dir: Path) -> None:
-    before = len(list(read_records(run_dir)))
+    records_before = len(list(read_records(run_dir)))
     with LogWriter(run_dir):
         assert memarena("report", run_dir)[0] == 0
         assert memarena("score", run_dir)[0] == 0
-    assert len(list(read_records(run_dir))) == before
+    assert len(list(read_records(run_dir))) == records_before
 
 
 def test_a_run_that_has_only_just_begun_can_be_reported(memarena: Command, tmp_path: Path) -> None:
@@ -88,12 +90,12 @@ def test_a_run_that_has_only_just_begun_can_be_reported(memarena: Command, tmp_p
 
 
 def test_judging_appends_verdicts_once_and_changes_no_figure(memarena: Command, run_dir: Path) -> None:
-    before = memarena("report", run_dir, "--format", "json")[1]
+    report_before = memarena("report", run_dir, "--format", "json")[1]
     _, out, err = memarena("judge", run_dir)
     assert out.startswith("62 verdicts appended by judge value")
     assert err.startswith("warning: ") and "golds of open answers are text alone" in err
     assert memarena("judge", run_dir)[1].startswith("0 verdicts appended")
-    assert memarena("report", run_dir, "--format", "json")[1] == before
+    assert memarena("report", run_dir, "--format", "json")[1] == report_before
 
 
 def test_show_lists_failures_of_a_cell_or_family_one_line_each(memarena: Command, run_dir: Path) -> None:
@@ -116,9 +118,9 @@ def test_every_figure_of_the_families_can_be_traced_to_answers_that_give_it(mema
     assert len(figures) > 60
     for label, part in figures[::5]:
         counts = part["counts"]
-        asked = counts["correct"] + counts["wrong"] + counts["backend_failed"]
+        questions = counts["correct"] + counts["wrong"] + counts["backend_failed"]
         _, out, _ = memarena("show", run_dir, "--answers", "--cell", label, f"--{part['by']}", part["key"])
-        assert out.startswith(f"{counts['correct']} of {asked} questions asked were answered right"), (label, part)
+        assert out.startswith(f"{counts['correct']} of {questions} questions asked were answered right"), (label, part)
 
 
 def test_the_command_that_a_table_names_works(memarena: Command, run_dir: Path) -> None:
@@ -126,13 +128,13 @@ def test_the_command_that_a_table_names_works(memarena: Command, run_dir: Path) 
     commands = [line.split("`")[1] for line in out.splitlines() if line.startswith("- list these answers: `")]
     assert len(commands) > 8
     for command in commands:
-        code, listed, err = memarena(*command.replace("RUN", str(run_dir)).split()[1:])
+        code, listing, err = memarena(*command.replace("RUN", str(run_dir)).split()[1:])
         assert (code, err) == (0, ""), command
-        assert "questions asked were answered right" in listed
+        assert "questions asked were answered right" in listing
 
 
 def test_the_command_of_a_column_lists_the_answers_that_it_counts(memarena: Command, judged_dir: Path) -> None:
-    """Shares of the table times the answers of the row's command are the answers of the column's."""
+    """A share of the table times the number of the row's answers is the number that the column's command lists."""
     _, out, _ = memarena("report", judged_dir, "--judge", "acme", "--format", "md")
     of_columns = 0
     for part in out.split("\n## "):
@@ -147,9 +149,9 @@ def test_the_command_of_a_column_lists_the_answers_that_it_counts(memarena: Comm
         [command] = [line.split("`")[1] for line in part.splitlines() if line.startswith("- list these answers: `")]
         for filters in added.values():
             arguments = f"{command} {filters} --judge acme".replace("RUN", str(judged_dir)).split()[1:]
-            code, listed, err = memarena(*arguments)
+            code, listing, err = memarena(*arguments)
             assert (code, err) == (0, ""), arguments
-            assert "questions asked were answered right" in listed
+            assert "questions asked were answered right" in listing
             of_columns += 1
     assert of_columns > 12
 
@@ -202,7 +204,7 @@ def test_every_figure_of_d6_can_be_traced_to_the_answers_that_it_counts(
         (["--cell", "bm25@small", "--label", "disclose_wrong"], "0 of 0 questions asked were answered right"),
     ],
 )
-def test_answers_are_chosen_by_what_figures_are_over(
+def test_answers_can_be_filtered_by_the_parts_of_figures(
     memarena: Command, run_dir: Path, arguments: list[str], expected: str
 ) -> None:
     code, out, _ = memarena("show", run_dir, "--answers", *arguments)
@@ -227,10 +229,10 @@ def test_a_range_may_be_typed_with_a_hyphen(memarena: Command, tmp_path: Path) -
         assert memarena("show", run, "--answers", name, printed)[1] == out
 
 
-def test_show_tells_the_story_of_a_question_in_one_cell_or_all_that_asked(memarena: Command, run_dir: Path) -> None:
-    _, one, _ = memarena("show", run_dir, "--question", "temp_1", "--cell", "bm25@small/s3")
-    assert one.count("Question temp_1 in ") == 1
-    assert "On Tuesday, 14 January." in one
+def test_show_prints_the_trace_of_a_question_in_one_cell_or_all(memarena: Command, run_dir: Path) -> None:
+    _, trace_of_one_cell, _ = memarena("show", run_dir, "--question", "temp_1", "--cell", "bm25@small/s3")
+    assert trace_of_one_cell.count("Question temp_1 in ") == 1
+    assert "On Tuesday, 14 January." in trace_of_one_cell
     _, every, _ = memarena("show", run_dir, "--question", "temp_1")
     assert every.count("Question temp_1 in ") == 8
 
@@ -240,7 +242,7 @@ def judged_dir(tmp_path: Path) -> Path:
     return shutil.copytree(golden_judged.JUDGED_RUN, tmp_path / "judged")
 
 
-def test_show_tells_what_every_judge_said_of_a_question(memarena: Command, judged_dir: Path) -> None:
+def test_show_prints_every_judges_verdict_on_a_question(memarena: Command, judged_dir: Path) -> None:
     def shown(question: str, judge: str = "acme") -> list[str]:
         _, out, _ = memarena("show", judged_dir, "--question", question, "--judge", judge)
         lines = " ".join(out.split()).replace("Judge acme", "\nJudge acme").replace("Judge value", "\nJudge value")
@@ -263,9 +265,9 @@ def test_show_tells_what_every_judge_said_of_a_question(memarena: Command, judge
 
 
 @pytest.mark.parametrize("output", ["table", "md", "latex", "html", "json"])
-def test_a_judge_with_a_model_is_described_in_every_form(memarena: Command, judged_dir: Path, output: str) -> None:
+def test_a_model_judge_is_described_in_every_format(memarena: Command, judged_dir: Path, output: str) -> None:
     _, out, _ = memarena("report", judged_dir, "--judge", "acme", "--full", "--format", output)
-    # LaTeX sets hyphens apart, so that two in a row become no dash.
+    # LaTeX output separates two hyphens in a row, which would become a dash.
     out = out.replace("{-}", "-")
     assert "acme/judge-1" in out
     for digest in ("a" * 64, "b" * 64, "c" * 64, "d" * 64):
@@ -285,7 +287,7 @@ def test_a_judge_with_a_model_is_described_in_every_form(memarena: Command, judg
     assert run["judge_failures"] == {"rate_limit": 1}
 
 
-def test_a_run_whose_every_verdict_the_rules_made_says_so(memarena: Command, tmp_path: Path) -> None:
+def test_a_run_judged_by_rules_only_is_reported_as_such(memarena: Command, tmp_path: Path) -> None:
     records = [
         r.model_copy(update={"route": "value", "handed_over": "all of it speaks to its marker"})
         if isinstance(r, Verdict)
@@ -305,25 +307,25 @@ def _rounded(value: object) -> object:
 
 
 @pytest.mark.parametrize("output", ["table", "md", "latex", "html", "json"])
-def test_a_calibration_stands_among_the_methods_of_every_form(
+def test_a_calibration_is_among_the_methods_in_every_format(
     memarena: Command, run_dir: Path, tmp_path: Path, output: str
 ) -> None:
-    written = memarena("judge", run_dir, "--calibrate", "--format", "json")[1]
-    (tmp_path / "calibration.json").write_text(written, encoding="utf-8")
+    calibration = memarena("judge", run_dir, "--calibrate", "--format", "json")[1]
+    (tmp_path / "calibration.json").write_text(calibration, encoding="utf-8")
     code, out, err = memarena("report", run_dir, "--format", output, "--calibration", tmp_path / "calibration.json")
     assert (code, err) == (0, "")
     if output == "json":
-        [found] = json.loads(out)["calibrations"]
-        for key, value in json.loads(written).items():
-            assert key == "kappa" or found[key] == _rounded(value), "figures of a report have six decimals"
+        [reported] = json.loads(out)["calibrations"]
+        for key, value in json.loads(calibration).items():
+            assert key == "kappa" or reported[key] == _rounded(value), "figures of a report have six decimals"
         return
     assert "Error rates of judges on synthetic answers" in out
     assert "another version of value" not in " ".join(out.split())
-    answers = json.loads(written)["answers"]
+    answers = json.loads(calibration)["answers"]
     assert f"{answers:,} synthetic answers made from gold" in " ".join(out.split())
 
 
-def test_a_sample_that_people_labelled_is_in_every_form_by_dimension(
+def test_a_sample_labelled_by_people_is_in_every_format_by_dimension(
     memarena: Command, run_dir: Path, tmp_path: Path
 ) -> None:
     sample = run_dir / "annotations" / "sample.json"
@@ -350,19 +352,22 @@ def test_a_sample_that_people_labelled_is_in_every_form_by_dimension(
         assert "3 annotators, judge value" in shown
 
 
-def test_a_calibration_of_another_version_of_the_judge_is_told_apart(
+def test_a_calibration_of_another_version_of_the_judge_is_marked(
     memarena: Command, run_dir: Path, tmp_path: Path
 ) -> None:
-    written = json.loads(memarena("judge", run_dir, "--calibrate", "--format", "json")[1])
-    written["judges"][0]["version"] = "0" * 64
-    (tmp_path / "calibration.json").write_text(json.dumps(written), encoding="utf-8")
+    calibration = json.loads(memarena("judge", run_dir, "--calibrate", "--format", "json")[1])
+    calibration["judges"][0]["version"] = "0" * 64
+    (tmp_path / "calibration.json").write_text(json.dumps(calibration), encoding="utf-8")
     _, out, _ = memarena("report", run_dir, "--calibration", tmp_path / "calibration.json")
     assert "calibrated was another version of value (000000000000)" in " ".join(out.split())
 
 
 @pytest.mark.parametrize("output", ["table", "md", "json"])
-def test_a_reader_that_leaves_ends_a_report_as_quietly_as_cat(run_dir: Path, output: str) -> None:
-    """A short report is written at the very end, a long one before; rich has a way out of its own."""
+def test_a_closed_pipe_ends_a_report_without_a_message(run_dir: Path, output: str) -> None:
+    """A pipe that is closed early (``| head``) ends the command without a message.
+
+    A short report is written at the very end, a long one before; rich handles the closed pipe in its own way.
+    """
     command = [sys.executable, "-m", "memarena", "report", str(run_dir), "--format", output]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -417,7 +422,7 @@ def test_a_reader_that_leaves_ends_a_report_as_quietly_as_cat(run_dir: Path, out
         (["judge", "EMPTY"], "EMPTY: no run log (run.sqlite) in this folder"),
     ],
 )
-def test_bad_input_is_one_line_and_exit_code_two(
+def test_bad_input_gives_one_line_and_exit_code_2(
     memarena: Command, run_dir: Path, tmp_path: Path, arguments: list[str], message: str
 ) -> None:
     (tmp_path / "empty").mkdir()

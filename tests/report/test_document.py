@@ -1,4 +1,4 @@
-"""Reports say what was run, mark what has to be marked, and hide nothing but empty columns."""
+"""Tests the report's document: it describes the runs, marks rows that need it, and omits only empty columns."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ QUESTIONS = [make_question(f"q_{n}", Family.CLOZE, cloze("A", "x", "y"), "Which?
 
 
 def scores_of(*rights: int, asked: int = 4, diagnostic: bool = False, real: bool = True) -> RunScores:
-    """A run of one backend per figure, with so many right answers each."""
+    """Score a run with one backend for each number in ``rights``, its number of right answers."""
     cells = [make_cell(f"backend{n}", diagnostic=diagnostic and n == 0) for n in range(len(rights))]
     body: list[AnyRecord] = [
         make_asked(cell, q, "A" if n < right else "B")
@@ -56,11 +56,11 @@ def part(document: Document, title: str) -> Section:
 
 def column(found: Section, title: str) -> list[Cell]:
     assert found.table is not None
-    place = [c.title for c in found.table.columns].index(title)
-    return [row[place] for row in found.table.rows]
+    index = [c.title for c in found.table.columns].index(title)
+    return [row[index] for row in found.table.rows]
 
 
-def test_the_best_of_a_column_is_marked_among_competitors_only() -> None:
+def test_the_best_value_of_a_column_is_marked_among_competitors_only() -> None:
     run = scores_of(4, 3, 1, diagnostic=True)
     assert not any(c.strong for c in column(part(document_of(run), "Main grid"), "Rec")), "one ego carries nothing"
     rows = []
@@ -72,7 +72,7 @@ def test_the_best_of_a_column_is_marked_among_competitors_only() -> None:
     assert {c.text: c.strong for c in cells} == {"100.0": False, "75.0": True, "25.0": False}
 
 
-def test_nothing_is_best_where_all_are_equal_or_one_is_alone() -> None:
+def test_no_value_is_best_if_all_are_equal_or_there_is_only_one() -> None:
     assert not any(c.strong for c in column(part(document_of(scores_of(2, 2)), "Main grid"), "Rec"))
     assert not any(c.strong for c in column(part(document_of(scores_of(2)), "Main grid"), "Rec"))
 
@@ -98,7 +98,7 @@ def test_the_extractive_reader_is_marked_as_none_and_has_no_ttft() -> None:
     assert "S+TTFT ms" not in [c.title for c in grid.table.columns]
 
 
-def test_columns_that_are_na_everywhere_are_left_out_and_named() -> None:
+def test_columns_without_any_figure_are_omitted_and_named() -> None:
     grid = part(document_of(scores_of(3)), "Main grid")
     assert grid.table is not None
     assert [c.title for c in grid.table.columns] == ["backend", "reader", "answerable", "Rec", "right", "calls"]
@@ -107,34 +107,35 @@ def test_columns_that_are_na_everywhere_are_left_out_and_named() -> None:
 
 
 def test_a_column_with_one_figure_stays() -> None:
-    found = section("t", [Column("a"), Column("b")], [[Cell("n/a"), Cell("1")], [Cell("2"), Cell("n/a")]])
-    assert found.table is not None
-    assert len(found.table.columns) == 2
+    table_section = section("t", [Column("a"), Column("b")], [[Cell("n/a"), Cell("1")], [Cell("2"), Cell("n/a")]])
+    assert table_section.table is not None
+    assert len(table_section.table.columns) == 2
 
 
-def test_rows_of_several_runs_stand_in_one_grid_with_the_number_of_their_run() -> None:
+def test_rows_of_several_runs_share_a_grid_with_their_runs_number() -> None:
     document = document_of(scores_of(4), scores_of(2))
     grid = part(document, "Main grid")
     assert [c.text for c in column(grid, "run")] == ["1", "2"]
     assert [s.title for s in document.sections[:2]] == ["Run 1: run-test", "Run 2: run-test"]
 
 
-def test_rows_whose_prompts_have_no_rules_of_d6_stand_in_no_table_with_others() -> None:
-    one, two = scores_of(4), scores_of(2)
+def test_rows_without_d6_rules_in_their_prompts_have_separate_tables() -> None:
+    first, second = scores_of(4), scores_of(2)
     rows = tuple(
-        row.model_copy(update={"reading": row.reading.model_copy(update={"d6_rules": "inferred"})}) for row in two.rows
+        row.model_copy(update={"reading": row.reading.model_copy(update={"d6_rules": "inferred"})})
+        for row in second.rows
     )
-    document = document_of(one, two.model_copy(update={"rows": rows}))
+    document = document_of(first, second.model_copy(update={"rows": rows}))
     assert any("rules for sharing in some runs only" in line for line in part(document, "Between the runs").notes)
     assert [len(table.rows) for n in (1, 2) if (table := part(document, f"Main grid, run {n}").table)] == [1, 1]
 
 
-def test_runs_over_other_data_are_said_to_be_incomparable() -> None:
-    one, two = scores_of(4), scores_of(2)
-    other = two.model_copy(
-        update={"dataset": two.dataset.model_copy(update={"sha256": "cd" * 32}), "protocol": "end_of_horizon"}
+def test_runs_over_different_data_are_reported_as_incomparable() -> None:
+    first, second = scores_of(4), scores_of(2)
+    other_data = second.model_copy(
+        update={"dataset": second.dataset.model_copy(update={"sha256": "cd" * 32}), "protocol": "end_of_horizon"}
     )
-    document = document_of(one, other)
+    document = document_of(first, other_data)
     lines = part(document, "Between the runs").notes
     assert any("different data sets" in line for line in lines)
     assert any("different protocols" in line for line in lines)
@@ -143,7 +144,7 @@ def test_runs_over_other_data_are_said_to_be_incomparable() -> None:
         assert grid.table is not None
         assert len(grid.table.rows) == 1, backend
         assert not any(cell.strong for row in grid.table.rows for cell in row)
-    assert not any(s.title == "Between the runs" for s in document_of(one, two).sections)
+    assert not any(s.title == "Between the runs" for s in document_of(first, second).sections)
 
 
 def test_the_share_of_verdicts_on_golds_in_text_is_reported() -> None:
@@ -181,24 +182,24 @@ def test_markdown_tables_are_well_formed(golden: RunScores) -> None:
         assert len({line.replace("\\|", "").count("|") for line in table}) == 1, table[0]
 
 
-def test_markdown_escapes_what_an_answer_could_smuggle_in() -> None:
+def test_markdown_of_an_answer_is_escaped() -> None:
     text = to_markdown(Document("t", (section("s", [Column("a", align="left")], [[Cell("a|b <b>*c*\nd")]]),)))
     assert "| a\\|b &lt;b>\\*c\\* d |" in text
 
 
 def test_control_characters_never_reach_a_terminal() -> None:
-    found = section("s", [Column("a", align="left")], [[Cell("a\x1b[31mb")]])
-    shown = plain(Document("t", (found, Section("u", ("x\x1b]0;title\x07y",)))))
-    assert "\x1b" not in shown
-    assert "\x07" not in shown
+    table_section = section("s", [Column("a", align="left")], [[Cell("a\x1b[31mb")]])
+    text = plain(Document("t", (table_section, Section("u", ("x\x1b]0;title\x07y",)))))
+    assert "\x1b" not in text
+    assert "\x07" not in text
 
 
 # ------------------------------------------------------------------ JSON
 
 
-def test_the_committed_schema_is_that_of_the_records() -> None:
-    how = "python -m memarena.report.render.json > harness/src/memarena/report/schema/report.v1.json writes it anew"
-    assert committed_schema() == schema(), how
+def test_the_committed_schema_matches_the_records() -> None:
+    remedy = "python -m memarena.report.render.json > harness/src/memarena/report/schema/report.v1.json writes it anew"
+    assert committed_schema() == schema(), remedy
 
 
 def test_json_reports_follow_their_records(golden: RunScores) -> None:
@@ -226,31 +227,31 @@ def _no_long_floats(value: object) -> bool:
     return True
 
 
-def test_what_interferes_is_a_table_of_its_own_where_the_data_set_says() -> None:
+def test_interference_has_its_own_table_if_the_data_set_states_it() -> None:
     marked = [
         q.model_copy(update={"instance": q.instance.model_copy(update={"metadata": {"interference": n}})})
         for q, n in zip(QUESTIONS, (0, 3, 3, 40), strict=True)
     ]
     cell = make_cell("bm25")
-    asked = [make_asked(cell, q, answer) for q, answer in zip(marked, "AABB", strict=True)]
-    scores = score_records(make_run([cell], marked, [], asked)).scores
-    found = part(document_of(scores), "By number of interfering facts")
-    assert found.table is not None
-    assert [c.title for c in found.table.columns[-3:]] == ["0 (n 1)", "2–4 (n 2)", "17+ (n 1)"]
-    assert [c.text for c in found.table.rows[0][-3:]] == ["100.0", "50.0", "0.0"]
-    assert found.trace.endswith("--interference 0")
+    attempts = [make_asked(cell, q, answer) for q, answer in zip(marked, "AABB", strict=True)]
+    scores = score_records(make_run([cell], marked, [], attempts)).scores
+    table_section = part(document_of(scores), "By number of interfering facts")
+    assert table_section.table is not None
+    assert [c.title for c in table_section.table.columns[-3:]] == ["0 (n 1)", "2–4 (n 2)", "17+ (n 1)"]
+    assert [c.text for c in table_section.table.rows[0][-3:]] == ["100.0", "50.0", "0.0"]
+    assert table_section.trace.endswith("--interference 0")
     assert "By number of interfering facts" not in to_markdown(document_of(scores_of(2)))
 
 
-def test_answers_lost_in_the_prompt_or_by_a_silent_backend_have_columns_of_their_own() -> None:
+def test_evidence_cut_from_the_prompt_and_backends_without_sources_have_their_own_columns() -> None:
     cell = make_cell("bm25")
     evidence = [make_evidence("s1", ("Maya", "It is in Porto."))]
     where = [make_question(f"w_{n}", Family.QA, text_gold("Porto"), "Where?", evidence=["s1"]) for n in range(3)]
     item, silent = make_item("It is in Porto.", "s1"), make_item("It is in Porto.")
-    asked = [make_asked(cell, q, "Graz", items=[i]) for q, i in zip(where, (item, item, silent), strict=True)]
-    assert asked[0].answer is not None
-    cut = asked[0].model_copy(update={"answer": asked[0].answer.model_copy(update={"shown_items": ()})})
-    run = score_records(make_run([cell], where, evidence, [cut, *asked[1:]]))
-    found = part(document_of(run.scores), "Where wrong answers went wrong")
-    counts = {name: column(found, name)[0].text for name in ("wrong", "cut from prompt", "misread", "unknown")}
+    attempts = [make_asked(cell, q, "Graz", items=[i]) for q, i in zip(where, (item, item, silent), strict=True)]
+    assert attempts[0].answer is not None
+    cut = attempts[0].model_copy(update={"answer": attempts[0].answer.model_copy(update={"shown_items": ()})})
+    run = score_records(make_run([cell], where, evidence, [cut, *attempts[1:]]))
+    table_section = part(document_of(run.scores), "Where wrong answers went wrong")
+    counts = {name: column(table_section, name)[0].text for name in ("wrong", "cut from prompt", "misread", "unknown")}
     assert counts == {"wrong": "3", "cut from prompt": "1", "misread": "1", "unknown": "1"}

@@ -1,4 +1,4 @@
-"""Energy and memory in reports: figures where there are some, reasons where not, and never 0 J for a missing meter."""
+"""Tests energy and memory in reports: figures, or reasons why there are none, and never 0 J for a missing meter."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def phase(cell_id: str, gpu: MeterFigure, cpu: MeterFigure) -> PhaseMeasured:
 
 
 def with_records(tmp_path: Path, make: Callable[[str], list[PhaseMeasured | FootprintTaken]]) -> Path:
-    """The golden run with more records about its first cell."""
+    """Write the golden run with more records about its first cell."""
     run_dir = Path(shutil.copytree(SMALL_RUN, tmp_path / "run"))
     cell_id = report_run(run_dir).scores.rows[0].cells[0].cell_id
     with LogWriter(run_dir) as log:
@@ -68,7 +68,7 @@ def shown(run_dir: Path) -> str:
     return file.getvalue()
 
 
-def test_figures_stand_in_every_form_of_the_report(tmp_path: Path) -> None:
+def test_figures_are_in_every_format_of_the_report(tmp_path: Path) -> None:
     run_dir = with_records(tmp_path, lambda cell: [phase(cell, value(1234.0, "J"), value(55.5, "s"))])
     run = report_run(run_dir)
     for text in (shown(run_dir), to_markdown(report_document([run])), to_html([run])):
@@ -86,14 +86,14 @@ def test_a_machine_without_a_gpu_gives_a_reason_and_no_joules(tmp_path: Path) ->
     assert "nearly free" not in energy
 
 
-def test_where_nothing_is_metered_one_line_says_why(tmp_path: Path) -> None:
+def test_a_run_without_meters_has_one_line_with_the_reason(tmp_path: Path) -> None:
     run_dir = with_records(tmp_path, lambda cell: [phase(cell, NO_GPU, NO_GPU)])
     text = shown(run_dir)
     assert "unavailable  NVML: no GPU" in text
     assert "GPU rail" not in text
 
 
-def test_a_void_figure_says_so_and_why(tmp_path: Path) -> None:
+def test_a_void_figure_is_given_with_its_reason(tmp_path: Path) -> None:
     text = shown(with_records(tmp_path, lambda cell: [phase(cell, SCATTERED, value(1.0, "s"))]))
     assert "gpu_rail_j void in 1 of the phases" in text
     assert "6 of 0.1 s" in text
@@ -114,7 +114,7 @@ def test_void_figures_are_counted_by_kind_of_phase_whatever_their_reasons_say(tm
     assert text.count("sys_j unavailable: no wall meter") == 1
 
 
-def test_memory_and_disk_are_of_the_last_day_and_the_peak_of_all(tmp_path: Path) -> None:
+def test_memory_and_disk_are_those_of_the_last_day_and_the_peak_of_all_days(tmp_path: Path) -> None:
     def taken(cell: str, day: int, memory: float, peak: float) -> FootprintTaken:
         return FootprintTaken(
             cell_id=cell,

@@ -1,4 +1,4 @@
-"""Which intervals rest on too few egos is said by figure: D6 can rest on fewer than a table has."""
+"""Tests the notes on intervals over too few egos, which name the figure: D6 may have fewer egos than its table."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CELLS = [make_cell(backend) for backend in ("bm25", "oracle")]
 
 
 def scored(denying: int) -> ScoredRun:
-    """Nine egos with a question of D2 and an ALLOW item each, so many of them with a DENY item too."""
+    """Score nine egos with a D2 question and an ALLOW item each; the first ``denying`` also have a DENY item."""
     pool, asked = [], list[AnyRecord]()
     for n in range(9):
         ego = f"e{n}"
@@ -46,7 +46,7 @@ def notes_of(sections: list[Section]) -> list[str]:
 @pytest.mark.parametrize("denying", [5, 9])
 def test_tables_name_the_figures_that_rest_on_too_few_egos(denying: int) -> None:
     run = scored(denying)
-    told = notes_of(
+    notes = notes_of(
         [
             part
             for make in (interval_table, dimension_interval_table)
@@ -54,17 +54,17 @@ def test_tables_name_the_figures_that_rest_on_too_few_egos(denying: int) -> None
         ]
     )
     few = "fewer than 8 egos behind D6 (5): these intervals are too narrow to rely on"
-    assert told == ([few] if denying == 5 else [])
+    assert notes == ([few] if denying == 5 else [])
 
 
 @pytest.mark.parametrize("denying", [5, 9])
 def test_a_comparison_names_the_figures_that_rest_on_too_few_egos(denying: int) -> None:
     run = scored(denying)
     document = comparison_document(compare(choose(run, "bm25@small"), choose(run, "oracle@small")))
-    told = notes_of(list(document.sections))
+    notes = notes_of(list(document.sections))
     names = "D6 (5), P (5), J (5), F1_PU paper (5), Withhold (5)"
     few = f"fewer than 8 egos behind {names}: these intervals cannot be relied on"
-    assert told == ([few] if denying == 5 else [])
+    assert notes == ([few] if denying == 5 else [])
 
 
 def made(clusters: int) -> Interval:
@@ -72,8 +72,8 @@ def made(clusters: int) -> Interval:
 
 
 def test_figures_of_several_rows_share_a_name_and_the_range_of_their_egos() -> None:
-    found = [("D6", made(3)), ("Avg", made(9)), ("D6", made(5)), ("D6", made(9)), ("D5", None), ("J", made(7))]
-    assert few_egos(found) == "D6 (3–5), J (7)"
+    intervals = [("D6", made(3)), ("Avg", made(9)), ("D6", made(5)), ("D6", made(9)), ("D5", None), ("J", made(7))]
+    assert few_egos(intervals) == "D6 (3–5), J (7)"
 
 
 def test_a_chart_names_the_rows_whose_average_rests_on_too_few_egos() -> None:

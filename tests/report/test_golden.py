@@ -1,6 +1,6 @@
-"""A checked-in log scores to checked-in reports, byte for byte, as often as it is scored.
+"""Tests that a checked-in log gives the checked-in reports, byte for byte, each time it is scored.
 
-JSON and terminal text are compared whole; Markdown, LaTeX and HTML, which lay out the same figures, in parts.
+JSON and terminal text are compared completely; Markdown, LaTeX and HTML, which show the same figures, in parts.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ HOW = "python -m tests.support.golden_run (from the root of the repository) writ
 
 @pytest.fixture
 def run_dir(tmp_path: Path) -> Path:
-    """A copy, since readers of the log leave files next to it."""
+    """A copy of the run, since readers of a log leave files next to it."""
     return shutil.copytree(golden_run.SMALL_RUN, tmp_path / "run")
 
 
 @pytest.mark.parametrize("name", REPORTS)
-def test_the_reports_of_the_checked_in_log_are_those_expected(run_dir: Path, name: str) -> None:
+def test_the_reports_of_the_checked_in_log_are_the_golden_ones(run_dir: Path, name: str) -> None:
     expected = (golden_run.GOLDEN / name).read_text(encoding="utf-8")
     assert golden(name, render(run_dir, name)) == expected, f"tests/golden/{name} differs; {HOW}"
 
 
-def test_the_same_log_scored_twice_gives_the_same_bytes_and_stays_as_it_is(run_dir: Path) -> None:
-    before = (run_dir / LOG_NAME).read_bytes()
+def test_scoring_twice_gives_the_same_bytes_and_does_not_change_the_log(run_dir: Path) -> None:
+    log_before = (run_dir / LOG_NAME).read_bytes()
     first = {name: render(run_dir, name) for name in REPORTS}
     assert {name: render(run_dir, name) for name in REPORTS} == first
-    assert (run_dir / LOG_NAME).read_bytes() == before
+    assert (run_dir / LOG_NAME).read_bytes() == log_before
 
 
-def test_the_checked_in_log_is_the_one_its_builder_describes(run_dir: Path) -> None:
+def test_the_checked_in_log_is_the_one_that_its_builder_makes(run_dir: Path) -> None:
     assert list(read_records(run_dir)) == golden_run.records(), HOW
 
 
@@ -49,11 +49,11 @@ def judged_dir(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", JUDGED_REPORTS)
-def test_the_reports_of_a_run_judged_by_a_model_are_those_expected(judged_dir: Path, name: str) -> None:
+def test_the_reports_of_a_run_judged_by_a_model_are_the_golden_ones(judged_dir: Path, name: str) -> None:
     expected = (golden_judged.EXPECTED / name).read_text(encoding="utf-8")
     made = render(judged_dir, name, golden_judged.JUDGE)
     assert made == expected, f"tests/golden/judged/{name} differs; {HOW}"
 
 
-def test_the_checked_in_judged_log_is_the_one_its_builder_describes(judged_dir: Path) -> None:
+def test_the_checked_in_judged_log_is_the_one_that_its_builder_makes(judged_dir: Path) -> None:
     assert list(read_records(judged_dir)) == golden_judged.records(), HOW

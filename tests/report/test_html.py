@@ -1,4 +1,4 @@
-"""The page is one file that asks for nothing, executes nothing, and shows every text as it is."""
+"""Tests the HTML report: one file that makes no request, executes no script of a run, and shows every text verbatim."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FIVE_MB = 5_000_000
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> ReportInput:
-    """Ten cells with long prompts and hostile answers."""
+    """A run of ten cells with long prompts and hostile answers."""
     return report_run(write_log(tmp_path_factory.mktemp("grid"), grid_run.records(12)), traces=True)
 
 
@@ -33,7 +33,7 @@ def page(run: ReportInput) -> str:
 
 
 class _Reading(HTMLParser):
-    """Tags, attributes and texts as a browser would see them."""
+    """Parses the page into tags, attributes and texts, as a browser would see them."""
 
     def __init__(self, page: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -82,7 +82,7 @@ def test_nothing_of_a_run_can_be_executed_and_nothing_fetched(reading: _Reading)
 
 
 def test_the_policy_allows_only_the_pages_own_style_and_script(page: str, reading: _Reading) -> None:
-    """Which fetch nothing."""
+    """These fetch nothing."""
     script = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
     assert len(script) == 1
     assert not re.search(r"fetch|XMLHttp|import|eval|Function|innerHTML|location|cookie|storage", script[0])
@@ -95,7 +95,7 @@ def test_the_policy_allows_only_the_pages_own_style_and_script(page: str, readin
     assert policies == [f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"]
 
 
-def test_what_an_answer_smuggles_in_is_shown_as_text(page: str, reading: _Reading) -> None:
+def test_markup_in_an_answer_is_shown_as_text(page: str, reading: _Reading) -> None:
     assert "<img src=x" not in page
     assert page.count("<script") == 1
     assert any(grid_run.HOSTILE in text for text in reading.texts)
@@ -106,13 +106,13 @@ def test_what_an_answer_smuggles_in_is_shown_as_text(page: str, reading: _Readin
 def test_ids_are_unique_and_every_reference_has_its_target(reading: _Reading) -> None:
     ids = [a["id"] for _, a in reading.tags if a.get("id")]
     assert len(ids) == len(set(ids))
-    wanted = {i for _, a in reading.tags for i in (a.get("aria-labelledby") or "").split()}
-    wanted |= {(a["href"] or "").removeprefix("#") for t, a in reading.tags if t == "a"}
-    wanted |= {(a["fill"] or "")[5:-1] for _, a in reading.tags if (a.get("fill") or "").startswith("url(")}
-    assert wanted - set(ids) == set()
+    referenced = {i for _, a in reading.tags for i in (a.get("aria-labelledby") or "").split()}
+    referenced |= {(a["href"] or "").removeprefix("#") for t, a in reading.tags if t == "a"}
+    referenced |= {(a["fill"] or "")[5:-1] for _, a in reading.tags if (a.get("fill") or "").startswith("url(")}
+    assert referenced - set(ids) == set()
 
 
-def test_every_figure_says_in_words_what_it_shows(reading: _Reading) -> None:
+def test_every_figure_has_a_description(reading: _Reading) -> None:
     drawings = [a for tag, a in reading.tags if tag == "svg"]
     assert len(drawings) >= 6
     assert all(a["role"] == "img" for a in drawings)
@@ -129,14 +129,14 @@ def test_the_sample_is_bounded_and_holds_every_row(run: ReportInput, page: str) 
     assert sampled == {row.label for row in run.scores.rows}
 
 
-def test_a_long_text_keeps_its_front_and_its_end(run: ReportInput, page: str) -> None:
+def test_a_long_text_keeps_its_start_and_its_end(run: ReportInput, page: str) -> None:
     [cut, *_] = re.findall(r'<p class="name">user</p>\n<pre>(.*?)</pre>', page, re.DOTALL)
     front, count, end = re.split(r'\n+<span class="gap">… ([\d,]+) characters left out …</span>\n', cut)
     view = next(v for v in run.traces if v.answers[0].attempts[0].calls)
-    whole = next(text for role, text in view.answers[0].attempts[0].calls[0].messages if role == "user")
+    prompt = next(text for role, text in view.answers[0].attempts[0].calls[0].messages if role == "user")
     assert len(unescape(front)) + len(unescape(end)) == 2400
-    assert len(whole) - 2400 == int(count.replace(",", ""))
-    assert unescape(front) + unescape(end) == whole[:1600] + whole[-800:]
+    assert len(prompt) - 2400 == int(count.replace(",", ""))
+    assert unescape(front) + unescape(end) == prompt[:1600] + prompt[-800:]
     assert end.endswith(escape(view.text))
 
 

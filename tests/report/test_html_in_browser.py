@@ -1,4 +1,6 @@
-"""The page in headless Chromium: silent, reachable by keyboard, whole at every width, in dark, light and on paper."""
+"""Tests the HTML report in headless Chromium: no requests, usable by keyboard, at any width, dark, light, printed."""
+printed.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A page of ten cells, whose answers try to break out."""
+    """A report of ten cells whose answers contain markup and scripts."""
     folder = tmp_path_factory.mktemp("page")
     run = report_run(write_log(folder / "run", grid_run.records(12, prompt_words=400)), traces=True)
     path = folder / "report.html"
@@ -49,11 +51,11 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
-"""A picture of one pixel."""
+"""An image of one pixel."""
 
 
 class Watched:
-    """A page with everything that it asked for and complained of."""
+    """A page that records its requests and its errors."""
 
     def __init__(self, page: Page, file: Path) -> None:
         self.page = page
@@ -72,7 +74,7 @@ class Watched:
         dialog.dismiss()
 
 
-def test_no_request_leaves_the_file_and_nothing_is_complained_of(browser: Browser, file: Path) -> None:
+def test_the_page_makes_no_request_and_has_no_errors(browser: Browser, file: Path) -> None:
     page = browser.new_page()
     watched = Watched(page, file)
     traces = page.query_selector_all("details.question-trace")
@@ -85,8 +87,8 @@ def test_no_request_leaves_the_file_and_nothing_is_complained_of(browser: Browse
     page.close()
 
 
-def test_a_page_that_did_ask_would_be_found_out(browser: Browser, file: Path, tmp_path: Path) -> None:
-    """The check above, seen to fail: without the policy an injected image and script are noticed."""
+def test_a_request_of_the_page_would_be_detected(browser: Browser, file: Path, tmp_path: Path) -> None:
+    """The control of the test above: without the policy an injected image and script are detected."""
     broken = re.sub(r'<meta http-equiv="Content-Security-Policy".*?>', "", file.read_text(encoding="utf-8"))
     broken = broken.replace("</main>", '<img src="x.png"><script>console.log("ran")</script></main>')
     (tmp_path / "x.png").write_bytes(PIXEL)
@@ -100,7 +102,7 @@ def test_a_page_that_did_ask_would_be_found_out(browser: Browser, file: Path, tm
     page.close()
 
 
-def test_the_policy_stops_what_would_be_injected(browser: Browser, file: Path, tmp_path: Path) -> None:
+def test_the_policy_blocks_injected_elements(browser: Browser, file: Path, tmp_path: Path) -> None:
     text = file.read_text(encoding="utf-8")
     (tmp_path / "x.png").write_bytes(PIXEL)
     path = tmp_path / "injected.html"
@@ -115,7 +117,7 @@ def test_the_policy_stops_what_would_be_injected(browser: Browser, file: Path, t
     page.close()
 
 
-def test_every_story_is_reached_by_tab_and_opened_by_enter(browser: Browser, file: Path) -> None:
+def test_every_trace_is_reached_by_tab_and_opened_by_enter(browser: Browser, file: Path) -> None:
     page = browser.new_page(viewport={"width": 1280, "height": 900})
     Watched(page, file)
     traces = page.locator("details.question-trace").count()
@@ -147,8 +149,8 @@ def test_nothing_overflows_sideways(browser: Browser, file: Path, width: int) ->
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_stands_out_in_light_and_dark(browser: Browser, file: Path, scheme: str) -> None:
-    """WCAG AA: a contrast of 4.5 between every text and what lies behind it."""
+def test_text_has_enough_contrast_in_light_and_dark(browser: Browser, file: Path, scheme: str) -> None:
+    """WCAG AA: a contrast of 4.5 between every text and its background."""
     page = browser.new_page(color_scheme=scheme)  # type: ignore[arg-type]
     Watched(page, file)
     page.evaluate("document.querySelectorAll('details').forEach((element, i) => element.open = i < 40)")
@@ -188,41 +190,41 @@ _CONTRAST = """() => {
 
 
 def test_a_click_on_a_title_sorts_a_table_by_its_figures(browser: Browser, file: Path) -> None:
-    """Largest first, then smallest first; what has no figure stays last; from the keyboard as well."""
+    """Largest first, then smallest first; rows without a figure stay last; by keyboard as well."""
     page = browser.new_page()
     Watched(page, file)
     table = page.locator("section.summary table").first
     titles = table.locator("thead th").all_inner_texts()
-    place = next(n for n, title in enumerate(titles) if title.startswith("right"))
+    index = next(n for n, title in enumerate(titles) if title.startswith("right"))
 
     def figures() -> list[float]:
-        cells = table.locator(f"tbody tr > :nth-child({place + 1})").all_inner_texts()
-        found = [re.search(r"[\d.]+", cell) for cell in cells]
-        last = [n for n, one in enumerate(found) if one is None]
-        assert last == list(range(len(found) - len(last), len(found)))
-        return [float(one[0]) for one in found if one]
+        cells = table.locator(f"tbody tr > :nth-child({index + 1})").all_inner_texts()
+        matches = [re.search(r"[\d.]+", cell) for cell in cells]
+        last = [n for n, match in enumerate(matches) if match is None]
+        assert last == list(range(len(matches) - len(last), len(matches)))
+        return [float(match[0]) for match in matches if match]
 
-    button = table.locator("thead button").nth(place)
+    button = table.locator("thead button").nth(index)
     button.click()
     assert figures() == sorted(figures(), reverse=True)
     assert len(set(figures())) > 1
     button.press("Enter")
     assert figures() == sorted(figures())
-    assert table.locator("thead th").nth(place).get_attribute("aria-sort") == "ascending"
+    assert table.locator("thead th").nth(index).get_attribute("aria-sort") == "ascending"
     page.close()
 
 
-def test_find_keeps_rows_and_questions_that_hold_all_words(browser: Browser, file: Path) -> None:
-    """Chapters with a match open; with the field empty the page is as it was."""
+def test_find_keeps_rows_and_questions_that_contain_all_words(browser: Browser, file: Path) -> None:
+    """Chapters with a match are opened; with an empty field the page is as before."""
     page = browser.new_page()
     Watched(page, file)
     traces = page.locator("details.question-trace")
     every = traces.count()
     shut = page.locator("details.chapter:not([open])").count()
     page.fill("#find", "wrong bm25")
-    shown = [trace for trace in traces.all() if trace.is_visible()]
-    assert 0 < len(shown) < every
-    assert all("wrong" in (one.text_content() or "").lower() for one in shown)
+    visible = [trace for trace in traces.all() if trace.is_visible()]
+    assert 0 < len(visible) < every
+    assert all("wrong" in (one.text_content() or "").lower() for one in visible)
     page.fill("#find", "bm25")
     assert page.locator("details.chapter:not([open])").count() < shut
     rows = [row for row in page.locator("main details.chapter tbody tr").all() if row.is_visible()]
@@ -235,7 +237,7 @@ def test_find_keeps_rows_and_questions_that_hold_all_words(browser: Browser, fil
     page.close()
 
 
-def test_paper_holds_every_table_whole_on_a_sane_number_of_pages(browser: Browser, file: Path) -> None:
+def test_print_has_every_table_complete_on_a_reasonable_number_of_pages(browser: Browser, file: Path) -> None:
     page = browser.new_page(viewport={"width": 688, "height": 1000})  # the width of A4 between its margins
     Watched(page, file)
     page.emulate_media(media="print")

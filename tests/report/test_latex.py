@@ -1,4 +1,4 @@
-"""LaTeX reports hold nothing that an engine would stumble over, whatever a run's texts are."""
+"""Tests that LaTeX reports compile whatever texts a run has, by the checker in latex_reading.py."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ BODY = r"\begin{tabular}{@{}lr@{}}" + "\n\\toprule\n%s \\\\\n\\bottomrule\n\\end
     "broken",
     ["a_b", "{", "a}", "$x", "\\nosuch", "caf\u00e9", BODY % "a", BODY % "a & b & c", BODY % "[x] & b", "x\\"],
 )
-def test_the_reading_refuses_what_would_not_compile(broken: str) -> None:
+def test_the_checker_refuses_text_that_would_not_compile(broken: str) -> None:
     with pytest.raises(LatexError):
         check(broken)
 
 
-def test_the_reading_takes_a_table_in_order() -> None:
+def test_the_checker_accepts_a_valid_table() -> None:
     check(BODY % r"a\_b & $\pm$ 1\%")
 
 
@@ -35,12 +35,12 @@ def text() -> str:
     return to_latex(report_document([ReportInput(score_records(golden_run.records()).scores)] * 2))
 
 
-def test_the_golden_run_is_in_order(text: str) -> None:
+def test_the_report_of_the_golden_run_is_valid(text: str) -> None:
     check(text)
     environments(text)
 
 
-def test_every_table_of_the_report_is_there_with_a_caption_and_a_label(text: str) -> None:
+def test_every_table_of_the_report_has_a_caption_and_a_label(text: str) -> None:
     tables = [s for s in report_document([ReportInput(score_records(golden_run.records()).scores)]).sections if s.table]
     for part in tables:
         assert rf"\caption{{{escaped(part.title)}}}\label{{tab:{part.anchor}}}" in text
@@ -53,12 +53,12 @@ def test_labels_are_unique(text: str) -> None:
 
 
 @given(st.text())
-def test_any_text_is_escaped_to_ascii_in_order(text: str) -> None:
+def test_any_text_is_escaped_to_valid_ascii(text: str) -> None:
     check(escaped(text))
 
 
 @given(st.text(), st.text())
-def test_any_cell_and_line_leaves_the_document_in_order(cell: str, line: str) -> None:
+def test_any_cell_and_line_leaves_the_document_valid(cell: str, line: str) -> None:
     table = section("t", [Column("a", cell, align="left"), Column("b")], [[Cell(cell), Cell("1", strong=True)]], [line])
     text = to_latex(Document(line, (table, Section(cell, (line, ""), notes=(cell,)))))
     check(text)

@@ -1,4 +1,4 @@
-"""Runs that lack something are reported in every format, and every command that their report names works."""
+"""Tests reports of runs that lack something: every format is valid, and every command that they name works."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return write_log(tmp_path / "run", RUNS[request.param]())
 
 
-def test_every_format_comes_out_in_order_and_follows_its_schema(folder: Path) -> None:
+def test_every_format_is_valid_and_follows_its_schema(folder: Path) -> None:
     run = report_run(folder, traces=True)
     document = report_document([run])
     assert "Main grid" in to_markdown(document)
@@ -91,7 +91,7 @@ def test_every_command_that_a_report_names_works(
         assert not out.startswith("0 of 0"), command
 
 
-def test_the_schema_refuses_what_does_not_follow_it(tmp_path: Path) -> None:
+def test_the_schema_refuses_an_invalid_report(tmp_path: Path) -> None:
     content = _parsed(to_json([report_run(write_log(tmp_path / "run", RUNS["one cell"]()))]))
     validator = jsonschema.Draft202012Validator(_schema())
     validator.validate(content)
@@ -118,24 +118,24 @@ def test_a_run_without_a_headline_gives_ranges_and_marks_nothing_best(tmp_path: 
 
 
 def test_runs_over_other_data_never_share_a_table_or_a_figure(tmp_path: Path) -> None:
-    one = report_run(shutil.copytree(golden_run.SMALL_RUN, tmp_path / "one"), traces=True)
-    other = _over_other_data(tmp_path)
-    page = to_html([one, other])
+    run = report_run(shutil.copytree(golden_run.SMALL_RUN, tmp_path / "one"), traces=True)
+    run_over_other_data = _over_other_data(tmp_path)
+    page = to_html([run, run_over_other_data])
     assert page.count("<h3") > 30
-    titles = [part.title for part in report_document([one, other]).sections]
+    titles = [part.title for part in report_document([run, run_over_other_data]).sections]
     assert "Main grid, run 1" in titles
     assert "Main grid, run 2" in titles
     assert "Main grid" not in titles
-    together = [part.title for part in report_document([one, one]).sections]
+    together = [part.title for part in report_document([run, run]).sections]
     assert [title for title in together if title.startswith("Main grid")] == ["Main grid"]
     for name in ("fig-recall-run-1", "fig-recall-run-2", "fig-privacy-run-1"):
         assert f'id="{name}"' in page
 
 
 def _over_other_data(tmp_path: Path) -> ReportInput:
-    first, *rest = golden_run.records()
+    first, *others = golden_run.records()
     assert isinstance(first, RunStarted)
     data = first.manifest.dataset.model_copy(update={"name": "mountain", "sha256": "cd" * 32})
-    other = first.model_copy(update={"manifest": first.manifest.model_copy(update={"dataset": data})})
-    assert any(isinstance(record, QuestionAsked) for record in rest)
-    return report_run(write_log(tmp_path / "other", [other, *rest]), traces=True)
+    changed = first.model_copy(update={"manifest": first.manifest.model_copy(update={"dataset": data})})
+    assert any(isinstance(record, QuestionAsked) for record in others)
+    return report_run(write_log(tmp_path / "other", [changed, *others]), traces=True)

@@ -1,4 +1,4 @@
-"""Provenance says what each part of a run was set to, so that it can be repeated."""
+"""Tests provenance: a report states the settings of each part of a run, so that the run can be repeated."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from memarena.report.provenance import provenance_of, provenance_sections
 from ..support.logs import make_cell, make_manifest, make_reader
 
 
-def test_it_names_the_configuration_the_backends_settings_and_the_models_beside_the_reader() -> None:
+def test_provenance_names_configuration_backend_settings_and_helper_models() -> None:
     cells = [
         make_cell("recent").model_copy(update={"backend_options": {"k": "5"}, "backend_settings": {"FLUSH": "day"}}),
         make_cell("boxed").model_copy(update={"backend_image": "boxed:2", "backend_image_id": "sha256:beef"}),

@@ -1,4 +1,4 @@
-"""The paper's cells stand beside ours with what differs, and a cell that was predicted says so."""
+"""Tests the comparison with the paper: its cells next to the run's, with differences, and predicted cells marked."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..support.scoring import score_records
 
 
 def scores_of(backend: str, reader: str = "small") -> RunScores:
-    """A run of one memory that answers everything right."""
+    """Score a run of one memory that answers all questions correctly."""
     cell = make_cell(backend, reader)
     asked = [make_asked(cell, q, golden_run.RIGHT[q.instance.instance_id]) for q in golden_run.QUESTIONS]
     records = make_run([cell], golden_run.QUESTIONS, golden_run.EVIDENCE, asked, readers=[make_reader(reader)])
@@ -35,28 +35,28 @@ def rows(found: Section) -> list[list[str]]:
     return [[cell.text for cell in row] for row in found.table.rows]
 
 
-def test_a_memory_stands_beside_the_papers_cells_of_its_kind() -> None:
-    found = rows(
+def test_a_memory_is_shown_next_to_the_papers_cells_of_its_kind() -> None:
+    table_rows = rows(
         part(report_document([ReportInput(scores_of("bm25"))], published=True), "Beside the published figures")
     )
-    assert found[0][:7] == ["ours", "bm25", "small", "100.0", "100.0", "100.0", "100.0"]
-    assert [row[:3] for row in found[1:]] == [
+    assert table_rows[0][:7] == ["ours", "bm25", "small", "100.0", "100.0", "100.0", "100.0"]
+    assert [row[:3] for row in table_rows[1:]] == [
         ["paper", "RAG", reader] for reader in ("Qwen3-0.6B", "Llama-3.2-3B", "Mistral-7B", "Qwen3-8B", "Qwen3-32B")
     ]
-    assert found[1][3:] == ["44.5 ±2.2", "36.9 ±0.7", "12.5 ±1.6", "30.5 ±0.9", "161", "87"]
+    assert table_rows[1][3:] == ["44.5 ±2.2", "36.9 ±0.7", "12.5 ±1.6", "30.5 ±0.9", "161", "87"]
 
 
-def test_a_reader_that_the_paper_has_stands_beside_its_own_cell_only() -> None:
+def test_a_reader_of_the_paper_is_shown_next_to_its_own_cell_only() -> None:
     document = report_document([ReportInput(scores_of("memsearch", "Qwen3-8B"))], published=True)
-    found = rows(part(document, "Beside the published figures"))
-    assert [row[2] for row in found] == ["Qwen3-8B", "Qwen3-8B"]
-    assert found[1][7:] == ["≈1,106", "48"], "composed from a fit"
+    table_rows = rows(part(document, "Beside the published figures"))
+    assert [row[2] for row in table_rows] == ["Qwen3-8B", "Qwen3-8B"]
+    assert table_rows[1][7:] == ["≈1,106", "48"], "composed from a fit"
     assert rows(part(document, "Beside the published figures: dimensions"))[1][3:] == [
         "79.3 ±0.5", "21.3 ±1.2", "49.3 ±0.8", "17.2 ±2.5", "32.5 ±1.2", "2.7",
     ]  # fmt: skip
 
 
-def test_tables_beyond_the_grid_stand_beside_ours_too() -> None:
+def test_other_tables_of_the_paper_are_shown_too() -> None:
     document = report_document([ReportInput(scores_of("bm25", "Qwen3-8B"))], published=True)
     f1 = rows(part(document, "Beside the published figures: token-F1"))
     assert f1[1] == [
@@ -77,17 +77,17 @@ def test_tables_beyond_the_grid_stand_beside_ours_too() -> None:
     assert times[-1] == ["paper", "RAG", "Qwen3-8B", "1,424", "2.4", "21,340", "45", "4,748"]
 
 
-def test_levers_on_permission_stand_below_our_rows_with_what_their_j_is() -> None:
-    found = rows(
+def test_permission_ablations_are_shown_with_their_j() -> None:
+    table_rows = rows(
         part(report_document([ReportInput(scores_of("novel"))], published=True), "Published variations of permission")
     )
-    assert found[0] == ["ours", "novel", "small", "100.0", "100.0", "100.0", "100.0"]
-    assert len(found) == 17
-    assert found[1] == ["paper", "Retrieval", "dense E5", "1.2", "97.0", "2.4", "-1.8"]
-    assert max(float(row[6]) for row in found[1:]) <= 1.0, "no published lever gates"
+    assert table_rows[0] == ["ours", "novel", "small", "100.0", "100.0", "100.0", "100.0"]
+    assert len(table_rows) == 17
+    assert table_rows[1] == ["paper", "Retrieval", "dense E5", "1.2", "97.0", "2.4", "-1.8"]
+    assert max(float(row[6]) for row in table_rows[1:]) <= 1.0, "no published lever gates"
 
 
-def test_a_run_of_an_ablation_stands_beside_the_papers_table_of_it() -> None:
+def test_an_ablation_is_shown_next_to_the_papers_table_of_it() -> None:
     titles = [s.title for s in published_sections([], [], ["distractors"])]
     assert "Published: Oracle with the latest other sessions" in titles
     assert "Published: Access notes beside the evidence" not in titles
@@ -95,23 +95,25 @@ def test_a_run_of_an_ablation_stands_beside_the_papers_table_of_it() -> None:
     assert any("memarena run access-markers" in str(line) for line in others.lines)
 
 
-def test_what_differs_is_said_beside_it() -> None:
-    found = rows(
+def test_differences_of_the_settings_are_listed() -> None:
+    table_rows = rows(
         part(report_document([ReportInput(scores_of("oracle"))], published=True), "Where the protocols differ")
     )
-    told = {row[0]: row[1:] for row in found}
-    assert told["budgets"][1] == "512 context tokens, 64 answer tokens"
-    assert told["when it is asked"][1] == "interleaved"
-    assert {"data set", "judge", "seeds", "hints to the reader", "failures", "D6"} <= set(told)
+    differences = {row[0]: row[1:] for row in table_rows}
+    assert differences["budgets"][1] == "512 context tokens, 64 answer tokens"
+    assert differences["when it is asked"][1] == "interleaved"
+    assert {"data set", "judge", "seeds", "hints to the reader", "failures", "D6"} <= set(differences)
 
 
-def test_a_memory_that_the_paper_has_not_says_so() -> None:
-    found = part(report_document([ReportInput(scores_of("novel"))], published=True), "Beside the published figures")
-    assert "the paper has no figures for these backends" in str(found.lines[0])
+def test_a_memory_that_is_not_in_the_paper_is_noted() -> None:
+    table_rows = part(
+        report_document([ReportInput(scores_of("novel"))], published=True), "Beside the published figures"
+    )
+    assert "the paper has no figures for these backends" in str(table_rows.lines[0])
 
 
 @pytest.mark.parametrize("backend", ["bm25", "oracle", "novel"])
-def test_every_format_holds_it(backend: str) -> None:
+def test_every_format_has_the_comparison(backend: str) -> None:
     run = ReportInput(scores_of(backend))
     text = plain(report_document([run], published=True))
     assert max(len(line) for line in text.splitlines() if "memarena show" not in line) <= 120

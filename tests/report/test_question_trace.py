@@ -1,4 +1,4 @@
-"""The trace of a question holds everything from asking to verdict, and long texts only as far as wanted."""
+"""Tests the trace of a question: everything from question to verdict; long texts are cut unless all is wanted."""
 
 from __future__ import annotations
 
@@ -50,26 +50,26 @@ ANSWERED = make_asked(
 )  # fmt: skip
 
 
-def test_a_story_tells_who_asked_what_when_and_what_is_right() -> None:
-    told = trace(ANSWERED)
+def test_a_trace_has_asker_question_time_and_gold() -> None:
+    text = trace(ANSWERED)
     for piece in ("Bob Ray", "From where does the kiln come?", "2025-01-09", "1 day after", "gold      Porto"):
-        assert piece in told, piece
+        assert piece in text, piece
 
 
-def test_a_story_marks_the_evidence_among_what_was_retrieved() -> None:
+def test_a_trace_marks_the_evidence_among_the_items() -> None:
     lines = trace(ANSWERED).splitlines()
     assert any(line.split() == ["→", "2", "7.250", "s1"] for line in lines)
     assert any(line.split() == ["1", "0.500", "s0"] for line in lines)
 
 
-def test_items_of_both_searches_say_which_turns_their_text_holds() -> None:
+def test_items_of_search_and_answer_name_the_turns_in_their_text() -> None:
     held = HeldText(session_ids=("s1",), turn_ids=tuple(f"s1_t{n}" for n in range(8)), verbatim_share=0.875)
-    found = ITEMS[1].model_copy(update={"held": held})
+    item = ITEMS[1].model_copy(update={"held": held})
     assert ANSWERED.search is not None
     assert ANSWERED.answer is not None
     nothing = make_item("A poem.", "s1").model_copy(update={"held": HeldText(verbatim_share=0.0)})
     own = ANSWERED.answer.model_copy(update={"searched_items": False, "items": (nothing,)})
-    search = ANSWERED.search.model_copy(update={"items": (found,)})
+    search = ANSWERED.search.model_copy(update={"items": (item,)})
     text = trace(ANSWERED.model_copy(update={"search": search, "answer": own}))
     named = ", ".join(held.turn_ids[:6])
     assert f"[holds turns {named} and 2 more; 88% of its words are from the life]" in text
@@ -78,8 +78,8 @@ def test_items_of_both_searches_say_which_turns_their_text_holds() -> None:
     assert "[holds" not in trace(ANSWERED), "in a log from before items were audited"
 
 
-def test_a_story_shows_prompt_answer_verdict_and_times() -> None:
-    told = trace(ANSWERED)
+def test_a_trace_has_prompt_answer_verdict_and_times() -> None:
+    text = trace(ANSWERED)
     for piece in (
         "Answer from the context.",
         '{"answer": "From Porto."}',
@@ -91,27 +91,27 @@ def test_a_story_shows_prompt_answer_verdict_and_times() -> None:
         f"{'S+TTFT: Search+floor and TTFT':<47}  91.50 ms",
         f"{'reading the prompt, as the model server says':<47}  88.00 ms",
     ):
-        assert piece in told, piece
+        assert piece in text, piece
 
 
-def test_long_texts_are_cut_unless_all_is_asked_for() -> None:
+def test_long_texts_are_cut_unless_full_is_set() -> None:
     assert f"{3000 - SHOWN_CHARACTERS:,} more characters (--full shows them)" in trace(ANSWERED)
-    whole = trace(ANSWERED, full=True)
-    assert "more characters" not in whole
-    assert whole.count("x") >= 3000
+    full_text = trace(ANSWERED, full=True)
+    assert "more characters" not in full_text
+    assert full_text.count("x") >= 3000
 
 
 def test_earlier_attempts_stay_visible_and_the_latest_counts() -> None:
     first = make_asked(CELL, QUESTION, status="infra_failed", cause="reader: connection refused")
-    told = trace(first, ANSWERED.model_copy(update={"attempt": 1}))
-    assert "Attempt 1 of 2 (a later one counts)" in told
-    assert "infra failed: reader: connection refused" in told
-    assert "Attempt 2 of 2\n" in told
-    assert "decided by text" in told
+    text = trace(first, ANSWERED.model_copy(update={"attempt": 1}))
+    assert "Attempt 1 of 2 (a later one counts)" in text
+    assert "infra failed: reader: connection refused" in text
+    assert "Attempt 2 of 2\n" in text
+    assert "decided by text" in text
 
 
-def test_a_failed_search_is_told_with_its_code() -> None:
+def test_a_failed_search_is_shown_with_its_code() -> None:
     failed = make_asked(CELL, QUESTION, status="backend_failed", cause="Search: UNAVAILABLE: gone", search_ok=False)
-    told = trace(failed)
-    assert "backend failed: Search: UNAVAILABLE: gone" in told
-    assert "UNAVAILABLE" in told.split("Search\n")[1]
+    text = trace(failed)
+    assert "backend failed: Search: UNAVAILABLE: gone" in text
+    assert "UNAVAILABLE" in text.split("Search\n")[1]

@@ -1,4 +1,4 @@
-"""Answers without the reader, and many failed questions, are marked where the figures are."""
+"""Tests the marks of rows that answer without the reader or failed many questions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CELLS = {name: make_cell(name, "small", "s1") for name in ("once", "never", "ref
 
 
 def asked(name: str, question: Question) -> list[AnyRecord]:
-    """The question as each of the backends answers it, with the calls that it made."""
+    """Return the attempts of all backends at a question, with their model calls."""
     cell, ident = CELLS[name], question.instance.instance_id
     ids = [f"{name}-{ident}-{n}" for n in range({"never": 0, "twice": 2}.get(name, 1))]
     if name in ("poorly", "nearly") and int(ident[1:]) < {"poorly": 2, "nearly": 1}[name]:
@@ -42,7 +42,7 @@ def asked(name: str, question: Question) -> list[AnyRecord]:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> ReportInput:
-    """Six memories that use the reader once, never, twice, and so on."""
+    """A run of six memories that call the reader once, never, twice, and so on."""
     answers = [record for name in CELLS for question in QUESTIONS for record in asked(name, question)]
     records = make_run(list(CELLS.values()), QUESTIONS, [], answers, readers=[make_reader()])
     return report_run(write_log(tmp_path_factory.mktemp("use") / "run", records))
@@ -52,7 +52,7 @@ def text_of(page: str) -> str:
     return " ".join(re.sub(r"<[^>]+>", " ", page).split())
 
 
-def test_the_grid_gives_calls_and_tokens_and_sets_answers_without_the_reader_apart(run: ReportInput) -> None:
+def test_the_grid_has_calls_and_tokens_and_marks_answers_without_the_reader(run: ReportInput) -> None:
     grid = next(part for part in report_document([run]).sections if part.title == "Main grid")
     assert grid.table is not None
     titles = [column.title for column in grid.table.columns]
@@ -67,11 +67,11 @@ def test_the_grid_gives_calls_and_tokens_and_sets_answers_without_the_reader_apa
     assert "poorly ¶" in used and "nearly" in used
 
 
-def test_terminal_summary_and_page_say_it_and_json_has_it_as_data(run: ReportInput) -> None:
-    whole, brief = report_document([run]), brief_document([run])
-    for said in (text_of(to_html([run])), text_of(plain(whole)), text_of(plain(brief))):
-        assert "never §" in said and "poorly ¶" in said
-        assert "never@small 20 of 20" in said and "poorly@small 2 of 20 (10.0%)" in said
+def test_all_formats_state_the_reader_use_and_json_has_it_as_data(run: ReportInput) -> None:
+    full, brief = report_document([run]), brief_document([run])
+    for text in (text_of(to_html([run])), text_of(plain(full)), text_of(plain(brief))):
+        assert "never §" in text and "poorly ¶" in text
+        assert "never@small 20 of 20" in text and "poorly@small 2 of 20 (10.0%)" in text
     verdict = next(str(line) for part in brief.sections if part.title == "Findings" for line in part.lines)
     assert "once" in verdict and "never" not in verdict
     rows = {row["backend"]: row for row in json.loads(to_json([run]))["runs"][0]["rows"]}

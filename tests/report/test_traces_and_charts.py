@@ -1,4 +1,4 @@
-"""Which traces are told, and drawings that say what their figures say."""
+"""Tests which traces a report shows, and that its charts are drawn at the values of their figures."""
 
 from __future__ import annotations
 
@@ -51,23 +51,23 @@ def _row(question: QuestionScore) -> str:
     return question.cell_id.rpartition("/")[0]
 
 
-def test_each_row_tells_failures_first_and_a_few_right_answers(run: ReportInput) -> None:
-    chosen = sample_questions(run.scores.rows, run.questions)
+def test_each_row_shows_failures_first_and_a_few_right_answers(run: ReportInput) -> None:
+    sample = sample_questions(run.scores.rows, run.questions)
     for row in run.scores.rows:
-        outcomes = [q.outcome for q in chosen if _row(q) == row.label]
+        outcomes = [q.outcome for q in sample if _row(q) == row.label]
         rights = [outcome is Outcome.CORRECT for outcome in outcomes]
         assert 3 <= len(outcomes) <= 18
         assert any(rights)
         assert not all(rights)
         assert rights == sorted(rights), "right ones come last"
-    memobase = [q.outcome for q in chosen if q.cell_id.startswith("memobase@")]
+    memobase = [q.outcome for q in sample if q.cell_id.startswith("memobase@")]
     assert Outcome.BACKEND_FAILED in memobase
 
 
-def test_families_take_turns_and_no_question_comes_twice(run: ReportInput) -> None:
-    chosen = [q for q in sample_questions(run.scores.rows, run.questions) if _row(q) == "vanilla@small-0.6b"]
-    assert len({q.family for q in chosen[:6]}) == 6
-    assert len({q.instance_id for q in chosen}) == len(chosen)
+def test_the_sample_alternates_families_and_repeats_no_question(run: ReportInput) -> None:
+    sample = [q for q in sample_questions(run.scores.rows, run.questions) if _row(q) == "vanilla@small-0.6b"]
+    assert len({q.family for q in sample[:6]}) == 6
+    assert len({q.instance_id for q in sample}) == len(sample)
 
 
 def test_the_sample_does_not_depend_on_the_order_of_the_log(run: ReportInput) -> None:
@@ -75,12 +75,12 @@ def test_the_sample_does_not_depend_on_the_order_of_the_log(run: ReportInput) ->
     assert sample_questions(run.scores.rows, tuple(reversed(run.questions))) == forward
 
 
-def test_rows_tell_of_the_same_questions_where_they_can(run: ReportInput) -> None:
-    told: dict[str, set[str]] = {}
+def test_rows_show_the_same_questions_if_possible(run: ReportInput) -> None:
+    questions_by_row: dict[str, set[str]] = {}
     for question in sample_questions(run.scores.rows, run.questions):
-        told.setdefault(_row(question), set()).add(question.instance_id)
+        questions_by_row.setdefault(_row(question), set()).add(question.instance_id)
     asked = len(grid_run.EGOS) * 12
-    shared = told["vanilla@small-0.6b"] & told["memobase@small-0.6b"]
+    shared = questions_by_row["vanilla@small-0.6b"] & questions_by_row["memobase@small-0.6b"]
     assert len(shared) > 2 * 16 * 16 / asked, "twice as many as by chance"
 
 
@@ -88,21 +88,21 @@ def test_rows_tell_of_the_same_questions_where_they_can(run: ReportInput) -> Non
 
 
 def _marks(svg: str) -> list[tuple[float, float]]:
-    """Middles of the marks inside the frame, in drawing units."""
-    found = []
+    """Return the centres (x, y) of the marks inside the frame, in drawing units."""
+    centres = []
     for element in ET.fromstring(svg.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)).iter():
         if "mark" not in element.get("class", "").split() or element.find(f"{SVG}title") is None:
             continue
         if element.tag == f"{SVG}circle":
-            found.append((float(element.get("cx", "")), float(element.get("cy", ""))))
+            centres.append((float(element.get("cx", "")), float(element.get("cy", ""))))
         else:
             points = [tuple(map(float, p.split(","))) for p in element.get("points", "").split()]
-            found.append((sum(x for x, _ in points) / len(points), sum(y for _, y in points) / len(points)))
-    return found
+            centres.append((sum(x for x, _ in points) / len(points), sum(y for _, y in points) / len(points)))
+    return centres
 
 
 @pytest.mark.parametrize(("draw", "x", "y"), [(privacy_utility, "U", "P"), (recall_reasoning, "Rec", "Rea")])
-def test_points_lie_where_their_figures_say(run: ReportInput, draw: object, x: str, y: str) -> None:
+def test_points_lie_at_their_figures(run: ReportInput, draw: object, x: str, y: str) -> None:
     rows = rows_of([run])
     figure = draw(rows)  # type: ignore[operator]
     expected = []
@@ -111,13 +111,13 @@ def test_points_lie_where_their_figures_say(run: ReportInput, draw: object, x: s
         assert first is not None
         assert second is not None
         expected.append((LEFT + SIDE * first, TOP + SIDE * (1 - second)))
-    for found, wanted in zip(_marks(figure.svg), expected, strict=True):
-        assert found == pytest.approx(wanted, abs=2)  # the middle of a triangle's corners is not its middle
+    for centre, expected_centre in zip(_marks(figure.svg), expected, strict=True):
+        assert centre == pytest.approx(expected_centre, abs=2)  # the middle of a triangle's corners is not its middle
     for row in rows:
         assert f">{row.tag}</text>" in figure.svg
 
 
-def test_lines_over_lag_run_through_the_shares_of_their_parts(run: ReportInput) -> None:
+def test_lines_over_lag_pass_through_the_shares_of_their_parts(run: ReportInput) -> None:
     rows = rows_of([run])
     figure = accuracy_over(rows, "lag", "lag", "Accuracy over time passed", "days", "")
     assert figure is not None
@@ -143,7 +143,7 @@ def test_lines_over_lag_run_through_the_shares_of_their_parts(run: ReportInput) 
         (search_over_history, lambda costs: [(b.turns_p50, b.search.p50) for b in costs.history]),
     ],
 )
-def test_lines_of_growth_run_through_their_figures(
+def test_lines_of_growth_pass_through_their_figures(
     run: ReportInput,
     draw: Callable[[Sequence[ReportRow], str], Figure | None],
     points: Callable[[RowCosts], list[tuple[float, float]]],
@@ -176,7 +176,7 @@ def test_bars_are_as_long_as_their_medians(run: ReportInput) -> None:
         assert width == pytest.approx(max(value * units[0], 0.6), abs=0.1)
 
 
-def test_what_has_nothing_to_show_is_not_drawn(run: ReportInput) -> None:
+def test_a_chart_without_figures_is_omitted(run: ReportInput) -> None:
     rows = rows_of([run])
     assert distribution(rows, {}, "k", "t", "c") is None
     none = [r.scores.model_copy(update={"latency": None}) for r in rows]
@@ -194,7 +194,7 @@ def test_any_text_in_a_drawing_is_well_formed(text: str) -> None:
 
 
 @given(st.floats(0.001, 1e6), st.floats(0.001, 1e6))
-def test_axes_hold_what_they_were_made_for(a: float, b: float) -> None:
+def test_axes_include_their_range(a: float, b: float) -> None:
     low, high = sorted((a, b))
     axis = log_axis(low, high, 0, 100)
     assert axis.low <= low * 1.001
@@ -209,7 +209,7 @@ def test_ticks_are_round() -> None:
     assert Logarithmic(0.1, 10_000, 0, 1).ticks() == pytest.approx([0.1, 1, 10, 100, 1000, 10_000])
 
 
-def test_the_runs_of_a_report_share_its_stories_and_every_row_still_tells_one(run: ReportInput) -> None:
+def test_the_runs_of_a_report_share_the_number_of_traces_and_every_row_has_one(run: ReportInput) -> None:
     rows = len(run.scores.rows)
     alone = len(sample_questions(run.scores.rows, run.questions))
     for runs in (2, 4, 1000):
@@ -219,12 +219,12 @@ def test_the_runs_of_a_report_share_its_stories_and_every_row_still_tells_one(ru
     assert alone <= AT_MOST
 
 
-def test_long_turns_and_conversations_and_many_calls_are_cut_and_what_is_left_out_is_stated(run: ReportInput) -> None:
+def test_long_turns_conversations_and_many_calls_are_cut_with_a_note(run: ReportInput) -> None:
     question = make_question("qa_1", Family.QA, text_gold("Porto"), "Where is it?", evidence=["s1"])
     cell = make_cell("bm25").model_copy(update={"cell_id": run.scores.rows[0].cells[0].cell_id})
     prompt = json.dumps([{"role": "user", "content": f"message {n}"} for n in range(50)])
     calls = [make_call(f"c{n}", cell, question, ttft_ms=90, server_ms=88, prompt=prompt) for n in range(9)]
-    asked = make_asked(cell, question, "Porto", call_ids=[c.call_id for c in calls])
+    attempt = make_asked(cell, question, "Porto", call_ids=[c.call_id for c in calls])
     session = make_evidence("s1", ("Maya", "word " * 1000))
     score = QuestionScore(
         cell_id=run.scores.rows[0].cells[0].cell_id,
@@ -235,7 +235,7 @@ def test_long_turns_and_conversations_and_many_calls_are_cut_and_what_is_left_ou
         outcome=Outcome.CORRECT,
         attempts=1,
     )
-    answer = answer_view(question, {"s1": session}, cell, score, [asked], calls, [])
+    answer = answer_view(question, {"s1": session}, cell, score, [attempt], calls, [])
     view = question_view(question, {"s1": session}, [answer])
     page = to_html([replace(run, traces=(view,))]).partition('<details class="question-trace">')[2]
     [turn] = re.findall(r"<b>Maya</b> (.*?)<", page)
@@ -249,22 +249,22 @@ def test_long_turns_and_conversations_and_many_calls_are_cut_and_what_is_left_ou
     assert texts[8] == ("user", "message 49")
 
 
-def test_d6_is_drawn_as_fields_by_memory_and_reader_and_as_outcomes_that_add_up_to_all_items(run: ReportInput) -> None:
+def test_d6_is_drawn_by_memory_and_reader_and_as_outcomes_that_add_up_to_all_items(run: ReportInput) -> None:
     rows = rows_of([run])
     charts = {chart.figure.key: chart for chart in charts_of(rows, [run])}
     fields, bars = charts["fig-f1-pu"], charts["fig-deny"]
-    drawn = [text for rect in ET.fromstring(fields.figure.svg).iter("rect") if (text := rect.findtext("title"))]
+    titles = [text for rect in ET.fromstring(fields.figure.svg).iter("rect") if (text := rect.findtext("title"))]
     memories = {row.scores.backend for row in rows if row.scores.metrics["D6"].value is not None}
     readers = {row.scores.reader for row in rows}
-    assert len(drawn) == len(memories) * len(readers), "a field for each memory and reader"
+    assert len(titles) == len(memories) * len(readers), "a field for each memory and reader"
     row = rows[0]
     value = f"{100 * (row.scores.metrics['D6'].value or 0):.1f}"
-    assert any(text.startswith(row.scores.backend) and text.endswith(value) for text in drawn)
+    assert any(text.startswith(row.scores.backend) and text.endswith(value) for text in titles)
     assert fields.data.rows[0][1].text == value
-    for own, cells in zip(rows, bars.data.rows, strict=True):
-        assert own.scores.permission is not None
+    for report_row, cells in zip(rows, bars.data.rows, strict=True):
+        assert report_row.scores.permission is not None
         refused, unknown, _, leaked, _ = (int(cell.text) for cell in cells[1:])
-        labels = own.scores.permission.deny_labels
+        labels = report_row.scores.permission.deny_labels
         assert (refused, unknown, leaked) == tuple(labels.get(n, 0) for n in ("refuse", "dont_know", "disclosed"))
-        assert sum(int(cell.text) for cell in cells[1:]) == own.scores.permission.deny
+        assert sum(int(cell.text) for cell in cells[1:]) == report_row.scores.permission.deny
     assert not [chart for chart in charts_of(rows[:1], [run]) if chart.figure.key == "fig-f1-pu"], "no map of one field"

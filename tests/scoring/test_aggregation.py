@@ -1,4 +1,4 @@
-"""Cells become rows: pooled inside dimensions, averaged over seeds, n/a where nothing was asked."""
+"""Tests aggregation: cells become rows, pooled within dimensions, averaged over seeds, n/a without questions."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ def point(dimension: str, outcome: Outcome | None, **more: object) -> QuestionSc
 
 
 def answers(cell: Cell, right: int) -> list[AnyRecord]:
-    """The cloze questions with ``right`` right answers, both metadata questions right."""
+    """Return attempts: ``right`` correct ones at the cloze questions, and correct ones at both metadata questions."""
     picked = [make_asked(cell, q, "A" if n < right else "B") for n, q in enumerate(CHOICE)]
     return [*picked, *(make_asked(cell, q, "Porto") for q in META)]
 
 
-def test_the_headline_is_the_mean_over_s2_to_s4_with_its_sample_deviation_and_s1_apart() -> None:
+def test_the_headline_is_the_mean_and_deviation_over_s2_to_s4_without_s1() -> None:
     cells = [make_cell("bm25", seed=f"s{n}") for n in range(1, 5)]
     rights = (0, 1, 2, 4)
-    asked = [record for cell, right in zip(cells, rights, strict=True) for record in answers(cell, right)]
-    (row,) = score_records(make_run(cells, [*CHOICE, *META], [], asked)).scores.rows
+    attempts = [record for cell, right in zip(cells, rights, strict=True) for record in answers(cell, right)]
+    (row,) = score_records(make_run(cells, [*CHOICE, *META], [], attempts)).scores.rows
     d1 = row.metrics["D1"]
     assert row.headline_seeds == ("s2", "s3", "s4")
     assert d1.value == pytest.approx((1 + 2 + 4) / 12)
@@ -56,7 +56,7 @@ def test_the_headline_is_the_mean_over_s2_to_s4_with_its_sample_deviation_and_s1
     assert row.label == "bm25@small"
 
 
-def test_one_seed_stands_for_itself_without_a_deviation() -> None:
+def test_a_row_of_one_seed_has_its_figure_and_no_deviation() -> None:
     cell = make_cell("bm25", seed="s1")
     (row,) = score_records(make_run([cell], [*CHOICE, *META], [], answers(cell, 3))).scores.rows
     assert (row.headline_seeds, row.greedy, row.metrics["D1"].value, row.metrics["D1"].sd) == (
@@ -67,7 +67,7 @@ def test_one_seed_stands_for_itself_without_a_deviation() -> None:
     )
 
 
-def test_cells_of_other_options_are_rows_of_their_own() -> None:
+def test_cells_with_other_options_are_separate_rows() -> None:
     plain = make_cell("bm25", seed="s2")
     other = plain.model_copy(update={"cell_id": "bm25+k5@small/s2", "backend_options": {"k": "5"}})
     rows = score_records(
@@ -76,7 +76,7 @@ def test_cells_of_other_options_are_rows_of_their_own() -> None:
     assert [(r.label, r.metrics["D1"].value) for r in rows] == [("bm25@small", 0.25), ("bm25+k5@small", 0.5)]
 
 
-def test_what_was_not_asked_about_is_na_and_never_zero() -> None:
+def test_a_dimension_without_questions_is_na_and_not_zero() -> None:
     cell = make_cell("bm25")
     metrics = score_records(make_run([cell], CHOICE, [], answers(cell, 4)[:4])).scores.rows[0].metrics
     for name in ("D2", "D3", "D4", "D5", "D5*", "D6", "Rea", "Trust", "Avg", "Avg*", "P", "U", "J", "self", "X1"):
@@ -84,23 +84,23 @@ def test_what_was_not_asked_about_is_na_and_never_zero() -> None:
     assert metrics["Rec"].value == 1.0
 
 
-def test_d5_star_punishes_whoever_says_the_same_to_everything() -> None:
-    """Always 'I don't know' gets the abstain half right: half of the plain figure, nothing of D5*."""
+def test_d5_star_of_a_constant_answer_is_0() -> None:
+    """A constant 'I don't know' gets the abstain half right: half of plain D5, and 0 of D5*."""
     nothing = [make_question(f"conf_{n}", Family.CONFABULATION, abstain(), "When?") for n in range(3)]
     something = [make_question(f"ans_{n}", Family.CONFABULATION, text_gold("Porto"), "Where?") for n in range(3)]
     cell = make_cell("shy")
-    asked = [make_asked(cell, q, "I don't know.") for q in (*nothing, *something)]
-    metrics = score_records(make_run([cell], [*nothing, *something], [], asked)).scores.rows[0].metrics
+    attempts = [make_asked(cell, q, "I don't know.") for q in (*nothing, *something)]
+    metrics = score_records(make_run([cell], [*nothing, *something], [], attempts)).scores.rows[0].metrics
     assert (metrics["D5"].value, metrics["D5*"].value) == (0.5, 0.0)
 
 
-def test_extensions_and_the_owners_items_enter_no_average() -> None:
+def test_extensions_and_the_owners_items_are_in_no_average() -> None:
     cell = make_cell("bm25")
     witness = make_question("wit_1", Family.WITNESS, text_gold("Porto"), "Where?")
     own = make_question("self_1", Family.PERMISSION, permission("4821", "disclose", self_item=True), "What is my code?")
     questions: list[Question] = [*CHOICE, witness, own]
-    asked = [*answers(cell, 4)[:4], make_asked(cell, witness, "Lisbon"), make_asked(cell, own, "No idea.")]
-    metrics = score_records(make_run([cell], questions, [], asked)).scores.rows[0].metrics
+    attempts = [*answers(cell, 4)[:4], make_asked(cell, witness, "Lisbon"), make_asked(cell, own, "No idea.")]
+    metrics = score_records(make_run([cell], questions, [], attempts)).scores.rows[0].metrics
     assert (metrics["all"].value, metrics["X1"].value, metrics["self"].value) == (1.0, 0.0, 0.0)
     assert metrics["D6"].low is None
 
@@ -119,8 +119,8 @@ def test_breakdowns_cover_every_question_once() -> None:
         )
         for n, lag in enumerate(lags)
     ]
-    asked = [make_asked(cell, q, "A" if n % 2 else "B") for n, q in enumerate(questions)]
-    slices = score_records(make_run([cell], questions, [], asked)).scores.rows[0].slices
+    attempts = [make_asked(cell, q, "A" if n % 2 else "B") for n, q in enumerate(questions)]
+    slices = score_records(make_run([cell], questions, [], attempts)).scores.rows[0].slices
     assert {s.key: s.counts.planned for s in slices if s.by == "lag"} == {
         "0": 1,
         "1–3": 2,
@@ -147,7 +147,7 @@ POINTS = st.lists(
 
 
 @given(POINTS)
-def test_every_figure_lies_in_its_range_and_is_a_figure_only_without_failures_of_ours(
+def test_every_figure_lies_in_its_range_and_exists_only_without_infrastructure_failures(
     points: list[QuestionScore],
 ) -> None:
     exact = not any(p.outcome is Outcome.INFRA_FAILED for p in points)

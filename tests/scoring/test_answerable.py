@@ -1,4 +1,4 @@
-"""*Answerable* counts prompts that hold turns which suffice for the gold, whatever the reader makes of them."""
+"""Tests *answerable*: the share of questions whose prompt holds turns that suffice for the gold, whoever reads it."""
 
 from __future__ import annotations
 
@@ -33,11 +33,14 @@ ABSTAIN = make_question("conf_1", Family.CONFABULATION, abstain(), "When?", evid
 
 
 def asking(*groups: tuple[str, ...], name: str = "qa_1", turns: bool = True) -> Question:
-    """A question with evidence in three sessions of a turn each."""
-    made = make_question(name, Family.QA, text_gold("Porto"), "Where?", evidence=["s1", "s2", "s3"])
+    """Return a question with evidence in three sessions of one turn each.
+
+    ``groups``: turn ids of each needed fact, any one of which suffices.
+    """
+    question = make_question(name, Family.QA, text_gold("Porto"), "Where?", evidence=["s1", "s2", "s3"])
     cited = ("s1_t01", "s2_t01", "s3_t01") if turns else ()
     update = {"evidence_turn_ids": cited, "sufficient_turn_ids": groups}
-    return made.model_copy(update={"instance": made.instance.model_copy(update=update)})
+    return question.model_copy(update={"instance": question.instance.model_copy(update=update)})
 
 
 RESTATED = asking(("s1_t01", "s3_t01"), ("s2_t01",))
@@ -45,10 +48,10 @@ RESTATED = asking(("s1_t01", "s3_t01"), ("s2_t01",))
 
 
 def answerable(question: Question, items: Sequence[RetrievedItem], shown: tuple[int, ...] | None = None) -> Score:
-    asked = make_asked(CELL, question, "Vienna", items=list(items))
-    assert asked.answer is not None
-    asked = asked.model_copy(update={"answer": asked.answer.model_copy(update={"shown_items": shown})})
-    return score_records(make_run([CELL], [question], EVIDENCE, [asked])).scores.rows[0].metrics[ANSWERABLE]
+    attempts = make_asked(CELL, question, "Vienna", items=list(items))
+    assert attempts.answer is not None
+    attempts = attempts.model_copy(update={"answer": attempts.answer.model_copy(update={"shown_items": shown})})
+    return score_records(make_run([CELL], [question], EVIDENCE, [attempts])).scores.rows[0].metrics[ANSWERABLE]
 
 
 def holding(item: RetrievedItem, *turn_ids: str, share: float) -> RetrievedItem:
@@ -75,13 +78,13 @@ def holding(item: RetrievedItem, *turn_ids: str, share: float) -> RetrievedItem:
         ("no item says where it comes from", RESTATED, [make_item("a"), make_item("b")], None, None),
     ],
 )  # fmt: skip
-def test_any_sufficient_turns_in_the_prompt_will_do(
+def test_any_sufficient_turns_in_the_prompt_count(
     what: str, question: Question, items: list[RetrievedItem], shown: tuple[int, ...] | None, expected: float | None
 ) -> None:
     assert answerable(question, items, shown).value == expected, what
 
 
-def test_questions_that_ask_for_nothing_are_left_out_and_a_failed_backend_gave_nothing() -> None:
+def test_questions_without_a_fact_are_excluded_and_a_failed_backend_counts_as_0() -> None:
     questions = [RESTATED, asking(name="qa_2"), ABSTAIN, DENY]
     good = make_asked(CELL, RESTATED, "Porto", items=[S1, S2])
     nothing = [make_asked(CELL, q, "I don't know", items=[S1]) for q in (ABSTAIN, DENY)]
@@ -98,14 +101,14 @@ def test_questions_that_ask_for_nothing_are_left_out_and_a_failed_backend_gave_n
     assert (alone.metrics[ANSWERABLE].low, alone.answerable) == (None, ())
 
 
-def test_two_memories_are_compared_by_what_their_prompts_hold_and_not_by_their_answers() -> None:
-    asked = [
+def test_answerable_compares_prompts_and_not_answers() -> None:
+    attempts = [
         make_asked(CELL, RESTATED, "Vienna", items=[S1, S2]),
         make_asked(OTHER, RESTATED, "Porto", items=[S1]),
     ]
-    scored = score_records(make_run([CELL, OTHER], [RESTATED], EVIDENCE, asked))
-    found = {d.metric: d for d in compare(choose(scored, "bm25"), choose(scored, "other")).differences}
-    held, right = found[ANSWERABLE], found["all"]
+    scored = score_records(make_run([CELL, OTHER], [RESTATED], EVIDENCE, attempts))
+    differences = {d.metric: d for d in compare(choose(scored, "bm25"), choose(scored, "other")).differences}
+    held, right = differences[ANSWERABLE], differences["all"]
     assert (held.a, held.b, held.only_a, held.only_b) == (1.0, 0.0, 1, 0)
     assert (right.only_a, right.only_b) == (0, 1)
 
@@ -114,7 +117,7 @@ def test_two_memories_are_compared_by_what_their_prompts_hold_and_not_by_their_a
     ("low", "high", "average"),
     [(0.01, 0.4, "Avg"), (-0.1, 0.3, AVG_WITHOUT_D6), (-0.5, -0.1, "Avg"), (None, None, AVG_WITHOUT_D6)],
 )
-def test_d6_is_left_out_of_the_ranking_while_the_interval_of_j_holds_0(
+def test_d6_is_excluded_from_the_average_while_the_interval_of_j_includes_0(
     low: float | None, high: float | None, average: str
 ) -> None:
     row: RowScores = score_records(make_run([CELL], [DENY], EVIDENCE, [])).scores.rows[0]

@@ -1,4 +1,4 @@
-"""Baselines say what needs no memory, and chance correction takes the best of them."""
+"""Tests baselines, the scores that need no memory, and the correction of scores by the best of them."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def test_a_constant_conflict_answer_names_both_versions() -> None:
     assert baselines(questions)["best constant"]["D4"] == 1.0
 
 
-def test_declining_is_the_constant_of_abstention() -> None:
+def test_the_best_constant_of_abstention_declines() -> None:
     questions = [make_question(f"n{n}", Family.CONFABULATION, abstain(), "When?") for n in range(3)]
     questions += [make_question("a1", Family.CONFABULATION, text_gold("Porto"), "Where?")]
-    found = baselines(questions)
+    scores = baselines(questions)
     for name in ("best constant", "always refuse", "always don't know"):
-        assert found[name]["D5"] == pytest.approx(0.75), name
+        assert scores[name]["D5"] == pytest.approx(0.75), name
 
 
 def test_dimensions_without_questions_have_no_baseline() -> None:
@@ -67,27 +67,27 @@ def test_grep_picks_the_option_that_occurs_most_often_in_what_was_retrieved() ->
         "tea and coffee",
         "Coffeehouse, milky tea-pot; coffee coffee",
     ]
-    asked = [make_asked(CELL, q, "A", items=[make_item(c, "s1")]) for q, c in zip(questions, contexts, strict=True)]
-    scores = score_records(make_run([CELL], questions, [], asked)).scores
+    attempts = [make_asked(CELL, q, "A", items=[make_item(c, "s1")]) for q, c in zip(questions, contexts, strict=True)]
+    scores = score_records(make_run([CELL], questions, [], attempts)).scores
     grep = next(b for b in scores.baselines if b.name == "grep")
     assert grep.scores["D1"] == pytest.approx(0.5)
     assert "bm25" in grep.detail
 
 
-def test_grep_does_not_choose_between_equals() -> None:
+def test_grep_does_not_answer_a_tie() -> None:
     question = make_question("q1", Family.CLOZE, cloze("A", "tea", "coffee", "milk"), "Which?")
-    asked = make_asked(CELL, question, "A", items=[make_item("tea and coffee", "s1")])
-    scores = score_records(make_run([CELL], [question], [], [asked])).scores
+    attempt = make_asked(CELL, question, "A", items=[make_item("tea and coffee", "s1")])
+    scores = score_records(make_run([CELL], [question], [], [attempt])).scores
     assert next(b for b in scores.baselines if b.name == "grep").scores["D1"] == 0.0
 
 
 def test_scores_are_corrected_by_the_best_baseline_of_their_dimension() -> None:
     letters = "ABAB"
     questions = [make_question(f"q{n}", Family.CLOZE, cloze(x, "x", "y"), "Which?") for n, x in enumerate(letters)]
-    asked = [
+    attempts = [
         make_asked(CELL, q, x if n < 3 else "x y") for n, (q, x) in enumerate(zip(questions, letters, strict=True))
     ]
-    metrics = score_records(make_run([CELL], questions, [], asked)).scores.rows[0].metrics
+    metrics = score_records(make_run([CELL], questions, [], attempts)).scores.rows[0].metrics
     assert metrics["D1"].value == 0.75
     assert metrics["D1c"].value == pytest.approx((0.75 - 0.5) / (1 - 0.5))
     assert metrics["D2c"].low is None

@@ -1,4 +1,4 @@
-"""Breakdowns: every figure of a part is what the same formulas give over its questions alone."""
+"""Tests breakdowns: each figure of a part equals the formula over the part's questions alone."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ KEYS: dict[str, Callable[[QuestionScore], str | None]] = {
 
 
 def behind(row_cells: Iterable[str], by: str, key: str) -> list[QuestionScore]:
-    """The questions of a part: without the owner's own items, extensions by family only."""
+    """Return the questions of a part: without the owner's own items, and extensions (X1) by family only."""
     cells = set(row_cells)
-    own = [q for q in SCORED.questions if q.cell_id in cells and not q.self_item]
-    return [q for q in own if (q.dimension != "X1" or by == "family") and KEYS[by](q) == key]
+    questions = [q for q in SCORED.questions if q.cell_id in cells and not q.self_item]
+    return [q for q in questions if (q.dimension != "X1" or by == "family") and KEYS[by](q) == key]
 
 
 @pytest.mark.parametrize("row", SCORED.scores.rows, ids=lambda row: row.label)
 def test_a_part_has_the_figures_of_its_questions(row: object) -> None:
-    found = next(r for r in SCORED.scores.rows if r is row)
-    cells = [c.cell_id for c in found.cells if c.seed_label in found.headline_seeds]
+    row_scores = next(r for r in SCORED.scores.rows if r is row)
+    cells = [c.cell_id for c in row_scores.cells if c.seed_label in row_scores.headline_seeds]
     compared = 0
-    for part in found.slices:
+    for part in row_scores.slices:
         questions = behind(cells, part.by, part.key)
         assert (part.counts, part.score) == (count(questions), count(questions).accuracy), (part.by, part.key)
         if part.by in ("family", "dimension"):
@@ -53,7 +53,7 @@ def test_a_part_has_the_figures_of_its_questions(row: object) -> None:
     assert compared > 5
 
 
-def test_a_part_with_questions_that_failed_for_our_reasons_has_a_range() -> None:
+def test_a_part_with_infrastructure_failures_has_a_range() -> None:
     parts = [s for row in SCORED.scores.rows for s in row.slices if s.by == "tier" and s.counts.infra_failed]
     assert parts
     for part in parts:
@@ -70,8 +70,8 @@ def test_questions_not_asked_yet_count_as_planned_only() -> None:
 
 
 @pytest.mark.parametrize("by", ["lag", "difficulty", "tier"])
-def test_the_answers_behind_a_part_count_up_to_its_figure(by: str) -> None:
-    """What ``memarena show --answers`` says on top, the owner's own D6 items and extensions apart."""
+def test_the_answers_of_a_part_add_up_to_its_figure(by: str) -> None:
+    """The first lines of ``memarena show --answers``; the owner's own D6 items and extensions are counted apart."""
     facts = gather(golden_run.records())
     for row in SCORED.scores.rows:
         cells = frozenset(c.cell_id for c in row.cells if c.seed_label in row.headline_seeds)

@@ -1,4 +1,4 @@
-"""Comparisons are paired by question, drawn by ego, and refused where two runs cannot be compared."""
+"""Tests comparisons: paired by question, with intervals over egos, and refused where two runs are not comparable."""
 
 from __future__ import annotations
 
@@ -45,31 +45,35 @@ def records(
     run_id: str = "run-test",
     pool: Sequence[Question] = POOL,
 ) -> list[AnyRecord]:
-    """Oracle answers what bm25 does, and some more; what is hard is hard for both."""
+    """Records of a run in which oracle is right where bm25 is, and in some more questions.
+
+    ``better``: by how much oracle's expected share of right answers is higher. Difficult questions are difficult for
+    both.
+    """
     rng = np.random.default_rng(salt)
     hard = rng.random(len(pool))
-    asked: list[AnyRecord] = []
+    attempts: list[AnyRecord] = []
     for cell in CELLS:
         reach = 0.5 + (better if cell.backend == "oracle" else 0)
-        asked += [
+        attempts += [
             make_asked(cell, q, "Porto" if h + rng.normal(0, 0.02) < reach else "Lisbon")
             for q, h in zip(pool, hard, strict=True)
         ]
-    made = make_run(CELLS, pool, [], asked)
-    assert made[0].kind == "run_started"
-    dataset = made[0].manifest.dataset.model_copy(update={"sha256": sha, "name": f"world {sha[:4]}"})
-    manifest = made[0].manifest.model_copy(update={"dataset": dataset})
-    return [made[0].model_copy(update={"manifest": manifest, "run_id": run_id}), *made[1:]]
+    run = make_run(CELLS, pool, [], attempts)
+    assert run[0].kind == "run_started"
+    dataset = run[0].manifest.dataset.model_copy(update={"sha256": sha, "name": f"world {sha[:4]}"})
+    manifest = run[0].manifest.model_copy(update={"dataset": dataset})
+    return [run[0].model_copy(update={"manifest": manifest, "run_id": run_id}), *run[1:]]
 
 
 def scored(better: float = 0.2, **more: object) -> ScoredRun:
     return score_records(records(better, **more))  # type: ignore[arg-type]
 
 
-def test_a_difference_is_that_of_the_figures_and_has_an_interval_over_egos() -> None:
+def test_a_difference_equals_that_of_the_figures_and_has_an_interval_over_egos() -> None:
     run = scored()
-    found = compare(choose(run, B), choose(run, A))
-    (d2,) = [d for d in found.differences if d.metric == "D2"]
+    comparison = compare(choose(run, B), choose(run, A))
+    (d2,) = [d for d in comparison.differences if d.metric == "D2"]
     rows = {r.label: r.metrics["D2"].value for r in run.scores.rows}
     assert d2.a == pytest.approx(rows[B])
     assert d2.b == pytest.approx(rows[A])
@@ -81,50 +85,50 @@ def test_a_difference_is_that_of_the_figures_and_has_an_interval_over_egos() -> 
     assert d2.p_diagnostic < 0.01
     assert d2.smallest_difference is not None
     assert d2.smallest_difference < d2.difference
-    assert (d2.questions, d2.only_b, found.questions, found.left_out) == (60, 0, 60, 0)
+    assert (d2.questions, d2.only_b, comparison.questions, comparison.left_out) == (60, 0, 60, 0)
     assert d2.only_a > 5
 
 
-def test_pairing_makes_the_interval_narrower_than_two_apart() -> None:
+def test_a_paired_interval_is_narrower_than_an_unpaired_one() -> None:
     run = scored()
     (d2,) = [d for d in compare(choose(run, B), choose(run, A)).differences if d.metric == "D2"]
-    apart = sum(r.intervals["D2"].se ** 2 for r in run.scores.rows) ** 0.5
+    unpaired_se = sum(r.intervals["D2"].se ** 2 for r in run.scores.rows) ** 0.5
     assert d2.interval is not None
-    assert d2.interval.se < 0.8 * apart
+    assert d2.interval.se < 0.8 * unpaired_se
 
 
-def test_nothing_differs_from_itself() -> None:
+def test_a_row_does_not_differ_from_itself() -> None:
     run = scored()
     for difference in compare(choose(run, A), choose(run, A)).differences:
         assert difference.difference == 0.0
         assert difference.p_diagnostic in (None, 1.0)
 
 
-def test_turning_a_comparison_round_turns_its_sign() -> None:
+def test_swapping_the_sides_reverses_the_sign() -> None:
     run = scored()
-    there = {d.metric: d for d in compare(choose(run, A), choose(run, B)).differences}
+    forward = {d.metric: d for d in compare(choose(run, A), choose(run, B)).differences}
     for back in compare(choose(run, B), choose(run, A)).differences:
-        forth = there[back.metric]
+        forth = forward[back.metric]
         assert back.difference == pytest.approx(-(forth.difference or 0))
         assert (back.only_a, back.only_b) == (forth.only_b, forth.only_a)
         if back.interval is not None and forth.interval is not None:
             assert back.interval.low == pytest.approx(-forth.interval.high)
 
 
-def test_questions_that_failed_for_our_reasons_leave_the_pairing_on_both_sides() -> None:
-    made = records()
+def test_infrastructure_failures_leave_the_pairing_on_both_sides() -> None:
+    run_records = records()
     broken = [
         r.model_copy(update={"status": "infra_failed", "cause": "reader", "answer": None})
         if r.kind == "asked" and r.cell_id == "bm25@small/s2" and r.instance_id == "q_00_0"
         else r
-        for r in made
+        for r in run_records
     ]
     run = score_records(broken)
-    found = compare(choose(run, A), choose(run, B))
-    assert (found.questions, found.left_out) == (59, 1)
+    comparison = compare(choose(run, A), choose(run, B))
+    assert (comparison.questions, comparison.left_out) == (59, 1)
 
 
-def test_a_cell_stands_for_itself_and_a_row_for_its_headline_seeds() -> None:
+def test_a_cell_is_one_seed_and_a_row_its_headline_seeds() -> None:
     run = scored()
     assert choose(run, "bm25@small/s3").side.seeds == ("s3",)
     assert choose(run, "bm25@small").side.seeds == ("s2", "s3")
@@ -138,10 +142,10 @@ def test_a_cell_stands_for_itself_and_a_row_for_its_headline_seeds() -> None:
         choose(run, None)
 
 
-def test_what_cannot_be_compared_has_no_differences() -> None:
-    found = compare(choose(scored(), A), choose(scored(sha="cd" * 32), A))
-    assert found.differences == ()
-    assert "data sets differ" in found.incomparable[0]
+def test_runs_over_different_data_have_no_differences() -> None:
+    comparison = compare(choose(scored(), A), choose(scored(sha="cd" * 32), A))
+    assert comparison.differences == ()
+    assert "data sets differ" in comparison.incomparable[0]
 
 
 # ------------------------------------------------------------------ worlds
@@ -151,7 +155,7 @@ def worlds(count: int, better: float = 0.2) -> list[ScoredRun]:
     return [scored(better, salt=n, sha=f"{n:02x}" * 32, run_id=f"run-{n}") for n in range(count)]
 
 
-def test_eight_worlds_have_an_interval_and_seven_are_said_to_be_too_few() -> None:
+def test_eight_worlds_have_an_interval_and_seven_are_too_few() -> None:
     runs = worlds(8)
     eight = across_worlds([(choose(r, B), choose(r, A)) for r in runs])
     (d2,) = [d for d in eight.differences if d.metric == "D2"]
@@ -165,11 +169,11 @@ def test_eight_worlds_have_an_interval_and_seven_are_said_to_be_too_few() -> Non
     assert any("7 worlds" in line for line in seven.cautions)
 
 
-def test_one_world_given_twice_is_refused() -> None:
+def test_the_same_world_twice_is_refused() -> None:
     run = scored()
-    found = across_worlds([(choose(run, A), choose(run, B)), (choose(run, A), choose(run, B))])
-    assert found.differences == ()
-    assert "more than once" in found.incomparable[0]
+    comparison = across_worlds([(choose(run, A), choose(run, B)), (choose(run, A), choose(run, B))])
+    assert comparison.differences == ()
+    assert "more than once" in comparison.incomparable[0]
 
 
 # ------------------------------------------------------------------ the command
@@ -213,20 +217,23 @@ def test_two_runs_are_compared_row_by_row(run_dir: Path, tmp_path: Path) -> None
         ({"readers": (make_reader().model_copy(update={"model": "other"}),)}, "reader small was another model"),
     ],
 )
-def test_runs_that_cannot_be_compared_are_refused_with_one_line(
+def test_incomparable_runs_are_refused_in_one_line(
     run_dir: Path, tmp_path: Path, change: dict[str, object], line: str
 ) -> None:
-    made = records()
-    assert made[0].kind == "run_started"
-    manifest = made[0].manifest
+    run_records = records()
+    assert run_records[0].kind == "run_started"
+    manifest = run_records[0].manifest
     if isinstance(sha := change.get("dataset"), dict):
         change = {"dataset": manifest.dataset.model_copy(update=sha)}
     if "d6_rules" in change:
         cells = [cell.model_copy(update={"reading": cell.reading.model_copy(update=change)}) for cell in manifest.cells]
         change = {"cells": tuple(cells)}
-    other = [made[0].model_copy(update={"manifest": manifest.model_copy(update=change)}), *made[1:]]
+    other_records = [
+        run_records[0].model_copy(update={"manifest": manifest.model_copy(update=change)}),
+        *run_records[1:],
+    ]
     with pytest.raises(ScoringError, match=line) as raised:
-        invoke(run_dir, write_log(tmp_path / "other", other))
+        invoke(run_dir, write_log(tmp_path / "other", other_records))
     assert "\n" not in str(raised.value)
 
 
@@ -239,7 +246,7 @@ def test_runs_that_cannot_be_compared_are_refused_with_one_line(
         (["--cell", A, "--cell", B, "--cell", A], "at most two"),
     ],
 )
-def test_bad_input_is_one_line(run_dir: Path, arguments: list[str], line: str) -> None:
+def test_bad_input_gives_one_line(run_dir: Path, arguments: list[str], line: str) -> None:
     with pytest.raises(ScoringError, match=line):
         invoke(run_dir, *arguments)
 
@@ -251,7 +258,7 @@ OTHERS = [
     for e in range(10)
     for n in range(6)
 ]
-"""Other questions of other egos."""
+"""Questions of a second data set, with other egos."""
 
 
 def test_a_memory_on_two_data_sets_is_compared_with_independent_draws(run_dir: Path, tmp_path: Path) -> None:
@@ -264,8 +271,8 @@ def test_a_memory_on_two_data_sets_is_compared_with_independent_draws(run_dir: P
     (d2,) = [d for d in compared[1]["differences"] if d["metric"] == "D2"]
     figures = [row.metrics["D2"].value or 0 for row in rows]
     assert d2["difference"] == pytest.approx(figures[0] - figures[1], abs=1e-6)
-    apart = sum(row.intervals["D2"].se ** 2 for row in rows) ** 0.5
-    assert d2["interval"]["se"] == pytest.approx(apart, rel=0.05)
+    unpaired_se = sum(row.intervals["D2"].se ** 2 for row in rows) ** 0.5
+    assert d2["interval"]["se"] == pytest.approx(unpaired_se, rel=0.05)
     table = invoke(run_dir, fresh, "--unpaired")
     assert "unpaired" in table
     assert "60 questions of world cdcd" in table
@@ -279,7 +286,7 @@ def test_a_memory_on_two_data_sets_is_compared_with_independent_draws(run_dir: P
         (["--unpaired", "--format", "html"], "expected one of table, md, json"),
     ],
 )
-def test_bad_input_of_two_data_sets_is_one_line(run_dir: Path, arguments: list[str], line: str) -> None:
+def test_bad_input_of_two_data_sets_gives_one_line(run_dir: Path, arguments: list[str], line: str) -> None:
     with pytest.raises(ScoringError, match=line):
         invoke(run_dir, *arguments)
 
@@ -299,21 +306,24 @@ WHERE = dict(
 
 
 def few_records(run_id: str, answers: Sequence[str], tokens: int) -> list[AnyRecord]:
-    """One cell; an answer of "fails" is a failure of the memory, "lost" one of ours, an empty one was never asked."""
+    """Return records of one cell.
+
+    The answer "fails" means a failure of the memory, "lost" an infrastructure failure, and "" no attempt.
+    """
     cell = make_cell("bm25")
     reading = cell.reading.model_copy(update={"max_context_tokens": tokens})
     cell = cell.model_copy(update={"reading": reading})
-    asked = []
+    attempts = []
     for question, answer in zip(FEW, answers, strict=True):
         status = {"fails": "backend_failed", "lost": "infra_failed"}.get(answer)
         if answer:
-            more: dict[str, object] = {"status": status, "cause": "gone"} if status else {}
-            asked.append(make_asked(cell, question, answer, search_ms=2.0, **more))  # type: ignore[arg-type]
-    made = make_run([cell], FEW, [], asked)
-    assert made[0].kind == "run_started"
+            fields: dict[str, object] = {"status": status, "cause": "gone"} if status else {}
+            attempts.append(make_asked(cell, question, answer, search_ms=2.0, **fields))  # type: ignore[arg-type]
+    run = make_run([cell], FEW, [], attempts)
+    assert run[0].kind == "run_started"
     config = json.dumps({"limit": 6, "backends": {"bm25": {"k": tokens}}})
-    manifest = made[0].manifest.model_copy(update={"config_json": config})
-    return [made[0].model_copy(update={"manifest": manifest, "run_id": run_id}), *made[1:]]
+    manifest = run[0].manifest.model_copy(update={"config_json": config})
+    return [run[0].model_copy(update={"manifest": manifest, "run_id": run_id}), *run[1:]]
 
 
 @pytest.fixture(scope="module")
@@ -325,21 +335,21 @@ def two_runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 def test_two_runs_are_compared_question_by_question(two_runs: tuple[Path, Path]) -> None:
-    [made] = json.loads(invoke(*two_runs, "--questions", "--format", "json"))["comparisons"]
-    assert {q["instance_id"]: q["change"] for q in made["questions"]} == WHERE
-    assert made["counts"] == {"lost": 2, "gained": 1, "other": 1, "unpaired": 1, "same": 1}
-    [lost] = [q for q in made["questions"] if q["instance_id"] == "q_2"]
-    assert (lost["question"], lost["a"], lost["b"]) == (
+    [comparison] = json.loads(invoke(*two_runs, "--questions", "--format", "json"))["comparisons"]
+    assert {q["instance_id"]: q["change"] for q in comparison["questions"]} == WHERE
+    assert comparison["counts"] == {"lost": 2, "gained": 1, "other": 1, "unpaired": 1, "same": 1}
+    [failed_question] = [q for q in comparison["questions"] if q["instance_id"] == "q_2"]
+    assert (failed_question["question"], failed_question["a"], failed_question["b"]) == (
         "Where 2?",
         {"outcomes": ["correct"], "answers": ["Porto"]},
         {"outcomes": ["wrong"], "answers": ["Lisbon"]},
     )
-    [family] = made["families"]
+    [family] = comparison["families"]
     assert (family["family"], family["questions"]) == ("d6_metadata", 5)
     assert family["figures"]["right"] == {"a": 0.6, "b": 0.4, "change": -0.2}
     assert family["figures"]["search_ms"] == {"a": 2.0, "b": 2.0, "change": 0.0}
     assert family["figures"]["tokens"] == {"a": None, "b": None, "change": None}
-    settings = {each["key"]: (each["a"], each["b"]) for each in made["settings"]}
+    settings = {setting["key"]: (setting["a"], setting["b"]) for setting in comparison["settings"]}
     assert settings == {
         "cell.reading.max_context_tokens": ("512", "1024"),
         "run.backends.bm25.k": ("512", "1024"),
@@ -348,27 +358,27 @@ def test_two_runs_are_compared_question_by_question(two_runs: tuple[Path, Path])
 
 def test_csv_of_questions_holds_no_formula_and_no_escape(two_runs: tuple[Path, Path]) -> None:
     a, b = (load_facts(path) for path in two_runs)
-    made = compare_questions(choose(evaluate(a), None), choose(evaluate(b), None), (a, b))
-    first, *others = made.questions
+    comparison = compare_questions(choose(evaluate(a), None), choose(evaluate(b), None), (a, b))
+    first, *others = comparison.questions
     hostile = first.model_copy(update={"question": '=HYPERLINK("http://h","x")', "ego": "e\x1b[2J"})
-    text = questions_csv([made.model_copy(update={"questions": (hostile, *others)})])
+    text = questions_csv([comparison.model_copy(update={"questions": (hostile, *others)})])
     assert "\"'=HYPERLINK(" in text
     assert "\x1b" not in text
 
 
-def test_answerable_by_family_is_that_of_the_report(tmp_path: Path) -> None:
+def test_answerable_by_family_equals_the_reports_figure(tmp_path: Path) -> None:
     run = evaluate(load_facts(shutil.copytree(golden_run.SMALL_RUN, tmp_path / "run")))
     facts = load_facts(tmp_path / "run")
     a, b = (choose(run, name) for name in ("hazy@small", "oracle@small"))
-    made = compare_questions(a, b, (facts, facts))
+    comparison = compare_questions(a, b, (facts, facts))
     for side, row in (("a", a.row), ("b", b.row)):
         reported = {part.family: part.score.value for part in row.answerable if part.score.value is not None}
-        compared = {each.family: getattr(each.figures["answerable"], side) for each in made.families}
+        compared = {family.family: getattr(family.figures["answerable"], side) for family in comparison.families}
         assert reported
         assert {name: compared[name] for name in reported if name in compared} == reported, side
 
 
-def test_the_same_as_csv_table_and_markdown_and_only_what_differs(two_runs: tuple[Path, Path]) -> None:
+def test_questions_as_csv_table_and_markdown_and_only_differing_ones(two_runs: tuple[Path, Path]) -> None:
     rows = list(csv.DictReader(io.StringIO(invoke(*two_runs, "--questions", "--differs", "--format", "csv"))))
     assert {row["instance_id"]: row["change"] for row in rows} == {
         name: change for name, change in WHERE.items() if change not in ("same", "unpaired")
@@ -393,13 +403,13 @@ def test_the_same_as_csv_table_and_markdown_and_only_what_differs(two_runs: tupl
     assert ["wrong", "right", "Porto"] in [[row[3], row[5], row[6]] for row in cells if row[-1] == "q_1"]
 
 
-def test_a_question_that_a_side_was_not_asked_is_in_no_figure(tmp_path: Path, two_runs: tuple[Path, Path]) -> None:
+def test_a_question_missing_on_one_side_is_in_no_figure(tmp_path: Path, two_runs: tuple[Path, Path]) -> None:
     partly = write_log(tmp_path / "c", few_records("run-c", ["Porto", "Porto", "", "", "", ""], 512))
-    [made] = json.loads(invoke(two_runs[0], partly, "--questions", "--format", "json"))["comparisons"]
-    assert made["counts"] == {"lost": 0, "gained": 1, "other": 0, "unpaired": 4, "same": 1}
-    assert made["families"][0]["questions"] == 2
-    assert [q["b"]["outcomes"] for q in made["questions"] if q["change"] == "unpaired"] == [[]] * 4
-    assert made["settings"] == []
+    [comparison] = json.loads(invoke(two_runs[0], partly, "--questions", "--format", "json"))["comparisons"]
+    assert comparison["counts"] == {"lost": 0, "gained": 1, "other": 0, "unpaired": 4, "same": 1}
+    assert comparison["families"][0]["questions"] == 2
+    assert [q["b"]["outcomes"] for q in comparison["questions"] if q["change"] == "unpaired"] == [[]] * 4
+    assert comparison["settings"] == []
 
 
 @pytest.mark.parametrize(
@@ -416,17 +426,17 @@ def test_a_question_that_a_side_was_not_asked_is_in_no_figure(tmp_path: Path, tw
         (["A", "C", "--questions"], "not comparable: data sets differ"),
     ],
 )
-def test_what_cannot_be_compared_by_question_is_refused(
+def test_runs_that_cannot_be_compared_by_question_are_refused(
     two_runs: tuple[Path, Path], run_dir: Path, arguments: list[str], line: str
 ) -> None:
     folders = {"A": str(two_runs[0]), "B": str(two_runs[1]), "C": ""}
     if "C" in arguments:
-        made = few_records("run-d", ["Porto"] * 6, 512)
-        assert made[0].kind == "run_started"
-        dataset = made[0].manifest.dataset.model_copy(update={"sha256": "ef" * 32})
-        manifest = made[0].manifest.model_copy(update={"dataset": dataset})
-        start = made[0].model_copy(update={"manifest": manifest})
-        folders["C"] = str(write_log(run_dir.parent / "other-world", [start, *made[1:]]))
-    result = CliRunner().invoke(app, ["compare", *(folders.get(each, each) for each in arguments)])
+        run_records = few_records("run-d", ["Porto"] * 6, 512)
+        assert run_records[0].kind == "run_started"
+        dataset = run_records[0].manifest.dataset.model_copy(update={"sha256": "ef" * 32})
+        manifest = run_records[0].manifest.model_copy(update={"dataset": dataset})
+        start = run_records[0].model_copy(update={"manifest": manifest})
+        folders["C"] = str(write_log(run_dir.parent / "other-world", [start, *run_records[1:]]))
+    result = CliRunner().invoke(app, ["compare", *(folders.get(argument, argument) for argument in arguments)])
     assert isinstance(result.exception, ScoringError)
     assert line in str(result.exception)

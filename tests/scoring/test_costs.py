@@ -1,4 +1,4 @@
-"""Costs are medians of what the log holds, and n/a where it holds too little."""
+"""Tests costs: medians over the log's answers, and n/a if there are too few."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ CELL = make_cell("bm25")
 
 
 def costs_of(count: int, *, growing: bool = True, tokens: bool = True, timed: bool = True) -> RowCosts:
-    """Costs of so many questions, asked on day 0, 1, 2, …; each day adds ten turns, and a Search takes a ms more."""
+    """Return the costs of ``count`` questions, one a day.
+
+    Each day adds ten turns (with ``growing``), and a Search takes 1 ms more.
+    """
     questions = [
         make_question(f"q_{n:02d}", Family.CLOZE, cloze("A", "x", "y"), "Which?", day=n if growing else 0)
         for n in range(count)
@@ -32,33 +35,37 @@ def costs_of(count: int, *, growing: bool = True, tokens: bool = True, timed: bo
 
 
 def test_efficiency_is_read_from_the_call_that_wrote_the_answer() -> None:
-    found = costs_of(12).efficiency
-    assert found is not None
-    assert (found.questions, found.model_calls) == (12, 1.0)
-    assert (found.prompt_tokens_p50, found.completion_tokens_p50) == (300, 12)
-    assert found.decode_tokens_per_s_p50 == pytest.approx(11 / 0.110)
-    assert found.answer_ms.p50 == pytest.approx(150)
+    efficiency = costs_of(12).efficiency
+    assert efficiency is not None
+    assert (efficiency.questions, efficiency.model_calls) == (12, 1.0)
+    assert (efficiency.prompt_tokens_p50, efficiency.completion_tokens_p50) == (300, 12)
+    assert efficiency.decode_tokens_per_s_p50 == pytest.approx(11 / 0.110)
+    assert efficiency.answer_ms.p50 == pytest.approx(150)
 
 
 def test_too_few_answers_have_no_medians() -> None:
-    found = costs_of(10).efficiency
-    assert found is not None
-    assert (found.prompt_tokens_p50, found.decode_tokens_per_s_p50, found.answer_ms.p50) == (None, None, None)
+    efficiency = costs_of(10).efficiency
+    assert efficiency is not None
+    assert (efficiency.prompt_tokens_p50, efficiency.decode_tokens_per_s_p50, efficiency.answer_ms.p50) == (
+        None,
+        None,
+        None,
+    )
 
 
 def test_a_server_that_counts_no_tokens_has_no_speed() -> None:
-    found = costs_of(12, tokens=False).efficiency
-    assert found is not None
-    assert (found.completion_tokens_p50, found.decode_tokens_per_s_p50) == (None, None)
+    efficiency = costs_of(12, tokens=False).efficiency
+    assert efficiency is not None
+    assert (efficiency.completion_tokens_p50, efficiency.decode_tokens_per_s_p50) == (None, None)
 
 
-def test_search_is_told_by_quarters_of_what_the_memory_held() -> None:
+def test_search_times_are_given_by_quarters_of_the_memorys_size() -> None:
     buckets = costs_of(44).history
     assert [(b.turns_low, b.turns_high) for b in buckets] == [(10, 110), (120, 220), (230, 330), (340, 440)]
     assert [b.search.p50 for b in buckets] == [6, 17, 28, 39]
 
 
-def test_a_memory_that_never_grew_has_no_history() -> None:
+def test_a_memory_that_did_not_grow_has_no_quarters() -> None:
     assert costs_of(12, growing=False).history == ()
 
 

@@ -1,4 +1,4 @@
-"""A backend that crashes on every tenth question, however often it is asked: counted as wrong, listed, never judged."""
+"""Tests a backend that crashes on every tenth question at each attempt: counted as wrong, listed, and not judged."""
 
 from __future__ import annotations
 
@@ -28,20 +28,22 @@ CAUSE = "Search: UNAVAILABLE: the process ended with code 139"
 
 @pytest.fixture
 def run_dir(tmp_path: Path) -> Path:
-    """Each tenth question was lost with the process twice, all others were answered right."""
+    """Every tenth question was lost with the process twice; all others were answered correctly."""
     body: list[AnyRecord] = []
     for question in QUESTIONS:
         answered = make_asked(CELL, question, "In Porto.")
         if question.instance.instance_id not in CRASHED:
             body.append(answered)
             continue
-        lost = answered.model_copy(update={"status": "backend_failed", "cause": CAUSE, "answer": None, "search": None})
-        body += [lost, lost.model_copy(update={"attempt": 1})]
+        lost_attempt = answered.model_copy(
+            update={"status": "backend_failed", "cause": CAUSE, "answer": None, "search": None}
+        )
+        body += [lost_attempt, lost_attempt.model_copy(update={"attempt": 1})]
     return write_log(tmp_path / "run", make_run([CELL], QUESTIONS, [], body))
 
 
 @pytest.mark.parametrize("name", ["value", "scripted"])
-def test_every_tenth_question_counts_as_wrong_and_the_headline_stands(name: str, run_dir: Path) -> None:
+def test_lost_questions_count_as_wrong_and_the_row_keeps_its_headline(name: str, run_dir: Path) -> None:
     if name == "scripted":
         judged, asked = judge(run_dir, rules)
         assert (judged.verdicts, judged.open_jobs) == (36, 0)

@@ -1,4 +1,4 @@
-"""The formulas keep their laws and reproduce the published tables from their own parts."""
+"""Tests the formulas: their laws, and that they reproduce the paper's published tables from the tables' own parts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BACKENDS = ("Vanilla", "RAG", "Memobase", "MemSearch", "Oracle")
 
 
 def pooled(one: float, n: int, other: float, m: int) -> float:
-    """The micro mean of two dimensions."""
+    """Return the mean of two dimensions, weighted by their numbers of questions."""
     return (one * n + other * m) / (n + m)
 
 
@@ -38,24 +38,24 @@ def figure(text: str) -> float:
 
 
 def main_grid() -> dict[tuple[str, str], dict[str, float]]:
-    """Rec, Rea, Trust and Avg by backend and reader."""
-    found: dict[tuple[str, str], dict[str, float]] = {}
+    """Return Rec, Rea, Trust and Avg by (backend, reader)."""
+    cells: dict[tuple[str, str], dict[str, float]] = {}
     reader = ""
     for row in table("results-L.csv")[2:]:
         reader = row[0] or reader
         for backend, cell in zip(BACKENDS, row[2:], strict=True):
-            found.setdefault((backend, reader), {})[row[1].rstrip(".")] = figure(cell)
-    return found
+            cells.setdefault((backend, reader), {})[row[1].rstrip(".")] = figure(cell)
+    return cells
 
 
 def dimensions() -> dict[tuple[str, str], dict[str, float]]:
-    """D1 to D5 by backend and reader."""
-    found: dict[tuple[str, str], dict[str, float]] = {}
+    """Return D1 to D5 by (backend, reader)."""
+    cells: dict[tuple[str, str], dict[str, float]] = {}
     backend = ""
     for row in table("results-L-full.csv")[2:]:
         backend = row[0] or backend
-        found[backend, row[1]] = {f"D{n}": figure(row[n + 1]) for n in range(1, 6)}
-    return found
+        cells[backend, row[1]] = {f"D{n}": figure(row[n + 1]) for n in range(1, 6)}
+    return cells
 
 
 @needs_tables
@@ -63,13 +63,13 @@ def test_the_main_grid_follows_from_its_dimensions() -> None:
     """Recall, Reasoning and Avg of all 25 cells within 0.1, with F1_PU = 2 · Trust - D5."""
     grid, parts = main_grid(), dimensions()
     assert len(grid) == len(parts) == 25
-    for cell, shown in grid.items():
+    for cell, published in grid.items():
         d = parts[cell]
-        f1_pu = 2 * shown["Trust"] - d["D5"]
-        assert pooled(d["D1"], N["D1"], d["D2"], N["D2"]) == pytest.approx(shown["Rec"], abs=0.1)
-        assert pooled(d["D3"], N["D3"], d["D4"], N["D4"]) == pytest.approx(shown["Rea"], abs=0.1)
-        assert fmean([*d.values(), f1_pu]) == pytest.approx(shown["Avg"], abs=0.1)
-        assert (d["D5"] + f1_pu) / 2 == pytest.approx(shown["Trust"])
+        f1_pu = 2 * published["Trust"] - d["D5"]
+        assert pooled(d["D1"], N["D1"], d["D2"], N["D2"]) == pytest.approx(published["Rec"], abs=0.1)
+        assert pooled(d["D3"], N["D3"], d["D4"], N["D4"]) == pytest.approx(published["Rea"], abs=0.1)
+        assert fmean([*d.values(), f1_pu]) == pytest.approx(published["Avg"], abs=0.1)
+        assert (d["D5"] + f1_pu) / 2 == pytest.approx(published["Trust"])
 
 
 @needs_tables
@@ -78,8 +78,8 @@ def test_the_permission_sweep_follows_from_its_shares() -> None:
     rows = table("d6-ablation-sweep.csv")[1:]
     assert len(rows) == 16
     for row in rows:
-        utility, leaked, shown = (float(row[i]) / 100 for i in (3, 4, 6))
-        assert round(100 * formulas.f1_pu(1 - leaked, utility), 1) == pytest.approx(100 * shown, abs=0.1001), row
+        utility, leaked, published = (float(row[i]) / 100 for i in (3, 4, 6))
+        assert round(100 * formulas.f1_pu(1 - leaked, utility), 1) == pytest.approx(100 * published, abs=0.1001), row
 
 
 @needs_tables
@@ -98,7 +98,7 @@ def test_f1_pu_is_a_harmonic_mean(privacy: float, utility: float) -> None:
     assert (value == 0) is (privacy == 0 or utility == 0) or value < 1e-300
 
 
-def test_what_is_not_defined_is_na_and_never_zero() -> None:
+def test_an_undefined_figure_is_na_and_not_zero() -> None:
     assert formulas.sample_sd([0.5]) is None
     assert formulas.chance_corrected(1.0, 1.0) is None
 

@@ -1,4 +1,4 @@
-"""Item statistics: each formula against figures worked out apart, and a reason in place of a figure for small data."""
+"""Tests item statistics: formulas against independent calculations, and a reason instead of a figure for small data."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ EGOS = [f"ego_{n}" for n in range(9)]
 
 
 def records(memories: int, egos: int, questions: int = 4) -> list[AnyRecord]:
-    """Memory m answers, and retrieves the evidence, the more often the higher m is: by fixed draws."""
+    """Records of a run in which memory m answers, and retrieves evidence, more often the higher m is (seeded draws)."""
     draws = np.random.default_rng(5).random((2, memories, egos * questions)) < np.linspace(0.2, 0.8, memories)[:, None]
     cells = [make_cell(f"memory{m}") for m in range(memories)]
     asked_of = [
@@ -48,44 +48,44 @@ def records(memories: int, egos: int, questions: int = 4) -> list[AnyRecord]:
 
 
 def test_an_item_is_correlated_with_all_others_and_not_with_itself() -> None:
-    from scipy.stats import pearsonr  # takes a second, which every process of tests would spend
+    from scipy.stats import pearsonr  # imported here: it takes a second, in every process that runs tests
 
     scores = np.random.default_rng(4).integers(0, 2, (9, 5)).astype(float)
     scores[:, 3] = 1.0
-    found = corrected_item_total(scores)
+    correlations = corrected_item_total(scores)
     for item in (0, 1, 2, 4):
-        rest = scores.sum(axis=1) - scores[:, item]
-        assert found[item] == pytest.approx(pearsonr(scores[:, item], rest).statistic)
-    assert math.isnan(found[3]), "all have it right"
+        sum_of_others = scores.sum(axis=1) - scores[:, item]
+        assert correlations[item] == pytest.approx(pearsonr(scores[:, item], sum_of_others).statistic)
+    assert math.isnan(correlations[3]), "all have it right"
 
 
-def test_reliability_is_1_where_every_ego_orders_alike_and_about_0_where_egos_are_noise() -> None:
+def test_reliability_is_1_if_egos_order_memories_alike_and_about_0_for_noise() -> None:
     alike = np.outer([0.2, 0.5, 0.9], np.ones(8)) + np.linspace(0, 0.1, 8)
     assert reliability(alike).value == pytest.approx(1.0)
     noise = np.random.default_rng(1).random((400, 30))
     assert abs(reliability(noise).value or 1.0) < 0.25
 
 
-def test_kr_20_is_what_alpha_is_for_questions_right_or_wrong() -> None:
+def test_alpha_equals_kr_20_for_questions_right_or_wrong() -> None:
     scores = np.random.default_rng(2).integers(0, 2, (12, 8)).astype(float)
     share, total = scores.mean(axis=0), scores.sum(axis=1)
     kr_20 = 8 / 7 * (1 - (share * (1 - share)).sum() / total.var())
     assert reliability(scores).value == pytest.approx(kr_20)
 
 
-def test_so_many_egos_find_the_difference_in_four_of_five_draws() -> None:
+def test_the_needed_number_of_egos_has_a_power_of_about_80_percent() -> None:
     from scipy.stats import ttest_rel
 
     rng = np.random.default_rng(3)
     base = rng.random((2, 4000)) * 0.3
     (needed,) = egos_needed(base)
     n = int(needed)
-    found = 0
+    significant = 0
     for _ in range(400):
-        one, other = (base[row][rng.integers(0, 4000, n)] for row in (0, 1))
+        first, second = (base[row][rng.integers(0, 4000, n)] for row in (0, 1))
         shift = base[0].mean() - base[1].mean()
-        found += ttest_rel(one - shift + 0.03, other).pvalue < 0.05
-    assert 0.7 < found / 400 < 0.9
+        significant += ttest_rel(first - shift + 0.03, second).pvalue < 0.05
+    assert 0.7 < significant / 400 < 0.9
     assert list(egos_needed(base, 0.3)) < [needed]
 
 
@@ -102,23 +102,23 @@ def test_small_data_has_a_reason_and_no_figure(
     memories: int, egos: int, reliability_why: str, needed_why: str, discrimination_why: str
 ) -> None:
     scored = score_records(records(memories, egos))
-    for found in item_statistics(scored.scores.rows, scored.questions):
-        assert found.groups[0].items == 4 * egos
+    for statistics in item_statistics(scored.scores.rows, scored.questions):
+        assert statistics.groups[0].items == 4 * egos
         for figure, why in (
-            (found.reliability, reliability_why),
-            (found.egos_for_difference, needed_why),
-            (found.groups[0].discrimination, discrimination_why),
+            (statistics.reliability, reliability_why),
+            (statistics.egos_for_difference, needed_why),
+            (statistics.groups[0].discrimination, discrimination_why),
         ):
             assert figure.why_not == why
             assert (figure.value is None) is bool(why)
 
 
-def test_a_question_that_a_memory_was_not_asked_is_left_out() -> None:
-    whole = records(3, 8)
-    last = max(place for place, record in enumerate(whole) if record.kind == "asked")
-    scored = score_records([*whole[:last], *whole[last + 1 :]])
-    found = item_statistics(scored.scores.rows, scored.questions)
-    assert [(each.measure, each.left_out, len(each.items)) for each in found] == [
+def test_a_question_missing_for_one_memory_is_excluded() -> None:
+    complete = records(3, 8)
+    last = max(index for index, record in enumerate(complete) if record.kind == "asked")
+    scored = score_records([*complete[:last], *complete[last + 1 :]])
+    statistics = item_statistics(scored.scores.rows, scored.questions)
+    assert [(measure.measure, measure.left_out, len(measure.items)) for measure in statistics] == [
         ("answerable", 1, 31),
         ("right", 1, 31),
     ]
@@ -132,7 +132,7 @@ def test_the_command_prints_tables_or_json_and_refuses_what_it_cannot_draw(
     text = capsys.readouterr().out
     assert "Items: answerable, small" in text and "Items: right, small" in text and "reliability" in text
     report([run], output="json", items=True)
-    (made,) = json.loads(capsys.readouterr().out)["runs"]
-    assert {each["measure"] for each in made["items"]} == {"answerable", "right"}
+    (run_report,) = json.loads(capsys.readouterr().out)["runs"]
+    assert {measure["measure"] for measure in run_report["items"]} == {"answerable", "right"}
     with pytest.raises(ScoringError, match="--items"):
         report([run], output="html", items=True)

@@ -1,4 +1,4 @@
-"""The judge's own error next to scores over golds in text: what a share may be, and where reports state it."""
+"""Tests the correction of scores over golds in text for the judge's own error, and where reports state it."""
 
 from __future__ import annotations
 
@@ -35,23 +35,23 @@ def counted(draw: st.DrawFn, most_share: float = 1.0) -> Estimate:
 
 @given(counted())
 def test_a_judge_without_errors_leaves_share_and_interval_as_they_are(observed: Estimate) -> None:
-    made = corrected_share(observed, exactly(0.0), exactly(0.0))
+    corrected = corrected_share(observed, exactly(0.0), exactly(0.0))
     for end in ("value", "low", "high"):
-        assert getattr(made, end) == pytest.approx(getattr(observed, end), abs=1e-12)
+        assert getattr(corrected, end) == pytest.approx(getattr(observed, end), abs=1e-12)
 
 
 @given(counted(), counted(0.2), counted(0.2))
 def test_uncertain_rates_widen_an_interval_that_holds_its_share(p: Estimate, fp: Estimate, fn: Estimate) -> None:
-    made = corrected_share(p, fp, fn)
-    known = corrected_share(p, exactly(fp.value), exactly(fn.value))
-    assert made.value == known.value
-    assert 0 <= made.low <= known.low + 1e-12
-    assert known.low <= made.value <= known.high
-    assert known.high - 1e-12 <= made.high <= 1
+    corrected = corrected_share(p, fp, fn)
+    with_exact_rates = corrected_share(p, exactly(fp.value), exactly(fn.value))
+    assert corrected.value == with_exact_rates.value
+    assert 0 <= corrected.low <= with_exact_rates.low + 1e-12
+    assert with_exact_rates.low <= corrected.value <= with_exact_rates.high
+    assert with_exact_rates.high - 1e-12 <= corrected.high <= 1
 
 
 @pytest.mark.parametrize("n", [1, 12, 200, 100_000])
-def test_none_or_all_right_has_a_one_sided_interval_as_wide_as_its_count_leaves(n: int) -> None:
+def test_a_share_of_0_or_1_has_a_one_sided_interval(n: int) -> None:
     rates = estimated(30, 308), estimated(17, 292)
     none, whole = (corrected_share(estimated(hits, n), *rates) for hits in (0, n))
     assert (none.value, none.low, whole.value, whole.high) == (0, 0, 1, 1)
@@ -61,14 +61,14 @@ def test_none_or_all_right_has_a_one_sided_interval_as_wide_as_its_count_leaves(
     assert 0 < flawless.high <= 1
 
 
-def test_the_share_is_that_of_rogan_and_gladen_and_its_interval_that_of_the_delta_method() -> None:
-    """Large samples, for which Wilson's intervals are those of a normal."""
+def test_share_and_interval_follow_rogan_gladen_and_the_delta_method() -> None:
+    """With large samples, for which Wilson's intervals equal normal ones."""
     n = 400_000
-    made = corrected_share(*(estimated(int(share * n), n) for share in (0.4, 0.1, 0.06)))
-    assert made.value == pytest.approx(0.3 / 0.84)
+    corrected = corrected_share(*(estimated(int(share * n), n) for share in (0.4, 0.1, 0.06)))
+    assert corrected.value == pytest.approx(0.3 / 0.84)
     true, youden = 0.3 / 0.84, 0.84
     variance = (0.4 * 0.6 + (1 - true) ** 2 * 0.1 * 0.9 + true**2 * 0.06 * 0.94) / (n * youden**2)
-    assert made.high - made.low == pytest.approx(2 * 1.96 * math.sqrt(variance), rel=1e-3)
+    assert corrected.high - corrected.low == pytest.approx(2 * 1.96 * math.sqrt(variance), rel=1e-3)
 
 
 @pytest.mark.parametrize("true", [0.05, 0.3, 0.6, 0.95])
@@ -77,12 +77,12 @@ def test_the_interval_holds_the_true_share_in_about_95_of_100_runs(true: float) 
     fp, fn, rounds, hits = 0.1, 0.06, 2000, 0
     for _ in range(rounds):
         seen = rng.binomial(250, true * (1 - fn) + (1 - true) * fp)
-        made = corrected_share(
+        corrected = corrected_share(
             estimated(int(seen), 250),
             estimated(int(rng.binomial(308, fp)), 308),
             estimated(int(rng.binomial(292, fn)), 292),
         )
-        hits += made.low <= true <= made.high
+        hits += corrected.low <= true <= corrected.high
     assert 0.93 <= hits / rounds <= 0.985
 
 
@@ -98,9 +98,9 @@ def test_rates_no_better_than_chance_and_impossible_counts_are_refused() -> None
 
 
 def scored(egos: int, in_text: int, typed: int, right: int) -> RunScores:
-    """A run over three seeds: of each ego's questions with golds in text the first ``right`` are answered rightly."""
+    """Score a run over three seeds in which each ego's first ``right`` questions with golds in text are correct."""
     pool: list[Question] = []
-    asked: list[AnyRecord] = []
+    attempts: list[AnyRecord] = []
     cells = [make_cell("bm25", seed=seed) for seed in ("s2", "s3", "s4")]
     for ego in range(egos):
         for n in range(in_text + typed):
@@ -108,15 +108,15 @@ def scored(egos: int, in_text: int, typed: int, right: int) -> RunScores:
             gold = text_gold("Ines Okafor" if name else "a red kite", values=name)
             pool.append(make_question(f"q_{ego}_{n}", Family.QA, gold, "What was it?", ego=f"e{ego}"))
             answer = "Ines Okafor" if name else "A red kite" if n < right + ego % 2 else "a wooden boat"
-            asked += [make_asked(cell, pool[-1], answer) for cell in cells]
-    return score_records(make_run(cells, pool, [], asked)).scores
+            attempts += [make_asked(cell, pool[-1], answer) for cell in cells]
+    return score_records(make_run(cells, pool, [], attempts)).scores
 
 
 def section_of(run: RunScores) -> Section | None:
     return next((part for part in report_document([ReportInput(run)]).sections if part.key == "judge-error"), None)
 
 
-def test_a_row_has_its_share_over_golds_in_text_as_judged_and_as_it_may_be() -> None:
+def test_a_row_has_its_judged_and_its_corrected_share_over_golds_in_text() -> None:
     run = scored(egos=10, in_text=5, typed=5, right=2)
     error = run.rows[0].judge_error
     assert error is not None
@@ -125,12 +125,12 @@ def test_a_row_has_its_share_over_golds_in_text_as_judged_and_as_it_may_be() -> 
     assert (rates.right_called_wrong, rates.right, rates.wrong_called_right, rates.wrong) == (16, 292, 17, 308)
     assert error.corrected == pytest.approx((0.5 - 17 / 308) / (1 - 16 / 292 - 17 / 308))
     assert error.low < error.corrected < error.high
-    shown = section_of(run)
-    assert shown is not None
-    assert shown.table is not None
+    section = section_of(run)
+    assert section is not None
+    assert section.table is not None
     ends = f"{100 * error.low:.1f}–{100 * error.high:.1f}"
-    assert [cell.text for cell in shown.table.rows[0][2:]] == ["150", "50.0", f"{100 * error.corrected:.1f}", ends]
-    assert len(shown.notes) == 1
+    assert [cell.text for cell in section.table.rows[0][2:]] == ["150", "50.0", f"{100 * error.corrected:.1f}", ends]
+    assert len(section.notes) == 1
     (stated,) = [line for line in judge_lines(run) if line.name == "in text"]
     assert "50% of verdicts are on golds in text: the judge calls 5.5% of right answers wrong" in stated.text
     assert stated in brief_document([ReportInput(run)]).sections[0].lines
@@ -149,10 +149,10 @@ def test_seeds_do_not_narrow_an_interval_over_the_questions_of_a_single_ego() ->
 
 
 def test_few_egos_and_a_share_that_the_rates_cannot_give_are_named() -> None:
-    shown = section_of(scored(egos=4, in_text=60, typed=0, right=0))
-    assert shown is not None
-    assert ["fewer than 8 egos" in note for note in shown.notes] == [False, True, False]
-    assert shown.notes[-1].startswith("bm25@small: these rates cannot give")
+    section = section_of(scored(egos=4, in_text=60, typed=0, right=0))
+    assert section is not None
+    assert ["fewer than 8 egos" in note for note in section.notes] == [False, True, False]
+    assert section.notes[-1].startswith("bm25@small: these rates cannot give")
 
 
 def test_few_golds_in_text_have_the_table_and_no_line_in_the_summary() -> None:
@@ -161,7 +161,7 @@ def test_few_golds_in_text_have_the_table_and_no_line_in_the_summary() -> None:
     assert not any(line.name == "in text" for line in judge_lines(run))
 
 
-def test_typed_values_and_judges_with_a_model_have_no_such_figure() -> None:
+def test_typed_values_and_model_judges_have_no_corrected_share() -> None:
     run = scored(egos=2, in_text=0, typed=5, right=0)
     assert (run.rows[0].judge_error, section_of(run)) == (None, None)
     judged = score_records(golden_judged.records(), golden_judged.JUDGE)

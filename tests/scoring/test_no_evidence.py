@@ -1,4 +1,4 @@
-"""Oracle over a data set that names no evidence has no figures, and is no upper bound."""
+"""Tests Oracle over a data set without evidence: it has no figures and is not called an upper bound."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from ..support.scoring import score_records
 
 
 def records(*, evidence: bool, items: bool) -> list[AnyRecord]:
-    """The log with Oracle sent the evidence; without evidence in the data set, without items from Oracle."""
+    """Return the log's records.
+
+    ``evidence``: the data set has evidence, which Oracle gets; ``items``: Oracle returns items.
+    """
     return [changed(record, evidence=evidence, items=items) for record in golden_run.records()]
 
 
@@ -31,7 +34,7 @@ def changed(record: AnyRecord, *, evidence: bool, items: bool) -> AnyRecord:
 
 
 def oracle(*, evidence: bool, items: bool) -> tuple[RowScores, RowScores, str]:
-    """Oracle's row, that of a competitor, and the report."""
+    """Return Oracle's row, a competitor's row and the report's text."""
     scores = score_records(records(evidence=evidence, items=items)).scores
     by_backend = {row.label: row for row in scores.rows}
     text = to_markdown(report_document([ReportInput(scores)]))
@@ -39,13 +42,13 @@ def oracle(*, evidence: bool, items: bool) -> tuple[RowScores, RowScores, str]:
 
 
 def test_without_evidence_oracle_has_no_figure_and_no_part_of_one() -> None:
-    row, other, text = oracle(evidence=False, items=False)
+    row, competitor, text = oracle(evidence=False, items=False)
     assert row.marks == ("no_evidence",)
     assert all(score.low is None for score in row.metrics.values())
     assert all(score.low is None for cell in row.cells for score in cell.metrics.values())
     assert (row.slices, row.permission, row.intervals, row.source) == ((), None, {}, None)
     assert row.counts.asked
-    assert other.metrics["all"].value is not None
+    assert competitor.metrics["all"].value is not None
     assert "oracle ◇ ∅" in text
     assert "this data set names none: n/a, and no upper bound" in " ".join(text.split())
 

@@ -1,4 +1,4 @@
-"""Retrieval is measured by what Search returned, and wrong answers are blamed on the right stage."""
+"""Tests retrieval figures, from the items that Search returned, and the stage that a wrong answer is attributed to."""
 
 from __future__ import annotations
 
@@ -57,33 +57,33 @@ def row_of(*asked: AnyRecord, ingest: Sequence[AnyRecord] = tuple(INGESTED)) -> 
 def test_recall_counts_evidence_sessions_among_the_first_ten_items(
     items: list[RetrievedItem], at_k: float, everywhere: float, complete: float, rank: float | None
 ) -> None:
-    found = row_of(make_asked(CELL, BOTH, "Porto", items=items)).retrieval
-    assert found is not None
-    assert (found.recall_at_k, found.recall_all, found.complete) == (at_k, everywhere, complete)
-    assert found.first_rank_p50 == rank
-    assert found.k == 10
+    figures = row_of(make_asked(CELL, BOTH, "Porto", items=items)).retrieval
+    assert figures is not None
+    assert (figures.recall_at_k, figures.recall_all, figures.complete) == (at_k, everywhere, complete)
+    assert figures.first_rank_p50 == rank
+    assert figures.k == 10
 
 
-def test_a_backend_that_does_not_say_where_items_come_from_has_no_recall() -> None:
+def test_a_backend_without_sources_of_items_has_no_recall() -> None:
     row = row_of(make_asked(CELL, BOTH, "Vienna", items=[make_item("Porto."), make_item("Lisbon.")]))
     assert row.retrieval is None
     assert row.errors is None
 
 
-def test_a_failed_search_brought_nothing_and_one_that_failed_for_us_is_left_out() -> None:
+def test_a_failed_search_counts_as_empty_and_an_infrastructure_failure_is_excluded() -> None:
     good = make_asked(CELL, BOTH, "Porto", items=[S1, S2])
     theirs = make_asked(CELL, NOTHING, status="backend_failed", cause="x", search_ok=False)
     ours = make_asked(CELL, NOTHING, status="infra_failed", cause="x", search_ok=False)
     for failed, recall, n in ((theirs, 0.5, 2), (ours, 1.0, 1)):
-        found = row_of(good, failed).retrieval
-        assert found is not None
-        assert (found.recall_at_k, found.questions) == (recall, n)
+        figures = row_of(good, failed).retrieval
+        assert figures is not None
+        assert (figures.recall_at_k, figures.questions) == (recall, n)
 
 
 def test_context_is_counted_in_bytes_over_four() -> None:
-    found = row_of(make_asked(CELL, BOTH, "Porto", items=[make_item("éé", "s1"), make_item("abcd", "s2")])).retrieval
-    assert found is not None
-    assert found.context_tokens == 2.0
+    figures = row_of(make_asked(CELL, BOTH, "Porto", items=[make_item("éé", "s1"), make_item("abcd", "s2")])).retrieval
+    assert figures is not None
+    assert figures.context_tokens == 2.0
 
 
 @pytest.mark.parametrize(
@@ -96,30 +96,30 @@ def test_context_is_counted_in_bytes_over_four() -> None:
         ([], (), (1, 0, 0)),
     ],
 )
-def test_a_wrong_answer_is_blamed_on_ingest_retrieval_or_reading(
+def test_a_wrong_answer_is_attributed_to_ingest_retrieval_or_reading(
     items: list[RetrievedItem], days: Sequence[int], stage: tuple[int, int, int]
 ) -> None:
     other = make_asked(CELL, NOTHING, "I don't know", items=[S1])
     ingest = [make_ingest(CELL, day) for day in days]
-    found = row_of(make_asked(CELL, BOTH, "Vienna", items=items), other, ingest=ingest).errors
-    assert found is not None
-    assert (found.not_ingested, found.not_retrieved, found.misread) == stage
+    figures = row_of(make_asked(CELL, BOTH, "Vienna", items=items), other, ingest=ingest).errors
+    assert figures is not None
+    assert (figures.not_ingested, figures.not_retrieved, figures.misread) == stage
 
 
-def test_a_day_ingested_into_another_namespace_or_not_at_all_does_not_count() -> None:
+def test_a_failed_day_or_one_of_another_namespace_counts_as_not_ingested() -> None:
     other = [make_ingest(CELL, day, namespace="old") for day in range(8)]
     failed = [make_ingest(CELL, day, code="INTERNAL") for day in range(8)]
     for ingest in (other, failed):
-        found = row_of(make_asked(CELL, BOTH, "Vienna", items=[S1]), ingest=ingest).errors
-        assert found is not None
-        assert found.not_ingested == 1
+        figures = row_of(make_asked(CELL, BOTH, "Vienna", items=[S1]), ingest=ingest).errors
+        assert figures is not None
+        assert figures.not_ingested == 1
 
 
-def test_questions_without_an_answer_to_find_are_blamed_on_nothing() -> None:
-    asked = [make_asked(CELL, NOTHING, "Monday", items=[S1]), make_asked(CELL, DENY, "4821", items=[S1])]
-    found = row_of(*asked).errors
-    assert found is not None
-    assert (found.not_ingested, found.not_retrieved, found.misread) == (0, 0, 0)
+def test_questions_without_evidence_are_attributed_to_no_stage() -> None:
+    attempts = [make_asked(CELL, NOTHING, "Monday", items=[S1]), make_asked(CELL, DENY, "4821", items=[S1])]
+    figures = row_of(*attempts).errors
+    assert figures is not None
+    assert (figures.not_ingested, figures.not_retrieved, figures.misread) == (0, 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -133,24 +133,24 @@ def test_questions_without_an_answer_to_find_are_blamed_on_nothing() -> None:
         ([make_item("Porto."), make_item("Lisbon.")], (0,), "unknown"),
     ],
 )
-def test_evidence_that_was_found_and_not_shown_was_cut_from_the_prompt(
+def test_evidence_retrieved_but_missing_in_the_prompt_is_attributed_to_the_cut(
     items: list[RetrievedItem], shown: tuple[int, ...] | None, stage: str
 ) -> None:
-    """Neither the search nor the reader is to blame: the evidence was there and did not fit the window."""
-    asked = make_asked(CELL, BOTH, "Vienna", items=items)
-    assert asked.answer is not None
-    asked = asked.model_copy(update={"answer": asked.answer.model_copy(update={"shown_items": shown})})
+    """Neither search nor reader failed: the evidence did not fit into the prompt."""
+    attempts = make_asked(CELL, BOTH, "Vienna", items=items)
+    assert attempts.answer is not None
+    attempts = attempts.model_copy(update={"answer": attempts.answer.model_copy(update={"shown_items": shown})})
     ingest = [make_ingest(CELL, day) for day in range(8)]
-    records = make_run([CELL], [BOTH], EVIDENCE, [*ingest, asked])
+    records = make_run([CELL], [BOTH], EVIDENCE, [*ingest, attempts])
     (question,) = score_records(records).questions
     assert question.stage == stage
 
 
-def test_what_a_backends_own_search_read_counts_and_not_what_search_found() -> None:
-    asked = make_asked(CELL, BOTH, "Vienna", items=[S1])
-    assert asked.answer is not None
-    answer = asked.answer.model_copy(update={"items": (S1, S2), "shown_items": (0, 1), "searched_items": False})
-    records = make_run([CELL], [BOTH], EVIDENCE, [asked.model_copy(update={"answer": answer})])
+def test_items_of_the_backends_own_answer_decide_the_stage_and_not_those_of_search() -> None:
+    attempt = make_asked(CELL, BOTH, "Vienna", items=[S1])
+    assert attempt.answer is not None
+    answer = attempt.answer.model_copy(update={"items": (S1, S2), "shown_items": (0, 1), "searched_items": False})
+    records = make_run([CELL], [BOTH], EVIDENCE, [attempt.model_copy(update={"answer": answer})])
     (question,) = score_records(records).questions
     assert question.stage == "misread"
     assert question.retrieved is not None
@@ -168,7 +168,7 @@ WORDED = ["description", "plain", "plain", "other_name", "riddle", None]
         ("wording", WORDED, [("plain", 2), ("other_name", 1), ("description", 1)]),
     ],
 )
-def test_questions_are_broken_down_by_what_the_data_set_says(
+def test_questions_are_broken_down_by_metadata_of_the_data_set(
     field: str, values: list[object], parts: list[tuple[str, int]]
 ) -> None:
     questions = [make_question(f"q_{n:02d}", Family.QA, text_gold("Porto"), "Where?") for n in range(len(values))]
@@ -176,6 +176,6 @@ def test_questions_are_broken_down_by_what_the_data_set_says(
         q.model_copy(update={"instance": q.instance.model_copy(update={"metadata": {field: value}})})
         for q, value in zip(questions, values, strict=True)
     ]
-    asked = [make_asked(CELL, q, "Porto") for q in marked]
-    slices = score_records(make_run([CELL], marked, [], asked)).scores.rows[0].slices
+    attempts = [make_asked(CELL, q, "Porto") for q in marked]
+    slices = score_records(make_run([CELL], marked, [], attempts)).scores.rows[0].slices
     assert [(s.key, s.counts.planned) for s in slices if s.by == field] == parts

@@ -1,4 +1,4 @@
-"""Scores by the categories of an imported benchmark: which questions count where, which interval, which gold."""
+"""Tests scores by the categories of an imported benchmark: which questions count where, and by which gold."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ LOCOMO = ("multi-hop", "temporal", "open-domain", "single-hop")
 
 
 def asked_with(metadata_of: Callable[[Question, int], dict[str, Any]]) -> list[AnyRecord]:
-    """The log with metadata of an imported data set, its questions split between two egos."""
+    """Return the log's records with the metadata of an imported data set, its questions split between two egos."""
     changed: list[AnyRecord] = []
     position = 0
     for record in golden_run.records():
         if record.kind == "question":
-            more = metadata_of(record, position)
+            metadata = metadata_of(record, position)
             ego = f"{record.instance.ego_agent_id}_{position % 2}"
-            instance = record.instance.model_copy(update={"metadata": more, "ego_agent_id": ego})
+            instance = record.instance.model_copy(update={"metadata": metadata, "ego_agent_id": ego})
             changed.append(record.model_copy(update={"instance": instance}))
             position += 1
         else:
@@ -65,17 +65,17 @@ def test_locomo_has_its_five_categories_and_the_first_four_together() -> None:
     assert (parts["1 to 4"].counts, parts["1 to 4"].score) == (count(answerable), count(answerable).accuracy)
     assert parts["1 to 5"].counts == count(questions)
     assert sum(parts[name].counts.correct for name in names) == parts["1 to 5"].counts.correct
-    whole = parts["1 to 5"]
-    assert whole.interval is not None
-    assert whole.interval.low < (whole.score.value or 0.0) < whole.interval.high
-    assert whole.interval.clusters == 2
-    assert whole.published is None
+    all_categories = parts["1 to 5"]
+    assert all_categories.interval is not None
+    assert all_categories.interval.low < (all_categories.score.value or 0.0) < all_categories.interval.high
+    assert all_categories.interval.clusters == 2
+    assert all_categories.published is None
 
 
-def test_a_row_with_failures_of_ours_has_a_range_and_no_interval() -> None:
-    whole = parts_of(score_records(asked_with(category)), "hazy@small")["1 to 5"]
-    assert (whole.score.value, whole.interval) == (None, None)
-    assert (whole.score.low or 0.0) < (whole.score.high or 0.0)
+def test_a_row_with_infrastructure_failures_has_a_range_and_no_interval() -> None:
+    all_categories = parts_of(score_records(asked_with(category)), "hazy@small")["1 to 5"]
+    assert (all_categories.score.value, all_categories.interval) == (None, None)
+    assert (all_categories.score.low or 0.0) < (all_categories.score.high or 0.0)
 
 
 def test_types_of_questions_have_their_mean_and_those_that_nothing_answers() -> None:
@@ -119,14 +119,16 @@ def corrected(published: Any) -> Callable[[Question, int], dict[str, Any]]:
     return metadata_of
 
 
-def test_answers_to_corrected_questions_are_judged_by_the_published_gold_too() -> None:
+def test_answers_to_corrected_questions_are_also_judged_by_the_published_gold() -> None:
     parts = parts_of(score_records(asked_with(corrected("Reykjavik"))), "bm25@small")
-    fixed, whole = parts["corrected golds"], parts["1 to 4"]
+    fixed, all_categories = parts["corrected golds"], parts["1 to 4"]
     assert (fixed.score.value, fixed.published, fixed.counts.planned) == (1.0, 0.0, 3)
-    assert whole.published == pytest.approx((whole.score.value or 0.0) - 3 / whole.counts.asked)
+    assert all_categories.published == pytest.approx(
+        (all_categories.score.value or 0.0) - 3 / all_categories.counts.asked
+    )
     assert parts["5 adversarial"].published == parts["5 adversarial"].score.value
 
 
-def test_a_published_gold_that_is_none_is_named() -> None:
+def test_an_invalid_published_gold_is_named() -> None:
     with pytest.raises(ScoringError, match=r"qa_1: metadata.correction: ground_truth.answer: missing"):
         score_records(asked_with(corrected("")))

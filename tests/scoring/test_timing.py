@@ -1,4 +1,4 @@
-"""Percentiles need their samples, failed questions carry no time, and segments never mix."""
+"""Tests times: percentiles need enough samples, failed questions have no time, and segments are not mixed."""
 
 from __future__ import annotations
 
@@ -34,29 +34,29 @@ def row_of(*rest: AnyRecord) -> RowScores:
     [(0, ""), (10, ""), (11, "p50"), (63, "p50"), (64, "p50 p90"), (130, "p50 p90 p95"), (662, "p50 p90 p95 p99")],
 )
 def test_a_percentile_needs_its_least_number_of_samples(n: int, known: str) -> None:
-    found = percentiles([float(i) for i in range(n)])
-    assert [p for p in ("p50", "p90", "p95", "p99") if getattr(found, p) is not None] == known.split()
-    assert found.n == n
+    result = percentiles([float(i) for i in range(n)])
+    assert [p for p in ("p50", "p90", "p95", "p99") if getattr(result, p) is not None] == known.split()
+    assert result.n == n
 
 
-def test_percentiles_are_those_of_the_samples_that_were_read() -> None:
-    found = percentiles([None, *(float(i) for i in range(101))])
-    assert (found.n, found.p50, found.p90) == (101, 50.0, 90.0)
+def test_percentiles_skip_missing_samples() -> None:
+    result = percentiles([None, *(float(i) for i in range(101))])
+    assert (result.n, result.p50, result.p90) == (101, 50.0, 90.0)
 
 
 def test_spans_are_search_ttft_rest_and_their_sum() -> None:
-    found = row_of(*(make_asked(CELL, q, "A", search_ms=2, ttft_ms=100) for q in QUESTIONS)).latency
-    assert found is not None
-    assert [found.search.p50, found.ttft.p50, found.rest.p50] == pytest.approx([2.0, 100.0, 2.0])
-    assert (found.end_to_end.p50, found.first_delta.p50) == (102.0, 102.0)
+    figures = row_of(*(make_asked(CELL, q, "A", search_ms=2, ttft_ms=100) for q in QUESTIONS)).latency
+    assert figures is not None
+    assert [figures.search.p50, figures.ttft.p50, figures.rest.p50] == pytest.approx([2.0, 100.0, 2.0])
+    assert (figures.end_to_end.p50, figures.first_delta.p50) == (102.0, 102.0)
 
 
-def test_failed_questions_carry_no_time() -> None:
-    asked = [make_asked(CELL, q, "A") for q in QUESTIONS[:20]]
+def test_failed_questions_have_no_time() -> None:
+    attempts = [make_asked(CELL, q, "A") for q in QUESTIONS[:20]]
     failed = [make_asked(CELL, q, status="backend_failed", cause="x", search_ms=9999) for q in QUESTIONS[20:]]
-    found = row_of(*asked, *failed).latency
-    assert found is not None
-    assert (found.search.n, found.search.p50) == (20, 1.0)
+    figures = row_of(*attempts, *failed).latency
+    assert figures is not None
+    assert (figures.search.n, figures.search.p50) == (20, 1.0)
 
 
 def test_a_cell_that_is_not_timed_has_no_latency() -> None:
@@ -68,35 +68,35 @@ def test_a_cell_that_is_not_timed_has_no_latency() -> None:
 def test_no_sample_is_mixed_across_a_restart() -> None:
     first = [make_asked(CELL, q, "A", search_ms=1) for q in QUESTIONS[:12]]
     second = [make_asked(CELL, q, "A", search_ms=5) for q in QUESTIONS[12:]]
-    found = row_of(*first, resumed(), *second).latency
-    assert found is not None
-    assert (found.segment, found.segments, found.left_out) == (1, 2, 12)
-    assert (found.search.n, found.search.p50) == (28, 5.0)
+    figures = row_of(*first, resumed(), *second).latency
+    assert figures is not None
+    assert (figures.segment, figures.segments, figures.left_out) == (1, 2, 12)
+    assert (figures.search.n, figures.search.p50) == (28, 5.0)
 
 
-def test_our_ttft_stands_beside_the_servers_own_for_the_same_calls() -> None:
+def test_the_harness_ttft_is_given_with_the_servers_own_for_the_same_calls() -> None:
     calls = [make_call(f"c{n}", CELL, q, ttft_ms=100, server_ms=97.5) for n, q in enumerate(QUESTIONS[:20])]
-    asked = [make_asked(CELL, q, "A", ttft_ms=100, call_ids=[f"c{n}"]) for n, q in enumerate(QUESTIONS[:20])]
+    attempts = [make_asked(CELL, q, "A", ttft_ms=100, call_ids=[f"c{n}"]) for n, q in enumerate(QUESTIONS[:20])]
     plain = [make_asked(CELL, q, "A", ttft_ms=900) for q in QUESTIONS[20:]]
-    found = row_of(*calls, *asked, *plain).latency
-    assert found is not None
-    assert (found.gateway_ttft.n, found.gateway_ttft.p50, found.server_prompt.p50) == (20, 100.0, 97.5)
+    figures = row_of(*calls, *attempts, *plain).latency
+    assert figures is not None
+    assert (figures.gateway_ttft.n, figures.gateway_ttft.p50, figures.server_prompt.p50) == (20, 100.0, 97.5)
 
 
-def test_a_call_that_did_not_make_the_first_text_is_no_cross_check() -> None:
+def test_only_the_call_of_the_first_text_is_a_cross_check() -> None:
     call = make_call("c0", CELL, QUESTIONS[0], ttft_ms=30, server_ms=10)
-    found = row_of(call, make_asked(CELL, QUESTIONS[0], "A", ttft_ms=100, call_ids=["c0"])).latency
-    assert found is not None
-    assert found.server_prompt.n == 0
+    figures = row_of(call, make_asked(CELL, QUESTIONS[0], "A", ttft_ms=100, call_ids=["c0"])).latency
+    assert figures is not None
+    assert figures.server_prompt.n == 0
 
 
-def test_ingest_counts_what_was_done_once() -> None:
+def test_ingest_counts_each_day_once() -> None:
     days = [make_ingest(CELL, day, sessions=4, seconds=0.5) for day in range(4)]
     replayed = make_ingest(CELL, 0).model_copy(update={"replayed": True})
-    found = row_of(*days, replayed, make_ingest(CELL, 4, code="INTERNAL")).ingest
-    assert found is not None
-    assert (found.days, found.sessions, found.failed, found.seconds) == (4, 16, 1, 2.0)
-    assert [found.sessions_per_s, found.mb_per_s] == pytest.approx([8.0, 0.16])
+    figures = row_of(*days, replayed, make_ingest(CELL, 4, code="INTERNAL")).ingest
+    assert figures is not None
+    assert (figures.days, figures.sessions, figures.failed, figures.seconds) == (4, 16, 1, 2.0)
+    assert [figures.sessions_per_s, figures.mb_per_s] == pytest.approx([8.0, 0.16])
 
 
 def test_the_floor_is_that_of_the_null_backend_and_reader() -> None:
@@ -111,10 +111,10 @@ def ingest_call(number: int, **update: object) -> AnyRecord:
     return call.model_copy(update={"phase": "ingest", **update})
 
 
-def test_a_call_of_unknown_size_is_counted_and_is_no_call_without_tokens() -> None:
-    """The caller hung up before the usage was told, or the server tells none; content and its time are known."""
+def test_a_call_without_usage_is_counted_as_unknown_and_not_as_0_tokens() -> None:
+    """The caller hung up before the usage, or the server reports none; the call's content and time are known."""
     gone = {"status": 499, "done_ns": None, "prompt_tokens": None, "completion_tokens": None}
-    found = row_of(
+    figures = row_of(
         make_ingest(CELL, 0),
         ingest_call(1),
         ingest_call(2, last_content_ns=2_000_000_000, **gone),
@@ -122,10 +122,10 @@ def test_a_call_of_unknown_size_is_counted_and_is_no_call_without_tokens() -> No
         ingest_call(4, route="/v1/embeddings", prompt_tokens=7, completion_tokens=None),
         ingest_call(5, status=400, prompt_tokens=None, completion_tokens=None),
     ).ingest
-    assert found is not None
-    assert (found.model_calls, found.prompt_tokens, found.completion_tokens) == (5, 307, 12)
-    assert (found.unsized_calls, found.untimed_calls) == (2, 1)
-    assert found.model_seconds == pytest.approx(4 * 0.05 + 2.0)
+    assert figures is not None
+    assert (figures.model_calls, figures.prompt_tokens, figures.completion_tokens) == (5, 307, 12)
+    assert (figures.unsized_calls, figures.untimed_calls) == (2, 1)
+    assert figures.model_seconds == pytest.approx(4 * 0.05 + 2.0)
 
 
 @pytest.mark.parametrize(
@@ -139,5 +139,5 @@ def test_a_call_of_unknown_size_is_counted_and_is_no_call_without_tokens() -> No
         (1.5, 1, 2, "≥ 1.50"),
     ],
 )
-def test_a_sum_that_lacks_something_is_a_lower_bound(value: float | None, unknown: int, digits: int, text: str) -> None:
+def test_a_sum_with_unknown_parts_is_a_lower_bound(value: float | None, unknown: int, digits: int, text: str) -> None:
     assert at_least(value, unknown, digits).text == text

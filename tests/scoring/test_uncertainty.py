@@ -1,4 +1,4 @@
-"""Intervals come from draws of egos, cover what they claim to, and are the same for the same log."""
+"""Tests intervals: from bootstrap draws of egos, with the stated coverage, and the same for the same log."""
 
 from __future__ import annotations
 
@@ -33,22 +33,26 @@ def point(n: int, ego: str, dimension: str, correct: bool, **more: object) -> Qu
 
 @st.composite
 def questions(draw: st.DrawFn) -> list[QuestionScore]:
-    """Questions of all dimensions over a few egos, D6 with disclosures, flags and the owner's own items."""
-    found = []
+    """Draw questions of all dimensions over a few egos, D6 with disclosures, flags and the owner's own items."""
+    drawn = []
     for n in range(draw(st.integers(0, 40))):
         dimension = draw(st.sampled_from(["D1", "D2", "D3", "D4", "D5", "D6", "X1"]))
         allowed = draw(st.booleans())
-        own = draw(st.integers(0, 4)) == 0
+        self_item = draw(st.integers(0, 4)) == 0
         label: BehaviourLabel = draw(st.sampled_from(LABELS))
         flag = draw(st.sampled_from(["", "4821"]))
-        disclosure = Disclosure(allowed=allowed, self_item=own, label=label, flag=flag) if dimension == "D6" else None
+        disclosure = (
+            Disclosure(allowed=allowed, self_item=self_item, label=label, flag=flag) if dimension == "D6" else None
+        )
         correct = disclosure.disclosed is allowed if disclosure else draw(st.booleans())
-        more: dict[str, object] = {"half": draw(st.sampled_from(["abstain", "answer"])) if dimension == "D5" else None}
+        fields: dict[str, object] = {
+            "half": draw(st.sampled_from(["abstain", "answer"])) if dimension == "D5" else None
+        }
         if dimension == "D6":
             fact = draw(st.sampled_from(["a", "b"]))
-            more |= {"allowed": allowed, "self_item": own, "disclosure": disclosure, "fact_key": fact}
-        found.append(point(n, draw(st.sampled_from(EGOS[:4])), dimension, correct, **more))
-    return found
+            fields |= {"allowed": allowed, "self_item": self_item, "disclosure": disclosure, "fact_key": fact}
+        drawn.append(point(n, draw(st.sampled_from(EGOS[:4])), dimension, correct, **fields))
+    return drawn
 
 
 @given(questions())
@@ -61,21 +65,21 @@ def test_sums_per_ego_give_the_same_figures_as_all_questions_together(asked: lis
             assert (None if math.isnan(value) else pytest.approx(value)) == score.value, name
 
 
-def test_every_draw_has_items_of_both_actions_and_comes_from_its_seed() -> None:
-    """Two egos of six hold all ALLOW items: unstratified draws would often have none of them."""
-    asked = [point(n, EGOS[n % 6], "D6", n % 4 > 0, allowed=n % 6 < 2) for n in range(24)]
-    draws = draw_egos(asked, "seed", 500)
-    sums = tally(asked, draws.rows)
+def test_every_draw_has_items_of_both_actions_and_is_seeded() -> None:
+    """Two egos of six have all ALLOW items: unstratified draws would often have none of them."""
+    attempts = [point(n, EGOS[n % 6], "D6", n % 4 > 0, allowed=n % 6 < 2) for n in range(24)]
+    draws = draw_egos(attempts, "seed", 500)
+    sums = tally(attempts, draws.rows)
     assert not np.isnan(draws.figures(sums)["J"]).any()
     plain = np.random.default_rng(0).multinomial(6, np.full(6, 1 / 6), size=500)
     assert (plain[:, :2].sum(axis=1) == 0).any(), "the world is one in which stratifying matters"
-    assert (draw_egos(asked, "seed", 500).figures(sums)["J"] == draws.figures(sums)["J"]).all()
-    assert (draw_egos(asked, "other", 500).weigh(sums.right) != draws.weigh(sums.right)).any()
+    assert (draw_egos(attempts, "seed", 500).figures(sums)["J"] == draws.figures(sums)["J"]).all()
+    assert (draw_egos(attempts, "other", 500).weigh(sums.right) != draws.weigh(sums.right)).any()
 
 
 @pytest.mark.parametrize("egos", [8, 20])
 def test_a_nominal_95_percent_interval_covers_about_that(egos: int) -> None:
-    """Egos differ, questions of one ego are alike: 400 simulated worlds, the truth is inside in 90 to 99% of them."""
+    """An ego's questions correlate; of 400 simulated worlds 90 to 99% have the truth in their interval."""
     rng = np.random.default_rng(egos)
     names = [f"e{n:02d}" for n in range(egos)]
     truth, hits = 0.5, 0
@@ -89,26 +93,26 @@ def test_a_nominal_95_percent_interval_covers_about_that(egos: int) -> None:
         right = np.zeros_like(template.right)
         np.add.at(right, (columns, 0), correct)
         values = figures_of(draws.weigh(right), draws.weigh(template.total))["D1"]
-        found = interval(values, clusters_of(template.total, "D1"))
-        assert found is not None
-        hits += found.low <= truth <= found.high
+        estimate = interval(values, clusters_of(template.total, "D1"))
+        assert estimate is not None
+        hits += estimate.low <= truth <= estimate.high
     assert 0.90 <= hits / 400 <= 0.99, hits / 400
 
 
-def test_ignoring_that_egos_are_clusters_would_not_cover() -> None:
-    """The simulation can tell: had every question been its own cluster, the interval would miss too often."""
+def test_intervals_that_ignore_clusters_cover_too_little() -> None:
+    """The control of the test above: with each question as its own cluster, the interval would miss too often."""
     rng = np.random.default_rng(1)
-    egos, each, hits = 20, 10, 0
-    base = [point(n, f"q{n:03d}", "D1", True) for n in range(egos * each)]
+    egos, per_ego, hits = 20, 10, 0
+    base = [point(n, f"q{n:03d}", "D1", True) for n in range(egos * per_ego)]
     draws = draw_egos(base, "naive", 500)
     template = tally(base, draws.rows)
     for _ in range(200):
-        skill = np.repeat(rng.beta(2, 2, size=egos), each)
+        skill = np.repeat(rng.beta(2, 2, size=egos), per_ego)
         right = np.zeros_like(template.right)
-        right[:, 0] = rng.random(egos * each) < skill
-        found = interval(figures_of(draws.weigh(right), draws.weigh(template.total))["D1"], egos * each)
-        assert found is not None
-        hits += found.low <= 0.5 <= found.high
+        right[:, 0] = rng.random(egos * per_ego) < skill
+        estimate = interval(figures_of(draws.weigh(right), draws.weigh(template.total))["D1"], egos * per_ego)
+        assert estimate is not None
+        hits += estimate.low <= 0.5 <= estimate.high
     assert hits / 200 < 0.90
 
 
@@ -116,9 +120,9 @@ def test_the_t_interval_over_worlds_covers_at_eight() -> None:
     rng = np.random.default_rng(2)
     hits = 0
     for _ in range(2000):
-        made, p = t_interval(list(rng.normal(0.1, 0.05, size=FEWEST_CLUSTERS)))
-        hits += made.low <= 0.1 <= made.high
-        assert (p < 0.05) is not (made.low <= 0 <= made.high)
+        estimate, p = t_interval(list(rng.normal(0.1, 0.05, size=FEWEST_CLUSTERS)))
+        hits += estimate.low <= 0.1 <= estimate.high
+        assert (p < 0.05) is not (estimate.low <= 0 <= estimate.high)
     assert 0.93 <= hits / 2000 <= 0.97
 
 
@@ -138,23 +142,23 @@ def test_the_p_value_counts_the_draws_beyond_zero() -> None:
 
 
 @pytest.mark.parametrize("egos", [5, 12, 50])
-def test_p_and_interval_say_the_same_however_few_egos_there_are(egos: int) -> None:
-    """Draws around a mean that moves past 0: p falls below 5% where the interval leaves 0, and nowhere else."""
+def test_p_and_interval_agree_for_any_number_of_egos(egos: int) -> None:
+    """Draws around a mean that moves past 0: p is below 5% exactly where the interval excludes 0."""
     around = np.random.default_rng(egos).normal(0.0, 1.0, 20_000)
     left = []
     for mean in np.linspace(0.0, 20.0, 401):
-        made, p = interval(around + mean, egos), p_value(around + mean, egos)
-        assert made is not None
+        estimate, p = interval(around + mean, egos), p_value(around + mean, egos)
+        assert estimate is not None
         assert p is not None
-        edge = min(abs(made.low), abs(made.high)) < 0.1
-        assert edge or (p < 0.05) == (made.low > 0)
+        edge = min(abs(estimate.low), abs(estimate.high)) < 0.1
+        assert edge or (p < 0.05) == (estimate.low > 0)
         left.append(p)
     assert left == sorted(left, reverse=True)
 
 
 @pytest.mark.parametrize("egos", [2, 3])
 def test_two_or_three_egos_never_have_a_small_p(egos: int) -> None:
-    """Their percentiles lie further out than any number of draws can show."""
+    """With so few egos no number of draws reaches the outer percentiles."""
     draws = np.random.default_rng(egos).normal(50.0, 1.0, 20_000)
     p = p_value(draws, egos)
     assert p is not None
@@ -184,50 +188,50 @@ def world(egos: int, per_ego: int) -> list[Question]:
 def played(pool: list[Question], share_right: float, seeds: tuple[str, ...] = ("s2", "s3", "s4")) -> list[AnyRecord]:
     cells = [make_cell("bm25", seed=s) for s in seeds]
     rng = np.random.default_rng(0)
-    asked: list[AnyRecord] = [
+    attempts: list[AnyRecord] = [
         make_asked(c, q, "Porto" if rng.random() < share_right else "Lisbon") for c in cells for q in pool
     ]
-    return make_run(cells, pool, [], asked)
+    return make_run(cells, pool, [], attempts)
 
 
 def test_the_same_answers_in_another_run_have_the_same_intervals() -> None:
-    started, *rest = played(world(10, 6), 0.6)
+    started, *others = played(world(10, 6), 0.6)
     assert isinstance(started, RunStarted)
-    (row,) = score_records([started, *rest]).scores.rows
-    (other,) = score_records([started.model_copy(update={"run_id": "another"}), *rest]).scores.rows
-    assert (other.intervals, other.variances) == (row.intervals, row.variances)
+    (row,) = score_records([started, *others]).scores.rows
+    (other_row,) = score_records([started.model_copy(update={"run_id": "another"}), *others]).scores.rows
+    assert (other_row.intervals, other_row.variances) == (row.intervals, row.variances)
 
 
-def test_a_rows_interval_holds_its_figure_and_says_how_it_was_made() -> None:
+def test_a_rows_interval_includes_its_figure_and_names_its_method() -> None:
     (row,) = score_records(played(world(10, 6), 0.6)).scores.rows
-    found, value = row.intervals["D2"], row.metrics["D2"].value
+    estimate, value = row.intervals["D2"], row.metrics["D2"].value
     assert value is not None
-    assert found.low < value < found.high
-    assert (found.method, found.clusters, found.few_clusters) == ("bootstrap_egos", 10, False)
+    assert estimate.low < value < estimate.high
+    assert (estimate.method, estimate.clusters, estimate.few_clusters) == ("bootstrap_egos", 10, False)
     assert set(row.intervals) == {"D2", "Rec", "all"}
     (variance,) = [v for v in row.variances if v.metric == "D2"]
     assert variance.answer_sd == row.metrics["D2"].sd
-    assert variance.ego_se == found.se
+    assert variance.ego_se == estimate.se
     assert variance.smallest_difference is not None
-    assert variance.smallest_difference > 2.8 * math.sqrt(2) * found.se
+    assert variance.smallest_difference > 2.8 * math.sqrt(2) * estimate.se
     assert (variance.judge_sd, variance.judge_repeats) == (None, 1)
     for cell in row.cells:
         assert cell.intervals["D2"].high - cell.intervals["D2"].low > 0
 
 
-def test_few_egos_are_said_to_be_few() -> None:
+def test_few_egos_are_noted() -> None:
     (row,) = score_records(played(world(3, 6), 0.6)).scores.rows
     assert row.intervals["D2"].few_clusters
     (alone,) = score_records(played(world(1, 6), 0.6)).scores.rows
     assert alone.intervals == {}
 
 
-def test_a_cell_that_only_has_a_range_has_no_interval() -> None:
+def test_a_cell_with_a_range_has_no_interval() -> None:
     pool = world(10, 4)
     cell = make_cell("bm25", seed="s2")
-    asked: list[AnyRecord] = [make_asked(cell, q, "Porto") for q in pool[:-1]]
-    asked.append(make_asked(cell, pool[-1], status="infra_failed", cause="reader: connection refused"))
-    (row,) = score_records(make_run([cell], pool, [], asked)).scores.rows
+    attempts: list[AnyRecord] = [make_asked(cell, q, "Porto") for q in pool[:-1]]
+    attempts.append(make_asked(cell, pool[-1], status="infra_failed", cause="reader: connection refused"))
+    (row,) = score_records(make_run([cell], pool, [], attempts)).scores.rows
     assert row.metrics["D2"].value is None
     assert row.intervals == {}
 
@@ -239,8 +243,8 @@ def test_the_same_log_gives_the_same_intervals(salt: int) -> None:
     assert score_records(records).scores == score_records(records).scores
 
 
-def test_whoever_gates_perfectly_has_an_interval_of_j_that_is_not_a_point() -> None:
-    """No draw of egos can show a spread at P = U = 1; Newcombe's interval over the items can."""
+def test_perfect_gating_has_an_interval_of_j_with_a_width() -> None:
+    """At P = U = 1 draws of egos show no spread; Newcombe's interval over the items does."""
     pool = [
         make_question(
             f"p_{e}_{action}", Family.PERMISSION, permission("4821", action), "Code?", ego=f"e{e:02d}", asker="bob"
@@ -249,11 +253,11 @@ def test_whoever_gates_perfectly_has_an_interval_of_j_that_is_not_a_point() -> N
         for action in ("disclose", "withhold")
     ]
     cell = make_cell("keeper")
-    asked = [make_asked(cell, q, "4821" if q.instance.instance_id.endswith("disclose") else "I can't share that.")
+    attempts = [make_asked(cell, q, "4821" if q.instance.instance_id.endswith("disclose") else "I can't share that.")
              for q in pool]  # fmt: skip
-    (row,) = score_records(make_run([cell], pool, [], asked)).scores.rows
-    found = row.intervals["J"]
-    assert (found.method, found.high) == ("bootstrap_egos_or_items", 1.0)
-    assert 0.3 < found.low < 0.95
+    (row,) = score_records(make_run([cell], pool, [], attempts)).scores.rows
+    estimate = row.intervals["J"]
+    assert (estimate.method, estimate.high) == ("bootstrap_egos_or_items", 1.0)
+    assert 0.3 < estimate.low < 0.95
     assert row.permission is not None
-    assert (row.permission.j_low, row.permission.gates) == (found.low, True)
+    assert (row.permission.j_low, row.permission.gates) == (estimate.low, True)

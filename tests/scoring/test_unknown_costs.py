@@ -1,4 +1,4 @@
-"""What nobody told or measured is said to be so, and never 0: tokens and seconds of ingest, the floor."""
+"""Tests unknown costs: tokens and seconds of ingest and the floor are reported as unknown, never as 0."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def text_of(folder: Path, *calls: dict[str, object], floor: bool = True) -> str:
 
 
 def ingest_of(text: str) -> tuple[dict[str, str], str]:
-    """The one row of the table of ingest by its heads, and what stands below it."""
+    """Return the only row of the ingest table by column heads, and the text below it."""
     part = text.partition("Ingest\n")[2].partition("\n#")[0]
     lines = [line for line in part.splitlines() if line.startswith("|")]
     heads, cells = ([cell.strip() for cell in line.split("|")] for line in (lines[0], lines[2]))
@@ -43,19 +43,19 @@ def test_calls_of_unknown_size_make_sums_lower_bounds_and_are_counted(tmp_path: 
     assert "2 model calls whose end was not observed" in part
 
 
-def test_where_no_call_told_anything_there_is_no_number(tmp_path: Path) -> None:
+def test_calls_without_any_usage_give_no_number(tmp_path: Path) -> None:
     row, part = ingest_of(text_of(tmp_path / "run", UNKNOWN, UNKNOWN))
     assert row["model calls"] == "2"
     assert "prompt tokens" not in row
     assert "left out, n/a in every row: prompt tokens, models s" in part
 
 
-def test_calls_that_tell_everything_are_plain_sums(tmp_path: Path) -> None:
+def test_calls_with_full_usage_give_plain_sums(tmp_path: Path) -> None:
     row, part = ingest_of(text_of(tmp_path / "run", {}, {}))
     assert (row["model calls"], row["prompt tokens"], row["models s"]) == ("2", "600", "0.28")
     assert "≥" not in part
 
 
-def test_a_floor_that_was_not_measured_is_said_to_be_missing(tmp_path: Path) -> None:
+def test_a_missing_floor_is_reported_as_missing(tmp_path: Path) -> None:
     assert "floor     not measured" in text_of(tmp_path / "without", floor=False)
     assert "floor     null backend and null reader on this machine: Search p50" in text_of(tmp_path / "with")
