@@ -1,4 +1,4 @@
-"""The backend as a process in its own environment, before scripted models."""
+"""Runs the backend graphiti as a process in its own environment, with scripted models."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from tests.support.model_server import ModelServer
 
 FOLDER = Path(__file__).parents[1]
 BACKEND = load_manifest(FOLDER / "backend.toml")[0]
-sys.path.append(str(FOLDER / "src"))  # what needs no Graphiti is tested where the backend is not installed
+sys.path.append(str(FOLDER / "src"))  # modules without Graphiti are tested even if the backend is not installed
 LACKING = lacking(BACKEND)
 
 
 @dataclass(kw_only=True)
 class Running(RunningBackend):
-    """The backend before ``models``."""
+    """A running backend that is offered ``models``."""
 
     models: ModelServer
 
     def facts(self, namespace: str, day: int) -> list[str]:
-        """Texts of the facts about dogs, in the order of the alphabet."""
+        """Return the texts of the facts about dogs, in alphabetical order."""
         return sorted(item.text for item in self.search(namespace, "What is my dog called?", day, entities="0"))
 
 
@@ -40,7 +40,7 @@ def running(
     *,
     before: tuple[str, ...] = (),
 ) -> Iterator[Running]:
-    """Start the backend; ``before`` are the words of a program that starts it in the place of this one."""
+    """Start the backend; ``before`` is a command line in front of its own, for a program that starts it."""
     program = (*before, BACKEND.python, "-m", "memarena_backend_graphiti")
     with started(program, work_dir, settings) as (served, process):
         yield Running(served, process, models.base_url, MODELS, models=models)

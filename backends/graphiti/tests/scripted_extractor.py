@@ -1,8 +1,8 @@
-"""What Graphiti's model answers by rules, at each of its steps.
+"""Replies to Graphiti's prompts by rules instead of a model, at each step of Graphiti 0.31.
 
-The steps of Graphiti 0.31 are known by the name of the reply's form; what is asked about is read from the same tags of
-the prompt as a real model would. Whoever speaks becomes an entity, and so does the name in what is kept, which is a
-fact between the two. ``named``: a fact stands in the place of an earlier one of its kind.
+A step is recognised by the name of the reply's form; its input is read from the tags in the prompt, as a real model
+would. Each speaker becomes an entity, and so does the name in a memory, which becomes a fact between the two. With
+``keep="named"`` a fact replaces an earlier one of its kind.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FORM_IN_PROMPT = re.compile(r'"title": "(\w+)", "type": "object"}\s*$')
 
 
 def form_of(body: Body) -> str:
-    """The name of the form that is asked for; without a schema in the request, by the schema in the prompt."""
+    """Return the name of the reply's form, from the schema in the request, else from the schema in the prompt."""
     schema = (body.get("response_format") or {}).get("json_schema")
     if schema:
         return str(schema["name"])
@@ -30,7 +30,7 @@ def form_of(body: Body) -> str:
 
 
 def reply_of(body: Body, keep: Keep = "named") -> str:
-    """The rule for whichever step it is. Raises UnknownPromptError for a form that is none of Graphiti's."""
+    """Return the reply of the rule for the request's step. Raises UnknownPromptError for an unknown form."""
     step = _STEPS.get(form_of(body))
     if step is None:
         raise UnknownPromptError("the form of the reply is none of Graphiti 0.31")
@@ -38,18 +38,18 @@ def reply_of(body: Body, keep: Keep = "named") -> str:
 
 
 def _within(prompt: str, tag: str) -> str:
-    found = re.search(rf"<{tag}>\n(.*?)\n</{tag}>", prompt, re.DOTALL)
-    return found[1] if found else ""
+    content = re.search(rf"<{tag}>\n(.*?)\n</{tag}>", prompt, re.DOTALL)
+    return content[1] if content else ""
 
 
 def _facts(message: str, keep: Keep) -> list[Memory]:
     return [
-        memory for opening, said in statements(message, _OPENING) for memory in memories_of(opening["name"], said, keep)
+        memory for opening, text in statements(message, _OPENING) for memory in memories_of(opening["name"], text, keep)
     ]
 
 
 def _entities(prompt: str, keep: Keep) -> object:
-    """Speakers, and what has a name."""
+    """Return as entities the speakers, and the names in memories."""
     message = _within(prompt, "CURRENT MESSAGE")
     names = [opening["name"] for opening in _OPENING.finditer(message)]
     names += [fact.name for fact in _facts(message, keep)]
@@ -57,7 +57,7 @@ def _entities(prompt: str, keep: Keep) -> object:
 
 
 def _edges(prompt: str, keep: Keep) -> object:
-    """A fact for each name, which holds from the time of the message."""
+    """Return a fact for each name, which holds from the time of the message."""
     since = _within(prompt, "REFERENCE_TIME").partition("#")[0].strip().replace(" ", "T")
     return {
         "edges": [
@@ -75,32 +75,34 @@ def _edges(prompt: str, keep: Keep) -> object:
 
 
 def _duplicates(prompt: str, keep: Keep) -> object:
-    """Of earlier facts of the same kind, the same one is a duplicate, and any other is no longer true."""
+    """Return the indices of earlier facts: equal ones are duplicates, others of the same kind are contradicted."""
     new = _within(prompt, "NEW FACT")
     kind = _KIND.match(new) if keep == "named" else None
     existing = ast.literal_eval(_within(prompt, "EXISTING FACTS") or "[]")
     others = ast.literal_eval(_within(prompt, "FACT INVALIDATION CANDIDATES") or "[]")
 
     def same_kind(fact: str) -> bool:
-        found = _KIND.match(fact)
-        return bool(kind and found and kind["kind"] == found["kind"])
+        match = _KIND.match(fact)
+        return bool(kind and match and kind["kind"] == match["kind"])
 
     return {
-        "duplicate_facts": [each["idx"] for each in existing if each["fact"] == new],
+        "duplicate_facts": [row["idx"] for row in existing if row["fact"] == new],
         "contradicted_facts": [
-            each["idx"] for each in [*existing, *others] if each["fact"] != new and same_kind(each["fact"])
+            row["idx"] for row in [*existing, *others] if row["fact"] != new and same_kind(row["fact"])
         ],
     }
 
 
 def _resolutions(prompt: str, _: Keep) -> object:
-    """An entity is another one if they have the same name."""
-    known = {each["name"]: each["candidate_id"] for each in json.loads(_within(prompt, "EXISTING ENTITIES"))}
-    asked = json.loads(_within(prompt, "ENTITIES"))
+    """Resolve entities to existing ones of the same name; -1 for a new entity."""
+    ids_by_name = {
+        entity["name"]: entity["candidate_id"] for entity in json.loads(_within(prompt, "EXISTING ENTITIES"))
+    }
+    entities = json.loads(_within(prompt, "ENTITIES"))
     return {
         "entity_resolutions": [
-            {"id": each["id"], "name": each["name"], "duplicate_candidate_id": known.get(each["name"], -1)}
-            for each in asked
+            {"id": entity["id"], "name": entity["name"], "duplicate_candidate_id": ids_by_name.get(entity["name"], -1)}
+            for entity in entities
         ]
     }
 

@@ -1,4 +1,4 @@
-"""What needs no Graphiti: episodes of a session, replies of a model, items, settings."""
+"""Tests the modules that do not import Graphiti: episodes of a session, replies of a model, items, settings."""
 
 from __future__ import annotations
 
@@ -22,32 +22,32 @@ def _session(*texts: str) -> Session:
     return Session("s1", (MAYA,), NINE, NINE, "phone_call", "Luna Café", "", turns)
 
 
-def test_a_session_is_one_episode_that_says_where_it_was_and_who_spoke() -> None:
+def test_a_session_becomes_an_episode_with_its_setting_and_speakers() -> None:
     (episode,) = episodes_of(_session("Hello.", " ", "Bye."), "session", 1_000)
     assert episode.text == "[phone call, at Luna Café]\nMaya Chen: Hello.\nMaya Chen: Bye."
     assert episode.source == Source("s1", (), "2025-01-03T09:00:00+01:00")
     assert Source.from_json(episode.source.to_json()) == episode.source
 
 
-def test_a_session_above_the_limit_is_cut_between_turns_and_keeps_all_of_them() -> None:
+def test_a_session_above_the_limit_is_cut_between_turns_without_loss() -> None:
     episodes = episodes_of(_session(*(f"Number {n}." for n in range(20))), "session", 100)
     assert len(episodes) > 1
     lines = [line for episode in episodes for line in episode.text.splitlines()[1:]]
     assert lines == [f"Maya Chen: Number {n}." for n in range(20)]
 
 
-def test_a_turn_longer_than_the_limit_stands_alone_and_whole() -> None:
+def test_a_turn_above_the_limit_becomes_an_uncut_episode() -> None:
     episodes = episodes_of(_session("a", "b" * 500, "c"), "session", 100)
     assert [len(episode.text) > 500 for episode in episodes] == [False, True, False]
 
 
-def test_an_episode_per_turn_names_its_turn_and_its_time() -> None:
+def test_an_episode_per_turn_has_the_id_and_time_of_its_turn() -> None:
     episodes = episodes_of(_session("Hello.", "", "Bye."), "turn", 1_000)
     assert [episode.source.turn_ids for episode in episodes] == [("t0",), ("t2",)]
     assert episodes[1].said_at == NINE + timedelta(minutes=2)
 
 
-def test_a_session_without_a_word_is_no_episode() -> None:
+def test_a_session_without_text_has_no_episode() -> None:
     assert episodes_of(_session("", "  "), "session", 1_000) == []
 
 
@@ -56,7 +56,7 @@ class _Form(BaseModel):
 
 
 @pytest.mark.parametrize("text", ['{"edges": [1]}', '```json\n{"edges": [1]}\n```', ' {"edges": [1], "more": 2}\n'])
-def test_a_reply_of_the_form_is_taken(text: str) -> None:
+def test_a_reply_of_the_form_is_parsed(text: str) -> None:
     assert parse_reply(text, "stop", _Form)["edges"] == [1]
 
 
@@ -74,7 +74,7 @@ def test_a_reply_of_the_form_is_taken(text: str) -> None:
         ('{"edges": [], "name": "a\\u0000b"}', "stop", "U+0000"),
     ],
 )
-def test_a_reply_that_nothing_can_be_taken_from_says_why_in_one_line(text: str, finish: str, told: str) -> None:
+def test_an_unusable_reply_raises_an_error_of_one_line_with_the_reason(text: str, finish: str, told: str) -> None:
     with pytest.raises(UnusableReplyError) as caught:
         parse_reply(text, finish, _Form)
     assert told in str(caught.value)
@@ -82,12 +82,12 @@ def test_a_reply_that_nothing_can_be_taken_from_says_why_in_one_line(text: str, 
     assert len(str(caught.value)) < 300
 
 
-def test_text_that_only_looks_like_an_escape_is_taken() -> None:
+def test_an_escaped_backslash_before_u0000_is_accepted() -> None:
     reply = {"edges": [], "name": "backslash \\u0000 as it is written"}
     assert parse_reply(json.dumps(reply), "stop", _Form) == reply
 
 
-def test_an_item_tells_since_when_it_holds_and_names_each_session_once() -> None:
+def test_an_item_has_its_validity_and_names_each_session_once() -> None:
     sources = (Source("s1", (), "2025-01-01T09:00:00+01:00"), Source("s1", ("t2",), "2025-01-02T09:00:00+01:00"))
     item = item_of(
         GraphMatch("A fact", 0.5, sources, datetime(2025, 1, 1, tzinfo=UTC), datetime(2025, 2, 1, tzinfo=UTC))
@@ -98,14 +98,14 @@ def test_an_item_tells_since_when_it_holds_and_names_each_session_once() -> None
     assert item.derived
 
 
-def test_an_item_of_which_no_time_is_known_says_none() -> None:
+def test_an_item_without_sources_has_no_time() -> None:
     item = item_of(GraphMatch("A fact", 0.5, ()))
     assert (item.text, item.valid_from, item.valid_until, item.time) == ("A fact", "", "", "")
 
 
 def test_settings_are_read_from_their_variables() -> None:
-    given = {"MEMARENA_GRAPHITI_EPISODE": "turn", "MEMARENA_GRAPHITI_REPLY_TOKENS": "512"}
-    assert read_settings(given) == Settings(episode="turn", reply_tokens=512)
+    environment = {"MEMARENA_GRAPHITI_EPISODE": "turn", "MEMARENA_GRAPHITI_REPLY_TOKENS": "512"}
+    assert read_settings(environment) == Settings(episode="turn", reply_tokens=512)
     assert read_settings({}) == Settings()
 
 
@@ -113,6 +113,6 @@ def test_settings_are_read_from_their_variables() -> None:
     ("name", "value"),
     [("EPISODE", "day"), ("REPLY_TOKENS", "12"), ("PREVIOUS_EPISODES", "-1"), ("BUFFER_POOL_MB", "x")],
 )
-def test_a_setting_that_makes_no_sense_is_refused_by_its_name(name: str, value: str) -> None:
+def test_an_invalid_setting_is_refused_with_its_variable(name: str, value: str) -> None:
     with pytest.raises(ServeError, match=f"MEMARENA_GRAPHITI_{name}: expected"):
         read_settings({f"MEMARENA_GRAPHITI_{name}": value})

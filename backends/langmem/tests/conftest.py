@@ -1,4 +1,4 @@
-"""The backend as a process in its own environment, before a scripted extractor; it embeds by itself."""
+"""Runs the backend langmem as a process in its own environment, with a scripted extractor; it embeds by itself."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.model_server import ModelServer
 
 FOLDER = Path(__file__).parents[1]
 BACKEND = load_manifest(FOLDER / "backend.toml")[0]
-sys.path.append(str(FOLDER / "src"))  # what needs no LangMem is tested where the backend is not installed
+sys.path.append(str(FOLDER / "src"))  # modules without LangMem are tested even if the backend is not installed
 LACKING = lacking(BACKEND)
 
 
@@ -24,7 +24,7 @@ LACKING = lacking(BACKEND)
 def running(
     work_dir: Path, base_url: str, *, code: str = "", settings: Mapping[str, str] = NOTHING
 ) -> Iterator[RunningBackend]:
-    """Start the backend; ``code`` is run in its process before it."""
+    """Start the backend; its process runs ``code`` first."""
     start = f"{code}\nimport runpy; runpy.run_module('memarena_backend_langmem', run_name='__main__', alter_sys=True)"
     with started((BACKEND.python, "-c", start), work_dir, settings) as (served, process):
         yield RunningBackend(served, process, base_url, (EXTRACTOR,))
@@ -38,7 +38,7 @@ def _extractor() -> Iterator[ModelServer]:
 
 @pytest.fixture
 def extractor(_extractor: ModelServer) -> ModelServer:
-    """It answers by its rules when a test begins, and has been asked nothing."""
+    """Return the extractor, reset to its rules and without recorded requests."""
     _extractor.rehearse()
     return _extractor
 
@@ -51,6 +51,6 @@ def _backend(_extractor: ModelServer, tmp_path_factory: pytest.TempPathFactory) 
 
 @pytest.fixture
 def backend(_backend: RunningBackend, extractor: ModelServer) -> RunningBackend:
-    """One process for a file: namespaces of tests differ."""
+    """Return the process that the tests of a file share; they use different namespaces."""
     _backend.base_url, _backend.offered = extractor.base_url, (EXTRACTOR,)
     return _backend

@@ -1,8 +1,8 @@
-"""What LangMem's extractor answers by rules: it makes the tool calls that LangMem's prompt asks for.
+"""Replies to LangMem's extraction prompt by rules instead of a model, with the tool calls that the prompt asks for.
 
-A memory is kept by the tool Memory, or by PatchDoc where the prompt holds a memory of the same thing and it is to
-rewrite. Of any other session it says, without a tool call, that there is nothing to keep. test_days.py holds what it
-reads to what LangMem 0.0.30 sends.
+A memory is stored by the tool Memory, or by PatchDoc if the prompt has a memory of the same thing and it is to be
+rewritten. For a session without memories the reply is a sentence without tool calls. test_days.py checks that the
+parsed parts of the prompt are those that LangMem 0.0.30 sends.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _CONTENT = re.compile(r"^\{'content': ['\"](.*)['\"]\}$", re.DOTALL)
 
 
 def tool_call(name: str, args: object, number: int = 0) -> dict[str, Any]:
-    """A tool call of the OpenAI API's form; ``args`` as text is taken as it is."""
+    """Return a tool call in the form of the OpenAI API; ``args`` is used unchanged if it is a string, else as JSON."""
     text = args if isinstance(args, str) else json.dumps(args)
     return {"id": f"call_{number}", "type": "function", "function": {"name": name, "arguments": text}}
 
 
 def session_of(body: Body) -> str:
-    """The messages of the session in a prompt of LangMem. Raises UnknownPromptError for another prompt."""
+    """Return the session's messages in a prompt of LangMem. Raises UnknownPromptError for another prompt."""
     session = _SESSION.search(text_of(body, "user"))
     if session is None or not any(tool["function"]["name"] == "Memory" for tool in body.get("tools") or ()):
         raise UnknownPromptError("the prompt is not the one of LangMem 0.0.30")
@@ -39,28 +39,28 @@ def session_of(body: Body) -> str:
 
 
 def reply_of(body: Body, keep: Keep = "named", *, rewrites: bool = True) -> Message:
-    """The message with what is kept of a session. Raises UnknownPromptError."""
+    """Return the reply that stores the memories of a session. Raises UnknownPromptError."""
     memories = [
         memory
-        for opening, said in statements(session_of(body), _OPENING)
-        for memory in memories_of(opening["name"], said, keep)
+        for opening, statement in statements(session_of(body), _OPENING)
+        for memory in memories_of(opening["name"], statement, keep)
     ]
-    known = {_subject(text): key for key, text in _existing(text_of(body, "system"))} if rewrites else {}
-    calls = [_kept(known.get(_subject(each.text)), each.text, number) for number, each in enumerate(memories)]
+    keys = {_subject(text): key for key, text in _existing(text_of(body, "system"))} if rewrites else {}
+    calls = [_call(keys.get(_subject(fact.text)), fact.text, number) for number, fact in enumerate(memories)]
     return {"role": "assistant", "content": None if calls else "Nothing to keep.", "tool_calls": calls or None}
 
 
 def _subject(text: str) -> str:
-    """What a memory is about."""
+    """Return the subject of a memory: its text before "is called"."""
     return text.partition(" is called ")[0]
 
 
 def _existing(system: str) -> list[tuple[str, str]]:
-    """Key and text of the memories that a prompt holds."""
-    return [(key, _CONTENT.sub(r"\1", held)) for key, held in _INSTANCE.findall(system)]
+    """Return key and text of the memories in a prompt."""
+    return [(key, _CONTENT.sub(r"\1", value)) for key, value in _INSTANCE.findall(system)]
 
 
-def _kept(key: str | None, content: str, number: int) -> dict[str, Any]:
+def _call(key: str | None, content: str, number: int) -> dict[str, Any]:
     if key is None:
         return tool_call("Memory", {"content": content}, number)
     patch = {"op": "replace", "path": "/content", "value": content}

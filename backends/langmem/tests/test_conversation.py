@@ -1,4 +1,4 @@
-"""What LangMem is given of a session, and which tool calls of a reply count."""
+"""Tests conversation.py: the messages that LangMem gets for a session, and how a long session is cut."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ def test_the_owner_is_the_user_and_the_others_are_named() -> None:
     ]
 
 
-def test_a_session_without_words_is_not_given() -> None:
+def test_a_session_without_text_has_no_parts() -> None:
     assert parts_of(session("", "  \n")) == []
 
 
 @pytest.mark.parametrize("text", ["é" * 30_000, "word " * 5_000, "🙂" * 9_000])
-def test_a_long_session_is_given_in_parts_that_each_say_when_it_was(text: str) -> None:
+def test_a_long_session_is_cut_into_parts_that_begin_with_its_date(text: str) -> None:
     parts = parts_of(session("Hello.", text, "Bye."))
     assert len(parts) > 2
     for part in parts:
         assert part[0]["content"].startswith("Friday 3 January 2025\n")
         assert sum(len(message["content"].encode()) for message in part) <= PART_BYTES + 100
-    said = [message["content"].removeprefix("Friday 3 January 2025\n") for part in parts for message in part]
-    assert "".join(each.removeprefix("09:16 Omar Haddad: ") for each in said[1:-1]) == text
-    assert (said[0], said[-1]) == ("09:15 Maya Chen: Hello.", "09:17 Maya Chen: Bye.")
+    lines = [message["content"].removeprefix("Friday 3 January 2025\n") for part in parts for message in part]
+    assert "".join(line.removeprefix("09:16 Omar Haddad: ") for line in lines[1:-1]) == text
+    assert (lines[0], lines[-1]) == ("09:15 Maya Chen: Hello.", "09:17 Maya Chen: Bye.")

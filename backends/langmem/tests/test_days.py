@@ -1,4 +1,4 @@
-"""Tests LangMem over the contract: a session with any reply of its models, and a day that fails leaves nothing."""
+"""Tests the backend langmem over the contract: any reply of its models ends well, and a failed day leaves nothing."""
 
 from __future__ import annotations
 
@@ -64,7 +64,9 @@ def test_a_rewritten_memory_names_every_session_that_fed_it(backend: RunningBack
     assert item.time == "2025-01-02T09:00:00+00:00"
 
 
-def test_the_prompt_is_what_the_scripted_extractor_reads(backend: RunningBackend, extractor: ModelServer) -> None:
+def test_the_prompt_of_langmem_has_the_form_that_the_scripted_extractor_parses(
+    backend: RunningBackend, extractor: ModelServer
+) -> None:
     """The parts that depend on a session, as LangMem 0.0.30 sends them."""
     backend.ingest("prompt", 4, make_session("s1", ["My dog is called Rex.", "I see."], day=4, place="Luna"))
     backend.ingest("prompt", 5, session_saying("s2", "My dog is called Fido.", day=5))
@@ -80,8 +82,8 @@ def test_the_prompt_is_what_the_scripted_extractor_reads(backend: RunningBackend
         "</session>"
     )
     assert "<existing>" not in str(first["messages"])
-    known = re.sub(r"id=[0-9a-f]{32}", "id=KEY", str(second["messages"][0]["content"]))
-    assert known[known.index("<existing>") :].strip() == (
+    system = re.sub(r"id=[0-9a-f]{32}", "id=KEY", str(second["messages"][0]["content"]))
+    assert system[system.index("<existing>") :].strip() == (
         '<existing>\n<instance id=KEY schema_type="Memory">\n'
         "{'content': 'The dog of Maya Chen is called Rex'}\n</instance>\n</existing>"
     )
@@ -91,7 +93,7 @@ def test_the_prompt_is_what_the_scripted_extractor_reads(backend: RunningBackend
     assert [(body["max_tokens"], body["temperature"]) for body in (first, second)] == [(1_024, 0.0)] * 2
 
 
-def test_every_model_call_carries_the_token_of_its_call(backend: RunningBackend, extractor: ModelServer) -> None:
+def test_every_model_request_has_the_token_of_its_call(backend: RunningBackend, extractor: ModelServer) -> None:
     backend.ingest(
         "token", 0, session_saying("s1", "My dog is called Rex."), session_saying("s2", "My cat is called Tom.")
     )
@@ -132,7 +134,7 @@ def test_a_reply_without_a_usable_memory_is_counted_and_the_day_is_committed(
     assert backend.texts(name, "dog", 1) == [REX]
 
 
-def test_the_usable_calls_of_a_reply_are_used(backend: RunningBackend, extractor: ModelServer) -> None:
+def test_usable_calls_of_a_reply_count_despite_unusable_ones(backend: RunningBackend, extractor: ModelServer) -> None:
     good, bad = tool_call("Memory", {"content": REX}), tool_call("Memory", {"nonsense": 1}, 1)
     extractor.script = lambda _: reply_with_calls(good, bad)
     counts = backend.ingest("half-good", 0, session_saying("s1", "My dog is called Rex."))
@@ -166,9 +168,7 @@ def test_a_patch_that_cannot_be_applied_leaves_the_memory_as_it_was(
     assert backend.texts(name, "dog", 1) == [REX]
 
 
-def test_a_session_ends_after_five_calls_however_often_the_library_would_ask(
-    backend: RunningBackend, extractor: ModelServer
-) -> None:
+def test_a_session_is_given_up_after_five_model_calls(backend: RunningBackend, extractor: ModelServer) -> None:
     """Each of nine patches removes the memory's text, and after each the library asks again.
 
     Two sessions of at most five calls each are 10; one reply of each session has usable calls, so 8 have none.
@@ -191,7 +191,7 @@ def test_a_session_ends_after_five_calls_however_often_the_library_would_ask(
 
 
 @pytest.mark.parametrize("reply", [500, b"{not json", b'{"choices": []}'], ids=["500", "no JSON", "no choice"])
-def test_a_model_that_fails_ends_the_day_at_once_and_leaves_nothing_of_it(
+def test_a_failing_model_ends_the_day_at_once_and_leaves_nothing_of_it(
     backend: RunningBackend, extractor: ModelServer, reply: int | bytes, request: pytest.FixtureRequest
 ) -> None:
     name = f"fails-{request.node.callspec.id}"
@@ -208,14 +208,14 @@ def test_a_model_that_fails_ends_the_day_at_once_and_leaves_nothing_of_it(
     assert backend.texts(name, "dog", 1) == [FIDO]
 
 
-def test_an_embedder_that_fails_while_a_memory_is_stored_ends_the_day(
+def test_a_failing_embedder_ends_the_day_while_a_memory_is_stored(
     backend: RunningBackend, extractor: ModelServer
 ) -> None:
-    """LangMem stores in threads whose errors it does not look at: the memory would be lost without a word."""
+    """LangMem stores in threads whose errors it ignores: the memory would be lost silently."""
     backend.offered = MODELS
 
     def fail_after_the_first(_: list[str]) -> None:
-        """The library looks for memories to change, and then stores."""
+        """Fail on the second embedding: the library first searches for memories to change, and then stores."""
         extractor.embedding_status = 503 if extractor.embedded else 200
 
     extractor.before_embedding = fail_after_the_first
@@ -240,7 +240,9 @@ def test_a_deadline_leaves_nothing_of_the_day(backend: RunningBackend, extractor
     assert _until_answered(lambda: backend.texts("deadline", "dog", 0)) == [REX]
 
 
-def test_without_a_model_a_day_with_words_is_refused_and_one_without_is_not(backend: RunningBackend) -> None:
+def test_without_a_model_a_day_with_text_is_refused_and_a_day_without_text_is_committed(
+    backend: RunningBackend,
+) -> None:
     backend.offered = ()
     error = refused(lambda: backend.ingest("none", 0, session_saying("s1", "My dog is called Rex.")))
     assert (code_of(error), bad_fields(error)) == (grpc.StatusCode.INVALID_ARGUMENT, ["header.model_access"])
@@ -248,17 +250,17 @@ def test_without_a_model_a_day_with_words_is_refused_and_one_without_is_not(back
     assert backend.texts("none", "dog", 0) == []
 
 
-def test_memories_keep_the_model_that_embedded_them(backend: RunningBackend, extractor: ModelServer) -> None:
-    """Embedded in the process, they are searched with the model in there, though another one is offered."""
+def test_memories_are_searched_with_the_model_that_embedded_them(
+    backend: RunningBackend, extractor: ModelServer
+) -> None:
+    """Here with the model in the process, although the call offers another embedder."""
     backend.ingest("model", 0, session_saying("s1", "My dog is called Rex."))
     backend.offered = MODELS
     assert backend.texts("model", "dog", 0) == [REX]
     assert extractor.embedded == []
 
 
-def test_a_prompt_that_the_model_does_not_take_loses_its_session_and_no_other(
-    backend: RunningBackend, extractor: ModelServer
-) -> None:
+def test_a_rejected_prompt_loses_its_session_and_no_other(backend: RunningBackend, extractor: ModelServer) -> None:
     extractor.script = lambda body: 400 if "Fido" in str(body) else reply_of(body)
     counts = backend.ingest(
         "long", 0, session_saying("s1", "My dog is called Fido."), session_saying("s2", "My dog is called Rex.")
@@ -267,7 +269,7 @@ def test_a_prompt_that_the_model_does_not_take_loses_its_session_and_no_other(
     assert backend.texts("long", "dog", 0) == [REX]
 
 
-def test_namespaces_never_meet_even_if_one_name_begins_with_another(backend: RunningBackend) -> None:
+def test_namespaces_with_a_common_prefix_are_isolated(backend: RunningBackend) -> None:
     names = ("u1", "u10", "U1", "u_1", "../u1")
     for number, name in enumerate(names):
         backend.ingest(name, 0, session_saying("s", f"My dog is called Rex{number}."))
@@ -275,7 +277,7 @@ def test_namespaces_never_meet_even_if_one_name_begins_with_another(backend: Run
         assert backend.texts(name, "dog", 0) == [f"The dog of Maya Chen is called Rex{number}"]
 
 
-def test_killed_in_the_middle_of_a_day_it_goes_on_with_the_day_before(tmp_path: Path) -> None:
+def test_after_a_kill_during_an_ingest_it_continues_from_the_previous_day(tmp_path: Path) -> None:
     with ModelServer(reply_of) as extractor:
         with running(tmp_path, extractor.base_url) as backend:
             backend.ingest("n", 0, session_saying("s1", "My dog is called Rex."))
@@ -301,7 +303,7 @@ def test_killed_in_the_middle_of_a_day_it_goes_on_with_the_day_before(tmp_path: 
             assert (item.text, list(item.source_session_ids)) == (FIDO, ["s1", "s2"])
 
 
-def test_lost_memories_are_reported(tmp_path: Path) -> None:
+def test_a_search_after_the_folder_of_memories_was_lost_is_refused(tmp_path: Path) -> None:
     with ModelServer(reply_of) as extractor:
         with running(tmp_path, extractor.base_url) as backend:
             backend.ingest("n", 0, session_saying("s1", "My dog is called Rex."))
@@ -312,7 +314,7 @@ def test_lost_memories_are_reported(tmp_path: Path) -> None:
     assert "Reset the namespace" in message_of(error)
 
 
-def test_nothing_leaves_the_machine_and_it_writes_into_its_data_folder_alone(tmp_path: Path) -> None:
+def test_it_connects_only_to_loopback_and_writes_only_to_its_data_folder(tmp_path: Path) -> None:
     guard = (
         "import sys, os\n"
         "def block_network(event, args):\n"
@@ -338,7 +340,7 @@ def test_nothing_leaves_the_machine_and_it_writes_into_its_data_folder_alone(tmp
 
 
 def _until_answered(ask: Callable[[], list[str]]) -> list[str]:
-    """Return the answer once the call before has ended: until then the namespace is locked (ABORTED)."""
+    """Return the answer once the previous call has ended: until then the namespace is locked (ABORTED)."""
     give_up_at = time.monotonic() + 20
     while True:
         try:

@@ -1,4 +1,4 @@
-"""The backend as a process in its own environment, before scripted models."""
+"""Runs the backends mem0 and mem0_raw as processes in their own environment, with scripted models."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tests.support.model_server import ModelServer
 
 FOLDER = Path(__file__).parents[1]
 BACKEND = load_manifest(FOLDER / "backend.toml")[0]
-sys.path.append(str(FOLDER / "src"))  # what needs no Mem0 is tested where the backend is not installed
+sys.path.append(str(FOLDER / "src"))  # modules without Mem0 are tested even if the backend is not installed
 LACKING = lacking(BACKEND)
 
 
 @dataclass(kw_only=True)
 class Running(RunningBackend):
-    """The backend before ``models``."""
+    """A running backend that is offered ``models``."""
 
     models: ModelServer
 
@@ -32,7 +32,7 @@ class Running(RunningBackend):
 def running(
     variant: str, work_dir: Path, models: ModelServer, *, before: tuple[str, ...] = ("-m", "memarena_backend_mem0")
 ) -> Iterator[Running]:
-    """Start a variant; ``before`` is what its Python runs."""
+    """Start a variant; ``before`` are the arguments of its Python before the backend's own."""
     with started((BACKEND.python, *before, "--variant", variant), work_dir) as (served, process):
         yield Running(served, process, models.base_url, MODELS, models=models)
 
@@ -51,7 +51,7 @@ def _extracting(models: ModelServer, tmp_path_factory: pytest.TempPathFactory) -
 
 @pytest.fixture
 def extracting(_extracting: Running) -> Running:
-    """The variant mem0; its models do as they should when a test begins."""
+    """Return the variant mem0, with its models reset to their rules."""
     _extracting.models.rehearse()
     _extracting.offered = MODELS
     return _extracting

@@ -1,6 +1,6 @@
-"""What Mem0's extractor answers by rules: Mem0's prompt is read, and replied to in the form that it asks for.
+"""Replies to Mem0's extraction prompt by rules instead of a model, in the form that the prompt asks for.
 
-Read is the part ``## New Messages`` (recorded_prompt.txt). Where nothing is to be kept, the list of memories is empty.
+Memories come from the part ``## New Messages`` of the prompt (recorded_prompt.txt); their list may be empty.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _OPENING = re.compile(r"^(?P<role>user|assistant): (?:\[[^\]\n]*\] )?(?P<name>[^
 
 
 def conversation_of(body: Body) -> str:
-    """The new messages in a prompt of Mem0. Raises UnknownPromptError for another prompt."""
+    """Return the new messages in a prompt of Mem0. Raises UnknownPromptError for another prompt."""
     parts = _NEW.search(text_of(body, "user"))
     if parts is None or '"memory"' not in text_of(body, "system"):
         raise UnknownPromptError("the prompt is not the one of Mem0 2.2")
@@ -24,10 +24,10 @@ def conversation_of(body: Body) -> str:
 
 
 def reply_of(body: Body, keep: Keep = "named") -> str:
-    """What is kept of a conversation, as JSON. Raises UnknownPromptError."""
+    """Return the memories of a conversation as JSON. Raises UnknownPromptError."""
     memories = [
         {"text": memory.text, "attributed_to": opening["role"]}
-        for opening, said in statements(conversation_of(body), _OPENING)
-        for memory in memories_of(opening["name"], said, keep)
+        for opening, text in statements(conversation_of(body), _OPENING)
+        for memory in memories_of(opening["name"], text, keep)
     ]
     return json.dumps({"memory": [{"id": str(number), **memory} for number, memory in enumerate(memories)]})

@@ -1,4 +1,4 @@
-"""Days of the variant mem0: what becomes of a session whatever the models do, and what is left of a day that failed."""
+"""Tests the variant mem0 over the contract: any reply of its models ends well, and a failed day leaves nothing."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def told(session_id: str, text: str, day: int = 0) -> pb.Session:
     return make_session(session_id, [text, "I see."], day=day)
 
 
-def test_a_fact_is_found_with_the_session_and_the_time_that_it_is_from(extracting: Running) -> None:
-    kept = extracting.ingest("fact", 0, told("s1", "My dog is called Rex."), told("s2", "Nice weather."))
-    assert kept == {
+def test_a_fact_is_returned_with_its_session_and_time(extracting: Running) -> None:
+    counts = extracting.ingest("fact", 0, told("s1", "My dog is called Rex."), told("s2", "Nice weather."))
+    assert counts == {
         "sessions_given": 2,
         "extraction_calls": 2,
         "extraction_empty": 1,
@@ -41,13 +41,13 @@ def test_a_fact_is_found_with_the_session_and_the_time_that_it_is_from(extractin
     assert item.time == "2025-01-01T09:00:00+00:00"
 
 
-def test_the_prompt_is_the_recorded_one_with_the_day_of_the_session_in_it(extracting: Running) -> None:
+def test_the_prompt_equals_the_recorded_prompt_and_has_the_day_of_the_session(extracting: Running) -> None:
     extracting.ingest("prompt", 4, told("s1", "My dog is called Rex.", day=4))
     assert extracting.models.prompts[-1] == (FOLDER / "tests/recorded_prompt.txt").read_text(encoding="utf-8")
     assert "## Observation Date\n2025-01-05\n" in extracting.models.prompts[-1]
 
 
-def test_every_model_call_carries_the_token_of_its_call(extracting: Running) -> None:
+def test_every_model_request_has_the_token_of_its_call(extracting: Running) -> None:
     begin = len(extracting.models.authorizations)
     extracting.ingest("token", 0, told("s1", "My dog is called Rex."))
     assert set(extracting.models.authorizations[begin:]) == {f"Bearer {extracting.issued[-1]}"}
@@ -74,7 +74,7 @@ def test_every_model_call_carries_the_token_of_its_call(extracting: Running) -> 
     ],
     ids=["empty", "prose", "cut", "1MB", "1MB-json", "deep", "facts", "strings", "list", "object", "half", "number"],
 )
-def test_a_reply_of_which_nothing_can_be_used_is_counted_and_the_day_stands(
+def test_an_unusable_reply_is_counted_and_the_day_is_committed(
     extracting: Running, reply: str, request: pytest.FixtureRequest
 ) -> None:
     namespace = request.node.callspec.id
@@ -83,10 +83,10 @@ def test_a_reply_of_which_nothing_can_be_used_is_counted_and_the_day_stands(
     assert extracting.search(namespace, "dog", 0) == []
 
 
-def test_a_prompt_that_the_model_cannot_take_loses_the_session_and_says_why(extracting: Running) -> None:
+def test_a_rejected_prompt_counts_as_a_failed_session(extracting: Running) -> None:
     extracting.models.script = lambda body: 400
-    kept = extracting.ingest("window", 0, told("s1", "My dog is called Rex."))
-    assert kept == {
+    counts = extracting.ingest("window", 0, told("s1", "My dog is called Rex."))
+    assert counts == {
         "sessions_given": 1,
         "extraction_calls": 1,
         "extraction_empty": 1,
@@ -95,7 +95,7 @@ def test_a_prompt_that_the_model_cannot_take_loses_the_session_and_says_why(extr
 
 
 @pytest.mark.parametrize("status", [401, 429, 500, 502])
-def test_a_model_that_fails_ends_the_day_which_leaves_nothing(extracting: Running, status: int) -> None:
+def test_a_failing_model_ends_the_day_and_leaves_nothing_of_it(extracting: Running, status: int) -> None:
     namespace = f"fails-{status}"
 
     def fail_on_the_second(body: Body) -> str | int:
@@ -110,7 +110,7 @@ def test_a_model_that_fails_ends_the_day_which_leaves_nothing(extracting: Runnin
     assert extracting.ingest(namespace, 0, *day)["memories_stored"] == 2
 
 
-def test_an_embedder_that_fails_within_a_session_ends_the_day_though_mem0_would_go_on(extracting: Running) -> None:
+def test_a_failing_embedder_ends_the_day_although_mem0_would_go_on(extracting: Running) -> None:
     def fail_for_memories(texts: list[str]) -> None:
         extracting.models.embedding_status = 503 if texts == [REX] else 200
 
@@ -124,7 +124,7 @@ def test_an_embedder_that_fails_within_a_session_ends_the_day_though_mem0_would_
     assert extracting.texts("embedder", "dog cat called", 0) == [LUNA]
 
 
-def test_a_deadline_that_passes_in_an_extraction_leaves_nothing(extracting: Running) -> None:
+def test_a_deadline_during_an_extraction_leaves_nothing_of_the_day(extracting: Running) -> None:
     go_on = threading.Event()
     extracting.models.before_chat = lambda: go_on.wait(20)
     error = refused(lambda: extracting.ingest("late", 0, told("s1", "My dog is called Rex."), timeout_s=1.0))
@@ -135,7 +135,7 @@ def test_a_deadline_that_passes_in_an_extraction_leaves_nothing(extracting: Runn
     assert extracting.texts("late", "dog cat called", 0) == [LUNA]
 
 
-def test_without_an_extracting_model_a_day_with_sessions_is_refused_and_one_without_is_not(extracting: Running) -> None:
+def test_without_an_extractor_a_day_with_sessions_is_refused_and_an_empty_day_is_committed(extracting: Running) -> None:
     extracting.offered = (EMBEDDER,)
     error = refused(lambda: extracting.ingest("none", 0, told("s1", "My dog is called Rex.")))
     assert (code_of(error), bad_fields(error)) == (grpc.StatusCode.INVALID_ARGUMENT, ["header.model_access"])
@@ -143,7 +143,7 @@ def test_without_an_extracting_model_a_day_with_sessions_is_refused_and_one_with
     assert extracting.search("none", "dog", 0) == []
 
 
-def test_namespaces_whose_names_begin_alike_do_not_mix_and_one_is_forgotten_alone(extracting: Running) -> None:
+def test_namespaces_with_a_common_prefix_are_isolated_and_reset_separately(extracting: Running) -> None:
     names = {"u1": "Rex", "u10": "Luna", "u_1": "Pip", "U1": "Bo", "u1/../u10": "Ada"}
     for name, dog in names.items():
         extracting.ingest(name, 0, told("s1", f"My dog is called {dog}."))
@@ -154,7 +154,7 @@ def test_namespaces_whose_names_begin_alike_do_not_mix_and_one_is_forgotten_alon
     assert code_of(refused(lambda: extracting.search("u1", "dog", 0))) is grpc.StatusCode.NOT_FOUND
 
 
-def test_killed_in_an_extraction_it_has_all_days_before_and_takes_the_day_again(
+def test_after_a_kill_during_an_extraction_it_has_the_earlier_days_and_ingests_the_day_again(
     tmp_path: Path, models: ModelServer
 ) -> None:
     day = told("s2", "My cat is called Luna.", day=1)
@@ -181,11 +181,11 @@ def test_killed_in_an_extraction_it_has_all_days_before_and_takes_the_day_again(
         assert sorted(backend.texts("n", "dog cat called", 1)) == [LUNA, REX]
 
 
-def test_a_namespace_whose_store_is_gone_is_to_be_reset(tmp_path: Path, models: ModelServer) -> None:
+def test_a_search_in_a_lost_store_is_refused(tmp_path: Path, models: ModelServer) -> None:
     with running("mem0", tmp_path, models) as backend:
         backend.ingest("n", 0, told("s1", "My dog is called Rex."))
-    for mark in (tmp_path / "data/namespaces").glob("*/*.kept"):
-        mark.unlink()
+    for marker in (tmp_path / "data/namespaces").glob("*/*.kept"):
+        marker.unlink()
     with running("mem0", tmp_path, models) as backend:
         error = refused(lambda: backend.search("n", "dog", 0))
     assert code_of(error) is grpc.StatusCode.FAILED_PRECONDITION
@@ -193,7 +193,7 @@ def test_a_namespace_whose_store_is_gone_is_to_be_reset(tmp_path: Path, models: 
 
 
 @pytest.mark.parametrize("variant", ["mem0", "mem0_raw"])
-def test_it_writes_below_its_data_folder_and_reaches_nothing_but_its_models(
+def test_it_connects_only_to_loopback_and_writes_only_to_its_data_folder(
     tmp_path: Path, models: ModelServer, variant: str
 ) -> None:
     report = tmp_path / "report"

@@ -1,4 +1,4 @@
-"""What Mem0 is given of a session, what an item says of where it is from, what a day's notices say, what is set."""
+"""Tests messages.py, tally.py and settings.py: messages for Mem0, sources of items, notices of a day, settings."""
 
 from __future__ import annotations
 
@@ -23,49 +23,49 @@ def session(*texts: str, place: str = "") -> Session:
     return Session("s1", (MAYA, OMAR), AT, AT, "face_to_face" if place else "", place, "", turns)
 
 
-def test_a_session_is_one_conversation_of_the_owner_and_named_others() -> None:
-    given = whole_session(session("My dog is called Rex.", "How nice!", place="Luna Café"), MAYA)
-    assert given is not None
-    assert given.messages == [
+def test_a_session_is_a_conversation_of_the_owner_and_named_others() -> None:
+    part = whole_session(session("My dog is called Rex.", "How nice!", place="Luna Café"), MAYA)
+    assert part is not None
+    assert part.messages == [
         {"role": "user", "content": "[face to face, at Luna Café] Maya Chen: My dog is called Rex."},
         {"role": "assistant", "content": "Omar Haddad: How nice!"},
     ]
-    assert given.metadata == {"session_id": "s1", "said_at": AT.isoformat(), "created_at": AT.isoformat()}
+    assert part.metadata == {"session_id": "s1", "said_at": AT.isoformat(), "created_at": AT.isoformat()}
 
 
-def test_word_for_word_each_turn_stands_by_itself_and_is_named() -> None:
-    given = single_turns(session("  a\n b ", "", "c"), MAYA)
-    assert [each.messages[0]["content"] for each in given] == ["Maya Chen:   a\n b ", "Maya Chen: c"]
-    assert [each.metadata["turn_id"] for each in given] == ["t0", "t2"]
-    assert given[1].metadata["created_at"] == given[1].metadata["said_at"] == AT.replace(minute=22).isoformat()
+def test_single_turns_are_parts_with_their_turn_id_and_unchanged_text() -> None:
+    parts = single_turns(session("  a\n b ", "", "c"), MAYA)
+    assert [part.messages[0]["content"] for part in parts] == ["Maya Chen:   a\n b ", "Maya Chen: c"]
+    assert [part.metadata["turn_id"] for part in parts] == ["t0", "t2"]
+    assert parts[1].metadata["created_at"] == parts[1].metadata["said_at"] == AT.replace(minute=22).isoformat()
 
 
-def test_where_nobody_said_anything_there_is_nothing_to_give() -> None:
+def test_a_session_without_text_has_no_parts() -> None:
     assert whole_session(session("", " \n"), MAYA) is None
     assert single_turns(session("", " \n"), MAYA) == []
 
 
-def test_an_item_names_what_it_is_from() -> None:
-    given = single_turns(session("Rex barks."), MAYA)[0]
-    item = item_of("Maya Chen: Rex barks.", 0.5, given.metadata, derived=False)
+def test_an_item_has_the_sources_of_its_metadata() -> None:
+    part = single_turns(session("Rex barks."), MAYA)[0]
+    item = item_of("Maya Chen: Rex barks.", 0.5, part.metadata, derived=False)
     assert (item.session_ids, item.turn_ids, item.time) == (("s1",), ("t0",), AT.replace(minute=20).isoformat())
     fact = item_of("User has a dog", 0.5, {"session_id": "s1", "said_at": AT.isoformat()}, derived=True)
     assert (fact.session_ids, fact.turn_ids, fact.derived) == (("s1",), (), True)
 
 
-def test_a_day_without_sessions_says_nothing_and_one_with_them_always_what_it_gave_and_stored() -> None:
+def test_notices_are_none_for_an_empty_day_and_else_always_state_sessions_and_memories() -> None:
     assert Tally().notices() == []
-    assert {each.code: each.count for each in Tally(sessions_given=2).notices()} == {
+    assert {notice.code: notice.count for notice in Tally(sessions_given=2).notices()} == {
         "sessions_given": 2,
         "memories_stored": 0,
     }
 
 
-def test_why_the_first_session_was_lost_is_said() -> None:
+def test_the_notice_of_failed_sessions_has_the_first_reason() -> None:
     tally = Tally(sessions_given=3)
     for reason in ("the model refused", "too long"):
         tally.lost(reason)
-    (lost,) = [each for each in tally.notices() if each.code == "sessions_failed"]
+    (lost,) = [notice for notice in tally.notices() if notice.code == "sessions_failed"]
     assert (lost.count, lost.message) == (2, "sessions that were lost, the first because: the model refused")
 
 

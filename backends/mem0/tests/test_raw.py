@@ -1,4 +1,4 @@
-"""The variant mem0_raw: turns word for word, found by embeddings, without any language model."""
+"""Tests the variant mem0_raw over the contract: it stores turns verbatim and searches by vector, without an LLM."""
 
 from __future__ import annotations
 
@@ -31,33 +31,33 @@ def _offered(raw: Running) -> Iterator[None]:
     raw.offered = MODELS
 
 
-def test_a_turn_comes_back_as_it_was_said_with_its_session_turn_and_time(raw: Running) -> None:
-    said = "  My dog\nis called\tRex… 🐕 \x01"
+def test_a_turn_is_returned_unchanged_with_its_session_turn_and_time(raw: Running) -> None:
+    text = "  My dog\nis called\tRex… 🐕 \x01"
     prompts = len(raw.models.prompts)
-    assert raw.ingest("n", 0, make_session("s1", [said, ""])) == {"sessions_given": 1, "memories_stored": 1}
+    assert raw.ingest("n", 0, make_session("s1", [text, ""])) == {"sessions_given": 1, "memories_stored": 1}
     (item,) = raw.search("n", "dog", 0)
-    assert item.text == f"Maya Chen: {said}"
+    assert item.text == f"Maya Chen: {text}"
     assert (list(item.source_session_ids), list(item.source_turn_ids)) == (["s1"], ["s1.0"])
     assert (item.time, item.derived) == ("2025-01-01T09:00:00+00:00", False)
     assert len(raw.models.prompts) == prompts, "no language model is asked"
 
 
-def test_the_same_words_twice_are_two_memories(raw: Running) -> None:
+def test_equal_turns_are_separate_memories(raw: Running) -> None:
     assert raw.ingest("twice", 0, make_session("s1", ["Rex barks.", "Rex barks."]))["memories_stored"] == 2
     assert len(raw.search("twice", "Rex", 0)) == 2
 
 
-def test_the_nearest_come_first_and_no_more_than_asked_for(raw: Running) -> None:
+def test_results_are_ordered_by_score_and_bounded_by_k_and_threshold(raw: Running) -> None:
     raw.ingest("near", 0, make_session("s1", [f"Number {n} is here." for n in range(30)] + ["Rex barks."]))
-    found = raw.search("near", "Rex barks.", 0, k="3")
-    assert found[0].text.endswith("Rex barks.")
-    assert len(found) <= 3
-    assert [item.score for item in found] == sorted((item.score for item in found), reverse=True)
-    assert raw.search("near", "Rex barks.", 0, threshold="0.7") == found[:1]
+    items = raw.search("near", "Rex barks.", 0, k="3")
+    assert items[0].text.endswith("Rex barks.")
+    assert len(items) <= 3
+    assert [item.score for item in items] == sorted((item.score for item in items), reverse=True)
+    assert raw.search("near", "Rex barks.", 0, threshold="0.7") == items[:1]
     assert raw.search("near", "Rex barks.", 0, threshold="0.99") == []
 
 
-def test_searching_changes_no_score(raw: Running) -> None:
+def test_repeated_searches_return_the_same_scores(raw: Running) -> None:
     raw.ingest(
         "again", 0, make_session("s1", [f"Rex saw {n} birds and {n + 1} cats in {n + 2} days." for n in range(40)])
     )
@@ -66,15 +66,15 @@ def test_searching_changes_no_score(raw: Running) -> None:
     assert all(raw.search("again", "How many birds did Rex see in 7 days?", 0, k="40") == first for _ in range(10))
 
 
-def test_a_long_text_is_kept_whole_and_the_cut_of_what_is_embedded_is_counted(raw: Running) -> None:
+def test_a_long_text_is_stored_whole_and_its_cut_embedding_is_counted(raw: Running) -> None:
     long = "Rex barks. " * 2_000
-    kept = raw.ingest("long", 0, make_session("s1", [long]))
-    assert kept == {"sessions_given": 1, "memories_stored": 1, "embedding_cut": 1}
+    counts = raw.ingest("long", 0, make_session("s1", [long]))
+    assert counts == {"sessions_given": 1, "memories_stored": 1, "embedding_cut": 1}
     assert raw.texts("long", "Rex", 0) == [f"Maya Chen: {long}"]
     assert max(map(len, raw.models.embedded)) == 6_000
 
 
-def test_a_namespace_is_searched_with_the_embedder_that_it_was_made_with(raw: Running) -> None:
+def test_a_search_without_the_embedder_of_the_namespace_is_refused(raw: Running) -> None:
     raw.ingest("made-with", 0, make_session("s1", ["Rex barks."]))
     raw.offered = ()
     missing = refused(lambda: raw.search("made-with", "Rex", 0))
@@ -83,7 +83,7 @@ def test_a_namespace_is_searched_with_the_embedder_that_it_was_made_with(raw: Ru
     assert code_of(refused(lambda: raw.search("made-with", "Rex", 0))) is grpc.StatusCode.FAILED_PRECONDITION
 
 
-def test_without_an_offered_embedder_it_brings_its_own(raw: Running) -> None:
+def test_without_an_offered_embedder_it_uses_the_model_in_the_process(raw: Running) -> None:
     raw.offered = ()
     raw.ingest("own", 0, make_session("s1", ["My dog is called Rex.", "I will buy bread tomorrow."]))
     begin = len(raw.models.authorizations)
@@ -93,12 +93,12 @@ def test_without_an_offered_embedder_it_brings_its_own(raw: Running) -> None:
     assert len(raw.models.authorizations) == begin
 
 
-def test_a_question_of_white_space_finds_nothing_and_says_so(raw: Running) -> None:
+def test_a_question_of_white_space_returns_nothing(raw: Running) -> None:
     raw.ingest("blank", 0, make_session("s1", ["Rex barks."]))
     assert raw.search("blank", " \n", 0) == []
 
 
-def test_killed_in_a_search_it_answers_the_same_question_after_its_start(tmp_path: Path, models: ModelServer) -> None:
+def test_after_a_kill_during_a_search_it_answers_the_same_question_alike(tmp_path: Path, models: ModelServer) -> None:
     reached = threading.Event()
 
     def hold(texts: list[str]) -> None:
@@ -119,7 +119,7 @@ def test_killed_in_a_search_it_answers_the_same_question_after_its_start(tmp_pat
         assert backend.search("n", "Rex", 0) == before != []
 
 
-def test_days_survive_sigkill_and_answers_stay_the_same(tmp_path: Path, models: ModelServer) -> None:
+def test_days_survive_sigkill_and_results_stay_the_same(tmp_path: Path, models: ModelServer) -> None:
     with running("mem0_raw", tmp_path, models) as backend:
         for day in range(3):
             backend.ingest("n", day, make_session(f"s{day}", ["Rex barks.", "Rex sleeps."], day=day))

@@ -1,4 +1,4 @@
-"""What a reply of the extracting model is worth, by Mem0's own rules of reading."""
+"""Tests replies.py: whether Mem0 can use a reply of the extracting model, by the library's own rules of parsing."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ WORTH = {
 
 
 @pytest.mark.parametrize("reply", list(WORTH))
-def test_a_reply_is_worth_what_mem0_can_read_of_it(reply: str) -> None:
+def test_worth_of_a_reply_is_what_mem0_can_parse(reply: str) -> None:
     assert worth_of(reply) is WORTH[reply]
 
 
-def test_a_reply_that_no_model_of_its_bound_can_give_is_unusable_whatever_it_holds() -> None:
+def test_a_reply_above_the_limit_is_unusable() -> None:
     long = json.dumps({"memory": [{"text": "User has a dog. " * MAX_REPLY_CHARS}]})
     assert worth_of(long) is Worth.UNUSABLE

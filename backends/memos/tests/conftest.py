@@ -1,4 +1,4 @@
-"""The backend is not installed where the tests run: its modules that need no library are imported from its folder."""
+"""Runs the backend memos for its tests, and makes its modules that need no library importable from its folder."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "src"))
 
 @pytest.fixture
 def model() -> Iterator[ModelServer]:
-    """A model that extracts and embeds by rules."""
+    """Start a model server that extracts and embeds by rules."""
     with ModelServer(reply_of) as scripted:
         yield scripted
 
 
 @pytest.fixture(scope="module")
 def _shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """One process for a file's tests, since a start takes seconds. Skipped where it is not asked for or not there."""
+    """Start a process for all tests of a file, since a start takes seconds; skip if the backend is not installed."""
     if (reason := reason_to_skip()) is not None:
         pytest.skip(reason)
     with (
@@ -36,14 +36,14 @@ def _shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 @pytest.fixture
 def backend(_shared: Running) -> Running:
-    """The backend in its own environment, before a scripted model that does as it should; it remembers nothing."""
+    """Return the shared process, without any namespaces, and with its model reset to its rules."""
     _shared.forget_all()
     return _shared
 
 
 @pytest.fixture
 def mortal(tmp_path: Path, model: ModelServer) -> Iterator[Running]:
-    """A process of the test's own, which it may kill; its data are below ``tmp_path``."""
+    """Start a process that the test may kill; its data are below ``tmp_path``."""
     if (reason := reason_to_skip()) is not None:
         pytest.skip(reason)
     with running(tmp_path, model) as started:

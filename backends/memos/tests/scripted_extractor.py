@@ -1,6 +1,6 @@
-"""What MemOS's extractor answers by rules: MemOS's prompt is read, and replied to in the form that it asks for.
+"""Replies to MemOS's extraction prompt by rules instead of a model, in the form that the prompt asks for.
 
-Read is the conversation at the end of the prompt. Where nothing is to be kept, the list of memories is empty.
+Memories come from the conversation at the end of the prompt; their list may be empty.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ _OPENING = re.compile(r"^(?:user|assistant): \[[^\]\n]+\] (?P<name>[^:\n]*): (?:
 
 
 def conversation_of(body: Body) -> str:
-    """The conversation in a prompt of MemOS. Raises UnknownPromptError for another prompt."""
+    """Return the conversation in a prompt of MemOS. Raises UnknownPromptError for another prompt."""
     prompt = text_of(body)
-    found = _CONVERSATION.fullmatch(prompt)
-    if found is None or '"memory list"' not in prompt or len(body["messages"]) != 1:
+    conversation = _CONVERSATION.fullmatch(prompt)
+    if conversation is None or '"memory list"' not in prompt or len(body["messages"]) != 1:
         raise UnknownPromptError("the prompt is not the one of MemOS 2.0.33")
-    return found[1]
+    return conversation[1]
 
 
 def reply_of(body: Body, keep: Keep = "named") -> str:
-    """What is kept of a conversation, as JSON in a code block, which models like to write around it.
+    """Return the memories of a conversation as JSON in a code block, which models often add.
 
     Raises UnknownPromptError.
     """
     memories = [
         {"key": memory.name, "memory_type": "UserMemory", "value": memory.text, "tags": [memory.name]}
-        for opening, said in statements(conversation_of(body), _OPENING)
-        for memory in memories_of(opening["name"], said, keep)
+        for opening, text in statements(conversation_of(body), _OPENING)
+        for memory in memories_of(opening["name"], text, keep)
     ]
     return f"```json\n{json.dumps({'memory list': memories, 'summary': 'As told.'}, indent=2)}\n```"

@@ -1,4 +1,4 @@
-"""The backend as a process in an environment of its own, and a client of it."""
+"""Runs the backend memos as a process in its own environment, and gives tests a client of it."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ BACKEND = load_manifest(FOLDER / "backend.toml")[0]
 
 
 def reason_to_skip() -> str | None:
-    """Why tests of the real library cannot run, in one line; None where they can."""
+    """Return in one line why tests of the real library cannot run; None if they can."""
     return lacking(BACKEND)
 
 
 @dataclass
 class Running:
-    """A backend that runs in ``folder``; its words and logs are below it, its model is the scripted one."""
+    """A backend that runs in ``folder``, with its data and log below it and a scripted model."""
 
     folder: Path
     model: ModelServer
@@ -47,13 +47,13 @@ class Running:
     def ingest(
         self, day: Sequence[pb.IngestRequest], models: Sequence[pb.Model] = MODELS, timeout_s: float = 60.0
     ) -> dict[str, int]:
-        """Take a day in with access to models; the counts of its notices."""
+        """Ingest a day with access to models; return the counts of its notices by code."""
         return {code: notice.count for code, notice in self.notices(day, models, timeout_s).items()}
 
     def notices(
         self, day: Sequence[pb.IngestRequest], models: Sequence[pb.Model] = MODELS, timeout_s: float = 60.0
     ) -> dict[str, pb.Notice]:
-        """As ``ingest``, whole notices by their code."""
+        """Ingest a day as ``ingest`` does; return its notices by code."""
         sent = pb.IngestRequest.FromString(day[0].SerializeToString())
         sent.header.model_access.CopyFrom(self.access(models))
         self._namespaces.add(sent.header.namespace)
@@ -69,7 +69,7 @@ class Running:
         return sorted(item.text for item in self.search(namespace, as_of_day))
 
     def forget_all(self) -> None:
-        """Reset what was ingested, and the model's script."""
+        """Reset all ingested namespaces, and the model's script."""
         while self._namespaces:
             self.served.reset(self._namespaces.pop())
         self.model.rehearse()
@@ -81,21 +81,21 @@ class Running:
 
 @contextmanager
 def running(folder: Path, model: ModelServer, settings: Mapping[str, str] = NOTHING) -> Iterator[Running]:
-    """Start the backend with the data that ``folder`` holds; killed at the end."""
+    """Start the backend with the data in ``folder``; kill it at the end."""
     with started((BACKEND.python, "-m", "memarena_backend_memos"), folder, settings) as (served, process):
         yield Running(folder, model, process, served)
 
 
 def names_pet(session_id: str, pet: str, name: str, *, day: int = 0) -> pb.Session:
-    """A session in which the owner tells the name of a pet, from which one memory can be extracted."""
+    """Return a session in which the owner states the name of a pet, so that a single memory can be extracted."""
     return make_session(session_id, [f"My {pet} is called {name}.", "How lovely!"], day=day)
 
 
 def memory_of(pet: str, name: str) -> str:
-    """What the scripted model makes of it."""
+    """Return the memory that the scripted model extracts from ``names_pet``."""
     return f"The {pet} of Maya Chen is called {name}"
 
 
 def all_written(folder: Path) -> Iterable[Path]:
-    """Files below a folder."""
+    """Return the files below a folder."""
     return [path for path in folder.rglob("*") if path.is_file()]

@@ -1,4 +1,4 @@
-"""What the library does behind one's back: nobody beyond loopback is asked, nothing written outside the data folder."""
+"""Tests that MemOS is confined: no connection beyond loopback, no write outside the data folder, no content in logs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GUARD = Path(__file__).parent / "guard"
 
 
 def guarded(folder: Path, *may_write: Path) -> dict[str, str]:
-    """Settings of a process that may reach loopback alone, and write below these folders alone."""
+    """Return settings of a process that may connect only to loopback, and write only below these folders."""
     return {
         "PYTHONPATH": str(GUARD),
         "MEMARENA_GUARD_LOG": str(folder / "refused"),
@@ -26,9 +26,9 @@ def guarded(folder: Path, *may_write: Path) -> dict[str, str]:
 
 
 @pytest.mark.skipif(reason_to_skip() is not None, reason=reason_to_skip() or "")
-def test_it_asks_nobody_but_the_gateway_and_writes_nowhere_but_its_folder(tmp_path: Path, model: ModelServer) -> None:
-    places = ("data", "tmp", "address", "address.tmp")
-    settings = guarded(tmp_path, *(tmp_path / place for place in places))
+def test_it_connects_only_to_the_gateway_and_writes_only_to_its_folder(tmp_path: Path, model: ModelServer) -> None:
+    names = ("data", "tmp", "address", "address.tmp")
+    settings = guarded(tmp_path, *(tmp_path / name for name in names))
     settings |= {"MEMOS_BASE_PATH": str(tmp_path / "elsewhere"), "CUSTOM_LOGGER_URL": "http://example.org/"}
     (tmp_path / "current").mkdir()
     (tmp_path / "current" / ".env").write_text("MEMOS_BASE_PATH=/elsewhere\n")
@@ -43,13 +43,13 @@ def test_it_asks_nobody_but_the_gateway_and_writes_nowhere_but_its_folder(tmp_pa
     assert [path.name for path in all_written(tmp_path / "current")] == [".env"]
     assert all_written(tmp_path / "home") == []
     assert all_written(tmp_path / "tmp") == []
-    # The library's log file is made when it is imported, and stays empty.
+    # The library creates its log file on import, and it stays empty.
     assert [path.read_bytes() for path in all_written(tmp_path / "data" / "library")] == [b""]
     assert "Rolo" not in (tmp_path / "stderr.log").read_text()
     assert threads < 40, "the library's schedulers are not started"
 
 
-def test_the_guard_refuses_what_it_is_there_for(tmp_path: Path) -> None:
+def test_the_guard_refuses_connections_lookups_and_writes(tmp_path: Path) -> None:
     for code in (
         "import socket; socket.create_connection(('192.0.2.1', 80), 1)",
         "import socket; socket.getaddrinfo('example.org', 80)",
@@ -66,7 +66,7 @@ def test_the_guard_refuses_what_it_is_there_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(reason_to_skip() is not None, reason=reason_to_skip() or "")
-def test_a_setting_that_cannot_be_used_is_one_line(tmp_path: Path, model: ModelServer) -> None:
+def test_an_invalid_setting_ends_the_start_with_an_error_of_one_line(tmp_path: Path, model: ModelServer) -> None:
     with (
         pytest.raises(AssertionError, match="error: MEMARENA_MEMOS_REPLY_TOKENS: expected a whole number from 64"),
         running(tmp_path, model, {"MEMARENA_MEMOS_REPLY_TOKENS": "many"}),
@@ -74,7 +74,7 @@ def test_a_setting_that_cannot_be_used_is_one_line(tmp_path: Path, model: ModelS
         pass
 
 
-def test_a_log_says_nothing_of_what_was_told(backend: Running) -> None:
+def test_the_log_has_no_content_of_sessions_or_replies(backend: Running) -> None:
     backend.model.script = lambda _: "A reply of Rolo that cannot be read"
     backend.ingest(make_day("n", 0, [names_pet("s1", "dog", "Rolo")]))
     assert "Rolo" not in backend.log()

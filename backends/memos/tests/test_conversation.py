@@ -1,4 +1,4 @@
-"""Sessions as messages: who speaks in which role, when, and how a long session is cut."""
+"""Tests conversation.py and settings.py: roles, names and times of messages, and how a long session is cut."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def lines(parts: list[Part]) -> list[str]:
     return [f"{message.role}:{message.content}" for message in messages]
 
 
-def test_the_owner_is_the_user_and_everybody_else_an_assistant_with_a_name() -> None:
+def test_the_owner_is_the_user_and_all_others_are_named_assistants() -> None:
     assert lines(parts_of(session((MAYA, "Hi."), (OMAR, "Hello!")), MAYA, 12_000)) == [
         "user: [Friday 3 January 2025 09:05] Maya Chen: Hi.",
         "assistant: [Friday 3 January 2025 09:06] Omar Haddad: Hello!",
     ]
 
 
-def test_the_first_message_says_where_and_how_and_silence_is_left_out() -> None:
+def test_the_first_message_has_the_setting_and_turns_without_text_are_skipped() -> None:
     parts = parts_of(session((OMAR, " \n"), (MAYA, "Hi."), (MAYA, "So."), place="Luna Café"), MAYA, 12_000)
     assert lines(parts) == [
         "user: [Friday 3 January 2025 09:06] Maya Chen: [face to face, at Luna Café] Hi.",
@@ -44,20 +44,20 @@ def test_the_first_message_says_where_and_how_and_silence_is_left_out() -> None:
     assert [(part.session_id, part.said_at) for part in parts] == [("s1", "2025-01-03T09:06:00+00:00")]
 
 
-def test_a_session_without_words_has_no_part() -> None:
+def test_a_session_without_text_has_no_parts() -> None:
     assert parts_of(session((MAYA, "")), MAYA, 12_000) == []
 
 
 @pytest.mark.parametrize("text", ["x" * 9_000, "語" * 3_000, "👩‍👩‍👧" * 500])
-def test_a_long_turn_is_cut_between_characters_and_nothing_is_lost(text: str) -> None:
+def test_a_long_turn_is_cut_between_characters_without_loss(text: str) -> None:
     parts = parts_of(session((MAYA, "First."), (OMAR, text), (MAYA, "Last.")), MAYA, 1_000)
     assert all(sum(message.size_bytes for message in part.messages) <= 1_000 for part in parts)
-    said = "".join(line.partition("Omar Haddad: ")[2] for line in lines(parts))
-    assert said == text
+    joined = "".join(line.partition("Omar Haddad: ")[2] for line in lines(parts))
+    assert joined == text
     assert {part.said_at for part in parts} == {"2025-01-03T09:05:00+00:00", "2025-01-03T09:06:00+00:00"}
 
 
-def test_turns_that_fit_stay_together() -> None:
+def test_turns_are_packed_into_parts_up_to_the_limit() -> None:
     parts = parts_of(session(*[(MAYA, "y" * 400)] * 5), MAYA, 1_000)
     assert [len(part.messages) for part in parts] == [2, 2, 1]
 

@@ -1,4 +1,4 @@
-"""Days with the real library: what becomes of sessions, what items say, what a restart and a kill leave."""
+"""Tests the backend memos over the contract with the real library: extraction, items, restarts and kills."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from tests.support.model_server import ModelServer
 
 
 def test_a_session_becomes_memories_that_name_it_and_its_time(backend: Running) -> None:
-    told = [names_pet("s1", "dog", "Rolo"), make_session("s2", ["It rains.", "It does."], minute=30)]
-    counts = backend.ingest(make_day("n", 0, told))
+    sessions = [names_pet("s1", "dog", "Rolo"), make_session("s2", ["It rains.", "It does."], minute=30)]
+    counts = backend.ingest(make_day("n", 0, sessions))
     assert counts == {"sessions_given": 2, "extraction_calls": 2, "extraction_empty": 1, "memories_stored": 1}
     (item,) = backend.search("n", 0, "What is my dog called?")
     assert (item.text, list(item.source_session_ids)) == (memory_of("dog", "Rolo"), ["s1"])
@@ -28,22 +28,22 @@ def test_a_session_becomes_memories_that_name_it_and_its_time(backend: Running) 
     assert 0.3 < item.score <= 1.0
 
 
-def test_the_prompt_is_the_librarys_with_roles_times_and_names(backend: Running) -> None:
+def test_the_prompt_is_that_of_the_library_with_roles_times_and_names(backend: Running) -> None:
     backend.ingest(make_day("n", 0, [names_pet("s1", "dog", "Rolo")]))
-    (asked,) = backend.model.asked
-    assert text_of(asked).startswith("You are a memory extraction expert.")
-    assert conversation_of(asked).splitlines() == [
+    (request,) = backend.model.asked
+    assert text_of(request).startswith("You are a memory extraction expert.")
+    assert conversation_of(request).splitlines() == [
         "user: [Wednesday 1 January 2025 09:00] Maya Chen: My dog is called Rolo.",
         "assistant: [Wednesday 1 January 2025 09:01] Omar Haddad: How lovely!",
     ]
 
 
-def test_the_nearest_memories_come_first_and_k_bounds_them(backend: Running) -> None:
+def test_results_are_ordered_by_score_and_bounded_by_k_and_max_items(backend: Running) -> None:
     pets = {"dog": "Rolo", "cat": "Mimi", "parrot": "Koko", "tortoise": "Turbo"}
     backend.ingest(make_day("n", 0, [names_pet(f"s-{pet}", pet, name) for pet, name in pets.items()]))
-    found = backend.search("n", 0, "parrot Koko", options=[pb.Option(key="k", value="2")])
-    assert found[0].text == memory_of("parrot", "Koko") and len(found) == 2
-    assert found[0].score > found[1].score
+    items = backend.search("n", 0, "parrot Koko", options=[pb.Option(key="k", value="2")])
+    assert items[0].text == memory_of("parrot", "Koko") and len(items) == 2
+    assert items[0].score > items[1].score
     assert len(backend.search("n", 0, "parrot", max_items=3)) == 3
 
 
@@ -66,23 +66,23 @@ def test_models_are_asked_for_before_anything_is_done_and_only_where_there_are_w
     assert backend.search("n", 0) == []
 
 
-def test_a_restart_and_a_replay_ask_no_model(tmp_path: Path, mortal: Running, model: ModelServer) -> None:
+def test_a_restart_and_a_replay_send_no_prompt(tmp_path: Path, mortal: Running, model: ModelServer) -> None:
     days = [make_day("n", day, [names_pet(f"s{day}", "dog", f"Rolo{day}", day=day)]) for day in range(3)]
     for day in days:
         mortal.ingest(day)
     before = mortal.texts("n", 2)
     mortal.kill()
-    asked = len(model.prompts)
+    prompts_before = len(model.prompts)
     with running(tmp_path, model) as again:
         assert again.texts("n", 2) == before == [memory_of("dog", f"Rolo{day}") for day in range(3)]
         assert again.served.ingest(days[1]).replayed
         assert again.texts("n", 2) == before
-        assert len(model.prompts) == asked
+        assert len(model.prompts) == prompts_before
         again.ingest(make_day("n", 3, [names_pet("s3", "dog", "Rolo3", day=3)]))
         assert len(again.texts("n", 3)) == 4
 
 
-def test_killed_in_ingest_nothing_of_the_day_is_left_and_it_can_come_again(
+def test_a_kill_during_an_ingest_leaves_nothing_of_the_day_which_can_be_sent_again(
     tmp_path: Path, mortal: Running, model: ModelServer
 ) -> None:
     mortal.ingest(make_day("n", 0, [names_pet("s0", "dog", "Rolo")]))
@@ -115,8 +115,8 @@ def test_equal_memories_keep_their_order_over_a_restart(tmp_path: Path, mortal: 
         mortal.ingest(make_day("n", day, [names_pet(f"s{day}{n}", "dog", "Rolo", day=day) for n in range(4)]))
 
     def first_five(running: Running) -> list[list[str]]:
-        found = running.search("n", 3, "dog", options=[pb.Option(key="k", value="5")])
-        return [list(item.source_session_ids) for item in found]
+        items = running.search("n", 3, "dog", options=[pb.Option(key="k", value="5")])
+        return [list(item.source_session_ids) for item in items]
 
     before = first_five(mortal)
     assert before == [["s00"], ["s01"], ["s02"], ["s03"], ["s10"]]
@@ -125,7 +125,7 @@ def test_equal_memories_keep_their_order_over_a_restart(tmp_path: Path, mortal: 
         assert first_five(again) == before
 
 
-def test_scores_stay_what_they_are(backend: Running) -> None:
+def test_repeated_searches_return_the_same_scores(backend: Running) -> None:
     backend.ingest(make_day("n", 0, [names_pet(f"s{n}", "dog", f"Rolo{n}") for n in range(6)]))
     before = [(item.text, item.score) for item in backend.search("n", 0, "Rolo3")]
     for _ in range(50):
@@ -134,12 +134,12 @@ def test_scores_stay_what_they_are(backend: Running) -> None:
 
 def test_searches_of_one_namespace_may_overlap(backend: Running) -> None:
     backend.ingest(make_day("n", 0, [names_pet(f"s{n}", "dog", f"Rolo{n}") for n in range(8)]))
-    alone = backend.texts("n", 0)
+    expected = backend.texts("n", 0)
     with ThreadPoolExecutor(8) as pool:
-        assert all(found == alone for found in pool.map(lambda _: backend.texts("n", 0), range(40)))
+        assert all(texts == expected for texts in pool.map(lambda _: backend.texts("n", 0), range(40)))
 
 
-def test_namespaces_whose_names_are_alike_do_not_mix(backend: Running) -> None:
+def test_namespaces_with_similar_names_are_isolated(backend: Running) -> None:
     names = ("n1", "n10", "N1", "n_1", "n%", "n/../n1")
     for number, name in enumerate(names):
         backend.ingest(make_day(name, 0, [names_pet("s1", "dog", f"Rolo{number}")]))
@@ -151,8 +151,8 @@ def test_reset_leaves_no_file_of_a_namespace(backend: Running) -> None:
     backend.ingest(make_day("n1", 0, [names_pet("s1", "dog", "Rolo")]))
     backend.ingest(make_day("n2", 0, [names_pet("s1", "dog", "Bello")]))
     backend.served.reset("n1")
-    kept = [path for path in all_written(backend.data / "memories") if b"Rolo" in path.read_bytes()]
-    assert kept == []
+    remaining = [path for path in all_written(backend.data / "memories") if b"Rolo" in path.read_bytes()]
+    assert remaining == []
     with pytest.raises(grpc.RpcError) as gone:
         backend.search("n1", 0)
     assert code_of(gone.value) is grpc.StatusCode.NOT_FOUND

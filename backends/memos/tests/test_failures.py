@@ -1,4 +1,4 @@
-"""What the models may do wrong: replies of no use are counted and the day goes on; a model that fails ends the day."""
+"""Tests failures of memos's models: unusable replies are counted and the day goes on, a failing model ends the day."""
 
 from __future__ import annotations
 
@@ -44,39 +44,39 @@ def day_of_two() -> list[pb.IngestRequest]:
 
 
 def only_of_a_dog(reply: str, body: Body) -> str:
-    """What a model says that answers ``reply`` to whatever is not of a dog."""
+    """Reply by the rules to a conversation about a dog, and with ``reply`` to any other."""
     return reply_of(body) if "dog" in conversation_of(body) else reply
 
 
-def test_replies_of_no_use_are_counted_and_take_nothing_else_with_them(backend: Running) -> None:
+def test_unusable_replies_are_counted_and_do_not_affect_other_sessions(backend: Running) -> None:
     for number, (kind, reply) in enumerate(UNUSABLE.items()):
         backend.model.script = partial(only_of_a_dog, reply)
         namespace = f"n{number}"
         day = make_day(namespace, 0, [names_pet("s1", "cat", "Mimi"), names_pet("s2", "dog", "Rolo")])
-        asked = len(backend.model.prompts)
+        prompts_before = len(backend.model.prompts)
         expected = {"sessions_given": 2, "extraction_calls": 2, "memories_stored": 1}
         assert backend.ingest(day) == {**expected, "extraction_unusable": 1, "extraction_empty": 1}, kind
-        assert len(backend.model.prompts) == asked + 2, f"{kind}: asked again"
+        assert len(backend.model.prompts) == prompts_before + 2, f"{kind}: asked again"
         assert backend.texts(namespace, 0) == [memory_of("dog", "Rolo")], kind
 
 
-def test_the_notice_says_why(backend: Running) -> None:
+def test_the_notice_of_unusable_replies_has_their_reasons(backend: Running) -> None:
     backend.model.script = lambda _: ""
-    told = backend.notices(day_of_two())["extraction_unusable"]
-    assert told.message == "replies that could not be used: 2 empty"
+    notice = backend.notices(day_of_two())["extraction_unusable"]
+    assert notice.message == "replies that could not be used: 2 empty"
     backend.model.script = Script('{"memory list": [{"key', finish_reason="length")
-    told = backend.notices(make_day("m", 0, [names_pet("s1", "cat", "Mimi")]))["extraction_unusable"]
-    assert told.message == "replies that could not be used: 1 cut off"
+    notice = backend.notices(make_day("m", 0, [names_pet("s1", "cat", "Mimi")]))["extraction_unusable"]
+    assert notice.message == "replies that could not be used: 1 cut off"
 
 
-def test_nothing_to_remember_is_no_fault(backend: Running) -> None:
+def test_an_empty_list_of_memories_counts_as_an_empty_session(backend: Running) -> None:
     backend.model.script = lambda _: '{"memory list": [], "summary": ""}'
     counts = backend.ingest(day_of_two())
     assert counts == {"sessions_given": 2, "extraction_calls": 2, "extraction_empty": 2}
     assert backend.search("n", 0) == []
 
 
-def test_a_reply_of_1_mb_that_is_sound_is_stored_whole(backend: Running) -> None:
+def test_a_usable_reply_of_1_mb_is_stored_whole(backend: Running) -> None:
     memories = [{**MEMORY, "value": f"Fact {number}: {'x' * 9_900}"} for number in range(100)]
     backend.model.script = lambda _: json.dumps({"memory list": memories})
     counts = backend.ingest(make_day("n", 0, [names_pet("s1", "cat", "Mimi")]))
@@ -94,14 +94,14 @@ def test_a_reply_of_1_mb_that_is_sound_is_stored_whole(backend: Running) -> None
         '{"memory list": [{"key": "k", "value": "Maya has a dog.", "tags": []}, {"key": "", "value": " ", "tags": []}]}',  # noqa: E501
     ],
 )
-def test_what_the_library_can_read_is_kept(backend: Running, reply: str) -> None:
+def test_a_reply_that_the_library_can_parse_is_stored(backend: Running, reply: str) -> None:
     backend.model.script = lambda _: reply
     assert backend.ingest(make_day("n", 0, [names_pet("s1", "cat", "Mimi")]))["memories_stored"] == 1
     assert backend.texts("n", 0) == ["Maya has a dog."]
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 429, 500, 502, 504])
-def test_a_model_that_fails_ends_the_day_and_nothing_of_it_is_left(backend: Running, status: int) -> None:
+def test_a_failing_model_ends_the_day_and_leaves_nothing_of_it(backend: Running, status: int) -> None:
     backend.ingest(make_day("n", 0, [names_pet("s0", "cow", "Elsa")]))
     second = make_day("n", 1, [names_pet("s1", "cat", "Mimi", day=1), names_pet("s2", "dog", "Rolo", day=1)])
     backend.model.script = lambda body: status if "Rolo" in conversation_of(body) else reply_of(body)
@@ -116,21 +116,21 @@ def test_a_model_that_fails_ends_the_day_and_nothing_of_it_is_left(backend: Runn
 
 
 @pytest.mark.parametrize("status", [400, 413, 422])
-def test_a_prompt_that_the_model_does_not_take_loses_its_session_alone(backend: Running, status: int) -> None:
+def test_a_rejected_prompt_loses_its_session_and_no_other(backend: Running, status: int) -> None:
     backend.model.script = lambda body: status if "Mimi" in conversation_of(body) else reply_of(body)
-    told = backend.notices(day_of_two())
-    assert {code: notice.count for code, notice in told.items()} == {
+    notices = backend.notices(day_of_two())
+    assert {code: notice.count for code, notice in notices.items()} == {
         "sessions_given": 2,
         "extraction_calls": 2,
         "extraction_empty": 1,
         "sessions_failed": 1,
         "memories_stored": 1,
     }
-    assert f"{status}" in told["sessions_failed"].message
+    assert f"{status}" in notices["sessions_failed"].message
     assert backend.texts("n", 0) == [memory_of("dog", "Rolo")]
 
 
-def test_an_embedder_that_fails_ends_the_day_and_the_search(backend: Running) -> None:
+def test_a_failing_embedder_ends_the_day_and_the_search(backend: Running) -> None:
     backend.ingest(make_day("n", 0, [names_pet("s0", "cow", "Elsa")]))
     backend.model.embedding_status = 502
     with pytest.raises(grpc.RpcError) as failed:
@@ -143,7 +143,7 @@ def test_an_embedder_that_fails_ends_the_day_and_the_search(backend: Running) ->
     assert backend.texts("n", 0) == [memory_of("cow", "Elsa")]
 
 
-def test_a_deadline_ends_the_day_and_the_namespace_works_on(backend: Running) -> None:
+def test_after_a_deadline_the_day_can_be_sent_again(backend: Running) -> None:
     go_on = threading.Event()
     backend.model.before_chat = lambda: go_on.wait(30)
     with pytest.raises(grpc.RpcError) as late:
@@ -154,13 +154,13 @@ def test_a_deadline_ends_the_day_and_the_namespace_works_on(backend: Running) ->
         try:
             assert backend.ingest(day_of_two())["memories_stored"] == 2
         except grpc.RpcError as pending:
-            assert code_of(pending) is grpc.StatusCode.ABORTED  # the call before still ends (GEN-5)
+            assert code_of(pending) is grpc.StatusCode.ABORTED  # the previous call has not ended yet (GEN-5)
             continue
         break
     assert backend.texts("n", 0) == sorted([memory_of("cat", "Mimi"), memory_of("dog", "Rolo")])
 
 
-def test_vectors_of_another_embedder_are_refused(backend: Running) -> None:
+def test_a_search_with_another_embedder_is_refused(backend: Running) -> None:
     backend.ingest(day_of_two())
     other = (EXTRACTOR, pb.Model(name="another", role=pb.MODEL_ROLE_EMBEDDER))
     with pytest.raises(grpc.RpcError) as refused:
@@ -169,7 +169,7 @@ def test_vectors_of_another_embedder_are_refused(backend: Running) -> None:
     assert "vectors of scripted-embedder with 64 dimensions" in message_of(refused.value)
 
 
-def test_a_lost_folder_is_said_and_not_taken_for_an_empty_memory(
+def test_a_search_after_the_folder_of_memories_was_lost_is_refused(
     tmp_path: Path, mortal: Running, model: ModelServer
 ) -> None:
     mortal.ingest(day_of_two())

@@ -1,4 +1,4 @@
-"""The backend as a process in its own environment, before scripted embedders."""
+"""Runs the backend mempalace as a process in its own environment, with scripted embedders."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.model_server import ModelServer
 
 FOLDER = Path(__file__).parents[1]
 BACKEND = load_manifest(FOLDER / "backend.toml")[0]
-sys.path.append(str(FOLDER / "src"))  # what needs no MemPalace is tested where the backend is not installed
+sys.path.append(str(FOLDER / "src"))  # modules without MemPalace are tested even if the backend is not installed
 LACKING = lacking(BACKEND)
 EMBEDDER = "null-embedder"
 IN_PROCESS = {"MEMARENA_MEMPALACE_EMBEDDER": "process"}
@@ -26,11 +26,11 @@ IN_PROCESS = {"MEMARENA_MEMPALACE_EMBEDDER": "process"}
 
 @dataclass
 class Running(RunningBackend):
-    """The backend before ``embedder``, where there is one."""
+    """A running backend that is offered ``embedder``, or no model if that is None."""
 
     embedder: ModelServer | None = None
     model: str = EMBEDDER
-    """The name by which the embedder is offered."""
+    """The name under which the embedder is offered."""
 
     def access(self) -> pb.ModelAccess | None:
         self.base_url = self.embedder.base_url if self.embedder else ""
@@ -38,8 +38,8 @@ class Running(RunningBackend):
         return super().access()
 
     def embedded(self) -> list[str]:
-        """Texts that the embedder was given so far."""
-        sent = [each.body["input"] for each in self.embedder.received] if self.embedder else []
+        """Return the texts that the embedder has received so far."""
+        sent = [request.body["input"] for request in self.embedder.received] if self.embedder else []
         return [str(text) for texts in sent if isinstance(texts, list) for text in texts]
 
 
@@ -51,7 +51,7 @@ def running(
     code: str = "",
     settings: Mapping[str, str] = NOTHING,
 ) -> Iterator[Running]:
-    """Start the backend; ``code`` is run in its process before it."""
+    """Start the backend; its process runs ``code`` first."""
     start = f"{code}\nimport runpy; runpy.run_module('memarena_backend_mempalace', run_name='__main__', alter_sys=True)"
     with started((BACKEND.python, "-c", start), work_dir, settings) as (served, process):
         yield Running(served, process, embedder=embedder)
@@ -71,14 +71,14 @@ def _served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 @pytest.fixture
 def gateway(_served: Running, embedder: ModelServer) -> Running:
-    """The backend before a scripted embedder of this test's own. It is one process for a file: namespaces differ."""
+    """Return the process that the tests of a file share, with a new embedder; tests use different namespaces."""
     _served.embedder, _served.model = embedder, EMBEDDER
     return _served
 
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """The backend with the model inside it, and offered none."""
+    """Start the backend with the embedding model inside its process and no offered model."""
     with running(tmp_path_factory.mktemp("alone"), settings=IN_PROCESS) as started:
         yield started
 

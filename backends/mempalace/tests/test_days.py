@@ -1,4 +1,4 @@
-"""MemPalace over the contract: words and meaning are found, days are whole, namespaces apart, failures named."""
+"""Tests the backend mempalace over the contract: search, sources, atomic days, isolated namespaces, failures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if LACKING:
     pytest.skip(LACKING, allow_module_level=True)
 
 OTHERS = {"MEMPALACE_BACKEND": "chroma", "MEMPALACE_EMBEDDING_MODEL": "minilm"}
-"""How somebody may have set up a MemPalace of their own."""
+"""Settings that a user may have made for another MemPalace."""
 LONG = " ".join(f"step{number}" for number in range(1_000))
 
 
@@ -30,26 +30,26 @@ def told(session_id: str, text: str, day: int = 0) -> pb.Session:
     return make_session(session_id, [text, "I see."], day=day)
 
 
-def test_meaning_is_found_and_sources_are_named(alone: Running) -> None:
+def test_search_by_meaning_returns_items_with_their_sources(alone: Running) -> None:
     puppy = make_session("s1", ["My puppy chewed the sofa again", "Oh no, bad dog"])
-    kept = alone.ingest("meaning", 0, puppy, told("s2", "The mortgage rate went up"), told("s3", "Rain all week"))
-    assert kept == {"sessions_given": 3, "memories_stored": 3}
+    counts = alone.ingest("meaning", 0, puppy, told("s2", "The mortgage rate went up"), told("s3", "Rain all week"))
+    assert counts == {"sessions_given": 3, "memories_stored": 3}
     best, *rest = alone.search("meaning", "animals at home", 0)
     assert (list(best.source_session_ids), list(best.source_turn_ids)) == (["s1"], ["s1.0", "s1.1"])
     assert best.text == "Maya Chen: My puppy chewed the sofa again\nOmar Haddad: Oh no, bad dog"
     assert (best.time, best.derived, len(rest)) == ("2025-01-01T09:00:00+00:00", False, 2)
 
 
-def test_a_long_turn_comes_back_whole_and_once(gateway: Running) -> None:
-    kept = gateway.ingest("long", 0, make_session("s1", [LONG]), told("s2", "Something else was said."))
-    assert kept["memories_stored"] > 8
+def test_a_long_turn_is_returned_whole_and_once(gateway: Running) -> None:
+    counts = gateway.ingest("long", 0, make_session("s1", [LONG]), told("s2", "Something else was said."))
+    assert counts["memories_stored"] > 8
     items = gateway.search("long", "step500 step501", 0)
-    whole = [item for item in items if "step500" in item.text]
-    assert [item.text for item in whole] == [f"Maya Chen: {LONG}"]
-    assert list(whole[0].source_turn_ids) == ["s1.0"]
+    matches = [item for item in items if "step500" in item.text]
+    assert [item.text for item in matches] == [f"Maya Chen: {LONG}"]
+    assert list(matches[0].source_turn_ids) == ["s1.0"]
 
 
-def test_the_same_words_of_two_sessions_are_one_item_that_names_both(gateway: Running) -> None:
+def test_equal_turns_of_two_sessions_are_returned_as_an_item_with_both_sources(gateway: Running) -> None:
     words = "The key of the shed is under the third stone to the left of the old apple tree behind the house, as ever."
     gateway.ingest("twice", 0, make_session("s1", [words]), make_session("s2", [words]))
     (item,) = gateway.search("twice", "key", 0)
@@ -57,14 +57,14 @@ def test_the_same_words_of_two_sessions_are_one_item_that_names_both(gateway: Ru
     assert sorted(item.source_turn_ids) == ["s1.0", "s2.0"]
 
 
-def test_what_happened_is_found_and_names_its_event(gateway: Running) -> None:
-    kept = gateway.ingest("event", 0, events=(make_event("e1", "A storm came over the harbour."),))
-    assert kept == {"memories_stored": 1}
+def test_an_event_is_returned_with_its_id(gateway: Running) -> None:
+    counts = gateway.ingest("event", 0, events=(make_event("e1", "A storm came over the harbour."),))
+    assert counts == {"memories_stored": 1}
     (item,) = gateway.search("event", "storm", 0)
     assert (list(item.source_event_ids), list(item.source_session_ids)) == (["e1"], [])
 
 
-def test_namespaces_never_meet_even_if_one_name_begins_with_another(gateway: Running) -> None:
+def test_namespaces_with_a_common_prefix_are_isolated(gateway: Running) -> None:
     names = ("u1", "u10", "U1", "u_1", "../u1")
     for name in names:
         gateway.ingest(name, 0, told("s", f"the secret of {name} is out"))
@@ -73,17 +73,17 @@ def test_namespaces_never_meet_even_if_one_name_begins_with_another(gateway: Run
         assert f"the secret of {name} is out" in text
 
 
-def test_every_embedding_carries_the_token_of_its_call_and_no_text_is_embedded_twice_in_a_day(gateway: Running) -> None:
+def test_requests_have_the_token_of_their_call_and_a_text_is_embedded_once_a_day(gateway: Running) -> None:
     assert gateway.embedder is not None
     gateway.ingest("token", 0, told("s1", "good morning"), told("s2", "good morning"))
     assert gateway.embedded() == ["Maya Chen: good morning\nOmar Haddad: I see."]
     gateway.search("token", "morning", 0)
     assert gateway.embedded()[1:] == ["morning"]
-    sent = [each.headers["Authorization"] for each in gateway.embedder.received]
+    sent = [request.headers["Authorization"] for request in gateway.embedder.received]
     assert sent == [f"Bearer {token}" for token in gateway.issued[-2:]]
 
 
-def test_a_day_without_words_is_no_fault_and_asks_nobody(gateway: Running) -> None:
+def test_a_day_without_text_is_committed_and_embeds_nothing(gateway: Running) -> None:
     assert gateway.ingest("empty", 0) == {}
     assert gateway.texts("empty", "anything", 0) == []
     assert gateway.ingest("empty", 1, make_session("s", ["", "  "], day=1)) == {}
@@ -91,7 +91,7 @@ def test_a_day_without_words_is_no_fault_and_asks_nobody(gateway: Running) -> No
 
 
 @pytest.mark.parametrize("script", [FAILING, Script(fault="malformed")], ids=["503", "no JSON"])
-def test_a_day_whose_embedder_fails_leaves_nothing_and_can_be_sent_again(gateway: Running, script: Script) -> None:
+def test_a_day_with_a_failing_embedder_leaves_nothing_and_can_be_sent_again(gateway: Running, script: Script) -> None:
     name = f"fails-{script.fault}"
     gateway.ingest(name, 0, told("s1", "apple pie"))
     assert gateway.embedder is not None
@@ -106,7 +106,7 @@ def test_a_day_whose_embedder_fails_leaves_nothing_and_can_be_sent_again(gateway
     assert len(gateway.texts(name, "pear", 1)) == 2
 
 
-def test_a_deadline_in_the_middle_of_a_day_leaves_nothing_of_it(gateway: Running) -> None:
+def test_a_deadline_during_an_ingest_leaves_nothing_of_the_day(gateway: Running) -> None:
     gateway.ingest("deadline", 0, told("s1", "apple pie"))
     assert gateway.embedder is not None
     gateway.embedder.script = Script(delay_s=3.0)
@@ -118,7 +118,7 @@ def test_a_deadline_in_the_middle_of_a_day_leaves_nothing_of_it(gateway: Running
     ]
 
 
-def test_a_palace_belongs_to_the_model_that_made_it(gateway: Running) -> None:
+def test_a_palace_refuses_an_embedder_other_than_its_own(gateway: Running) -> None:
     gateway.ingest("model", 0, told("s1", "apple pie"))
     gateway.model = "another-embedder"
     error = refused(lambda: gateway.search("model", "apple", 0))
@@ -131,7 +131,9 @@ def test_a_palace_belongs_to_the_model_that_made_it(gateway: Running) -> None:
     assert (code_of(error), bad_fields(error)) == (grpc.StatusCode.INVALID_ARGUMENT, ["model_access"])
 
 
-def test_killed_in_the_middle_of_a_day_it_goes_on_with_the_day_before(tmp_path: Path, embedder: ModelServer) -> None:
+def test_after_a_kill_during_an_ingest_it_continues_from_the_previous_day(
+    tmp_path: Path, embedder: ModelServer
+) -> None:
     with running(tmp_path, embedder) as backend:
         backend.ingest("n", 0, told("s1", "apple pie"))
         embedder.script = Script(delay_s=5.0)
@@ -150,7 +152,9 @@ def test_killed_in_the_middle_of_a_day_it_goes_on_with_the_day_before(tmp_path: 
         assert len(backend.texts("n", "pear", 1)) == 2
 
 
-def test_a_lost_palace_is_told_and_with_the_model_inside_made_again(tmp_path: Path, embedder: ModelServer) -> None:
+def test_a_lost_palace_is_an_error_with_a_gateway_and_is_rebuilt_with_the_model_in_the_process(
+    tmp_path: Path, embedder: ModelServer
+) -> None:
     with running(tmp_path, embedder) as backend:
         backend.ingest("n", 0, told("s1", "apple pie"))
     shutil.rmtree(tmp_path / "data" / "palaces")
@@ -162,8 +166,8 @@ def test_a_lost_palace_is_told_and_with_the_model_inside_made_again(tmp_path: Pa
         assert len(backend.texts("n", "apple", 0)) == 1
 
 
-def test_a_palace_that_cannot_be_read_is_no_empty_result(tmp_path: Path) -> None:
-    """MemPalace answers with an empty list and a reason, whatever fails."""
+def test_a_search_in_a_damaged_palace_is_an_error(tmp_path: Path) -> None:
+    """MemPalace itself returns an empty list and a reason for any failure."""
     with running(tmp_path, settings=IN_PROCESS) as backend:
         backend.ingest("n", 0, told("s1", "apple pie"))
     (store,) = (tmp_path / "data").rglob("sqlite_exact.sqlite3")
@@ -174,14 +178,14 @@ def test_a_palace_that_cannot_be_read_is_no_empty_result(tmp_path: Path) -> None
     assert message_of(error).startswith("MemPalaceError: ")
 
 
-def test_what_is_forgotten_is_gone_and_the_rest_stays(alone: Running) -> None:
+def test_forget_deletes_a_session_and_keeps_the_others(alone: Running) -> None:
     alone.ingest("forget", 0, told("s1", "my code is 4711 for the gate"), told("s2", "the cat is on the roof again"))
     alone.served.stub.Forget(pb.ForgetRequest(namespace="forget", session_id="s1"), timeout=20)
     (text,) = alone.texts("forget", "code of the gate", 0)
     assert "cat" in text
 
 
-def test_with_no_network_it_works_and_it_writes_into_its_data_folder_alone(tmp_path: Path) -> None:
+def test_it_works_without_network_and_writes_only_to_its_data_folder(tmp_path: Path) -> None:
     guard = (
         "import sys, os\n"
         "def told(event, args):\n"
@@ -202,7 +206,7 @@ def test_with_no_network_it_works_and_it_writes_into_its_data_folder_alone(tmp_p
         assert list((tmp_path / name).rglob("*")) == []
 
 
-def test_settings_of_a_palace_of_ones_own_do_not_reach_it(tmp_path: Path, embedder: ModelServer) -> None:
+def test_settings_of_the_users_own_mempalace_have_no_effect(tmp_path: Path, embedder: ModelServer) -> None:
     (tmp_path / "home" / ".mempalace").mkdir(parents=True)
     (tmp_path / "home" / ".mempalace" / "config.json").write_text('{"backend": "chroma", "collection_name": "mine"}')
     with running(tmp_path, embedder, settings=OTHERS) as backend:
@@ -219,7 +223,7 @@ def _until(condition: Callable[[], bool]) -> None:
 
 
 def _until_answered(ask: Callable[[], list[str]]) -> list[str]:
-    """What is answered once the call before has ended."""
+    """Return the answer once the previous call has ended: until then the namespace is locked (ABORTED)."""
     give_up_at = time.monotonic() + 20
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Tests drawers.py: a day becomes drawers, each a whole exchange, word for word, within the limit of length."""
+"""Tests drawers.py: a day is split into drawers, each a whole exchange, verbatim, within the limit of length."""
 
 from __future__ import annotations
 
@@ -21,61 +21,61 @@ def drawers(*said: tuple[Participant, str], place: str = "", events: tuple[Event
     return drawers_of(Day(0, date(2025, 1, 3), MAYA, (session,) if said else (), events))
 
 
-def test_an_exchange_begins_where_the_owner_speaks() -> None:
-    made = drawers(
+def test_an_exchange_begins_with_a_turn_of_the_owner() -> None:
+    result = drawers(
         (OMAR, "Did you see the fire at the harbour?"),
         (MAYA, "I did, from the window of my kitchen."),
         (OMAR, "They say that nobody was hurt."),
         (MAYA, "Good, my brother works next to it."),
     )
-    assert [(drawer.text, drawer.turn_ids) for drawer in made] == [
+    assert [(drawer.text, drawer.turn_ids) for drawer in result] == [
         ("Omar: Did you see the fire at the harbour?", ("t0",)),
         ("Maya: I did, from the window of my kitchen.\nOmar: They say that nobody was hurt.", ("t1", "t2")),
         ("Maya: Good, my brother works next to it.", ("t3",)),
     ]
-    assert [drawer.said_at for drawer in made] == [(AT + timedelta(minutes=n)).isoformat() for n in (0, 1, 3)]
+    assert [drawer.said_at for drawer in result] == [(AT + timedelta(minutes=n)).isoformat() for n in (0, 1, 3)]
     # Number in the session, number of its first piece, count of pieces.
-    assert [(drawer.number, drawer.first, drawer.pieces) for drawer in made] == [(0, 0, 1), (1, 1, 1), (2, 2, 1)]
+    assert [(drawer.number, drawer.first, drawer.pieces) for drawer in result] == [(0, 0, 1), (1, 1, 1), (2, 2, 1)]
 
 
-def test_a_short_turn_is_joined_to_the_turn_before() -> None:
+def test_a_short_turn_is_joined_to_the_previous_turn() -> None:
     (drawer,) = drawers((MAYA, "We move to Oslo in the spring."), (MAYA, "Yes, all of us."))
     assert drawer.text == "Maya: We move to Oslo in the spring.\nMaya: Yes, all of us."
     assert drawer.turn_ids == ("t0", "t1")
 
 
 def test_an_exchange_too_long_for_a_drawer_is_cut_between_turns() -> None:
-    made = drawers((MAYA, "a" * 500), (OMAR, "b" * 500), (OMAR, "c" * 100))
-    assert [drawer.turn_ids for drawer in made] == [("t0",), ("t1", "t2")]
-    assert all(len(drawer.text) <= LONGEST_CHARS and drawer.pieces == 1 for drawer in made)
+    result = drawers((MAYA, "a" * 500), (OMAR, "b" * 500), (OMAR, "c" * 100))
+    assert [drawer.turn_ids for drawer in result] == [("t0",), ("t1", "t2")]
+    assert all(len(drawer.text) <= LONGEST_CHARS and drawer.pieces == 1 for drawer in result)
 
 
 @pytest.mark.parametrize("text", ["word " * 900, "x" * 5_000, " \n\t" * 700 + ".", "é🙂 " * 1_000])
-def test_the_pieces_of_a_long_turn_joined_give_the_turn(text: str) -> None:
-    made = drawers(
+def test_the_pieces_of_a_long_turn_concatenate_to_the_turn(text: str) -> None:
+    result = drawers(
         (MAYA, "Short to begin with, but not too short."), (MAYA, text), (MAYA, "And this is its end, at last.")
     )
-    first, *pieces, last = made
+    first, *pieces, last = result
     assert "".join(piece.text for piece in pieces) == f"Maya: {text}"
     assert all(0 < len(piece.text) <= LONGEST_CHARS for piece in pieces)
     assert {(piece.first, piece.pieces, piece.turn_ids) for piece in pieces} == {(1, len(pieces), ("t1",))}
     assert [first.number, last.number, last.first] == [0, len(pieces) + 1, len(pieces) + 1]
 
 
-def test_words_stay_as_they_are_and_a_turn_without_words_makes_no_drawer() -> None:
+def test_text_is_unchanged_and_a_turn_without_text_makes_no_drawer() -> None:
     (drawer,) = drawers((MAYA, "  two\r\nlines "), (OMAR, " \n"), (OMAR, ""))
     assert drawer.text == "Maya:   two\r\nlines "
     assert drawers((MAYA, ""), (OMAR, "  ")) == []
 
 
-def test_every_drawer_begins_with_the_place_of_its_session() -> None:
-    made = drawers(
+def test_every_drawer_begins_with_the_setting_of_its_session() -> None:
+    result = drawers(
         (MAYA, "The soup here is still the best."), (MAYA, "And the bread is from across the street."), place="Luna"
     )
-    assert [drawer.text.split("\n")[0] for drawer in made] == ["[at Luna]", "[at Luna]"]
+    assert [drawer.text.split("\n")[0] for drawer in result] == ["[at Luna]", "[at Luna]"]
 
 
-def test_an_event_is_a_drawer_of_its_own() -> None:
+def test_an_event_makes_a_separate_drawer() -> None:
     event = Event("e1", AT, "A storm came over the harbour.", "weather")
     (drawer,) = drawers(events=(event,))
     assert (drawer.text, drawer.source, drawer.is_event, drawer.turn_ids) == (event.text, "e1", True, ())

@@ -1,6 +1,7 @@
-"""Put before a Python process by PYTHONPATH: what it does beyond loopback or its folders is refused and written down.
+"""Confines a Python process that has this folder in PYTHONPATH: refuses and logs connections and writes elsewhere.
 
-``MEMARENA_GUARD_LOG`` is where, ``MEMARENA_GUARD_FOLDERS`` the folders that it may write to, separated as in PATH.
+Connections may go to loopback only. ``MEMARENA_GUARD_LOG`` is the path of the log, ``MEMARENA_GUARD_FOLDERS`` are the
+folders that the process may write to, separated as in PATH.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ _FOLDERS = tuple(os.path.realpath(folder) for folder in os.environ["MEMARENA_GUA
 _FREE = ("/dev/null", "/proc/self/")
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+# By audit event, the indices of the arguments that are paths to be written.
 _PATHS = {
     "os.mkdir": (0,),
     "os.rename": (0, 1),
@@ -35,8 +37,8 @@ def _watch(event: str, given: tuple[Any, ...]) -> None:
         _only_below(event, given[0])
     elif event == "subprocess.Popen" and given[0] != "uname":  # asked by the standard library's platform
         _refuse(event, given[0])
-    for place in _PATHS.get(event, ()):
-        _only_below(event, given[place])
+    for index in _PATHS.get(event, ()):
+        _only_below(event, given[index])
 
 
 def _only_loopback(event: str, host: object) -> None:
@@ -45,10 +47,10 @@ def _only_loopback(event: str, host: object) -> None:
 
 
 def _only_below(event: str, path: Any) -> None:
-    whole = os.path.realpath(os.fsdecode(path))
-    below = whole in _FOLDERS or whole.startswith((*(f"{each}/" for each in _FOLDERS), *_FREE, _LOG))
+    real_path = os.path.realpath(os.fsdecode(path))
+    below = real_path in _FOLDERS or real_path.startswith((*(f"{folder}/" for folder in _FOLDERS), *_FREE, _LOG))
     if not below and os.fsdecode(path) != ":memory:":
-        _refuse(event, whole)
+        _refuse(event, real_path)
 
 
 def _refuse(event: str, what: object) -> None:
