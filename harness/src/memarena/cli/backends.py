@@ -71,6 +71,7 @@ def environment_line(environment: BackendEnvironment) -> str:
 
 
 def _chosen(names: list[str], everything: bool) -> list[LaunchableBackend]:
+    """Return the backends that were named, or with ``everything`` all with a separate environment. Raises RunError."""
     if bool(names) == everything:
         raise RunError("expected names of backends, or --all")
     if everything:

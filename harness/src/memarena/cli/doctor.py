@@ -122,6 +122,7 @@ def _backends(*, start: bool) -> Iterator[Finding]:
 
 
 def _backend(backend: LaunchableBackend, *, start: bool) -> Finding:
+    """Check a backend: whether it is installed, and with ``start`` whether it starts and answers Describe."""
     what = f"backend {backend.name}"
     if (missing := backend.missing()) is not None:
         return Finding(what, "missing", missing)
@@ -172,6 +173,7 @@ def _meters() -> Iterator[Finding]:
 
 
 def _tool(what: str, command: list[str], use: str) -> Finding:
+    """Check whether a command works; ``use``: what needs it."""
     if shutil.which(command[0]) is None:
         return Finding(what, "missing", f"{command[0]} is not installed (needed for {use})")
     try:

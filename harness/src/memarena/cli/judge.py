@@ -138,6 +138,7 @@ def _judge_by_model(run: Path, asked: AskedJudge, repeats: int, *, buckets: bool
 
 
 def _judge_by_value(run: Path, name: str) -> None:
+    """Append the missing verdicts of the judge without a model."""
     if name != judging.JUDGE_NAME:
         raise judging.JudgeError(
             f"--judge {name}: unknown judge; without a model there is: {judging.JUDGE_NAME}; "
@@ -187,6 +188,7 @@ _FAILURES = {
 
 
 def _say(judge: ModelJudge, judged: Judged) -> None:
+    """Print the counts and costs of judging; exit with 3 if answers are still to be judged."""
     cost = "" if judged.usd is None else f", ${judged.usd:.4f}"
     write_out(
         f"{judged.verdicts} verdicts and {judged.buckets} grounds appended by judge {judge.name} "

@@ -192,6 +192,7 @@ def _table(
     said: Mapping[str, Sequence[bool | None]],
     key: Callable[[SyntheticAnswer], str],
 ) -> Table:
+    """Return a table of false rejects (FR) and false accepts (FA) of each judge; ``key`` groups the answers."""
     table = Table(title=title)
     for column in ("", "right", "wrong"):
         table.add_column(column, justify="right" if column else "left", no_wrap=True)

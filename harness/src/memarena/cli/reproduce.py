@@ -100,6 +100,7 @@ def reproduce(
 
 
 def _reproduce(tables: Sequence[PaperTable], settings: Settings, name: str) -> None:
+    """Run the steps of the tables, then write and print them. Raises ReproductionError if no step can run here."""
     steps = steps_of(tables, settings)
     if steps and all(step.missing for step in steps):
         lacking = ", ".join(missing_lines(steps, settings))

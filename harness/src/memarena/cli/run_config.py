@@ -59,6 +59,7 @@ def _chosen(name: str) -> Configuration:
 
 
 def _check_needs(chosen: Configuration, values: Mapping[str, object]) -> None:
+    """Raise RunError if a model that the configuration needs is not set."""
     for role in chosen.needs:
         if not values.get(role):
             embedded = "embedded, or " if role == "embedder" else ""

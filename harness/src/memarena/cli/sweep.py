@@ -164,6 +164,7 @@ def _checked_out(flags: SweepFlags) -> Path:
 def _drive(
     manifest: ManifestWriter, found: SweepFile, cells: tuple[Cell, ...], target: Storage, where: Executor
 ) -> SweepOutcome:
+    """Carry out the cells; signals stop it between steps."""
     with noted_signals() as stop:
         driver = Driver(
             manifest,
@@ -215,6 +216,7 @@ def _print_unfit(cells: Sequence[Cell], here: Node) -> None:
 
 
 def _print_plan(cells: Sequence[Cell], estimator: Estimator, simulated: Sequence[int], cores: int | None) -> None:
+    """Print expected times of cells, and for each number of nodes the simulated duration of the sweep."""
     seconds = {cell.name: estimator.seconds(cell) for cell in cells}
     for cell in cells:
         cell_seconds = seconds[cell.name]

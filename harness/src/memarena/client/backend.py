@@ -256,6 +256,8 @@ class BackendClient:
         self.close()
 
     def _run(self, rpc: str, call: Callable[[], T]) -> T:
+        """Run a call on the client's thread; convert gRPC errors to BackendCallError."""
+
         def guarded() -> T:
             try:
                 return call()
@@ -282,6 +284,7 @@ def _check_items(rpc: str, items: Sequence[pb.MemoryItem]) -> None:
 
 
 def _record_event(trace: AnswerTrace, event: pb.AnswerEvent, offset_ns: int) -> None:
+    """Add an event to the trace. Raises BackendContractError for an invalid event or order of events."""
     kind = event.WhichOneof("event")
     if trace.completed is not None:
         raise BackendContractError(f"Answer: {kind} after completed")

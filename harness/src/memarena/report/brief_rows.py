@@ -118,6 +118,7 @@ def ranked_groups(rows: Sequence[BriefRow]) -> list[list[BriefRow]]:
 
 
 def _brief_row(rows: Sequence[ReportRow], row: ReportRow) -> BriefRow:
+    """Collect the figures of a row; ``rows``: all rows, to name it distinctly."""
     scores = row.scores
     efficiency = row.costs.efficiency if row.costs else None
     ingest, permission, retrieval = scores.ingest, scores.permission, scores.retrieval

@@ -60,6 +60,7 @@ def row_reviews(scored: ScoredRun, reviews: Iterable[Review]) -> tuple[RowReview
 
 
 def _counted(label: str, reviews: Sequence[Review], scores: dict[AnswerKey, QuestionScore]) -> RowReviews:
+    """Count the reviews of a row; only reviews of the latest attempt count."""
     current = [
         review for review in reviews if review.attempt == scores[review.cell_id, review.instance_id].attempts - 1
     ]

@@ -66,6 +66,7 @@ def _budget(row: RowScores) -> str:
 
 
 def _state(run: RunScores) -> str:
+    """Return in words how the run ended, how many questions were asked, and whether cells failed entirely."""
     counts = [cell.counts for row in run.rows for cell in row.cells]
     asked, planned = sum(c.asked for c in counts), sum(c.planned for c in counts)
     segments = f", {run.segments} segments" if run.segments > 1 else ""
@@ -99,6 +100,7 @@ def _floor(run: RunScores) -> str:
 
 
 def _warnings(run: RunScores) -> list[str]:
+    """Return what to know before reading the figures: failures, missing questions or verdicts, violations."""
     notes = []
     counts = [cell.counts for row in run.rows for cell in row.cells]
     if failed_cells := _failed_cells(run):

@@ -129,6 +129,7 @@ def _reader_identity(reader: ReaderRef | None, name: str) -> list[object]:
 
 
 def _board(key: str, terms: tuple[tuple[str, str], ...], members: Sequence[tuple[Entry, list[RowScores]]]) -> Board:
+    """Build a ranking from the rows of its entries, sorted, with the group of each row."""
     runs = tuple(entry.report(tuple(rows)) for entry, rows in members)
     rows = rows_of(runs)
     tags = {id(row.scores): row for row in rows}

@@ -120,6 +120,7 @@ def _expected(
 
 
 def _bundle(archive: Path, stated: Entry, bundles_by_statement: dict[str, Path], folder: Path) -> Path | None:
+    """Return the folder of an entry's bundle: unpacked from the site, or one of ``--bundles``; None if missing."""
     if stated.archive_sha256 is None:
         assert stated.certificate is not None
         return bundles_by_statement.get(stated.certificate.statement_sha256)
@@ -134,6 +135,7 @@ def _bundle(archive: Path, stated: Entry, bundles_by_statement: dict[str, Path],
 def _against(
     stated: Entry, checked: CheckedBundle, bundle: Path, trust: Trust, result: SiteCheck
 ) -> tuple[Entry, dict[str, str]]:
+    """Compare a summary with one recomputed from its bundle; return that, and the page of its questions."""
     assert checked.certificate is not None and checked.facts is not None and checked.scored is not None
     assert stated.certificate is not None
     file = f"data/{stated.entry_id}.json"

@@ -102,6 +102,7 @@ def pages_of(entries: Sequence[Entry], boards: Sequence[Board]) -> Iterator[Site
 
 
 def _index(entries: Sequence[Entry], boards: Sequence[Board]) -> SitePage:
+    """Return the first page: the head of every ranking, and lists of memories, data sets and runs."""
     memories = sorted({row.backend for entry in entries for row in entry.scores.rows})
     datasets = {board.dataset: board.runs[0].scores.dataset.name for board in boards}
     blocks, rows_left = [], MOST_ROWS_TOGETHER
@@ -133,6 +134,7 @@ def _link(entry: Entry, up: str) -> tuple[str, str]:
 
 
 def _ranking(board: Board, up: str, most: int) -> Block:
+    """Return the first ``most`` rows of a ranking with a link to its page."""
     briefs = [row.brief for row in board.rows]
     verdicts, _ = split_verdicts(findings(briefs))
     more_rows = len(board.rows) - most
@@ -151,6 +153,7 @@ def _ranking(board: Board, up: str, most: int) -> Block:
 
 
 def _board_page(board: Board) -> SitePage:
+    """Return the page of a ranking: all rows, findings, charts."""
     briefs = [board_row.brief for board_row in board.rows]
     verdicts, other_findings = split_verdicts(findings(briefs))
     table = part_of(replace(ranking_table(board, "../"), title="All rows, by answerable"))
@@ -174,6 +177,7 @@ def _board_page(board: Board) -> SitePage:
 
 
 def _memory_page(memory: str, boards: Sequence[Board]) -> SitePage:
+    """Return the page of a memory: for each ranking its tables and charts, and the change since its last version."""
     blocks = []
     rows_by_board = [(board, [row for row in board.rows if row.brief.scores.backend == memory]) for board in boards]
     present = [(board, rows) for board, rows in rows_by_board if rows]
@@ -245,6 +249,7 @@ def _linked(table: Table, answers: Sequence[str]) -> Table:
 
 
 def _dataset_page(boards: Sequence[Board]) -> SitePage:
+    """Return the page of a data set: its rankings and the scores achievable without memory."""
     scores = boards[0].runs[0].scores
     data = scores.dataset
     blocks = [_ranking(board, "../", min(MOST_ROWS, len(board.rows))) for board in boards]
@@ -266,6 +271,7 @@ def _dataset_page(boards: Sequence[Board]) -> SitePage:
 
 
 def _entry_page(entry: Entry, rows: Sequence[tuple[Board, BoardRow]]) -> SitePage:
+    """Return the page of a run: certificate, answers, all figures, methods."""
     run = entry.report()
     sections = [part for group in report_groups([run]) for part in group.sections if part.key not in _NOT_FOR_ALL]
     links = [(f"../memories/{unique_slug(m)}.html", m) for m in dict.fromkeys(r.brief.scores.backend for _, r in rows)]
@@ -292,6 +298,7 @@ def _entry_page(entry: Entry, rows: Sequence[tuple[Board, BoardRow]]) -> SitePag
 
 
 def _certificate(entry: Entry, rows: Sequence[tuple[Board, BoardRow]]) -> Block:
+    """Return what the run's bundle certifies and how to verify it, or why the run is not certified."""
     certificate = entry.certificate
     if certificate is None:
         lines = tuple(f"{row.brief.name}: {'; '.join(lacking(row))}" for _, row in rows)

@@ -101,6 +101,7 @@ def _bundle_faults(
     allowed: Path | None,
     entries_by_statement: dict[str, str],
 ) -> Iterator[str]:
+    """Yield a line for each fault of a submitted bundle, or of its ``submission.toml`` compared with it."""
     if not bundle.is_dir():
         yield f"{name}/{BUNDLE}: expected the folder of a bundle"
         return

@@ -110,6 +110,7 @@ class Caches:
         return build
 
     async def _run(self, build: Build, run: FoundRun, path: Path) -> None:
+        """Run a build in a process when no other build is running, and record its steps and its end."""
         async with self._one_at_a_time:
             build.began = time.monotonic()
             process = await asyncio.create_subprocess_exec(

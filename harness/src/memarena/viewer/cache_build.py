@@ -62,6 +62,7 @@ def build(folder: Path, judge: str, path: Path, told: Callable[[str], None]) -> 
 
 
 def _write(db: sqlite3.Connection, facts: RunFacts, given: ReportInput, key: CacheKey) -> None:
+    """Fill the tables of a new cache."""
     numbers = {instance_id: index for index, instance_id in enumerate(sorted(facts.questions))}
     bases = {q.instance_id: q for q in given.questions[: len(numbers)]}
     db.executemany("INSERT INTO questions VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", _questions(facts, numbers, bases))

@@ -106,6 +106,7 @@ def find_runs(paths: Sequence[Path]) -> list[FoundRun]:
 
 
 def _below(folder: Path, depth: int) -> Iterator[Path]:
+    """Yield the folders with a log at or below ``folder``, down to ``depth`` levels, without hidden folders."""
     if log_path(folder).is_file():
         yield folder
     if depth:
@@ -163,6 +164,7 @@ def read_head(run: FoundRun) -> RunHead:
 
 
 def _read(run: FoundRun) -> RunHead:
+    """Read the head of a run. Raises LogError if the log cannot be read."""
     with LogReader(run.folder) as log:
         started = next((r for r in log.records("run_started") if r.kind == "run_started"), None)
         if started is None:

@@ -77,6 +77,8 @@ class Grid:
 
 
 def _metric(name: str) -> tuple[Callable[[BriefRow], float | None], Callable[[BriefRow], Cell]]:
+    """Return the functions that give the value and the cell of a metric of a row."""
+
     def found(row: BriefRow) -> Score | None:
         return row.scores.metrics.get(name)
 
@@ -88,6 +90,7 @@ def _metric(name: str) -> tuple[Callable[[BriefRow], float | None], Callable[[Br
 
 
 def _share(name: str, title: str, meaning: str, answers: Mapping[str, str]) -> GridColumn:
+    """Return the column of a share among the row's metrics."""
     value, cell = _metric(name)
     return GridColumn(
         name,
@@ -120,6 +123,8 @@ def _latency(name: str, quantile: str) -> Callable[[BriefRow], float | None]:
 def _cost(
     key: str, title: str, meaning: str, value: Callable[[BriefRow], float | None], sort: str, digits: int | None = None
 ) -> GridColumn:
+    """Return the column of a cost; ``digits``: decimals, None for milliseconds; ``sort``: key that sorts answers."""
+
     def cell(row: BriefRow) -> Cell:
         return milliseconds(value(row)) if digits is None else number(value(row), digits)
 

@@ -192,6 +192,7 @@ class Cache:
         return before.fetchone()[0], after.fetchone()[0]
 
     def _side_by_side(self, chosen: Selection, cells: Sequence[CellName], rows: int) -> Listed:
+        """Return one page of questions with the answers of several cells; filters apply to the first cell's answers."""
         first = cells[0].number
         where, arguments = _where(chosen, [first])
         others = [f"a{n}" for n in range(1, len(cells))]

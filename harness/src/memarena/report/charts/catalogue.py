@@ -58,6 +58,7 @@ def charts_of(rows: Sequence[ReportRow], runs: Sequence[ReportInput], ending: st
 
 
 def _scores(rows: Sequence[ReportRow], ending: str) -> Iterator[Chart | None]:
+    """Yield the charts of averages, right answers against costs, and permission; None without figures."""
     average = average_to_rank_by([row.scores for row in rows])
     yield _chart(
         "scores",
@@ -122,6 +123,7 @@ def _scores(rows: Sequence[ReportRow], ending: str) -> Iterator[Chart | None]:
 def _times(
     rows: Sequence[ReportRow], questions: dict[str, tuple[QuestionScore, ...]], ending: str
 ) -> Iterator[Chart | None]:
+    """Yield the charts of times: medians of Search and TTFT, and distributions; None without figures."""
     by_row = [(row, row.scores.latency) for row in rows]
     yield _chart(
         "time",
@@ -163,6 +165,7 @@ def _times(
 
 
 def _growth(rows: Sequence[ReportRow], ending: str) -> Iterator[Chart | None]:
+    """Yield the charts of Search and ingest over the history; None without figures."""
     costs = [(row, row.costs) for row in rows if row.costs is not None]
     yield _chart(
         "growth",
@@ -203,6 +206,7 @@ def _growth(rows: Sequence[ReportRow], ending: str) -> Iterator[Chart | None]:
 
 
 def _parts(rows: Sequence[ReportRow], ending: str) -> Iterator[Chart | None]:
+    """Yield the charts of accuracy by lag and by number of interfering facts; None without figures."""
     for by, title, across, caption in (
         (
             "lag",

@@ -86,6 +86,7 @@ def ingest_over_days(rows: Sequence[ReportRow], key: str) -> Figure | None:
 
 
 def _lines(rows: Sequence[ReportRow], lines: Mapping[str, Points], key: str, words: _Words) -> Figure | None:
+    """Draw a line for each row; ``lines``: its points by tag. Rows with fewer than two points are left out."""
     drawn_rows = [row for row in rows if len(lines[row.tag]) > 1]
     if not drawn_rows:
         return None

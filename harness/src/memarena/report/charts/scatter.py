@@ -74,6 +74,7 @@ def series_of(rows: Sequence[ReportRow]) -> dict[str, int]:
 
 
 def _points(rows: Sequence[ReportRow], x: str, y: str) -> list[Point]:
+    """Return a point for each row that has values of both metrics."""
     series = series_of(rows)
     points = []
     for row in rows:
@@ -105,6 +106,7 @@ def _bars(points: Sequence[Point]) -> str:
 
 
 def _frame(key: str, title: str, points: Sequence[Point], labels: tuple[str, str]) -> tuple[Drawing, Linear, Linear]:
+    """Draw axes from 0 to 100 with a grid and labels (x, y); return the drawing and both axes."""
     legend_rows = (len(points) + 1) // 2
     height = TOP + SIDE + 50 + LEGEND_ROW * legend_rows
     description = "; ".join(f"{p.name}: {p.x:.1f}, {p.y:.1f}" for p in points)
@@ -122,6 +124,7 @@ def _frame(key: str, title: str, points: Sequence[Point], labels: tuple[str, str
 
 
 def _draw(drawing: Drawing, points: Sequence[Point], x: Linear, y: Linear) -> None:
+    """Draw intervals, marks, letters and the legend."""
     for p in points:
         if p.x_ends:
             drawing.line(x.at(p.x_ends[0]), y.at(p.y), x.at(p.x_ends[1]), y.at(p.y), f"whisker c{p.series % 8}")

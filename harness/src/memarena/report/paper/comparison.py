@@ -112,6 +112,8 @@ def figure_cell(figure: Figure | None, digits: int = 1) -> Cell:
 
 
 def _token_f1(paper_rows: PaperRows, published: Published) -> Section:
+    """Return the table of mean token-F1 by family."""
+
     def ours(row: ReportRow) -> list[Cell]:
         f1_by_family = {s.key: s.token_f1 for s in row.scores.slices if s.by == "family"}
         return [percent(f1_by_family.get(family)) for family in _TOKEN_F1.values()]
@@ -123,6 +125,8 @@ def _token_f1(paper_rows: PaperRows, published: Published) -> Section:
 
 
 def _behaviour(paper_rows: PaperRows, published: Published) -> Section:
+    """Return the table of disclosures and reasons for withholding on DENY items."""
+
     def ours(row: ReportRow) -> list[Cell]:
         permission = row.scores.permission
         if permission is None or not permission.deny:
@@ -148,6 +152,7 @@ _CAUSES: tuple[Bucket, ...] = ("no_access", "dont_know", "other")
 
 
 def _answer_times(paper_rows: PaperRows, published: Published) -> Section:
+    """Return the table of TTFT, decoding speed, total time and tokens of an answer."""
     single: dict[tuple[str, str], EfficiencyRow] = {
         (e.backend, e.reader.partition(" ")[0]): e for e in published.efficiency
     }
@@ -191,6 +196,7 @@ def _answer_times(paper_rows: PaperRows, published: Published) -> Section:
 
 
 def _ingest(paper_rows: PaperRows, published: Published) -> Section | None:
+    """Return the table of time and energy of ingest with Memobase; None if no row uses it."""
     memobase_pairs = [pair for pair in paper_rows.pairs if pair[1] == "Memobase"]
     if not memobase_pairs:
         return None

@@ -118,6 +118,7 @@ def differences(runs: Sequence[RunScores]) -> Section:
 
 
 def _differences(runs: Sequence[RunScores]) -> Iterable[tuple[str, str, list[str]]]:
+    """Yield (setting, the paper's value, the runs' values)."""
     budgets = [
         f"{row.reading.max_context_tokens:,} context tokens, {row.reading.max_answer_tokens:,} answer tokens"
         for run in runs

@@ -194,6 +194,7 @@ def _items(question: Question, items: Iterable[RetrievedItem], in_prompt: Sequen
 
 
 def _held(item: RetrievedItem) -> str:
+    """Return in words which turns or sessions an item's text was found to contain; empty if it was not audited."""
     origins = item.held
     if origins is None:
         return ""
@@ -239,6 +240,7 @@ def _messages(prompt: str) -> list[tuple[str, str]]:
 
 
 def _read(answer: AnswerSpan | None) -> str:
+    """Return in words by whom the answer was read, how it was parsed, and how it ended; empty without an answer."""
     if answer is None:
         return ""
     reading_by = {"backend": "by the memory's own Answer", "central": "by the harness over the items of Search"}[

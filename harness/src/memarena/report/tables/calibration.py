@@ -146,6 +146,7 @@ def _whole(parts: Iterable[SyntheticRates]) -> SyntheticRates:
 
 
 def _notes(calibration: Calibration, runs: Sequence[RunScores]) -> Iterable[str]:
+    """Yield notes below a calibration's table: sample, κ, unjudged answers, errors of labels, judges that differ."""
     yield (
         f"{calibration.answers:,} synthetic answers made from gold, phrasings {calibration.phrasings} "
         f"({calibration.phrasings_sha256[:12]}), seed {calibration.seed}"

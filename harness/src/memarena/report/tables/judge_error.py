@@ -50,6 +50,7 @@ def _cells(error: JudgeError) -> list[Cell]:
 
 
 def _notes(errors: Sequence[tuple[ReportRow, JudgeError]]) -> list[str]:
+    """Return notes on the error rates of the judge, and on rows to which they do not fit."""
     first = errors[0][1]
     counts = first.rates
     notes = [

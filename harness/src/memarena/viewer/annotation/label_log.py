@@ -110,6 +110,7 @@ class LabelLog:
         }
 
     def _add(self, number: int, line: bytes) -> None:
+        """Add a line of the file; record invalid lines as faults. Raises JudgeError for a label of another sample."""
         try:
             label = LabelGiven.model_validate_json(line)
         except ValidationError:

@@ -164,6 +164,7 @@ def _title(runs: Sequence[ReportInput]) -> str:
 
 
 def _chapters(group: Group, runs: Sequence[ReportInput], least_questions: int) -> list[Chapter]:
+    """Return the chapters of a group that have sections."""
     suffix = f", {group.name}" if group.name else ""
     ending = "-" + re.sub(r"[^a-z0-9]+", "-", group.name) if group.name else ""
     sections = [
