@@ -44,8 +44,9 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+# The docstrings of these two classes are part of the schema that is sent to the model.
 class StatedWish(_Strict):
-    """One wish as the model states it; fields that it leaves out are empty. ``turn`` is counted from 1."""
+    """One wish as the model states it; fields that it leaves out are empty."""
 
     turn: int = Field(ge=1)
     effect: Effect
@@ -85,7 +86,7 @@ class StatedWish(_Strict):
 
 
 class StatedWishes(_Strict):
-    """The reply of the model to one call."""
+    """The reply."""
 
     wishes: Annotated[list[StatedWish], Field(max_length=64)]
 
