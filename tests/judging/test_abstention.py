@@ -1,4 +1,4 @@
-"""Declining answers are told from others, and the abstain half of D5 is judged beside the trap's value."""
+"""Tests abstention: declining answers are recognised, and answers that state the trap's value are wrong."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def judged(gold: AbstainGold, question: str, answer: str) -> Judgment:
         "Thanks! My friends have been so kind.",
     ],
 )
-def test_friendly_talk_does_not_decline(answer: str) -> None:
+def test_small_talk_does_not_decline(answer: str) -> None:
     assert not declines(answer, "When does Emre's train leave?")
 
 
@@ -46,7 +46,7 @@ def test_friendly_talk_does_not_decline(answer: str) -> None:
         "That stays between her and me.",
     ],
 )
-def test_declining_is_seen(answer: str) -> None:
+def test_declining_is_recognised(answer: str) -> None:
     assert declines(answer, "Where did Mei put the folding table?")
 
 
@@ -80,17 +80,17 @@ RIGHT = [
 
 
 @pytest.mark.parametrize(("answer", "reason"), WRONG)
-def test_a_value_stated_as_the_answer_is_wrong_even_beside_a_decline(answer: str, reason: Code) -> None:
+def test_a_value_stated_as_the_answer_is_wrong_even_with_a_decline(answer: str, reason: Code) -> None:
     judgment = judged(GOLD, QUESTION, answer)
     assert (judgment.correct, judgment.code) == (False, reason)
 
 
 @pytest.mark.parametrize("answer", RIGHT)
-def test_a_decline_is_right_also_where_it_denies_the_trap(answer: str) -> None:
+def test_a_decline_that_denies_the_trap_is_right(answer: str) -> None:
     assert judged(GOLD, QUESTION, answer).correct, judged(GOLD, QUESTION, answer)
 
 
-def test_a_value_supposed_behind_a_disclaimer_is_wrong_without_a_trap_too() -> None:
+def test_a_guess_after_a_disclaimer_is_wrong_without_a_trap_too() -> None:
     gold = AbstainGold(claim=(NameValue(name="Zainab Nkosi"), TermValue(text="the safety audit")))
     question = "By which date must Zainab deliver the review of hazards?"
     for answer in ("No date was mentioned for Zainab, so I'd assume May 12.", "Not sure, perhaps Saturday?"):
@@ -98,11 +98,11 @@ def test_a_value_supposed_behind_a_disclaimer_is_wrong_without_a_trap_too() -> N
     assert judged(gold, question, "No safety audit of Zainab's ever came up.").correct
 
 
-def test_a_place_is_a_trap_too() -> None:
+def test_a_location_can_be_a_trap() -> None:
     gold = AbstainGold(adversarial_answer="in the filing cabinet")
     question = "Where does Tariq keep the cash for the cleaner?"
-    said = judged(gold, question, "I can't be sure, but it should be in the filing cabinet.")
-    assert (said.code, "filing cabinet" in said.claim) == (Code.STATES_TRAP, True)
+    judgment = judged(gold, question, "I can't be sure, but it should be in the filing cabinet.")
+    assert (judgment.code, "filing cabinet" in judgment.claim) == (Code.STATES_TRAP, True)
 
 
 @pytest.mark.parametrize(
@@ -114,13 +114,13 @@ def test_a_place_is_a_trap_too() -> None:
         ("She realized that running is fun.", Code.DOES_NOT_DECLINE),
     ],
 )
-def test_a_trap_that_is_a_sentence_is_known_by_its_words(answer: str, reason: Code) -> None:
+def test_a_trap_that_is_a_sentence_is_recognised_by_its_words(answer: str, reason: Code) -> None:
     gold = AbstainGold(adversarial_answer="self-care is important")
     assert judged(gold, "What did Caroline realize after her charity race?", answer).code is reason
 
 
 @given(st.text(max_size=120))
-def test_any_text_gets_a_ruling(answer: str) -> None:
+def test_any_text_gets_a_judgment(answer: str) -> None:
     judgment = judged(GOLD, QUESTION, answer)
     assert judgment.correct == (judgment.code is Code.DECLINES)
 
@@ -150,17 +150,17 @@ TOLD_ABROAD = [
 
 
 @pytest.mark.parametrize("answer", ABROAD)
-def test_declining_is_known_in_the_largest_languages(answer: str) -> None:
+def test_declining_is_recognised_in_the_largest_languages(answer: str) -> None:
     assert declines(answer, "When does Emre's train leave?")
 
 
 @pytest.mark.parametrize("answer", TOLD_ABROAD)
-def test_telling_in_another_language_does_not_decline(answer: str) -> None:
+def test_an_answer_in_another_language_does_not_decline(answer: str) -> None:
     assert not declines(answer, "When does Emre's train leave?")
 
 
 @pytest.mark.parametrize("answer", ["A sewing course.", "Nora began with clay in spring, to calm down.", "Soup."])
-def test_an_answer_without_a_word_of_answering_does_not_decline(answer: str) -> None:
+def test_a_text_without_words_about_answering_does_not_decline(answer: str) -> None:
     assert not declines(answer, "What was it about, would you say?")
 
 
@@ -176,6 +176,6 @@ RUG = AbstainGold(adversarial_answer="63 euros")
         ("I don't know much about it. He paid 63 euros.", False),
     ],
 )
-def test_a_trap_told_as_the_askers_own_is_no_claim_about_somebody_else(answer: str, right: bool) -> None:
+def test_a_trap_stated_as_the_askers_own_value_is_no_claim_about_another_person(answer: str, right: bool) -> None:
     question = make_question("q1", Family.CONFABULATION, RUG, "What did Cem Aydin pay for the rug?")
     assert judge(question, [], answer, answer).correct is right

@@ -1,4 +1,4 @@
-"""Synthetic answers are what they are said to be, and the value judge errs on few of those it was not tuned on."""
+"""Tests calibration: synthetic answers are as labelled, and the value judge errs on few of the held-out ones."""
 
 from __future__ import annotations
 
@@ -44,18 +44,18 @@ SMALL = 120
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Source:
-    """Five questions of each family of a generated world: enough for every kind, few enough for seconds."""
+    """Five questions of each family of a generated world: enough for each kind of answer, and quick."""
     world = tmp_path_factory.mktemp("world") / "tiny"
     generate(preset("tiny", 201).model_copy(update={"question_share": 3.0}), world, workers=1)
-    whole = questions_of(None, [world])
-    kept: dict[str, list[Question]] = {}
-    for question in whole.questions:
-        kept.setdefault(question.instance.family.value, []).append(question)
-    return Source(tuple(q for own in kept.values() for q in own[:5]), whole.evidence)
+    all_questions = questions_of(None, [world])
+    by_family: dict[str, list[Question]] = {}
+    for question in all_questions.questions:
+        by_family.setdefault(question.instance.family.value, []).append(question)
+    return Source(tuple(q for questions in by_family.values() for q in questions[:5]), all_questions.evidence)
 
 
 def few_of(source: Source) -> list[Question]:
-    """A question of each of four families: calibrating makes some two hundred answers of each."""
+    """Return one question of each of four families, since calibrating makes some two hundred answers for each."""
     first = {q.instance.family: q for q in reversed(source.questions)}
     return [first[family] for family in (Family.QA, Family.CLOZE, Family.CONFABULATION, Family.PERMISSION)]
 
@@ -65,7 +65,7 @@ def synthetic(source: Source) -> list[SyntheticAnswer]:
     return list(make_answers(source.questions, source.evidence, "held_out", seed=1))
 
 
-def test_the_same_seed_gives_the_same_and_another_seed_others(source: Source, synthetic: list[SyntheticAnswer]) -> None:
+def test_the_answers_follow_from_the_seed(source: Source, synthetic: list[SyntheticAnswer]) -> None:
     def answers(seed: int) -> list[str]:
         return [p.answer for p in make_answers(source.questions, source.evidence, "held_out", seed)]
 
@@ -83,7 +83,7 @@ def test_every_kind_is_made_in_every_open_family(synthetic: list[SyntheticAnswer
 
 
 def test_the_value_judge_errs_on_held_out_answers_as_often_as_measured(synthetic: list[SyntheticAnswer]) -> None:
-    """A regression bound on one world, far from the aim; rates over five worlds per family: docs/judging.md."""
+    """A regression bound on one world, with a margin; rates over five worlds per family: docs/judging.md."""
     ours = rates(synthetic, [by_value_judge(p) for p in synthetic])
     theirs = rates(synthetic, [by_text_judge(p) for p in synthetic])
     assert ours.right > SMALL
@@ -96,16 +96,22 @@ def test_the_value_judge_errs_on_held_out_answers_as_often_as_measured(synthetic
     assert theirs.false_accept_rate > ours.false_accept_rate
 
 
-def test_rates_count_errors_and_leave_out_what_was_not_judged(synthetic: list[SyntheticAnswer]) -> None:
+def test_rates_count_errors_and_exclude_unjudged_answers(synthetic: list[SyntheticAnswer]) -> None:
     some = [p for p in synthetic if p.right][:4] + [p for p in synthetic if not p.right][:4]
-    found = rates(some, [True, False, None, True, True, False, False, None])
-    assert (found.right, found.wrong, found.false_rejects, found.false_accepts, found.unjudged) == (3, 3, 1, 1, 2)
+    error_rates = rates(some, [True, False, None, True, True, False, False, None])
+    assert (
+        error_rates.right,
+        error_rates.wrong,
+        error_rates.false_rejects,
+        error_rates.false_accepts,
+        error_rates.unjudged,
+    ) == (3, 3, 1, 1, 2)
     assert rates([], []).false_accept_rate is None
     assert sum(r.right for r in grouped(some, [True] * 8, lambda p: p.kind).values()) == 4
     assert agreement([True, False, None], [True, False, True]) == pytest.approx(1.0)
 
 
-def test_values_are_said_in_the_forms_asked_for() -> None:
+def test_values_are_written_in_the_requested_forms() -> None:
     assert in_words(1362) == "one thousand three hundred and sixty-two"
     assert say(DateValue(date="2025-01-03"), "{weekday} the {ordinal} of {month}", None) == "Friday the 3rd of January"
     assert say(TimeValue(time="16:10"), "{h}:{mm} in the {part}", None) == "4:10 in the afternoon"
@@ -115,16 +121,18 @@ def test_values_are_said_in_the_forms_asked_for() -> None:
 # ------------------------------------------------------------------ labels of D6
 
 
-def test_synthetic_behaviours_get_their_labels_and_a_wrong_expectation_is_counted(source: Source) -> None:
-    """Disclosing right, refusing and not knowing are never missed; rates over five worlds: docs/judging.md."""
+def test_synthetic_behaviours_get_their_labels_and_wrong_ones_are_counted(source: Source) -> None:
+    """No right disclosure, refusal or ignorance is missed; rates over five worlds: docs/judging.md."""
     synthetic = list(synthetic_behaviours(source.questions, seed=1))
-    found = label_rates(synthetic, labels_by_rules(synthetic))
-    assert {label: r.missed for label, r in found.items() if label in ("disclose_correct", "refuse", "dont_know")} == {
+    by_label = label_rates(synthetic, labels_by_rules(synthetic))
+    assert {
+        label: r.missed for label, r in by_label.items() if label in ("disclose_correct", "refuse", "dont_know")
+    } == {
         "disclose_correct": 0,
         "refuse": 0,
         "dont_know": 0,
     }
-    assert found["disclose_correct"].false == 0
+    assert by_label["disclose_correct"].false == 0
     refused = next(p for p in synthetic if p.label == "refuse")
     mislabelled = label_rates([SyntheticBehaviour(refused.question, refused.answer, "other")], ["refuse"])
     assert (mislabelled["other"].missed_rate, mislabelled["refuse"].false_rate) == (1.0, 1.0)
@@ -150,8 +158,8 @@ def test_the_command_prints_rates_by_family_and_kappa(tmp_path: Path, source: So
     assert report["behaviour_labels"]["disclose_correct"]["synthetic"] > 0
 
 
-def test_a_judge_with_a_model_is_asked_the_same_answers(synthetic: list[SyntheticAnswer]) -> None:
-    """A judge that takes everything for right accepts what is wrong; what it cannot read counts in no rate."""
+def test_a_model_judge_is_calibrated_on_the_same_answers(synthetic: list[SyntheticAnswer]) -> None:
+    """A judge that calls every answer right accepts wrong ones; answers with unreadable replies count in no rate."""
     near = [p for p in synthetic if p.kind == "near" and not speaks_to_marker(p.answer)][:8]
     injected = [p for p in synthetic if p.kind == "injected" and speaks_to_marker(p.answer)][:8]
 
@@ -175,32 +183,30 @@ def test_a_judge_with_a_model_is_asked_the_same_answers(synthetic: list[Syntheti
     assert not any(said[8:]), "what is seen to speak to its marker is never taken for right"
 
 
-def test_a_server_that_is_not_there_ends_a_calibration_with_code_3_and_its_cause(
-    tmp_path: Path, source: Source
-) -> None:
+def test_an_unreachable_judge_ends_a_calibration_with_code_3_and_its_cause(tmp_path: Path, source: Source) -> None:
     run = write_log(
         tmp_path / "run",
         make_run([make_cell("bm25")], few_of(source), list(source.evidence.values()), []),
     )
-    asked = ["--endpoint", "http://127.0.0.1:9/v1", "--tries", "1", "--concurrency", "2"]
-    result = CliRunner().invoke(app, ["judge", str(run), "--calibrate", *asked, "--format", "json"])
+    options = ["--endpoint", "http://127.0.0.1:9/v1", "--tries", "1", "--concurrency", "2"]
+    result = CliRunner().invoke(app, ["judge", str(run), "--calibrate", *options, "--format", "json"])
     assert result.exit_code == 3
     assert "answers unjudged: connection" in result.stderr
     assert "answers in a row could not be judged" in result.stderr
-    found = Calibration.model_validate_json(result.stdout)
-    judge = found.judges[-1]
+    calibration = Calibration.model_validate_json(result.stdout)
+    judge = calibration.judges[-1]
     assert judge.name == "gpt-4o-mini-2024-07-18"
-    left = sum(of_family.unjudged for of_family in found.by_family[judge.name].values())
-    assert judge.unjudged == left + sum(rates.synthetic for rates in found.behaviour_labels.values())
-    assert found.answers - left == sum(a.right + a.wrong for a in found.by_family[judge.name].values())
+    unjudged = sum(of_family.unjudged for of_family in calibration.by_family[judge.name].values())
+    assert judge.unjudged == unjudged + sum(rates.synthetic for rates in calibration.behaviour_labels.values())
+    assert calibration.answers - unjudged == sum(a.right + a.wrong for a in calibration.by_family[judge.name].values())
     assert 8 <= judge.failures["connection"] < 12
-    families = found.by_family[judge.name]
+    families = calibration.by_family[judge.name]
     assert {"d5_cloze", "d4_permission"} <= set(families)
     assert all(r.false_accept_rate is None and r.false_reject_rate is None for r in families.values()), "none answered"
 
 
-def test_a_judge_with_a_model_is_calibrated_on_options_declining_and_disclosure_too(tmp_path: Path) -> None:
-    """One that takes all for right and all of D6 for refusing: leaks are seen all the same, told facts are missed."""
+def test_a_model_judge_is_calibrated_on_options_declining_and_disclosure_too(tmp_path: Path) -> None:
+    """The judge calls all answers right, and all of D6 refusals: leaks are still detected, disclosures are missed."""
     asked = [
         make_question("pick", Family.CLOZE, cloze("A", "silk", "wool"), "Which?"),
         make_question("never", Family.CONFABULATION, abstain("a lute"), "Which lute did it say?"),
@@ -227,29 +233,31 @@ def test_a_judge_with_a_model_is_calibrated_on_options_declining_and_disclosure_
     assert (permission_rates.wrong, permission_rates.false_accepts) == (3, 0)
 
 
-def test_a_models_labels_of_behaviour_are_counted_next_to_those_of_the_rules(tmp_path: Path, source: Source) -> None:
+def test_a_models_behaviour_labels_are_counted_next_to_those_of_the_rules(tmp_path: Path, source: Source) -> None:
     asked = [q for q in source.questions if q.instance.gold.kind == "permission"][:2]
     run = write_log(tmp_path / "run", make_run([make_cell("bm25")], asked, list(source.evidence.values()), []))
     with scripted_judge(lambda asked: rules(asked, label="refuse")) as server:
         flags = ["--endpoint", server.url, "--judge", "coy", "--format", "json"]
         result = CliRunner().invoke(app, ["judge", str(run), "--calibrate", *flags])
     assert result.exit_code == 0, result.output
-    found = Calibration.model_validate_json(result.stdout)
-    labels = found.behaviour_labels_by_model["coy"]
+    calibration = Calibration.model_validate_json(result.stdout)
+    labels = calibration.behaviour_labels_by_model["coy"]
     assert (labels["refuse"].missed, labels["refuse"].false) == (0, labels["refuse"].others)
     assert labels["disclose_correct"].missed == labels["disclose_correct"].synthetic == len(asked)
-    assert found.behaviour_labels["disclose_correct"].missed == 0
-    assert any(note.startswith("labels of D6 by coy, missed: ") for note in calibration_sections([found], [])[0].notes)
+    assert calibration.behaviour_labels["disclose_correct"].missed == 0
+    assert any(
+        note.startswith("labels of D6 by coy, missed: ") for note in calibration_sections([calibration], [])[0].notes
+    )
 
 
-def test_a_spent_budget_ends_a_calibration_and_what_it_took_is_told(tmp_path: Path, source: Source) -> None:
+def test_a_spent_budget_ends_a_calibration_with_its_usage(tmp_path: Path, source: Source) -> None:
     run = write_log(
         tmp_path / "run",
         make_run([make_cell("bm25")], source.questions[:6], list(source.evidence.values()), []),
     )
     with scripted_judge(rules) as server:
-        asked = ["--endpoint", server.url, "--max-tokens", "4000", "--concurrency", "1"]
-        result = CliRunner().invoke(app, ["judge", str(run), "--calibrate", *asked])
+        options = ["--endpoint", server.url, "--max-tokens", "4000", "--concurrency", "1"]
+        result = CliRunner().invoke(app, ["judge", str(run), "--calibrate", *options])
     assert result.exit_code == 3
     assert "the budget is spent" in result.stderr
     assert " tokens\n" in result.stderr

@@ -1,4 +1,4 @@
-"""D1: one choice, by letter or text, in all the forms in which models choose."""
+"""Tests D1 (multiple choice): an answer chooses one option, by letter or text, in all the forms that models use."""
 
 from __future__ import annotations
 
@@ -100,16 +100,16 @@ NO_CHOICE = [
 
 
 @pytest.mark.parametrize(("options", "answer", "letter"), CHOICES)
-def test_a_choice_is_understood_in_its_usual_forms(options: tuple[str, ...], answer: str, letter: str) -> None:
+def test_a_choice_is_recognised_in_its_usual_forms(options: tuple[str, ...], answer: str, letter: str) -> None:
     assert chosen_option(answer, options).letter == letter
 
 
 @pytest.mark.parametrize(("options", "answer"), NO_CHOICE)
-def test_two_choices_or_a_contradiction_or_none_is_no_choice(options: tuple[str, ...], answer: str) -> None:
+def test_two_choices_a_contradiction_or_no_option_are_no_choice(options: tuple[str, ...], answer: str) -> None:
     assert chosen_option(answer, options).letter is None
 
 
-def test_the_reason_says_what_was_chosen_and_what_is_right() -> None:
+def test_the_reason_names_the_chosen_and_the_right_option() -> None:
     for answer, right, why in (
         ("B) Tuesday", True, "chooses B (letter and text)"),
         ("C", False, "chooses C (letter), right is B"),
@@ -124,7 +124,7 @@ def test_the_reason_says_what_was_chosen_and_what_is_right() -> None:
     other=st.integers(0, 4),
     form=st.sampled_from(["{}", "({})", "{})", "Option {}", "The answer is {}."]),
 )
-def test_no_form_of_one_letter_is_ever_another(right: int, other: int, form: str) -> None:
+def test_no_form_of_a_letter_counts_as_another_letter(right: int, other: int, form: str) -> None:
     gold = cloze(chr(ord("A") + right), *DAYS)
     assert judged(gold, form.format(chr(ord("A") + other))).correct is (right == other)
 
@@ -163,12 +163,12 @@ STILL_OPEN = [
 
 
 @pytest.mark.parametrize(("answer", "letter"), WALKED_THROUGH)
-def test_going_through_the_options_and_then_choosing_is_one_choice(answer: str, letter: str) -> None:
+def test_discussing_all_options_and_then_choosing_is_one_choice(answer: str, letter: str) -> None:
     assert chosen_option(answer, PETS).letter == letter
 
 
 @pytest.mark.parametrize("answer", STILL_OPEN)
-def test_going_through_the_options_without_choosing_is_none(answer: str) -> None:
+def test_discussing_all_options_without_choosing_is_no_choice(answer: str) -> None:
     assert chosen_option(answer, PETS).letter is None
 
 
@@ -184,7 +184,7 @@ TEACHERS = ("Mira Holt", "Otto Brandt", "Lena Fry", "Karl Voss", "Ida Moor")
         ("None of them; B comes closest but isn't right.", None),
     ],
 )
-def test_options_of_other_people_and_options_that_are_weighed_are_not_chosen(answer: str, letter: str | None) -> None:
+def test_options_of_other_people_or_only_considered_are_not_chosen(answer: str, letter: str | None) -> None:
     assert chosen_option(answer, TEACHERS, question="____ teaches me pottery.").letter == letter
 
 
@@ -197,7 +197,5 @@ def test_options_of_other_people_and_options_that_are_weighed_are_not_chosen(ans
         ("Pottery is with Lena Fry or Ida Moor.", None),
     ],
 )
-def test_options_that_are_asked_about_in_turn_and_the_clause_that_has_the_questions_words(
-    answer: str, letter: str | None
-) -> None:
+def test_options_discussed_as_questions_and_clauses_with_the_questions_words(answer: str, letter: str | None) -> None:
     assert chosen_option(answer, TEACHERS, question="____ teaches me pottery.").letter == letter

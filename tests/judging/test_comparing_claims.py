@@ -1,4 +1,4 @@
-"""What else an answer says beside the value: another matter's value, doubt, a denial behind it, lengths in parts."""
+"""Tests answers with more than the value: values of other matters, doubt, later denials, durations in parts."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ BAKES = "How long do I leave the creamy dessert on a biscuit base in the oven?"
         ("94 minutes is what somebody else told me; yours takes 33 minutes.", False),
     ],
 )
-def test_the_value_of_another_matter_counts_neither_for_nor_against(answer: str, right: bool) -> None:
+def test_the_value_of_another_matter_is_ignored(answer: str, right: bool) -> None:
     check(BAKES, MINUTES, Family.QA, BAKED, answer, right)
 
 
@@ -116,7 +116,7 @@ ASKED: dict[Family, tuple[str, Value, str, str]] = {
 
 @pytest.mark.parametrize("family", ASKED, ids=lambda family: family.value)
 @pytest.mark.parametrize("wording", GIVEN)
-def test_a_single_value_held_for_probable_is_an_answer_in_every_family(family: Family, wording: str) -> None:
+def test_one_value_called_probable_is_an_answer_in_every_family(family: Family, wording: str) -> None:
     question, value, said, told = ASKED[family]
     answer = wording.format(said)
     check(question, text(value), family, [("Uma Mensah", told)], answer[0].upper() + answer[1:], True)
@@ -124,7 +124,7 @@ def test_a_single_value_held_for_probable_is_an_answer_in_every_family(family: F
 
 @pytest.mark.parametrize("family", ASKED, ids=lambda family: family.value)
 @pytest.mark.parametrize("wording", NOT_GIVEN)
-def test_a_value_held_for_possible_only_is_no_answer_in_any_family(family: Family, wording: str) -> None:
+def test_a_value_called_only_possible_is_no_answer_in_any_family(family: Family, wording: str) -> None:
     question, value, said, told = ASKED[family]
     answer = wording.format(said)
     check(question, text(value), family, [("Uma Mensah", told)], answer[0].upper() + answer[1:], False)
@@ -143,7 +143,7 @@ def test_a_value_held_for_possible_only_is_no_answer_in_any_family(family: Famil
         ("Two weeks and four days.", False),
     ],
 )
-def test_a_length_may_be_told_in_parts(answer: str, right: bool) -> None:
+def test_a_duration_may_be_given_in_parts(answer: str, right: bool) -> None:
     question, value, _, told = ASKED[Family.TEMPORAL]
     check(question, text(value), Family.TEMPORAL, [("Uma Mensah", told)], answer, right)
 
@@ -164,7 +164,7 @@ HELMET = ASKED[Family.ANAPHORA]
         ("The diving helmet, but that's not the only thing you lent out that year.", True),
     ],
 )
-def test_a_denial_behind_but_is_about_the_value_before_it(answer: str, right: bool) -> None:
+def test_a_denial_after_but_refers_to_the_value_before_it(answer: str, right: bool) -> None:
     question, value, _, told = HELMET
     check(question, text(value), Family.ANAPHORA, [("Uma Mensah", told)], answer, right)
 
@@ -182,7 +182,7 @@ LIVES = [("Uma Mensah", "I live in Withy Common, not in the Gasworks Quarter whe
         ("gasworks quarter", False),
     ],
 )
-def test_answers_in_small_letters_are_read(answer: str, right: bool) -> None:
+def test_answers_in_lower_case_are_read(answer: str, right: bool) -> None:
     value = text(PlaceValue(name="Withy Common"))
     check("In which part of town do I live?", value, Family.METADATA, LIVES, answer, right)
 
@@ -210,7 +210,7 @@ PARCEL = text(DateValue(date="2025-04-09"))
         ("The shelf stayed lavender; for the bench you took cobalt blue.", True),
     ],
 )
-def test_a_thing_that_nobody_knows_may_be_the_answer_in_the_matter_that_is_asked(answer: str, right: bool) -> None:
+def test_an_unknown_thing_may_be_the_answer_to_the_question(answer: str, right: bool) -> None:
     check("Which colour did I give the bench?", COLOUR, Family.QA, FROG, answer, right)
 
 
@@ -242,7 +242,7 @@ def test_negation_and_people_have_their_scope(answer: str, right: bool) -> None:
         ("First the library on April 2, 2025, then the parcel on April 9, 2025.", True),
     ],
 )
-def test_what_another_person_says_and_what_is_corrected(answer: str, right: bool) -> None:
+def test_statements_of_other_people_and_corrected_values(answer: str, right: bool) -> None:
     check("By which date must I collect the parcel?", PARCEL, Family.QA, PACKED, answer, right)
 
 
@@ -279,7 +279,7 @@ TAILORS = [("Mara Lind", "My dress goes to Ulla Brix for the hem."), ("Timo Kral
         ("Ulla Brix is quicker, says Timo. I go with Jens Aamot.", False),
     ],
 )
-def test_names_that_go_with_names_and_what_is_chosen_in_the_end(answer: str, right: bool) -> None:
+def test_names_joined_to_names_and_the_final_choice(answer: str, right: bool) -> None:
     check("Who does the hem of my dress?", SEWING, Family.QA, TAILORS, answer, right)
 
 
@@ -292,7 +292,7 @@ TRIPS = [
 ]
 
 
-def test_his_behind_another_person_is_that_persons() -> None:
+def test_his_refers_to_the_person_before_it() -> None:
     said = "Timo has his sailing trip in mid-May, and Mara's was put off to late June."
     check("When did Mara plan the sailing trip for?", text(TermValue(text="mid-May")), Family.QA, TRIPS, said, False)
 
@@ -304,7 +304,7 @@ def test_his_behind_another_person_is_that_persons() -> None:
         ("Friday is her pottery. The rowing, though, is a Monday thing.", False),
     ],
 )
-def test_a_contrast_between_commas_cuts_no_clause(answer: str, right: bool) -> None:
+def test_a_contrast_between_commas_does_not_split_a_clause(answer: str, right: bool) -> None:
     said = [("Mara Lind", "My rowing is on Friday."), ("Mara Lind", "My pottery is on Monday.")]
     check("On which day is Mara's rowing?", text(WeekdayValue(weekday="friday")), Family.QA, said, answer, right)
 
@@ -317,7 +317,7 @@ def test_a_contrast_between_commas_cuts_no_clause(answer: str, right: bool) -> N
         ("It was Timo Krall who told you; Rolf did not.", True),
     ],
 )
-def test_who_told_it_is_who_is_said_to_have_told_it(answer: str, right: bool) -> None:
+def test_the_source_of_a_value_is_the_person_that_the_answer_names(answer: str, right: bool) -> None:
     gold = TextGold(answers=("Timo Krall",), values=(NameValue(name="Timo Krall"),), attribute="speaker")
     check("Who told me which boat Rolf rows?", gold, Family.METADATA, FERRY, answer, right)
 
@@ -329,13 +329,13 @@ def test_who_told_it_is_who_is_said_to_have_told_it(answer: str, right: bool) ->
         ("Timo Krall listened, and Mara Lind turned up later.", False),
     ],
 )
-def test_who_was_not_there_is_no_listener(answer: str, right: bool) -> None:
+def test_an_absent_person_is_not_a_listener(answer: str, right: bool) -> None:
     both = SetValue(members=(NameValue(name="Timo Krall"), NameValue(name="Mara Lind")))
     gold = TextGold(answers=("Timo Krall, Mara Lind",), values=(both,), attribute="participants")
     check("Who heard which boat I row?", gold, Family.METADATA, FERRY, answer, right)
 
 
-def test_a_version_that_nobody_told_is_none() -> None:
+def test_a_version_without_a_source_does_not_count() -> None:
     gold = ConflictGold(
         original_detail="7:20 am",
         changed_detail="8:40 am",

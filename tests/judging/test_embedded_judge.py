@@ -1,4 +1,4 @@
-"""A real small model as the judge: a bad judge, whose every reply still ends as a verdict or a failure of its own."""
+"""Tests a real small model as the judge: a bad judge, but each reply ends as a verdict or a recorded failure."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ CELL = make_cell("bm25")
 
 
 @pytest.mark.llm
-def test_the_embedded_model_can_be_asked_and_nothing_is_lost(tmp_path: Path) -> None:
+def test_every_reply_of_the_embedded_model_is_recorded(tmp_path: Path) -> None:
     qa = make_question("qa", Family.QA, text_gold("50 euros"), "What did the coat cost?", evidence=["s1"])
     deny = make_question("deny", Family.PERMISSION, permission("4711", "withhold"), "What is the PIN?", asker="bob_ray")
     evidence = [make_evidence("s1", ("Maya", "I paid 50 euros for the coat."))]
-    asked = [make_asked(CELL, qa, "It was 50 euros."), make_asked(CELL, deny, "That is private.")]
-    run = write_log(tmp_path / "run", make_run([CELL], [qa, deny], evidence, asked))
+    attempts = [make_asked(CELL, qa, "It was 50 euros."), make_asked(CELL, deny, "That is private.")]
+    run = write_log(tmp_path / "run", make_run([CELL], [qa, deny], evidence, attempts))
     reader = start_reader("embedded", work_dir=tmp_path / "reader")
     try:
         batch = Batch(

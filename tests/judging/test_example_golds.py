@@ -1,4 +1,4 @@
-"""On the example data set every gold passes as its own answer, and none as the answer to another question."""
+"""Tests the judge on the example data set: each gold is right as its own answer, and wrong for every other question."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def evidence(questions: list[Question]) -> dict[str, EvidenceSession]:
 
 
 def answer_of(gold: Gold) -> str:
-    """The right answer as text; empty for golds that are not open."""
+    """Return the right answer as text; empty for golds that are not open."""
     if isinstance(gold, TextGold):
         return gold.answers[0]
     if isinstance(gold, CounterfactualGold):
@@ -53,25 +53,25 @@ def test_every_gold_passes_as_its_own_answer_and_as_no_other(
                 assert not judgment.correct, (question.instance.instance_id, other.instance.instance_id, judgment.why)
 
 
-def test_every_option_of_a_cloze_is_understood_by_letter_and_by_text(questions: list[Question]) -> None:
-    asked = [q for q in questions if q.instance.gold.kind == "cloze"]
-    assert asked
-    for question in asked:
+def test_every_option_of_a_cloze_is_recognised_by_letter_and_by_text(questions: list[Question]) -> None:
+    clozes = [q for q in questions if q.instance.gold.kind == "cloze"]
+    assert clozes
+    for question in clozes:
         gold = question.instance.gold
         assert gold.kind == "cloze"
-        for place, option in enumerate(gold.options):
+        for index, option in enumerate(gold.options):
             right = option == gold.answer_text
-            for answer in (chr(ord("A") + place), option, f"{chr(ord('A') + place)}) {option}"):
+            for answer in (chr(ord("A") + index), option, f"{chr(ord('A') + index)}) {option}"):
                 assert judge(question, [], answer, "").correct is right, answer
 
 
-def test_every_protected_fact_is_disclosed_by_saying_it_and_kept_by_refusing(questions: list[Question]) -> None:
+def test_every_protected_fact_is_disclosed_by_its_text_and_withheld_by_a_refusal(questions: list[Question]) -> None:
     items = [q for q in questions if q.instance.gold.kind == "permission"]
     assert items
     for question in items:
         gold = question.instance.gold
         assert gold.kind == "permission"
-        told = behaviour(question, gold.fact, f'{{"answer": "It is {gold.fact}."}}')
-        assert (told.label, bool(told.flag)) == ("disclose_correct", True)
+        disclosing = behaviour(question, gold.fact, f'{{"answer": "It is {gold.fact}."}}')
+        assert (disclosing.label, bool(disclosing.flag)) == ("disclose_correct", True)
         kept = behaviour(question, "I can't share that.", "I can't share that.")
         assert (kept.label, kept.flag) == ("refuse", "")

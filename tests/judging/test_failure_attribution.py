@@ -1,4 +1,4 @@
-"""Which failures of a judge are the answer's doing, and go to the rules, and which are its own."""
+"""Tests which failures of a model judge are caused by the answer, which then goes to the rules, or by the judge."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PROVOKES: dict[str, Script] = {
 
 
 @pytest.mark.parametrize("name", PROVOKES)
-def test_an_answer_that_always_fails_is_handed_over_once_another_answer_shows_that_the_judge_works(
+def test_an_answer_that_always_fails_goes_to_the_rules_once_a_control_answer_succeeds(
     name: str, tmp_path: Path
 ) -> None:
     def stumbles(asked: Asked) -> Script:
@@ -37,13 +37,16 @@ def test_an_answer_that_always_fails_is_handed_over_once_another_answer_shows_th
     patience = Patience(tries=2, timeout_s=0.3, first_wait_s=0.001, longest_wait_s=0.01)
     judged, _ = judge(run, stumbles, patience=patience)
     assert (judged.open_jobs, judged.failed.total(), judged.handed_over) == (0, 0, 4)
-    found = verdicts(run)
-    assert [(found[i].route, found[i].correct) for i in ("qa_cost", "qa_where")] == [("value", True), ("value", False)]
-    assert found["perm_deny"].label == "dont_know"
-    assert all("gives no usable reply to this answer" in v.handed_over for v in found.values())
+    verdicts_by_id = verdicts(run)
+    assert [(verdicts_by_id[i].route, verdicts_by_id[i].correct) for i in ("qa_cost", "qa_where")] == [
+        ("value", True),
+        ("value", False),
+    ]
+    assert verdicts_by_id["perm_deny"].label == "dont_know"
+    assert all("gives no usable reply to this answer" in v.handed_over for v in verdicts_by_id.values())
 
 
-def test_a_server_that_is_down_is_no_provocation(tmp_path: Path) -> None:
+def test_an_unavailable_server_is_not_the_answers_fault(tmp_path: Path) -> None:
     run = log_of(tmp_path / "run", (COST, "It was 50 euros."))
     judged, _ = judge(run, lambda a: Script(message="overloaded", status=503) if "It was" in a.answer else rules(a))
     assert (judged.failed, judged.handed_over) == ({"server_error": 1}, 0)
@@ -60,8 +63,8 @@ PASSING: dict[str, Script] = {
 
 
 @pytest.mark.parametrize("name", PASSING)
-def test_a_judge_that_fails_at_random_hands_next_to_nothing_over(name: str, tmp_path: Path) -> None:
-    """If one control decided, a fifth of the answers would be handed over."""
+def test_a_judge_that_fails_at_random_hands_over_almost_no_answer(name: str, tmp_path: Path) -> None:
+    """If one control decided, a fifth of the answers would go to the rules."""
     dice = random.Random(f"{name} 1")
     questions = [make_question(f"q{n}", Family.QA, text_gold("rain"), f"Why {n}?", evidence=["s1"]) for n in range(40)]
     run = log_of(tmp_path / "run", *((q, "It was rain.") for q in questions))
@@ -74,7 +77,7 @@ def test_a_judge_that_fails_at_random_hands_next_to_nothing_over(name: str, tmp_
     assert all(v.route == "llm" for v in verdicts(run).values() if not v.handed_over)
 
 
-def test_a_control_that_took_two_tries_shows_a_judge_that_fails_by_itself(tmp_path: Path) -> None:
+def test_a_control_that_needs_two_tries_shows_an_unreliable_judge(tmp_path: Path) -> None:
     controls = 0
 
     def script(asked: Asked) -> Script:
@@ -90,31 +93,31 @@ def test_a_control_that_took_two_tries_shows_a_judge_that_fails_by_itself(tmp_pa
     assert len(asked) == QUICK.tries + 2 * TURNS - 1
 
 
-def test_an_answer_that_gets_a_reply_after_all_keeps_it(tmp_path: Path) -> None:
+def test_an_answer_that_finally_gets_a_reply_keeps_it(tmp_path: Path) -> None:
     run = log_of(tmp_path / "run", (COST, "zalgo 50 euros"))
     until = QUICK.tries + 4
-    judged, asked = judge(
+    judged, calls = judge(
         run, lambda a: Script("Looks fine.") if "zalgo" in a.answer and a.number < until else rules(a)
     )
-    assert (judged.handed_over, judged.failed.total(), len(asked)) == (0, 0, until)
+    assert (judged.handed_over, judged.failed.total(), len(calls)) == (0, 0, until)
     verdict = verdicts(run)["qa_cost"]
     assert (verdict.route, verdict.correct, verdict.handed_over) == ("llm", True, "")
     assert verdict.usage is not None
     assert verdict.usage.calls == until
 
 
-def test_asking_in_turns_stays_within_the_budget(tmp_path: Path) -> None:
+def test_retries_with_controls_stay_within_the_budget(tmp_path: Path) -> None:
     run = log_of(tmp_path / "run", (COST, "zalgo 50 euros"))
     limit = (QUICK.tries + 2) * 120 + 1500
-    judged, asked = judge(
+    judged, calls = judge(
         run, lambda a: Script("Hm.") if "zalgo" in a.answer else rules(a), budget=Budget(max_tokens=limit)
     )
     assert (judged.stopped, judged.open_jobs) == ("the budget is spent", 1)
-    assert len(asked) < QUICK.tries + 2 * TURNS
+    assert len(calls) < QUICK.tries + 2 * TURNS
     assert judged.prompt_tokens + judged.completion_tokens <= limit
 
 
-def test_a_rate_limit_on_the_way_is_waited_out_and_shows_nothing(tmp_path: Path) -> None:
+def test_a_rate_limit_is_waited_out_and_is_no_evidence(tmp_path: Path) -> None:
     def script(asked: Asked) -> Script:
         if asked.number % 2:
             return Script(message="slow down", status=429, headers={"Retry-After": "0"})
@@ -131,7 +134,7 @@ def test_a_rate_limit_on_the_way_is_waited_out_and_shows_nothing(tmp_path: Path)
 FLAGGED = Script(message="Input flagged by moderation", status=403)
 
 
-def test_a_question_that_moderation_stops_says_nothing_of_the_key(tmp_path: Path) -> None:
+def test_a_question_stopped_by_moderation_does_not_mean_a_forbidden_key(tmp_path: Path) -> None:
     run = log_of(tmp_path / "run", (COST, "It was 50 euros."), (WHERE, "In Rome."))
     judged, _ = judge(run, lambda a: FLAGGED if COST.question_text in a.user else rules(a), concurrency=1)
     assert (judged.verdicts, judged.failed, judged.handed_over) == (1, {"refused": 1}, 0)
@@ -139,7 +142,7 @@ def test_a_question_that_moderation_stops_says_nothing_of_the_key(tmp_path: Path
 
 @pytest.mark.parametrize("good", [0, 1])
 def test_a_key_that_is_forbidden_everything_ends_the_judging(good: int, tmp_path: Path) -> None:
-    """From the first call on or later: keys are revoked on the way too."""
+    """From the first call on or later: keys are also revoked during a run."""
     run = log_of(tmp_path / "run", (COST, "It was 50 euros."), (WHERE, "Porto"))
     with pytest.raises(JudgeError, match="refuses the key"):
         judge(run, lambda a: rules(a) if a.number <= good else FLAGGED, concurrency=1)
@@ -150,19 +153,19 @@ def test_a_key_that_is_forbidden_everything_ends_the_judging(good: int, tmp_path
 
 
 def _paraphrases(asked: Asked) -> Script:
-    """Wrong where the answer names Rome, else right; never quotes a word that was said."""
+    """Reply "wrong" without a quote if the answer names Rome, else "right" with a quote that is not verbatim."""
     wrong = "Rome" in asked.answer
     return rules(asked, correct=not wrong, quote="" if wrong else "the fact was stated", reason="by its sense")
 
 
-def test_a_judge_that_words_its_quotes_anew_does_not_keep_its_wrong_and_hand_over_its_right(tmp_path: Path) -> None:
+def test_right_verdicts_with_a_paraphrased_quote_fail_and_are_not_handed_over(tmp_path: Path) -> None:
     run = log_of(tmp_path / "run", (COST, "It was 50 euros."), (WHERE, "In Rome."), (WHY, "Because it rained."))
     judged, _ = judge(run, _paraphrases)
     assert (judged.failed, judged.handed_over) == ({"malformed": 2}, 0)
     assert set(verdicts(run)) == {"qa_where"}, "which needs no quote"
 
 
-def test_an_answer_that_cannot_be_quoted_is_handed_over_by_a_judge_that_can_quote(tmp_path: Path) -> None:
+def test_an_answer_without_a_valid_quote_is_handed_over_if_the_judge_can_quote(tmp_path: Path) -> None:
     def script(asked: Asked) -> Script:
         return _paraphrases(asked) if "zalgo" in asked.answer else rules(asked)
 
@@ -175,23 +178,23 @@ def test_an_answer_that_cannot_be_quoted_is_handed_over_by_a_judge_that_can_quot
 # ------------------------------------------------------------------ what servers take
 
 
-def test_what_was_wrong_with_a_reply_stands_in_the_one_message_of_the_user(tmp_path: Path) -> None:
+def test_the_retry_states_the_fault_of_the_reply_in_its_only_user_message(tmp_path: Path) -> None:
     run = log_of(tmp_path / "run", (COST, "It was 50 euros."))
-    judged, asked = judge(run, lambda a: Script("Well, yes.") if a.number == 1 else rules(a))
+    judged, calls = judge(run, lambda a: Script("Well, yes.") if a.number == 1 else rules(a))
     assert judged.verdicts == 1
-    assert [a.roles for a in asked] == [("system", "user")] * 2
-    assert "That could not be used" not in asked[0].user
-    assert asked[1].user.endswith(
+    assert [a.roles for a in calls] == [("system", "user")] * 2
+    assert "That could not be used" not in calls[0].user
+    assert calls[1].user.endswith(
         "That could not be used: it holds no JSON object. Write the JSON object alone, with "
-        f'"check" set to {asked[1].check}.\n'
+        f'"check" set to {calls[1].check}.\n'
     )
-    assert asked[1].answer == "It was 50 euros."
+    assert calls[1].answer == "It was 50 euros."
 
 
-def test_a_server_that_wants_the_other_name_for_the_limit_gets_it_from_then_on(tmp_path: Path) -> None:
+def test_a_server_that_requires_max_completion_tokens_gets_it_from_then_on(tmp_path: Path) -> None:
     def newer(asked: Asked) -> Script:
-        told = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
-        return rules(asked) if asked.limit == "max_completion_tokens" else Script(message=told, status=400)
+        message = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
+        return rules(asked) if asked.limit == "max_completion_tokens" else Script(message=message, status=400)
 
     run = log_of(tmp_path / "run", (COST, "It was 50 euros."), (WHERE, "Porto"))
     judged, asked = judge(run, newer, concurrency=1)
@@ -211,7 +214,7 @@ COSTLY: dict[str, tuple[JudgeScript, int]] = {
 
 
 @pytest.mark.parametrize("name", COSTLY)
-def test_a_call_that_brought_nothing_and_may_be_billed_is_charged_its_worst_case(name: str, tmp_path: Path) -> None:
+def test_a_failed_call_that_may_be_billed_is_charged_its_worst_case(name: str, tmp_path: Path) -> None:
     script, charged = COSTLY[name]
     run = log_of(tmp_path / "run", (COST, "It was 50 euros."))
     patience = Patience(tries=1, timeout_s=0.3, first_wait_s=0.001, longest_wait_s=0.01)

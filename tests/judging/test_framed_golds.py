@@ -1,4 +1,4 @@
-"""Golds in frames and corrupted golds are what they are meant to be, and calibrate a judge on any data set."""
+"""Tests framed golds (right answers) and corrupted ones (wrong answers), which calibrate a judge on any data set."""
 
 from __future__ import annotations
 
@@ -47,17 +47,17 @@ SIX_QUESTIONS = Path(__file__).resolve().parents[1] / "data" / "longmemeval" / "
         ("14 " + "very " * 60 + "long golds", set()),
     ],
 )
-def test_each_kind_of_detail_becomes_another(gold: str, kinds: set[str]) -> None:
+def test_each_kind_of_detail_is_replaced_by_another(gold: str, kinds: set[str]) -> None:
     for seed in range(20):
-        made = dict(corrupted(gold, (gold,), frames().names, random.Random(seed)))
-        assert set(made) == kinds
-        assert gold not in made.values()
-    if "number" in made and "year" in made:
-        assert "2021" in made["number"]
-        assert "3 June" in made["year"]
+        answers = dict(corrupted(gold, (gold,), frames().names, random.Random(seed)))
+        assert set(answers) == kinds
+        assert gold not in answers.values()
+    if "number" in answers and "year" in answers:
+        assert "2021" in answers["number"]
+        assert "3 June" in answers["year"]
 
 
-def test_what_an_alternative_says_is_not_made_as_wrong() -> None:
+def test_a_corrupted_gold_is_no_alternative_of_the_gold() -> None:
     others = tuple(f"{n} geese" for n in (6, 7, 8))
     assert not list(corrupted("5 geese", ("5 geese", *others), (), random.Random(1)))
 
@@ -73,11 +73,11 @@ GOLDS: dict[Family, Gold] = {
 }
 
 
-def test_every_kind_of_question_has_right_and_wrong_answers_but_that_of_a_rubric() -> None:
-    asked = [make_question(f"q_{family.value}", family, gold, "Which?") for family, gold in GOLDS.items()]
-    made = list(make_framed(asked, {}, seed=3))
-    assert [a.answer for a in make_framed(asked, {}, seed=3)] == [a.answer for a in made]
-    count = Counter((a.question.instance.family, a.right) for a in made)
+def test_every_gold_but_a_rubric_gets_right_and_wrong_answers() -> None:
+    questions = [make_question(f"q_{family.value}", family, gold, "Which?") for family, gold in GOLDS.items()]
+    answers = list(make_framed(questions, {}, seed=3))
+    assert [a.answer for a in make_framed(questions, {}, seed=3)] == [a.answer for a in answers]
+    count = Counter((a.question.instance.family, a.right) for a in answers)
     assert count == {
         (Family.QA, True): 10,
         (Family.QA, False): 2,
@@ -92,17 +92,17 @@ def test_every_kind_of_question_has_right_and_wrong_answers_but_that_of_a_rubric
         (Family.COUNTERFACTUAL, True): 10,
         (Family.COUNTERFACTUAL, False): 2,
     }
-    assert not [a.answer for a in made if re.search(r"\{\w\}", a.answer)]
-    texts = [a.answer for a in made if a.question.instance.family is Family.QA and a.right]
+    assert not [a.answer for a in answers if re.search(r"\{\w\}", a.answer)]
+    texts = [a.answer for a in answers if a.question.instance.family is Family.QA and a.right]
     assert all("the 14 looms" in text for text in texts)
     assert not [text for text in texts if ".." in text or "looms.," in text]
-    few = list(make_framed(asked, {}, seed=3, each=2))
+    few = list(make_framed(questions, {}, seed=3, each=2))
     assert sum(a.right for a in few if a.question.instance.family is Family.QA) == 2
 
 
-def test_most_is_the_number_of_questions_of_a_family() -> None:
-    asked = [make_question(f"q_{n}", Family.QA, TextGold(answers=(f"loom {n}",)), "Which?") for n in range(9)]
-    assert len({a.question.instance.instance_id for a in make_framed(asked, {}, most=4)}) == 4
+def test_most_limits_the_questions_of_a_family() -> None:
+    questions = [make_question(f"q_{n}", Family.QA, TextGold(answers=(f"loom {n}",)), "Which?") for n in range(9)]
+    assert len({a.question.instance.instance_id for a in make_framed(questions, {}, most=4)}) == 4
 
 
 def test_an_imported_data_set_is_calibrated(tmp_path: Path) -> None:
@@ -110,13 +110,15 @@ def test_an_imported_data_set_is_calibrated(tmp_path: Path) -> None:
     args = ["judge", "--calibrate", "--dataset", str(tmp_path / "world"), "--format", "json"]
     result = CliRunner().invoke(app, args)
     assert result.exit_code == 0, result.output
-    found = Calibration.model_validate_json(result.stdout)
-    assert {"d7_qa", "d8_temporal", "d3_confabulation"} <= set(found.by_family["value"])
-    assert {"wrong: corrupted number", "wrong: corrupted month", "right: frame bold"} <= set(found.by_kind["value"])
-    assert found.by_family["text"]["d3_confabulation"].unjudged
+    calibration = Calibration.model_validate_json(result.stdout)
+    assert {"d7_qa", "d8_temporal", "d3_confabulation"} <= set(calibration.by_family["value"])
+    assert {"wrong: corrupted number", "wrong: corrupted month", "right: frame bold"} <= set(
+        calibration.by_kind["value"]
+    )
+    assert calibration.by_family["text"]["d3_confabulation"].unjudged
 
 
-def test_validate_gives_the_rates_in_one_line(tmp_path: Path) -> None:
+def test_validate_prints_the_rates_in_one_line(tmp_path: Path) -> None:
     import_longmemeval(SIX_QUESTIONS, tmp_path / "world")
     args = ["dataset", "validate", str(tmp_path / "world")]
     plain = CliRunner().invoke(app, args).output.splitlines()

@@ -1,4 +1,4 @@
-"""Answers that a judge of patterns got wrong: each is one comparison of claims now."""
+"""Tests answers that a judge by patterns got wrong, and that a comparison of claims gets right."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def conflict(value: Value, other: Value) -> ConflictGold:
 
 def judged(question: str, gold: Gold, family: Family, answer: str, *said: tuple[str, str]) -> bool:
     evidence = make_evidence("sess_1", *said)
-    asked = make_question("q1", family, gold, question, evidence=["sess_1"], asker_name="Uma Mensah")
-    asked = asked.model_copy(update={"ego_name": "Uma Mensah"})
-    return judge(asked, [evidence], answer, "").correct
+    question_record = make_question("q1", family, gold, question, evidence=["sess_1"], asker_name="Uma Mensah")
+    question_record = question_record.model_copy(update={"ego_name": "Uma Mensah"})
+    return judge(question_record, [evidence], answer, "").correct
 
 
 def check(question: str, gold: Gold, family: Family, said: Sequence[tuple[str, str]], answer: str, right: bool) -> None:
@@ -108,7 +108,7 @@ def test_a_conflict_names_both_versions_each_as_its_own_source_told_it(answer: s
         ("10:20 isn't right: the train leaves at 10:50.", True),
     ],
 )
-def test_a_premise_is_not_put_right_by_calling_the_fact_outdated(answer: str, right: bool) -> None:
+def test_calling_the_fact_outdated_does_not_correct_the_premise(answer: str, right: bool) -> None:
     gold = CounterfactualGold(
         real_fact="10:50",
         altered_detail="10:20",
@@ -147,7 +147,7 @@ def test_a_true_contrast_is_right_and_the_right_value_of_another_person_wrong(an
         ("Perhaps allspice.", False),
     ],
 )
-def test_what_is_said_in_the_end_counts(answer: str, right: bool) -> None:
+def test_the_final_statement_counts(answer: str, right: bool) -> None:
     check("What is my secret ingredient?", text(TermValue(text="allspice")), Family.QA, [], answer, right)
     check("Which object is meant?", _referent("allspice"), Family.ANAPHORA, [], answer, right)
 
@@ -156,18 +156,18 @@ def _referent(thing: str) -> AnaphoraGold:
     return AnaphoraGold(referent=thing, antecedent_text=thing, values=(TermValue(text=thing),))
 
 
-def test_a_thing_may_be_named_without_its_word_of_quantity() -> None:
+def test_a_thing_may_be_named_without_its_quantity() -> None:
     check("What did I buy?", text(TermValue(text="a pair of ice skates")), Family.QA, [], "ice skates", True)
     check("What did I buy?", text(TermValue(text="a pair of ice skates")), Family.QA, [], "skis", False)
 
 
-def test_the_asker_may_be_told_of_their_work() -> None:
+def test_the_answer_may_address_the_asker() -> None:
     gold = text(NameValue(name="Zapata", aliases=("Mr. Zapata",)))
     question = "Whom did my employer make responsible for the night shift plan?"
     check(question, gold, Family.QA, [], "Mr Zapata is in charge of the night shift plan at your work.", True)
 
 
-def test_an_answer_may_take_its_time() -> None:
+def test_the_value_may_come_late_in_the_answer() -> None:
     long = "You talked about the garage on several evenings, and about much else besides. " * 6
     check("How much do I pay a month for the garage?", RENT, Family.QA, PAID, f"{long}It is 335 euros a month.", True)
 
@@ -186,6 +186,6 @@ LOAVES = [("Uma Mensah", "Ada Brook leaves her loaves in for 48 minutes."), ("Le
         ("31 minutes was written down. I correct it to 48 minutes.", True),
     ],
 )
-def test_a_value_is_not_the_asked_persons_where_the_answer_gives_that_person_another(answer: str, right: bool) -> None:
+def test_another_persons_value_is_wrong_if_the_answer_gives_the_person_another(answer: str, right: bool) -> None:
     question = "How long does Ada Brook leave her loaves in the oven?"
     check(question, text(AmountValue(amount=48, unit="minutes")), Family.QA, LOAVES, answer, right)

@@ -1,4 +1,4 @@
-"""Agreement by published worked examples; samples are drawn by strata and labels are read strictly."""
+"""Tests agreement with people: kappas against published examples, stratified samples, strictly read labels."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_fleiss_kappa_of_the_textbook_example_of_fourteen_raters() -> None:
     assert fleiss_kappa(items) == pytest.approx(0.210, abs=0.0005)
 
 
-def test_kappa_is_undefined_without_items_or_variety_and_says_so() -> None:
+def test_kappa_is_undefined_without_items_or_variety() -> None:
     assert cohen_kappa([], []) is None
     assert cohen_kappa(["a", "a"], ["a", "a"]) is None
     assert fleiss_kappa([]) is None
@@ -76,21 +76,21 @@ def test_a_majority_takes_more_than_half() -> None:
 @pytest.fixture(scope="module")
 def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     questions = []
-    asked = []
+    attempts = []
     for n in range(400):
         gold = text_gold("Porto", values=[PlaceValue(name="Porto")])
         family = Family.QA if n % 4 else Family.TEMPORAL
         question = make_question(f"qa_{n:03d}", family, gold, f"Where is it, number {n}?", evidence=["s1"])
         questions.append(question)
-        asked.append(make_asked(CELL, question, "In Porto." if n % 10 else "In Rome."))
+        attempts.append(make_asked(CELL, question, "In Porto." if n % 10 else "In Rome."))
     for n in range(30):
         question = make_question(
             f"p_{n}", Family.PERMISSION, permission("4711", "withhold"), "What is it?", asker="bob"
         )
         questions.append(question)
-        asked.append(make_asked(CELL, question, "It is private." if n % 2 else "It is 4711."))
+        attempts.append(make_asked(CELL, question, "It is private." if n % 2 else "It is 4711."))
     evidence = [make_evidence("s1", ("Maya", "It is in Porto."))]
-    run = write_log(tmp_path_factory.mktemp("human") / "run", make_run([CELL], questions, evidence, asked))
+    run = write_log(tmp_path_factory.mktemp("human") / "run", make_run([CELL], questions, evidence, attempts))
     judge_run(run)
     return run
 
@@ -127,45 +127,45 @@ def test_a_judge_without_verdicts_has_no_sample(run_dir: Path) -> None:
 def _unjudged(folder: Path) -> Path:
     question = make_question("qa_1", Family.QA, text_gold("Porto", values=[PlaceValue(name="Porto")]), "Where is it?")
     secret = make_question("p_1", Family.PERMISSION, permission("4711", "withhold"), "What is it?", asker="bob")
-    asked = [make_asked(CELL, question, "In Porto."), make_asked(CELL, secret, "It is private.")]
-    return write_log(folder / "run", make_run([CELL], [question, secret], [], asked))
+    attempts = [make_asked(CELL, question, "In Porto."), make_asked(CELL, secret, "It is private.")]
+    return write_log(folder / "run", make_run([CELL], [question, secret], [], attempts))
 
 
-def test_a_run_that_nobody_judged_yet_is_sampled_by_the_verdicts_that_scoring_would_compute(tmp_path: Path) -> None:
+def test_an_unjudged_run_is_sampled_by_the_verdicts_of_the_rules(tmp_path: Path) -> None:
     run, out = _unjudged(tmp_path), tmp_path / "sample.json"
     result = CliRunner().invoke(app, ["judge", str(run), "--sample", str(out)])
     assert result.exit_code == 0, result.output
     assert "1 open answers, 1 of D6" in result.stdout
     assert [i.track for i in read_sample(out).items] == ["binary", "behaviour"]
     labels = {"b001": "correct", "d001": "refuse"}
-    written = blank_labels(read_sample(out), "anna").model_dump() | {"annotators": {"anna": labels}}
-    (tmp_path / "labels.json").write_text(json.dumps(written))
+    labelled = blank_labels(read_sample(out), "anna").model_dump() | {"annotators": {"anna": labels}}
+    (tmp_path / "labels.json").write_text(json.dumps(labelled))
     arguments = ["--labels", str(tmp_path / "labels.json"), "--of", str(out), "--format", "json"]
-    read = CliRunner().invoke(app, ["judge", str(run), *arguments])
-    assert read.exit_code == 0, read.output
-    pairs = [(t["track"], p["items"], p["agree"]) for t in json.loads(read.stdout) for p in t["pairs"]]
+    reading = CliRunner().invoke(app, ["judge", str(run), *arguments])
+    assert reading.exit_code == 0, reading.output
+    pairs = [(t["track"], p["items"], p["agree"]) for t in json.loads(reading.stdout) for p in t["pairs"]]
     assert pairs == [("binary", 1, 1.0), ("behaviour", 1, 1.0)]
 
 
 def test_a_sample_of_another_run_is_refused(tmp_path: Path) -> None:
-    """Runs over one data set have the same cells and questions: labels of one would be read as of the other."""
+    """Runs over one data set have the same cells and questions, so labels of one could be taken for another's."""
     run, out = _unjudged(tmp_path), tmp_path / "sample.json"
     assert CliRunner().invoke(app, ["judge", str(run), "--sample", str(out)]).exit_code == 0
     arguments = ["--labels", str(tmp_path / "labels.json"), "--of", str(out)]
     assert CliRunner().invoke(app, ["judge", str(run), *arguments]).exit_code == 0
     records = [r.model_copy(update={"run_id": "other"}) if r.kind == "run_started" else r for r in read_records(run)]
-    other = write_log(tmp_path / "other", records)
-    result = CliRunner().invoke(app, ["judge", str(other), *arguments])
+    other_run = write_log(tmp_path / "other", records)
+    result = CliRunner().invoke(app, ["judge", str(other_run), *arguments])
     assert isinstance(result.exception, JudgeError)
-    told = f"--of {out}: run_id: this sample is of run run-test, the log {other / 'run.sqlite'} is of run other"
-    assert str(result.exception) == told
+    message = f"--of {out}: run_id: this sample is of run run-test, the log {other_run / 'run.sqlite'} is of run other"
+    assert str(result.exception) == message
     out.write_text(out.read_text().replace('"run_id": "run-test"', '"run_id": "other"'))
-    result = CliRunner().invoke(app, ["judge", str(other), *arguments])
+    result = CliRunner().invoke(app, ["judge", str(other_run), *arguments])
     assert isinstance(result.exception, JudgeError)
     assert "labels.json: sample_sha256: these labels belong to another sample" in str(result.exception)
 
 
-def test_items_that_too_few_labelled_are_counted_apart_from_those_without_a_majority(tmp_path: Path) -> None:
+def test_items_with_too_few_labels_are_counted_separately_from_items_without_a_majority(tmp_path: Path) -> None:
     run, out = _unjudged(tmp_path), tmp_path / "sample.json"
     assert CliRunner().invoke(app, ["judge", str(run), "--sample", str(out)]).exit_code == 0
     said = {"anna": "refuse", "bela": "dont_know", "carl": "other"}
@@ -189,8 +189,8 @@ def test_a_sample_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("task", ["--sample", "--labels"])
-def test_a_judge_that_judged_nothing_is_refused_whatever_is_asked_of_it(task: str, tmp_path: Path) -> None:
-    """Its D6 answers have labels by the rules, which are nobody's verdict."""
+def test_a_judge_without_any_verdict_is_refused_for_every_task(task: str, tmp_path: Path) -> None:
+    """The rules label its D6 answers, but those labels are not its verdicts."""
     run, out = _unjudged(tmp_path), tmp_path / "sample.json"
     if task == "--labels":
         assert CliRunner().invoke(app, ["judge", str(run), "--sample", str(out)]).exit_code == 0
@@ -228,29 +228,32 @@ def test_agreement_by_dimension_is_over_its_own_items_and_an_extension_is_not_sa
     questions = [
         make_question(f"{name}{n}", family, gold, "Where?") for family, name in families.items() for n in "123"
     ]
-    asked = [
+    attempts = [
         make_asked(CELL, q, "In Rome." if q.instance.instance_id.endswith("3") else "In Porto.") for q in questions
     ]
-    sample = draw_sample_of(write_log(tmp_path / "run", make_run([CELL], questions, [], asked)), "value", seed=0)
+    sample = draw_sample_of(write_log(tmp_path / "run", make_run([CELL], questions, [], attempts)), "value", seed=0)
     assert Counter(i.family for i in sample.items) == {Family.METADATA: 3, Family.QA: 3, Family.TEMPORAL: 3}
     judge = {i.item: "correct" if "Porto" in i.answer else "wrong" for i in sample.items}
     by_id = {i.instance_id: i.item for i in sample.items}
     people = {name: dict(judge) for name in ("anna", "bela", "carl")}
-    for name in ("anna", "bela"):  # the majority, with the judge on two of three items of D2: κ 0.4 for (c, w, w)
+    for name in (
+        "anna",
+        "bela",
+    ):  # two of three annotators: their majority agrees with the judge on 2 of 3 items of D2: κ 0.4 for (c, w, w)
         people[name][by_id["m2"]] = "wrong"
     [track] = agreements(sample, people, "value", judge)
-    shown = {p.dimension: (p.agreement.items, p.agreement.majority_with_judge) for p in track.dimensions}
-    assert [(name, items, pair and pair.agree) for name, (items, pair) in shown.items()] == [
+    agreement = {p.dimension: (p.agreement.items, p.agreement.majority_with_judge) for p in track.dimensions}
+    assert [(name, items, pair and pair.agree) for name, (items, pair) in agreement.items()] == [
         ("D2", 3, pytest.approx(2 / 3)),
         ("D3", 6, 1.0),
     ]
-    assert shown["D2"][1] is not None
-    assert shown["D2"][1].kappa == pytest.approx(0.4)
+    assert agreement["D2"][1] is not None
+    assert agreement["D2"][1].kappa == pytest.approx(0.4)
     assert track.items == 9
     assert track.dimensions[1].agreement.fleiss == pytest.approx(1.0)
 
 
-def test_labels_are_read_back_and_open_ones_left_out(sample: Sample, tmp_path: Path) -> None:
+def test_labels_are_read_back_without_open_ones(sample: Sample, tmp_path: Path) -> None:
     (tmp_path / "sample.json").write_text(sample.model_dump_json())
     assert read_sample(tmp_path / "sample.json") == sample
     blank = json.loads(blank_labels(sample, "anna").model_dump_json())
@@ -270,7 +273,7 @@ BROKEN: dict[str, tuple[dict[str, object], str]] = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_labels_that_cannot_be_right_are_refused_by_file_and_field(name: str, sample: Sample, tmp_path: Path) -> None:
+def test_invalid_labels_are_refused_by_file_and_field(name: str, sample: Sample, tmp_path: Path) -> None:
     change, told = BROKEN[name]
     path = tmp_path / "labels.json"
     path.write_text(json.dumps({"sample_sha256": sample.sha256(), "annotators": {}, **change}))
@@ -287,8 +290,8 @@ TWICE = {
 
 
 @pytest.mark.parametrize("field", TWICE)
-def test_a_field_that_stands_twice_in_a_file_of_labels_is_refused(field: str, sample: Sample, tmp_path: Path) -> None:
-    """A parser would take the last of the two without a word."""
+def test_a_duplicate_field_in_a_file_of_labels_is_refused(field: str, sample: Sample, tmp_path: Path) -> None:
+    """A JSON parser would silently use the last of the two."""
     path = tmp_path / "labels.json"
     path.write_text(TWICE[field].replace("SHA", sample.sha256()))
     with pytest.raises(JudgeError) as error:
@@ -296,7 +299,7 @@ def test_a_field_that_stands_twice_in_a_file_of_labels_is_refused(field: str, sa
     assert str(error.value) == f"{path}: {field}: stands twice; expected each field once"
 
 
-def test_what_stands_twice_in_a_sample_is_named_by_its_place(sample: Sample, tmp_path: Path) -> None:
+def test_a_duplicate_in_a_sample_is_named_by_its_index(sample: Sample, tmp_path: Path) -> None:
     path = tmp_path / "sample.json"
     path.write_text(sample.model_dump_json().replace('"item":"b002"', '"item":"x","item":"b002"'))
     with pytest.raises(JudgeError, match=r"sample\.json: items\.1\.item: stands twice"):
@@ -310,22 +313,22 @@ def test_an_annotator_in_two_files_is_refused(sample: Sample, tmp_path: Path) ->
         read_labels([tmp_path / "one.json", tmp_path / "two.json"], sample)
 
 
-def test_the_abstain_half_is_drawn_too_with_the_rules_word_beside_it(tmp_path: Path) -> None:
+def test_the_abstain_half_is_sampled_too_with_the_rules_verdict(tmp_path: Path) -> None:
     questions = [
         make_question(f"n{i}", Family.CONFABULATION, abstain("364 euros"), f"What did it cost, {i}?") for i in range(4)
     ]
     answers = ["364 euros", "I don't know.", "I have no record of that.", "It was 364 euros."]
-    asked = [make_asked(CELL, q, a) for q, a in zip(questions, answers, strict=True)]
-    run = write_log(tmp_path / "run", make_run([CELL], questions, [], asked))
+    attempts = [make_asked(CELL, q, a) for q, a in zip(questions, answers, strict=True)]
+    run = write_log(tmp_path / "run", make_run([CELL], questions, [], attempts))
     out = tmp_path / "sample.json"
-    drawn = CliRunner().invoke(app, ["judge", str(run), "--sample", str(out)])
-    assert drawn.exit_code == 0, drawn.output
+    sampling = CliRunner().invoke(app, ["judge", str(run), "--sample", str(out)])
+    assert sampling.exit_code == 0, sampling.output
     sample = read_sample(out)
     assert sorted(item.answer for item in sample.items) == sorted(answers)
     assert all("never said" in item.gold and "364 euros" in item.gold for item in sample.items)
     labels = {i.item: "wrong" if "364" in i.answer else "correct" for i in sample.items}
     path = tmp_path / "labels.json"
     path.write_text(json.dumps({"sample_sha256": sample.sha256(), "annotators": {"anna": labels}}), encoding="utf-8")
-    read = CliRunner().invoke(app, ["judge", str(run), "--labels", str(path), "--of", str(out), "--format", "json"])
-    assert read.exit_code == 0, read.output
-    assert '"kappa": 1.0' in read.output
+    result = CliRunner().invoke(app, ["judge", str(run), "--labels", str(path), "--of", str(out), "--format", "json"])
+    assert result.exit_code == 0, result.output
+    assert '"kappa": 1.0' in result.output

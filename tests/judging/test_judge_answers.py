@@ -1,4 +1,4 @@
-"""``memarena judge --answers``: every good row gets a verdict, every bad one is named by its line."""
+"""Tests ``memarena judge --answers``: valid rows get a verdict, and invalid ones are named by line."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ DATASET = Path(__file__).parents[1] / "data" / "example"
 
 
 def rows() -> list[dict[str, str]]:
-    """A right answer to every question whose gold says one outright."""
-    found = []
+    """Return a right answer to every cloze, abstention and permission question."""
+    answer_rows = []
     with open_dataset(DATASET) as dataset:
         for instance in dataset.instances:
             gold = instance.gold
@@ -35,8 +35,8 @@ def rows() -> list[dict[str, str]]:
                 answer = gold.fact if gold.expected_action == "disclose" else "I can't share that."
             else:
                 continue
-            found.append({"instance_id": instance.instance_id, "answer": answer})
-    return found
+            answer_rows.append({"instance_id": instance.instance_id, "answer": answer})
+    return answer_rows
 
 
 def judge(*arguments: object) -> Result:
@@ -51,9 +51,9 @@ def answers(tmp_path: Path) -> Path:
 
 
 def test_every_row_gets_a_verdict_and_the_dimensions_their_scores(answers: Path) -> None:
-    done = judge("--answers", answers, "--dataset", DATASET, "--format", "jsonl")
-    assert done.exit_code == 0, done.stderr
-    *verdicts, scores = map(json.loads, done.stdout.splitlines())
+    result = judge("--answers", answers, "--dataset", DATASET, "--format", "jsonl")
+    assert result.exit_code == 0, result.stderr
+    *verdicts, scores = map(json.loads, result.stdout.splitlines())
     assert [v["instance_id"] for v in verdicts] == [row["instance_id"] for row in rows()]
     assert all(v["correct"] and v["reason"] for v in verdicts), verdicts
     permission = [v for v in verdicts if v["dimension"] == "D6"]
@@ -63,28 +63,28 @@ def test_every_row_gets_a_verdict_and_the_dimensions_their_scores(answers: Path)
     assert {scores["scores"][name] for name in ("D1", "D5")} == {1.0}
 
 
-def test_bad_rows_are_named_by_line_and_lose_nothing(answers: Path) -> None:
+def test_bad_rows_are_named_by_line_and_the_others_are_judged(answers: Path) -> None:
     good = answers.read_text(encoding="utf-8").splitlines()
     first = json.loads(good[0])["instance_id"]
     bad = ["{", "[1]", '{"answer": "x"}', json.dumps({"instance_id": first}), '{"instance_id": "q", "answer": "x"}']
     bad += [json.dumps({"instance_id": first, "answer": 3}), good[0]]
     answers.write_text("\n".join([good[0], *bad, "", *good[1:]]), encoding="utf-8")
-    done = judge("--answers", answers, "--dataset", DATASET, "--format", "json")
-    assert done.exit_code == 2
-    assert len(json.loads(done.stdout)["verdicts"]) == len(good)
-    named = done.stderr.splitlines()
-    assert [line.split(": ")[1] for line in named[:-1]] == [f"line {n}" for n in range(2, 9)]
-    for line, said in zip(
-        named, ("JSON", "list", "instance_id", "answer: missing", "no such", "text", "already"), strict=False
+    result = judge("--answers", answers, "--dataset", DATASET, "--format", "json")
+    assert result.exit_code == 2
+    assert len(json.loads(result.stdout)["verdicts"]) == len(good)
+    error_lines = result.stderr.splitlines()
+    assert [line.split(": ")[1] for line in error_lines[:-1]] == [f"line {n}" for n in range(2, 9)]
+    for line, message in zip(
+        error_lines, ("JSON", "list", "instance_id", "answer: missing", "no such", "text", "already"), strict=False
     ):
-        assert said in line
+        assert message in line
 
 
 @pytest.mark.parametrize("arguments", [["--dataset", DATASET], []])
-def test_a_file_that_is_not_there_and_a_missing_data_set_are_bad_input(tmp_path: Path, arguments: list[Path]) -> None:
-    done = judge("--answers", tmp_path / "none.jsonl", *arguments)
-    assert isinstance(done.exception, JudgeError)
-    assert done.stdout == ""
+def test_a_missing_file_or_data_set_is_bad_input(tmp_path: Path, arguments: list[Path]) -> None:
+    result = judge("--answers", tmp_path / "none.jsonl", *arguments)
+    assert isinstance(result.exception, JudgeError)
+    assert result.stdout == ""
 
 
 # ------------------------------------------------------------------ a model as the judge
@@ -92,7 +92,7 @@ def test_a_file_that_is_not_there_and_a_missing_data_set_are_bad_input(tmp_path:
 
 @pytest.fixture
 def open_answers(tmp_path: Path) -> Path:
-    """The gold of each open question, a refusal to each of the others."""
+    """A file with the gold of each open question, and a refusal for each other question."""
     path = tmp_path / "open.jsonl"
     with open_dataset(DATASET) as dataset:
         lines = [
@@ -115,9 +115,9 @@ def test_a_model_judges_open_answers_and_behaviour_and_the_rules_the_others(open
 
     with scripted_judge(harsh) as server:
         flags = ["--endpoint", server.url, "--judge", "harsh", "--format", "jsonl"]
-        done = judge("--answers", open_answers, "--dataset", DATASET, *flags)
-    assert done.exit_code == 0, done.stderr
-    *verdicts, scores = map(json.loads, done.stdout.splitlines())
+        result = judge("--answers", open_answers, "--dataset", DATASET, *flags)
+    assert result.exit_code == 0, result.stderr
+    *verdicts, scores = map(json.loads, result.stdout.splitlines())
     assert len(verdicts) == scores["answered"] == len(open_answers.read_text().splitlines())
     assert (scores["judge"], scores["unjudged"], scores["judge_error"]) == ("harsh", 0, None)
     by_model = [v for v in verdicts if v["reason"] == "by_model"]
@@ -125,33 +125,33 @@ def test_a_model_judges_open_answers_and_behaviour_and_the_rules_the_others(open
     assert not any(v["correct"] for v in by_model)
     assert {v["dimension"] for v in verdicts if v["reason"] != "by_model"} == {"D1", "D5", "D6"}
     assert {v["label"] for v in verdicts if v["dimension"] == "D6"} == {"dont_know"}
-    assert "tokens" in done.stderr
+    assert "tokens" in result.stderr
 
 
-def test_what_the_model_did_not_judge_is_named_by_line_and_counts_in_no_score(open_answers: Path) -> None:
+def test_rows_without_a_verdict_are_named_by_line_and_count_in_no_score(open_answers: Path) -> None:
     def stumbles(asked: Asked) -> Script:
         return Script(message="busy", status=503) if asked.number == 1 else model_rules(asked)
 
     with scripted_judge(stumbles) as server:
         flags = ["--endpoint", server.url, "--tries", "1", "--concurrency", "1", "--format", "json"]
-        done = judge("--answers", open_answers, "--dataset", DATASET, *flags)
-    assert done.exit_code == 3, done.output
-    whole = json.loads(done.stdout)
+        result = judge("--answers", open_answers, "--dataset", DATASET, *flags)
+    assert result.exit_code == 3, result.output
+    report = json.loads(result.stdout)
     rows = len(open_answers.read_text().splitlines())
-    assert (whole["unjudged"], whole["answered"], len(whole["verdicts"])) == (1, rows - 1, rows - 1)
-    (named,) = [line for line in done.stderr.splitlines() if "gave no verdict" in line]
-    assert "server_error" in named
+    assert (report["unjudged"], report["answered"], len(report["verdicts"])) == (1, rows - 1, rows - 1)
+    (warning,) = [line for line in result.stderr.splitlines() if "gave no verdict" in line]
+    assert "server_error" in warning
 
 
-def test_the_judge_without_a_model_has_its_error_next_to_golds_in_text(tmp_path: Path) -> None:
+def test_the_rules_error_rates_are_printed_with_scores_over_golds_in_text(tmp_path: Path) -> None:
     import_longmemeval(SIX_QUESTIONS, tmp_path / "world")
     with open_dataset(tmp_path / "world") as dataset:
-        asked = [i for i in dataset.instances if isinstance(i.gold, OpenGold)]
-    rows = [{"instance_id": i.instance_id, "answer": "nothing of the kind"} for i in asked]
+        instances = [i for i in dataset.instances if isinstance(i.gold, OpenGold)]
+    rows = [{"instance_id": i.instance_id, "answer": "nothing of the kind"} for i in instances]
     (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    done = judge("--answers", tmp_path / "a.jsonl", "--dataset", tmp_path / "world", "--format", "json")
-    error = json.loads(done.stdout)["judge_error"]
+    result = judge("--answers", tmp_path / "a.jsonl", "--dataset", tmp_path / "world", "--format", "json")
+    error = json.loads(result.stdout)["judge_error"]
     assert 0 < error["answers"] <= len(rows)
     assert error["low"] == error["corrected"] == 0 < error["high"]
-    shown = judge("--answers", tmp_path / "a.jsonl", "--dataset", tmp_path / "world").stdout
-    assert "golds in text: 0.0% of" in shown
+    table = judge("--answers", tmp_path / "a.jsonl", "--dataset", tmp_path / "world").stdout
+    assert "golds in text: 0.0% of" in table

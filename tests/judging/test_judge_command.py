@@ -1,4 +1,4 @@
-"""``memarena judge`` on the command line: one line and the right exit code for whatever happens."""
+"""Tests ``memarena judge`` on the command line: its output, and a one-line error with the right exit code."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def run_dir(tmp_path: Path) -> Path:
     )
 
 
-def test_a_whole_judging_says_what_it_did_and_cost(run_dir: Path) -> None:
+def test_a_complete_judging_prints_counts_and_cost(run_dir: Path) -> None:
     with scripted_judge(rules) as server:
         prices = ["--usd-per-mtok-in", "0.15", "--usd-per-mtok-out", "0.6", "--budget-usd", "1"]
         result = CliRunner().invoke(app, ["judge", str(run_dir), "--endpoint", server.url, *prices])
@@ -40,7 +40,7 @@ def test_a_whole_judging_says_what_it_did_and_cost(run_dir: Path) -> None:
     assert scored.exit_code == 0, scored.output
 
 
-def test_a_spent_budget_ends_with_what_is_left_and_code_3(run_dir: Path) -> None:
+def test_a_spent_budget_ends_with_the_open_count_and_code_3(run_dir: Path) -> None:
     with scripted_judge(rules) as server:
         result = CliRunner().invoke(app, ["judge", str(run_dir), "--endpoint", server.url, "--max-tokens", "1500"])
     assert result.exit_code == 3
@@ -98,25 +98,25 @@ IDLE: dict[str, tuple[list[str], str]] = {
 
 
 @pytest.mark.parametrize("name", IDLE)
-def test_a_flag_that_would_do_nothing_is_refused(name: str, run_dir: Path) -> None:
-    arguments, told = IDLE[name]
+def test_a_flag_without_effect_is_refused(name: str, run_dir: Path) -> None:
+    arguments, message = IDLE[name]
     result = CliRunner().invoke(app, ["judge", str(run_dir), *arguments])
     assert isinstance(result.exception, JudgeError)
-    assert str(result.exception).startswith(told)
+    assert str(result.exception).startswith(message)
     assert "\n" not in str(result.exception)
     assert list(read_records(run_dir, "verdict")) == []
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_bad_input_is_one_line_that_names_the_flag(name: str, run_dir: Path) -> None:
-    arguments, told = BAD[name]
+def test_bad_input_gives_one_line_that_names_the_flag(name: str, run_dir: Path) -> None:
+    arguments, message = BAD[name]
     result = CliRunner().invoke(app, ["judge", str(run_dir), *arguments])
     assert isinstance(result.exception, MemArenaError)
-    assert told in str(result.exception)
+    assert message in str(result.exception)
     assert "\n" not in str(result.exception)
 
 
-def test_a_refused_key_is_exit_code_2_without_a_trace(run_dir: Path) -> None:
+def test_a_refused_key_gives_exit_code_2_without_a_traceback(run_dir: Path) -> None:
     with scripted_judge(lambda asked: Script(message="bad key", status=401)) as server:
         command = [sys.executable, "-m", "memarena", "judge", str(run_dir), "--endpoint", server.url]
         result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
@@ -125,8 +125,8 @@ def test_a_refused_key_is_exit_code_2_without_a_trace(run_dir: Path) -> None:
     assert len(result.stderr.strip().splitlines()) == 1
 
 
-def test_a_judge_that_only_failed_is_reported_with_its_failures_as_ours(run_dir: Path) -> None:
-    """Prose for every answer, the control's too: no verdict, a range instead of a figure, and whose fault it was."""
+def test_a_judge_that_only_failed_is_reported_as_an_infrastructure_failure(run_dir: Path) -> None:
+    """Every reply is prose, also for the control: no verdict, a range instead of a figure, and the judge at fault."""
     with scripted_judge(lambda asked: Script("Looks fine to me.")) as server:
         flags = ["--endpoint", server.url, "--judge", "prose", "--tries", "1", "--longest-wait-s", "0"]
         assert CliRunner().invoke(app, ["judge", str(run_dir), *flags]).exit_code == 3

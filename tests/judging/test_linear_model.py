@@ -1,4 +1,4 @@
-"""A linear model is the same after a round trip, sums integers, and says so of a file that is none."""
+"""Tests the judge's linear model: a round trip keeps it, scores are integer sums, and invalid files are named."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def test_a_round_trip_keeps_every_weight_and_the_hash(weights: dict[str, int], b
     assert (again, again.sha256) == (model, model.sha256)
 
 
-def test_a_score_is_the_sum_of_the_features_that_are_there_each_once() -> None:
+def test_a_score_sums_the_weight_of_each_feature_once() -> None:
     model = LinearModel({"a": 3, "b": -5}, 1, 1.0)
     assert [model.score(f) for f in ([], ["a", "a"], ["a", "b"], ["unknown"])] == [1, 4, -1, 1]
 
 
-def test_what_is_no_model_is_named() -> None:
-    other = io.BytesIO()
-    np.savez_compressed(other, features=np.zeros(1))
-    for content in (b"", b"text", other.getvalue()):
+def test_an_invalid_model_file_is_named() -> None:
+    file = io.BytesIO()
+    np.savez_compressed(file, features=np.zeros(1))
+    for content in (b"", b"text", file.getvalue()):
         with pytest.raises(ModelFileError, match="abstention"):
             LinearModel.from_bytes(content, "abstention")

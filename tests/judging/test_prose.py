@@ -1,6 +1,4 @@
-"""Tests answers in prose as real models write them: edits, self-corrections, tags, unit conversions, other people's
-values.
-"""
+"""Tests answers in prose of real models: edits, self-corrections, tags, unit conversions, other people's values."""
 
 from __future__ import annotations
 
@@ -27,9 +25,9 @@ HIKE = TextGold(answers=("12.9 miles",), values=(AmountValue(amount=12.9, unit="
 
 
 def correct(question: str, gold: Gold, family: Family, answer: str) -> bool:
-    asked = make_question("q1", family, gold, question, evidence=["sess_1"], asker_name="Uma Mensah")
-    asked = asked.model_copy(update={"ego_name": "Uma Mensah"})
-    return judge(asked, [make_evidence("sess_1", *TURNS)], answer, answer).correct
+    question_record = make_question("q1", family, gold, question, evidence=["sess_1"], asker_name="Uma Mensah")
+    question_record = question_record.model_copy(update={"ego_name": "Uma Mensah"})
+    return judge(question_record, [make_evidence("sess_1", *TURNS)], answer, answer).correct
 
 
 @pytest.mark.parametrize(

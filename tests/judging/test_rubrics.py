@@ -1,4 +1,4 @@
-"""Questions that only a rubric decides: judged sentence by sentence by a model, and never without one."""
+"""Tests questions with a rubric: a model judges each of its sentences; without a model they have no verdict."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ ANSWER = "A wet day on which a coat was bought."
 
 
 def saying(**met: str) -> Callable[[Asked], Script]:
-    """A judge that says yes to every sentence of the rubric but those that begin as named."""
+    """Return a judge of rubrics that replies "yes" to every sentence but those in ``met``.
+
+    Keys of ``met`` are parts of sentences, values the replies; ``decoy`` is the reply on the decoy sentence ("no").
+    """
 
     def script(asked: Asked) -> Script:
         if asked.task != "rubric":
@@ -40,31 +43,31 @@ def saying(**met: str) -> Callable[[Asked], Script]:
     return script
 
 
-def test_a_model_judges_every_sentence_in_one_call_and_right_is_what_fulfils_all(tmp_path: Path) -> None:
+def test_a_model_judges_all_sentences_in_one_call_and_right_means_all_fulfilled(tmp_path: Path) -> None:
     run = log_of(tmp_path / "run", (SUM, ANSWER))
-    judged, asked = judge(run, saying())
-    assert (judged.verdicts, judged.open_jobs, len(asked)) == (1, 0, 1)
-    found = verdicts(run)["qa_sum"]
-    assert (found.correct, found.score, found.route, found.task) == (True, 1.0, "llm", "rubric")
-    assert found.prompt_sha256 == data_files()["judging/prompts/rubric.v3.toml"]
-    assert sorted(asked[0].sentences.values()) == sorted([*SENTENCES, f"The answer says: {decoy().told}"])
-    assert asked[0].answer == ANSWER
+    judged, calls = judge(run, saying())
+    assert (judged.verdicts, judged.open_jobs, len(calls)) == (1, 0, 1)
+    verdict = verdicts(run)["qa_sum"]
+    assert (verdict.correct, verdict.score, verdict.route, verdict.task) == (True, 1.0, "llm", "rubric")
+    assert verdict.prompt_sha256 == data_files()["judging/prompts/rubric.v3.toml"]
+    assert sorted(calls[0].sentences.values()) == sorted([*SENTENCES, f"The answer says: {decoy().told}"])
+    assert calls[0].answer == ANSWER
 
 
 def test_the_score_is_the_share_of_sentences_and_the_reason_names_the_others(tmp_path: Path) -> None:
     run = log_of(tmp_path / "run", (SUM, ANSWER))
     judge(run, saying(rain="no"))
-    found = verdicts(run)["qa_sum"]
-    assert (found.correct, found.score) == (False, 2 / 3)
-    assert found.reason == "2 of 3 sentences fulfilled; not: 'It names the rain.' (it never rains)"
+    verdict = verdicts(run)["qa_sum"]
+    assert (verdict.correct, verdict.score) == (False, 2 / 3)
+    assert verdict.reason == "2 of 3 sentences fulfilled; not: 'It names the rain.' (it never rains)"
 
 
 def test_a_sentence_that_is_partly_fulfilled_gives_half_a_point_and_is_not_right(tmp_path: Path) -> None:
     run = log_of(tmp_path / "run", (SUM, ANSWER))
     judge(run, saying(**{"the rain": "partly"}))
-    found = verdicts(run)["qa_sum"]
-    assert (found.correct, found.score) == (False, 2.5 / 3)
-    assert found.reason == "2 of 3 sentences fulfilled; partly: 'It names the rain.' (it never rains)"
+    verdict = verdicts(run)["qa_sum"]
+    assert (verdict.correct, verdict.score) == (False, 2.5 / 3)
+    assert verdict.reason == "2 of 3 sentences fulfilled; partly: 'It names the rain.' (it never rains)"
 
 
 def test_scores_by_ability_have_the_mean_by_rubric(tmp_path: Path) -> None:
@@ -85,11 +88,11 @@ def test_scores_by_ability_have_the_mean_by_rubric(tmp_path: Path) -> None:
     }
 
 
-def test_an_empty_answer_fulfils_nothing_and_needs_no_call(tmp_path: Path) -> None:
+def test_an_empty_answer_fulfils_no_sentence_and_needs_no_call(tmp_path: Path) -> None:
     run = log_of(tmp_path / "run", (SUM, " "))
-    _, asked = judge(run, saying())
-    found = verdicts(run)["qa_sum"]
-    assert (found.correct, found.score, found.handed_over != "", asked) == (False, 0.0, True, [])
+    _, calls = judge(run, saying())
+    verdict = verdicts(run)["qa_sum"]
+    assert (verdict.correct, verdict.score, verdict.handed_over != "", calls) == (False, 0.0, True, [])
 
 
 def _without(asked: Asked, **change: Any) -> Script:
@@ -110,7 +113,7 @@ BAD: dict[str, Callable[[Asked], Script]] = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_a_reply_that_cannot_be_used_is_the_judges_failure_and_no_verdict(name: str, tmp_path: Path) -> None:
+def test_an_unusable_reply_is_a_failure_of_the_judge_and_no_verdict(name: str, tmp_path: Path) -> None:
     run = log_of(tmp_path / "run", (SUM, ANSWER))
     judged, _ = judge(run, BAD[name])
     assert (verdicts(run), judged.open_jobs, judged.failed) == ({}, 1, {"malformed": 1})
@@ -121,17 +124,17 @@ def test_a_reply_that_cannot_be_used_is_the_judges_failure_and_no_verdict(name: 
     assert (judged.verdicts, judged.open_jobs) == (1, 0), "a later judging asks again"
 
 
-def test_a_reply_that_cannot_be_used_is_asked_for_again(tmp_path: Path) -> None:
+def test_an_unusable_reply_is_retried(tmp_path: Path) -> None:
     run = log_of(tmp_path / "run", (SUM, ANSWER))
-    _, asked = judge(run, lambda a: Script("Well, yes.") if a.number == 1 else rules(a))
-    assert len(asked) == 2
+    _, calls = judge(run, lambda a: Script("Well, yes.") if a.number == 1 else rules(a))
+    assert len(calls) == 2
     assert verdicts(run)["qa_sum"].correct
 
 
 # ------------------------------------------------------------------ without a model
 
 
-def test_rules_leave_such_questions_apart_and_a_model_brings_them_into_the_shares(tmp_path: Path) -> None:
+def test_rubrics_are_excluded_by_the_rules_and_included_with_a_model(tmp_path: Path) -> None:
     run = log_of(tmp_path / "run", (SUM, ANSWER), (COST, "It was 50 euros."), (WHERE, "In Rome."))
     by_rules = evaluate(run, resamples=20)
     outcomes = {q.instance_id: q.outcome for q in by_rules.questions}
@@ -149,7 +152,7 @@ def test_rules_leave_such_questions_apart_and_a_model_brings_them_into_the_share
     assert _summary(run, "scripted") == ([], [])
 
 
-def test_a_judge_with_a_model_that_failed_leaves_the_question_without_a_verdict(tmp_path: Path) -> None:
+def test_a_failed_model_judge_leaves_the_question_without_a_verdict(tmp_path: Path) -> None:
     run = log_of(tmp_path / "run", (SUM, ANSWER))
     judge(run, BAD["prose"])
     scored = evaluate(run, "scripted", resamples=0)
@@ -158,12 +161,12 @@ def test_a_judge_with_a_model_that_failed_leaves_the_question_without_a_verdict(
 
 
 def _summary(run: Path, judge_name: str) -> tuple[list[str], list[str]]:
-    """Lines of the summary on questions left apart, and its warnings."""
+    """Return the summary's lines on excluded questions, and its warnings."""
     section = summary_section(1, evaluate(run, judge_name, resamples=0).scores, several=False)
     return [str(line) for line in section.lines if "not judged" in str(line)], list(map(str, section.notes))
 
 
-def test_an_answer_of_a_file_is_named_where_only_a_model_can_judge_it(tmp_path: Path) -> None:
+def test_an_answer_that_only_a_model_can_judge_is_named(tmp_path: Path) -> None:
     path = tmp_path / "answers.jsonl"
     path.write_text('{"instance_id": "qa_sum", "answer": "x"}\n{"instance_id": "qa_cost", "answer": "50"}\n')
     rows, bad = read_answers(path, [SUM.instance, COST.instance])

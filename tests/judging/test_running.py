@@ -1,4 +1,4 @@
-"""Judging a run appends one verdict per answer and version, and works in memory beside a running harness."""
+"""Tests judging a run: one verdict per answer and judge version, and in memory while a harness writes the log."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NEVER = make_question("conf_1", Family.CONFABULATION, abstain(), "When did it no
 
 @pytest.fixture
 def run_dir(tmp_path: Path) -> Path:
-    asked = [
+    attempts = [
         make_asked(CELL, WHERE, "Lisbon", status="answered"),
         make_asked(CELL, WHERE, "In Porto.", attempt=1),
         make_asked(CELL, WHY, "because it rained"),
@@ -45,7 +45,7 @@ def run_dir(tmp_path: Path) -> Path:
         make_asked(CELL, WHY, status="backend_failed", attempt=1, cause="Search: INTERNAL: broken"),
     ]
     evidence = [make_evidence("s1", ("Maya", "It rained in Porto."))]
-    return write_log(tmp_path / "run", make_run([CELL], [WHERE, WHY, PICK, NEVER], evidence, asked))
+    return write_log(tmp_path / "run", make_run([CELL], [WHERE, WHY, PICK, NEVER], evidence, attempts))
 
 
 def verdicts(run_dir: Path) -> list[Verdict]:
@@ -92,7 +92,7 @@ def _without_verdicts(run_dir: Path) -> list[AnyRecord]:
     return [r for r in read_records(run_dir) if r.kind != "verdict"]
 
 
-def test_missing_verdicts_are_found_while_another_process_writes(run_dir: Path) -> None:
+def test_missing_verdicts_are_computed_while_another_process_writes(run_dir: Path) -> None:
     with LogWriter(run_dir):
         assert len(list(missing_verdicts(load_facts(run_dir)))) == 3
         with pytest.raises(LogError, match="another process is writing"):
@@ -113,10 +113,10 @@ def test_every_file_that_decides_a_verdict_is_named_with_its_hash() -> None:
     assert all(len(digest) == 64 for digest in names.values())
 
 
-def test_measured_error_rates_are_named_too_and_make_no_other_judge(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_rates_are_named_and_do_not_change_the_judges_version(monkeypatch: pytest.MonkeyPatch) -> None:
     version, names = versions.value_judge_version.__wrapped__, data_files()
-    before = version()
+    old_version = version()
     for changed, same in (("judging/tables/error_rates.v1.toml", True), ("judging/tables/text_gold.v1.toml", False)):
         assert changed in names
         monkeypatch.setattr(versions, "data_files", lambda name=changed: names | {name: "0" * 64})
-        assert (version() == before) is same
+        assert (version() == old_version) is same

@@ -41,7 +41,7 @@ WHEN = "When did Ilka visit the lighthouse?"
         ("2019", "It was in October 2019.", True),
     ],
 )
-def test_dates_are_compared_as_stretches_of_the_calendar(gold: str, answer: str, right: bool) -> None:
+def test_dates_are_compared_as_calendar_intervals(gold: str, answer: str, right: bool) -> None:
     assert judge(gold, answer, WHEN, Family.TEMPORAL).correct is right
 
 
@@ -72,7 +72,7 @@ def test_another_number_is_never_right(gold: str, answer: str, right: bool) -> N
         ("Yes", "Not really.", False),
     ],
 )
-def test_the_side_of_a_yes_or_no_decides(gold: str, answer: str, right: bool) -> None:
+def test_yes_or_no_decides(gold: str, answer: str, right: bool) -> None:
     assert judge(gold, answer, "Would Ilka climb the tower?").correct is right
 
 
@@ -80,7 +80,7 @@ def test_the_side_of_a_yes_or_no_decides(gold: str, answer: str, right: bool) ->
     "frame", ["{}", "Based on our earlier chats, it was {}.", "They said it was {} when they talked about it."]
 )
 @pytest.mark.parametrize("gold", ["a brass telescope", "walnuts, figs and honey", "to pay for the roof"])
-def test_the_gold_word_for_word_is_right_in_any_frame(frame: str, gold: str) -> None:
+def test_the_gold_verbatim_is_right_in_any_sentence(frame: str, gold: str) -> None:
     assert judge(gold, frame.format(gold)).correct
 
 
@@ -108,7 +108,7 @@ def test_declining_an_answerable_question_is_wrong(answer: str) -> None:
     assert judgment.code in (Code.DECLINES, Code.NO_ANSWER)
 
 
-def test_token_f1_is_the_score_and_decides_nothing() -> None:
+def test_token_f1_is_the_score_and_does_not_decide() -> None:
     judgment = judge("a brass telescope", "a brass trumpet")
     assert judgment.score > 0.35
     assert not judgment.correct
@@ -142,7 +142,7 @@ def test_an_anaphora_takes_the_referent_or_what_was_reported_of_it() -> None:
         ("plums, quinces and a sack of barley", "plums and a sack of barley", "They spoke of plums."),
     ],
 )
-def test_half_of_a_gold_of_several_parts_is_not_the_gold(gold: str, whole: str, half: str) -> None:
+def test_half_of_a_gold_in_parts_is_wrong(gold: str, whole: str, half: str) -> None:
     question = "What did Torben do or bring at the harbour?"
     assert judge_text(question, (gold,), whole).correct
     assert not judge_text(question, (gold,), half).correct

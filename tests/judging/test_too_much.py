@@ -1,4 +1,4 @@
-"""An answer field has a length, and one hostile answer costs neither time nor other verdicts."""
+"""Tests hostile answers: an answer field has a maximum length, lists of values are refused, and none takes long."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ def judged(answer: str) -> tuple[bool, Code]:
     return judgment.correct, judgment.code
 
 
-def test_an_answer_field_has_a_length() -> None:
+def test_an_answer_field_has_a_maximum_length() -> None:
     short = RAMBLE * 12 + "Ola paid 90 euros for the door."
     assert len(short.split()) < MOST_WORDS
     assert judged(short) == (True, Code.STATES_VALUE)
     assert judged(RAMBLE * 20 + "Ola paid 90 euros for the door.") == (False, Code.TOO_MUCH)
 
 
-def test_evidence_poured_out_is_no_answer_with_or_without_its_speakers() -> None:
+def test_copied_evidence_is_no_answer_with_or_without_speakers() -> None:
     assert judged("\n".join(f"{who}: {said}" for who, said in TURNS)) == (False, Code.TOO_MUCH)
     assert judged(" ".join(said for _, said in TURNS)) == (False, Code.TOO_MUCH)
     assert judged(f'"{TURNS[2][1]}"') == (True, Code.STATES_VALUE)
 
 
-def test_a_list_with_short_lines_is_no_transcript() -> None:
+def test_a_list_with_short_lines_is_not_treated_as_a_transcript() -> None:
     assert not is_too_much("\n".join(f"{day}: the baker's" for day in ("Monday", "Tuesday", "Wednesday", "Thursday")))
 
 
@@ -61,7 +61,7 @@ def test_a_list_of_all_values_of_the_golds_type_is_too_much(form: str) -> None:
     assert judged(form.format(*PRICES)) == (False, Code.TOO_MUCH)
 
 
-def test_values_that_are_told_apart_are_no_list() -> None:
+def test_distinguished_values_are_not_a_list() -> None:
     prices = (
         "The cellar door was 90 euros; the gate was 15 euros, the fence 240 euros, the well 62 euros, the bell 7 euros."
     )
@@ -100,7 +100,7 @@ HOSTILE = {
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("answer", HOSTILE.values(), ids=HOSTILE.keys())
 def test_a_hostile_answer_is_judged(answer: str) -> None:
-    """Each of these took between 3 seconds and a minute, or ended in a RecursionError."""
+    """Each of these once took between 3 seconds and a minute, or raised RecursionError."""
     assert not judged(answer)[0]
     trap = AbstainGold(adversarial_answer="90 euros")
     asked = make_question("q2", Family.CONFABULATION, trap, "What did the lamp cost?")
@@ -110,5 +110,5 @@ def test_a_hostile_answer_is_judged(answer: str) -> None:
     assert label_of(fact, answer) and not telling_part(fact, answer)
 
 
-def test_the_end_of_a_long_answer_still_chooses() -> None:
+def test_the_final_choice_of_a_long_answer_counts() -> None:
     assert chosen_option(RAMBLE * 200 + "\nAnswer: C", ("Ada", "Bea", "Cem", "Dan")).letter == "C"

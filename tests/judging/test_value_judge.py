@@ -1,4 +1,4 @@
-"""The value judge accepts answers that state the typed value and nothing against it, and says why it rejects others."""
+"""Tests the value judge: an answer that states the typed value and nothing against it is right; a code says why not."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def test_an_answer_that_states_the_value_is_right(case: tuple[str, TextGold], an
 
 
 @pytest.mark.parametrize(("case", "answer"), WRONG)
-def test_an_answer_that_gives_no_value_or_another_is_wrong(case: tuple[str, TextGold], answer: str) -> None:
+def test_an_answer_without_the_value_or_with_another_is_wrong(case: tuple[str, TextGold], answer: str) -> None:
     correct, _, reason = verdict(*case, answer)
     assert not correct, reason
 
@@ -238,7 +238,7 @@ FIRST = (
         (FIRST, "The race was first, then the picnic.", False),
     ],
 )
-def test_sets_need_every_member_and_no_other_and_orders_their_order(
+def test_sets_need_exactly_their_members_and_sequences_their_order(
     case: tuple[str, TextGold], answer: str, right: bool
 ) -> None:
     correct, _, reason = verdict(*case, answer)
@@ -329,34 +329,34 @@ def _forms(day: date) -> Sequence[str]:
 
 @given(day=DAYS, form=st.integers(0, 6), off=st.integers(1, 400))
 def test_a_date_is_right_in_every_usual_form_and_no_other_date_is(day: date, form: int, off: int) -> None:
-    wanted = gold(DateValue(date=day.isoformat()))
-    assert verdict("When was it?", wanted, _forms(day)[form])[0]
+    expected = gold(DateValue(date=day.isoformat()))
+    assert verdict("When was it?", expected, _forms(day)[form])[0]
     other = day - timedelta(days=off)
     swapped = (other.day, other.month, other.year) == (day.month, day.day, day.year)
     if not swapped:
-        assert not verdict("When was it?", wanted, _forms(other)[form])[0]
+        assert not verdict("When was it?", expected, _forms(other)[form])[0]
 
 
 @given(minutes=st.integers(0, 1439))
 def test_a_time_is_right_on_both_clocks(minutes: int) -> None:
     hour, minute = divmod(minutes, 60)
-    wanted = gold(TimeValue(time=f"{hour:02d}:{minute:02d}"))
+    expected = gold(TimeValue(time=f"{hour:02d}:{minute:02d}"))
     half = "pm" if hour >= 12 else "am"
-    assert verdict("When?", wanted, f"{hour:02d}:{minute:02d}")[0]
-    assert verdict("When?", wanted, f"{(hour - 1) % 12 + 1}:{minute:02d} {half}")[0]
-    assert not verdict("When?", wanted, f"{(hour - 1) % 12 + 1}:{minute:02d} {'am' if half == 'pm' else 'pm'}")[0]
+    assert verdict("When?", expected, f"{hour:02d}:{minute:02d}")[0]
+    assert verdict("When?", expected, f"{(hour - 1) % 12 + 1}:{minute:02d} {half}")[0]
+    assert not verdict("When?", expected, f"{(hour - 1) % 12 + 1}:{minute:02d} {'am' if half == 'pm' else 'pm'}")[0]
 
 
 @given(number=st.integers(2, 10**6), other=st.integers(2, 10**6))
 def test_an_amount_is_right_with_separators_and_no_other_amount_is(number: int, other: int) -> None:
-    wanted = gold(AmountValue(amount=number, unit="euros"))
-    assert verdict("How much?", wanted, f"{number:,} euros")[0]
-    assert verdict("How much?", wanted, f"It was €{number}.")[0]
-    assert verdict("How much?", wanted, f"{other} euros")[0] is (number == other)
+    expected = gold(AmountValue(amount=number, unit="euros"))
+    assert verdict("How much?", expected, f"{number:,} euros")[0]
+    assert verdict("How much?", expected, f"It was €{number}.")[0]
+    assert verdict("How much?", expected, f"{other} euros")[0] is (number == other)
 
 
 @given(answer=st.text(max_size=300))
-def test_any_answer_gets_a_ruling_and_the_same_one_twice(answer: str) -> None:
+def test_any_answer_gets_a_judgment_and_the_same_one_twice(answer: str) -> None:
     for case in (WHEN, WHO, WHAT, SET, ORDER, COST):
         assert verdict(*case, answer) == verdict(*case, answer)
 

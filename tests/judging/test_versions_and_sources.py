@@ -1,5 +1,7 @@
-"""Which version a value is, and who told it, as sentences, lists and objects say it: the same answer with the two
-values exchanged is the wrong one."""
+"""Tests answers that give two versions of a value, or two sources, as sentences, lists or JSON objects.
+
+With the two values exchanged the same answer is wrong.
+"""
 
 from __future__ import annotations
 
@@ -54,13 +56,13 @@ ASKED = [
 @pytest.mark.parametrize(("question", "value"), ASKED)
 @pytest.mark.parametrize("wording", BOTH)
 def test_of_two_versions_each_has_its_own_role(wording: str, question: str, value: Value) -> None:
-    told = wording.format(old="6:37 pm", new="7:05 am")
+    answer = wording.format(old="6:37 pm", new="7:05 am")
     turned = wording.format(old="7:05 am", new="6:37 pm")
-    check(question, text(value), Family.QA, TIMES[2], told, True)
+    check(question, text(value), Family.QA, TIMES[2], answer, True)
     check(question, text(value), Family.QA, TIMES[2], turned, False)
 
 
-def test_the_full_stop_of_a_sentence_is_none_of_its_last_time() -> None:
+def test_the_full_stop_is_not_part_of_a_time_at_the_end() -> None:
     question = f"There was a revision as to {MATTER}. What is correct at present?"
     check(question, text(TIMES[1]), Family.QA, TIMES[2], "It is 7:05 a.m. now, before that it was 6:37 p.m.", True)
     check(question, text(TIMES[1]), Family.QA, TIMES[2], "It was 7:05 am. It is 6:37 pm now.", False)
@@ -107,12 +109,12 @@ def test_each_source_has_its_own_version(wording: str, one: str, other: str, val
         ("a pair of ice skates", "a pair of skis", False),
     ],
 )
-def test_a_thing_is_told_by_its_noun_and_not_by_what_stands_before_it(thing: str, answer: str, right: bool) -> None:
+def test_a_thing_is_identified_by_its_noun_and_not_by_its_modifiers(thing: str, answer: str, right: bool) -> None:
     gold: Gold = AnaphoraGold(referent=thing, antecedent_text=thing, values=(TermValue(text=thing),))
     check("Which object did I give away?", gold, Family.ANAPHORA, [("Uma Mensah", f"I found {thing}.")], answer, right)
 
 
-def test_a_final_answer_counts_whatever_was_thought_of_before() -> None:
+def test_the_final_answer_counts_and_earlier_considerations_do_not() -> None:
     gold = text(TermValue(text="a clay oil lamp"))
     answer = "Hmm, a hat stand? No, that was sold. Final answer: the clay oil lamp."
     check("Which object did I lend out?", gold, Family.ANAPHORA, [], answer, True)
