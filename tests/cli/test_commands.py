@@ -1,4 +1,4 @@
-"""The table of commands says what the modules say, and a command imports what it needs and no more."""
+"""Tests the table of commands: its lines match the commands' help, and a command imports only what it needs."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ HEAVY = ("aiohttp", "grpc", "memarena.execution", "memarena.scoring", "numpy", "
 
 
 @pytest.mark.parametrize("name", Commands.entries)
-def test_a_line_of_the_table_is_what_the_command_says_of_itself(name: str) -> None:
+def test_a_line_of_the_table_is_the_first_paragraph_of_the_commands_help(name: str) -> None:
     entry = Commands.entries[name]
     module, _, attribute = entry.place.partition(":")
-    found = getattr(import_module(module), attribute)
+    command = getattr(import_module(module), attribute)
     loaded = entry.load(name)
     assert loaded.name == name
-    assert loaded.callback is not None or isinstance(found, typer.Typer)
-    said = inspect.cleandoc(loaded.help or "").split("\n\n")[0]
-    assert entry.help == " ".join(said.split())
+    assert loaded.callback is not None or isinstance(command, typer.Typer)
+    summary = inspect.cleandoc(loaded.help or "").split("\n\n")[0]
+    assert entry.help == " ".join(summary.split())
 
 
 def test_help_lists_every_command_with_its_line() -> None:
-    shown = " ".join(CliRunner().invoke(app, ["--help"]).output.replace("│", " ").split())
+    help_text = " ".join(CliRunner().invoke(app, ["--help"]).output.replace("│", " ").split())
     for name, entry in Commands.entries.items():
-        assert f"{name} {entry.help}" in shown
+        assert f"{name} {entry.help}" in help_text
 
 
 @pytest.mark.parametrize("name", Commands.entries)
@@ -56,19 +56,19 @@ def test_help_of_a_command_is_its_own(name: str) -> None:
 
 
 def help_lines(command: Any) -> Iterator[str]:
-    """What the options and arguments of a command, and of those below it, say of themselves."""
+    """Yield the help texts of all options and arguments of a command and its subcommands."""
     yield from (said for parameter in command.params if (said := getattr(parameter, "help", None)))
     for below in getattr(command, "commands", {}).values():
         yield from help_lines(below)
 
 
 @pytest.mark.parametrize("name", Commands.entries)
-def test_no_help_has_an_extra_that_markup_swallows(name: str) -> None:
+def test_no_help_text_has_brackets_that_markup_would_remove(name: str) -> None:
     for said in help_lines(Commands.entries[name].load(name)):
         assert Text.from_markup(said).plain == said.replace("\\[", "[")
 
 
-def test_what_a_line_of_progress_says_in_brackets_stays(capsys: pytest.CaptureFixture[str]) -> None:
+def test_brackets_in_a_progress_line_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
     display = ProgressDisplay()
     display._console = Console(stderr=True, force_terminal=True, width=100)
     display.begin(1, 0)
@@ -77,7 +77,7 @@ def test_what_a_line_of_progress_says_in_brackets_stays(capsys: pytest.CaptureFi
     assert "memarena[nvml]" in re.sub("\x1b\\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().err)
 
 
-def test_a_command_misspelt_is_told_the_nearest() -> None:
+def test_a_misspelt_command_gets_the_nearest_suggestion() -> None:
     result = CliRunner().invoke(app, ["scores"])
     assert result.exit_code == 2
     assert "'score'" in result.output
@@ -87,29 +87,29 @@ def test_a_command_misspelt_is_told_the_nearest() -> None:
     ("program", "distribution"),
     [("memarena", "memarena"), ("masim", "memarena-masim"), ("memarena-spark", "memarena-spark")],
 )
-def test_every_program_tells_its_version(program: str, distribution: str) -> None:
+def test_every_program_prints_its_version(program: str, distribution: str) -> None:
     path = Path(sys.executable).with_name(program)
-    done = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)
-    assert done.stdout == f"{program} {version(distribution)}\n"
+    result = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)
+    assert result.stdout == f"{program} {version(distribution)}\n"
 
 
 @pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["no-such-command"]])
-def test_no_command_is_imported_where_none_runs(arguments: list[str]) -> None:
+def test_no_command_is_imported_if_none_runs(arguments: list[str]) -> None:
     loaded = modules_after(arguments)
     assert not loaded & set(HEAVY)
     assert not {entry.place.partition(":")[0] for entry in Commands.entries.values()} & loaded
 
 
 def modules_after(arguments: list[str]) -> set[str]:
-    """Names of the modules that a command line has imported when it ends."""
+    """Return the names of the modules that a command line has imported when it ends."""
     script = (
         "import sys\nsys.argv[1:] = sys.argv[2:]\nfrom memarena.cli.main import main\n"
         "try:\n    main()\nexcept SystemExit:\n    pass\nprint('modules:', *sys.modules)"
     )
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", script, "memarena", *arguments], capture_output=True, text=True, timeout=60, check=True
     )
-    return set(done.stdout.rpartition("modules:")[2].split())
+    return set(result.stdout.rpartition("modules:")[2].split())
 
 
 class WithRemedyError(MemArenaError):
@@ -132,7 +132,7 @@ ENDS: dict[str, tuple[BaseException, int, str]] = {
 @pytest.mark.parametrize("case", ENDS)
 def test_an_error_ends_a_program_with_one_line_and_its_exit_code(case: str, capsys: pytest.CaptureFixture[str]) -> None:
     error, code, line = ENDS[case]
-    error = pickle.loads(pickle.dumps(error))  # as one that a worker process raised
+    error = pickle.loads(pickle.dumps(error))  # as an error from a worker process would arrive
     program = typer.Typer()
 
     @program.command()
@@ -148,7 +148,7 @@ def test_an_error_ends_a_program_with_one_line_and_its_exit_code(case: str, caps
 
 
 def test_every_error_of_the_errors_modules_that_reaches_a_user_has_the_base() -> None:
-    """The others end within the program: of the client, and the two by which a check of the suite ends."""
+    """The others never reach a user: those of the client, and two by which a conformance check ends."""
     handled = {"BackendCallError", "BackendContractError", "BrokenError", "SkippedError"}
     files = Path(memarena.__file__).parent.glob("*/errors.py")
     modules = [import_module(f"memarena.{path.parent.name}.errors") for path in files]

@@ -1,4 +1,4 @@
-"""What a shell completes: the values of flags and arguments, from what is there."""
+"""Tests shell completion: values of flags and arguments that exist in this installation."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typer.testing import CliRunner
 
 
 def completed(line: str, application: typer.Typer = app, program: str = "memarena") -> list[str]:
-    """The words that the last word of a command line, which may be empty, may become; as bash asks for them."""
+    """Return the completions that bash would offer for the last word of a command line, which may be empty."""
     words = f"{program} {line}"
-    asked = {f"_{program.upper().replace('-', '_')}_COMPLETE": "complete_bash", "COMP_WORDS": words}
-    asked["COMP_CWORD"] = str(words.count(" "))
-    return CliRunner().invoke(application, [], env=asked, prog_name=program).output.split()
+    environment = {f"_{program.upper().replace('-', '_')}_COMPLETE": "complete_bash", "COMP_WORDS": words}
+    environment["COMP_CWORD"] = str(words.count(" "))
+    return CliRunner().invoke(application, [], env=environment, prog_name=program).output.split()
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_values_are_completed(line: str, words: list[str]) -> None:
     assert completed(line) == words
 
 
-def test_names_of_tables_are_those_that_reports_have() -> None:
+def test_completed_tables_are_those_of_reports() -> None:
     assert completed("report RUN --table ") == list(table_keys())
 
 

@@ -1,4 +1,4 @@
-"""The demonstration's command: its first screen, its progress, and that it goes on where it was stopped."""
+"""Tests ``memarena demo``: its screens, its progress, and that it resumes after an interruption."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from ..support.logs import write_log
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_first_screen_has_the_table_of_all_questions_and_the_second_what_takes_longer(
+def test_the_first_screen_has_the_table_of_all_questions_and_the_second_the_slow_parts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = report_run(write_log(tmp_path / "run", grid_run.records(12, prompt_words=4)))
@@ -43,7 +43,7 @@ def test_the_first_screen_has_the_table_of_all_questions_and_the_second_what_tak
         return type(run)(chosen, run.provenance, run.costs, run.questions)
 
     def printed(document: Document) -> str:
-        assert count_lines(document, 100) <= 33  # of which one on the CPU, which a quiet machine does not print
+        assert count_lines(document, 100) <= 33  # one line is a note on CPU load, absent on an idle machine
         print_document(document, width=100)
         text = capsys.readouterr().out
         assert max(map(len, text.splitlines())) <= 100
@@ -66,12 +66,12 @@ def test_the_first_screen_has_the_table_of_all_questions_and_the_second_what_tak
     assert str(page) in text
 
 
-def test_what_is_not_installed_is_left_out_of_the_screens_which_say_how_to_get_it(
+def test_missing_packages_are_omitted_from_the_screens_with_an_install_hint(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = report_run(write_log(tmp_path / "run", grid_run.records(12, prompt_words=4)))
-    how = {"memsearch": "pip install one", "LLM": "pip install other"}
-    print_document(first_screen(run, left_out=how, world_is_new=False), width=100)
+    install_hints = {"memsearch": "pip install one", "LLM": "pip install other"}
+    print_document(first_screen(run, left_out=install_hints, world_is_new=False), width=100)
     page = Path("runs/demo/report.html")
     print_document(second_screen(None, None, page=page, folder=page.parent), width=100)
     text = capsys.readouterr().out
@@ -101,7 +101,7 @@ def test_the_demonstration_runs_what_is_installed(tmp_path: Path, monkeypatch: p
     assert parts() == {"all": QUICK}
 
 
-def test_without_a_terminal_progress_is_a_few_lines_none_of_them_twice(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_terminal_progress_is_a_few_distinct_lines(capsys: pytest.CaptureFixture[str]) -> None:
     display = DemoDisplay()
     display.start()
     display.plan([PartCosts(3, 0.1, 0)])
@@ -114,7 +114,7 @@ def test_without_a_terminal_progress_is_a_few_lines_none_of_them_twice(capsys: p
     assert capsys.readouterr().err.splitlines() == ["bm25, extractive", "vanilla, extractive"]
 
 
-def test_a_part_that_is_done_is_not_done_again(tmp_path: Path) -> None:
+def test_a_finished_part_is_not_run_again(tmp_path: Path) -> None:
     config = RunConfig(
         dataset=ROOT / "tests" / "data" / "example",
         backends=("vanilla",),
@@ -125,20 +125,20 @@ def test_a_part_that_is_done_is_not_done_again(tmp_path: Path) -> None:
     )
     part = Part("all", config, PartCosts(3, 0.1, 0))
     assert _run(part, tmp_path / "run", DemoDisplay()).reason == "completed"
-    before = log_path(tmp_path / "run").stat().st_mtime_ns
+    modified_before = log_path(tmp_path / "run").stat().st_mtime_ns
     assert _run(part, tmp_path / "run", DemoDisplay()).reason == "completed"
-    assert log_path(tmp_path / "run").stat().st_mtime_ns == before
+    assert log_path(tmp_path / "run").stat().st_mtime_ns == modified_before
 
 
-def test_a_demonstration_that_was_stopped_goes_on(tmp_path: Path) -> None:
-    """Stopped among the first run's questions; with --resume it is the same run that goes on."""
+def test_an_interrupted_demonstration_can_be_resumed(tmp_path: Path) -> None:
+    """It is interrupted during the first run's questions; with --resume the same run continues."""
     out = tmp_path / "demo"
     first = _start(out)
     _wait_for(lambda: _answered(out / "all") > 5, first)
     first.terminate()
-    _, told = first.communicate(timeout=60)
+    _, stderr = first.communicate(timeout=60)
     assert first.returncode == 130
-    assert told.splitlines()[-1] == f"interrupted; resume with: memarena demo --out {out} --resume"
+    assert stderr.splitlines()[-1] == f"interrupted; resume with: memarena demo --out {out} --resume"
     answered, log = _answered(out / "all"), _run_id(out / "all")
     second = _start(out, "--resume")
     _wait_for(lambda: _answered(out / "all") > answered, second)
@@ -147,12 +147,12 @@ def test_a_demonstration_that_was_stopped_goes_on(tmp_path: Path) -> None:
     assert _run_id(out / "all") == log
 
 
-def test_a_demonstration_that_is_not_there_cannot_be_resumed(tmp_path: Path) -> None:
-    done = subprocess.run(
+def test_a_missing_demonstration_cannot_be_resumed(tmp_path: Path) -> None:
+    result = subprocess.run(
         [sys.executable, "-m", "memarena", "demo", "--resume", "--out", str(tmp_path / "x")],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert (done.returncode, done.stderr) == (2, f"error: --resume: {tmp_path / 'x'} holds no demonstration\n")
+    assert (result.returncode, result.stderr) == (2, f"error: --resume: {tmp_path / 'x'} holds no demonstration\n")
 
 
 def _start(out: Path, *more: str) -> subprocess.Popen[str]:
@@ -165,7 +165,7 @@ def _answered(folder: Path) -> int:
         return 0
     try:
         return sum(len(cell.finished) for cell in read_progress(folder).cells.values())
-    except Exception:  # noqa: BLE001 (the log is only just being begun)
+    except Exception:  # noqa: BLE001 (the log is being created)
         return 0
 
 

@@ -1,4 +1,4 @@
-"""A gateway before scripted readers, and plain HTTP callers."""
+"""Fixtures for tests of the gateway: it runs in front of a scripted reader and is called by plain HTTP."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.model_server import ModelServer
 
 @dataclass
 class Reply:
-    """A whole HTTP reply."""
+    """A complete HTTP reply."""
 
     status: int
     body: bytes
@@ -27,19 +27,19 @@ class Reply:
         return json.loads(self.body)
 
     def events(self) -> list[Any]:
-        """The JSON events of a stream, ``[DONE]`` as a string."""
-        found = [line.removeprefix("data: ") for line in self.body.decode().split("\n\n") if line]
-        return [event if event == "[DONE]" else json.loads(event) for event in found]
+        """Return the events of a stream as JSON values, and ``[DONE]`` as a string."""
+        data_lines = [line.removeprefix("data: ") for line in self.body.decode().split("\n\n") if line]
+        return [event if event == "[DONE]" else json.loads(event) for event in data_lines]
 
     def text(self) -> str:
-        """What a stream said."""
+        """Return the joined text deltas of a stream."""
         chunks = [event for event in self.events() if isinstance(event, dict)]
         return "".join(c["delta"].get("content") or "" for chunk in chunks for c in chunk.get("choices", ()))
 
 
 @dataclass
 class Harness:
-    """A reader, a gateway before it, and what the gateway has recorded."""
+    """A reader, the gateway in front of it, and the records that the gateway made."""
 
     reader: ModelServer
     gateway: Gateway
@@ -61,7 +61,10 @@ class Harness:
             connection.close()
 
     def recorded(self, count: int) -> GatewayCall:
-        """The last record, once there are that many: a record is made after the caller has its reply."""
+        """Wait until there are exactly ``count`` records and return the last.
+
+        A record is made after the caller has its reply.
+        """
         deadline = time.monotonic() + 30
         while len(self.records) < count and time.monotonic() < deadline:
             time.sleep(0.005)
@@ -73,7 +76,7 @@ class Harness:
         return self.call("/v1/chat/completions", body, token)
 
     def one_chat(self, **more: object) -> tuple[Reply, GatewayCall]:
-        """A chat with a token of its own, and its only record."""
+        """Call a chat with its own token; return the reply and its only record."""
         token = self.gateway.grant(CallContext("answer", "cell", "instance", "ego", 3))
         reply = self.chat(token, **more)
         (record,) = self.gateway.revoke(token)
@@ -82,7 +85,7 @@ class Harness:
 
 @pytest.fixture
 def make_harness() -> Iterator[Callable[..., Harness]]:
-    """Builds a running harness; ``reader`` and gateway options can be given."""
+    """Return a function that starts a harness; arguments are the reader and options of the gateway."""
     running: list[Harness] = []
 
     def make(reader: ModelServer | None = None, **options: Any) -> Harness:

@@ -1,4 +1,4 @@
-"""Budgets: what one RPC may spend on models, and a clear 429 when it is spent."""
+"""Tests budgets: what one RPC may spend on models, and the 429 reply when it is spent."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def test_calls_beyond_the_budget_get_429_and_never_reach_the_model(make_harness:
     assert not refused.upstream_failed
 
 
-def test_the_reason_says_how_much_was_allowed(make_harness: MakeHarness) -> None:
+def test_the_error_states_the_limit(make_harness: MakeHarness) -> None:
     harness = make_harness(budgets={"ingest": Budget(calls=0)})
     error = harness.chat(harness.gateway.grant(CallContext("ingest"))).json()["error"]
     assert error["code"] == "budget_spent"
     assert error["message"] == "the budget of 0 model calls per ingest is spent"
 
 
-def test_each_rpc_has_a_budget_of_its_own_and_other_phases_have_none(make_harness: MakeHarness) -> None:
+def test_each_rpc_has_its_own_budget_and_other_phases_have_none(make_harness: MakeHarness) -> None:
     harness = make_harness(budgets={"ingest": Budget(calls=1)})
     for _ in range(2):
         token = harness.gateway.grant(CallContext("ingest"))
@@ -48,7 +48,7 @@ def test_each_rpc_has_a_budget_of_its_own_and_other_phases_have_none(make_harnes
 def test_the_call_that_crosses_the_token_budget_still_succeeds_and_the_next_is_refused(
     make_harness: MakeHarness,
 ) -> None:
-    """How many tokens a call takes is known only when it is over."""
+    """The number of a call's tokens is known only after it."""
     script = Script(tokens=("a", "b", "c"), prompt_tokens=40)
     harness = make_harness(ModelServer(script), budgets={"search": Budget(tokens=80)})
     token = harness.gateway.grant(CallContext("search"))
@@ -71,7 +71,7 @@ def test_counting_tokens_and_listing_models_cost_nothing(make_harness: MakeHarne
 
 
 @pytest.mark.parametrize("route", ["/v1/completions", "/v1/embeddings"])
-def test_every_route_that_asks_a_model_counts(make_harness: MakeHarness, route: str) -> None:
+def test_every_route_that_calls_a_model_counts(make_harness: MakeHarness, route: str) -> None:
     reader = ModelServer()
     upstream = reader.upstream(role="embedder") if route.endswith("embeddings") else reader.upstream()
     harness = make_harness(reader, upstreams=[upstream], budgets={"ingest": Budget(calls=1)})
@@ -93,7 +93,7 @@ def test_unreported_tokens_count_at_one_per_byte(make_harness: MakeHarness) -> N
     assert f"({len(prompt.encode()) + len('abcdefg')} so far)" in message
 
 
-def test_a_server_that_fails_spends_nothing_of_the_budget(make_harness: MakeHarness) -> None:
+def test_a_failed_call_does_not_count_against_the_budget(make_harness: MakeHarness) -> None:
     reader = ModelServer(Script(status=500))
     harness = make_harness(reader, budgets={"search": Budget(tokens=1)})
     token = harness.gateway.grant(CallContext("search"))

@@ -1,4 +1,4 @@
-"""The cache of untimed runs: the same request gets the same bytes, and its record has no time."""
+"""Tests the cache of untimed runs: the same request gets the same bytes, and its record has no times."""
 
 from __future__ import annotations
 
@@ -30,15 +30,17 @@ def test_the_same_request_gets_the_same_bytes_without_the_model(
     assert again.body == first.body
     assert len(harness.reader.received) == 1
     assert (original.from_cache, record.from_cache) == (False, True)
-    kept = ("prompt_tokens", "completion_tokens", "output", "output_sha256", "prompt_sha256", "status")
-    assert [getattr(record, name) for name in kept] == [getattr(original, name) for name in kept]
+    fields = ("prompt_tokens", "completion_tokens", "output", "output_sha256", "prompt_sha256", "status")
+    assert [getattr(record, name) for name in fields] == [getattr(original, name) for name in fields]
     assert {record.first_content_ns, record.done_ns, record.first_byte_ns} == {None}
 
 
 @pytest.mark.parametrize(
     "other", [{"seed": 2}, {"temperature": 0.3}, {"stream": True}, {"messages": [{"role": "user", "content": "Who?"}]}]
 )
-def test_whatever_decides_a_reply_is_in_its_key(make_harness: Make, tmp_path: Path, other: dict[str, object]) -> None:
+def test_every_input_of_a_reply_is_in_its_cache_key(
+    make_harness: Make, tmp_path: Path, other: dict[str, object]
+) -> None:
     harness = make_harness(cache_dir=tmp_path)
     harness.one_chat(seed=1, temperature=0.0)
     _, record = harness.one_chat(**{"seed": 1, "temperature": 0.0, **other})
@@ -46,7 +48,7 @@ def test_whatever_decides_a_reply_is_in_its_key(make_harness: Make, tmp_path: Pa
     assert len(harness.reader.received) == 2
 
 
-def test_other_weights_of_the_same_name_are_another_model(make_harness: Make, tmp_path: Path) -> None:
+def test_other_weights_under_the_same_name_are_another_model(make_harness: Make, tmp_path: Path) -> None:
     reader = ModelServer()
     for identity in ("a", "b", "a"):
         upstream = dataclasses.replace(reader.upstream(), identity=identity)
@@ -62,7 +64,7 @@ def test_the_order_of_fields_does_not_matter(make_harness: Make, tmp_path: Path)
 
 
 @pytest.mark.parametrize("fault", ["status", "malformed", "break", "error_event"])
-def test_a_failure_is_never_kept(make_harness: Make, tmp_path: Path, fault: str) -> None:
+def test_a_failure_is_never_cached(make_harness: Make, tmp_path: Path, fault: str) -> None:
     harness = make_harness(ModelServer(Script(fault=fault)), cache_dir=tmp_path)  # type: ignore[arg-type]
     harness.one_chat(stream=fault not in ("status", "malformed"))
     harness.reader.script = Script()
@@ -71,7 +73,7 @@ def test_a_failure_is_never_kept(make_harness: Make, tmp_path: Path, fault: str)
     assert not record.from_cache
 
 
-def test_a_file_that_was_cut_off_counts_as_none(make_harness: Make, tmp_path: Path) -> None:
+def test_a_truncated_cache_file_is_ignored(make_harness: Make, tmp_path: Path) -> None:
     harness = make_harness(cache_dir=tmp_path)
     harness.one_chat()
     (file,) = tmp_path.glob("*/*.json")
@@ -80,19 +82,19 @@ def test_a_file_that_was_cut_off_counts_as_none(make_harness: Make, tmp_path: Pa
     assert not record.from_cache
 
 
-def test_a_gateway_without_a_cache_asks_every_time(harness: Harness) -> None:
+def test_a_gateway_without_a_cache_calls_the_model_every_time(harness: Harness) -> None:
     harness.one_chat()
     harness.one_chat()
     assert len(harness.reader.received) == 2
 
 
-def test_a_folder_that_cannot_be_made_is_said_at_once(make_harness: Make, tmp_path: Path) -> None:
+def test_a_cache_folder_that_cannot_be_made_is_reported_at_once(make_harness: Make, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(GatewayError, match="cache"):
         make_harness(cache_dir=tmp_path / "file" / "cache")
 
 
-def test_a_late_call_is_refused_though_its_reply_is_known(make_harness: Make, tmp_path: Path) -> None:
+def test_a_late_call_is_refused_even_if_its_reply_is_cached(make_harness: Make, tmp_path: Path) -> None:
     harness = make_harness(cache_dir=tmp_path)
     harness.one_chat()
     token = harness.gateway.grant(CallContext("ingest"))

@@ -1,4 +1,4 @@
-"""A token of a whole cell: for a backend whose own server is configured once (SPEC.md MOD-8)."""
+"""Tests tokens of a whole cell, for backends whose own server is configured only once (SPEC.md MOD-8)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 TOKEN = "a-token-for-the-whole-cell"
 
 
-def test_calls_belong_to_the_rpc_that_is_pending_and_are_marked_as_inferred(harness: Harness) -> None:
+def test_calls_are_attributed_to_the_pending_rpc_and_marked_as_inferred(harness: Harness) -> None:
     assert harness.gateway.open_cell(TOKEN, "cell", {}) == TOKEN
     harness.gateway.begin(TOKEN, CallContext("ingest", "cell", None, "ana", 4))
     assert harness.chat(TOKEN).status == 200
@@ -34,7 +34,7 @@ def test_a_token_of_one_rpc_is_not_inferred(harness: Harness) -> None:
     assert not record.inferred
 
 
-def test_a_server_may_try_its_model_before_the_first_rpc_but_not_work_between_two(harness: Harness) -> None:
+def test_calls_are_probes_before_the_first_rpc_and_refused_between_two(harness: Harness) -> None:
     harness.gateway.open_cell(TOKEN, "cell", {})
     assert harness.chat(TOKEN).status == 200
     assert harness.recorded(1).phase == "probe"
@@ -48,21 +48,21 @@ def test_a_server_may_try_its_model_before_the_first_rpc_but_not_work_between_tw
     assert (harness.recorded(3).phase, harness.records[-1].cell_id) == ("probe", "next")
 
 
-def test_models_have_fixed_names_for_a_server_that_cannot_know_them(harness: Harness) -> None:
+def test_models_have_role_names_for_a_server_configured_in_advance(harness: Harness) -> None:
     harness.gateway.open_cell(TOKEN, "cell", {"extractor": harness.reader.model})
     harness.gateway.begin(TOKEN, CallContext("ingest"))
     assert harness.chat(TOKEN, model="extractor").status == 200
     assert harness.chat(TOKEN, model="embedder").status == 404
-    done, refused = harness.gateway.revoke(TOKEN)
-    assert (done.model, done.status) == (harness.reader.model, 200)
+    accepted, refused = harness.gateway.revoke(TOKEN)
+    assert (accepted.model, accepted.status) == (harness.reader.model, 200)
     assert (refused.model, refused.status) == ("embedder", 404)
     assert harness.reader.received[-1].body["model"] == harness.reader.upstream().upstream_model
-    # The names hold for that token alone.
+    # Only the cell's token knows these names.
     token = harness.gateway.grant(CallContext("answer"))
     assert harness.chat(token, model="extractor").status == 404
 
 
-def test_an_rpc_begins_once_calls_made_before_it_have_ended(harness: Harness) -> None:
+def test_an_rpc_begins_after_earlier_calls_have_ended(harness: Harness) -> None:
     harness.reader.script = Script(delay_s=0.3)
     harness.gateway.open_cell(TOKEN, "cell", {})
     early = threading.Thread(target=lambda: harness.chat(TOKEN))
@@ -75,13 +75,13 @@ def test_an_rpc_begins_once_calls_made_before_it_have_ended(harness: Harness) ->
     early.join()
 
 
-def test_a_fresh_token_is_made_where_none_is_given(harness: Harness) -> None:
+def test_a_token_is_generated_by_default(harness: Harness) -> None:
     first, second = (harness.gateway.open_cell(None, "cell", {}) for _ in range(2))
     assert first != second
     assert harness.chat(first).status == 200
 
 
-def test_tokens_of_cells_and_of_rpcs_are_not_mixed_up(harness: Harness) -> None:
+def test_tokens_of_cells_and_of_rpcs_are_kept_apart(harness: Harness) -> None:
     token = harness.gateway.grant(CallContext("answer"))
     with pytest.raises(GatewayError, match="that of an RPC already"):
         harness.gateway.open_cell(token, "cell", {})

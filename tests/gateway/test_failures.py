@@ -1,4 +1,4 @@
-"""Whose fault a failure is: the server's, the caller's, or the request's."""
+"""Tests whose fault a failed call is: the model server's, the caller's, or the request's."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def eventually(condition: Callable[[], bool], seconds: float = 5.0) -> bool:
-    """Whether something becomes true in time."""
+    """Return whether a condition becomes true within ``seconds``."""
     deadline = time.monotonic() + seconds
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -40,7 +40,7 @@ def eventually(condition: Callable[[], bool], seconds: float = 5.0) -> bool:
 def open_chat(
     harness: Harness, token: str, until: bytes = b'"content": "{'
 ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
-    """A streamed chat, read as far as ``until``; by default its first token."""
+    """Start a streamed chat and read it as far as ``until``, by default the first token."""
     connection = http.client.HTTPConnection("127.0.0.1", harness.port, timeout=10)
     body = json.dumps({"model": harness.reader.model, "messages": [{"role": "user", "content": "?"}], "stream": True})
     connection.request("POST", "/v1/chat/completions", body, {"Authorization": f"Bearer {token}"})
@@ -55,7 +55,7 @@ def open_chat(
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("status", [500, 503, 401, 403, 404, 429])
-def test_errors_that_no_caller_can_cause_are_ours(harness: Harness, status: int, stream: bool) -> None:
+def test_errors_that_no_caller_can_cause_are_the_servers_fault(harness: Harness, status: int, stream: bool) -> None:
     harness.reader.script = Script(status=status, message="out of order")
     reply, record = harness.one_chat(stream=stream)
     assert reply.status == record.status == 502
@@ -81,7 +81,7 @@ def test_errors_that_no_caller_can_cause_are_ours(harness: Harness, status: int,
         ("max_tokens must be at least 1", 16_384, {"max_tokens": 0}, False),
     ],
 )
-def test_a_request_that_is_refused_is_the_servers_fault_where_every_reader_has_to_take_it(
+def test_a_refusal_is_the_servers_fault_if_every_reader_must_accept_the_request(
     make_harness: Make, message: str, window: int, more: dict[str, object], ours: bool
 ) -> None:
     reader = ModelServer(Script(status=400, message=message), window_tokens=window)
@@ -95,7 +95,7 @@ def test_a_request_that_is_refused_is_the_servers_fault_where_every_reader_has_t
 @pytest.mark.parametrize(
     ("role", "body"), [("embedder", {"input": ["a", "b"]}), ("reranker", {"query": "a", "documents": ["b"]})]
 )
-def test_an_embedder_or_reranker_that_refuses_plain_texts_is_no_fault_of_the_memory(
+def test_an_embedder_or_reranker_that_refuses_plain_texts_is_at_fault(
     make_harness: Make, role: Role, body: dict[str, object], status: int
 ) -> None:
     reader = ModelServer(Script(status=status))
@@ -118,13 +118,13 @@ def test_an_embedder_or_reranker_that_refuses_plain_texts_is_no_fault_of_the_mem
         ("the maximum for this model is 4096 tokens", "context"),
     ],
 )
-def test_a_refusal_is_read_by_its_words_and_not_by_its_type(words: str, kind: str) -> None:
+def test_a_refusal_is_classified_by_its_message_and_not_by_its_type(words: str, kind: str) -> None:
     body: JsonValue = {"error": {"message": words, "type": "invalid_request_error"}}
     assert read_refusal(400, body, words).kind == kind
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_server_that_is_not_there(harness: Harness, stream: bool) -> None:
+def test_an_unreachable_server_is_at_fault(harness: Harness, stream: bool) -> None:
     harness.reader.stop()
     reply, record = harness.one_chat(stream=stream)
     assert reply.status == record.status == 502
@@ -134,14 +134,14 @@ def test_a_server_that_is_not_there(harness: Harness, stream: bool) -> None:
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_server_that_hangs_up_before_it_answers(harness: Harness, stream: bool) -> None:
+def test_a_server_that_hangs_up_before_its_reply_is_at_fault(harness: Harness, stream: bool) -> None:
     harness.reader.script = Script(fault="disconnect")
     reply, record = harness.one_chat(stream=stream)
     assert reply.status == record.status == 502
     assert record.upstream_failed
 
 
-def test_a_call_whose_turn_did_not_come_in_time_waited_for_the_server(make_harness: Make) -> None:
+def test_a_call_that_times_out_in_the_queue_counts_as_waiting_for_the_server(make_harness: Make) -> None:
     slow = make_harness(ModelServer(Script(delay_s=30)))
     harness = make_harness(slow.reader, upstreams=[replace(slow.reader.upstream(), concurrency=1)])
     token = harness.gateway.grant(CallContext("answer"))
@@ -158,16 +158,16 @@ def test_a_call_whose_turn_did_not_come_in_time_waited_for_the_server(make_harne
     first.close()
 
 
-def test_a_server_that_takes_too_long(make_harness: Make) -> None:
+def test_a_server_that_exceeds_the_timeout_is_at_fault(make_harness: Make) -> None:
     harness = make_harness(upstream_timeout_s=0.2)
     harness.reader.script = Script(delay_s=30)
     reply, record = harness.one_chat(stream=True)
-    # The scripted server sends its headers only with the first token, so that nothing has been passed on yet.
+    # The scripted server sends headers only with the first token, so nothing has reached the caller yet.
     assert reply.status == record.status == 504
     assert record.upstream_failed
 
 
-def test_a_whole_reply_that_is_no_json(harness: Harness) -> None:
+def test_a_reply_that_is_not_json_is_the_servers_fault(harness: Harness) -> None:
     harness.reader.script = Script(fault="malformed")
     reply, record = harness.one_chat()
     assert reply.status == record.status == 502
@@ -190,8 +190,8 @@ def test_a_stream_that_breaks_ends_with_an_error_event(make_harness: Make, fault
         assert "scripted trouble" in record.error
 
 
-def test_a_server_that_does_not_stream_when_asked_to(make_harness: Make) -> None:
-    """A whole JSON reply to a streaming request would make TTFT meaningless."""
+def test_a_server_that_does_not_stream_on_request_is_at_fault(make_harness: Make) -> None:
+    """A complete JSON reply to a streaming request would make TTFT meaningless."""
 
     harness = make_harness(ModelServer(Script(body={"choices": []})))
     reply, record = harness.one_chat(stream=True)
@@ -212,7 +212,9 @@ def test_a_reply_without_a_choice_is_the_servers_fault(make_harness: Make, strea
 
 
 @pytest.mark.parametrize("fault", ["stall", "endless"])
-def test_a_caller_that_goes_away_is_recorded_and_the_server_is_let_go(harness: Harness, fault: Fault) -> None:
+def test_a_caller_that_disconnects_is_recorded_and_the_servers_connection_is_closed(
+    harness: Harness, fault: Fault
+) -> None:
     harness.reader.script = Script(fault=fault)
     token = harness.gateway.grant(CallContext("answer"))
     connection, reply = open_chat(harness, token)
@@ -227,7 +229,7 @@ def test_a_caller_that_goes_away_is_recorded_and_the_server_is_let_go(harness: H
     assert record.output.startswith('{"answer": "')
 
 
-def test_a_caller_that_goes_away_before_the_first_token_is_a_499(harness: Harness) -> None:
+def test_a_caller_that_disconnects_before_the_first_token_gives_a_499(harness: Harness) -> None:
     harness.reader.script = Script(delay_s=30)
     token = harness.gateway.grant(CallContext("answer"))
     connection = socket.create_connection(("127.0.0.1", harness.port))
@@ -241,8 +243,10 @@ def test_a_caller_that_goes_away_before_the_first_token_is_a_499(harness: Harnes
     assert (record.status, record.error, record.upstream_failed) == (499, "the caller went away", False)
 
 
-def test_a_caller_that_hangs_up_after_the_last_event_had_its_whole_reply(make_harness: Make, tmp_path: Path) -> None:
-    """Clients close on [DONE]; a server may take its time to end the stream after it. A cache has the reply by then."""
+def test_a_caller_that_disconnects_after_the_last_event_has_a_complete_reply(
+    make_harness: Make, tmp_path: Path
+) -> None:
+    """Clients close on [DONE], and a server may end the stream later. The cache has the reply by then."""
     hung_up = threading.Event()
 
     def end() -> bytes:
@@ -272,19 +276,19 @@ def test_a_caller_that_hangs_up_after_the_last_event_had_its_whole_reply(make_ha
 
 
 def refusal(harness: Harness, token: str | None, **changes: object) -> GatewayCall:
-    before = len(harness.records)
+    count_before = len(harness.records)
     route = str(changes.pop("route", "/v1/chat/completions"))
     method = str(changes.pop("method", "POST"))
     body = changes.pop("body", {"model": harness.reader.model, "messages": [], **changes})
     reply = harness.call(route, body, token, method)
-    record = harness.recorded(before + 1)
+    record = harness.recorded(count_before + 1)
     assert reply.status == record.status
     assert reply.json()["error"]["message"] == record.error
     assert reply.json()["error"]["type"] == "invalid_request_error"
     return record
 
 
-def test_calls_that_the_gateway_refuses_are_on_the_record(harness: Harness) -> None:
+def test_calls_that_the_gateway_refuses_are_recorded(harness: Harness) -> None:
     token = harness.gateway.grant(CallContext("ingest", "cell", ego="ana", day=2))
     cases: list[tuple[int, str | None, dict[str, object]]] = [
         (401, None, {}),
@@ -332,13 +336,13 @@ def test_a_body_above_the_limit_is_refused_and_one_at_the_limit_passes(harness: 
     assert [(call.status, call.phase) for call in calls] == [(200, "ingest"), (413, "refused")]
 
 
-def test_a_caller_that_waits_for_continue_is_told_to_go_on(harness: Harness) -> None:
+def test_a_caller_that_expects_100_continue_gets_it(harness: Harness) -> None:
     token = harness.gateway.grant(CallContext("ingest"))
     body = json.dumps({"model": harness.reader.model, "messages": [{"role": "user", "content": "?"}]}).encode()
     with socket.create_connection(("127.0.0.1", harness.port), timeout=30) as connection:
         head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n"
-        rest = f"Expect: 100-continue\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
-        connection.sendall((head + rest).encode())
+        headers = f"Expect: 100-continue\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+        connection.sendall((head + headers).encode())
         assert connection.recv(100).startswith(b"HTTP/1.1 100 Continue")
         connection.sendall(body)
         assert connection.recv(100).startswith(b"HTTP/1.1 200")
@@ -348,20 +352,20 @@ def test_a_caller_that_waits_for_continue_is_told_to_go_on(harness: Harness) -> 
 # ------------------------------------------------------------------ the gateway itself
 
 
-def test_a_port_in_use_is_one_clear_line(harness: Harness) -> None:
+def test_a_port_in_use_gives_a_one_line_error(harness: Harness) -> None:
     second = Gateway([], lambda call: None, port=harness.port)
     with pytest.raises(GatewayError, match=rf"^gateway: cannot listen on 127\.0\.0\.1:{harness.port}: .*in use$"):
         second.start()
     second.stop()
 
 
-def test_two_models_of_one_name_are_refused() -> None:
+def test_two_models_with_the_same_name_are_refused() -> None:
     upstream = Upstream("m", "http://127.0.0.1:1/v1", "m")
     with pytest.raises(GatewayError, match="same name"):
         Gateway([upstream, upstream], lambda call: None)
 
 
-def test_a_log_that_fails_stops_the_run_not_the_caller(make_harness: Make) -> None:
+def test_a_failing_log_stops_the_run_and_not_the_caller(make_harness: Make) -> None:
     class FullError(Exception):
         pass
 
@@ -380,7 +384,7 @@ def test_a_log_that_fails_stops_the_run_not_the_caller(make_harness: Make) -> No
     harness.gateway._failure = None  # so that the fixture can stop it
 
 
-def test_stopping_ends_and_records_calls_under_way(harness: Harness) -> None:
+def test_stop_ends_and_records_pending_calls(harness: Harness) -> None:
     harness.reader.script = Script(fault="stall")
     token = harness.gateway.grant(CallContext("answer"))
     connection, _ = open_chat(harness, token)
@@ -393,7 +397,7 @@ def test_stopping_ends_and_records_calls_under_way(harness: Harness) -> None:
         socket.create_connection(("127.0.0.1", harness.port))
 
 
-def test_a_gateway_listens_on_loopback_only_unless_told_otherwise(harness: Harness) -> None:
+def test_a_gateway_listens_on_loopback_only_by_default(harness: Harness) -> None:
     assert harness.gateway.base_url == f"http://127.0.0.1:{harness.port}/v1"
 
 

@@ -1,4 +1,4 @@
-"""What passes through the gateway, and what is noted of it."""
+"""Tests what the gateway forwards between caller and model server, and what it records of a call."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MESSAGES = [{"role": "user", "content": "Where?"}]
 
 
-def test_a_whole_completion_passes_unchanged_and_is_recorded(harness: Harness) -> None:
+def test_a_complete_reply_is_forwarded_unchanged_and_recorded(harness: Harness) -> None:
     harness.reader.script = Script(cached_tokens=3, timings={"prompt_ms": 12.5, "predicted_ms": 4.0})
     reply, record = harness.one_chat()
     assert reply.status == 200
@@ -44,7 +44,7 @@ def test_a_whole_completion_passes_unchanged_and_is_recorded(harness: Harness) -
     assert record.done_ns is not None
 
 
-def test_a_stream_passes_and_its_moments_are_in_order(harness: Harness) -> None:
+def test_a_stream_is_forwarded_and_its_times_are_in_order(harness: Harness) -> None:
     harness.reader.script = Script(delay_s=0.05, token_delay_s=0.01)
     reply, record = harness.one_chat(stream=True)
     assert reply.text() == Script().text
@@ -62,10 +62,10 @@ def test_a_stream_passes_and_its_moments_are_in_order(harness: Harness) -> None:
 
 
 def test_ttft_is_the_first_content_not_the_first_byte_nor_the_reasoning(make_harness: Make) -> None:
-    """A role chunk and thinking that the server sets apart come before the answer and do not count."""
+    """A role chunk and separate reasoning come before the answer and do not count."""
 
     class Slow(ModelServer):
-        """Sends role and reasoning at once, the answer later."""
+        """Sends role and reasoning at once, and the answer later."""
 
     harness = make_harness(Slow(Script(reasoning=("let me", " see"), tokens=("", "Tuesday"), token_delay_s=0.08)))
     reply, record = harness.one_chat(stream=True)
@@ -78,7 +78,7 @@ def test_ttft_is_the_first_content_not_the_first_byte_nor_the_reasoning(make_har
     assert any("reasoning_content" in c["delta"] for e in reply.events()[:-1] for c in e["choices"])
 
 
-def test_token_counts_of_a_stream_are_known_though_the_caller_did_not_ask(harness: Harness) -> None:
+def test_usage_of_a_stream_is_recorded_even_if_the_caller_did_not_request_it(harness: Harness) -> None:
     reply, record = harness.one_chat(stream=True)
     assert (record.prompt_tokens, record.completion_tokens) == (2, 5)
     assert all("usage" not in event for event in reply.events()[:-1])
@@ -86,13 +86,13 @@ def test_token_counts_of_a_stream_are_known_though_the_caller_did_not_ask(harnes
     assert harness.reader.received[-1].body["stream_options"] == {"include_usage": True}
 
 
-def test_a_caller_who_asked_for_token_counts_gets_them(harness: Harness) -> None:
+def test_a_caller_that_requests_usage_gets_it(harness: Harness) -> None:
     reply, record = harness.one_chat(stream=True, stream_options={"include_usage": True})
     assert reply.events()[-2]["usage"]["completion_tokens"] == 5
     assert record.completion_tokens == 5
 
 
-def test_counts_that_the_server_does_not_report_stay_unknown(harness: Harness) -> None:
+def test_unreported_usage_stays_unknown(harness: Harness) -> None:
     harness.reader.script = Script(reports_usage=False)
     for stream in (False, True):
         _, record = harness.one_chat(stream=stream)
@@ -106,7 +106,7 @@ def test_null_token_details_are_unknown_not_zero(harness: Harness) -> None:
     assert record.cached_tokens is None
 
 
-def test_pieces_of_a_stream_are_not_held_back(harness: Harness) -> None:
+def test_chunks_of_a_stream_are_not_delayed(harness: Harness) -> None:
     harness.reader.script = Script(tokens=("first", "second"), token_delay_s=0.5)
     token = harness.gateway.grant(CallContext("answer"))
     connection = http.client.HTTPConnection("127.0.0.1", harness.port, timeout=10)
@@ -122,7 +122,7 @@ def test_pieces_of_a_stream_are_not_held_back(harness: Harness) -> None:
     harness.gateway.revoke(token)
 
 
-def test_the_model_is_renamed_and_configured_extras_win(make_harness: Make) -> None:
+def test_the_model_is_renamed_and_configured_fields_override_the_callers(make_harness: Make) -> None:
     reader = ModelServer(model="served-name")
     upstream = dataclasses.replace(
         reader.upstream(name="offered"),
@@ -134,18 +134,18 @@ def test_the_model_is_renamed_and_configured_extras_win(make_harness: Make) -> N
         model="offered", cache_prompt=True, chat_template_kwargs={"enable_thinking": False, "date": "caller's"}, seed=5
     )
     assert reply.status == 200
-    sent = reader.received[-1]
-    assert sent.body["model"] == "served-name"
-    assert sent.body["cache_prompt"] is False
-    assert sent.body["chat_template_kwargs"] == {"enable_thinking": False, "date": "fixed"}
-    assert sent.body["seed"] == 5
-    assert sent.headers["Authorization"] == "Bearer secret-key"
+    request = reader.received[-1]
+    assert request.body["model"] == "served-name"
+    assert request.body["cache_prompt"] is False
+    assert request.body["chat_template_kwargs"] == {"enable_thinking": False, "date": "fixed"}
+    assert request.body["seed"] == 5
+    assert request.headers["Authorization"] == "Bearer secret-key"
     assert record.model == "offered"
     assert "secret-key" not in record.model_dump_json()
     assert "secret-key" not in repr(upstream)
 
 
-def test_plain_completions_pass_too(harness: Harness) -> None:
+def test_plain_completions_are_forwarded_too(harness: Harness) -> None:
     token = harness.gateway.grant(CallContext("ingest"))
     for stream in (False, True):
         body = {"model": harness.reader.model, "prompt": "Once", "stream": stream}
@@ -158,7 +158,7 @@ def test_plain_completions_pass_too(harness: Harness) -> None:
     assert calls[1].first_content_ns is not None
 
 
-def test_embeddings_pass_and_their_vectors_are_not_kept_as_text(make_harness: Make) -> None:
+def test_embeddings_are_forwarded_and_their_vectors_are_not_recorded_as_text(make_harness: Make) -> None:
     reader = ModelServer(model="embedder")
     harness = make_harness(reader, upstreams=[reader.upstream(role="embedder")])
     token = harness.gateway.grant(CallContext("search"))
@@ -170,16 +170,16 @@ def test_embeddings_pass_and_their_vectors_are_not_kept_as_text(make_harness: Ma
     assert "stream_options" not in reader.received[-1].body
 
 
-def test_models_lists_what_may_be_called(make_harness: Make) -> None:
+def test_the_models_route_lists_the_callable_models(make_harness: Make) -> None:
     reader = ModelServer()
     harness = make_harness(reader, upstreams=[reader.upstream(name="a"), reader.upstream(name="b", role="embedder")])
     token = harness.gateway.grant(CallContext("answer"))
-    listed = harness.call("/v1/models", None, token, "GET").json()
-    assert [model["id"] for model in listed["data"]] == ["a", "b"]
+    models = harness.call("/v1/models", None, token, "GET").json()
+    assert [model["id"] for model in models["data"]] == ["a", "b"]
     assert harness.gateway.revoke(token)[0].route == "/v1/models"
 
 
-def test_texts_are_kept_only_where_the_run_says_so(make_harness: Make) -> None:
+def test_texts_are_recorded_only_if_the_run_says_so(make_harness: Make) -> None:
     harness = make_harness(keep_texts=False)
     harness.reader.script = Script(reasoning=("hm",))
     _, record = harness.one_chat(stream=True)
@@ -207,7 +207,7 @@ def test_tokens_are_counted_in_one_call_upstream(make_harness: Make, dialect: st
     assert len(harness.reader.received) == (0 if dialect == "plain" else 1)
 
 
-def test_counting_is_refused_for_a_model_whose_server_cannot(make_harness: Make) -> None:
+def test_counting_is_refused_for_a_model_whose_server_cannot_count(make_harness: Make) -> None:
     reader = ModelServer()
     harness = make_harness(reader, upstreams=[dataclasses.replace(reader.upstream(), tokenizer="none")])
     token = harness.gateway.grant(CallContext("answer"))
@@ -216,7 +216,7 @@ def test_counting_is_refused_for_a_model_whose_server_cannot(make_harness: Make)
     harness.gateway.revoke(token)
 
 
-def test_a_tokenizer_that_loses_texts_is_our_failure(make_harness: Make) -> None:
+def test_a_tokenizer_that_loses_texts_is_an_infrastructure_failure(make_harness: Make) -> None:
     reader = ModelServer(dialect="sglang")
     harness = make_harness(reader, upstreams=[dataclasses.replace(reader.upstream(), tokenizer="llama.cpp")])
     token = harness.gateway.grant(CallContext("answer"))
@@ -226,7 +226,7 @@ def test_a_tokenizer_that_loses_texts_is_our_failure(make_harness: Make) -> None
     assert record.upstream_failed
 
 
-def test_a_model_whose_server_was_started_again_is_served_from_its_new_place(make_harness: Make) -> None:
+def test_a_restarted_model_server_is_called_at_its_new_address(make_harness: Make) -> None:
     harness = make_harness()
     with ModelServer(Script(tokens=("from the new one",))) as restarted:
         harness.reader.stop()
@@ -237,7 +237,7 @@ def test_a_model_whose_server_was_started_again_is_served_from_its_new_place(mak
         harness.gateway.replace_upstream(Upstream("other", "http://127.0.0.1:1/v1", "other"))
 
 
-def test_a_gateway_on_all_addresses_is_used_by_loopback_and_named_as_it_was_told() -> None:
+def test_a_gateway_on_all_addresses_is_used_by_loopback_and_advertises_its_url() -> None:
     with ModelServer() as reader:
         everywhere = Gateway(
             [reader.upstream()], lambda call: None, host="0.0.0.0", advertised_url="http://harness:1/v1"

@@ -1,4 +1,4 @@
-"""The watch over event streams, fed in any pieces."""
+"""Tests StreamWatch, which reads an event stream in chunks of any size while it is forwarded."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ def a_call() -> OpenCall:
 
 
 @given(cuts=st.lists(st.integers(0, sum(map(len, STREAM)))), hide=st.booleans(), crlf=st.booleans())
-def test_however_a_stream_is_cut_into_pieces_it_says_the_same(cuts: list[int], hide: bool, crlf: bool) -> None:
-    events = [each.replace(b"\n\n", b"\r\n\r\n") for each in STREAM] if crlf else STREAM
-    whole = b"".join(events)
+def test_a_stream_reads_the_same_however_it_is_split(cuts: list[int], hide: bool, crlf: bool) -> None:
+    events = [event_bytes.replace(b"\n\n", b"\r\n\r\n") for event_bytes in STREAM] if crlf else STREAM
+    stream = b"".join(events)
     call = a_call()
     watch = StreamWatch(call, hide_usage=hide)
-    edges = sorted({0, len(whole), *(cut for cut in cuts if cut <= len(whole))})
-    passed = b"".join(watch.feed(whole[a:b], b) for a, b in pairwise(edges))
-    passed += watch.end(len(whole))
+    edges = sorted({0, len(stream), *(cut for cut in cuts if cut <= len(stream))})
+    passed = b"".join(watch.feed(stream[a:b], b) for a, b in pairwise(edges))
+    passed += watch.end(len(stream))
     watch.finish()
     assert call.output == "Tuesday ✓"
     assert (call.prompt_tokens, call.completion_tokens) == (4, 2)
-    assert passed == b"".join(each for each in events if not (hide and b"usage" in each))
+    assert passed == b"".join(event_bytes for event_bytes in events if not (hide and b"usage" in event_bytes))
 
 
 def test_the_opening_role_chunk_goes_out_with_the_first_content() -> None:
@@ -62,14 +62,14 @@ def test_the_opening_role_chunk_goes_out_with_the_first_content() -> None:
 
 
 @pytest.mark.parametrize("delta", [{"reasoning_content": "hm"}, {"tool_calls": [{"index": 0}]}])
-def test_anything_said_ends_the_opening(delta: dict[str, object]) -> None:
+def test_any_content_ends_the_opening(delta: dict[str, object]) -> None:
     call = a_call()
     assert StreamWatch(call, hide_usage=True).feed(OPENING + event(delta), 1) == OPENING + event(delta)
     assert call.first_content_ns is None
 
 
-def test_a_byte_order_mark_is_no_part_of_the_first_event() -> None:
-    """As the format of event streams says; with it, the first text was lost."""
+def test_a_byte_order_mark_before_the_first_event_is_ignored() -> None:
+    """The format of event streams allows one; it must not hide the first text."""
     call = a_call()
     watch = StreamWatch(call, hide_usage=True)
     assert watch.feed(b"\xef\xbb\xbf" + event({"content": "x"}), 1) == event({"content": "x"})
@@ -77,7 +77,7 @@ def test_a_byte_order_mark_is_no_part_of_the_first_event() -> None:
     assert call.output == "x"
 
 
-def test_a_stream_without_its_last_line_end_is_complete_if_it_says_so() -> None:
+def test_a_stream_with_done_and_no_final_line_end_is_complete() -> None:
     unended = b"data: [DONE]"
     watch = watching(STREAM[:5])
     assert watch.feed(unended, 2) == b""
@@ -107,7 +107,7 @@ def test_a_stream_that_just_ends_is_broken() -> None:
         [event({"content": "x"}), STREAM[5]],
     ],
 )
-def test_a_stream_that_is_done_and_not_why_it_ended_is_broken(events: list[bytes]) -> None:
+def test_a_stream_with_done_but_no_finish_reason_is_broken(events: list[bytes]) -> None:
     watch = StreamWatch(a_call(), hide_usage=False)
     watch.feed(b"".join(events) + STREAM[-1], 1)
     assert watch.failure is not None
@@ -125,10 +125,10 @@ def test_a_stream_that_is_done_and_not_why_it_ended_is_broken(events: list[bytes
         [b'data: {"choices": []}\n\n', event({"content": "x"}, "stop"), STREAM[5]],
     ],
 )
-def test_a_stream_with_a_reply_is_complete_also_where_that_is_empty(events: list[bytes]) -> None:
+def test_a_stream_with_an_empty_reply_is_complete(events: list[bytes]) -> None:
     watch = StreamWatch(a_call(), hide_usage=False)
-    whole = b"".join(events) + STREAM[-1]
-    assert watch.feed(whole, 1) + watch.end(2) == whole
+    stream = b"".join(events) + STREAM[-1]
+    assert watch.feed(stream, 1) + watch.end(2) == stream
     assert watch.failure is None
 
 
@@ -156,7 +156,7 @@ def test_a_stream_with_a_reply_is_complete_also_where_that_is_empty(events: list
         ),
     ],
 )  # fmt: skip
-def test_what_servers_say_in_another_way_passes_in_the_plain_one(sent: bytes, passed: bytes) -> None:
+def test_other_forms_of_chunks_are_normalised(sent: bytes, passed: bytes) -> None:
     call = a_call()
     watch = StreamWatch(call, hide_usage=False)
     watch.feed(OPENING + event({"content": "x"}), 1)
@@ -176,7 +176,7 @@ def test_what_servers_say_in_another_way_passes_in_the_plain_one(sent: bytes, pa
         (["[THINK]", "never done"], 1, None),
     ],
 )
-def test_the_answer_begins_after_thinking_between_marks(
+def test_the_answer_begins_after_reasoning_between_tags(
     pieces: list[str], reasoning_ns: int | None, answer_ns: int | None
 ) -> None:
     call = a_call()
@@ -187,7 +187,7 @@ def test_the_answer_begins_after_thinking_between_marks(
 
 
 @pytest.mark.parametrize(("key", "word"), [("content", "word "), ("reasoning_content", "word "), ("content", "ねこ")])
-def test_a_server_that_does_not_stop_is_stopped(key: str, word: str) -> None:
+def test_an_endless_reply_is_stopped(key: str, word: str) -> None:
     watch = StreamWatch(a_call(), hide_usage=False, max_tokens=1)
     for at_ns in range(1, 20):
         watch.feed(event({key: word * 200}), at_ns)
@@ -195,14 +195,14 @@ def test_a_server_that_does_not_stop_is_stopped(key: str, word: str) -> None:
     assert "does not stop" in watch.failure.message
 
 
-def test_an_event_without_end_is_not_kept() -> None:
+def test_an_endless_event_is_not_buffered() -> None:
     watch = StreamWatch(a_call(), hide_usage=False)
     watch.feed(b"data: " + b"x" * MAX_EVENT_BYTES, 1)
     assert watch.failure is not None
 
 
 @pytest.mark.parametrize("choices", [b"5", b'"text"', b"[null]", b"[5]"])
-def test_choices_that_are_none_are_an_error(choices: bytes) -> None:
+def test_invalid_choices_are_an_error(choices: bytes) -> None:
     watch = watching([b'data: {"choices": ' + choices + b"}\n\n"])
     assert watch.failure is not None
 
@@ -221,7 +221,7 @@ def test_choices_that_are_none_are_an_error(choices: bytes) -> None:
         b'data: {"choices": [{"error": {"message": "boom"}}]}\n\n',
     ],
 )
-def test_what_is_no_chunk_is_an_error(bad: bytes) -> None:
+def test_an_event_that_is_no_chunk_is_an_error(bad: bytes) -> None:
     watch = watching(STREAM[:3])
     assert watch.feed(STREAM[3] + bad + STREAM[4], 2) == STREAM[3]
     assert watch.failure is not None

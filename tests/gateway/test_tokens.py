@@ -1,4 +1,4 @@
-"""Tokens: good for one RPC, revoked when it returns."""
+"""Tests the gateway's tokens: each is valid for one RPC and revoked when the RPC returns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def in_background(call: Callable[[], Reply]) -> tuple[threading.Thread, list[Reply]]:
-    """Run a call in a thread; its reply lands in the list. A connection that is cut leaves the list empty."""
+    """Run a call in a thread; its reply is appended to the list, which stays empty if the connection is cut."""
     replies: list[Reply] = []
 
     def run() -> None:
@@ -35,7 +35,7 @@ def in_background(call: Callable[[], Reply]) -> tuple[threading.Thread, list[Rep
     return thread, replies
 
 
-def test_calls_after_the_return_are_refused_and_told_apart(harness: Harness) -> None:
+def test_calls_after_the_rpc_returned_are_refused_and_recorded_as_late(harness: Harness) -> None:
     token = harness.gateway.grant(CallContext("ingest", "cell", None, "ana", 4))
     assert harness.chat(token).status == 200
     assert len(harness.gateway.revoke(token)) == 1
@@ -48,7 +48,7 @@ def test_calls_after_the_return_are_refused_and_told_apart(harness: Harness) -> 
     assert harness.gateway.revoke(token) == ()
 
 
-def test_tokens_differ_and_each_knows_its_own_calls_in_order(harness: Harness) -> None:
+def test_tokens_differ_and_each_has_its_own_calls_in_order(harness: Harness) -> None:
     first, second = (harness.gateway.grant(CallContext("answer", instance_id=name)) for name in "ab")
     assert first != second
     for token, count in ((first, 3), (second, 1), (first, 1)):
@@ -61,7 +61,7 @@ def test_tokens_differ_and_each_knows_its_own_calls_in_order(harness: Harness) -
     assert len(harness.gateway.revoke(second)) == 1
 
 
-def test_revoking_waits_for_calls_under_way(harness: Harness) -> None:
+def test_revoking_waits_for_pending_calls(harness: Harness) -> None:
     harness.reader.script = Script(delay_s=0.3)
     token = harness.gateway.grant(CallContext("answer"))
     thread, replies = in_background(lambda: harness.chat(token, stream=True))
@@ -73,7 +73,7 @@ def test_revoking_waits_for_calls_under_way(harness: Harness) -> None:
     assert replies[0].text() == Script().text
 
 
-def test_revoking_cuts_off_what_does_not_end(harness: Harness) -> None:
+def test_revoking_cuts_off_calls_that_do_not_end(harness: Harness) -> None:
     harness.reader.script = Script(fault="stall")
     token = harness.gateway.grant(CallContext("answer"))
     thread, _ = in_background(lambda: harness.chat(token, stream=True))

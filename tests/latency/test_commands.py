@@ -1,4 +1,4 @@
-"""The commands: bad input gets one line and exit code 2; a study's file of settings, its phases, signals."""
+"""Tests the commands ``latency study`` and ``latency growth``: bad input, a file of settings, phases, signals."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ Refused = Callable[..., str]
 
 @pytest.fixture
 def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Refused:
-    """Runs a command line, which must refuse with one line and exit code 2; the line."""
+    """Return a function that runs a command line, which must fail with one line and code 2, and returns the line."""
 
     def run(*arguments: str | Path) -> str:
         monkeypatch.setattr(sys, "argv", ["memarena", *map(str, arguments)])
         with pytest.raises(SystemExit) as exit_info:
             run_guarded(app)
-        told = capsys.readouterr().err
-        lines = [line for line in told.splitlines() if line.strip()]
-        assert (exit_info.value.code, len(lines)) == (2, 1), told
+        stderr = capsys.readouterr().err
+        lines = [line for line in stderr.splitlines() if line.strip()]
+        assert (exit_info.value.code, len(lines)) == (2, 1), stderr
         assert lines[0].startswith("error: ")
         return lines[0]
 
@@ -79,7 +79,7 @@ GROWTH = ("latency", "growth", "--dataset", EXAMPLE, "--days", "1", "--backend",
         (["--config", "/nowhere.yaml"], "/nowhere.yaml: cannot be read"),
     ],
 )
-def test_bad_input_of_a_study_is_one_line_before_anything_begins(
+def test_bad_input_of_a_study_gives_one_line_before_any_run(
     flags: list[str], told: str, tmp_path: Path, refused: Refused, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("MEMOBASE_URL", raising=False)
@@ -108,7 +108,7 @@ def test_bad_input_of_a_study_is_one_line_before_anything_begins(
         (["--meter", ""], "meters: "),
     ],
 )
-def test_bad_input_of_growth_is_one_line_before_anything_begins(
+def test_bad_input_of_growth_gives_one_line_before_any_run(
     flags: list[str], told: str, tmp_path: Path, refused: Refused
 ) -> None:
     out = tmp_path / "run"
@@ -120,7 +120,7 @@ def test_bad_input_of_growth_is_one_line_before_anything_begins(
 
 
 class Recorder:
-    """Takes the place of doing a run; keeps what was asked for."""
+    """Replaces ``execute``: records the configuration of each run and returns its outcome at once."""
 
     def __init__(self, reason: EndReason = "completed") -> None:
         self.configs: dict[str, RunConfig] = {}
@@ -138,11 +138,11 @@ def plan_with(out: Path, **more: Any) -> StudyPlan:
     return StudyPlan(config=parse_config({**values, **more}, "test"), out=out, egos=3, **fields)
 
 
-def test_both_phases_take_the_settings_and_each_those_of_its_own_backends(tmp_path: Path) -> None:
+def test_both_phases_get_the_settings_and_each_the_options_of_its_backends(tmp_path: Path) -> None:
     options = {"bm25": {"k1": "1.5"}, "mine": {"depth": "2"}}
     recorder = Recorder()
-    more = {"thinking": "off", "seeds": ("s1", "s2"), "gateway_host": "127.0.0.2", "options": options}
-    run_study(plan_with(tmp_path / "study", phase2=("mine=memsearch",), **more), recorder)
+    settings = {"thinking": "off", "seeds": ("s1", "s2"), "gateway_host": "127.0.0.2", "options": options}
+    run_study(plan_with(tmp_path / "study", phase2=("mine=memsearch",), **settings), recorder)
     first, second = recorder.configs["phase1"], recorder.configs["phase2"]
     for config in (first, second):
         assert (config.thinking, config.seeds, config.gateway_host) == ("off", ("s1", "s2"), "127.0.0.2")
@@ -156,30 +156,30 @@ def test_both_phases_take_the_settings_and_each_those_of_its_own_backends(tmp_pa
     assert first.question_ids
 
 
-def test_a_list_of_queries_that_is_not_the_studys_own_is_refused(tmp_path: Path) -> None:
-    out, same, other = tmp_path / "study", tmp_path / "same.txt", tmp_path / "other.txt"
+def test_a_list_of_queries_that_differs_from_the_studys_is_refused(tmp_path: Path) -> None:
+    out, same, different = tmp_path / "study", tmp_path / "same.txt", tmp_path / "other.txt"
     run_study(plan_with(out, phase2=()), Recorder())
     ids = protocol.read_queries(out / "queries.txt")
     same.write_text("\n".join(ids) + "\n")
-    other.write_text("\n".join(ids[:-1]) + "\n")
+    different.write_text("\n".join(ids[:-1]) + "\n")
     recorder = Recorder()
     run_study(plan_with(out, phase2=(), queries=same), recorder)
     assert recorder.configs["phase1"].question_ids == ids
     with pytest.raises(LatencyError, match=r"--queries .*other.txt: not the list that the study began with"):
-        run_study(plan_with(out, phase2=(), queries=other), recorder)
+        run_study(plan_with(out, phase2=(), queries=different), recorder)
 
 
-def test_a_phase_that_is_not_complete_ends_the_study(tmp_path: Path) -> None:
+def test_an_incomplete_phase_ends_the_study(tmp_path: Path) -> None:
     recorder = Recorder("incomplete")
-    (done,) = run_study(plan_with(tmp_path / "study", phase2=("memsearch",)), recorder)
-    assert done.outcome.reason == "incomplete"
+    (phase,) = run_study(plan_with(tmp_path / "study", phase2=("memsearch",)), recorder)
+    assert phase.outcome.reason == "incomplete"
     assert list(recorder.configs) == ["phase1"]
 
 
-def test_settings_of_a_file_reach_the_runs_and_flags_win(
+def test_settings_of_a_file_reach_the_runs_and_flags_override_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What a run's own flags cannot say of a reader: prefill, image, memory, server flags, golden counts."""
+    """Settings of a reader without a flag: prefill, image, memory, server flags, golden counts."""
     reader = {
         "spec": "sglang:Qwen/Qwen3-8B", "prefill": "warm", "image": "lmsysorg/sglang@sha256:" + "0" * 64,
         "mem_fraction": 0.5, "server_flags": ["--dtype", "bfloat16"], "golden_prompt_tokens": {"plain": 12},
@@ -214,7 +214,7 @@ def test_settings_of_a_file_reach_the_runs_and_flags_win(
 
 
 @pytest.mark.parametrize("name", sorted(SET_BY_THE_STUDY))
-def test_a_file_cannot_set_what_the_study_decides(name: str, tmp_path: Path, refused: Refused) -> None:
+def test_a_file_cannot_set_fields_that_the_study_sets(name: str, tmp_path: Path, refused: Refused) -> None:
     values = {
         "backends": ["bm25"], "protocol": "interleaved", "question_ids": ["q"], "egos": ["e"], "families": ["d1_cloze"],
         "limit": 3, "cache": "/tmp/c", "search_days": [1], "searches": 5,
@@ -238,7 +238,7 @@ def test_a_file_with_a_fault_is_named_with_its_field(tmp_path: Path, refused: Re
 
 
 @pytest.mark.parametrize("command", ["run", "growth"])
-def test_sigterm_ends_with_130_and_the_way_to_go_on(command: str, tmp_path: Path) -> None:
+def test_sigterm_ends_with_130_and_a_hint_to_resume(command: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
     with ModelServer(lambda _: Script(tokens=("x",), delay_s=0.2), model="slow") as reader:
         if command == "run":

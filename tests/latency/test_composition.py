@@ -1,4 +1,4 @@
-"""The composed table, and when ingest is paid back: measured where it was, predicted and marked where not, else why."""
+"""Tests the composed table of times, and break-even of ingest: measured, predicted and marked, or a reason why not."""
 
 from __future__ import annotations
 
@@ -46,52 +46,52 @@ def composed(samples: list[Sample], readers: list[str]) -> dict[tuple[str, str],
     return {(c.reader, c.backend): c for c in compose(readers, backends, samples, fits)}
 
 
-def test_a_measured_cell_is_its_medians_and_the_fit_beside_them() -> None:
-    found = composed([*SMALL, *BIG, *MEMSEARCH], ["small", "big"])["small", "memsearch"]
-    assert found.kind == "measured"
+def test_a_measured_cell_has_its_medians_and_the_fit() -> None:
+    cell_times = composed([*SMALL, *BIG, *MEMSEARCH], ["small", "big"])["small", "memsearch"]
+    assert cell_times.kind == "measured"
     middle = 500 + 20 * 24.5
-    assert found.total_ms == pytest.approx(50 + middle + 100 + 40)
-    assert found.ttft_ms == pytest.approx(50 + middle + 40)
-    assert found.predicted_total_ms == pytest.approx(found.total_ms, rel=1e-6)
-    assert found.n == 50
+    assert cell_times.total_ms == pytest.approx(50 + middle + 100 + 40)
+    assert cell_times.ttft_ms == pytest.approx(50 + middle + 40)
+    assert cell_times.predicted_total_ms == pytest.approx(cell_times.total_ms, rel=1e-6)
+    assert cell_times.n == 50
 
 
-def test_a_cell_that_was_not_run_is_predicted_and_says_from_where() -> None:
-    """The big reader's fit over the prompts that the small one was given, and the backend's own Search."""
-    found = composed([*SMALL, *BIG, *MEMSEARCH], ["small", "big"])["big", "memsearch"]
-    assert (found.kind, found.prompts_from) == ("predicted", "small")
+def test_a_cell_that_was_not_run_is_predicted_with_its_source() -> None:
+    """By the big reader's fit over the small reader's prompts, and the backend's own Search times."""
+    cell_times = composed([*SMALL, *BIG, *MEMSEARCH], ["small", "big"])["big", "memsearch"]
+    assert (cell_times.kind, cell_times.prompts_from) == ("predicted", "small")
     middle = 500 + 20 * 24.5
-    assert found.ttft_ms == pytest.approx(50 + 8 * middle + 40, rel=1e-6)
-    assert found.predicted_total_ms is None
-    assert found.outside_range == 0
+    assert cell_times.ttft_ms == pytest.approx(50 + 8 * middle + 40, rel=1e-6)
+    assert cell_times.predicted_total_ms is None
+    assert cell_times.outside_range == 0
 
 
-def test_a_prediction_outside_the_range_of_the_fit_says_how_much_of_it_is() -> None:
+def test_a_prediction_outside_the_fits_range_states_its_share() -> None:
     far = cell("small", "memsearch", 1, range(2000, 4000, 40))
-    found = composed([*SMALL, *BIG, *far], ["small", "big"])["big", "memsearch"]
-    assert found.outside_range == pytest.approx(26 / 50)
+    cell_times = composed([*SMALL, *BIG, *far], ["small", "big"])["big", "memsearch"]
+    assert cell_times.outside_range == pytest.approx(26 / 50)
 
 
-def test_a_reader_without_a_fit_gets_nothing_and_a_reason() -> None:
+def test_a_reader_without_a_fit_gets_a_reason_and_no_prediction() -> None:
     few = BIG[:5]
     cells = composed([*SMALL, *few, *MEMSEARCH], ["small", "big"])
-    found = cells["big", "memsearch"]
-    assert (found.kind, found.total_ms) == ("none", None)
-    assert "no fit" in found.why
+    cell_times = cells["big", "memsearch"]
+    assert (cell_times.kind, cell_times.total_ms) == ("none", None)
+    assert "no fit" in cell_times.why
     assert cells["big", "oracle"].total_ms is None
     assert "fewer than 11" in cells["big", "oracle"].why
 
 
-def test_a_backend_that_nobody_asked_gets_a_reason() -> None:
+def test_a_backend_without_samples_gets_a_reason() -> None:
     fit = fit_reader("small", SMALL)
     assert fit is not None
     samples = [*SMALL, *cell("other", "memsearch", 1, range(100, 300, 100))]
-    (found,) = compose(["small"], ["memsearch"], samples, {"small": fit})
-    assert (found.kind, found.total_ms) == ("none", None)
-    assert "fewer than 11 prompts" in found.why
+    (cell_times,) = compose(["small"], ["memsearch"], samples, {"small": fit})
+    assert (cell_times.kind, cell_times.total_ms) == ("none", None)
+    assert "fewer than 11 prompts" in cell_times.why
 
 
-def test_search_is_of_the_backend_whatever_the_reader() -> None:
+def test_search_times_do_not_depend_on_the_reader() -> None:
     slow = [
         s.model_copy(update={"search_ms": 6.0, "reader": "big"}) for s in cell("small", "bm25", 1, range(100, 4000, 40))
     ]
@@ -128,7 +128,7 @@ def joules_of(found: EfficiencyRow) -> float | None:
     return found.gpu_j_per_query.value
 
 
-def test_ingest_is_paid_back_by_what_each_question_saves() -> None:
+def test_break_even_divides_ingest_by_the_saving_per_question() -> None:
     assert break_even(3000.0, row("memobase", 10), row("oracle", 40), joules_of, "joules") == (100.0, "")
 
 
@@ -144,19 +144,19 @@ def test_ingest_is_paid_back_by_what_each_question_saves() -> None:
         (3000.0, row("oracle", 10), row("oracle", 10), ""),
     ],
 )
-def test_without_a_saving_or_a_measurement_there_is_no_number(
+def test_break_even_is_unknown_without_a_saving_or_a_measurement(
     ingest: float | None, own: EfficiencyRow | None, oracle: EfficiencyRow | None, why: str
 ) -> None:
-    found, told = break_even(ingest, own, oracle, joules_of, "joules")
-    assert found is None
-    assert why in told
+    questions, reason = break_even(ingest, own, oracle, joules_of, "joules")
+    assert questions is None
+    assert why in reason
 
 
 NO_IDLE = MeterFigure.unavailable("no idle windows")
 
 
 @pytest.mark.parametrize("idle", [600.0, None])
-def test_ingest_has_gross_and_net_joules_with_what_was_subtracted(idle: float | None) -> None:
+def test_ingest_has_gross_and_net_joules_with_the_subtracted_idle_power(idle: float | None) -> None:
     """3,000 J gross over 4 days of egos; a question takes 10 J of Oracle's 40, net 4 of 10."""
     cell = make_cell("memobase")
     joules = {"gross_j": 3000.0, "idle_j": idle, "net_j": None if idle is None else 3000.0 - idle}
@@ -181,11 +181,19 @@ def test_ingest_has_gross_and_net_joules_with_what_was_subtracted(idle: float | 
         )
         for name, gross, net in (("memobase", 10.0, 4.0), ("oracle", 40.0, 10.0))
     ]
-    made = ingest_row(cell, facts, rows)
-    assert made is not None
-    assert (made.gpu_j.value, made.gpu_j_per_ego_day.value, made.break_even_queries_j) == (3000.0, 750.0, 100.0)
-    of_net = (made.gpu_idle_j.value, made.gpu_net_j.value, made.gpu_net_j_per_ego_day.value)
+    ingest_row_of_cell = ingest_row(cell, facts, rows)
+    assert ingest_row_of_cell is not None
+    assert (
+        ingest_row_of_cell.gpu_j.value,
+        ingest_row_of_cell.gpu_j_per_ego_day.value,
+        ingest_row_of_cell.break_even_queries_j,
+    ) == (3000.0, 750.0, 100.0)
+    of_net = (
+        ingest_row_of_cell.gpu_idle_j.value,
+        ingest_row_of_cell.gpu_net_j.value,
+        ingest_row_of_cell.gpu_net_j_per_ego_day.value,
+    )
     assert of_net == ((600.0, 2400.0, 600.0) if idle else (None, None, None))
-    assert made.break_even_queries_net_j == (400.0 if idle else None)
-    assert made.gpu_net_j_per_ego_day.reason == ("" if idle else "no idle windows")
-    assert ("ingest net joules were not measured" in made.why_no_break_even) == (idle is None)
+    assert ingest_row_of_cell.break_even_queries_net_j == (400.0 if idle else None)
+    assert ingest_row_of_cell.gpu_net_j_per_ego_day.reason == ("" if idle else "no idle windows")
+    assert ("ingest net joules were not measured" in ingest_row_of_cell.why_no_break_even) == (idle is None)

@@ -1,4 +1,4 @@
-"""Fits: known coefficients come back, a square is told apart, held-out questions judge, too little gives nothing."""
+"""Tests fits of a reader's times: known coefficients are recovered, errors are held-out, small samples give no fit."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def sample(number: int, n_p: int, n_c: int, llm_ms: float, ttft_ms: float, **mor
 
 def drawn(ttft: Callable[[int], float], gamma: float, count: int = 90, noise: float = 0.0) -> list[Sample]:
     rng = random.Random(5)
-    found = []
+    samples = []
     for number in range(count):
         n_p, n_c = rng.randrange(100, 4000), rng.randrange(1, 60)
         first = ttft(n_p) * (1 + noise * rng.uniform(-1, 1))
-        found.append(sample(number, n_p, n_c, first + gamma * n_c, first))
-    return found
+        samples.append(sample(number, n_p, n_c, first + gamma * n_c, first))
+    return samples
 
 
 @given(
@@ -46,7 +46,7 @@ def drawn(ttft: Callable[[int], float], gamma: float, count: int = 90, noise: fl
     beta=st.floats(0.05, 5),
     gamma=st.floats(0.5, 100),
 )
-def test_a_linear_reader_gives_its_coefficients_back(alpha: float, beta: float, gamma: float) -> None:
+def test_the_coefficients_of_a_linear_reader_are_recovered(alpha: float, beta: float, gamma: float) -> None:
     fit = fit_reader("r", drawn(lambda n: 60 + alpha + beta * n, gamma))
     assert fit is not None
     found = fit.llm.coefficients
@@ -60,7 +60,7 @@ def test_a_linear_reader_gives_its_coefficients_back(alpha: float, beta: float, 
     assert fit.llm.residual_p95_ms == pytest.approx(0, abs=1e-3)
 
 
-def test_a_reader_whose_prefill_bends_is_better_told_with_a_square() -> None:
+def test_a_quadratic_term_fits_a_reader_with_quadratic_prefill_better() -> None:
     fit = fit_reader("r", drawn(lambda n: 20 + 1.0 * n + 4e-4 * n * n, 10))
     assert fit is not None
     assert fit.ttft_quadratic.coefficients.delta_ms == pytest.approx(4e-4)
@@ -72,7 +72,7 @@ def test_a_reader_whose_prefill_bends_is_better_told_with_a_square() -> None:
 
 
 def test_held_out_errors_show_what_residuals_hide() -> None:
-    """Times that have nothing to do with the prompt: the error on unseen questions is as large as the spread."""
+    """Times do not depend on the prompt here: the error on unseen questions is as large as their spread."""
     rng = random.Random(1)
     samples = [sample(n, rng.randrange(100, 4000), 5, t := rng.uniform(100, 1000), t) for n in range(90)]
     fit = fit_reader("r", samples)
@@ -82,14 +82,14 @@ def test_held_out_errors_show_what_residuals_hide() -> None:
     assert (fit.ttft.r_squared or 0) < 0.2
 
 
-def test_the_held_out_error_is_that_of_lines_drawn_without_the_question() -> None:
-    """Computed again here, fold by fold, with another solver."""
+def test_the_held_out_error_is_that_of_lines_fitted_without_the_question() -> None:
+    """Recomputed fold by fold with another solver."""
     rng = random.Random(4)
     samples = [sample(n, p := rng.randrange(100, 900), 5, t := 50 + p * rng.uniform(0.5, 2), t) for n in range(24)]
     errors = []
     for fold in range(5):
-        seen = [s for s in samples if _fold(s.instance_id) != fold]
-        slope, start = np.polyfit([s.prompt_tokens for s in seen], [s.ttft_ms or 0 for s in seen], 1)
+        training = [s for s in samples if _fold(s.instance_id) != fold]
+        slope, start = np.polyfit([s.prompt_tokens for s in training], [s.ttft_ms or 0 for s in training], 1)
         for s in samples:
             if _fold(s.instance_id) == fold:
                 errors.append(abs(start + slope * s.prompt_tokens - (s.ttft_ms or 0)) / (s.ttft_ms or 0))
@@ -100,17 +100,17 @@ def test_the_held_out_error_is_that_of_lines_drawn_without_the_question() -> Non
 
 
 def test_the_same_question_of_several_backends_is_held_out_together() -> None:
-    """Else a model could know a question that it is asked about from another cell."""
+    """Otherwise the fit could know a held-out question from another cell."""
     assert len({_fold(f"q{n}") for n in range(50)}) == 5
     assert _fold("q7") == _fold("q7")
 
 
 @pytest.mark.parametrize("count", [0, LEAST_SAMPLES - 1])
-def test_too_few_samples_make_no_fit(count: int) -> None:
+def test_too_few_samples_give_no_fit(count: int) -> None:
     assert fit_reader("r", drawn(lambda n: 10 + n, 1, count)) is None
 
 
-def test_prompts_of_one_length_make_no_fit() -> None:
+def test_prompts_of_one_length_give_no_fit() -> None:
     assert fit_reader("r", [sample(n, 500, n, 100 + n, 90) for n in range(50)]) is None
 
 
@@ -136,8 +136,8 @@ def test_a_prediction_adds_all_terms() -> None:
     assert predict(Coefficients(alpha_ms=1, beta_ms=2, gamma_ms=3, delta_ms=4), 10, 100) == 1 + 20 + 300 + 400
 
 
-def test_held_out_error_is_told_by_length_of_prompt_so_that_a_fit_that_fails_for_long_ones_shows() -> None:
-    """Prompts above 2,700 tokens take up to twice their time: the median over all hides it, the last third shows it."""
+def test_held_out_errors_by_prompt_length_show_a_fit_that_fails_for_long_prompts() -> None:
+    """Prompts above 2,700 tokens take up to twice their time, which only the median of the last third shows."""
     rng = random.Random(9)
     samples = []
     for number in range(150):

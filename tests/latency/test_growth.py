@@ -1,4 +1,4 @@
-"""Growth: Search, memory and disk by days of one ego's history, servers beside the backends, runs that lack some."""
+"""Tests growth: Search times, memory and disk by days of one ego's history, sidecar servers, and incomplete runs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ EXAMPLE = Path(__file__).parents[1] / "data" / "example"
 
 @pytest.fixture(scope="module")
 def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """bm25 and vanilla after one and two days, beside a process of ours and a folder of known size."""
+    """A run of bm25 and vanilla after one and two days, with a process as sidecar and a folder of known size."""
     folder = tmp_path_factory.mktemp("growth")
     (folder / "database").mkdir()
     (folder / "database" / "rows").write_bytes(os.urandom(300_000))
@@ -69,7 +69,7 @@ def test_growth_times_search_after_each_number_of_days(run_dir: Path, found: Gro
     assert json.loads(again.output) == json.loads(found.model_dump_json())
 
 
-def test_turns_are_those_of_the_one_ego_whose_history_it_is(run_dir: Path, found: Growth) -> None:
+def test_turns_are_counted_for_the_measured_ego_only(run_dir: Path, found: Growth) -> None:
     (ego,) = found.egos
     ingested = [r for r in read_records(run_dir, "ingest") if isinstance(r, IngestDone)]
     turns = {(r.cell_id.partition("@")[0], r.day): r.turns for r in ingested}
@@ -78,7 +78,7 @@ def test_turns_are_those_of_the_one_ego_whose_history_it_is(run_dir: Path, found
         assert point.turns == sum(turns[point.backend, day] for day in range(point.days))
 
 
-def test_servers_beside_a_backend_are_told_apart_from_it(run_dir: Path, found: Growth) -> None:
+def test_sidecar_servers_are_reported_separately_from_the_backend(run_dir: Path, found: Growth) -> None:
     for point in found.points:
         assert [taken.name for taken in point.beside] == ["server", "archive"]
         server, archive = point.beside
@@ -90,14 +90,14 @@ def test_servers_beside_a_backend_are_told_apart_from_it(run_dir: Path, found: G
         assert (archive.memory.status, archive.disk.value) == ("unavailable", server.disk.value)
         assert "no --beside archive" in archive.memory.reason
     text = to_markdown(growth_document(found))
-    own, _, beside = text.partition("## Servers beside the backends")
-    assert "server" not in own.partition("## Search")[2]
-    assert beside.count("| bm25 |") == 4
+    backend_tables, _, sidecar_tables = text.partition("## Servers beside the backends")
+    assert "server" not in backend_tables.partition("## Search")[2]
+    assert sidecar_tables.count("| bm25 |") == 4
     csv = (run_dir.parent / "files" / "growth.csv").read_text()
     assert "beside.0.memory.value" in csv.splitlines()[0]
 
 
-def test_points_without_the_servers_of_others_are_named(found: Growth) -> None:
+def test_points_without_sidecar_figures_are_named(found: Growth) -> None:
     without = found.model_copy(update={"points": tuple(p.model_copy(update={"beside": ()}) for p in found.points)})
     assert "Servers beside" not in to_markdown(growth_document(without))
     part = found.model_copy(update={"points": (found.points[0], *without.points[1:])})
@@ -122,7 +122,7 @@ def test_a_broken_file_of_servers_is_named(run_dir: Path, tmp_path: Path) -> Non
         ([], ["server=/nowhere"], "--beside-disk server=/nowhere: no such folder"),
     ],
 )
-def test_servers_that_are_not_there_are_refused(memory: list[str], disk: list[str], told: str) -> None:
+def test_missing_sidecar_servers_are_refused(memory: list[str], disk: list[str], told: str) -> None:
     with pytest.raises(LatencyError, match=told):
         sidecars(memory, disk)
 
@@ -139,7 +139,7 @@ def test_a_control_group_is_read_from_its_folder(tmp_path: Path) -> None:
 
 
 def copied(run_dir: Path, to: Path, *, ego: str = "", ended: bool = True, days: int = 2) -> None:
-    """The run again: with the searches of one cell said to be another ego's, without its end, or without some days."""
+    """Copy the run with changes: searches of another ego, without its end, or with fewer days."""
     with LogWriter(to) as log:
         for record in read_records(run_dir):
             if isinstance(record, RunEnded) and not ended:
@@ -158,7 +158,7 @@ def test_a_run_over_several_egos_has_no_growth(run_dir: Path, tmp_path: Path) ->
         read_growth(tmp_path / "run")
 
 
-def test_what_a_run_lacks_stands_in_its_tables(run_dir: Path, tmp_path: Path) -> None:
+def test_gaps_of_a_run_are_noted_in_its_tables(run_dir: Path, tmp_path: Path) -> None:
     copied(run_dir, tmp_path / "run", ended=False, days=1)
     lacking = read_growth(tmp_path / "run")
     assert lacking.failed == {"bm25": "no search was timed after 2 days: see the problems in the run's report"}
@@ -177,8 +177,8 @@ def test_the_ego_with_most_questions_is_measured_or_the_one_that_is_named() -> N
 
     (most,) = egos(None)
     started = json.loads((EXAMPLE / "ego_session_map.json").read_text())
-    other = next(name for name in sorted(started) if name != most)
-    assert egos(other) == (other,)
+    other_ego = next(name for name in sorted(started) if name != most)
+    assert egos(other_ego) == (other_ego,)
     with pytest.raises(LatencyError, match="--ego nobody: no questions of this ego"):
         egos("nobody")
 
@@ -197,5 +197,5 @@ def test_a_run_without_timed_searches_has_no_growth(tmp_path: Path, run_dir: Pat
 
 
 @pytest.mark.parametrize(("value", "said"), [(0.0, "0"), (0.6, "0.6"), (2.4, "2.4"), (12.5, "12.5"), (1200.0, "1,200")])
-def test_ticks_of_a_figure_say_what_they_stand_for(value: float, said: str) -> None:
+def test_tick_labels_show_their_values(value: float, said: str) -> None:
     assert tick_label(value) == said

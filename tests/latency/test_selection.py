@@ -1,4 +1,4 @@
-"""Which queries a study asks: the latest of each family, within egos that bring as many as are wanted."""
+"""Tests the selection of a study's queries: the latest of each family, from the egos with the most usable ones."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ def dataset() -> Iterator[Dataset]:
         yield opened
 
 
-def test_no_query_that_is_left_out_is_later_than_one_of_its_family_that_is_in(dataset: Dataset) -> None:
+def test_no_omitted_query_is_later_than_a_selected_one_of_its_family(dataset: Dataset) -> None:
     selection = select_queries(dataset, egos=3, per_family=2)
     questions = {q.instance.instance_id: q for q in plan_questions(dataset, dataset.instances, "interleaved", 0)}
-    chosen = set(selection.instance_ids)
+    selected = set(selection.instance_ids)
     for family in FAMILIES:
-        own = [q for q in questions.values() if q.instance.family is family]
-        inside = [query_time(dataset, q) for q in own if q.instance.instance_id in chosen]
-        outside = [query_time(dataset, q) for q in own if q.instance.instance_id not in chosen]
-        assert len(inside) == min(2, len(own)) == selection.families[family.value]
+        of_family = [q for q in questions.values() if q.instance.family is family]
+        inside = [query_time(dataset, q) for q in of_family if q.instance.instance_id in selected]
+        outside = [query_time(dataset, q) for q in of_family if q.instance.instance_id not in selected]
+        assert len(inside) == min(2, len(of_family)) == selection.families[family.value]
         assert not outside or min(inside) >= max(outside)
 
 
@@ -46,14 +46,14 @@ def test_the_same_data_set_gives_the_same_list(dataset: Dataset) -> None:
     assert select_queries(dataset, egos=2).text() == select_queries(dataset, egos=2).text()
 
 
-def test_queries_are_of_the_chosen_egos_alone(dataset: Dataset) -> None:
+def test_queries_are_from_the_chosen_egos_only(dataset: Dataset) -> None:
     selection = select_queries(dataset, egos=1)
     assert len(selection.egos) == 1
     by_id = {i.instance_id: i for i in dataset.instances}
     assert {by_id[i].ego_agent_id for i in selection.instance_ids} == set(selection.egos)
 
 
-def test_the_first_ego_is_the_one_that_brings_most(dataset: Dataset) -> None:
+def test_the_first_ego_has_the_most_usable_queries(dataset: Dataset) -> None:
     def brought(ego: str) -> int:
         counts = Counter(i.family for i in dataset.instances if i.ego_agent_id == ego)
         return sum(min(2, counts[family]) for family in FAMILIES)
@@ -62,8 +62,8 @@ def test_the_first_ego_is_the_one_that_brings_most(dataset: Dataset) -> None:
     assert brought(first) == max(brought(ego) for ego in dataset.egos)
 
 
-def test_an_ego_of_many_families_goes_before_one_of_many_questions(dataset: Dataset) -> None:
-    """Two of each family are wanted: nine questions of one family bring two, one each of three families bring three."""
+def test_an_ego_with_many_families_precedes_one_with_many_questions(dataset: Dataset) -> None:
+    """At two queries per family, nine questions of one family give two queries, one of each of three families three."""
     example = dataset.instances[0]
 
     def asked(ego: str, family: Family, count: int) -> list[Instance]:
@@ -86,7 +86,7 @@ def test_the_list_is_a_file_that_is_never_overwritten(dataset: Dataset, tmp_path
         write_selection(selection, tmp_path / "q.txt")
 
 
-def test_more_egos_than_there_are_is_said_in_one_line(tmp_path: Path) -> None:
+def test_more_egos_than_the_data_set_has_gives_a_one_line_error(tmp_path: Path) -> None:
     result = CliRunner().invoke(
         app, ["latency", "select", "--dataset", str(EXAMPLE), "--egos", "99", "--out", str(tmp_path / "q")]
     )

@@ -1,4 +1,4 @@
-"""A study from end to end with a scripted reader of known speed: phases, fits, tables, files, and what is refused."""
+"""Tests a complete latency study with a scripted reader of known speed: phases, fits, tables, files, refusals."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ START_MS = 4.0
 
 
 def reader_of(body: Mapping[str, JsonValue]) -> Script:
-    """First token after 4 ms and 0.02 ms per prompt token; a token is four bytes."""
+    """Reply after 4 ms and 0.02 ms per prompt token (four bytes)."""
     tokens = wire.bytes_tokens([message.content for message in wire.chat_messages(body)]) if "messages" in body else 1
     delay_s = (START_MS + MS_PER_TOKEN * tokens) / 1e3
     words = ('{"answer": "', "x" * (1 + tokens % 5), '"}')
@@ -49,7 +49,7 @@ def reader_of(body: Mapping[str, JsonValue]) -> Script:
 
 
 def phase1_of(url: str, **more: object) -> RunConfig:
-    """Phase 1 over the example with a scripted reader."""
+    """Return phase 1's configuration over the example with a scripted reader."""
     values = {"dataset": EXAMPLE, "backends": PHASE1, "readers": ({"spec": url},), "max_context_tokens": 2048}
     return parse_config({**values, "floor_samples": 15, **more}, "test")
 
@@ -64,7 +64,7 @@ class Made:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
-    """Phase 1 with vanilla, oracle and bm25; bm25 stands in for phase 2's memories with an option of its own."""
+    """A study with phase 1 only (vanilla, oracle and bm25), on a constant meter of 30 W."""
     folder = tmp_path_factory.mktemp("study") / "study"
     with ModelServer(reader_of, model="scripted") as reader:
         config = phase1_of(reader.base_url, meters=("constant:gpu_power=30 W", "procfs"), warm_up=3)
@@ -74,7 +74,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
         yield Made(folder, study_runs(run_dirs(folder)))
 
 
-def test_the_queries_are_a_file_that_the_run_kept_to(made: Made) -> None:
+def test_the_run_uses_the_queries_of_the_studys_file(made: Made) -> None:
     lines = (made.folder / "queries.txt").read_text().splitlines()
     ids = [line for line in lines if not line.startswith("#")]
     (started,) = [r for r in read_records(made.folder / "phase1", "run_started") if isinstance(r, RunStarted)]
@@ -96,8 +96,8 @@ def test_warm_up_covers_the_lengths_and_is_never_measured(made: Made) -> None:
     assert not measured & set(tokens)
 
 
-def test_the_fit_finds_the_reader_that_was_scripted(made: Made) -> None:
-    """Delays are kept to a millisecond or so; on a busy machine they only grow, so that the slope is what is told."""
+def test_the_fit_recovers_the_scripted_reader(made: Made) -> None:
+    """Delays are accurate to about a millisecond and only grow on a busy machine, so the slope is what is checked."""
     (fit,) = made.results.fits
     assert fit.reader == "scripted"
     assert fit.n == 3 * len([i for i in (made.folder / "queries.txt").read_text().splitlines() if i[0] != "#"])
@@ -108,7 +108,7 @@ def test_the_fit_finds_the_reader_that_was_scripted(made: Made) -> None:
     assert fit.ttft.held_out_error_p50 is not None
 
 
-def test_every_cell_has_its_medians_and_the_fit_beside_them(made: Made) -> None:
+def test_every_cell_has_its_medians_and_the_fit(made: Made) -> None:
     assert [(c.reader, c.backend, c.kind) for c in made.results.totals] == [
         ("scripted", "vanilla[budget_tokens=512]", "measured"),
         ("scripted", "oracle", "measured"),
@@ -138,7 +138,7 @@ def test_the_report_says_where_in_the_range_a_fit_holds_and_how_the_stopwatch_wa
     assert "scripted: its server reports no prompt time" in text
 
 
-def test_tokens_of_ingest_stand_in_its_table_and_bounds_are_marked(made: Made) -> None:
+def test_tokens_of_ingest_are_in_its_table_and_bounds_are_marked(made: Made) -> None:
     row = made.results.ingest[0]
     cut = row.model_copy(
         update={
@@ -158,7 +158,7 @@ def test_tokens_of_ingest_stand_in_its_table_and_bounds_are_marked(made: Made) -
     assert "3 calls of unknown size" in table
 
 
-def test_times_lie_above_what_was_programmed(made: Made) -> None:
+def test_times_are_above_the_scripted_delays(made: Made) -> None:
     for sample in read_samples_of([made.folder / "phase1"]):
         assert sample.server_prompt_ms is not None
         assert sample.ttft_ms is not None
@@ -188,11 +188,11 @@ def test_the_files_of_a_study_can_be_read_by_others(made: Made, tmp_path: Path) 
         app, ["latency", "report", str(made.folder), "--out", str(tmp_path / "files"), "--format", "json"]
     )
     assert result.exit_code == 0, result.output
-    found = Study.model_validate_json((tmp_path / "files" / "study.json").read_text())
-    assert found == made.results
+    study = Study.model_validate_json((tmp_path / "files" / "study.json").read_text())
+    assert study == made.results
     with (tmp_path / "files" / "samples.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert len(rows) == found.fits[0].n
+    assert len(rows) == study.fits[0].n
     assert {float(row["ttft_ms"]) > 0 for row in rows} == {True}
     for name in ("fits", "totals", "efficiency", "ingest"):
         assert len((tmp_path / "files" / f"{name}.csv").read_text().splitlines()) > 1
@@ -201,8 +201,8 @@ def test_the_files_of_a_study_can_be_read_by_others(made: Made, tmp_path: Path) 
     assert "bm25 · scripted" in svg
 
 
-def test_a_reader_without_a_fit_and_a_prediction_for_it_are_told(made: Made) -> None:
-    """Without oracle and vanilla among the backends of the fit, bm25 alone makes it; without any, nothing does."""
+def test_a_reader_without_a_fit_and_its_prediction_are_reported(made: Made) -> None:
+    """Without oracle and vanilla among the fit's backends bm25 alone gives the fit; without any there is none."""
     alone = study_runs([made.folder / "phase1"], fit_backends=("bm25",))
     assert alone.fits[0].cells == ("bm25@scripted/s1",)
     none = study_runs([made.folder / "phase1"], fit_backends=("other",))
@@ -212,13 +212,13 @@ def test_a_reader_without_a_fit_and_a_prediction_for_it_are_told(made: Made) -> 
     assert "no fit for scripted" in text
 
 
-def test_predicted_cells_are_marked_and_say_whose_prompts_they_use(made: Made) -> None:
-    told = TotalCell(
+def test_predicted_cells_are_marked_with_the_source_of_their_prompts(made: Made) -> None:
+    predicted = TotalCell(
         reader="big", backend="bm25", kind="predicted", n=20, total_ms=1234.0, ttft_ms=567.0, search_ms=2.0,
         prompts_from="scripted", outside_range=0.25,
     )  # fmt: skip
     none = TotalCell(reader="new", backend="bm25", kind="none", why="new has no fit")
-    text = to_markdown(study_document(made.results.model_copy(update={"totals": (told, none)})))
+    text = to_markdown(study_document(made.results.model_copy(update={"totals": (predicted, none)})))
     assert "*1,234 †*" in text
     assert "*567 †*" in text
     assert "prompt lengths measured with scripted" in text
@@ -226,28 +226,28 @@ def test_predicted_cells_are_marked_and_say_whose_prompts_they_use(made: Made) -
     assert "n/a, new · bm25: new has no fit" in text
 
 
-def test_a_study_goes_on_where_it_is_and_does_not_begin_again(made: Made, tmp_path: Path) -> None:
+def test_a_study_is_resumed_and_not_restarted(made: Made, tmp_path: Path) -> None:
     folder = tmp_path / "study"
     shutil.copytree(made.folder, folder)
-    before = len(list(read_records(folder / "phase1", "asked")))
+    attempts_before = len(list(read_records(folder / "phase1", "asked")))
     with ModelServer(reader_of, model="scripted") as reader:
         plan = StudyPlan(config=phase1_of(reader.base_url, meters=("none",)), out=folder, phase2=())
         with pytest.raises(Exception, match="readers"):
-            # Another address is another reader as it was configured: the run says so and nothing is asked.
+            # Another address is another reader's configuration: the run is refused and no question is asked.
             run_study(plan, execute)
-    assert len(list(read_records(folder / "phase1", "asked"))) == before
+    assert len(list(read_records(folder / "phase1", "asked"))) == attempts_before
 
 
 # ------------------------------------------------------------------ what is refused
 
 
-def test_runs_over_other_data_make_no_study(made: Made, tmp_path: Path) -> None:
+def test_runs_over_different_data_are_refused(made: Made, tmp_path: Path) -> None:
     other = copied(made, tmp_path, lambda m: m["dataset"].update(sha256="0" * 64))
     with pytest.raises(LatencyError, match="another data set"):
         study_runs([made.folder / "phase1", other])
 
 
-def test_runs_over_other_questions_make_no_study(made: Made, tmp_path: Path) -> None:
+def test_runs_over_different_questions_are_refused(made: Made, tmp_path: Path) -> None:
     copied(made, tmp_path, lambda m: None)
     folder = tmp_path / "fewer"
     lacking = next(r for r in read_records(tmp_path / "other", "question") if isinstance(r, Question))
@@ -263,19 +263,19 @@ def _is_about(record: AnyRecord, instance_id: str) -> bool:
     return isinstance(record, QuestionAsked) and record.instance_id == instance_id
 
 
-def test_one_cell_in_two_runs_makes_no_study(made: Made, tmp_path: Path) -> None:
+def test_the_same_cell_in_two_runs_is_refused(made: Made, tmp_path: Path) -> None:
     other = copied(made, tmp_path, lambda m: None)
     with pytest.raises(LatencyError, match=r"cell vanilla@scripted/s1 is in .*, too"):
         study_runs([made.folder / "phase1", other])
 
 
-def test_the_two_classes_of_result_make_no_study(made: Made, tmp_path: Path) -> None:
+def test_runs_of_both_result_classes_are_refused(made: Made, tmp_path: Path) -> None:
     other = copied(made, tmp_path, lambda m: m["readers"][0].update(result_class="warm_prefix"))
     with pytest.raises(LatencyError, match="warm_prefix"):
         study_runs([made.folder / "phase1", other])
 
 
-def test_one_run_given_twice_makes_no_study_with_twice_as_many_samples(made: Made, tmp_path: Path) -> None:
+def test_the_same_run_twice_is_refused(made: Made, tmp_path: Path) -> None:
     shutil.copytree(made.folder / "phase1", tmp_path / "moved")
     for again in (made.folder / "phase1", tmp_path / "moved"):
         with pytest.raises(LatencyError, match=r"run [0-9a-f]{16} is given twice, first as .*phase1"):
@@ -286,7 +286,7 @@ def test_one_run_given_twice_makes_no_study_with_twice_as_many_samples(made: Mad
     ("changed", "told"),
     [({"cpu": "20 × another processor"}, "another processor"), ({"platform": "Linux 6.1 sparc64"}, "another machine")],
 )
-def test_runs_of_two_machines_make_no_study(made: Made, tmp_path: Path, changed: dict[str, str], told: str) -> None:
+def test_runs_of_two_machines_are_refused(made: Made, tmp_path: Path, changed: dict[str, str], told: str) -> None:
     other = copied(made, tmp_path, lambda m: m["versions"].update(changed))
     with pytest.raises(LatencyError, match=told):
         study_runs([made.folder / "phase1", other])
@@ -301,7 +301,7 @@ def test_another_kernel_of_the_same_machine_is_noted(made: Made) -> None:
 
 
 def copied(made: Made, tmp_path: Path, change: Callable[[dict[str, Any]], object]) -> Path:
-    """The run again with another manifest."""
+    """Copy the run with a changed manifest."""
     folder = tmp_path / "other"
     records: list[AnyRecord] = []
     for record in read_records(made.folder / "phase1"):
@@ -317,23 +317,23 @@ def copied(made: Made, tmp_path: Path, change: Callable[[dict[str, Any]], object
     return folder
 
 
-def test_a_folder_without_a_log_is_no_study(tmp_path: Path) -> None:
+def test_a_folder_without_a_log_is_refused(tmp_path: Path) -> None:
     with pytest.raises(LatencyError, match="neither a run nor a study"):
         run_dirs(tmp_path)
 
 
-def test_times_of_two_processes_never_mix(made: Made) -> None:
-    """Half of the attempts are moved to a second segment: the larger one counts, the rest is counted as left out."""
+def test_times_of_two_processes_are_not_mixed(made: Made) -> None:
+    """Half of the attempts are moved to a second segment: the larger one counts, the other is counted as excluded."""
     facts = load_facts(made.folder / "phase1")
     cell = "bm25@scripted/s1"
     keys = sorted(key for key in facts.attempts if key[0] == cell)
     for key in keys[: len(keys) // 3]:
         attempts = facts.attempts[key]
         facts.attempts[key] = [type(a)(a.record, 1, a.evidence) for a in attempts]
-    (found,) = [c for c in cell_samples("run", facts) if c.cell.cell_id == cell]
-    assert found.left_out == len(keys) // 3
-    assert len(found.samples) == len(keys) - found.left_out
+    (samples_of_cell,) = [c for c in cell_samples("run", facts) if c.cell.cell_id == cell]
+    assert samples_of_cell.left_out == len(keys) // 3
+    assert len(samples_of_cell.samples) == len(keys) - samples_of_cell.left_out
 
 
-def test_no_thread_is_left_behind() -> None:
+def test_no_thread_keeps_running() -> None:
     assert not [t for t in threading.enumerate() if t.name.startswith("memarena-gateway")]
