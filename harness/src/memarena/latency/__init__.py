@@ -1,7 +1,8 @@
-"""The latency study of an edge node (design 5): which queries, which runs, fits, composition, cost of ingest, growth.
+"""Measures the latency of an edge node (design 5): runs a study, fits its times, and computes costs and growth.
 
-``selection`` chooses the queries and ``study`` runs the phases; ``samples`` reads times from logs, ``fit`` and
-``composition`` are pure, ``pipeline`` puts a study's results together; ``growth`` measures by length of history.
+``selection`` chooses the queries and ``study`` runs the phases; ``samples`` reads times from logs; ``fit`` and
+``composition`` compute without files; ``pipeline`` assembles a study's results. ``growth`` measures Search, memory and
+disk by the length of the history.
 """
 
 from memarena.latency.errors import LatencyError

@@ -1,4 +1,4 @@
-"""The composed table: T_total = T_LLM(reader, prompt, answer) + T_search(backend), measured or predicted."""
+"""Computes the composed table: T_total = T_LLM(reader, prompt, answer) + T_search(backend), measured or predicted."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ LEAST = LEAST_N[50]
 
 
 def median_of(values: Sequence[float | None]) -> float | None:
-    """The median of what is known; None with fewer than 11, which give none with 99% confidence."""
+    """Return the median of the values that are not None; None if fewer than 11, too few for 99% confidence."""
     numbers = [value for value in values if value is not None]
     return float(median(numbers)) if len(numbers) >= LEAST else None
 
 
 def search_times(samples: Sequence[Sample]) -> dict[str, float | None]:
-    """Median Search of each backend over all its samples: Search does not depend on the reader."""
+    """Return the median Search in ms by backend, over the samples of all readers, as Search does not depend on them."""
     backends = dict.fromkeys(s.backend for s in samples)
     return {name: median_of([s.search_ms for s in samples if s.backend == name]) for name in backends}
 
@@ -27,7 +27,7 @@ def search_times(samples: Sequence[Sample]) -> dict[str, float | None]:
 def compose(
     readers: Sequence[str], backends: Sequence[str], samples: Sequence[Sample], fits: Mapping[str, Fit]
 ) -> list[TotalCell]:
-    """Every reader × backend: measured, predicted from the reader's fit, or n/a and why."""
+    """Return a cell for each reader and backend: measured, predicted from the reader's fit, or n/a with the reason."""
     search = search_times(samples)
     cells = []
     for reader in readers:
@@ -89,7 +89,7 @@ def _predicted(
 
 
 def _by_fit(fit: Fit, prompts: Sequence[Sample], search_ms: float | None) -> tuple[float | None, float | None]:
-    """Medians of what the fit predicts for these prompts: the whole call and its first token, each with Search."""
+    """Return the predicted medians in ms for these prompts: whole call and first token, each plus Search."""
     llm, ttft = fit.best("llm").coefficients, fit.best("ttft").coefficients
     whole = median_of([predict(llm, s.prompt_tokens, s.completion_tokens) for s in prompts])
     first = median_of([predict(ttft, s.prompt_tokens, 0) for s in prompts])

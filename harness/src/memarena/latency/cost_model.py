@@ -1,4 +1,4 @@
-"""What questions and days cost: joules, seconds and calls, and when a memory's ingest breaks even with Oracle."""
+"""Computes what questions and days cost in joules, seconds and calls, and when ingest breaks even with Oracle."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOT_MEASURED = MeterFigure(status="unavailable", reason="this phase was not mete
 
 
 def efficiency_row(found: CellSamples, facts: RunFacts) -> EfficiencyRow:
-    """A cell's questions."""
+    """Return the cost of a cell's questions."""
     samples, cell = found.samples, found.cell
     answer = phase_of(facts, cell, "answer")
     cached = [s.cached_tokens for s in samples]
@@ -41,7 +41,10 @@ def efficiency_row(found: CellSamples, facts: RunFacts) -> EfficiencyRow:
 
 
 def ingest_row(cell: Cell, facts: RunFacts, rows: Sequence[EfficiencyRow]) -> IngestRow | None:
-    """A cell's days; None where none was ingested. ``rows`` are all questions' costs, Oracle's among them."""
+    """Return the cost of a cell's days; None if none was ingested.
+
+    ``rows`` are the costs of questions of all cells, including Oracle's.
+    """
     cost = facts.ingests.get(cell.cell_id)
     if cost is None or not cost.committed:
         return None
@@ -88,9 +91,9 @@ def break_even(
     per_query: Callable[[EfficiencyRow], float | None],
     unit: str,
 ) -> tuple[float | None, str]:
-    """Queries after which a memory that costs ``ingest`` once is cheaper than Oracle, or why no number is.
+    """Return after how many queries a memory with the cost ``ingest`` is cheaper than Oracle, or None and why.
 
-    ``unit`` is what both are counted in, as the reason names it.
+    ``per_query`` returns a row's cost of a query, in the same ``unit`` as ``ingest``; the reason names the unit.
     """
     if own is None or own.backend.startswith(ORACLE):
         return None, "no question was timed" if own is None else ""
@@ -107,13 +110,13 @@ def break_even(
 
 
 def phase_of(facts: RunFacts, cell: Cell, name: str) -> PhaseMeasured | None:
-    """The measured phase of a cell; None where there is none, or several (a run that was resumed)."""
+    """Return the measured phase of a cell; None if there is none, or several (in a resumed run)."""
     matches = [phase for phase in facts.phases if (phase.cell_id, phase.phase) == (cell.cell_id, name)]
     return matches[0] if len(matches) == 1 else None
 
 
 def rail_figure(phase: PhaseMeasured | None, rail: str, figure: str) -> MeterFigure:
-    """A figure of one rail of a phase, or why there is none."""
+    """Return a figure (a field of `RailMeasured`) of one rail in a phase, or an unavailable one with the reason."""
     if phase is None:
         return NOT_MEASURED
     figures: Mapping[str, object] = {

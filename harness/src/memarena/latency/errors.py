@@ -1,7 +1,7 @@
-"""What can be wrong with a latency study."""
+"""Defines the error of latency studies."""
 
 from memarena_dataset.errors import MemArenaError
 
 
 class LatencyError(MemArenaError):
-    """A study cannot be made or read; the message is one line for the user."""
+    """A study cannot be run or read; the message is one line for the user."""

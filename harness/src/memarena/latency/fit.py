@@ -1,4 +1,4 @@
-"""Least squares of a reader's times on prompt and answer lengths: the paper's linear model, and one with a square."""
+"""Fits a reader's times to lengths of prompt and answer: the paper's linear model, and one with a quadratic term."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from memarena.scoring.timing import LEAST_N
 
 FOLDS = 5
 RANGES = 3
-"""Number of parts of equal width of the range of prompt lengths, to see where a fit does not hold."""
+"""Number of equal parts of the range of prompt lengths, to show where a fit does not hold."""
 LEAST_SAMPLES = 11
-"""Fewer give no median that is known with 99% confidence, so no fit either."""
+"""With fewer samples not even a median is known with 99% confidence, so there is no fit."""
 
 Array = NDArray[np.float64]
 
 
 def fit_reader(reader: str, samples: Sequence[Sample]) -> Fit | None:
-    """All four models of a reader from samples of phase 1; None with too few, or all of one length.
+    """Fit all four models of a reader to samples of phase 1; None with too few samples, or all of one length.
 
     ``llm``: the whole model call on prompt and answer tokens, T = α + β·N_p + γ·N_c; ``ttft``: its first token on
     prompt tokens alone. The square is in N_p: attention makes prefill grow faster than the prompt.
@@ -47,7 +47,7 @@ def fit_reader(reader: str, samples: Sequence[Sample]) -> Fit | None:
 
 
 def predict(coefficients: Coefficients, prompt_tokens: float, completion_tokens: float) -> float:
-    """Milliseconds that a model gives for a call."""
+    """Return the predicted milliseconds of a call."""
     return (
         coefficients.alpha_ms
         + coefficients.beta_ms * prompt_tokens
@@ -57,7 +57,7 @@ def predict(coefficients: Coefficients, prompt_tokens: float, completion_tokens:
 
 
 def _model(samples: Sequence[tuple[Sample, float]], *, answers: bool, square: bool) -> Model:
-    """One model over all samples, and its error for held-out questions."""
+    """Fit one model to all samples, and compute its error for held-out questions."""
     design = _design([s for s, _ in samples], answers=answers, square=square)
     times = np.array([ms for _, ms in samples])
     solution = _solve(design, times)
@@ -78,7 +78,7 @@ def _model(samples: Sequence[tuple[Sample, float]], *, answers: bool, square: bo
 
 
 def _design(samples: Sequence[Sample], *, answers: bool, square: bool) -> Array:
-    """Columns (n, k): 1, N_p, then N_c and N_p² as asked for."""
+    """Return the design matrix (n, k), with the columns 1, N_p, then N_c (``answers``) and N_p² (``square``)."""
     prompts = np.array([float(s.prompt_tokens) for s in samples])
     columns = [np.ones_like(prompts), prompts]
     if answers:
@@ -89,7 +89,7 @@ def _design(samples: Sequence[Sample], *, answers: bool, square: bool) -> Array:
 
 
 def _solve(design: Array, times: Array) -> Array:
-    """Ordinary least squares, each column scaled to 1 at most so that squares of thousands do no harm."""
+    """Solve ordinary least squares; columns are scaled to at most 1, since squares of thousands are ill-conditioned."""
     scale = np.abs(design).max(axis=0)
     scale[scale == 0] = 1.0
     solution, *_ = np.linalg.lstsq(design / scale, times, rcond=None)
@@ -97,12 +97,12 @@ def _solve(design: Array, times: Array) -> Array:
 
 
 def _fold(instance_id: str) -> int:
-    """Which part a question belongs to; the same question asked of several backends is held out together."""
+    """Return the fold of a question, which is the same for all backends, so that it is held out everywhere at once."""
     return hashlib.sha256(instance_id.encode()).digest()[0] % FOLDS
 
 
 def _held_out(design: Array, times: Array, folds: Sequence[int]) -> Array:
-    """Relative errors (n,) of predictions for held-out questions; NaN where none was possible."""
+    """Return the relative errors (n,) of predictions for held-out questions; NaN if a fold could not be fitted."""
     which = np.array(folds)
     errors = np.full(len(times), np.nan)
     for fold in range(FOLDS):
@@ -115,7 +115,7 @@ def _held_out(design: Array, times: Array, folds: Sequence[int]) -> Array:
 
 
 def _by_length(prompts: Sequence[int], errors: Array) -> tuple[HeldOutRange, ...]:
-    """Held-out errors by length of prompt, in parts of equal width of the range that was observed."""
+    """Return held-out errors by prompt length, for parts of equal width of the observed range."""
     lengths = np.array(prompts)
     low, high = min(prompts), max(prompts)
     starts = [low + (high - low + 1) * part // RANGES for part in range(RANGES)]

@@ -1,4 +1,4 @@
-"""Search, memory and disk of backends by length of history, from a run with separately timed searches."""
+"""Measures Search, memory and disk of backends by the length of history, in a run that times searches separately."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ from memarena.log.store import read_records
 from memarena.scoring.timing import floor, percentiles
 
 DAYS = (1, 5, 10, 15)
+"""Lengths of history, in days, after which searches are timed."""
 SEARCHES = 130
-"""After each of those days."""
+"""Searches that are timed after each of ``DAYS``."""
 _DEFAULTS: Mapping[str, object] = {
     "protocol": "end_of_horizon",
     "search_days": DAYS,
@@ -30,26 +31,26 @@ _DEFAULTS: Mapping[str, object] = {
     "max_context_tokens": 2048,
     "max_answer_tokens": 16,
 }
-"""Of such a run. Answers are short, since it is Search that is timed."""
+"""Settings of a growth run. Answers are short, since only Search is timed."""
 
 
 @dataclass
 class _Point:
-    """A cell's records for one number of days."""
+    """A cell's records for one length of history."""
 
     spans_ns: list[int] = field(default_factory=list)
     footprint: FootprintTaken | None = None
 
 
 def growth_config(settings: Mapping[str, object], *, ego: str | None = None) -> RunConfig:
-    """A run that times Search after so many days of one ego's history; the ego's questions are asked at the end.
+    """Return the configuration of a run that times Search by length of one ego's history, and asks its questions last.
 
-    One ego, since memory and disk are those of the whole backend: a second one's would hold the first one's history,
+    A single ego, since memory and disk are those of the whole backend: a second ego's would include the first history,
     too. None is the ego with most questions.
 
     Args:
         settings: fields of a run, ``dataset``, ``backends`` and ``readers`` (a single one) among them.
-        ego: whose history.
+        ego: id of the ego; None: the ego with most questions.
 
     Raises:
         LatencyError: days or an ego that the data set does not have, or several readers.
@@ -72,7 +73,7 @@ def growth_config(settings: Mapping[str, object], *, ego: str | None = None) -> 
 
 
 def read_growth(run_dir: Path) -> Growth:
-    """The growth measured in a run. Raises :class:`LatencyError` without separately timed searches, or of two egos."""
+    """Read the growth measured in a run. Raises :class:`LatencyError` if no search was timed, or for several egos."""
     facts = load_facts(run_dir)
     manifest = facts.manifest
     cells = {cell.cell_id: cell for cell in manifest.cells}
@@ -83,7 +84,7 @@ def read_growth(run_dir: Path) -> Growth:
     egos: set[str] = set()
     for record in read_records(run_dir, "ingest", "footprint", "searches_timed"):
         if isinstance(record, IngestDone) and record.code == "OK" and not record.replayed:
-            # A day that was ingested again, into a fresh namespace, is in the memory once.
+            # A day that was ingested again into a fresh namespace counts once.
             ingested.setdefault(record.cell_id, {})[record.day] = record
         elif isinstance(record, FootprintTaken) and record.day is not None:
             points.setdefault((record.cell_id, record.day + 1), _Point()).footprint = record
@@ -114,7 +115,7 @@ def read_growth(run_dir: Path) -> Growth:
 
 
 def _check_timed(run_dir: Path, egos: Set[str], wanted: Sequence[int]) -> None:
-    """Raise :class:`LatencyError` where there is no growth to report."""
+    """Raise :class:`LatencyError` if there is no growth to report."""
     if not egos and wanted:
         raise LatencyError(f"{run_dir}: every backend failed before a search was timed; memarena report says why")
     if not egos:
@@ -134,7 +135,7 @@ def _failed(
     days_expected: Sequence[int],
     failures: Mapping[str, Counter[str]],
 ) -> dict[str, str]:
-    """Backends that lack searches, after which days, and how they failed."""
+    """Return the backends without searches after some of the days, and how they failed."""
     causes = {}
     for cell in cells:
         label = backend_label(cell)
@@ -151,7 +152,7 @@ def _failed(
 def _point(
     cell: Cell, days: int, point: _Point, ingested: Mapping[int, IngestDone], sidecars: Sequence[SidecarFootprint]
 ) -> GrowthPoint | None:
-    """A point where searches were timed; None for the days between."""
+    """Return the point of a length of history at which searches were timed; None for other days."""
     if not point.spans_ns or point.footprint is None:
         return None
     so_far = [day_ingest for day, day_ingest in ingested.items() if day < days]

@@ -1,4 +1,4 @@
-"""A whole study from the logs of its runs: fits, the composed table, costs of questions and of days."""
+"""Computes a study from the logs of its runs: fits, the composed table, costs of questions and of days."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from memarena.scoring.run_facts import RunFacts
 from memarena.scoring.timing import floor
 
 FIT_BACKENDS = ("vanilla", "oracle", "bm25")
-"""Phase 1: memories that call no model to search or to ingest, so that nothing but the reader is in the fit."""
+"""Memories of phase 1: they call no model in Search or Ingest, so that the fit covers the reader alone."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class _Run:
 
 
 def study_runs(run_dirs: Sequence[Path], *, fit_backends: Sequence[str] = FIT_BACKENDS) -> Study:
-    """The study of these runs. Raises :class:`LatencyError` where they make none, LogError for a bad log."""
+    """Compute the study of these runs. Raises :class:`LatencyError` if they do not match, LogError for a bad log."""
     runs = [_read(path) for path in run_dirs]
     if not runs:
         raise LatencyError("expected at least one run")
@@ -71,7 +71,7 @@ def study_runs(run_dirs: Sequence[Path], *, fit_backends: Sequence[str] = FIT_BA
 
 
 def read_samples_of(run_dirs: Sequence[Path]) -> list[Sample]:
-    """Every sample of the runs, as they go into a study."""
+    """Return all samples of the runs that a study would use."""
     return [sample for path in run_dirs for cell in _read(path).cells for sample in cell.samples]
 
 
@@ -81,10 +81,10 @@ def _read(path: Path) -> _Run:
 
 
 def _check(runs: Sequence[_Run]) -> None:
-    """Raise :class:`LatencyError` for runs that make no study.
+    """Raise :class:`LatencyError` for runs that do not make a study together.
 
-    That is one run given twice, runs of other machines, over other data or with other questions, readers of one name
-    that are not the same, and cells that are in two runs.
+    These are a run that occurs twice, runs of different machines, data sets or questions, readers of the same name
+    that differ, and cells that are in two runs.
     """
     by_cell: dict[str, Path] = {}
     models: dict[str, tuple[str, str, str]] = {}
@@ -116,7 +116,7 @@ def _check(runs: Sequence[_Run]) -> None:
 
 
 def _check_machine(run: _Run, first: _Run) -> None:
-    """Raise :class:`LatencyError` where two runs were made on different processors."""
+    """Raise :class:`LatencyError` if two runs were made on different processors."""
     here, there = run.facts.manifest.versions, first.facts.manifest.versions
     machine, other = here.platform.rpartition(" ")[2], there.platform.rpartition(" ")[2]
     if machine != other or (here.cpu and there.cpu and here.cpu != there.cpu):

@@ -1,4 +1,4 @@
-"""Results of a latency study, as frozen records for its data files."""
+"""Defines the results of a latency study, as frozen records for its data files. Times are in ms, energy in joules."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class Sample(Record):
     completion_tokens: int
     cached_tokens: int | None
     ttft_ms: float | None
-    """At the gateway: request forwarded to first content."""
+    """At the gateway: from forwarding the request to the first content."""
     llm_ms: float | None
-    """At the gateway: request forwarded to the end of the reply."""
+    """At the gateway: from forwarding the request to the end of the reply."""
     search_ms: float | None
     rest_ms: float | None
-    """The remainder of Answer until its first text, without the model call that made it."""
+    """The rest of Answer until its first text: without Search and the model call."""
     server_prompt_ms: float | None
-    """The model server's own prompt time, where it reports one."""
+    """The model server's own time for the prompt; None if it reports none."""
 
 
 class Coefficients(Record):
@@ -63,12 +63,12 @@ class Model(Record):
     r_squared: float | None
     residual_p50_ms: float
     residual_p95_ms: float
-    """Of absolute residuals over the samples that made it."""
+    """Percentiles of the absolute residuals of the samples that were fitted."""
     held_out_error_p50: float | None
     held_out_error_p95: float | None
-    """Of relative errors for held-out questions, five parts in turn; None: too few."""
+    """Percentiles of relative errors for held-out questions, in five folds; None: too few."""
     held_out_by_length: tuple[HeldOutRange, ...] = ()
-    """The same in thirds of the range of prompt lengths, shortest first."""
+    """The same for each third of the range of prompt lengths, shortest first."""
 
 
 class Fit(Record):
@@ -86,7 +86,7 @@ class Fit(Record):
     ttft_quadratic: Model
 
     def best(self, what: Literal["llm", "ttft"]) -> Model:
-        """The model that predicts held-out questions better; the linear one where that is not known."""
+        """Return the model with the smaller error for held-out questions; the linear one if that is not known."""
         linear, square = (self.llm, self.llm_quadratic) if what == "llm" else (self.ttft, self.ttft_quadratic)
         if linear.held_out_error_p50 is None or square.held_out_error_p50 is None:
             return linear
@@ -94,18 +94,18 @@ class Fit(Record):
 
 
 class ServerCheck(Record):
-    """A reader's TTFT at the gateway beside its server's own prompt time."""
+    """A reader's TTFT at the gateway compared to its server's own prompt time."""
 
     reader: str
     n: int
     """Timed questions."""
     told: int
-    """Of these, how many have a prompt time from the server."""
+    """Number of these for which the server reports its prompt time."""
     within: int
-    """Of those, how many are within 5% + 3 ms of it."""
+    """Number of those whose TTFT is within 5% + 3 ms of the server's time."""
     difference_p50_ms: float | None
     difference_p50: float | None
-    """TTFT less the server's time, in ms and as a share of the server's; None: fewer than 11."""
+    """Median of TTFT less the server's time, in ms and as a share of the server's time; None: fewer than 11."""
 
 
 class TotalCell(Record):
@@ -122,12 +122,12 @@ class TotalCell(Record):
     """First token and Search."""
     search_ms: float | None = None
     predicted_total_ms: float | None = None
-    """What the fit gives for a measured cell, beside what was measured."""
+    """Prediction of the fit for a measured cell, to compare it with the measurement."""
     predicted_ttft_ms: float | None = None
     prompts_from: str = ""
     """The reader whose prompt lengths a prediction uses."""
     outside_range: float = 0.0
-    """Share of those prompts that are shorter or longer than any behind the fit."""
+    """Share of those prompts that are shorter or longer than all prompts of the fit."""
     why: str = ""
     """Why there is no figure."""
 
@@ -147,7 +147,7 @@ class EfficiencyRow(Record):
     end_to_end: Percentiles
     """Search and the first token."""
     cached_tokens: int | None
-    """Prompt tokens that came from the server's cache, over all questions; None where no server reports it."""
+    """Prompt tokens from the server's cache, summed over all questions; None if the server does not report them."""
     gpu_j_per_query: MeterFigure
     gpu_net_j_per_query: MeterFigure
     system_j_per_query: MeterFigure
@@ -171,9 +171,9 @@ class IngestRow(Record):
     untimed_calls: int = 0
     """Model calls whose end was not observed: ``model_seconds`` is a lower bound then."""
     gpu_j: MeterFigure
-    """Gross: all that the GPU took."""
+    """Gross energy of the GPU."""
     gpu_idle_j: MeterFigure
-    """What it would have taken at rest in the same time: gross less net."""
+    """Energy of the GPU at rest in the same time: gross less net."""
     gpu_net_j: MeterFigure
     gpu_w: MeterFigure
     system_j: MeterFigure
@@ -203,7 +203,7 @@ class StudiedRun(Record):
 
 
 class Study(Record):
-    """A whole study, from the logs of its runs alone."""
+    """A whole study, computed from the logs of its runs."""
 
     study_version: int = STUDY_VERSION
     runs: tuple[StudiedRun, ...]
@@ -218,13 +218,13 @@ class Study(Record):
     efficiency: tuple[EfficiencyRow, ...]
     ingest: tuple[IngestRow, ...]
     left_out: dict[str, int]
-    """Samples by cell that were timed in another segment of a resumed run."""
+    """Number of samples by cell that are not used, since they were timed in another segment of a resumed run."""
     failed: dict[str, int]
-    """Failed questions by cell, which have no time."""
+    """Number of failed questions by cell; they have no time."""
 
 
 class SidecarFootprint(Record):
-    """Memory and disk of a server beside a backend, after this many days of history, once Search was timed."""
+    """Memory and disk of a backend's sidecar server after this many days of history, once Search was timed."""
 
     cell_id: str
     days: int
@@ -232,7 +232,7 @@ class SidecarFootprint(Record):
     memory: MeterFigure
     memory_peak: MeterFigure
     disk: MeterFigure
-    """Bytes each; the peak is since the server started."""
+    """All in bytes; the peak is since the server started."""
 
 
 class GrowthPoint(Record):
@@ -248,7 +248,7 @@ class GrowthPoint(Record):
     """Over all days so far."""
     footprint: FootprintTaken
     beside: tuple[SidecarFootprint, ...] = ()
-    """Servers beside the backend; their memory and disk are not in its own figures."""
+    """Sidecar servers of the backend, which its own memory and disk do not include."""
 
 
 class Growth(Record):
@@ -264,4 +264,4 @@ class Growth(Record):
     failed: dict[str, str] = Field(default_factory=dict)
     """Backends that could not be measured, or not after all days, and why."""
     state: str = ""
-    """How the run ended: ``completed``, or why there may be less than was asked for."""
+    """How the run ended: ``completed``, or why some points may be missing."""

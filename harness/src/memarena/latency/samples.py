@@ -1,4 +1,4 @@
-"""Times of answered questions, read from the facts of runs."""
+"""Reads the times of answered questions from the facts of runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memarena.scoring.run_facts import Attempt, RunFacts
 
 @dataclass(frozen=True)
 class CellSamples:
-    """A timed cell: its samples of one process, how many another process timed, how many questions failed."""
+    """A timed cell: samples of one segment, the number timed in other segments, the number of failed questions."""
 
     cell: Cell
     samples: tuple[Sample, ...]
@@ -23,7 +23,7 @@ class CellSamples:
 
 
 def cell_samples(run: str, facts: RunFacts) -> list[CellSamples]:
-    """Samples of every cell that was timed. Failed questions have no time; times of two processes never mix."""
+    """Return the samples of all timed cells. Failed questions have no sample; times of two processes never mix."""
     samples = []
     for cell in facts.manifest.cells:
         if not cell.timing:
@@ -38,13 +38,13 @@ def cell_samples(run: str, facts: RunFacts) -> list[CellSamples]:
 
 
 def _main_segment(attempts: Sequence[Attempt]) -> int:
-    """The segment with most samples; of equals the first."""
+    """Return the segment of the run with most samples; the first of several."""
     counts = Counter(a.segment for a in attempts)
     return min(counts, key=lambda segment: (-counts[segment], segment), default=0)
 
 
 def _sample(run: str, cell: Cell, attempt: Attempt, calls: Mapping[str, ProjectedCall]) -> Sample | None:
-    """One question's times; None where its answer came without a model call whose tokens are known."""
+    """Return the times of one question; None if its answer has no model call with known token counts."""
     record = attempt.record
     answer = record.answer
     if answer is None:
@@ -72,7 +72,7 @@ def _sample(run: str, cell: Cell, attempt: Attempt, calls: Mapping[str, Projecte
 
 
 def backend_label(cell: Cell) -> str:
-    """A backend with its options, since other options make another memory."""
+    """Return a backend's name with its options, since other options make another memory."""
     options = ",".join(f"{key}={value}" for key, value in sorted(cell.backend_options.items()))
     return f"{cell.backend}[{options}]" if options else cell.backend
 

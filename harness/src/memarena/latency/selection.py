@@ -1,7 +1,7 @@
-"""Which queries a latency study asks: the latest of every family, within the egos whose memory is timed.
+"""Selects the queries of a latency study: the latest of each family, within a few egos whose memory is timed.
 
-The paper takes the 10 latest of each of nine families over all egos, and times only those that its caches hold; here
-the egos come first, so that every query that is chosen can be timed on every backend.
+The paper takes the 10 latest queries of each of nine families over all egos, and times only those in its caches.
+Here the egos are chosen first, so that each query can be timed on all backends.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from memarena.log.records import Question
 PER_FAMILY = 10
 EGOS = 8
 FAMILIES = tuple(family for family in Family if family.value.startswith("d"))
-"""The paper's nine; families that were added since are asked in other runs."""
+"""The paper's nine families; families that were added since are not part of a study."""
 
 
 @dataclass(frozen=True)
 class Selection:
-    """The queries of a study, by family and then latest first, and how many each family has."""
+    """The queries of a study, by family and then latest first, with their number by family."""
 
     dataset: str
     dataset_sha256: str
@@ -36,11 +36,11 @@ class Selection:
     per_family: int
 
     def short(self) -> dict[str, int]:
-        """Families with fewer than wanted."""
+        """Return the number of queries of each family that has fewer than ``per_family``."""
         return {family: count for family, count in self.families.items() if count < self.per_family}
 
     def text(self) -> str:
-        """The list as a file that ``--question-ids`` takes; comments say where it comes from."""
+        """Return the list in the format of ``--question-ids``, with comments on its source."""
         counts = ", ".join(f"{family} {count}" for family, count in self.families.items())
         head = [
             f"# queries of a latency study: the {self.per_family} latest of each family",
@@ -54,8 +54,8 @@ class Selection:
 def select_queries(dataset: Dataset, *, egos: int = EGOS, per_family: int = PER_FAMILY) -> Selection:
     """Choose egos and queries. The same data set always gives the same list.
 
-    Egos are taken one by one, each time the one that brings most of what families still lack (ties by id). A query's
-    time is its own ``query_timestamp`` or, where it has none, that of its latest evidence. Raises
+    Egos are chosen greedily: each time the ego with most queries that families still lack (ties by id). A query's
+    time is its ``query_timestamp`` or, if it has none, that of its latest evidence. Raises
     :class:`LatencyError` for a data set with fewer egos.
     """
     if egos < 1 or per_family < 1:
@@ -78,7 +78,7 @@ def select_queries(dataset: Dataset, *, egos: int = EGOS, per_family: int = PER_
 
 
 def choose_egos(instances: Sequence[Instance], egos: int, per_family: int) -> set[str]:
-    """The egos that together come nearest to ``per_family`` questions of every family, chosen greedily."""
+    """Return egos that together come nearest to ``per_family`` questions of each family, chosen greedily."""
     counts: dict[str, Counter[Family]] = {}
     for instance in instances:
         if instance.family in FAMILIES:
@@ -100,7 +100,7 @@ def _gain(have: Counter[Family], more: Counter[Family], per_family: int) -> int:
 
 
 def query_time(dataset: Dataset, question: Question) -> float:
-    """When a query is asked, in simulated days; the end of its latest evidence where the data set does not say."""
+    """Return when a query is asked, in simulated days; the end of its latest evidence if the data set does not say."""
     instance = question.instance
     if instance.query_timestamp is not None:
         return instance.query_timestamp
@@ -109,7 +109,7 @@ def query_time(dataset: Dataset, question: Question) -> float:
 
 
 def write_selection(selection: Selection, path: Path) -> None:
-    """Write the list. Raises :class:`LatencyError` if the file is there already or cannot be written."""
+    """Write the list. Raises :class:`LatencyError` if the file exists or cannot be written."""
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(selection.text())

@@ -1,4 +1,4 @@
-"""Cross-check of the stopwatch: a reader's TTFT at the gateway beside its server's own prompt time."""
+"""Checks the stopwatch: compares a reader's TTFT at the gateway with its server's own prompt time."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from memarena.latency.composition import median_of
 from memarena.latency.results import Sample, ServerCheck
 
 SHARE, SLACK_MS = 0.05, 3.0
-"""The two agree within 5% of the server's time and 3 ms."""
+"""Tolerance: 5% of the server's time plus 3 ms."""
 
 
 def server_check(reader: str, samples: Sequence[Sample]) -> ServerCheck:
-    """How a reader's samples agree with its server's times; only counts where the server reports none."""
+    """Compare a reader's samples with its server's times; only counts if the server reports none."""
     own = [s for s in samples if s.reader == reader]
     pairs = [(s.ttft_ms, s.server_prompt_ms) for s in own if s.ttft_ms is not None and s.server_prompt_ms is not None]
     return ServerCheck(

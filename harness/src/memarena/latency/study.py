@@ -1,4 +1,4 @@
-"""Running a study: phase 1 times readers over memories without models, phase 2 memories that use models."""
+"""Runs a study: phase 1 times readers with memories that use no model, phase 2 memories that use models."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PHASE2 = ("memsearch", "memobase")
 VANILLA_TOKENS = 512
 WARM_UP = 8
 IDLE_S = 120.0
-"""Rest before and after each phase: what net energy needs."""
+"""Seconds at rest before and after each phase, needed for net energy."""
 
 SET_BY_THE_STUDY: Mapping[str, str] = {
     each.name: each.setting.set_by_study for each in SETTINGS if each.setting.set_by_study
@@ -37,20 +37,20 @@ SET_BY_THE_STUDY: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class StudyPlan:
-    """What a study does; figures of the paper are the defaults."""
+    """The settings of a study; the defaults are those of the paper."""
 
     config: RunConfig
-    """Of phase 1. What :data:`SET_BY_THE_STUDY` names is not taken from it, but for its backends."""
+    """Configuration of phase 1. Fields in :data:`SET_BY_THE_STUDY` are not read from it, except for its backends."""
     out: Path
     phase2: tuple[str, ...] = PHASE2
-    """Asked of the first reader alone; empty leaves phase 2 out."""
+    """Backends of phase 2, which run with the first reader only; empty: no phase 2."""
     queries: Path | None = None
-    """A list made before; None chooses one."""
+    """File with the list of queries; None: choose them."""
     egos: int = EGOS
     per_family: int = PER_FAMILY
     vanilla_tokens: int = VANILLA_TOKENS
     cell_token: str | None = None
-    """The key that a memory's own server sends."""
+    """The key that a memory's own server sends to the gateway."""
     reader_api_key: str | None = None
     scoring_files: tuple[DataFiles, ...] = ()
     configuration: NamedConfiguration | None = None
@@ -66,9 +66,9 @@ class PhaseOutcome:
 
 
 def run_study(plan: StudyPlan, execute: Callable[[RunRequest], RunOutcome]) -> list[PhaseOutcome]:
-    """Choose the queries and do what is left of both phases; ends after a phase that did not complete.
+    """Choose the queries, and run or resume both phases; end after a phase that did not complete.
 
-    Both phases are looked at before the first begins. A study whose folder exists already is resumed. Raises
+    Both phases are checked before the first begins. A study whose folder exists is resumed. Raises
     :class:`LatencyError` and what a run raises.
     """
     phases = _phases(plan)
@@ -94,7 +94,7 @@ def run_study(plan: StudyPlan, execute: Callable[[RunRequest], RunOutcome]) -> l
 
 
 def run_dirs(study: Path) -> list[Path]:
-    """The runs of a study's folder, or the run itself where one is given. Raises :class:`LatencyError` for neither."""
+    """Return the runs in a study's folder; a run's folder itself. Raises :class:`LatencyError` for any other folder."""
     if log_path(study).exists():
         return [study]
     folders = [study / name for name in PHASES if log_path(study / name).exists()]
@@ -105,15 +105,15 @@ def run_dirs(study: Path) -> list[Path]:
 
 @dataclass(frozen=True)
 class _Phase:
-    """The backends of a phase as the user wrote them, by the names that they go by."""
+    """The backends of a phase as the user wrote them, by name."""
 
     backends: Mapping[str, str]
     readers: int | None
-    """How many of the readers it asks; None: all."""
+    """Number of readers that it uses, from the first; None: all."""
 
 
 def _phases(plan: StudyPlan) -> list[_Phase]:
-    """Both phases. Raises for a backend that does not exist or could not be started."""
+    """Return the phases. Raises LatencyError for a backend that does not exist or cannot be started."""
     if plan.vanilla_tokens < 1:
         raise LatencyError(f"--vanilla-tokens {plan.vanilla_tokens}: expected at least 1")
     first = _named(plan, plan.config.backends, "--backend")
@@ -141,12 +141,12 @@ def _named(plan: StudyPlan, backends: Sequence[str], flag: str) -> dict[str, str
 
 
 def _missing(choice: BackendChoice, settings: Mapping[str, str] | None) -> str | None:
-    """What a run of the study would refuse; an environment is what it makes."""
+    """Return why a backend cannot be started; None if it can, or need not be."""
     return choice.unmet(settings) if isinstance(choice, LaunchableBackend) else None
 
 
 _BY_BACKEND = ("options", "settings", "prompt_styles", "diagnostic", "access_markers", "whole_corpus")
-"""Settings that name backends: each phase gets those of its own backends."""
+"""Settings by backend: each phase gets the entries of its own backends."""
 
 
 def _check_names(config: RunConfig, names: Sequence[str]) -> None:
@@ -157,7 +157,7 @@ def _check_names(config: RunConfig, names: Sequence[str]) -> None:
 
 
 def _config(plan: StudyPlan, ids: tuple[str, ...], phase: _Phase) -> RunConfig:
-    """A phase's run: the plan's settings, and those that the study sets itself."""
+    """Return the configuration of a phase: the plan's settings, and those that the study sets itself."""
     values = {name: value for name, value in plan.config.model_dump().items() if name not in SET_BY_THE_STUDY}
     for field in _BY_BACKEND:
         named = values[field]
@@ -169,7 +169,7 @@ def _config(plan: StudyPlan, ids: tuple[str, ...], phase: _Phase) -> RunConfig:
     values |= {
         "backends": list(phase.backends.values()),
         "readers": values["readers"][: phase.readers],
-        # Days first, then questions: ingest and answers are phases of their own, each long enough to be metered.
+        # Days first, then questions: so ingest and answers are separate phases, each long enough to be metered.
         "protocol": "end_of_horizon",
         "question_ids": ids,
     }
@@ -177,9 +177,9 @@ def _config(plan: StudyPlan, ids: tuple[str, ...], phase: _Phase) -> RunConfig:
 
 
 def _queries(plan: StudyPlan) -> tuple[str, ...]:
-    """The study's queries, from its own list, from the one given, or chosen now.
+    """Return the study's queries: from the list in its folder, else from ``plan.queries``, else chosen now.
 
-    Raises :class:`LatencyError` where the list that is given is not the study's own.
+    Raises :class:`LatencyError` if ``plan.queries`` differs from the list in the study's folder.
     """
     own = plan.out / QUERIES_FILE
     if own.exists() and plan.queries is not None and read_queries(plan.queries) != read_queries(own):
@@ -202,7 +202,7 @@ def _queries(plan: StudyPlan) -> tuple[str, ...]:
 
 
 def read_queries(path: Path) -> tuple[str, ...]:
-    """Instance ids of a list, one per line; lines that begin with # are skipped. Raises :class:`LatencyError`."""
+    """Read a list of instance ids, one per line; lines that begin with # are skipped. Raises :class:`LatencyError`."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:

@@ -1,1 +1,1 @@
-"""The paper's tables, each by one command: the sweeps and studies that it needs, then the paper's figures and ours."""
+"""Reproduces the paper's tables: runs the sweeps and studies of a table, and prints the paper's figures and ours."""

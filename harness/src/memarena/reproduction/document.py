@@ -1,4 +1,4 @@
-"""Tables with the paper's figures, ours, and the difference."""
+"""Builds the document of a reproduction: each table with the paper's figures, ours, and the difference."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MEAN = "mean"
 
 
 def reproduction_document(tables: Sequence[PaperTable], gathered: Gathered, settings: Settings) -> Document:
-    """What was run, each table, and where the protocols differ."""
+    """Return the document: what was run, then a section for each table."""
     sections = [_head(gathered, settings)]
     sections += [_section(table, gathered.measured, settings) for table in tables if not table.people]
     if gathered.runs:
@@ -67,7 +67,7 @@ def _section(table: PaperTable, measured: Measured, settings: Settings) -> Secti
 
 
 def _value(table: PaperTable, expression: str, line: Line, measured: Measured, others: Sequence[Line]) -> Value:
-    """Ours; in a line of means, that of the other lines where all have it."""
+    """Return our figure; in a line of means, the mean over ``others``, None if one of them has no figure."""
     default = table.configurations[0] if table.configurations else ""
     if not _is_mean(line):
         found = value_of(measured, expression, line, default)
@@ -79,7 +79,7 @@ def _value(table: PaperTable, expression: str, line: Line, measured: Measured, o
 
 
 def _three(table: PaperTable, row: PrintedRow, ours: Sequence[Value]) -> list[list[Cell]]:
-    """A line as the paper has it, as it is here, and the difference."""
+    """Return three rows for a line: the paper's figures, ours, and the difference."""
     digits = [_digits(table, expression) for expression in table.columns]
     labels = [Cell(label) for label in row.labels]
     paper = [_printed(figure, n) for figure, n in zip(row.figures, digits, strict=True)]
@@ -108,7 +108,7 @@ def _printed(figure: Figure | None, digits: int) -> Cell:
 
 
 def _lines(table: PaperTable, printed: PrintedTable, settings: Settings) -> list[tuple[PrintedRow, Line]]:
-    """The paper's lines of readers that take part, then lines of readers that the paper does not have."""
+    """Return the paper's lines of readers that take part, then lines for readers that are not in the paper."""
     names = tuple(str(reader.name) for reader in settings.readers.readers)
     known = {cell.reader for cell in load_published().grid}
     theirs = {row.labels: _reader_of(row.labels, tuple(known)) for row in printed.rows}
@@ -153,10 +153,10 @@ def _pools(table: PaperTable) -> bool:
 
 
 def _reader_of(labels: tuple[str, ...], known: tuple[str, ...]) -> str | None:
-    """The paper's reader that a label names: `Qwen3-32B-AWQ` is Qwen3-32B."""
+    """Return the paper's reader that a label begins with: Qwen3-32B for `Qwen3-32B-AWQ`; None if there is none."""
     return next((name for label in labels for name in known if label.startswith(name)), None)
 
 
 def _without(labels: tuple[str, ...], reader: str | None) -> tuple[str | None, ...]:
-    """Labels with None for the one that names the reader."""
+    """Return the labels with None in place of the label that names the reader."""
     return tuple(None if reader is not None and label.startswith(reader) else label for label in labels)

@@ -1,4 +1,4 @@
-"""What ends a reproduction before anything begins."""
+"""Defines the error that ends a reproduction before it begins."""
 
 from __future__ import annotations
 

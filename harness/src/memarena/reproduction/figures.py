@@ -1,4 +1,4 @@
-"""Our figure for a column of a published table, by ``CELL/FIGURE`` or the difference of two."""
+"""Computes our figure for a column of a published table, from an expression ``CELL/FIGURE`` or a difference of two."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ Value = float | None
 
 @dataclass(frozen=True)
 class Measured:
-    """All that was measured: rows by configuration, reader and memory, and the latency study."""
+    """All measurements: rows of scores by (configuration, reader, memory), and the latency study."""
 
     rows: Mapping[tuple[str, str, str], ScoredRow]
     study: Study | None = None
     decoding: Mapping[tuple[str, str], float] = field(default_factory=dict)
-    """Tokens per second of the study's answers, by reader and memory."""
+    """Tokens per second of the study's answers, by (reader, memory)."""
     dataset: Mapping[str, float] = field(default_factory=dict)
     """Size of the data set, by the paper's labels."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a table: its labels, who read, the cells that ``@`` means."""
+    """A line of a table: its labels, its readers, and the cells that ``@`` in an expression refers to."""
 
     labels: tuple[str, ...]
     readers: tuple[str, ...]
-    """One, or all where the table pools over readers."""
+    """A single reader, or several if the table pools over readers."""
     cells: tuple[tuple[str, str], ...] = ()
-    """Configuration and memory of each."""
+    """(configuration, memory) of each cell."""
 
 
 def value_of(measured: Measured, expression: str, line: Line, default: str) -> Value:
-    """Our figure: percent, points, or in the figure's own unit; None where anything of it was not measured.
+    """Return our figure in percent, points, or the figure's own unit; None if a part of it was not measured.
 
-    ``default`` is the configuration of cells that name none.
+    ``default`` is the configuration of cells that do not name one.
     """
     if not expression:
         return None

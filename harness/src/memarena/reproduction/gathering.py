@@ -1,4 +1,4 @@
-"""Reads what the steps left: the sealed cells of sweeps with their scores, the latency study, the data set's size."""
+"""Reads the results of the steps: scores of sealed cells of sweeps, the latency study, the size of the data set."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from memarena.sweep.results import missing, swept_worlds
 
 @dataclass(frozen=True)
 class Gathered:
-    """What was measured, the runs behind it, and notes for a reader of the tables."""
+    """The measurements, the scores of their runs, and notes for the tables."""
 
     measured: Measured
     runs: tuple[RunScores, ...]
@@ -38,7 +38,7 @@ class Gathered:
 
 
 def gather(steps: Sequence[Step], settings: Settings, say: Callable[[str], None]) -> Gathered:
-    """Everything that the steps left so far; what is not there yet is in no table."""
+    """Read all results of the steps so far. ``say`` takes lines for the user."""
     rows: dict[tuple[str, str, str], ScoredRow] = {}
     runs: list[RunScores] = []
     notes: list[str] = []
@@ -96,7 +96,7 @@ def _decoding(folders: Sequence[Path]) -> dict[tuple[str, str], float]:
 
 
 def _size(world: Path) -> dict[str, float]:
-    """The paper's rows of the size of a data set; tokens as UTF-8 bytes / 4."""
+    """Return the size of a data set by the paper's labels; tokens as UTF-8 bytes / 4."""
     found = stats(world)
     means: dict[str, tuple[Spread | None, float]] = {
         "turns per session, mean": (found.turns_per_session, 1),

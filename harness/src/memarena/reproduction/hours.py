@@ -1,4 +1,4 @@
-"""How long steps would take: from sealed cells of this machine, else from the paper's times on its own."""
+"""Estimates how long steps take: from sealed cells of this machine, else from the times that the paper reports."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from memarena.reproduction.steps import Settings, Step, selection_size
 from memarena.sweep.manifest import is_sweep, read_manifest
 
 _LIKE = {"Mistral-7B": "Qwen3-8B"}
-"""A reader without times in the paper, and the one of its size."""
+"""Readers without times in the paper, each with a reader of about its size."""
 _FAMILIES = 9
 _REST_S = 240.0
-"""Before and after a study."""
+"""Seconds at rest before and after a study."""
 _SIZES = {"identity": ("D5", "D6"), "policy-header": ("D6",), "access-markers": ("D6",)}
-"""Configurations that ask only questions of some dimensions."""
+"""Configurations that ask only questions of these dimensions."""
 
 
 def hours_of(steps: Iterable[Step], settings: Settings) -> float | None:
-    """Hours of all cells, one after the other; None where a reader has times neither here nor in the paper."""
+    """Return the hours of all cells, one after the other; None if a reader has no times here or in the paper."""
     seconds = [_seconds(step, settings, load_published()) for step in steps]
     return None if None in seconds else sum(each for each in seconds if each is not None) / 3600
 
@@ -40,7 +40,7 @@ def _seconds(step: Step, settings: Settings, published: Published) -> float | No
 
 
 def _measured(step: Step) -> float | None:
-    """Mean seconds of the cells of the step that are sealed already."""
+    """Return the mean seconds of the step's sealed cells; None if there are none."""
     if not is_sweep(step.folder):
         return None
     sealed = read_manifest(step.folder).sealed.values()
@@ -56,7 +56,7 @@ def _questions(step: Step, settings: Settings, published: Published) -> int:
 
 
 def _of_backend(times: TotalsRow, memory: str) -> float:
-    """The paper's time of an answer in ms; that of retrieval where the paper has no such memory."""
+    """Return the paper's time of an answer in ms; that of retrieval if the paper does not have the memory."""
     by_name = {"vanilla": times.vanilla, "oracle": times.oracle, "memsearch": times.memsearch}
     found = times.memobase if "memobase" in memory else by_name.get(memory, times.in_memory)
     return found.value if found is not None else 0.0

@@ -1,4 +1,4 @@
-"""What a machine lacks for a reader."""
+"""Finds out what this machine lacks to run a reader."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _GPU_TOOL = "nvidia-smi"
 
 
 def missing_of_reader(reader: ReaderConfig) -> tuple[str, ...]:
-    """Why a reader cannot be started here, a line each; empty where nothing is known to be missing."""
+    """Return why a reader cannot be started here, one line per reason; empty if nothing is known to be missing."""
     if reader.spec == "embedded":
         try:
             find_weights()

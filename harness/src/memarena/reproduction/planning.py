@@ -1,4 +1,4 @@
-"""What ``--list`` and ``--plan`` print: needs, hours, cells, what is missing."""
+"""Builds the output of ``--list`` and ``--plan``: needs, hours and cells of tables, and what this machine lacks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memarena.reproduction.tables import PaperTable, use_of
 
 
 def listing(tables: Sequence[PaperTable], settings: Settings) -> list[str]:
-    """Each table: what it needs, its hours, the commands that it stands for."""
+    """Return lines for each table: what it needs, its hours, the commands that it runs."""
     steps = steps_of(tables, settings)
     lines = []
     for table in tables:
@@ -28,7 +28,7 @@ def listing(tables: Sequence[PaperTable], settings: Settings) -> list[str]:
 
 
 def plan_lines(tables: Sequence[PaperTable], settings: Settings) -> list[str]:
-    """A line for each table, then one for all."""
+    """Return a line for each table, then one for all."""
     steps = steps_of(tables, settings)
     lines = [f"{table.name}: {_plan(table, steps_for(table, steps), settings)}" for table in tables]
     cells = sum(len(step.cells) for step in steps)
@@ -55,7 +55,7 @@ def _plan(table: PaperTable, steps: Sequence[Step], settings: Settings) -> str:
 
 
 def missing_lines(steps: Sequence[Step], settings: Settings) -> list[str]:
-    """What is missing on this machine for steps, each with the memories that it keeps out."""
+    """Return what is missing on this machine for the steps, each with the memories that are left out for it."""
     found: dict[str, dict[str, None]] = {}
     for step in steps:
         for why, memories in step.lacking.items():

@@ -1,4 +1,4 @@
-"""The paper's tables as lines of labels and figures, whatever the form in which they are kept."""
+"""Returns the paper's tables as lines of labels and figures, for tables in any form of the published data."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _IN_TEXT = {
     "retrieval-depth": (_DEPTHS, ("all", "D1", "D6 as accuracy", "D5")),
     "dense-depth": ((*_DEPTHS, *(f"{depth}, headers" for depth in _DEPTHS)), ("all", "D4")),
 }
-"""Lines and columns of sweeps of which the paper's text gives a range at most."""
+"""Lines and columns of sweeps for which the paper has at most a range in its text."""
 
 
 @dataclass(frozen=True)
 class _Kept:
-    """A table that is kept as records: which, what names a line, and the columns with their fields."""
+    """A table stored as records: the records, the fields that label a line, and the field of each column."""
 
     records: str
     labels: tuple[str, ...]
@@ -95,7 +95,7 @@ _KEPT: Mapping[str, _Kept] = {
 
 
 def published_table(name: str) -> PrintedTable:
-    """The table of that name; without figures where the paper gives only a range in its text."""
+    """Return the table of that name; without figures if the paper has only a range in its text."""
     published = load_published()
     if name in _IN_TEXT:
         depths, columns = _IN_TEXT[name]

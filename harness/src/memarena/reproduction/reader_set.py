@@ -1,4 +1,4 @@
-"""The models of a reproduction: readers, the models that memories need, the judge. Read from a versioned file."""
+"""Reads the models of a reproduction from a versioned file: readers, models that memories need, the judge."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ _REVISION = r"^[0-9a-f]{40}$"
 
 
 class _Served(BaseModel):
-    """A reader by its repository, served by SGLang."""
+    """A reader named by its repository, to be served by SGLang."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     repository: Annotated[str, Field(min_length=1)]
     revision: Annotated[str, Field(pattern=_REVISION)]
-    """Commit of the repository."""
+    """Commit of the repository, 40 hex digits."""
     dtype: str
     """Number format, as SGLang names it."""
 
 
 class HelperEntry(BaseModel):
-    """A model beside the readers. Without ``spec`` whatever needs it is left out."""
+    """A model other than the readers, such as an embedder. Without ``spec``, memories that need it are left out."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -58,32 +58,32 @@ class _File(BaseModel):
 
 @dataclass(frozen=True)
 class ReaderSet:
-    """A file of models that was read."""
+    """The content of a file of models."""
 
     where: str
-    """How messages call it."""
+    """Name of the file in messages."""
     sha256: str
     title: str
     readers: tuple[ReaderEntry, ...]
     helpers: Mapping[str, HelperEntry]
     gateway_port: int
-    """Where the Memobase server reaches its models, as it is configured."""
+    """Port at which the Memobase server is configured to reach its models."""
     judge: JudgeEntry | None
 
     def helper(self, role: str, name: str) -> HelperEntry | None:
-        """The model of that name, or the one named after the role; None without an address of either."""
+        """Return the model of that name, else the model named like the role; None if neither has an address."""
         found = (self.helpers.get(name), self.helpers.get(role))
         return next((each for each in found if each is not None and each.spec), None)
 
     @property
     def missing_judge(self) -> str | None:
-        """Why the judge cannot be asked here; None if it can, or if there is none."""
+        """Return why the judge cannot be called here; None if it can, or if there is no judge."""
         variable = self.judge.api_key_env if self.judge else None
         return f"{variable} is not set (judge)" if variable and not os.environ.get(variable) else None
 
 
 def read_reader_set(path: Path | None = None) -> ReaderSet:
-    """A user's file, or the paper's. Raises :class:`ReproductionError` naming file and field."""
+    """Read a user's file; None: the paper's. Raises :class:`ReproductionError` that names file and field."""
     where = str(path or PAPER)
     try:
         raw = files("memarena.reproduction").joinpath(PAPER).read_bytes() if path is None else path.read_bytes()
@@ -122,11 +122,11 @@ def _reader(entry: Mapping[str, Any], where: str) -> ReaderEntry:
 
 
 def served_here(reader: ReaderConfig) -> bool:
-    """Whether a server of SGLang is started for a reader on this machine."""
+    """Whether a reader is served by an SGLang server that is started on this machine."""
     return reader.spec.startswith(SGLANG)
 
 
 def _first(error: ValidationError) -> str:
-    """The first field at fault and why."""
+    """Return the first invalid field and the reason."""
     first = error.errors(include_url=False)[0]
     return f"{'.'.join(str(part) for part in first['loc'])}: {reason_of(first)}"

@@ -1,4 +1,4 @@
-"""Carries out steps: the commands of memarena as processes, readers of one GPU one after another, timed ones alone."""
+"""Runs the steps as memarena processes: sweeps in parallel by GPU, then the timed studies, each alone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from memarena.sweep.manifest import is_sweep, read_manifest
 Say = Callable[[str], None]
 _POLL_S = 0.1
 _GRACE_S = 70.0
-"""How long a sweep has to end its cells in order."""
+"""How long a sweep may take to end its cells after a signal."""
 _COMPLETE = 0
 QUERIES = Path("latency", "queries.txt")
 _MADE = Path("world.made")
@@ -32,17 +32,17 @@ class StoppedError(Exception):
 
 @dataclass
 class Runner:
-    """One call of a reproduction. The same steps again go on where an earlier call stopped."""
+    """One call of a reproduction; a later call with the same steps continues where this one stopped."""
 
     settings: Settings
     say: Say
     stop: threading.Event
     failed: dict[str, str] = field(default_factory=dict)
-    """Steps that did not end whole, each with the last line of its command."""
+    """Steps that did not complete, by title, with the last line of their command."""
     _memobase: threading.Lock = field(default_factory=threading.Lock)
 
     def run(self, steps: Sequence[Step]) -> None:
-        """Carry out all steps that can be done here. Raises :class:`StoppedError`."""
+        """Run all steps that are possible on this machine. Raises :class:`StoppedError`."""
         todo = [step for step in steps if not step.missing]
         if self.settings.dataset is None and not self._make_world():
             return
@@ -65,7 +65,7 @@ class Runner:
         return True
 
     def _in_lanes(self, steps: Sequence[Step]) -> None:
-        """Sweeps by reader: as many readers side by side as there are GPUs, each with a GPU to itself."""
+        """Run sweeps by reader, as many readers in parallel as there are GPUs, each with its own GPU."""
         readers = list(dict.fromkeys(step.reader for step in steps))
         lanes = [[s for s in steps if s.reader in readers[n :: self.settings.gpus]] for n in range(self.settings.gpus)]
         threads = [
@@ -93,7 +93,7 @@ class Runner:
             self._judge(step)
 
     def _judge(self, step: Step) -> None:
-        """The judge with a model, over each sealed cell; what has a verdict already is not asked again."""
+        """Run the judge with a model over each sealed cell; answers that have a verdict are skipped."""
         judge = self.settings.readers.judge
         if judge is None or self.settings.readers.missing_judge is not None or not is_sweep(step.folder):
             return
@@ -131,7 +131,7 @@ class Runner:
         return path
 
     def _command(self, name: str, argv: Sequence[str], title: str, env: Mapping[str, str] | None = None) -> bool:
-        """Run a command to its end; False, and a line, where it did not end whole. Raises :class:`StoppedError`."""
+        """Run a command to its end; return False, with a line for the user, if it failed. Raises StoppedError."""
         self._check()
         log = self.settings.out / "output" / f"{title.replace(', ', '-').replace(' ', '-')}.txt"
         began = time.monotonic()

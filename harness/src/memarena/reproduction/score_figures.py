@@ -1,4 +1,4 @@
-"""Figures of the scores of sweeps, in percent or points."""
+"""Computes figures from the scores of sweeps, in percent or points."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from memarena.scoring.run import ScoredRun
 
 Value = float | None
 _METRICS = {"F1": "F1_PU paper"}
-"""Short names; every other figure of a report goes by its name there."""
+"""Short names of figures; all others have their name in the report."""
 _OF_DENY = {"no_access", "dont_know", "other", "leak", "refused", "refusals"}
 
 
 @dataclass(frozen=True)
 class ScoredRow:
-    """A row of scores, and the run that it belongs to."""
+    """A row of scores with its run."""
 
     scores: RowScores
     run: ScoredRun
 
 
 def of_row(row: RowScores, name: str, argument: str) -> Value:
-    """A figure of one row: of a report, ``D1to5``, ``fam:FAMILY``, ``f1:FAMILY``, or a share of the DENY items."""
+    """Return a figure of one row: of a report, ``D1to5``, ``fam:FAMILY``, ``f1:FAMILY``, or a share of DENY items."""
     if name == "D1to5":
         return _mean([of_row(row, f"D{number}", "") for number in range(1, 6)])
     if name in {"fam", "f1"}:
@@ -42,7 +42,7 @@ def of_row(row: RowScores, name: str, argument: str) -> Value:
 
 
 def pooled(rows: Sequence[RowScores], name: str) -> Value:
-    """``U``, ``leak`` or ``F1`` of :func:`pooled_permission`, ``gap`` (leak less U), or the number of ``cells``."""
+    """Return ``U``, ``leak`` or ``F1`` of :func:`pooled_permission`, ``gap`` (leak less U), or ``cells``."""
     shares = pooled_permission(row.permission for row in rows)
     if shares is None:
         return None
@@ -53,7 +53,7 @@ def pooled(rows: Sequence[RowScores], name: str) -> Value:
 
 
 def extreme(rows: Sequence[ScoredRow], name: str) -> Value:
-    """The largest (``best``) or smallest difference of a family between the first and the second row."""
+    """Return the largest (``best``) or smallest difference of a family between the first and the second row."""
     if len(rows) != 2:
         return None
     ours, theirs = ({s.key: s.score.value for s in row.scores.slices if s.by == "family"} for row in rows)
@@ -62,7 +62,7 @@ def extreme(rows: Sequence[ScoredRow], name: str) -> Value:
 
 
 def paired(row: ScoredRow, other: ScoredRow, metric: str, end: str) -> Value:
-    """``value``, ``low`` or ``high`` of a figure of the first row less that of the other, paired by question."""
+    """Return ``value``, ``low`` or ``high`` of the difference of two rows in a figure, paired by question."""
     found = compare(choose(row.run, row.scores.label), choose(other.run, other.scores.label))
     wanted = "D6" if metric.startswith("D6") else metric
     difference = next((each for each in found.differences if each.metric == wanted), None)
@@ -75,7 +75,7 @@ def paired(row: ScoredRow, other: ScoredRow, metric: str, end: str) -> Value:
 
 
 def percent(share: Value) -> Value:
-    """A share of 1 as percent."""
+    """Return a share of 1 as percent."""
     return None if share is None else 100 * share
 
 

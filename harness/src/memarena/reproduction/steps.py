@@ -1,4 +1,4 @@
-"""From tables to steps: the sweeps and studies behind them, each a command on a file that is written first."""
+"""Derives the steps that tables need: sweeps and studies, each a command on a file that is written first."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from memarena.sweep.configured import memory_entry, named_backends, run_fields
 from memarena.sweep.plan import ReaderEntry
 
 WORLD = ("--preset", "l", "--seed", "42")
-"""The data set where none is given: of the size of the paper's, which is not published."""
+"""Arguments for the default data set, of the size of the paper's, which is not published."""
 STUDY_GROUPS: Mapping[str, tuple[str, ...]] = {
     "fit": ("vanilla", "oracle", "bm25"),
     "memsearch": ("memsearch",),
     "memobase": ("memobase",),
 }
-"""Memories that are timed in one study; the paper times memsearch with its smallest reader alone."""
+"""Memories that are timed in one study, by its name; the paper times memsearch only with its smallest reader."""
 _MEMOBASE = "memobase"
 _FIRST_READER_ONLY = ("memsearch",)
 _STUDY_EMBEDDER = "nomic-embed-text"
@@ -36,7 +36,7 @@ Kind = Literal["sweep", "study"]
 
 @dataclass(frozen=True)
 class Settings:
-    """What is asked for."""
+    """The settings of a reproduction."""
 
     readers: ReaderSet
     out: Path
@@ -44,35 +44,35 @@ class Settings:
     limit: int | None = None
     gpus: int = 1
     executor: tuple[str, ...] = ()
-    """Flags for each sweep that say where its cells are carried out."""
+    """Flags of each sweep for where its cells run."""
 
     @property
     def world(self) -> Path:
-        """The data set: the one that is given, or the one that is made."""
+        """Return the folder of the data set: ``dataset``, else the default that is generated."""
         return (self.dataset or self.out / "world").absolute()
 
 
 @dataclass(frozen=True)
 class Step:
-    """A sweep over a configuration with one reader, or a study with one: a command that goes on where it stopped."""
+    """A sweep of a configuration, or a study, with one reader: a command that can be resumed."""
 
     kind: Kind
     name: str
-    """Configuration, or the study's group of memories."""
+    """Name of the configuration, or of the study's group of memories."""
     reader: str
     folder: Path
     content: str
-    """Of the file that the command reads."""
+    """Content of the file that the command reads."""
     cells: tuple[tuple[str, str], ...] = ()
-    """Memory and seed of each, those that are left out here among them."""
+    """(memory, seed) of each cell, including those in ``left_out``."""
     missing: tuple[str, ...] = ()
-    """Why nothing of it can be done here."""
+    """Why the step cannot run at all on this machine."""
     left_out: Mapping[str, str] = field(default_factory=dict)
-    """Memories that are left out here, and why."""
+    """Memories that are left out on this machine, and why."""
 
     @property
     def lacking(self) -> Mapping[str, tuple[str, ...]]:
-        """What is missing here, with the memories that are left out for it; none where all are."""
+        """Return by what is missing the memories that are left out for it; none of them if it stops the whole step."""
         found: dict[str, tuple[str, ...]] = dict.fromkeys(self.missing, ())
         for memory, why in self.left_out.items():
             if why not in self.missing:
@@ -81,19 +81,22 @@ class Step:
 
     @property
     def asks_memobase(self) -> bool:
-        """Whether cells of it need the Memobase server, which knows one gateway at a time."""
+        """Whether some of its cells need the Memobase server, which can use a single gateway at a time."""
         return any(
             _MEMOBASE in memory or memory == "structured" for memory, _ in self.cells if memory not in self.left_out
         )
 
     @property
     def title(self) -> str:
-        """How messages call it."""
+        """Return its name for messages."""
         return f"{self.kind} {self.name}, {self.reader}"
 
 
 def steps_of(tables: Iterable[PaperTable], settings: Settings) -> tuple[Step, ...]:
-    """The steps behind tables, each once: by reader, sweeps before studies. Raises RunError for a bad configuration."""
+    """Return the steps that tables need, each once, by reader, sweeps before studies.
+
+    Raises RunError for a bad configuration.
+    """
     wanted = list(tables)
     names = list(dict.fromkeys(name for table in wanted for name in table.configurations))
     study = any(table.study for table in wanted)
@@ -105,12 +108,12 @@ def steps_of(tables: Iterable[PaperTable], settings: Settings) -> tuple[Step, ..
 
 
 def steps_for(table: PaperTable, steps: Sequence[Step]) -> list[Step]:
-    """Those of the steps that a table is made of."""
+    """Return the steps that a table needs."""
     return [s for s in steps if (s.name in table.configurations if s.kind == "sweep" else table.study)]
 
 
 def _asks(configuration: str, reader: ReaderEntry, settings: Settings) -> bool:
-    """Whether a reader takes part: the paper's choice, or the first where a set has none of those."""
+    """Whether a configuration is run with a reader: one of the paper's choice, else the first reader of the set."""
     chosen = use_of(configuration).readers
     names = [str(each.name) for each in settings.readers.readers]
     return not chosen or (reader.name in chosen if set(chosen) & set(names) else reader.name == names[0])
@@ -162,7 +165,7 @@ def _sweep(configuration: Configuration, reader: ReaderEntry, settings: Settings
 
 
 def _alone(run: Mapping[str, Any] | None, port: int) -> dict[str, Any]:
-    """Memobase's server knows one gateway: its cells use that port, and none of them runs next to another cell."""
+    """Return entries for a Memobase cell: its server knows a single gateway port, so the cell runs alone."""
     return {"run": {**(run or {}), "gateway_port": port}, "needs": {"cpus": os.cpu_count() or 1}}
 
 
@@ -171,7 +174,7 @@ def _needs(memory: str, role: str, use: ConfigurationUse) -> bool:
 
 
 def unmet(backend: str, settings: Mapping[str, str] | None = None) -> str | None:
-    """Why a memory cannot be started here; None if it can."""
+    """Return why a memory cannot be started here; None if it can."""
     try:
         choice = choose_backend(backend)
     except RunError as error:
@@ -182,7 +185,7 @@ def unmet(backend: str, settings: Mapping[str, str] | None = None) -> str | None
 def _helpers(
     needs: Iterable[str], names: Mapping[str, str], readers: ReaderSet
 ) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
-    """Models that a configuration needs, as fields of a run, and by role what is missing."""
+    """Return the models that a configuration needs, as fields of a run by role, and what is missing, by role."""
     found: dict[str, dict[str, Any]] = {}
     missing = {}
     for role in dict.fromkeys((*needs, *names)):
@@ -237,17 +240,17 @@ def _study(group: str, reader: ReaderEntry, settings: Settings) -> Step:
 
 
 def selection_size(limit: int | None) -> tuple[int, int]:
-    """Egos and queries of each family of the studies."""
+    """Return the number of egos, and of queries per family, of a study."""
     return (EGOS, PER_FAMILY) if limit is None else (min(EGOS, limit), max(1, limit // 9))
 
 
 def short(name: object) -> str:
-    """A name as that of a folder."""
+    """Return a name in a form that is valid for a folder."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", str(name)).strip("-.")[:64] or "x"
 
 
 def seeds_of(configuration: Configuration) -> tuple[str, ...]:
-    """The seeds that a configuration is run with: those of the table of tables, else its own."""
+    """Return the seeds of a configuration: those of the file of tables, else its own."""
     return use_of(configuration.name).seeds or _texts(configuration.run.get("seeds", ("s1",)))
 
 

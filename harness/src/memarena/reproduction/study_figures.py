@@ -1,4 +1,4 @@
-"""Figures of the latency study, in the units of the paper's tables."""
+"""Returns figures of the latency study, in the units of the paper's tables."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from memarena.latency.results import EfficiencyRow, IngestRow, Study, TotalCell
 
 Value = float | None
 OfStudy = Callable[[Study | None, str, str, str], Value]
-"""Study, reader, memory, and what stands after a colon in the figure's name."""
+"""Takes the study, a reader, a memory, and the text after the colon in the figure's name; returns the figure."""
 
 
 def _cell(study: Study | None, reader: str, memory: str) -> TotalCell | None:
@@ -58,7 +58,7 @@ def _answer_tokens(study: Study | None, reader: str, memory: str, _: str) -> Val
 
 
 def _fit(study: Study | None, reader: str, _: str, what: str) -> Value:
-    """The linear fit of the whole answer; beta per 1,000 prompt tokens."""
+    """Return a coefficient or R² of the linear fit of the whole answer; beta is per 1,000 prompt tokens."""
     found = next((each for each in study.fits if each.reader == reader), None) if study is not None else None
     if found is None:
         return None
@@ -75,7 +75,7 @@ def _fit(study: Study | None, reader: str, _: str, what: str) -> Value:
 
 
 def _ingest(study: Study | None, reader: str, memory: str, what: str) -> Value:
-    """Cost of ingest; energy above idle, None where idle was not measured."""
+    """Return a cost of ingest; energy is net of idle, None if idle was not measured."""
     rows: tuple[IngestRow, ...] = study.ingest if study is not None else ()
     found = next((each for each in rows if (each.reader, _plain(each.backend)) == (reader, memory)), None)
     if found is None:
@@ -101,4 +101,4 @@ OF_STUDY: Mapping[str, OfStudy] = {
     "fit": _fit,
     "ingest": _ingest,
 }
-"""By the names that the file of tables uses."""
+"""Functions by the figure's name in the file of tables."""

@@ -1,4 +1,4 @@
-"""The paper's tables as data: what each is made of, and which of our figures belongs in which column."""
+"""Reads the definitions of the paper's tables: what each needs, and which of our figures goes into which column."""
 
 from __future__ import annotations
 
@@ -20,38 +20,38 @@ class _Part(BaseModel):
 
 
 class ConfigurationUse(_Part):
-    """How the paper used a named configuration, where it differs from the file."""
+    """How the paper's use of a named configuration differs from the configuration's file."""
 
     seeds: tuple[str, ...] = ()
-    """Empty: those of the file."""
+    """Seeds; empty: those of the configuration's file."""
     readers: tuple[str, ...] = ()
     """The paper's readers; empty: all."""
     helpers: dict[str, str] = Field(default_factory=dict)
-    """Names of models by role, as the file of readers has them."""
+    """Names of models by role, as in the file of readers."""
     needed_by: dict[str, tuple[str, ...]] = Field(default_factory=dict)
-    """Memories that need the model of a role; a role that is not in it: all."""
+    """Memories that need the model of a role; a role without an entry is needed by all."""
     window_tokens: int | None = None
-    """Window that the readers need; None: their own."""
+    """Context window that the readers must have; None: their own."""
 
 
 class PaperTable(_Part):
     """A table or figure of the paper."""
 
     name: str
-    """Its label there; figures begin with ``fig-``."""
+    """Its label in the paper; those of figures begin with ``fig-``."""
     title: str
     configurations: tuple[str, ...] = ()
     study: bool = False
     """Whether the latency study is needed."""
     people: str = ""
-    """What only people can do; such a table is made of no run."""
+    """Work that only people can do, for a table that no run can reproduce; else empty."""
     columns: tuple[str, ...] = ()
     cells: dict[str, str | tuple[str, ...]] = Field(default_factory=dict)
-    """By a label of a line: the cell or cells that ``@`` stands for."""
+    """By a label of a line, the cell or cells that ``@`` in a column's expression refers to."""
     reader: str | None = None
-    """The reader of a table whose lines name none."""
+    """The reader of a table whose lines do not name one."""
     shares: bool = False
-    """Whether figures are shares of 1, differences still in points."""
+    """Whether figures are shares of 1; differences are in points even then."""
     notes: tuple[str, ...] = ()
 
 
@@ -67,17 +67,17 @@ def _read() -> _File:
 
 
 def paper_tables() -> tuple[PaperTable, ...]:
-    """All tables and figures that hold measurements, in the order of the file."""
+    """Return all tables and figures with measurements, in the order of the file."""
     return _read().tables
 
 
 def use_of(configuration: str) -> ConfigurationUse:
-    """How the paper used a configuration."""
+    """Return how the paper used a configuration."""
     return _read().configurations.get(configuration, ConfigurationUse())
 
 
 def chosen_tables(name: str) -> tuple[PaperTable, ...]:
-    """The table of that name, or all of them. Raises :class:`ReproductionError` for one that is not known."""
+    """Return the table of that name, or all for ``all``. Raises :class:`ReproductionError` for an unknown name."""
     tables = paper_tables()
     if name == ALL:
         return tables

@@ -1,4 +1,4 @@
-"""Plain values as TOML."""
+"""Writes plain values as TOML."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def to_toml(values: Mapping[str, object]) -> str:
-    """A line for each key; tables and lists in lists are written in their key's line. None is left out."""
+    """Return a line for each key, with tables and lists inline; keys with the value None are omitted."""
     return "".join(f"{_key(name)} = {_value(value)}\n" for name, value in values.items() if value is not None)
 
 
