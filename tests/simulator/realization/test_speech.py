@@ -16,13 +16,14 @@ from memarena_dataset_quality.tokenization import words
 from memarena_masim.config import WorldConfig
 from memarena_masim.engines.offline import words_of
 from memarena_masim.facts.catalogue import catalogue
-from memarena_masim.phrases.grammar import Sequence_
+from memarena_masim.phrases.grammar import Sequence_, sentences_of, wordings_of
 from memarena_masim.phrases.library import library
 from memarena_masim.phrases.scenes import TALK_BEATS
 from memarena_masim.plan.day import Planner
+from memarena_masim.plan.frames import kind_of, more_rule, opinion_rule
 from memarena_masim.plan.model import Kind, SessionPlan, Statement, Thread
 from memarena_masim.realization.spoken import SpokenTurn
-from memarena_masim.realization.turn import finish, wordings_of
+from memarena_masim.realization.turn import finish
 from memarena_masim.world.build import build_world
 from memarena_masim.world.model import World
 
@@ -251,18 +252,17 @@ def _reaction(plan: SessionPlan, statement: Statement, assistant: bool) -> set[s
     """Beginnings of what may take a statement up."""
     _, attribute, _ = statement.frame.split(".")
     found, frame = catalogue(), library().frame.rules
+    tie = "tie" if attribute in ("friends", "not_friends") else attribute
     if assistant:
-        names = ("pa.react", "pa.react.other", f"pa.react.{attribute}")
-        rules = [frame[name] for name in names if name in frame]
+        names = ("pa.react.about", f"pa.react.{tie}")
     elif statement.frame.startswith("change."):
-        rules = [frame["react.change"]]
-    elif attribute in ("find", "fate"):
-        rules = [frame[f"react.{attribute}"]]
-    elif attribute in ("friends", "not_friends"):
-        rules = [frame["react.tie"]]
+        names = ("react.change",)
     else:
-        rule = found.moods[dict(statement.slots)["do"]] if attribute == "happening" else attribute
-        rules = [found.bank.rules[f"react.{rule}"]]
+        names = ("react.about", f"react.{kind_of(statement, found) if attribute == 'happening' else tie}")
+    rules = [frame[name] for name in names if name in frame]
+    opinion = found.bank.rules.get(f"react.{kind_of(statement, found)}")
+    if opinion is not None and not assistant and not statement.frame.startswith("change."):
+        rules.append(opinion)
     slots = {name: text for name, text in statement.slots if name != "about"}
     texts = (Template(text).safe_substitute(slots).split("$about")[0] for rule in rules for text in wordings_of(rule))
     return {finish(text) if "." in text else text for text in texts}
@@ -285,7 +285,9 @@ def _asks(plan: SessionPlan, statement: Statement) -> set[str]:
     """Ends of the turns that may ask for a statement."""
     if plan.kind.with_assistant:
         rules = library().frame.rules
-        return {finish(text) for name in ("pa.invited", "pa.invited.first") for text in wordings_of(rules[name])}
+        asks = (text for name in ("pa.invited", "pa.invited.first") for text in wordings_of(rules[name]))
+        day = {"weekday": plan.weekday, "daypart": plan.daypart, "weather": plan.weather}
+        return {finish(Template(text).safe_substitute(day)) for text in asks}
     _, kind, person = statement.frame.split(".")
     slots = dict(statement.slots)
     rule = catalogue().moods[slots["do"]] if kind == "happening" else kind
@@ -357,21 +359,52 @@ def test_a_third_person_waits_for_the_story(spoken: tuple[World, Spoken]) -> Non
     assert count > 20
 
 
-def test_the_same_fact_is_not_taken_up_twice_in_the_same_words(spoken: tuple[World, Spoken]) -> None:
-    """To one person each wording of a reaction comes up before one comes again."""
-    said: dict[tuple[str, str, str], list[str]] = {}
-    wordings: dict[tuple[str, str, str], int] = {}
+def test_what_goes_with_a_fact_is_new_to_all_who_are_present(spoken: tuple[World, Spoken]) -> None:
+    """Within three days no line is added twice before a person, and no view of a kind of fact is ever given twice."""
+    bank = catalogue().bank
+    met: dict[tuple[str, str, str], int] = {}
+    lines = views = 0
     for plan, turns in spoken[1]:
-        for statement in plan.statements:
-            following = turns[statement.turn + 1]
-            speaker, taker = (plan.speakers[turns[statement.turn + step].speaker] for step in (0, 1))
-            if taker.assistant or statement.frame.split(".")[1] == "happening":
-                continue
-            possible = _reaction(plan, statement, assistant=False)
-            found = [text for text in possible if text in following.text]
-            key = (speaker.agent_id, taker.agent_id, statement.frame.split(".")[1])
-            wordings[key] = len(possible)
-            said.setdefault(key, []).extend(found[:1])
-    again = [texts for key, texts in said.items() if 1 < len(texts) <= wordings[key]]
-    assert len(again) > 20
-    assert sum(len(texts) - len(set(texts)) for texts in again) <= 0.02 * sum(map(len, again))
+        people = [speaker.agent_id for speaker in plan.speakers if not speaker.assistant]
+        for statement in sorted(plan.statements, key=lambda statement: statement.turn):
+            added = [(more_rule(statement, catalogue()), str(number)) for number in statement.more]
+            lines += len(added)
+            rule = opinion_rule(statement, catalogue())
+            if statement.opinion is not None:
+                assert rule is not None
+                view = wordings_of(bank.rules[rule])[statement.opinion]
+                assert finish(view) in turns[statement.turn + 1].text
+                added += [(rule, sentence) for sentence in sentences_of(view)]
+                views += 1
+            new = {(person, *line) for person in people for line in added}
+            assert not [line for line in new & set(met) if line[1].startswith("react.") or plan.day - met[line] < 3]
+            met.update(dict.fromkeys(new, plan.day))
+    assert lines > 500
+    assert views > 200
+
+
+def test_a_scene_met_again_is_told_in_other_words(spoken: tuple[World, Spoken]) -> None:
+    """A teller says to the next listener, in most sentences that have a choice, something else than to the last."""
+    told: dict[tuple[str, str, int], list[set[str]]] = {}
+    for plan, turns in spoken[1]:
+        for thread, positions, narrator in _threads(plan):
+            key = (plan.speakers[narrator].agent_id, thread.scene, thread.first_beat)
+            text = " ".join(turns[position].text for position in positions if turns[position].speaker == narrator)
+            told.setdefault(key, []).append(set(sentences_of(text)))
+    shared = [len(one & other) / len(one) for texts in told.values() for one, other in pairwise(texts)]
+    assert len(shared) > 20
+    assert sum(shared) / len(shared) < 0.5
+
+
+def test_people_tell_what_those_present_have_met_least(spoken: tuple[World, Spoken]) -> None:
+    """No half of a scene is met far more often than another by the same person."""
+    met: Counter[tuple[str, str, int]] = Counter()
+    for plan, _ in spoken[1]:
+        for thread, _, _ in _threads(plan):
+            met.update(
+                (speaker.agent_id, thread.scene, thread.first_beat)
+                for speaker in plan.speakers
+                if not speaker.assistant
+            )
+    assert sum(met.values()) > 500
+    assert sum(count > 1 for count in met.values()) < 0.1 * len(met)

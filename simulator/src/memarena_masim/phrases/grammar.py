@@ -19,6 +19,7 @@ import zlib
 from bisect import bisect
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import accumulate
 from pathlib import Path
 from typing import Final, get_args
@@ -34,6 +35,8 @@ RULE: Final = 2
 SLOT: Final = 3
 
 _TOKEN = re.compile(r"[{}\[\]|]|<[a-z0-9_.]+>|[$][a-zA-Z_]+[0-9]?")
+_SENTENCE_END = re.compile(r"(?<=[.?!]) ")
+_LEAST_SPACES = 2
 _VERB = re.compile(r"\^([a-z]+)")
 SPLIT_FROM: Final = 4
 LEANING: Final = 0.3
@@ -96,6 +99,18 @@ def wordings(sequence: Sequence_) -> list[str]:
             ends = [f"${node.text}" if node.kind == SLOT else node.text]
         texts = [text + end for text in texts for end in ends]
     return texts
+
+
+@cache
+def wordings_of(rule: Rule) -> tuple[str, ...]:
+    """Every wording of a rule, slots as ``$name``."""
+    return tuple(dict.fromkeys(text for line in rule.alternatives for text in wordings(line)))
+
+
+@cache
+def sentences_of(text: str) -> tuple[str, ...]:
+    """The sentences of a text; a few words ("I see.") may come again."""
+    return tuple(sentence for sentence in _SENTENCE_END.split(text) if sentence.count(" ") >= _LEAST_SPACES)
 
 
 class Bank:
@@ -217,9 +232,13 @@ def _names(sequence: Sequence_, kind: int) -> set[str]:
 
 @dataclass(slots=True)
 class Voice:
-    """Who speaks: the leaning that a speaker's wording shows."""
+    """Who speaks: the leaning that a speaker's wording shows.
+
+    ``telling`` counts how often those present met the words before: each time other branches come up, none at random.
+    """
 
     leaning: int = 0
+    telling: int | None = None
 
 
 @dataclass(slots=True)
@@ -230,6 +249,19 @@ class Scope:
     voice: Voice
     slots: Mapping[str, str]
     used: set[int] = field(default_factory=set)
+    ways: int = 1
+    """In how many ways the choices so far can be made, where telling decides."""
+
+    def branch(self, node: Node) -> Sequence_:
+        """A branch of a choice."""
+        branches, voice = node.branches, self.voice
+        if voice.telling is not None:
+            step = voice.telling + (voice.telling // self.ways if self.ways > 1 else 0)
+            self.ways *= len(branches)
+            return branches[(node.number + step) % len(branches)]
+        if self.stream.chance(LEANING):
+            return branches[(voice.leaning * 7919 + node.number) % len(branches)]
+        return branches[self.stream.below(len(branches))]
 
     def draw(self, rule: Rule) -> Sequence_:
         """An alternative of ``rule``, one that this conversation has not used where possible."""
@@ -250,17 +282,12 @@ class Scope:
 
 def expand(sequence: Sequence_, scope: Scope, out: list[str]) -> None:
     """Append the words of one expansion of ``sequence`` to ``out``."""
-    stream = scope.stream
     for node in sequence:
         kind = node.kind
         if kind == LITERAL:
             out.append(node.text)
         elif kind == CHOICE:
-            branches = node.branches
-            if stream.chance(LEANING):
-                expand(branches[(scope.voice.leaning * 7919 + node.number) % len(branches)], scope, out)
-            else:
-                expand(branches[stream.below(len(branches))], scope, out)
+            expand(scope.branch(node), scope, out)
         elif kind == RULE:
             assert node.rule is not None
             expand(scope.draw(node.rule), scope, out)

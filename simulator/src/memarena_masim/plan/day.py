@@ -20,6 +20,7 @@ from memarena_masim.plan.events import plan_events, talk_of
 from memarena_masim.plan.facts import FactSource, opaque
 from memarena_masim.plan.frames import frame_of
 from memarena_masim.plan.impressions import Feeling, Impressions, felt
+from memarena_masim.plan.lines import Lines, Met
 from memarena_masim.plan.meetings import TALKED_OF_DAYS, DayMeetings, Meeting
 from memarena_masim.plan.model import NEWS, Kind, SessionPlan, Speaker, Statement, Thread
 from memarena_masim.plan.popularity import Theme
@@ -40,7 +41,7 @@ _LIKE = 0.9
 PROBES = (("fact_recall", 0.5), ("conflict_probe", 0.2), ("temporal_probe", 0.3))
 """What a memory probe is after, by share."""
 _TURNS_BETWEEN_PEOPLE = (10, 11, 11, 12, 12, 13, 13, 14, 15)
-_TURNS_WITH_ASSISTANT = (11, 13, 13)  # odd, so that the assistant has the last word
+_TURNS_WITH_ASSISTANT = (11, 11, 13)  # odd, so that the assistant has the last word
 _LOOKS_BACK_DAYS = 6
 """How long ago a talk may be that a person looks back at with their assistant."""
 _WORDS = {"face_to_face": 84.0, "voice_message": 85.0, "text_message": 75.0}
@@ -65,6 +66,8 @@ class DayPlan:
     """What was told of scenes."""
     noted: tuple[frozenset[Any], ...] = ()
     """What the choice of statements remembers of the day."""
+    met: frozenset[Met] = frozenset()
+    """Lines round facts that people met."""
 
 
 class Planner:
@@ -91,6 +94,7 @@ class Planner:
         self._small_talk = SmallTalk(config, world, mentioned, self._chooser.attributes, wishes)
         names = {"man": pools(config.words)["other_men"], "woman": pools(config.words)["other_women"]}
         self._courses = Courses(words, names, config.key)
+        self._lines = Lines(catalogue)
         self._taken_up: Counter[tuple[str, str, str]] = Counter()
         self._taken_up_today: Counter[tuple[str, str, str]] = Counter()
         self._topics = sorted(words.topics)
@@ -100,6 +104,7 @@ class Planner:
         """The plan of the next day."""
         self._chooser.begin_day(day)
         self._courses.begin_day()
+        self._lines.begin_day(day)
         self._taken_up_today = Counter()
         schedules = plan_schedules(self.config, self.world, day)
         events = plan_events(self.config, self.world, day)
@@ -134,6 +139,7 @@ class Planner:
             talks=tuple(seen),
             tellings=tuple(day_tellings),
             noted=self._chooser.noted,
+            met=self._lines.noted,
         )
 
     def commit(self, plan: DayPlan) -> None:
@@ -142,6 +148,7 @@ class Planner:
         self.impressions.commit(list(plan.feelings))
         self._chooser.commit(plan.noted)
         self._courses.commit(plan.tellings)
+        self._lines.commit(plan.day, plan.met)
         self._taken_up.update(
             _taking_up(session, statement) for session in plan.sessions for statement in session.statements
         )
@@ -286,7 +293,9 @@ class Planner:
             key = opaque("said", plan.session_id, turn)
             by_turn[turn] = self._statement(key, choice, plan, turn)
             mentioned.append(_stated(key, choice, plan, turn, people))
-        return replace(plan, statements=self._counted(plan, list(by_turn.values()))), mentioned
+        plan = replace(plan, statements=tuple(by_turn.values()))
+        self._taken_up_today.update(_taking_up(plan, statement) for statement in plan.statements)
+        return self._lines.with_lines(stream, plan), mentioned
 
     def _like(self, stream: Stream, by_turn: Mapping[int, Statement], turn: int, answering: set[int]) -> Mention | None:
         """Something of the kind of the statement before ``turn``, or after it, where ``turn`` is to go with that."""
@@ -303,15 +312,6 @@ class Planner:
                     kind, mood=self.catalogue.moods[dict(neighbour.slots)["do"]] if kind == HAPPENING else ""
                 )
         return None
-
-    def _counted(self, plan: SessionPlan, statements: list[Statement]) -> tuple[Statement, ...]:
-        """The statements, each with how many of its kind the next speaker took up before of the same person's."""
-        earlier = {}
-        for statement in sorted(statements, key=lambda statement: statement.turn):
-            taking = _taking_up(plan, statement)
-            earlier[statement.statement_id] = self._taken_up[taking] + self._taken_up_today[taking]
-            self._taken_up_today[taking] += 1
-        return tuple(replace(statement, earlier=earlier[statement.statement_id]) for statement in statements)
 
     def _probed(self, sub_kind: str, stream: Stream, owner: str) -> Choice | None:
         match sub_kind:
@@ -369,9 +369,8 @@ class Planner:
 
 
 def speaker_index(plan: SessionPlan, turn: int) -> int:
-    """Who speaks in a turn: index into the plan's speakers, who take turns in their order."""
-    first = len(plan.speakers) - 1 if plan.kind.with_assistant else plan.threads[0].narrator
-    return (first + turn) % len(plan.speakers)
+    """Who speaks in a turn: index into the plan's speakers."""
+    return plan.speaker_index(turn)
 
 
 def news_turns(plan: SessionPlan) -> list[int]:

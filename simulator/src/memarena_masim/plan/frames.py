@@ -9,8 +9,12 @@ from memarena_dataset.values import SetValue
 from memarena_masim.config import WorldConfig
 from memarena_masim.facts.catalogue import Catalogue, PersonForm, in_person
 from memarena_masim.facts.values import day_words
+from memarena_masim.plan.model import Statement
 from memarena_masim.plan.state import FactKind, Role
 from memarena_masim.plan.statements import Choice
+
+_WITHOUT_OPINION = frozenset(("find", "fate", "friends", "not_friends"))
+"""What is taken up by lines that name it."""
 
 
 def frame_of(
@@ -44,6 +48,25 @@ def frame_of(
         case _:
             key = "friends" if fact.value.text == "friends" else "not_friends"
             return f"say.{key}.{person}", slots | {"a": world_names[fact.item]}
+
+
+def kind_of(statement: Statement, catalogue: Catalogue) -> str:
+    """What kind of fact it is to those who hear it: of a happening, its mood."""
+    _, attribute, _ = statement.frame.split(".")
+    return catalogue.moods[dict(statement.slots)["do"]] if attribute == "happening" else attribute
+
+
+def more_rule(statement: Statement, catalogue: Catalogue) -> str:
+    """The rule of the lines that its speaker may add."""
+    form, _, person = statement.frame.split(".")
+    kind = "change" if form == "change" else "told" if person == "told" else kind_of(statement, catalogue)
+    return f"more.{kind}"
+
+
+def opinion_rule(statement: Statement, catalogue: Catalogue) -> str | None:
+    """The rule of what one may think of it; None where there is none."""
+    form, attribute, _ = statement.frame.split(".")
+    return None if form == "change" or attribute in _WITHOUT_OPINION else f"react.{kind_of(statement, catalogue)}"
 
 
 def _community_slots(choice: Choice, names: dict[str, str]) -> dict[str, str]:

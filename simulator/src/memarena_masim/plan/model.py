@@ -46,8 +46,8 @@ class Statement:
 
     ``frame`` names the bank rule that words it (``say.price.own``), ``slots`` binds its values. ``level`` is the form
     of the wish for discretion in the same turn (``level.<form>`` words it), "" for none. ``prompt`` names a rule that
-    the other side says in the turn before, "" for none. ``earlier`` counts statements of the kind that
-    the same speaker made before it to the one who speaks next.
+    the other side says in the turn before, "" for none. ``more`` are the lines that its speaker adds, and ``opinion``
+    what the next one thinks of it: indices of what none of those present has met.
     """
 
     statement_id: str
@@ -57,7 +57,8 @@ class Statement:
     slots: tuple[tuple[str, str], ...]
     level: str = ""
     prompt: str = ""
-    earlier: int = 0
+    more: tuple[int, ...] = ()
+    opinion: int | None = None
 
 
 NEWS = "news of each other"
@@ -77,6 +78,8 @@ class Thread:
     """The first beat that is told: above 0 where the listeners heard the ones before on an earlier day."""
     names: tuple[tuple[str, str], ...] = ()
     """Names of the people in the scene, by slot: the same in every telling by one person."""
+    met: int = 0
+    """How often this half of the scene was met before by whoever of those present met it most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +136,11 @@ class SessionPlan:
     def topic(self) -> str:
         """The topic of the scene."""
         return next(thread.topic for thread in self.threads if thread.topic != NEWS)
+
+    def speaker_index(self, turn: int) -> int:
+        """Who speaks in a turn: index into the speakers, who take turns in their order."""
+        first = len(self.speakers) - 1 if self.kind.with_assistant else self.threads[0].narrator
+        return (first + turn) % len(self.speakers)
 
     @property
     def turn_count(self) -> int:

@@ -46,8 +46,8 @@ class Talk:
     """The fact of the turn before."""
     invited: Statement | None = None
     """The fact that the turn before asked for."""
-    added: set[tuple[str, int]] = field(default_factory=set)
-    """Lines that were added to facts: rule and place in it."""
+    told: SceneTelling | None = None
+    """The scene that was told so far."""
     said: set[str] = field(default_factory=set)
     """Sentences from round the scenes and of third persons that were said."""
 

@@ -6,16 +6,14 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from string import Template
 
 from memarena_masim.facts.catalogue import catalogue
-from memarena_masim.phrases.grammar import Bank, Rule, Scope, Sequence_, Voice, phrase, tidy, wordings
+from memarena_masim.phrases.grammar import Scope, Sequence_, Voice, phrase, sentences_of, tidy, wordings_of
 from memarena_masim.phrases.references import Heard
 from memarena_masim.phrases.scenes import Sentence
+from memarena_masim.plan.frames import kind_of, more_rule, opinion_rule
 from memarena_masim.plan.model import Kind, Statement
 from memarena_masim.realization.talk import SceneTelling, Talk
-from memarena_masim.rng import Stream
 
 TIE_SHOWS = 0.4
 """Share of the openings that show what people are to each other."""
@@ -23,13 +21,7 @@ PAUSES = 0.3
 """How often a speaker thinks aloud, next to the share of sentences with filler in his or her style."""
 _DRAWS = 8
 """How often a line is drawn again that was said before, or takes up what was not said."""
-_NEWS_LENGTH = 0.66
-"""Length of turns for news, as a share of those that tell a scene."""
-_MOST_MORE = 2
-"""The most lines that a speaker adds to a fact."""
 _LEAD_IN = re.compile(r"^(?:so|well|and|oh|oh, and),? ", re.IGNORECASE)
-_SENTENCE_END = re.compile(r"(?<=[.?!]) ")
-_LEAST_SPACES = 2
 _SENTENCE_START = re.compile(r"(^\"?|[.?!] \"?)([a-z])")
 _OFFER = re.compile(r"(?:Shall I|(?:Do you want|Would you like) (?:me to|an?)) (?![^?]* or )[^?]*\?$")
 _LED_UP = re.compile(
@@ -64,6 +56,7 @@ class Turn:
             "lastday": plan.looks_back[1],
             "owner": plan.speakers[0].first_name,
             "thing": scene.thing(self._teller) if scene is not None else "",
+            **self._matter(),
         }
         self._sentences: list[str] = []
         self._words = 0
@@ -132,11 +125,22 @@ class Turn:
             text = f"{text.split('?')[0]}?"
         self.say(text)
 
-    def _of_scene(self, words: Sequence_) -> str:
-        return self._phrase(words, {"you": self._slots["you"], **self._told.slots(self._teller)})
+    def _of_scene(self, words: Sequence_, again: int = 0) -> str:
+        """A line of the scene: to those who met it before, in other words. ``again`` asks for yet others."""
+        slots = {"you": self._slots["you"], **self._told.slots(self._teller)}
+        voice = Voice(self.who.leaning, self._told.thread.met + again)
+        return phrase(words, Scope(self._talk.stream, voice, slots))
 
     def _phrase(self, words: Sequence_, slots: Mapping[str, str]) -> str:
         return phrase(words, Scope(self._talk.stream, Voice(self.who.leaning), slots))
+
+    def _matter(self) -> dict[str, str]:
+        """The thing of the talk's scene as this speaker calls it, where the one spoken to or the speaker told it."""
+        told = self._talk.told
+        narrator = -1 if told is None else 0 if self._talk.plan.kind.with_assistant else told.thread.narrator
+        if told is None or narrator not in (self.speaker, self.listener):
+            return {}
+        return {"matter": told.thing(teller=narrator == self.speaker)}
 
     # ------------------------------------------------------------ course
 
@@ -208,8 +212,8 @@ class Turn:
         heard = Heard(f"{self._talk.heard} {scene.scene.thing}", (*scene.values.values(), scene.kin.split()[-1]))
         parts = []
         for sentence in beat_lines.assistant if self.who.assistant else beat_lines.friend:
-            for _ in range(_DRAWS):
-                text = self._of_scene(sentence.words)
+            for again in range(_DRAWS):
+                text = self._of_scene(sentence.words, again)
                 if not references.unsaid(text, scene.scene.key, beat, heard):
                     parts.append(Part(text, sentence.optional, sentence.question))
                     break
@@ -244,22 +248,26 @@ class Turn:
     def end(self, index: int, last: bool) -> None:
         """Take leave when all is told."""
         plan = self._talk.plan
-        leave = "close.remote" if plan.place_id is None else "close"
         people, left = len(plan.speakers), plan.turn_count - 1 - index
         if plan.kind.with_assistant:
             if last:
                 self.frame("pa.close" if self.who.assistant else "pa.user.close")
         elif last:
-            self.frame(leave if self._teller else "close.reply")
+            self._leave("close" if self._teller else "close.reply")
         elif self._teller and left < people and (self.speaker + left) % people != self.speaker:
-            self.frame(leave)
+            self._leave("close")
 
     def leave(self, replies: bool) -> None:
         """Take leave after the news, or answer that."""
-        if replies:
-            self.frame("close.reply")
+        self._leave("close.reply" if replies else "close")
+
+    def _leave(self, rule: str) -> None:
+        """Take leave with a word on what was told, where one of the two told it."""
+        told = self._talk.told
+        if told is None or "matter" not in self._slots:
+            self.frame(f"{rule}.other")
         else:
-            self.frame("close.remote" if self._talk.plan.place_id is None else "close")
+            self.frame(f"{rule}.{'teller' if told.thread.narrator == self.speaker else 'listener'}")
 
     def invite(self, statement: Statement) -> None:
         """Ask what the statement of the next turn answers."""
@@ -270,7 +278,7 @@ class Turn:
         if self.who.assistant:
             self.frame("pa.invited.first" if first else "pa.invited")
             return
-        kind, person = self._kind_of(statement), statement.frame.split(".")[2]
+        kind, person = kind_of(statement, catalogue(self._talk.library.pack)), statement.frame.split(".")[2]
         about_item = kind in catalogue(self._talk.library.pack).attributes
         question = self._fact(f"invite.{kind}.{person}" if about_item else f"invite.{kind}", statement)
         self.frame("invited.first" if first else "invited" if self._scene is None else "invited.shift", q=question)
@@ -292,66 +300,36 @@ class Turn:
             self.say(self._fact(f"level.{statement.level}", statement))
 
     def _more(self, statement: Statement) -> None:
-        """What there is to say about a fact: to the same person each line before one comes again."""
-        form, _, person = statement.frame.split(".")
-        kind = "change" if form == "change" else "told" if person == "told" else self._kind_of(statement)
-        rule = f"more.{kind}"
-        lines = catalogue(self._talk.library.pack).bank.rules[rule].alternatives
-        to = self._talk.plan.speakers[self.listener].agent_id
-        order = Stream(self._talk.config.key, "more", rule, self.who.agent_id, to).shuffled(range(len(lines)))
-        aim = self._aim() * _NEWS_LENGTH
-        places = [order[(2 * statement.earlier + step) % len(order)] for step in range(len(order))]
-        places = [index for index in places if (rule, index) not in self._talk.added]
-        for number, index in enumerate(places[:_MOST_MORE]):
-            text = self._phrase(lines[index], {**self._slots, **dict(statement.slots)})
-            if number and self._words + text.count(" ") / 2 > aim:
-                break
-            self.say(text)
-            self._talk.added.add((rule, index))
+        """What there is to say about a fact that those present have not just heard; else a word on what was done."""
+        listed, slots = catalogue(self._talk.library.pack), dict(statement.slots)
+        lines = listed.bank.rules[more_rule(statement, listed)].alternatives
+        for number in statement.more:
+            self.say(self._phrase(lines[number], {**self._slots, **slots}))
+        comment = f"comment.{kind_of(statement, listed)}"
+        if not statement.more and comment in self._talk.library.frame.rules and statement.frame.endswith(".own"):
+            self.frame(comment, **slots)
 
     def _react_to(self, statement: Statement) -> None:
         """Take up a fact without giving its value, and the wish that went with it."""
-        listed, frame = catalogue(self._talk.library.pack), self._talk.library.frame
+        listed = catalogue(self._talk.library.pack)
         form, attribute, _ = statement.frame.split(".")
         slots = dict(statement.slots)
-        restricted = bool(statement.level) and statement.level != "public"
+        if attribute in listed.community:
+            kind = listed.community[attribute]
+            slots["about"] = kind.fill(kind.about, "you", "", slots["group"])
+        rule = opinion_rule(statement, listed)
         if self.who.assistant:
-            if attribute in listed.community:
-                kind = listed.community[attribute]
-                slots["about"] = kind.fill(kind.about, "you", "", slots["group"])
-            special = attribute in ("find", "fate", "happening")
-            rule = "pa.react" if "about" in slots else f"pa.react.{attribute}" if special else "pa.react.other"
-            self._take_up(frame, rule, statement, slots)
-            if not statement.prompt:
-                self.frame("pa.more")
-            if restricted:
-                self._take_up(frame, "pa.react.level", statement, slots)
-            return
-        if form == "change":
-            self._take_up(frame, "react.change", statement, slots)
-        elif attribute in ("find", "fate"):
-            self._take_up(frame, f"react.{attribute}", statement, slots)
-        elif attribute in ("friends", "not_friends"):
-            self._take_up(frame, "react.tie", statement, slots)
+            self.frame(f"pa.react.{_taken_up_as(attribute, slots)}", **slots)
+        elif form == "change":
+            self.frame("react.change", **slots)
+        elif attribute == "happening":
+            self.frame(f"react.{kind_of(statement, listed)}", **slots)
         else:
-            self._take_up(listed.bank, f"react.{self._kind_of(statement)}", statement, slots)
-        if restricted:
-            self._take_up(frame, "react.level", statement, slots)
-
-    def _kind_of(self, statement: Statement) -> str:
-        return kind_of(self._talk, statement)
-
-    def _take_up(self, bank: Bank, rule: str, statement: Statement, slots: Mapping[str, str]) -> None:
-        """Say a line of ``rule``: to the same person each of its wordings before one comes again."""
-        teller = self._talk.plan.speakers[self._talk.turns[-1].speaker]
-        stream = Stream(self._talk.config.key, "taken up", rule, teller.agent_id, self.who.agent_id)
-        texts, used = stream.shuffled(wordings_of(bank.rules[rule])), self._talk.said
-        first, half = statement.earlier % len(texts), len(texts) // 2
-        order = texts[first:] + texts[:first]
-        order = [order[0], *order[half:], *order[1:half]]  # instead of one that was said, one that is not soon due
-        text = next((wording for wording in order if used.isdisjoint(sentences_of(wording))), order[0])
-        used.update(sentences_of(text))
-        self.say(tidy(Template(text).substitute({**self._slots, **slots})))
+            self.frame(f"react.{_taken_up_as(attribute, slots)}", **slots)
+        if statement.opinion is not None and rule is not None:
+            self.say(tidy(wordings_of(listed.bank.rules[rule])[statement.opinion]))
+        if statement.level and statement.level != "public":
+            self.frame("pa.react.level" if self.who.assistant else "react.level", **slots)
 
     def _fact(self, rule: str, statement: Statement) -> str:
         slots = {**self._slots, **dict(statement.slots)}
@@ -359,32 +337,19 @@ class Turn:
         return self._phrase(line, slots)
 
 
-def kind_of(talk: Talk, statement: Statement) -> str:
-    """What kind of fact it is to those who hear it: of a happening, its mood."""
-    _, attribute, _ = statement.frame.split(".")
-    if attribute != "happening":
-        return attribute
-    return catalogue(talk.library.pack).moods[dict(statement.slots)["do"]]
-
-
 def alike(talk: Talk, first: Statement | None, second: Statement) -> bool:
     """Whether a person answers a statement with one of its kind about themselves, so that nothing need ask for it."""
     if first is None or first.level or first.prompt or second.prompt:
         return False
     form, _, person = second.frame.split(".")
-    before = kind_of(talk, first)
-    return form == "say" and person == "own" and kind_of(talk, second) == ("find" if before == "fate" else before)
+    listed = catalogue(talk.library.pack)
+    before = kind_of(first, listed)
+    return form == "say" and person == "own" and kind_of(second, listed) == ("find" if before == "fate" else before)
 
 
-@cache
-def wordings_of(rule: Rule) -> tuple[str, ...]:
-    """Every wording of a rule, slots as ``$name``."""
-    return tuple(dict.fromkeys(text for line in rule.alternatives for text in wordings(line)))
-
-
-def sentences_of(text: str) -> list[str]:
-    """The sentences of a text; a few words ("I see.") may come again."""
-    return [sentence for sentence in _SENTENCE_END.split(text) if sentence.count(" ") >= _LEAST_SPACES]
+def _taken_up_as(attribute: str, slots: Mapping[str, str]) -> str:
+    """How a fact is named when it is taken up: by what it is about, or by lines for its kind."""
+    return "about" if "about" in slots else "tie" if attribute in ("friends", "not_friends") else attribute
 
 
 def _taken_up(clause: str) -> str:

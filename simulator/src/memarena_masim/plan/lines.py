@@ -1,0 +1,106 @@
+"""Which lines people have met: what goes with a fact is not said where one of those present heard it lately."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from memarena_masim.facts.catalogue import Catalogue
+from memarena_masim.phrases.grammar import sentences_of, wordings_of
+from memarena_masim.plan.frames import more_rule, opinion_rule
+from memarena_masim.plan.model import SessionPlan, Statement
+from memarena_masim.rng import Stream
+
+_TWO_LINES = 0.7
+"""How often a speaker of usual length adds two lines to a fact, where there are two."""
+_OPINION = 0.7
+"""How often the next speaker has a view of a fact, where there is one that was not heard."""
+_AGAIN_DAYS = 3
+"""Days after which a line may be said again to somebody who heard it."""
+
+_NEVER = -(10**6)
+"""The day of what was not met."""
+
+Met = tuple[str, str, str]
+"""A person, a rule, and what of it they met: the number of a line, or a sentence."""
+
+
+class Lines:
+    """Chooses the lines round facts: first what none of those present has met, then what they met long ago."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
+        self._days: dict[tuple[str, str], dict[str, int]] = {}
+        """By person and rule, the last day of each line."""
+        self._today: dict[tuple[str, str], set[str]] = {}
+        self._day = 0
+
+    def begin_day(self, day: int) -> None:
+        """Start from what is committed."""
+        self._day, self._today = day, {}
+
+    @property
+    def noted(self) -> frozenset[Met]:
+        """What was met since the day began."""
+        return frozenset((person, rule, line) for (person, rule), lines in self._today.items() for line in lines)
+
+    def commit(self, day: int, noted: frozenset[Met]) -> None:
+        """Midnight."""
+        for person, rule, line in noted:
+            self._days.setdefault((person, rule), {})[line] = day
+
+    def with_lines(self, stream: Stream, plan: SessionPlan) -> SessionPlan:
+        """``plan`` with what is said round each of its statements."""
+        people = [speaker.agent_id for speaker in plan.speakers if not speaker.assistant]
+        statements = sorted(plan.statements, key=lambda statement: statement.turn)
+        lined = {statement.statement_id: self._lined(stream, plan, statement, people) for statement in statements}
+        return replace(plan, statements=tuple(lined[statement.statement_id] for statement in plan.statements))
+
+    def _lined(self, stream: Stream, plan: SessionPlan, statement: Statement, people: Sequence[str]) -> Statement:
+        speaker, following = (plan.speakers[plan.speaker_index(statement.turn + step)] for step in (0, 1))
+        more: tuple[int, ...] = ()
+        if not statement.prompt:
+            count = 1 + stream.chance(_TWO_LINES * speaker.pace**3)
+            more = self._more(stream, more_rule(statement, self._catalogue), people, count)
+        rule = opinion_rule(statement, self._catalogue)
+        views = rule is not None and not following.assistant and stream.chance(_OPINION)
+        return replace(statement, more=more, opinion=self._opinion(stream, rule, people) if rule and views else None)
+
+    def _more(self, stream: Stream, rule: str, people: Sequence[str], count: int) -> tuple[int, ...]:
+        """Lines of a rule, at most ``count``: those whose last time with one of the people is the longest ago."""
+        lasts = self._last_days(rule, people)
+        numbers = stream.shuffled(range(len(self._catalogue.bank.rules[rule].alternatives)))
+        last = {number: _last(lasts, [str(number)]) for number in numbers}
+        possible = [number for number in numbers if self._day - last[number] >= _AGAIN_DAYS]
+        chosen = tuple(sorted(possible, key=last.__getitem__)[:count])
+        self._note(people, rule, map(str, chosen))
+        return chosen
+
+    def _opinion(self, stream: Stream, rule: str, people: Sequence[str]) -> int | None:
+        """A wording of a rule none of whose sentences the people have met."""
+        lasts = self._last_days(rule, people)
+        texts = wordings_of(self._catalogue.bank.rules[rule])
+        for number in stream.shuffled(range(len(texts))):
+            sentences = sentences_of(texts[number])
+            if _last(lasts, sentences) == _NEVER:
+                self._note(people, rule, sentences)
+                return number
+        return None
+
+    def _note(self, people: Sequence[str], rule: str, lines: Iterable[str]) -> None:
+        noted = tuple(lines)
+        for person in people:
+            self._today.setdefault((person, rule), set()).update(noted)
+
+    def _last_days(self, rule: str, people: Sequence[str]) -> list[dict[str, int]]:
+        """For each of the people, the last day on which they met a line of a rule; those of today too."""
+        lasts = []
+        for person in people:
+            today = dict.fromkeys(self._today.get((person, rule), ()), self._day)
+            lasts.append({**self._days.get((person, rule), {}), **today})
+        return lasts
+
+
+def _last(lasts: Sequence[Mapping[str, int]], lines: Sequence[str]) -> int:
+    """The last day on which one of the people met one of the lines."""
+    return max((days.get(line, _NEVER) for days in lasts for line in lines), default=_NEVER)
