@@ -88,9 +88,9 @@ class Lines:
         return None
 
     def _note(self, people: Sequence[str], rule: str, lines: Iterable[str]) -> None:
-        noted = tuple(lines)
+        these = tuple(lines)
         for person in people:
-            self._today.setdefault((person, rule), set()).update(noted)
+            self._today.setdefault((person, rule), set()).update(these)
 
     def _last_days(self, rule: str, people: Sequence[str]) -> list[dict[str, int]]:
         """For each of the people, the last day on which they met a line of a rule; those of today too."""

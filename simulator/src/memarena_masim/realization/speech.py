@@ -26,7 +26,7 @@ def speak(config: WorldConfig, plan: SessionPlan, stream: Stream, library: Libra
     for number, thread in enumerate(plan.threads):
         if thread.scene:
             before = _scene_so_far(talk, thread, 0 if assistant else thread.narrator)
-            talk.told = before
+            talk.telling = before
             speaker = _scene(talk, before, speaker, last=number + 1 == len(plan.threads))
         else:
             speaker = _news(talk, thread, before, speaker)

@@ -46,7 +46,7 @@ class Talk:
     """The fact of the turn before."""
     invited: Statement | None = None
     """The fact that the turn before asked for."""
-    told: SceneTelling | None = None
+    telling: SceneTelling | None = None
     """The scene that was told so far."""
     said: set[str] = field(default_factory=set)
     """Sentences from round the scenes and of third persons that were said."""

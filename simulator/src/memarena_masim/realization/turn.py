@@ -136,11 +136,11 @@ class Turn:
 
     def _matter(self) -> dict[str, str]:
         """The thing of the talk's scene as this speaker calls it, where the one spoken to or the speaker told it."""
-        told = self._talk.told
-        narrator = -1 if told is None else 0 if self._talk.plan.kind.with_assistant else told.thread.narrator
-        if told is None or narrator not in (self.speaker, self.listener):
+        telling = self._talk.telling
+        narrator = -1 if telling is None else 0 if self._talk.plan.kind.with_assistant else telling.thread.narrator
+        if telling is None or narrator not in (self.speaker, self.listener):
             return {}
-        return {"matter": told.thing(teller=narrator == self.speaker)}
+        return {"matter": telling.thing(teller=narrator == self.speaker)}
 
     # ------------------------------------------------------------ course
 
@@ -263,11 +263,11 @@ class Turn:
 
     def _leave(self, rule: str) -> None:
         """Take leave with a word on what was told, where one of the two told it."""
-        told = self._talk.told
-        if told is None or "matter" not in self._slots:
+        telling = self._talk.telling
+        if telling is None or "matter" not in self._slots:
             self.frame(f"{rule}.other")
         else:
-            self.frame(f"{rule}.{'teller' if told.thread.narrator == self.speaker else 'listener'}")
+            self.frame(f"{rule}.{'teller' if telling.thread.narrator == self.speaker else 'listener'}")
 
     def invite(self, statement: Statement) -> None:
         """Ask what the statement of the next turn answers."""
