@@ -1,6 +1,4 @@
 """Tests the HTML report in headless Chromium: no requests, usable by keyboard, at any width, dark, light, printed."""
-printed.
-"""
 
 from __future__ import annotations
 
