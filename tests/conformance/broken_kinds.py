@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import grpc
 from grpc_health.v1 import health, health_pb2
 from memarena_backend import Call, Day, Item, Query, SearchResult
-from memarena_backend.engine import Engine, Found, Ingested
+from memarena_backend.engine import Engine, Ingested, SearchOutcome
 from memarena_backend.errors import CallError
 from memarena_backend.fitting import tokens_by_bytes
 from memarena_backend.forgetting import Target
@@ -107,7 +107,7 @@ class TokenizerFailsInside(Servicer):
 class CountsByLength(ReadsByHand):
     """Fills the window by the tokens of the first text of each length in UTF-16."""
 
-    def _find(self, request: pb.SearchRequest, call: Call) -> tuple[Query, Found]:
+    def _find(self, request: pb.SearchRequest, call: Call) -> tuple[Query, SearchOutcome]:
         query, returned = super()._find(request, call)
         room, known, fitting = request.model_access.models[0].context_window_tokens - 400, dict[int, int](), []
         for item in returned.result.items:

@@ -254,7 +254,7 @@ def _reaction(plan: SessionPlan, statement: Statement, assistant: bool) -> set[s
     found, frame = catalogue(), library().frame.rules
     tie = "tie" if attribute in ("friends", "not_friends") else attribute
     if assistant:
-        names = ("pa.react.about", f"pa.react.{tie}")
+        names: tuple[str, ...] = ("pa.react.about", f"pa.react.{tie}")
     elif statement.frame.startswith("change."):
         names = ("react.change",)
     else:
