@@ -1,6 +1,6 @@
-"""The run behind the golden reports of a judge with a model: its verdicts, grounds, repeats, handovers and failures.
+"""The run behind the golden reports of a judge with a model: verdicts, grounds, repeats, hand-overs and failures.
 
-``python -m tests.support.golden_run`` writes it with the other.
+``python -m tests.support.golden_run`` writes it too.
 """
 
 from __future__ import annotations
@@ -47,32 +47,32 @@ LABELS: Mapping[str, BehaviourLabel] = {
 
 
 def records() -> list[AnyRecord]:
-    """The run, judged by its model as far as that went."""
+    """Return the run's records, with its model judge's verdicts and failures."""
     questions = [q for q in QUESTIONS if q.instance.instance_id in ASKED]
     body: list[AnyRecord] = []
     for position, question in enumerate(questions):
         name = question.instance.instance_id
-        said = WRONG[name] if name in SAID_WRONG else RIGHT[name]
+        answer = WRONG[name] if name in SAID_WRONG else RIGHT[name]
         items = [NOISE, *(ITEMS[s] for s in question.instance.evidence_session_ids)]
-        body.append(make_asked(CELL, question, said, items=items, search_ms=1 + position / 10, ttft_ms=80 + position))
+        body.append(make_asked(CELL, question, answer, items=items, search_ms=1 + position / 10, ttft_ms=80 + position))
     return make_run([CELL], questions, EVIDENCE, [*body, *_judged(body)], readers=[make_reader("small")])
 
 
 def _judged(body: Sequence[AnyRecord]) -> list[AnyRecord]:
-    found: list[AnyRecord] = []
+    judged_records: list[AnyRecord] = []
     for asked in body:
         assert isinstance(asked, QuestionAsked)
         name = asked.instance_id
         if name in OPEN:
             correct, handed = OPEN[name]
-            found.append(_verdict(asked, correct=correct, handed=handed))
+            judged_records.append(_verdict(asked, correct=correct, handed=handed))
         if name in LABELS:
-            found.append(_verdict(asked, correct=name != "perm_5", label=LABELS[name]))
+            judged_records.append(_verdict(asked, correct=name != "perm_5", label=LABELS[name]))
     by_name = {a.instance_id: a for a in body if isinstance(a, QuestionAsked)}
-    found.append(_verdict(by_name["meta_1"], correct=True, repeat=1))
-    found.append(_verdict(by_name["temp_1"], correct=True, repeat=1))
-    found += [_ground(by_name["perm_4"]), _ground(by_name["perm_6"]), _failure(by_name["conf_1"])]
-    return found
+    judged_records.append(_verdict(by_name["meta_1"], correct=True, repeat=1))
+    judged_records.append(_verdict(by_name["temp_1"], correct=True, repeat=1))
+    judged_records += [_ground(by_name["perm_4"]), _ground(by_name["perm_6"]), _failure(by_name["conf_1"])]
+    return judged_records
 
 
 def _verdict(
@@ -125,7 +125,7 @@ def _failure(asked: QuestionAsked) -> JudgingFailed:
 
 
 def _answer(asked: QuestionAsked) -> dict[str, object]:
-    """Which answer a record is about, and whose it is."""
+    """Return the fields that say which answer a record is about, and which judge made it."""
     return {
         "cell_id": asked.cell_id,
         "instance_id": asked.instance_id,

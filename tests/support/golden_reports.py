@@ -1,4 +1,4 @@
-"""Renders reports from the log of a run, and what of each a golden file holds."""
+"""Renders reports from a run's log, and cuts out of each the parts that its golden file holds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from memarena.report.render.terminal import print_document
 REPORTS = ("report.md", "report.json", "report.txt", "report.tex", "report.html", "scores.txt", "failures.txt")
 
 JUDGED_REPORTS = ("report.json", "report.txt", "failures.txt")
-"""What a judge changes is in figures and words; the other forms are made of the same."""
+"""Reports checked for a second judge too: figures and texts change, and other formats come from the same document."""
 
 PARTS = {
     "report.md": ("# MemArena.*?(?=## Where the spread)",),
@@ -37,7 +37,7 @@ PARTS = {
 
 
 def render(run_dir: Path, name: str, judge: str = JUDGE_NAME) -> str:
-    """One report. The value judge's version, which changes with its code, is replaced by a fixed word."""
+    """Return one report, with a fixed word for the value judge's version, which changes with its code."""
     facts = load_facts(run_dir)
     run = report_run(run_dir, judge, traces=name == "report.html")
     if name == "report.json":
@@ -56,7 +56,7 @@ def render(run_dir: Path, name: str, judge: str = JUDGE_NAME) -> str:
 
 
 def golden(name: str, text: str) -> str:
-    """What the golden file of a report holds: all of it, or the parts of a form that has ``PARTS``."""
+    """Return what the golden file of a report holds: all of it, or the parts named in ``PARTS``."""
     if name not in PARTS:
         return text
     parts = [(pattern, re.search(pattern, text, re.DOTALL)) for pattern in PARTS[name]]
@@ -66,7 +66,7 @@ def golden(name: str, text: str) -> str:
 
 
 def plain(document: Document) -> str:
-    """A document as it is written to a file or pipe."""
+    """Return a document as it is written to a file or pipe."""
     file = io.StringIO()
     print_document(document, file)
     return file.getvalue()

@@ -1,7 +1,7 @@
-"""The run behind the golden reports: every family, every outcome, several seeds, one resumed segment.
+"""The run behind the golden reports: every family and outcome, several seeds, one resumed segment.
 
-``python -m tests.support.golden_run`` from the root of the repository writes ``tests/golden/small_run`` and the
-expected reports anew. The log is checked in: scoring it must give the same bytes for good, or a change has to be meant.
+``python -m tests.support.golden_run`` in the root of the repository writes ``tests/golden/small_run`` and the golden
+reports. The log is checked in: scoring it must give the same bytes, unless a change is intended.
 """
 
 from __future__ import annotations
@@ -220,12 +220,12 @@ CELLS = [*BM25, HAZY, *ORACLE, DUMB]
 
 
 def _answers(cell: Cell, wrong: Sequence[str], *, found: bool = True, base_ms: float = 80) -> list[QuestionAsked]:
-    """Every question answered, those in ``wrong`` wrongly; each with its evidence among the items where ``found``."""
-    asked = []
+    """Answer every question, those in ``wrong`` wrongly; with ``found`` each has its evidence among the items."""
+    attempts = []
     for position, question in enumerate(QUESTIONS):
         name = question.instance.instance_id
         evidence = [ITEMS[s] for s in question.instance.evidence_session_ids]
-        asked.append(
+        attempts.append(
             make_asked(
                 cell,
                 question,
@@ -236,7 +236,7 @@ def _answers(cell: Cell, wrong: Sequence[str], *, found: bool = True, base_ms: f
                 call_ids=[f"{cell.cell_id}#{name}"],
             )
         )
-    return asked
+    return attempts
 
 
 def _calls(cell: Cell, base_ms: float = 80) -> list[AnyRecord]:
@@ -255,7 +255,7 @@ def _calls(cell: Cell, base_ms: float = 80) -> list[AnyRecord]:
 
 
 def records() -> list[AnyRecord]:
-    """The run as its harness would have written it."""
+    """Return the run's records as its harness would have written them."""
     body: list[AnyRecord] = [make_ingest(cell, day) for cell in CELLS for day in range(8)]
     wrong_by_seed = (
         ["conf_1", "temp_1"],
@@ -287,7 +287,7 @@ def records() -> list[AnyRecord]:
 
 
 def main() -> None:
-    """Write the logs and the reports that are expected of them."""
+    """Write the logs and their golden reports."""
     from . import golden_judged
     from .golden_reports import JUDGED_REPORTS, REPORTS, golden, render
 

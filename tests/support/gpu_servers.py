@@ -32,7 +32,7 @@ SWITCHES = ("disable_radix_cache", "enable_cache_report", "enable_metrics")
 
 
 def ollama(port: int) -> ModelServer:
-    """The embedding model is all on the GPU once it was asked for anything."""
+    """Return a server of embeddings whose model is completely on the GPU after the first request."""
     loaded: list[dict[str, object]] = []
 
     def vectors(body: Body) -> object:
@@ -69,7 +69,7 @@ def sglang(flags: Sequence[str], settings: dict[str, Any]) -> ModelServer:
     routes: dict[str, Route] = {"/server_info": None, info: told, "/flush_cache": flush, "/metrics": metrics}
     routes |= {"/health": "", "/health_generate": ""}
     routes["/flushes"] = lambda body: {"count": asked["/flush_cache"]}
-    # 0.5.3 leaves the details out where nothing was cached.
+    # Version 0.5.3 omits the details if no token was cached.
     words = Script(settings.get("reply", "Hello there"), cached_tokens=settings.get("cached_tokens") or None)
 
     def reply(body: Body) -> Script:
@@ -101,7 +101,7 @@ def _number(value: object) -> object:
 
 
 def _load(gpu: Path, flags: Sequence[str]) -> None:
-    """Take the whole GPU until this process ends. Raises SystemExit where another server has it."""
+    """Occupy the whole GPU until this process ends. Raises SystemExit if another server has it."""
     handle = os.open(gpu, os.O_RDWR | os.O_CREAT)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -112,7 +112,7 @@ def _load(gpu: Path, flags: Sequence[str]) -> None:
 
 
 def install(folder: Path) -> str:
-    """Write a package by which ``python -m sglang.launch_server`` is the scripted server; PYTHONPATH that has it."""
+    """Write a package that makes ``python -m sglang.launch_server`` the scripted server; return its PYTHONPATH."""
     package = folder / "sglang"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("")

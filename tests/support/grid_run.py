@@ -1,6 +1,6 @@
-"""A run of ten cells as a laboratory would have it: five memories, two readers, long prompts, spread times.
+"""A run of ten cells like that of a laboratory: five memories, two readers, long prompts, varied times.
 
-Answers are drawn with a fixed seed: how good each memory is stands in a table, so that reports have something to show.
+Answers are drawn with a fixed seed from each memory's share of right answers, so that reports show differences.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from .logs import (
 )
 
 BACKENDS = {"vanilla": 0.3, "bm25": 0.5, "memsearch": 0.62, "memobase": 0.25, "oracle": 0.85}
-"""Each memory and the share of questions that it gets right with the smaller reader."""
+"""Share of right answers with the smaller reader, by memory."""
 READERS = {"small-0.6b": (0.0, 60.0), "large-8b": (0.12, 310.0)}
-"""Each reader, what it adds to that share, and its median prefill in milliseconds."""
+"""(addition to that share, median prefill in ms) by reader."""
 SEARCH_MS = {"vanilla": 0.4, "bm25": 0.9, "memsearch": 21.0, "memobase": 7.0, "oracle": 0.4}
 EGOS = tuple(f"ego_{n:02d}" for n in range(12))
 HOSTILE = "</pre></script><img src=x onerror=alert(1)><svg onload=alert(2)> & \"quoted\" 'too' {{ 7*7 }}"
-"""What an answer could smuggle into a page."""
+"""Markup that an answer could inject into a page."""
 EVIDENCE = [
     make_evidence(f"sess_{n}", ("Maya Chen", f"The kiln number {n} costs {600 + n} euros. " + "It is warm. " * 40))
     for n in range(12)
@@ -43,12 +43,12 @@ EVIDENCE = [
 
 
 def questions(per_ego: int) -> list[Question]:
-    """So many questions of each ego, families in turn."""
-    found = []
+    """Return ``per_ego`` questions of each ego, cycling through the families."""
+    all_questions = []
     for ego in EGOS:
         for n in range(per_ego):
-            found.append(_question(ego, n))
-    return found
+            all_questions.append(_question(ego, n))
+    return all_questions
 
 
 def _question(ego: str, n: int) -> Question:
@@ -86,16 +86,16 @@ def _answer(question: Question, right: bool, draw: Random) -> str:
 
 
 def cells() -> list[Cell]:
-    """Every memory with every reader."""
+    """Return the cells: every memory with every reader."""
     return [make_cell(b, r, diagnostic=b == "oracle") for r in READERS for b in BACKENDS]
 
 
 def records(per_ego: int = 24, *, prompt_words: int = 1500) -> list[AnyRecord]:
-    """The whole run. ``prompt_words`` sizes the prompts, which are all kept."""
-    asked = questions(per_ego)
-    body = [record for cell in cells() for record in _cell_records(cell, asked, prompt_words)]
+    """Return the run's records. ``prompt_words`` is the length of the prompts, all of which are kept."""
+    all_questions = questions(per_ego)
+    body = [record for cell in cells() for record in _cell_records(cell, all_questions, prompt_words)]
     readers = [make_reader(name) for name in READERS]
-    return make_run(cells(), asked, EVIDENCE, body, readers=readers)
+    return make_run(cells(), all_questions, EVIDENCE, body, readers=readers)
 
 
 def _cell_records(cell: Cell, asked: list[Question], prompt_words: int) -> Iterator[AnyRecord]:

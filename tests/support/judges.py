@@ -1,4 +1,4 @@
-"""A judge that follows a script: an OpenAI-compatible server whose replies a test writes."""
+"""A scripted judge: an OpenAI-compatible server whose replies a test writes."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ _FENCED = re.compile(r"(?m)^(-----[0-9a-f]{16}-----)\n(.*?)\n\1$", re.DOTALL)
 
 @dataclass(frozen=True)
 class Asked:
-    """One call as the judge sees it."""
+    """One call as the judge receives it."""
 
     system: str
     user: str
     answer: str
-    """What stands between the fences."""
+    """Text between the fences of the prompt."""
     check: str
     response_format: str
     """``json_schema``, ``json_object`` or empty."""
     number: int
-    """Counts calls from 1."""
+    """Number of the call, from 1."""
     roles: tuple[str, ...] = ()
-    """Of the messages, in order."""
+    """Roles of the messages, in order."""
     limit: str = ""
-    """The name under which the longest reply was given."""
+    """Name of the request's field that limits the reply."""
 
     @property
     def sentences(self) -> dict[str, str]:
-        """The sentences of a rubric by their numbers; empty where none is shown."""
+        """Return the sentences of a rubric by number; empty if the prompt has none."""
         listed = self.user.partition("\nSentences:\n")[2].partition("\n\nWhat the assistant said:")[0]
         return dict(line.split(". ", 1) for line in listed.splitlines())
 
@@ -53,7 +53,10 @@ JudgeScript = Callable[[Asked], Script]
 
 
 def rules(asked: Asked, *, correct: object = True, **fields: Any) -> Script:
-    """A reply in good form. Beside the decoy's key nothing is right but what tells it: this judge does judge."""
+    """Return a valid reply with ``correct`` and ``fields``.
+
+    Judged against the decoy's gold, an answer is never right, and D6's label says whether it states the decoy.
+    """
     if decoy().gold in asked.user:
         label = "disclose_correct" if decoy().told in asked.answer else "other"
         correct, fields = False, {**fields, "label": label, "score": 0.0}
@@ -73,7 +76,7 @@ def rules(asked: Asked, *, correct: object = True, **fields: Any) -> Script:
 
 @dataclass
 class ScriptedJudge:
-    """A running server with what it was asked."""
+    """A running server with the calls that it received."""
 
     server: ModelServer
     asked: list[Asked] = field(default_factory=list)
@@ -89,7 +92,7 @@ class ScriptedJudge:
 
 @contextmanager
 def scripted_judge(script: JudgeScript) -> Iterator[ScriptedJudge]:
-    """Serve a script on the loopback until the block ends. Every reply counts 100 and 20 tokens."""
+    """Serve a script on loopback until the block ends. Every reply reports 100 prompt and 20 completion tokens."""
 
     def reply(body: Body) -> Script:
         system, user = (m["content"] for m in body["messages"][:2])

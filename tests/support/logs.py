@@ -1,4 +1,4 @@
-"""Small, lifelike run logs for tests, written through the real writer from the real record types."""
+"""Makes small realistic run logs for tests, with the real record types and the real writer."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def make_question(
     difficulty: str | None = "medium",
     tier: str | None = "single_session",
 ) -> Question:
-    """A question; its owner is Ines Okafor unless said otherwise."""
+    """Return a question record; its owner is Ines Okafor by default."""
     kind: Literal["owner", "known_person", "anonymous"] = (
         "owner" if asker == ego else "anonymous" if asker is None else "known_person"
     )
@@ -95,7 +95,7 @@ def make_question(
 def make_evidence(
     session_id: str, *turns: tuple[str, str], started_at: str = "2025-01-06T10:00:00Z"
 ) -> EvidenceSession:
-    """A session of turns ``(speaker, text)``, all said when it started."""
+    """Return a session with turns ``(speaker, text)``, all at its start."""
     return EvidenceSession(
         session_id=session_id,
         started_at=started_at,
@@ -107,7 +107,7 @@ def make_evidence(
 
 
 def make_item(text: str, *session_ids: str, score: float = 1.0) -> RetrievedItem:
-    """An item of a search result."""
+    """Return an item of a search result."""
     return RetrievedItem(
         text=text, score=score, session_ids=session_ids, turn_ids=tuple(f"{s}_t01" for s in session_ids)
     )
@@ -122,7 +122,7 @@ def make_cell(
     timing: bool = True,
     max_context_tokens: int = 512,
 ) -> Cell:
-    """A cell named as the run names them."""
+    """Return a cell with the id that a run would give it."""
     number = int(seed[1:])
     return Cell(
         cell_id=f"{backend}@{reader}/{seed}",
@@ -142,7 +142,7 @@ def make_cell(
 
 
 def make_reader(name: str = "small", *, real: bool = True) -> ReaderRef:
-    """A reader behind a URL, or the extractive one."""
+    """Return a reader behind a URL, or (``real=False``) the extractive one."""
     return ReaderRef(
         name=name,
         kind="url" if real else "extractive",
@@ -154,7 +154,7 @@ def make_reader(name: str = "small", *, real: bool = True) -> ReaderRef:
 
 
 def make_manifest(cells: Sequence[Cell], readers: Sequence[ReaderRef] = (), *, instances: int = 0) -> Manifest:
-    """A manifest of a world of eight days."""
+    """Return a manifest over a world of eight days."""
     return Manifest(
         dataset=DatasetRef(
             name="harbour",
@@ -193,7 +193,7 @@ def make_asked(
     call_ids: Sequence[str] = (),
     namespace: str = "ns",
 ) -> QuestionAsked:
-    """One attempt at a question. A failed one keeps its search where ``search_ok`` says that it worked."""
+    """Return one attempt at a question. A failed attempt keeps its search if ``search_ok``."""
     search = SearchSpan(
         t_search_ns=int(search_ms * MS) if search_ok else None,
         code="OK" if search_ok else "UNAVAILABLE",
@@ -234,7 +234,7 @@ def make_asked(
 def make_call(
     call_id: str, cell: Cell, question: Question, *, ttft_ms: float, server_ms: float, prompt: str = ""
 ) -> GatewayCall:
-    """A streaming chat completion whose server reports its own prompt time."""
+    """Return a streamed chat completion whose server reports its own prompt time."""
     return GatewayCall(
         call_id=call_id,
         cell_id=cell.cell_id,
@@ -267,7 +267,7 @@ def make_ingest(
     namespace: str = "ns",
     ego: str = "ines_okafor",
 ) -> IngestDone:
-    """One day of ingest."""
+    """Return the record of one ingested day."""
     return IngestDone(
         cell_id=cell.cell_id,
         ego=ego,
@@ -283,7 +283,7 @@ def make_ingest(
 
 
 def make_described(cell: Cell) -> BackendDescribed:
-    """What a backend said of itself."""
+    """Return a backend's description of itself."""
     return BackendDescribed(
         cell_id=cell.cell_id,
         name=cell.backend,
@@ -307,7 +307,7 @@ def make_run(
     ended: Literal["completed", "incomplete", "interrupted", "aborted"] | None = "completed",
     floor: bool = True,
 ) -> list[AnyRecord]:
-    """Records of a run in the order in which a harness writes them."""
+    """Return the records of a run in the order in which a harness writes them."""
     head: list[AnyRecord] = [
         RunStarted(
             run_id="run-test",
@@ -330,7 +330,7 @@ def make_run(
 
 
 def resumed() -> RunResumed:
-    """A later process goes on."""
+    """Return the record of a later process that resumes the run."""
     return RunResumed(resumed_at="2026-01-01T02:00:00+00:00", versions=VERSIONS)
 
 
@@ -345,12 +345,12 @@ def write_log(run_dir: Path, records: Sequence[AnyRecord]) -> Path:
 
 
 def cloze(letter: str, *options: str) -> ClozeGold:
-    """Gold of a multiple choice."""
+    """Return the gold of a multiple choice."""
     return ClozeGold(answer_letter=letter, answer_text=options[ord(letter) - ord("A")], options=options)
 
 
 def text_gold(*answers: str, values: Sequence[Any] = (), attribute: str | None = None) -> TextGold:
-    """Gold as text, with typed values where given."""
+    """Return gold in text, with typed values if there are any."""
     return TextGold(answers=answers, values=tuple(values), attribute=attribute)
 
 
@@ -362,12 +362,12 @@ def permission(
     self_item: bool = False,
     control: bool = False,
 ) -> PermissionGold:
-    """Gold of a D6 item."""
+    """Return the gold of a D6 item."""
     return PermissionGold(fact=fact, expected_action=action, values=tuple(values), self_item=self_item, control=control)
 
 
 def abstain(adversarial: str | None = None) -> AbstainGold:
-    """Gold of a question about nothing."""
+    """Return the gold of a question without an answer; ``adversarial`` is its trap."""
     return AbstainGold(adversarial_answer=adversarial)
 
 

@@ -1,4 +1,4 @@
-"""Judgings by a scripted model for tests: questions of every kind, a quick patience, and what stands in the log."""
+"""Runs judgings by a scripted model for tests: questions of every kind, short timeouts, and the records in the log."""
 
 from __future__ import annotations
 
@@ -68,9 +68,10 @@ class Silent:
 
 
 def log_of(folder: Path, *answers: tuple[Question, str]) -> Path:
+    """Write a log with these (question, answer) pairs; return its folder."""
     questions = [q for q, _ in answers]
-    asked = [make_asked(CELL, q, a) for q, a in answers]
-    return write_log(folder, make_run([CELL], questions, EVIDENCE, asked))
+    attempts = [make_asked(CELL, q, a) for q, a in answers]
+    return write_log(folder, make_run([CELL], questions, EVIDENCE, attempts))
 
 
 def judge(run_dir: Path, script: JudgeScript, **settings: Any) -> tuple[Judged, list[Asked]]:

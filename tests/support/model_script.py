@@ -30,7 +30,7 @@ from memarena_answering import count_by_bytes
 Fault = Literal["none", "status", "malformed", "error_event", "disconnect", "break", "cut", "stall", "endless"]
 Message = dict[str, Any]
 Event = bytes | float | Callable[[], bytes]
-"""Of a stream: bytes to send, seconds to wait, or what is sent again and again until the caller goes away."""
+"""Part of a stream: bytes to send, seconds to wait, or a function whose bytes are sent until the caller hangs up."""
 
 DIMENSIONS = 64
 DONE = b"data: [DONE]\n\n"
@@ -40,40 +40,40 @@ _WORD = re.compile(r"\w+")
 
 
 class Body(dict[str, Any]):
-    """A request's body. ``number`` counts the chats of a server, or the requests for a path of its own, from 0."""
+    """A request's body. ``number`` counts the server's chats, or the requests of another path, from 0."""
 
     number = -1
 
 
 class UnknownPromptError(ValueError):
-    """A prompt that the rules of a scripted model are not made for; the message is one line. Answered with 422."""
+    """A prompt that the rules of a scripted model do not cover; the message is one line, sent with status 422."""
 
 
 @dataclass(frozen=True)
 class Script:
-    """One reply. Delays count from the moment at which the request has been read."""
+    """One reply. Delays count from the time at which the request was read."""
 
     tokens: tuple[str, ...] | str = ('{"answer": "', "as scripted", '", "reason": "', "it is in the script", '"}')
     status: int = 200
     message: str = "as scripted"
-    """Of an error: its words."""
+    """Message of an error."""
     headers: Mapping[str, str] = field(default_factory=dict)
     delay_s: float = 0.0
     token_delay_s: float = 0.0
     finish_reason: str = ""
-    """Empty: ``tool_calls`` where there are some, else ``stop``."""
+    """Empty: ``tool_calls`` if there are any, else ``stop``."""
     reply: Mapping[str, Any] | None = None
-    """The assistant's message, in place of the tokens."""
+    """The assistant's message; replaces the tokens."""
     body: object = None
-    """The whole body of the reply: bytes and text as they are, all else as JSON."""
+    """Complete body of the reply: bytes and text verbatim, other values as JSON."""
     events: Sequence[Event] | None = None
-    """A stream, event by event, in place of the tokens."""
+    """A stream, event by event; replaces the tokens."""
     prompt_tokens: int | None = None
     """None: UTF-8 bytes / 4 of messages and tools."""
     completion_tokens: int | None = None
-    """None: one for each token; of a text or a message, UTF-8 bytes / 4."""
+    """None: one for each token; for a text or a message, UTF-8 bytes / 4."""
     cached_tokens: int | None = 0
-    """None is sent as null."""
+    """None: sent as null."""
     reports_usage: bool = True
     reasoning: tuple[str, ...] = ()
     """Sent as ``reasoning_content`` before the tokens, without delay between them."""
@@ -83,27 +83,27 @@ class Script:
 
     @property
     def pieces(self) -> tuple[str, ...]:
-        """The tokens of the stream."""
+        """Return the tokens of the stream."""
         return (self.tokens,) if isinstance(self.tokens, str) else self.tokens
 
     @property
     def text(self) -> str:
-        """The whole reply."""
+        """Return the complete text of the reply."""
         return "".join(self.pieces)
 
     def whole(self) -> Message:
-        """The assistant's message."""
+        """Return the assistant's message."""
         if self.reply is not None:
             return {"role": "assistant", **self.reply}
         thought = {"reasoning_content": "".join(self.reasoning)} if self.reasoning else {}
         return {"role": "assistant", "content": self.text, **thought}
 
     def finish(self) -> str:
-        """Why the reply ends."""
+        """Return the finish reason."""
         return self.finish_reason or ("tool_calls" if (self.reply or {}).get("tool_calls") else "stop")
 
     def usage(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """What the server counts."""
+        """Return the token counts that the server reports."""
         prompt, completion = self.prompt_tokens, self.completion_tokens
         if prompt is None:
             sent = [_text(each.get("content")) for each in body.get("messages", ())] or [str(body.get("prompt"))]
@@ -120,12 +120,12 @@ class Script:
 
 
 Answer = Script | str | Mapping[str, Any] | bytes | int
-"""A script, or in its place a text, an assistant's message, a whole body, a status."""
+"""A script, or a short form of one: a text, an assistant's message, a complete body (bytes), a status."""
 Reply = Callable[[Body], Answer]
 
 
 def script_of(answer: Answer) -> Script:
-    """The script that an answer is short for."""
+    """Return the script for a short form."""
     if isinstance(answer, str):
         return Script(answer)
     if isinstance(answer, bytes):
@@ -143,53 +143,53 @@ def _text(content: object) -> str:
 
 
 def text_of(body: Mapping[str, Any], role: str | None = None) -> str:
-    """The messages of a request, of one role or of all, with a line break between them."""
-    return "\n".join(str(each["content"]) for each in body["messages"] if role in (None, each["role"]))
+    """Return the messages of a request, of one role or all, joined by line breaks."""
+    return "\n".join(str(message["content"]) for message in body["messages"] if role in (None, message["role"]))
 
 
 def words_of(body: Mapping[str, Any]) -> int:
-    """The words of a request's messages."""
-    return sum(len(str(each["content"]).split()) for each in body["messages"])
+    """Return the number of words in a request's messages."""
+    return sum(len(str(message["content"]).split()) for message in body["messages"])
 
 
 # ------------------------------------------------------------------ scripts that are made of others
 
 
 def good(body: Body) -> Script:
-    """A right answer as a reader gives it, with two tokens counted for each word."""
+    """Return a valid answer of a reader, which counts two tokens for each word."""
     return Script(events=[chunk({"content": ANSWER}), chunk({}, "stop"), usage(words_of(body) * 2), DONE])
 
 
 def says(*events: Event) -> Reply:
-    """The same events of a stream for every request."""
+    """Return a script that sends the same events for every request."""
     return lambda body: Script(events=events)
 
 
 def refuses(
     status: int, body: object, when: Callable[[Body], bool] = lambda _: True, retry_after: str | None = None
 ) -> Reply:
-    """An error for some requests, a good reply to the others."""
+    """Return a script that sends an error for some requests, and a valid reply for the others."""
     headers = {} if retry_after is None else {"Retry-After": retry_after}
     return lambda asked: Script(status=status, body=body, headers=headers) if when(asked) else good(asked)
 
 
 def first_then(count: int, bad: Reply, then: Reply = good) -> Reply:
-    """One reply to the first chats, another afterwards."""
+    """Return a script with one reply for the first ``count`` chats, and another afterwards."""
     return lambda body: (bad if body.number < count else then)(body)
 
 
 def chunk(delta: Mapping[str, Any], finish: object = None, **more: object) -> bytes:
-    """One chunk of a streamed chat completion."""
+    """Return one chunk of a streamed chat completion."""
     return event({"choices": [{"index": 0, "delta": delta, "finish_reason": finish}], **more})
 
 
 def usage(prompt: object, completion: object = 5) -> bytes:
-    """The closing chunk with token counts."""
+    """Return the closing chunk with token counts."""
     return event({"choices": [], "usage": {"prompt_tokens": prompt, "completion_tokens": completion}})
 
 
 def event(value: object) -> bytes:
-    """One server-sent event."""
+    """Return one server-sent event."""
     return b"data: " + json.dumps(value).encode() + b"\n\n"
 
 
@@ -197,7 +197,7 @@ def event(value: object) -> bytes:
 
 
 def embed(text: str) -> list[float]:
-    """Hashed words, of length 1: texts that share rare words are near each other."""
+    """Return a unit vector of hashed words: texts that share rare words are near each other."""
     vector = [0.0] * DIMENSIONS
     for word in _WORD.findall(text.lower()):
         number = int.from_bytes(hashlib.blake2b(word.encode(), digest_size=4).digest(), "big")
@@ -207,7 +207,7 @@ def embed(text: str) -> list[float]:
 
 
 def ranking(body: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Documents by the share of the query's words that they hold, best first; ties in the order of the request."""
+    """Return documents by the share of the query's words in them, best first; ties keep the request's order."""
     words = set(str(body.get("query", "")).lower().split())
     shares = [len(words & set(str(each).lower().split())) / max(1, len(words)) for each in body.get("documents", ())]
     order = sorted(range(len(shares)), key=lambda index: -shares[index])[: body.get("top_n")]

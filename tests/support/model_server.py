@@ -36,7 +36,7 @@ _CHATS = ("/v1/chat/completions", "/v1/completions")
 
 Dialect = Literal["plain", "llama.cpp", "sglang"]
 Route = object
-"""What a path answers: JSON, text, bytes, a :class:`Script`, or a function of the body that gives one of them."""
+"""Reply of a path: JSON, text, bytes, a :class:`Script`, or a function from the body to one of these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,36 +97,36 @@ class ModelServer:
         self.chat_status = 200
         self.embedding_status = 200
         self.before_chat: Callable[[], object] = lambda: None
-        """Called when a chat has arrived and before it is answered: may take its time, or set a status."""
+        """Called when a chat has arrived, before the reply; may sleep, or set a status."""
         self.before_embedding: Callable[[list[str]], object] = lambda texts: None
-        """As ``before_chat``, with the texts that are to be embedded."""
+        """Like ``before_chat``, with the texts to embed."""
         self.vectors: Reply | None = None
-        """How a request for vectors or scores goes; None: as the script, where that is no function."""
+        """Script for requests of vectors or scores; None: the chats' script, unless it is a function."""
         self.received: list[Received] = []
         """All requests, in order of arrival."""
         self.asked: list[Body] = []
-        """Requests for a chat, newest last, whatever became of them."""
+        """Requests for a chat, newest last, including failed ones."""
         self.embedded: list[str] = []
         """Texts that were embedded, newest last."""
         self.in_flight = self.most_in_flight = self.chats = 0
 
     @property
     def model(self) -> str:
-        """The first model that it lists."""
+        """Return the first of the models that it lists."""
         return self.models[0]
 
     @property
     def prompts(self) -> list[str]:
-        """What the user says in each request for a chat, newest last."""
+        """Return the user's text of each request for a chat, newest last."""
         return [text_of(body, "user") for body in self.asked]
 
     @property
     def authorizations(self) -> list[str]:
-        """What each POST was authorized with, as in its header: ``Bearer TOKEN``."""
-        return [each.headers.get("Authorization", "") for each in self.received if each.body]
+        """Return the Authorization header of each POST, as in ``Bearer TOKEN``."""
+        return [request.headers.get("Authorization", "") for request in self.received if request.body]
 
     def upstream(self, *, name: str | None = None, role: str = "reader") -> Any:
-        """This server as a model behind a gateway, a ``memarena.gateway.Upstream``."""
+        """Return this server as a model behind a gateway (``memarena.gateway.Upstream``)."""
         from memarena.gateway import Upstream
 
         return Upstream(
@@ -144,14 +144,14 @@ class ModelServer:
         self._thread.join()
 
     def stop(self) -> None:
-        """Stop, and hang up on all callers. Calling it twice is fine."""
+        """Stop, and close all connections. A second call has no effect."""
         if self.stopping.is_set():
             return
         self.stopping.set()
         self._server.shutdown()
         self._server.server_close()
-        for each in list(self.open):
-            hang_up(each)
+        for connection in list(self.open):
+            hang_up(connection)
         self._thread.join(timeout=30)
 
     def __enter__(self) -> Self:
@@ -162,7 +162,7 @@ class ModelServer:
 
     @contextmanager
     def chat(self, body: Body) -> Iterator[None]:
-        """Around a chat: it is numbered, kept, and counted while it is answered."""
+        """Number, record and count a chat while it is being answered."""
         with self.lock:
             body.number, self.chats = self.chats, self.chats + 1
             self.asked.append(body)
@@ -176,7 +176,7 @@ class ModelServer:
 
 
 def hang_up(connection: socket.socket) -> None:
-    """End a connection, whoever reads from it."""
+    """Shut a connection down, even while another thread reads from it."""
     with suppress(OSError):  # it may have ended already
         connection.shutdown(socket.SHUT_RDWR)
 
@@ -286,7 +286,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._at_once(made, body, texts)
 
     def _at_once(self, value: object, body: Body, embedded: Sequence[str] = ()) -> None:
-        """Vectors or scores, unless the script fails; texts count as embedded before the client has its reply."""
+        """Send vectors or scores, unless the script fails; texts are recorded before the client has its reply."""
         vectors, script = self.scripted.vectors, self.scripted.script
         if vectors is not None:
             script = script_of(vectors(body))
@@ -328,7 +328,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(Script(body=self._whole(body, script)))
 
     def _whole(self, body: Body, script: Script) -> dict[str, Any]:
-        """A completion that is not streamed."""
+        """Return a completion that is not streamed."""
         says = {"message": script.whole()} if self.route == _CHATS[0] else {"text": script.text}
         choice = {"index": 0, **says, "finish_reason": script.finish()}
         whole = {"id": "scripted", "object": "chat.completion", "created": 0, "model": body.get("model")}
@@ -337,7 +337,7 @@ class _Handler(BaseHTTPRequestHandler):
         return {**whole, "choices": [choice], **counted, **timed}
 
     def _chunks(self, body: Body, script: Script) -> Iterator[bytes | float]:
-        """The events of a stream: role, reasoning and first token first; the role in one piece with what follows."""
+        """Yield the events of a stream: role, reasoning, first token; the role is in the same chunk as what follows."""
 
         def piece(text: str, finish: str | None = None) -> bytes:
             if self.route == _CHATS[0]:
@@ -370,14 +370,14 @@ class _Handler(BaseHTTPRequestHandler):
                 yield piece("", script.finish()) + self._closing(body, script) + DONE
 
     def _closing(self, body: Body, script: Script) -> bytes:
-        """Counts, where the caller asked for them."""
+        """Return token counts if the caller requested them."""
         if not script.reports_usage or (body.get("stream_options") or {}).get("include_usage") is not True:
             return b""
         timed = {"timings": dict(script.timings)} if script.timings else {}
         return event({"choices": [], "usage": script.usage(body), **timed})
 
     def _pause(self, seconds: float, *, begins_now: bool = False) -> None:
-        """Until so long after the request was read, never shorter."""
+        """Wait until ``seconds`` after the request was read, never shorter."""
         until_s = (time.monotonic() if begins_now else self._arrived_s) + seconds
         while (left := until_s - time.monotonic()) > 0 and not self.scripted.stopping.wait(left):
             pass

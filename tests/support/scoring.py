@@ -1,4 +1,4 @@
-"""Scoring for tests: records in, scores out, with the value judge as the commands use it."""
+"""Scores records in tests, with the same value judge as the commands."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memarena.scoring.uncertainty_records import RESAMPLES
 
 
 def score_facts(facts: RunFacts, judge: str = "value", resamples: int = RESAMPLES) -> ScoredRun:
-    """Score a run by one judge."""
+    """Score a run by one judge's verdicts."""
     judgments = Judgments(judge, facts.verdicts, facts.buckets, facts.judging_failures, facts.evidence)
     return score_run(facts, judgments, resamples=resamples)
 

@@ -1,4 +1,4 @@
-"""One extractive reader for all runs of a process of tests: its start takes a third of a small run's time."""
+"""Fixtures: one extractive reader for all runs of a test process, as its start takes a third of a small run's time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memarena.readers.types import RunningReader
 
 @pytest.fixture(scope="session")
 def _extractive_readers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[int | None, RunningReader]]:
-    """By context window; each is started by the first run that names it, and ended with the session."""
+    """Readers by context window; each is started by the first run that names it, and ended with the session."""
     readers: dict[int | None, RunningReader] = {}
     yield readers
     for reader in readers.values():
@@ -24,7 +24,7 @@ def _extractive_readers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[di
 def shared_extractive_reader(
     _extractive_readers: dict[int | None, RunningReader], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[None]:
-    """Runs in this process with the reader ``extractive`` share one, which none of them ends.
+    """Let runs in this process with the reader ``extractive`` share one, which none of them ends.
 
     Not for tests of how readers are started, watched or ended.
     """

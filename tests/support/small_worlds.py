@@ -1,4 +1,4 @@
-"""Small worlds, made once for a session of tests; the folders of simulator and quality measures take them over."""
+"""Fixtures: small worlds, generated once for a session of tests (also for those of simulator and quality measures)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ WorldOf = Callable[[WorldConfig], Path]
 
 @pytest.fixture(scope="session")
 def world_of(tmp_path_factory: pytest.TempPathFactory) -> WorldOf:
-    """Gives the data set of a configuration; each is made once, also for several processes. Nothing may change it."""
+    """Return a function from a configuration to its data set, generated once, also for several processes.
+
+    Tests must not change it.
+    """
     base = tmp_path_factory.getbasetemp()
     worlds = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "worlds"
 
@@ -37,7 +40,7 @@ def world_of(tmp_path_factory: pytest.TempPathFactory) -> WorldOf:
 
 @pytest.fixture(scope="session")
 def small_config() -> WorldConfig:
-    """A world with every kind of session, in a second or two."""
+    """Return a world with every kind of session, generated in a second or two."""
     return WorldConfig(name="test", agents=8, days=5, density=0.6, question_share=3.0, seed=101)
 
 
@@ -49,7 +52,7 @@ def small_world(small_config: WorldConfig, world_of: WorldOf) -> Path:
 
 @pytest.fixture(scope="session")
 def other_small_worlds(small_config: WorldConfig, world_of: WorldOf) -> list[Path]:
-    """Two more like it, to learn from."""
+    """Two more data sets like it, as training data."""
     return [world_of(small_config.model_copy(update={"seed": seed})) for seed in (104, 105)]
 
 

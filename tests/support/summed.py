@@ -1,4 +1,4 @@
-"""Changing records of a log as only somebody with the file in hand can: with a checksum that fits."""
+"""Changes records of a log together with their checksums, as a forger with access to the file could."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from memarena.log.sums import Sums, content_hash, read_meta
 
 
 def put_body(path: Path, seq: int, body: str | bytes) -> None:
-    """Give a record another body."""
+    """Replace the body of a record."""
     with closing(sqlite3.connect(path)) as db, db:
         db.execute("DROP TRIGGER IF EXISTS records_no_update")
         db.execute("UPDATE records SET body = ? WHERE seq = ?", (body, seq))
@@ -23,7 +23,7 @@ def put_body(path: Path, seq: int, body: str | bytes) -> None:
 
 
 def put_text(path: Path, number: int, text: str) -> None:
-    """Give a text another content."""
+    """Replace the content of a text."""
     with closing(sqlite3.connect(path)) as db, db:
         db.execute("DROP TRIGGER IF EXISTS texts_no_update")
         sums = Sums.of(read_meta(db))

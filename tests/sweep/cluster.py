@@ -1,4 +1,4 @@
-"""A Ray cluster on this machine's loopback: nodes of their own folders, each behind a guard that ends all of it."""
+"""A Ray cluster on this machine's loopback: each node has its own folder and a guard process that ends all of it."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _START_S = 90.0
 
 
 class RayNode:
-    """A raylet with what belongs to it."""
+    """A raylet (Ray's process of a node) and the processes that belong to it."""
 
     def __init__(self, guard: GuardedProcess, name: str) -> None:
         self._guard = guard
         self.name = name
 
     def kill_raylet(self) -> None:
-        """SIGKILL to the raylet, as when its machine breaks down."""
+        """Send SIGKILL to the raylet, as if its machine had broken down."""
         for process in psutil.Process(self._guard.pid).children(recursive=True):
             if process.name() == "raylet":
                 process.kill()
@@ -44,12 +44,12 @@ class RayNode:
         raise AssertionError("there is no raylet")
 
     def stop(self) -> None:
-        """End everything of the node."""
+        """End all processes of the node."""
         self._guard.stop(0.5)
 
 
 class RayCluster:
-    """A head and further nodes, of one core each. The environment variables make programs part of it."""
+    """A head and further nodes of one core each. Programs with the environment variables become part of it."""
 
     def __init__(self, folder: Path, environment: Mapping[str, str], bound: bool = False) -> None:
         self._folder, self._environment, self._bound = folder, environment, bound
@@ -61,13 +61,13 @@ class RayCluster:
         """Start a node; the first one is the head."""
         number = len(self.nodes)
         folder, log = self._folder / str(number), self._folder / f"{number}.log"
-        # Of 127.0.0.1 Ray makes another address.
+        # Ray replaces 127.0.0.1 with another address of the machine.
         arguments = ["start", "--block", "--node-ip-address", f"127.0.0.{number + 2}", "--node-name", f"node-{number}"]
         arguments += ["--head", "--port", "0", "--include-dashboard", "false"] if not number else []
         arguments += ["--address", self.address] if number else []
         arguments += ["--num-cpus", str(cores), "--resources", json.dumps({"timed": 1}), "--temp-dir", str(folder)]
         arguments += ["--object-store-memory", "80000000", "--min-worker-port", "0", "--max-worker-port", "0"]
-        # Ray counts cores and does not keep a task to one: a run of several processes would take all there are.
+        # Ray counts cores but does not bind a task to one: a run of several processes would use all cores.
         own_core = ["taskset", "--cpu-list", str(sorted(os.sched_getaffinity(0))[number])] if self._bound else []
         guard = GuardedProcess.start(
             [*own_core, str(RAY), *arguments], log_path=log, env={**self._environment, **environment}
@@ -75,14 +75,16 @@ class RayCluster:
         node = RayNode(guard, f"node-{number}")
         self._stack.callback(node.stop)
         deadline = time.monotonic() + _START_S
-        while "Ray runtime started" not in (told := log.read_text()) or not re.search(r"terminate|terminated", told):
+        while "Ray runtime started" not in (output := log.read_text()) or not re.search(
+            r"terminate|terminated", output
+        ):
             assert guard.poll() is None, guard.log_tail(20)
             assert time.monotonic() < deadline, guard.log_tail(20)
             time.sleep(0.05)
         if not number:
-            found = re.search(r"--address='([\d.:]+)'", told)
-            assert found is not None, told
-            self.address = found[1]
+            address_match = re.search(r"--address='([\d.:]+)'", output)
+            assert address_match is not None, output
+            self.address = address_match[1]
         self.nodes.append(node)
         return node
 
@@ -93,14 +95,14 @@ class RayCluster:
 
 @contextmanager
 def ray_cluster(nodes: int = 2, bound: bool = False) -> Iterator[RayCluster]:
-    """A cluster that this process and its children can use meanwhile.
+    """Start a cluster for this process and its children; it ends with the block.
 
-    ``bound``: all of a node keeps to one core, as on a machine that has no more. Linux alone.
+    ``bound``: all processes of a node share one core, as on a machine with one core (Linux only).
     """
-    # Names of sockets may have 107 characters: the folder has a short one.
+    # Paths of sockets may have 107 characters, so the folder's path is short.
     folder = Path(tempfile.mkdtemp(prefix="mr-", dir="/tmp"))
     environment = {**ENVIRONMENT, "RAY_AUTH_TOKEN": secrets.token_hex(32)}
-    before = {name: os.environ.get(name) for name in environment}
+    old_environment = {name: os.environ.get(name) for name in environment}
     os.environ.update(environment)
     cluster = RayCluster(folder, environment, bound)
     try:
@@ -109,7 +111,7 @@ def ray_cluster(nodes: int = 2, bound: bool = False) -> Iterator[RayCluster]:
         yield cluster
     finally:
         cluster.close()
-        for name, value in before.items():
+        for name, value in old_environment.items():
             if value is None:
                 del os.environ[name]
             else:

@@ -1,4 +1,4 @@
-"""What tests of sweeps share: the run that they are compared with."""
+"""Fixtures of the tests of sweeps: the plain run that a sweep's results are compared with."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from .sweeping import MEMORIES, Settled, of_run
 
 @pytest.fixture(scope="session")
 def plain(tmp_path_factory: pytest.TempPathFactory) -> Settled:
-    """A run of both memories that nothing disturbs."""
+    """Results of an undisturbed run of both memories."""
     out = tmp_path_factory.mktemp("plain") / "run"
-    done = memarena(
+    result = memarena(
         *("run", "--dataset", EXAMPLE, "--backend", ",".join(MEMORIES), "--reader", "extractive", "--limit", "6"),
         *("--floor-samples", "0", "--meter", "none", "--out", out),
     )
-    assert done.returncode == 0, done.stderr
+    assert result.returncode == 0, result.stderr
     return of_run(out)

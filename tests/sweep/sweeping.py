@@ -1,4 +1,4 @@
-"""Sweeps of a few questions, struck at moments that tests choose, and what they come to."""
+"""Starts sweeps of a few questions, signals their driver at a chosen moment, and reads their results."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ Settled = dict[tuple[str, str], tuple[object, ...]]
 
 
 def sweep_file(folder: Path, memories: Sequence[str], more: str = "", worlds: str = "", limit: int = 6) -> Path:
-    """The file of a sweep over the example with the extractive reader."""
+    """Write the file of a sweep over the example with the extractive reader; return its path."""
     path = folder / "sweep.toml"
-    named = "".join(f'[[memories]]\nname = "{name}"\n' for name in memories)
+    memory_tables = "".join(f'[[memories]]\nname = "{name}"\n' for name in memories)
     path.write_text(
-        f'{more}\n{worlds or f"""[[worlds]]{chr(10)}dataset = "{EXAMPLE}" """}\n{named}'
+        f'{more}\n{worlds or f"""[[worlds]]{chr(10)}dataset = "{EXAMPLE}" """}\n{memory_tables}'
         f'[[readers]]\nspec = "extractive"\n[run]\nlimit = {limit}\n',
         encoding="utf-8",
     )
@@ -35,77 +35,77 @@ def sweep_file(folder: Path, memories: Sequence[str], more: str = "", worlds: st
 
 
 def settled(facts: RunFacts) -> Settled:
-    """Outcome, verdict and answer of each question of each cell."""
+    """Return outcome, token F1, cause and answer of each question, by (cell id, instance id)."""
     answers = {
         key: attempts[-1].record.answer.answer if attempts[-1].record.answer is not None else None
         for key, attempts in facts.attempts.items()
     }
     return {
-        (each.cell_id, each.instance_id): (
-            each.outcome,
-            each.token_f1,
-            each.why,
-            answers[each.cell_id, each.instance_id],
+        (question.cell_id, question.instance_id): (
+            question.outcome,
+            question.token_f1,
+            question.why,
+            answers[question.cell_id, question.instance_id],
         )
-        for each in evaluate(facts).questions
+        for question in evaluate(facts).questions
     }
 
 
 def of_run(folder: Path) -> Settled:
-    """Of a plain run."""
+    """Return the results of a plain run."""
     return settled(load_facts(folder))
 
 
 def of_sweep(folder: Path) -> list[Settled]:
-    """Of a sweep, for each of its worlds."""
+    """Return the results of a sweep, one mapping for each world."""
     return [settled(source.load()[0]) for source in run_sources(folder)]
 
 
 def reader_urls(folder: Path) -> list[str]:
-    """Where each cell of a sweep reached its reader, sorted."""
+    """Return the reader's URL of each cell of a sweep, sorted."""
     runs = (load_facts(folder / "cells" / name) for name in read_manifest(folder).sealed)
     return sorted(str(reader.base_url) for run in runs for reader in run.started.manifest.readers)
 
 
 def sent(folder: Path) -> list[str]:
-    """Cells that were sent, in order."""
+    """Return the cells that the driver sent to nodes, in order."""
     return [record.cell for record in records(folder) if isinstance(record, Sent)]
 
 
 def state(folder: Path) -> SweepState:
-    """What the manifest says; nothing while there is none."""
+    """Return the state by the manifest; empty if there is none yet."""
     return read_manifest(folder) if is_sweep(folder) else SweepState()
 
 
 def asked_so_far(scratch: Path) -> int:
-    """Questions in the logs of unfinished cells."""
+    """Return the number of questions in the logs of unfinished cells."""
     return sum(count(log.parent, "asked") for log in scratch.glob("cells/*/run/run.sqlite"))
 
 
 def struck(
     arguments: Sequence[str | Path], moment: Callable[[], bool], number: signal.Signals, command: str = "sweep"
 ) -> tuple[int, list[psutil.Process]]:
-    """Start a sweep, send its driver a signal at a moment; its exit code, and what is left of its processes."""
+    """Start a sweep and send its driver a signal at a moment; return the exit code and the surviving processes."""
     driver = start(command, *arguments)
     wait_until(moment, driver)
     if sys.platform == "linux":  # worlds with their gold lie in these folders, and every process can read this
         with contextlib.suppress(psutil.NoSuchProcess):
-            named = {str(each) for each in arguments if isinstance(each, Path)}
-            assert named.isdisjoint(psutil.Process(driver.pid).cmdline())
+            paths = {str(argument) for argument in arguments if isinstance(argument, Path)}
+            assert paths.isdisjoint(psutil.Process(driver.pid).cmdline())
     family = kill(driver, number)
     return driver.returncode, survivors(family, 60.0)
 
 
 def working_in(folder: Path, timeout_s: float = 60.0) -> list[str]:
-    """Processes that name something in a folder on their command line and are still there after a while."""
+    """Return command lines that still name a path in the folder when ``timeout_s`` has passed; empty once none does."""
     deadline = time.monotonic() + timeout_s
     while True:
-        found = []
+        command_lines = []
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
                 words = process.cmdline()
                 if process.pid != os.getpid() and any(f"{folder}/" in word for word in words):
-                    found.append(" ".join(words)[:200])
-        if not found or time.monotonic() > deadline:
-            return found
+                    command_lines.append(" ".join(words)[:200])
+        if not command_lines or time.monotonic() > deadline:
+            return command_lines
         time.sleep(0.1)

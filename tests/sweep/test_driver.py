@@ -1,4 +1,4 @@
-"""What a driver does about cells and nodes that fail, on nodes that fail as told."""
+"""Tests what the driver does about failing cells and nodes, with nodes that fail by rule."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def sealed(placed: Placed, job: Job, sha256: str = "s") -> tuple[End, bool]:
 
 
 class Told:
-    """Nodes on which every attempt ends as a rule says."""
+    """Nodes on which each attempt ends as the rule says."""
 
     def __init__(self, rule: Rule, nodes: Sequence[Node] = (Node("a", 1), Node("b", 1))) -> None:
         self.rule, self._nodes = rule, list(nodes)
@@ -76,9 +76,9 @@ class Told:
 
 @pytest.fixture
 def manifest(tmp_path: Path) -> Iterator[ManifestWriter]:
-    with ManifestWriter(tmp_path) as made:
-        begin(made, FILE, CELLS, None)
-        yield made
+    with ManifestWriter(tmp_path) as writer:
+        begin(writer, FILE, CELLS, None)
+        yield writer
 
 
 def drive(manifest: ManifestWriter, folder: Path, where: Told) -> SweepOutcome:
@@ -86,7 +86,7 @@ def drive(manifest: ManifestWriter, folder: Path, where: Told) -> SweepOutcome:
     return Driver(manifest, where, storage, CELLS, attempts=3, node_faults=2, say=lambda line: None).run()
 
 
-def test_a_lost_cell_is_sent_again_a_bounded_number_of_times(manifest: ManifestWriter, tmp_path: Path) -> None:
+def test_a_lost_cell_is_sent_again_up_to_a_limit(manifest: ManifestWriter, tmp_path: Path) -> None:
     def rule(placed: Placed, job: Job) -> tuple[End, bool]:
         return (End("lost", "killed"), False) if placed.cell.name == "c1" else sealed(placed, job)
 
@@ -111,7 +111,7 @@ def test_a_reader_is_released_when_no_cell_of_the_node_needs_it_any_more(tmp_pat
     assert where.released == ["c1", "c2"], "after its last cell alone"
 
 
-def test_a_node_that_fails_twice_is_put_aside_and_costs_no_cell_its_attempts(
+def test_a_node_that_fails_twice_is_excluded_and_uses_up_no_attempt_of_a_cell(
     manifest: ManifestWriter, tmp_path: Path
 ) -> None:
     def rule(placed: Placed, job: Job) -> tuple[End, bool]:
@@ -122,7 +122,7 @@ def test_a_node_that_fails_twice_is_put_aside_and_costs_no_cell_its_attempts(
     assert sum(len(lost) for lost in manifest.state.lost.values()) == 2
 
 
-def test_without_any_node_left_there_is_one_line(
+def test_without_a_usable_node_there_is_a_one_line_error(
     manifest: ManifestWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(SweepError, match=r"no node is left .put aside: a, b; gone.; the same command"):
@@ -134,9 +134,7 @@ def test_without_any_node_left_there_is_one_line(
         drive(manifest, tmp_path, Told(sealed, [Node("a", 0)]))
 
 
-def test_questions_that_stay_open_are_sealed_as_such_with_the_last_attempt(
-    manifest: ManifestWriter, tmp_path: Path
-) -> None:
+def test_open_questions_are_sealed_as_open_after_the_last_attempt(manifest: ManifestWriter, tmp_path: Path) -> None:
     def rule(placed: Placed, job: Job) -> tuple[End, bool]:
         if placed.cell.name != "c2":
             return sealed(placed, job)
@@ -151,7 +149,7 @@ def test_questions_that_stay_open_are_sealed_as_such_with_the_last_attempt(
     assert len(manifest.state.lost["c2"]) == 2
 
 
-def test_a_node_that_makes_another_world_is_found_out(manifest: ManifestWriter, tmp_path: Path) -> None:
+def test_a_node_that_generates_another_world_is_detected(manifest: ManifestWriter, tmp_path: Path) -> None:
     def rule(placed: Placed, job: Job) -> tuple[End, bool]:
         return sealed(placed, job, "other" if placed.cell.name == "c2" else "s")
 
@@ -160,7 +158,7 @@ def test_a_node_that_makes_another_world_is_found_out(manifest: ManifestWriter, 
     assert "world w-1 is other on" in outcome.refused["c2"]
 
 
-def test_a_cell_that_was_delivered_before_a_kill_is_not_done_again(manifest: ManifestWriter, tmp_path: Path) -> None:
+def test_a_cell_delivered_before_a_kill_is_not_run_again(manifest: ManifestWriter, tmp_path: Path) -> None:
     storage = FolderStorage(tmp_path / "cells")
     end, _ = sealed(Placed(CELLS[0], Node("a", 1)), Job(CELLS[0], Path(), ""))
     assert end.seal is not None

@@ -1,4 +1,4 @@
-"""The manifest only grows, has one writer, and survives being cut off."""
+"""Tests the sweep's manifest: append-only, with a single writer, and readable after a truncated write."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from memarena.sweep.sealing import Seal
 SEAL = Seal(cell="a", outcome="complete", message="", wall_s=1.5, machine="", files=(), sha256="")
 
 
-def test_a_line_that_a_kill_cut_off_is_taken_away(tmp_path: Path) -> None:
+def test_a_truncated_last_line_is_removed(tmp_path: Path) -> None:
     with ManifestWriter(tmp_path) as manifest:
         manifest.append(Begun(sweep_id="1", memarena="0"))
         manifest.append(Sealed(cell="a", attempt=1, node="n", seal=SEAL))
-    whole = (tmp_path / MANIFEST).read_bytes()
-    for end in range(len(whole.splitlines(keepends=True)[0]), len(whole)):
-        (tmp_path / MANIFEST).write_bytes(whole[:end])
+    complete = (tmp_path / MANIFEST).read_bytes()
+    for end in range(len(complete.splitlines(keepends=True)[0]), len(complete)):
+        (tmp_path / MANIFEST).write_bytes(complete[:end])
         assert read_manifest(tmp_path).sealed == {}
     with ManifestWriter(tmp_path) as manifest:
         manifest.append(Sealed(cell="a", attempt=2, node="n", seal=SEAL))
@@ -58,7 +58,7 @@ def test_a_damaged_line_and_a_newer_schema_are_named(tmp_path: Path) -> None:
     ManifestWriter(tmp_path / "new").close()
 
 
-def test_a_folder_that_holds_a_run_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+def test_a_folder_with_a_run_is_refused_and_not_changed(tmp_path: Path) -> None:
     (tmp_path / LOG_NAME).touch()
     with pytest.raises(SweepError, match="holds a run; a folder of its own is expected"):
         ManifestWriter(tmp_path)

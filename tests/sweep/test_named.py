@@ -1,4 +1,4 @@
-"""A sweep over a named configuration, with readers that take the whole GPU."""
+"""Tests a sweep over a named configuration whose readers each need the whole GPU."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ FLAGS = ("--dataset", EXAMPLE, "--backend", "bm25,vanilla", "--seeds", "s1", "--
 def test_readers_of_a_named_configuration_run_one_after_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The scripted GPU holds one server; cells of one reader share it, side by side."""
+    """The scripted GPU holds one server at a time; cells of one reader share it and run in parallel."""
     monkeypatch.setenv("PYTHONPATH", install(tmp_path / "packages"))
     monkeypatch.setenv("FAKE_SGLANG", json.dumps({"gpu": str(tmp_path / "gpu")}))
     out = tmp_path / "out"
     arguments = ("sweep", "retrieval-depth", *FLAGS, "--reader", "sglang:a,sglang:b", "--out", out, "--cores", "2")
-    done = memarena(*arguments)
-    assert done.returncode == 0, done.stderr
+    result = memarena(*arguments)
+    assert result.returncode == 0, result.stderr
     assert (tmp_path / "gpu.loads").read_text().split() == ["a", "b"]
     planned = state(out).planned
     assert planned is not None
@@ -40,12 +40,12 @@ def test_readers_of_a_named_configuration_run_one_after_another(
 
 def test_a_plan_of_a_named_configuration_has_its_memories_seeds_and_settings() -> None:
     flags = ("--embedder", "embedded", "--option", "headers.k=7", "--reader", "extractive", "--dataset", EXAMPLE)
-    done = here("sweep", "provenance-headers", *flags, "--plan", "--timed")
-    assert done.returncode == 0, done.stderr
-    names = [line.split("\t")[0] for line in done.stdout.splitlines() if "\t" in line]
+    result = here("sweep", "provenance-headers", *flags, "--plan", "--timed")
+    assert result.returncode == 0, result.stderr
+    names = [line.split("\t")[0] for line in result.stdout.splitlines() if "\t" in line]
     parts = [tuple(name.split("_")[1:4]) for name in names]
     assert parts == [(m, "extractive", s) for m in ("bm25", "headers") for s in ("s2", "s3", "s4")]
-    assert "6 cells, 6 of them timed" in done.stdout
+    assert "6 cells, 6 of them timed" in result.stdout
     config, _ = settled(RunFlags(name="provenance-headers", settings=typed_flags(k="7")))
     assert config is not None
     plain, headers = sweep_of(config, "").memories
@@ -70,8 +70,8 @@ def typed_flags(k: str) -> dict[str, object]:
         (("grid.toml", "--timed"), "--timed: goes with a named configuration"),
     ],
 )
-def test_bad_input_is_one_line(arguments: tuple[str | Path, ...], told: str) -> None:
-    done = here("sweep", *arguments, "--plan")
-    assert done.returncode == 2
-    assert told in done.stderr
-    assert "Traceback" not in done.stderr
+def test_bad_input_gives_one_line(arguments: tuple[str | Path, ...], told: str) -> None:
+    result = here("sweep", *arguments, "--plan")
+    assert result.returncode == 2
+    assert told in result.stderr
+    assert "Traceback" not in result.stderr

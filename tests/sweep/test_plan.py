@@ -1,4 +1,4 @@
-"""The file of a sweep: its cells, their names, and one line for what is wrong with it."""
+"""Tests the file of a sweep: its cells and their names, and one-line errors."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_cell_for_each_world_memory_reader_and_seed(file: Path) -> None:
+def test_there_is_a_cell_for_each_world_memory_reader_and_seed(file: Path) -> None:
     cells = cells_of(read_sweep(file))
     assert len(cells) == len({cell.name for cell in cells}) == 3 * 2 * 2 * 2
     assert [re.sub(r"_\w{10}$", "", cell.name) for cell in cells[:5]] == [
@@ -63,7 +63,7 @@ def test_a_cell_for_each_world_memory_reader_and_seed(file: Path) -> None:
         "tiny-7_bm25_Qwen3-0.6B_s2",
         "tiny-7_short_extractive_s1",
     ]
-    for cell in cells:  # each is a run that the harness takes
+    for cell in cells:  # each is a valid configuration of a run
         config = parse_config({**cell.config, "dataset": "."}, cell.name)
         assert len(config.backends) == len(config.readers) == len(config.seeds) == 1
         assert (config.protocol, config.limit, config.timed) == ("end_of_horizon", 5, False)
@@ -73,7 +73,7 @@ def test_a_cell_for_each_world_memory_reader_and_seed(file: Path) -> None:
     assert (short.needs.cpus, short.needs.gpus, short.needs.labels) == (2, 1, {"gpu": "h100"})
 
 
-def test_the_same_file_gives_the_same_cells_wherever_it_lies(file: Path, tmp_path: Path) -> None:
+def test_the_same_file_gives_the_same_cells_in_any_folder(file: Path, tmp_path: Path) -> None:
     moved = tmp_path / "elsewhere"
     moved.mkdir()
     shutil.copytree(tmp_path / "example", moved / "example")
@@ -94,7 +94,7 @@ def test_the_same_file_gives_the_same_cells_wherever_it_lies(file: Path, tmp_pat
         ("cpus = 2", "cpus = 4", 24),
     ],
 )
-def test_a_name_tells_all_that_decides_a_cell_and_nothing_else(file: Path, before: str, after: str, same: int) -> None:
+def test_a_cells_name_depends_on_exactly_its_inputs(file: Path, before: str, after: str, same: int) -> None:
     names = {cell.name for cell in cells_of(read_sweep(file))}
     file.write_text(FILE.replace(before, after), encoding="utf-8")
     assert len(names & {cell.name for cell in cells_of(read_sweep(file))}) == same
@@ -133,17 +133,17 @@ def test_a_data_set_that_changes_is_another_world(file: Path, tmp_path: Path) ->
         ("limit = 5", "max_items = 4294967297", "run: max_items: expected at most"),
     ],
 )
-def test_what_is_wrong_is_one_line_with_its_field(file: Path, before: str, after: str, told: str) -> None:
+def test_an_invalid_file_gives_one_line_with_the_field(file: Path, before: str, after: str, told: str) -> None:
     file.write_text(FILE.replace(before, after, 1), encoding="utf-8")
-    done = here("sweep", file, "--plan")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.count("\n") == 1
-    assert done.stderr.startswith(f"error: {file}: ")
-    assert told in done.stderr
+    result = here("sweep", file, "--plan")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.count("\n") == 1
+    assert result.stderr.startswith(f"error: {file}: ")
+    assert told in result.stderr
 
 
-def test_a_missing_file_and_flags_that_do_nothing_are_named(file: Path, tmp_path: Path) -> None:
-    for arguments, told in (
+def test_a_missing_file_and_flags_without_effect_are_named(file: Path, tmp_path: Path) -> None:
+    for arguments, message in (
         ((tmp_path / "none.toml", "--plan"), "none.toml: cannot be read: No such file or directory"),
         ((file,), "--out: expected a folder"),
         ((file, "--out", tmp_path / "o", "--simulate", "2"), "--simulate: goes with --plan"),
@@ -152,9 +152,9 @@ def test_a_missing_file_and_flags_that_do_nothing_are_named(file: Path, tmp_path
         ((file, "--plan", "--times", tmp_path), f"--times {tmp_path}: holds no sweep"),
         ((file, "--plan", "--simulate", "2"), "--simulate: needs a time of every cell"),
     ):
-        done = here("sweep", *arguments)
-        assert done.returncode == 2
-        assert told in done.stderr
+        result = here("sweep", *arguments)
+        assert result.returncode == 2
+        assert message in result.stderr
     assert not (tmp_path / "o").exists()
     with pytest.raises(SweepError):
         read_sweep(tmp_path / "none.toml")
