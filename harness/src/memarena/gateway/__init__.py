@@ -1,4 +1,4 @@
-"""The metered gateway between backends and models: every call timed, attributed and on the record."""
+"""Runs the metered gateway between backends and models, which times, attributes and records every model call."""
 
 from memarena.gateway.server import MAX_BODY_BYTES, Gateway
 from memarena.gateway.types import Budget, CallContext, GatewayError, Upstream

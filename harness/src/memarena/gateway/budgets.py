@@ -1,4 +1,4 @@
-"""Budgets: how many calls and tokens one RPC of a kind may spend on models."""
+"""Enforces budgets: how many model calls and tokens one RPC of a kind may use."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from memarena.gateway.types import Budget
 from memarena.log.records import GatewayCall
 
 BUDGET_SPENT = "budget_spent"
-"""Code of the refusal (429), and how it is known on the record."""
+"""Code of the refusal (429) of a call beyond the budget, also in the record of the call."""
 
 PROMPT_ABOVE_BUDGET = "prompt_above_budget"
-"""Code of the refusal (429) of a prompt that holds more than its question's budget."""
+"""Code of the refusal (429) of a prompt that is longer than its question's budget."""
 
 METERED_ROUTES = frozenset({"/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/rerank"})
-"""What counts: calls of a model. Counting tokens and listing models are free."""
+"""Routes that count: calls of a model. Counting tokens and listing models are free."""
 
 GENERATING_ROUTES = frozenset({"/v1/chat/completions", "/v1/completions"})
 
 
 @dataclass(slots=True)
 class Spent:
-    """What one token (one RPC) has spent so far."""
+    """What one token (one RPC) has used so far."""
 
     calls: int = 0
     tokens: int = 0
 
     def begin(self, budget: Budget, what: str) -> None:
-        """Count a call that begins. Raises :class:`RefusedError` (429) if nothing is left of the budget.
+        """Count a call that begins. Raises :class:`RefusedError` (429) if the budget is used up.
 
-        The call that goes over the tokens is still served: how many it takes is known only afterwards.
+        The call that exceeds the tokens is still served, as its tokens are known only afterwards.
         """
         if budget.calls is not None and self.calls >= budget.calls:
             raise RefusedError(429, BUDGET_SPENT, f"the budget of {budget.calls} model calls per {what} is spent")
@@ -44,10 +44,10 @@ class Spent:
         self.calls += 1
 
     def end(self, call: OpenCall, record: GatewayCall) -> None:
-        """Count the tokens of a call that is over, read and written.
+        """Count the tokens of a call that has ended, those of prompt and reply.
 
-        Of what is not reported (the caller hung up before the server's last words, or it reports none) the worst
-        case counts, a token for each byte: else hanging up in time would make any budget endless.
+        For tokens that are not reported (the caller hung up before the end, or the server reports none) the worst
+        case counts, a token per byte; otherwise hanging up in time would evade any budget.
         """
         prompt, completion = record.prompt_tokens, record.completion_tokens
         if record.route in METERED_ROUTES and not _turned_down(record):
@@ -57,7 +57,7 @@ class Spent:
 
 
 def check_prompt(call: OpenCall) -> None:
-    """Raise :class:`RefusedError` (429) for a prompt above the bound of the RPC that the call belongs to."""
+    """Raise :class:`RefusedError` (429) for a prompt above the limit of the call's RPC."""
     most = call.context.max_prompt_bytes if call.context is not None else None
     if most is not None and call.route in GENERATING_ROUTES and _bytes_of_text(call.prompt) > most:
         message = "the prompt is above the question's budget: context, question, scaffold and a margin"
@@ -65,7 +65,7 @@ def check_prompt(call: OpenCall) -> None:
 
 
 def _bytes_of_text(prompt: JsonValue) -> int:
-    """Bytes of every string of a prompt, the names of its fields aside."""
+    """Return the bytes of all strings of a prompt, without the names of its fields."""
     if isinstance(prompt, str):
         return _bytes(prompt)
     parts = prompt.values() if isinstance(prompt, dict) else prompt if isinstance(prompt, list) else ()
@@ -73,7 +73,7 @@ def _bytes_of_text(prompt: JsonValue) -> int:
 
 
 def _turned_down(record: GatewayCall) -> bool:
-    """Whether no model worked for the caller: its server failed, which is ours, or refused what it was asked."""
+    """Whether no model worked for the caller: its server failed (an infrastructure failure), or refused the request."""
     return record.upstream_failed or 400 <= record.status < CALLER_GONE
 
 

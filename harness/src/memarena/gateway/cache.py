@@ -1,7 +1,7 @@
-"""A content-addressed cache of model calls, for runs that time nothing: the same request gets the same bytes again.
+"""Caches replies to model calls by the content of the request, for runs that time nothing.
 
-One file per reply, named by the SHA-256 of everything that decides it: route, model and what is known of its weights,
-and the request as it goes upstream (messages, parameters, seed). Files are written whole and never changed.
+A reply is one file, named by the SHA-256 of all that determines it: route, model and what is known of its weights,
+and the request as sent upstream (messages, parameters, seed). Files are written atomically and never changed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from memarena.gateway.types import GatewayError, Upstream
 
 
 class CachedReply(BaseModel):
-    """A whole reply as the caller got it, and what the record of its call said."""
+    """A complete reply as the caller got it, with the fields of its call's record."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -34,7 +34,7 @@ class CachedReply(BaseModel):
     finish_reason: str = ""
 
     def fill(self, call: OpenCall) -> None:
-        """Put what the first call said into the record of this one; its times stay unknown."""
+        """Copy the fields of the first call into the record of this one; its times stay unknown."""
         call.from_cache = True
         call.prompt_tokens, call.cached_tokens = self.prompt_tokens, self.cached_tokens
         call.completion_tokens, call.finish_reason = self.completion_tokens, self.finish_reason
@@ -42,7 +42,7 @@ class CachedReply(BaseModel):
 
 
 def cache_key(route: str, upstream: Upstream, outgoing: Outgoing) -> str:
-    """SHA-256 (hex) of all that decides a reply. The request counts by what it says, not by the order of its fields."""
+    """Return the SHA-256 (hex) of all that determines a reply; the order of the request's fields does not matter."""
     body: JsonValue = json.loads(outgoing.body)
     parts: list[JsonValue] = [route, upstream.upstream_model, upstream.identity, body, outgoing.hide_usage]
     text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
@@ -50,7 +50,7 @@ def cache_key(route: str, upstream: Upstream, outgoing: Outgoing) -> str:
 
 
 class ReplyCache:
-    """Replies in a folder. Raises :class:`GatewayError` if it cannot be made or written to."""
+    """Replies in a folder. Raises :class:`GatewayError` if it cannot be created or written to."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -63,14 +63,14 @@ class ReplyCache:
         return self._folder / key[:2] / f"{key}.json"
 
     def find(self, key: str) -> CachedReply | None:
-        """The reply to a request, None if there is none yet. A file that is not whole counts as none."""
+        """Return the reply to a request, None if there is none yet, or its file is damaged."""
         try:
             return CachedReply.model_validate_json(self._path(key).read_bytes())
         except (FileNotFoundError, ValidationError):
             return None
 
     def keep(self, key: str, content_type: str, body: bytes, call: OpenCall) -> None:
-        """Keep a reply that came whole. Raises :class:`GatewayError` if it cannot be written."""
+        """Store a complete reply. Raises :class:`GatewayError` if it cannot be written."""
         reply = CachedReply(
             content_type=content_type,
             body=body.decode("utf-8", "replace"),

@@ -1,4 +1,4 @@
-"""One call in the making: its clock readings and facts, from the request's arrival to its record."""
+"""Tracks one model call from the arrival of its request to its record: clock readings, tokens, outcome."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from memarena.log.records import GatewayCall
 
 _WORD_CHARS = 64
 CALLER_GONE = 499
-"""Status on the record when the caller went away before it got one."""
+"""Status in the record if the caller hung up before it got a status."""
 
 
 class RefusedError(Exception):
-    """The gateway itself turns a call down. ``code`` is the machine-readable word of the OpenAI error object."""
+    """The gateway itself refuses a call. ``code`` is that of the OpenAI error object."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(message)
@@ -32,11 +32,11 @@ class RefusedError(Exception):
 
 
 class CallerGoneError(Exception):
-    """The caller closed its connection before it had the whole reply."""
+    """The caller closed its connection before it got the whole reply."""
 
 
 def error_body(message: str, code: str) -> dict[str, JsonValue]:
-    """An OpenAI-style error object."""
+    """Return an OpenAI-style error object."""
     kind = "invalid_request_error" if code != "upstream_failed" else "server_error"
     return {"error": {"message": message, "type": kind, "param": None, "code": code}}
 
@@ -55,38 +55,38 @@ class OpenCall:
         self.received_ns = time.monotonic_ns()
         self.forwarded_ns: int | None = None
         self.phase: Literal["after_return", "refused"] | None = None
-        """Set where the token's own phase does not apply."""
+        """Phase of the call if it is not that of its token; else None."""
         self.context: CallContext | None = None
         self.names: Mapping[str, str] = {}
-        """Other names of models that hold for this call's token."""
+        """Aliases of models that are valid for this call's token, each with the model's name."""
         self.model = ""
         self.stream = False
         self.status = 0
-        """Status given to the caller; 0 until there is one."""
+        """Status sent to the caller; 0 until there is one."""
         self.error = ""
         self.refusal = ""
         self.upstream_code = ""
         self.upstream_failed = False
         self.from_cache = False
         self.abort_reason: str | None = None
-        """Set by whoever cancels the call from inside."""
+        """Why the gateway cancelled the call; None if it did not."""
         self.first_byte_ns: int | None = None
         self.first_content_ns: int | None = None
         self.last_content_ns: int | None = None
         self.first_reasoning_ns: int | None = None
         self.done_ns: int | None = None
-        """The last event of a stream, or all of a reply that is none."""
+        """Offset of the last event of a stream, or of the end of any other reply."""
         self.delivered = False
-        """The caller was sent the last event: it may hang up before the server does."""
+        """Whether the caller was sent the last event, after which it may hang up before the server does."""
         self.prompt_tokens: int | None = None
         self.cached_tokens: int | None = None
         self.completion_tokens: int | None = None
         self.finish_reason = ""
         self.refused_to_answer = False
-        """The server sent its refusal in place of a text."""
+        """Whether the server sent a refusal instead of text."""
         self.has_waited = False
         self.waited_ns = 0
-        """Before the request that was answered: for a place, for a minute's end, for a busy server."""
+        """Nanoseconds of waiting before the answered request: for a free slot, the rate limit, a busy server."""
         self.server_prompt_ms: float | None = None
         self.server_predicted_ms: float | None = None
         self.prompt: JsonValue = None
@@ -95,44 +95,44 @@ class OpenCall:
         self.reasoning: str = ""
 
     def forwarded(self, ready_ns: int | None = None) -> None:
-        """The request goes upstream now. ``ready_ns``: since when it was ready, where it may have waited."""
+        """Note that the request is sent upstream now. ``ready_ns``: when it was ready, if it may have waited since."""
         self.forwarded_ns = time.monotonic_ns()
         if self.has_waited and ready_ns is not None:
             self.waited_ns = self.forwarded_ns - ready_ns
 
     def since_forwarded(self, at_ns: int | None = None) -> int | None:
-        """Offset of a moment (now, if none is given); None if nothing was forwarded."""
+        """Return the offset of a time (None: now) in ns since forwarding; None if nothing was forwarded."""
         if self.forwarded_ns is None:
             return None
         return (time.monotonic_ns() if at_ns is None else at_ns) - self.forwarded_ns
 
     def server_refused(self, message: str) -> None:
-        """Note that the server turned down what it has to take: its failure, in the words that the caller gets too."""
+        """Note that the server refused a request that it must accept, which is a failure of the server."""
         self.upstream_failed = True
         self.error = message
 
     def refuse(self, error: RefusedError) -> None:
-        """Note that the gateway itself turned the call down."""
+        """Note that the gateway itself refused the call."""
         self.phase = self.phase or "refused"
         self.status = error.status
         self.error = error.message
         self.refusal = error.code
 
     def fail(self, error: UpstreamError) -> None:
-        """Note that the server failed. A status that the caller already has stays."""
+        """Note that the server failed. A status that was already sent stays."""
         self.upstream_failed = True
         self.status = self.status or error.status
         self.error = error.message
 
     def abandon(self) -> None:
-        """Note that the call was ended from outside: by the caller's going away, or by the gateway."""
+        """Note that the call was cancelled, by the caller's hanging up or by the gateway."""
         if self.delivered:
             return
         self.status = self.status or CALLER_GONE
         self.error = self.error or self.abort_reason or "the caller went away"
 
     def take_usage(self, usage: JsonValue) -> None:
-        """Token counts from an OpenAI ``usage`` object; a missing count stays unknown."""
+        """Note the token counts of an OpenAI ``usage`` object; a missing count stays unknown."""
         if not isinstance(usage, dict):
             return
         self.prompt_tokens = _known(count(usage.get("prompt_tokens")), self.prompt_tokens)
@@ -142,7 +142,7 @@ class OpenCall:
             self.cached_tokens = _known(count(details.get("cached_tokens")), self.cached_tokens)
 
     def take_timings(self, timings: JsonValue) -> None:
-        """The ``timings`` object of llama.cpp, milliseconds."""
+        """Note the times in llama.cpp's ``timings`` object, in milliseconds."""
         if isinstance(timings, dict):
             self.server_prompt_ms = milliseconds(timings.get("prompt_ms"))
             self.server_predicted_ms = milliseconds(timings.get("predicted_ms"))
@@ -150,7 +150,7 @@ class OpenCall:
                 self.cached_tokens = count(timings.get("cache_n"))
 
     def record(self, *, keep_texts: bool) -> GatewayCall:
-        """The finished record."""
+        """Return the record of the call."""
         prompt = "" if self.prompt is None else json.dumps(self.prompt, ensure_ascii=False, separators=(",", ":"))
         context = self.context
         received = None if self.forwarded_ns is None else self.forwarded_ns - self.received_ns - self.waited_ns
@@ -195,12 +195,12 @@ class OpenCall:
 
 
 def _storable(text: str) -> str:
-    """The text with lone surrogates, which JSON can express and UTF-8 cannot, replaced."""
+    """Return the text with lone surrogates replaced, which JSON can express but UTF-8 cannot."""
     return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
 
 
 def _words(messages: JsonValue) -> int | None:
-    """Words of the messages of a chat; None where one is no text."""
+    """Return the number of words in the messages of a chat; None if one is no text."""
     total = 0
     for message in messages if isinstance(messages, list) else [None]:
         content = message.get("content") if isinstance(message, dict) else None

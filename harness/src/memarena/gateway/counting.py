@@ -1,4 +1,4 @@
-"""Counting tokens with a model server's own tokenizer, all texts of a request in one call upstream."""
+"""Counts tokens with a model server's own tokenizer, in one upstream call for all texts of a request."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from memarena.gateway.calls import RefusedError
 from memarena.gateway.types import Upstream
 
 TIMEOUT_S = 30.0
-"""Counting tokens takes milliseconds; longer means that the server hangs."""
+"""Counting tokens takes milliseconds; after this time the server is taken to hang."""
 SEPARATOR = -1
-"""A token id that no tokenizer gives: llama.cpp's /tokenize takes texts and ids mixed, and hands ids back as sent."""
+"""A token id that no tokenizer returns: llama.cpp's /tokenize accepts texts mixed with ids, and returns ids as sent."""
 
 
 def tokenize_request(upstream: Upstream, texts: list[str]) -> tuple[str, dict[str, JsonValue]]:
-    """URL and body of the request that counts the texts."""
+    """Return URL and body of the request that counts the texts."""
     if upstream.tokenizer == "llama.cpp":
         mixed: list[JsonValue] = []
         for text in texts:
@@ -32,7 +32,7 @@ def tokenize_request(upstream: Upstream, texts: list[str]) -> tuple[str, dict[st
 
 
 def read_counts(upstream: Upstream, reply: JsonValue, expected: int) -> list[int]:
-    """Counts from the server's reply. Raises :class:`UpstreamError` if it does not fit the request."""
+    """Return the counts in the server's reply. Raises :class:`UpstreamError` if it does not match the request."""
     counts: list[int] = []
     if isinstance(reply, dict) and upstream.tokenizer == "llama.cpp" and isinstance(reply.get("tokens"), list):
         tokens = reply["tokens"]
@@ -48,7 +48,7 @@ def read_counts(upstream: Upstream, reply: JsonValue, expected: int) -> list[int
 
 
 async def count_tokens(session: aiohttp.ClientSession, upstream: Upstream, texts: list[str]) -> list[int]:
-    """Tokens of each text. Raises :class:`RefusedError` (404) if the model's server cannot count."""
+    """Return the tokens of each text. Raises :class:`RefusedError` (404) if the model's server cannot count."""
     if upstream.tokenizer == "none":
         raise RefusedError(404, "no_tokenizer", f"tokens of model {upstream.model!r} cannot be counted")
     if upstream.tokenizer == "bytes" or not texts:

@@ -1,4 +1,4 @@
-"""Passing a request on to a model's server and its reply back, while the call's clock runs."""
+"""Forwards a request to a model's server and the reply to the caller, and fills in the times of the call."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from memarena.log.base import PROMPT_NOT_UNDERSTOOD
 _LARGE_BODY = 1 << 19
 _CODE_CHARS = 64
 _OUR_FAULT = frozenset({401, 403, 404, 405, 408, 425, 429})
-"""Client errors that no caller of ours can cause: the server's key, address, route or load."""
+"""HTTP client errors that a caller cannot cause: they concern the server's key, address, route or load."""
 
 _PROMPT_KEYS = {
     "/v1/chat/completions": "messages",
@@ -48,17 +48,17 @@ _PROMPT_KEYS = {
     "/v1/rerank": "documents",
 }
 _REPLY_KEYS = {"/v1/embeddings": "data", "/v1/rerank": "results"}
-"""What a reply must hold a list of; ``choices`` for the routes that generate."""
+"""Key of the list that a reply must have, by route; ``choices`` for routes that generate."""
 
 
 Keep = Callable[[str, bytes], None]
-"""Takes the content type and the bytes of a whole reply before the caller has the end of it: it may hang up then, which
+"""Takes content type and bytes of a whole reply, before the caller gets its end: the caller may hang up then, which
 ends the handling of its call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """A request as it goes upstream."""
+    """A request as sent upstream."""
 
     url: str
     body: bytes
@@ -68,7 +68,7 @@ class Outgoing:
 
 
 def prepare(route: str, body: Mapping[str, JsonValue], upstream: Upstream) -> Outgoing:
-    """Rewrite a caller's request for the model's server: its name, the configured extras, usage in every stream."""
+    """Rewrite a caller's request for the model's server: model name, configured fields, usage in every stream."""
     sent: dict[str, JsonValue] = {**body, "model": upstream.upstream_model}
     stream = body.get("stream") is True
     usage_is_asked = True
@@ -89,13 +89,13 @@ def prepare(route: str, body: Mapping[str, JsonValue], upstream: Upstream) -> Ou
 
 
 def describe(call: OpenCall, route: str, body: Mapping[str, JsonValue]) -> None:
-    """Note what was asked."""
+    """Note the content of the request in the call."""
     call.stream = body.get("stream") is True
     call.prompt = body.get(_PROMPT_KEYS[route])
 
 
 class Forwarder:
-    """Talks to the models' servers over kept connections."""
+    """Sends requests to the models' servers over persistent connections."""
 
     def __init__(self, session: aiohttp.ClientSession) -> None:
         self._session = session
@@ -111,18 +111,18 @@ class Forwarder:
         *,
         body: Mapping[str, JsonValue],
     ) -> web.StreamResponse:
-        """Send the request, pass the reply back and fill in the call. The caller has its whole reply on return.
+        """Send the request, pass the reply back and fill in the call. On return the caller has the whole reply.
 
-        A reply of status 200 that came whole goes to ``keep`` first, when the call says all that its record will.
-        ``body`` is the request as the caller wrote it, which decides whose fault a refusal is. A busy server is asked
-        again as it says; the call's clock starts with the request that was answered.
+        A complete reply of status 200 goes to ``keep`` first, when the call has all fields of its record.
+        ``body`` is the caller's request, which decides whose fault a refusal is. A request to a busy server is retried
+        when the server says; the call's clock starts with the answered request.
 
-        Raises :class:`UpstreamError` if the server fails before the caller was sent anything; a failure after that
-        is told to the caller as an error event at the end of its stream. What ``keep`` raises is passed on.
+        Raises :class:`UpstreamError` if the server fails before anything was sent to the caller; a later failure
+        becomes an error event at the end of the caller's stream. Errors of ``keep`` are passed on.
         """
         headers = {"Content-Type": "application/json", **authorization(upstream.api_key)}
         pace = self._paces.setdefault(upstream.model, Pace(upstream))
-        # From here on the server is waited for, also where the caller's time is over before its turn comes.
+        # From here on the call waits for the server, even if the caller's time ends before its turn comes.
         call.forwarded()
         ready_ns = time.monotonic_ns()
         waited_s = 0.0
@@ -248,7 +248,7 @@ class Forwarder:
     async def _pass_chunks(
         self, reply: aiohttp.ClientResponse, watch: StreamWatch, whole: _WholeStream, caller: _StreamToCaller
     ) -> None:
-        """Read the server's stream to its end, and send on each piece at once."""
+        """Read the server's stream to its end, and pass on each piece at once."""
         size = 0
         while chunk := await reply.content.readany():
             passed = watch.feed(chunk, time.monotonic_ns())
@@ -263,7 +263,7 @@ class Forwarder:
 
 
 class _WholeStream:
-    """Collects a stream that is passed on, and hands it to ``keep`` once, when its last token is there."""
+    """Collects a forwarded stream, and passes it to ``keep`` once, when its last token has arrived."""
 
     def __init__(self, call: OpenCall, watch: StreamWatch, keep: Keep | None) -> None:
         self._call = call
@@ -272,7 +272,7 @@ class _WholeStream:
         self._parts: list[bytes] = []
 
     def add(self, part: bytes) -> None:
-        """Add what the caller gets next. The whole is handed over before the caller has its end."""
+        """Add the next part for the caller. The whole stream goes to ``keep`` before the caller gets its end."""
         if self._keep is None:
             return
         self._parts.append(part)
@@ -283,7 +283,7 @@ class _WholeStream:
 
 
 class _StreamToCaller:
-    """The reply to the caller, whose head goes out with its first bytes: until then a failure can have a status."""
+    """The reply to the caller. Its head is sent with the first bytes, so that an earlier failure can have a status."""
 
     def __init__(self, request: web.BaseRequest, call: OpenCall, status: int) -> None:
         self._request = request
@@ -294,14 +294,14 @@ class _StreamToCaller:
         )
 
     async def write(self, part: bytes) -> None:
-        """Send bytes. Raises CallerGoneError where the caller has hung up."""
+        """Send bytes. Raises CallerGoneError if the caller has hung up."""
         async with to_caller():
             await self._begin()
             await self._response.write(part)
         self._call.delivered = self._call.done_ns is not None
 
     async def end(self, remainder: bytes) -> web.StreamResponse:
-        """Send what is left and close the reply."""
+        """Send the remainder and close the reply."""
         async with to_caller():
             await self._begin()
             if remainder:
@@ -318,7 +318,7 @@ class _StreamToCaller:
 
 @asynccontextmanager
 async def to_caller() -> AsyncIterator[None]:
-    """Around every write to the caller, whose errors otherwise look like those of the server's side."""
+    """Turn errors of a write to the caller into CallerGoneError, as they look like those of the server's connection."""
     try:
         yield
     except (ConnectionError, aiohttp.ClientConnectionError) as error:
@@ -326,7 +326,7 @@ async def to_caller() -> AsyncIterator[None]:
 
 
 async def _no_stream(reply: aiohttp.ClientResponse) -> str:
-    """What is wrong with a reply to a streaming request that is no stream; an error in it in the server's own words."""
+    """Return the message for a reply to a streaming request that is no stream; the server's own if it has an error."""
     body: JsonValue = parsed(await bounded(reply, MAX_ERROR_BYTES, cut=True))
     if isinstance(body, dict) and body.get("error"):
         return f"the server reported an error in its reply: {error_message(body)}"
@@ -334,7 +334,7 @@ async def _no_stream(reply: aiohttp.ClientResponse) -> str:
 
 
 async def send(request: web.BaseRequest, call: OpenCall, response: web.Response) -> web.StreamResponse:
-    """Give the caller a whole response."""
+    """Send the caller a whole response."""
     call.status = response.status
     async with to_caller():
         await response.prepare(request)
@@ -344,19 +344,19 @@ async def send(request: web.BaseRequest, call: OpenCall, response: web.Response)
 
 
 async def send_json(request: web.BaseRequest, call: OpenCall, status: int, body: JsonValue) -> web.StreamResponse:
-    """Give the caller a JSON response."""
+    """Send the caller a JSON response."""
     return await send(request, call, web.json_response(body, status=status))
 
 
 def _error_code(body: JsonValue) -> str:
-    """The code of an OpenAI error object; empty if there is none."""
+    """Return the code of an OpenAI error object; empty if there is none."""
     error = body.get("error") if isinstance(body, dict) else None
     code = error.get("code") if isinstance(error, dict) else None
     return code[:_CODE_CHARS] if isinstance(code, str) else ""
 
 
 def _texts_of(body: Mapping[str, JsonValue]) -> tuple[str, str]:
-    """Text and thinking of a whole completion."""
+    """Return text and thinking of a whole completion."""
     texts, thoughts = [], []
     choices = body.get("choices")
     for choice in choices if isinstance(choices, list) else ():

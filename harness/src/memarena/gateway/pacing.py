@@ -1,7 +1,7 @@
-"""Patience with a model's server: its limits are kept to, and what it says of when to come again.
+"""Paces requests to a model's server: keeps to its limits, and retries a busy server when it says.
 
-Waiting happens before a request goes upstream and is no part of any time: the call's clock starts with the request that
-was answered, and ``waited_ns`` of its record says how long it waited.
+Waiting is before a request goes upstream and not part of any time: the call's clock starts with the request that
+was answered, and ``waited_ns`` of its record has the time of waiting.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from memarena.gateway.calls import OpenCall
 from memarena.gateway.types import Upstream
 
 BUSY = frozenset({429, 503, 529})
-"""529 is Anthropic's and Cloudflare's "overloaded"."""
+"""HTTP statuses of a busy server; 529 is Anthropic's and Cloudflare's "overloaded"."""
 LONGEST_WAIT_S = 120.0
 FIRST_WAIT_S = 1.0
 SHORTEST_WAIT_S = 0.05
@@ -26,7 +26,7 @@ UNSTATED_S = 30.0
 
 
 class Pace:
-    """The requests to one server: how many at once, how many a minute."""
+    """Limits the requests to one server: how many at once, how many per minute."""
 
     def __init__(self, upstream: Upstream) -> None:
         self._slots = asyncio.Semaphore(upstream.concurrency) if upstream.concurrency else None
@@ -35,7 +35,7 @@ class Pace:
 
     @asynccontextmanager
     async def turn(self, call: OpenCall) -> AsyncIterator[None]:
-        """Hold a position among the requests at once."""
+        """Wait for a free slot among the concurrent requests, and hold it."""
         if self._slots is None:
             yield
             return
@@ -44,7 +44,7 @@ class Pace:
             yield
 
     async def minute(self, call: OpenCall) -> None:
-        """Wait until the next request may begin."""
+        """Wait until the limit per minute allows the next request."""
         if self._gap_s:
             now = time.monotonic()
             begins = max(now, self._next_s)
@@ -53,16 +53,16 @@ class Pace:
 
 
 async def pause(call: OpenCall, seconds: float) -> None:
-    """Wait, on the call's account."""
+    """Wait, and add the time to the call's waiting time."""
     if seconds > 0:
         call.has_waited = True
         await asyncio.sleep(seconds)
 
 
 def wait_s(headers: Mapping[str, str], tries: int, waited_s: float, patience_s: float) -> float | None:
-    """Seconds after which a busy server is asked again; None where patience is at its end.
+    """Return the seconds until the next retry of a busy server; None if it would exceed ``patience_s``.
 
-    ``tries``: requests so far that found it busy, from 1. ``waited_s``: how long these waited.
+    ``tries``: requests so far that the server refused as busy, from 1. ``waited_s``: their total waiting time.
     """
     stated = retry_after_s(headers)
     if stated is None:

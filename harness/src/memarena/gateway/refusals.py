@@ -1,4 +1,4 @@
-"""What a model's server means by turning a request down, whose fault that is, and what a user can do about it."""
+"""Interprets a model server's refusal of a request: its cause, whose fault it is, and what a user can do."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from memarena.gateway.types import Upstream
 Kind = Literal["context", "system_role", "parameter", "model", "key", "load", "redirect", "other"]
 
 _PLAIN_KEYS = frozenset({"model", "messages", "max_tokens", "temperature", "seed", "stream", "stream_options"})
-"""What the answering engine sends with every question, and the probe before the first: any reader has to take it."""
+"""Fields of the requests for questions and of the probe before the first, which any reader must accept."""
 _PLAIN_TEMPLATE_KEYS = frozenset({"enable_thinking"})
 _PLAIN_LISTS: Mapping[str, frozenset[str]] = {
     "input": frozenset({"model", "input", "encoding_format"}),
     "documents": frozenset({"model", "query", "documents", "top_n"}),
 }
-"""What any embedder and any reranker has to take, by the field that holds the texts."""
+"""Fields that any embedder and any reranker must accept, by the field with the texts."""
 _HOTTEST = 2.0
 _PARAMETERS = ("max_tokens", "temperature", "seed", "stream_options", "chat_template_kwargs", "stream", "cache_prompt")
 _CONTEXT = re.compile(
@@ -48,16 +48,16 @@ _BY_STATUS: Mapping[int, Kind] = {401: "key", 403: "key", 404: "model", 429: "lo
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A request that a server turned down."""
+    """The cause of a server's refusal."""
 
     kind: Kind
     window_tokens: int | None = None
-    """The context window that the server states, where it does."""
+    """The context window that the server states in its refusal; None if it does not."""
     parameter: str = ""
-    """The field of the request that it does not take, where it names one that is ours."""
+    """The field of the request that the server rejects, if it names one that the harness sends."""
 
     def remedy(self, upstream: Upstream) -> str:
-        """What a user can do about it, empty where nothing is known. Only readers have flags for it."""
+        """Return what a user can do about it; empty if nothing is known. Only readers have flags for it."""
         if upstream.role != "reader":
             return ""
         window = f" {self.window_tokens}" if self.window_tokens else " TOKENS"
@@ -73,7 +73,7 @@ class Refusal:
 
 
 def read_refusal(status: int, body: JsonValue, words: str) -> Refusal:
-    """What an error reply means. ``words`` is its message on one line."""
+    """Return the cause that an error reply states. ``words`` is its message on one line."""
     error = body.get("error") if isinstance(body, dict) else None
     fields: Mapping[str, JsonValue] = error if isinstance(error, dict) else body if isinstance(body, dict) else {}
     coded = f"{words} {fields.get('code') or ''}"
@@ -94,10 +94,10 @@ def read_refusal(status: int, body: JsonValue, words: str) -> Refusal:
 
 
 def is_readers(refusal: Refusal, body: Mapping[str, JsonValue], upstream: Upstream) -> bool:
-    """Whether a refused request is the server's failure, and not the fault of whoever wrote it.
+    """Whether a refused request is the server's failure and not the caller's fault.
 
-    It is where the request has the plain form that every reader has to take, or where the prompt is too long for the
-    server and yet within the window that was stated to the backend (SPEC.md MOD-10). ``body`` is the caller's.
+    It is if the request has the plain form that every reader must accept, or if the prompt is too long for the
+    server but within the window that was stated to the backend (SPEC.md MOD-10). ``body`` is the caller's request.
     """
     if refusal.kind == "context":
         window = upstream.context_window_tokens
@@ -110,7 +110,7 @@ def is_readers(refusal: Refusal, body: Mapping[str, JsonValue], upstream: Upstre
 
 
 def is_plain(body: Mapping[str, JsonValue]) -> bool:
-    """Whether a request keeps to what every server of its kind has to take: a chat, texts to embed or to rank."""
+    """Whether a request has only what every server of its kind must accept: a chat, texts to embed or to rank."""
     for key, plain in _PLAIN_LISTS.items():
         if (texts := body.get(key)) is not None:
             listed = texts if isinstance(texts, list) else [texts]
@@ -144,7 +144,7 @@ def _plain_sampling(body: Mapping[str, JsonValue]) -> bool:
 
 
 def _estimated_tokens(body: Mapping[str, JsonValue]) -> int:
-    """Tokens of prompt and reply, at UTF-8 bytes / 4."""
+    """Return the tokens of prompt and reply, estimated as UTF-8 bytes / 4."""
     messages = next((body[key] for key in ("messages", "prompt", "input", "documents") if key in body), None)
     texts = [str(message.get("content")) if isinstance(message, dict) else str(message) for message in
              (messages if isinstance(messages, list) else [messages])]  # fmt: skip

@@ -1,4 +1,4 @@
-"""The gateway: an OpenAI-compatible server between backends and models, in its own thread, metering every call."""
+"""Implements the gateway: an OpenAI-compatible server between backends and models that meters every call."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from memarena.gateway.types import Budget, CallContext, GatewayError, Phase, Ups
 from memarena.log.records import GatewayCall
 
 MAX_BODY_BYTES = 16 << 20
-"""Largest request body that is taken."""
+"""Largest request body that is accepted."""
 
 _LONGEST_REPLY = 2.0
-"""Longest time of a whole reply, in times of the longest silence in it."""
+"""Longest time of a whole reply, as a multiple of the longest silence within it."""
 _LOOPBACK_FOR = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  (compared with, not bound to)
-"""How this machine reaches a gateway that listens on all its addresses."""
+"""Address by which this machine reaches a gateway that listens on all addresses."""
 
 _GENERATION_ROLES = frozenset({"reader", "extractor"})
 _ROLES = {
@@ -47,10 +47,10 @@ _METHODS = {**dict.fromkeys(_ROLES, "POST"), "/v1/tokenize": "POST", "/v1/models
 
 
 class Gateway:
-    """A metered way to models. ``start`` it, ``grant`` a token per RPC, ``revoke`` it when the RPC has returned.
+    """Gives metered access to models. ``start`` it, ``grant`` a token per RPC, ``revoke`` it when the RPC has returned.
 
-    ``record`` is called once per call, from the gateway's thread, after the caller has its reply; if it raises, that
-    error comes back from the next ``grant``, ``revoke`` or ``stop``, so that no run goes on without its log.
+    ``record`` is called once per call, from the gateway's thread, after the caller got its reply; if it raises, the
+    next ``grant``, ``revoke`` or ``stop`` raises that error, so that no run goes on without its log.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Gateway:
         budgets: Mapping[Phase, Budget] | None = None,
         cache_dir: Path | None = None,
     ) -> None:
-        """``budgets`` are what one RPC of a phase may spend; ``cache_dir`` keeps replies for runs that time nothing."""
+        """``budgets``: limits of one RPC by phase; ``cache_dir``: cache of replies, for runs that time nothing."""
         self._upstreams = {upstream.model: upstream for upstream in upstreams}
         if len(self._upstreams) != len(upstreams):
             raise GatewayError("two models of the gateway have the same name")
@@ -92,38 +92,38 @@ class Gateway:
 
     @property
     def base_url(self) -> str:
-        """``http://HOST:PORT/v1`` for this machine, known once the gateway is started."""
+        """Return ``http://HOST:PORT/v1`` for this machine, known once the gateway is started."""
         host = _LOOPBACK_FOR.get(self._host, self._host)
         return f"http://[{host}]:{self._port}/v1" if ":" in host else f"http://{host}:{self._port}/v1"
 
     @property
     def advertised_url(self) -> str:
-        """What backends are told: the URL that was given for them, else :attr:`base_url`."""
+        """Return the URL that backends get: the configured one, else :attr:`base_url`."""
         return self._advertised_url or self.base_url
 
     @property
     def upstreams(self) -> tuple[Upstream, ...]:
-        """The models behind the gateway."""
+        """Return the models behind the gateway."""
         return tuple(self._upstreams.values())
 
     def replace_upstream(self, upstream: Upstream) -> None:
-        """Serve a model from elsewhere from now on, for a server that was started again. Calls under way go on."""
+        """Replace the server of a model, after a restart of the server. Calls under way go on."""
         if upstream.model not in self._upstreams:
             raise GatewayError(f"the gateway has no model {upstream.model}")
         self._upstreams = {**self._upstreams, upstream.model: upstream}
 
     def add_upstream(self, upstream: Upstream) -> None:
-        """Serve one more model from now on. Raises :class:`GatewayError` where one of its name is served already."""
+        """Add a model. Raises :class:`GatewayError` if a model of its name is served already."""
         if upstream.model in self._upstreams:
             raise GatewayError("two models of the gateway have the same name")
         self._upstreams = {**self._upstreams, upstream.model: upstream}
 
     def remove_upstream(self, model: str) -> None:
-        """Serve a model no longer, for a server that was stopped; calls for it are refused with 404."""
+        """Remove a model, whose server was stopped; calls for it are refused with 404."""
         self._upstreams = {name: upstream for name, upstream in self._upstreams.items() if name != model}
 
     def start(self) -> None:
-        """Listen. Raises :class:`GatewayError` if the address cannot be used."""
+        """Start to listen. Raises :class:`GatewayError` if the address cannot be used."""
         if self._thread is not None:
             raise GatewayError("the gateway runs already")
         family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
@@ -141,7 +141,7 @@ class Gateway:
         self._raise_failure()
 
     def stop(self) -> None:
-        """End calls under way, record them and stop listening. Calling it twice is fine."""
+        """End calls under way, record them and stop listening. May be called twice."""
         if self._thread is not None and self._loop is not None and self._stopping is not None:
             with contextlib.suppress(RuntimeError):  # the loop has ended already
                 self._loop.call_soon_threadsafe(self._stopping.set)
@@ -150,28 +150,28 @@ class Gateway:
         self._raise_failure()
 
     def grant(self, context: CallContext) -> str:
-        """A token for one RPC."""
+        """Return a token for one RPC."""
         self._raise_failure()
         return self._tokens.grant(context)
 
     def open_cell(self, token: str | None, cell_id: str | None, names: Mapping[str, str]) -> str:
-        """A token for a whole cell (a fresh one for None), whose RPCs :meth:`begin` and :meth:`revoke` tell (MOD-8).
+        """Open a token for a whole cell (None: a new one) and return it; ``begin`` and ``revoke`` mark its RPCs.
 
-        ``names`` are further names of models, for a server that was configured before it was known which they are.
+        See SPEC.md MOD-8. ``names`` are aliases of models, for a server configured before the models were known.
         """
         self._raise_failure()
         return self._tokens.open_cell(token, cell_id, names)
 
     def begin(self, token: str, context: CallContext) -> None:
-        """An RPC begins that a cell's token stands for until it is revoked."""
+        """Note that an RPC begins, to which a cell's token belongs until :meth:`revoke`."""
         self._raise_failure()
         self._tokens.begin(token, context)
 
     def revoke(self, token: str, wait_s: float = 2.0) -> tuple[GatewayCall, ...]:
-        """End a token after its RPC has returned; all calls made with it, in order of arrival.
+        """End a token after its RPC has returned; return all calls made with it, in order of arrival.
 
-        Calls still under way get ``wait_s`` seconds to end and are then cut off, so that they cannot disturb what is
-        timed next. Calls that come later are refused with 403 and recorded as ``after_return``.
+        Calls still under way get ``wait_s`` seconds to end and are then cancelled, so that they cannot disturb the next
+        measurement. Later calls are refused with 403 and recorded as ``after_return``.
         """
         calls = self._tokens.revoke(token, wait_s, self._abort)
         self._raise_failure()
@@ -248,7 +248,7 @@ class Gateway:
         self._tokens.note(token, call, record)
 
     async def _answer(self, request: web.BaseRequest, call: OpenCall, token: str | None) -> web.StreamResponse:
-        """Serve a call; every failure becomes an OpenAI-style error and a line on the record."""
+        """Serve a call; every failure becomes an OpenAI-style error, and is noted in the call's record."""
         try:
             try:
                 return await self._route(request, call, token)
@@ -351,7 +351,7 @@ async def _sent_error(
 
 
 async def _body(request: web.BaseRequest) -> bytes:
-    """The request's body. Raises :class:`RefusedError` (413) as soon as it is too long."""
+    """Return the request's body. Raises :class:`RefusedError` (413) as soon as it is too long."""
     too_long = RefusedError(413, "body_too_large", f"the body is larger than {MAX_BODY_BYTES} bytes")
     if (request.content_length or 0) > MAX_BODY_BYTES:
         raise too_long

@@ -1,4 +1,4 @@
-"""Watching a server-sent event stream as it passes: when content came, what it said, which events to hold back."""
+"""Watches a stream of server-sent events: times of content, its text, and events to withhold from the caller."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from memarena.gateway.thinking import AnswerStart
 
 TEXT_BYTES_PER_TOKEN = 64
 LEAST_TEXT_BYTES = 16 << 10
-"""A reply of ``max_tokens`` has at most so many bytes for each token, or at least this: longer means that the server
-does not stop."""
+"""A reply may have ``max_tokens`` times ``TEXT_BYTES_PER_TOKEN`` bytes, and at least this many; if it is longer, the
+server is taken not to stop."""
 
 _EVENT_END = re.compile(rb"\r?\n(?:\r?\n)+")
-"""Any number of blank lines: a server that sends nothing else is not worked on line by line."""
+"""Any number of blank lines, so that a server that sends nothing else does not cost work for each line."""
 _DATA = re.compile(rb"^data:[ ]?(.*?)\r?$", re.MULTILINE)
 _OTHER_FIELD = re.compile(rb"^(?!data:|:|\r?$)", re.MULTILINE)
 _ERROR_EVENT = re.compile(rb"^event:[ ]?error\r?$", re.MULTILINE)
@@ -26,11 +26,11 @@ _DONE = b"[DONE]"
 
 
 class StreamWatch:
-    """Takes the bytes of one streamed completion, fills in the call, and gives back what the caller may see.
+    """Takes the bytes of one streamed completion, fills in the call, and returns the bytes for the caller.
 
-    ``hide_usage`` holds back the closing chunk with token counts, which the caller did not ask for. An opening chunk
-    that says nothing but the role goes out together with the first one that says something: servers send it together
-    with the first token, and a caller in this process that began to work on it would disturb the clock of TTFT.
+    ``hide_usage`` withholds the closing chunk with token counts, which the caller did not request. An opening chunk
+    that has only the role is sent together with the first chunk with content: servers send it together
+    with the first token, and a caller in this process that began to work on it would distort TTFT.
     """
 
     def __init__(self, call: OpenCall, *, hide_usage: bool, max_tokens: int | None = None) -> None:
@@ -48,10 +48,10 @@ class StreamWatch:
         self._held: list[bytes] = []
 
     def feed(self, chunk: bytes, at_ns: int) -> bytes:
-        """Whole events that are to be passed on. ``at_ns``: monotonic time at which the chunk arrived.
+        """Return the complete events to pass on. ``at_ns``: monotonic time at which the chunk arrived.
 
-        An event that is no JSON or reports an error of the server sets ``failure``; what came before it is passed on,
-        and nothing after it.
+        An event that is no JSON or reports an error of the server sets ``failure``; events before it are passed on,
+        those after it are not.
         """
         if self._call.first_byte_ns is None:
             self._call.first_byte_ns = self._call.since_forwarded(at_ns)
@@ -72,7 +72,7 @@ class StreamWatch:
         return self._past_opening(passed)
 
     def end(self, at_ns: int) -> bytes:
-        """The upstream's stream is over. Raises :class:`UpstreamError` if the reply was not complete."""
+        """Note the end of the upstream's stream. Raises :class:`UpstreamError` if the reply was not complete."""
         remainder, self._pending = self._pending, b""
         passed = self._watch(remainder, at_ns) if remainder.strip() else b""
         if not self._finished:
@@ -88,12 +88,12 @@ class StreamWatch:
         return b"".join((*chunks, *passed))
 
     def finish(self) -> None:
-        """Write the text of the reply into the call, however the stream ended."""
+        """Write the text of the reply into the call, even if the stream ended early."""
         self._call.output = "".join(self._texts)
         self._call.reasoning = "".join(self._reasoning)
 
     def _watch(self, event: bytes, at_ns: int) -> bytes:
-        """Note what an event says; what of it may pass, in the form that callers know."""
+        """Note the content of an event; return the bytes of it that the caller gets, in the usual form."""
         plain = event.startswith(b"data: {") and event.count(b"\n") == 2 and event.endswith(b"}\n\n")
         data = event[6:-2] if plain else b"\n".join(_DATA.findall(event))
         odd = not plain and _OTHER_FIELD.search(event) is not None
@@ -102,7 +102,7 @@ class StreamWatch:
         if not data:
             return b"" if odd else event
         if data == _DONE:
-            # A server that broke may still close its stream in good order.
+            # A server that failed may still close its stream properly.
             if not self._finished:
                 raise UpstreamError("the server's stream said that it is done and not why the reply ended")
             self._spoken = True
@@ -125,7 +125,7 @@ class StreamWatch:
             self._finished = True
             self._call.finish_reason = str(finish)
         delta = choice.get("delta")
-        # Text, thinking or tool calls; an empty reply is one where the server says why it ended.
+        # Text, thinking or tool calls; an empty reply counts if the server states why it ended.
         says = isinstance(delta, dict) and any(delta[key] for key in delta if key != "role")
         if self._finished or not isinstance(delta, dict) or says:
             self._spoken = True
@@ -158,7 +158,7 @@ class StreamWatch:
 
 
 def reasoning_of(message: JsonValue) -> str:
-    """Text that a server sets apart as thinking, in a message or a delta of one."""
+    """Return the text that a server marks as thinking, in a message or a delta."""
     if isinstance(message, dict):
         for key in ("reasoning_content", "reasoning"):
             if isinstance(text := message.get(key), str):

@@ -1,4 +1,4 @@
-"""Where thinking ends and the answer begins in text in which a server marks both: ``<think>…</think> answer``."""
+"""Detects where thinking ends and the answer begins in text with marks for thinking: ``<think>…</think> answer``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal
 from memarena_answering.assets import parsing_table
 
 _KEPT_CHARS = 32
-"""Longer than any mark, so that one that comes in pieces is seen."""
+"""More characters than any mark has, so that a mark that arrives in pieces is recognised."""
 
 
 @cache
@@ -18,10 +18,10 @@ def _marks() -> Sequence[tuple[str, str]]:
 
 
 class AnswerStart:
-    """Takes the pieces of a reply's text with their times; says when thinking and when the answer began.
+    """Takes the pieces of a reply's text with their times, and determines when thinking and the answer began.
 
-    ``reasoning_ns`` and ``answer_ns`` are offsets as they were passed in; None: not (yet) there. A reply whose template
-    has the opening mark in the prompt is known by the closing one.
+    ``reasoning_ns`` and ``answer_ns`` are offsets as passed to :meth:`feed`; None: not (yet) begun. If the template has
+    the opening mark in the prompt, thinking is recognised by the closing mark.
     """
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class AnswerStart:
         self._state: Literal["start", "plain", "thinking", "answer"] = "start"
 
     def feed(self, text: str, at_ns: int | None) -> None:
-        """One piece of text, not empty."""
+        """Add a piece of text, which is not empty."""
         if self._state != "thinking" and self.answer_ns is None and (self.reasoning_ns is None or text.strip()):
             self.answer_ns = at_ns
         if self._state == "answer":

@@ -1,7 +1,7 @@
-"""Tokens: each stands for one RPC, is good while that runs, and knows the calls that were made with it.
+"""Manages the gateway's tokens: each is valid for one RPC while that runs, and collects the calls made with it.
 
-A backend whose own server is configured once has one token for a whole cell (SPEC.md MOD-8). It stands for whichever
-RPC is pending: the harness makes one at a time, and tells the book when each begins and has returned.
+A backend whose own server is configured only once has one token for a whole cell (SPEC.md MOD-8). It belongs to the
+pending RPC: the harness makes a single RPC at a time, and reports its begin and end.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from memarena.gateway.types import Budget, CallContext, GatewayError, Phase
 from memarena.log.records import GatewayCall
 
 QUIET_TIMEOUT_S = 120.0
-"""How long an RPC of a cell waits for calls that were made before it, such as a server's first try of its model."""
+"""How long an RPC of a cell waits for earlier calls to end, such as a server's test of its model."""
 
 
 def random_token() -> str:
-    """A token that no caller can guess."""
+    """Return a token that no caller can guess."""
     return f"mem-{secrets.token_urlsafe(24)}"
 
 
@@ -32,14 +32,14 @@ class _Grant:
     revoked: bool = False
     spent: Spent = field(default_factory=Spent)
     names: Mapping[str, str] = field(default_factory=dict)
-    """Of a cell's token: the names by which the server was told to ask for models."""
+    """For a cell's token: the aliases of models that its server uses."""
     of_cell: bool = False
     in_flight: dict[str, OpenCall] = field(default_factory=dict)
     finished: list[GatewayCall] = field(default_factory=list)
 
 
 class TokenBook:
-    """All tokens of a gateway. Safe between the gateway's thread and those that grant and revoke."""
+    """All tokens of a gateway. Safe to share between threads."""
 
     def __init__(
         self, token_factory: Callable[[], str] = random_token, budgets: Mapping[Phase, Budget] | None = None
@@ -50,7 +50,7 @@ class TokenBook:
         self._grants: dict[str, _Grant] = {}
 
     def grant(self, context: CallContext) -> str:
-        """A fresh token. Raises :class:`GatewayError` if the factory repeats itself."""
+        """Return a new token. Raises :class:`GatewayError` if the factory returns a token twice."""
         token = self._factory()
         with self._changed:
             if token in self._grants:
@@ -59,9 +59,9 @@ class TokenBook:
         return token
 
     def open_cell(self, token: str | None, cell_id: str | None, names: Mapping[str, str]) -> str:
-        """Make ``token`` (None: a fresh one) good for a cell; the same one may be used for one cell after the other.
+        """Make ``token`` (None: a new one) valid for a cell; it may be used for several cells, one after the other.
 
-        Until its first RPC, calls are admitted as those of phase ``probe``: servers try their models when they start.
+        Until its first RPC, its calls belong to the phase ``probe``, since servers test their models when they start.
         Raises :class:`GatewayError` if it is the token of an RPC.
         """
         context = CallContext("probe", cell_id=cell_id, inferred=True)
@@ -76,7 +76,7 @@ class TokenBook:
         return token
 
     def begin(self, token: str, context: CallContext) -> None:
-        """An RPC of a cell begins, once no call is under way. Raises :class:`GatewayError` if that does not come."""
+        """Begin an RPC of a cell once no call is under way. Raises :class:`GatewayError` if calls do not end."""
         with self._changed:
             grant = self._grants.get(token)
             if grant is None or not grant.of_cell:
@@ -90,7 +90,7 @@ class TokenBook:
             grant.spent = Spent()
 
     def admit(self, token: str | None, call: OpenCall) -> None:
-        """Begin a call.
+        """Admit a call.
 
         Raises :class:`RefusedError`: 401 for a token that was never granted, 403 for a revoked one, 429 for one whose
         budget is spent.
@@ -118,9 +118,9 @@ class TokenBook:
                 self._changed.notify_all()
 
     def revoke(self, token: str, wait_s: float, abort: Callable[[OpenCall], None]) -> tuple[GatewayCall, ...]:
-        """End a token, or the RPC that a cell's token stands for; its calls in the order in which they arrived.
+        """End a token, or the current RPC of a cell's token; return its calls in order of arrival.
 
-        Calls under way get ``wait_s`` to end by themselves and are then given to ``abort``.
+        Calls under way get ``wait_s`` seconds to end and are then passed to ``abort``.
         """
         with self._changed:
             grant = self._grants.get(token)

@@ -1,4 +1,4 @@
-"""What the gateway is configured with: models behind it, and what a token stands for."""
+"""Defines the gateway's configuration: the models behind it, and the context of a token."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ class GatewayError(MemArenaError):
 
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """A model that the gateway offers, and where it is served."""
+    """A model that the gateway offers, and its server."""
 
     model: str
-    """Name by which callers ask for it."""
+    """Name that callers use."""
     base_url: str
     """The server's OpenAI-compatible API, ``http://HOST:PORT/v1``."""
     upstream_model: str
-    """Name that the server knows it by."""
+    """Name that the server uses."""
     role: Role = "reader"
     api_key: str | None = field(default=None, repr=False)
     context_window_tokens: int = 0
-    """Prompt and reply together; 0 if unknown."""
+    """Tokens of prompt and reply together; 0 if unknown."""
     no_system_role: bool = False
     tokenizer: Literal["llama.cpp", "sglang", "none", "bytes"] = "none"
     """How the server counts tokens. ``bytes``: UTF-8 bytes / 4, counted here."""
     extra_body: Mapping[str, JsonValue] = field(default_factory=dict)
-    """Put into every generation request over what the caller sent, e.g. ``{"cache_prompt": False}`` for cold TTFT."""
+    """Fields that override the caller's in every generation request, e.g. ``{"cache_prompt": False}`` for cold TTFT."""
 
     drop: tuple[str, ...] = ()
-    """Fields that are left out of every generation request."""
+    """Fields that are omitted from every generation request."""
     concurrency: int = 0
-    """Most requests at once; 0: as many as there are."""
+    """Most requests at once; 0: no limit."""
     requests_per_minute: float = 0.0
-    """0: as many as there are."""
+    """0: no limit."""
     patience_s: float = 0.0
-    """How long a request waits for a server that is busy (429, 503, 529), altogether."""
+    """How long a request waits in total for a busy server (429, 503, 529)."""
 
     identity: str = ""
-    """What else tells this model from another of its name (the weights' hash, the server's own words), for a cache."""
+    """What distinguishes the model from others of its name (hash of weights, details of the server), for a cache."""
 
     @property
     def counts_tokens(self) -> bool:

@@ -1,1 +1,1 @@
-"""Readers: starting, checking and scripting the model servers that answer over what a memory returned."""
+"""Starts, checks and scripts readers: the model servers that answer from the items of a memory."""

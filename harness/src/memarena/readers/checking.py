@@ -1,4 +1,4 @@
-"""What is known of a reader before its first question: its server, its window, what it takes, how it thinks."""
+"""Checks a reader before its first question: its server, its window, the requests it accepts, its thinking."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from memarena.readers.types import RunningReader
 def check_reader(
     reader: RunningReader, gateway: Gateway, longest_tokens: int, sampling: ReadingPlan | None = None
 ) -> ReaderProbed:
-    """Ask a reader as the work will, and say what was seen. It fails where it cannot do the work.
+    """Send a reader requests like those of a run, and return what it did; ``ok`` is False if it cannot do the work.
 
-    A server that is not ours is also asked with a prompt of about ``longest_tokens`` tokens. ``sampling``: temperature,
+    Servers not started by the harness also get a prompt of about ``longest_tokens`` tokens. ``sampling``: temperature,
     seed and thinking of the run.
     """
     ref = reader.ref

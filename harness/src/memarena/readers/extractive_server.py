@@ -1,4 +1,4 @@
-"""The extractive reader as a server of its own: ``python -m memarena.readers.extractive_server --address-file F``."""
+"""Runs the extractive reader as a server: ``python -m memarena.readers.extractive_server --address-file F``."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _PIECE_CHARS = 32
 
 
 def reply(body: Mapping[str, JsonValue], window_tokens: int) -> tuple[str, wire.Finish, dict[str, JsonValue]]:
-    """Text, finish reason and usage for a chat request; tokens are UTF-8 bytes / 4.
+    """Return text, finish reason and usage for a chat request; tokens are UTF-8 bytes / 4.
 
-    Raises ValueError, with the words for the caller, if the request is malformed or does not fit the window, and
-    PromptNotUnderstoodError if its prompt holds no question or no context that can be told.
+    Raises ValueError, with the message for the caller, if the request is malformed or does not fit the window, and
+    PromptNotUnderstoodError if no question or no context is recognised in its prompt.
     """
     messages = wire.chat_messages(body)
     limit = body.get("max_tokens", body.get("max_completion_tokens"))
@@ -39,7 +39,7 @@ def reply(body: Mapping[str, JsonValue], window_tokens: int) -> tuple[str, wire.
 
 
 def handler(window_tokens: int) -> Handler:
-    """The server's routes."""
+    """Return the server's routes."""
 
     async def answer(request: web.BaseRequest, raw: bytes) -> web.StreamResponse:
         try:

@@ -1,4 +1,4 @@
-"""Words and sentences as the extractive reader sees them, and its data files."""
+"""Splits texts into sentences and stems for the extractive reader, and loads its data files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memarena_answering import ContextItem
 
 LEXICON_FILE = "lexicons/extractive.v1.toml"
 SYNONYM_FILE = "lexicons/synonyms.v1.txt.gz"
-"""Made from WordNet by scripts/synonyms.py: a stem and its synonyms' stems a line, each pair once."""
+"""Made from WordNet by scripts/synonyms.py: per line a stem and the stems of its synonyms, each pair once."""
 
 WORD = re.compile(r"[^\W_]+")
 _SENTENCE_END = re.compile(
@@ -30,24 +30,24 @@ PATTERNS = ("private", "public", "circle", "versions", "telling", "present", "te
 
 @dataclass(frozen=True)
 class Lexicon:
-    """The reader's words, from its one data file."""
+    """Words and patterns of the reader, from its data file."""
 
     stopwords: frozenset[str]
     base_of: Mapping[str, str]
-    """Irregular forms by form."""
+    """Base form by irregular form."""
     kinds: tuple[tuple[str, re.Pattern[str]], ...]
-    """Kinds of values, and words of a question that ask for one; the first that fits decides."""
+    """Kinds of values, each with the pattern of questions that ask for it; the first that matches decides."""
     patterns: Mapping[str, re.Pattern[str]]
-    """By the names of PATTERNS."""
+    """Patterns by name (`PATTERNS`)."""
 
     def fits(self, name: str, text: str) -> bool:
-        """Whether a pattern is found in a text."""
+        """Whether the pattern of a name matches anywhere in a text."""
         return bool(self.patterns[name].search(text))
 
 
 @cache
 def lexicon() -> Lexicon:
-    """The words of the data file."""
+    """Return the words and patterns of the data file."""
     table = tomllib.loads(_data(LEXICON_FILE).decode())
     forms = {form: base for base, *others in map(str.split, table["irregular"]) for form in others}
     kinds = tuple((name, re.compile(pattern, re.IGNORECASE)) for name, pattern in table["kinds"].items())
@@ -57,7 +57,7 @@ def lexicon() -> Lexicon:
 
 @cache
 def synonyms() -> Mapping[str, frozenset[str]]:
-    """Stems of words that can stand for one another, both ways."""
+    """Return the synonyms of stems, in both directions."""
     by_word: dict[str, set[str]] = {}
     for line in gzip.decompress(_data(SYNONYM_FILE)).decode().splitlines():
         word, *others = line.split()
@@ -72,7 +72,7 @@ def _data(name: str) -> bytes:
 
 
 def data_files() -> dict[str, str]:
-    """SHA-256 (hex) of every file that can decide an answer of the extractive reader."""
+    """Return the SHA-256 (hex) of all data files that can affect an answer of the extractive reader, by path."""
     return {
         f"memarena/readers/{name}": hashlib.sha256(_data(name)).hexdigest() for name in (LEXICON_FILE, SYNONYM_FILE)
     }
@@ -80,7 +80,7 @@ def data_files() -> dict[str, str]:
 
 @lru_cache(maxsize=1 << 17)
 def stem(word: str) -> str:
-    """A word without its commonest English endings, empty for a stop word. Made for matching, not for reading."""
+    """Return a word without common English endings, for matching; empty for a stop word."""
     word = word.lower()
     if word in lexicon().stopwords:
         return ""
@@ -103,13 +103,13 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=1 << 15)
 def content_words(text: str) -> frozenset[str]:
-    """Stems of the words that carry meaning."""
+    """Return the stems of all words but stop words."""
     return frozenset(filter(None, map(stem, WORD.findall(text))))
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence without its speaker, who said it, and the place of its item in the context."""
+    """A sentence without its speaker's name, its speaker, and the index of its item in the context."""
 
     text: str
     speaker: str
@@ -117,18 +117,18 @@ class Sentence:
 
     @property
     def words(self) -> frozenset[str]:
-        """Stems of what is said."""
+        """Return the stems of its content words."""
         return content_words(self.text)
 
 
 def setting_of(item: ContextItem) -> tuple[str, ...]:
-    """What stands in brackets at the head of an item ("[face to face, at Luna Café]"), part by part."""
+    """Return the parts of the bracketed setting at the head of an item ("[face to face, at Luna Café]")."""
     match = _SETTING.match(item.text)
     return tuple(part.strip() for part in match["parts"].split(",")) if match else ()
 
 
 def sentences(items: Sequence[ContextItem]) -> Iterator[Sentence]:
-    """All sentences in order. The speaker of a line ("Name: …") belongs to each of its sentences."""
+    """Yield all sentences in order. The speaker of a line ("Name: …") is that of all its sentences."""
     for index, item in enumerate(items):
         for line in _SETTING.sub("", item.text).splitlines():
             match = _SPEAKER.match(line)

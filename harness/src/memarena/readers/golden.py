@@ -1,8 +1,8 @@
-"""Chat templates by their token counts: fixed chats whose prompts have to be as long as they were when checked.
+"""Checks a reader's chat template: prompts of fixed chats must have the token counts of a reference check.
 
-A template may change with a server's version, or put today's date into every prompt: the count then differs, and so
-would every answer and every time. Counts of known models are in ``golden/prompt_tokens.v1.json``; a run's configuration
-may give those of others.
+A template may change with a server's version, or put today's date into each prompt. The counts then differ, and so
+would answers and times. Counts of known models are in ``golden/prompt_tokens.v1.json``; a run's configuration
+may have those of others.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ class GoldenTable(BaseModel):
 
 @cache
 def golden_table() -> GoldenTable:
-    """The table of this package."""
+    """Return the table of this package."""
     return GoldenTable.model_validate_json(files(__package__).joinpath(GOLDEN_FILE).read_bytes())
 
 
 def golden_counts(reader: RunningReader, given: Mapping[str, int] | None) -> Mapping[str, int] | None:
-    """The counts that a reader has to give: those of the configuration, else of its model, else None."""
+    """Return the counts that a reader must have, by chat: those of the configuration, else of its model, else None."""
     return given or golden_table().models.get(reader.ref.model)
 
 
 def count_template(reader: RunningReader, gateway: Gateway) -> dict[str, int] | str:
-    """Prompt tokens of every fixed chat as the server counts them, or why they cannot be told in a line."""
+    """Return the prompt tokens of each fixed chat as the server counts them, or in one line why it cannot."""
     client = ReaderClient(gateway.base_url)
     counts: dict[str, int] = {}
     try:
@@ -76,7 +76,7 @@ def count_template(reader: RunningReader, gateway: Gateway) -> dict[str, int] | 
 
 
 def template_fault(counts: Mapping[str, int], golden: Mapping[str, int]) -> str | None:
-    """How counts differ from the golden ones, in a line; None if every golden chat that was counted is the same."""
+    """Return in one line how counts differ from the golden ones; None if those of all counted chats are equal."""
     for name, expected in golden.items():
         if name in counts and counts[name] != expected:
             result = f"chat {name} has {counts[name]} prompt tokens, golden is {expected}"

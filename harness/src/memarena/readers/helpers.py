@@ -1,4 +1,4 @@
-"""Starting the models that help a memory, each behind the gateway like a reader: embedder, extractor, reranker."""
+"""Starts the models that memories call, each behind the gateway like a reader: embedder, extractor, reranker."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ _PROBES: Mapping[HelperRole, tuple[str, Mapping[str, JsonValue], str]] = {
     "embedder": ("embeddings", {"input": ["a short text"], "encoding_format": "float"}, "data"),
     "reranker": ("rerank", {"query": "a question", "documents": ["a short text"], "top_n": 1}, "results"),
 }
-"""Route below the API, body, and what the reply must hold."""
+"""By role: the route below the API, the body of a probe, and the key that its reply must have."""
 
 
 def api_key_variable(role: HelperRole) -> str:
-    """Environment variable that holds the key of a server, for example MEMARENA_EMBEDDER_API_KEY."""
+    """Return the environment variable of a server's key, for example MEMARENA_EMBEDDER_API_KEY."""
     return f"MEMARENA_{role.upper()}_API_KEY"
 
 
 KEY_VARIABLES = (API_KEY_VARIABLE, *(api_key_variable(role) for role in HELPER_ROLES))
-"""Every environment variable that holds a key of a model server."""
+"""All environment variables with the key of a model server."""
 
 
 def start_helper(role: HelperRole, spec: str, *, work_dir: Path, model: str | None = None) -> RunningReader:
-    """Start or connect to a helping model: ``embedded`` (an embedder only) or the URL of an OpenAI-compatible API.
+    """Start or connect to a helper: ``embedded`` (an embedder only) or the URL of an OpenAI-compatible API.
 
-    A server is asked once for what it is there for, so that a run does not begin with one that cannot do it. Raises
+    A server gets one request of its role, so that a run does not begin with a server that cannot serve it. Raises
     :class:`ReaderError`, in one line.
     """
     if spec == "embedded" and role == "embedder":
@@ -57,7 +57,7 @@ def start_helper(role: HelperRole, spec: str, *, work_dir: Path, model: str | No
             return _connect(role, spec, model, key)
         running = start_reader(spec, work_dir=work_dir, model=model, api_key=key)
     except ReaderError as error:
-        # What looks for servers speaks of readers; here another flag is at fault.
+        # The message is about readers, but here another flag is at fault.
         raise ReaderError(f"--{role} {spec}: {str(error).removeprefix('reader ')}") from error
     return dataclasses.replace(running, upstream=dataclasses.replace(running.upstream, role="extractor"))
 

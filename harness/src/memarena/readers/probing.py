@@ -1,7 +1,7 @@
-"""The probe that a reader must pass before anything is timed: what the work will ask of it, asked once.
+"""Probes a reader before anything is timed, with single requests like those of a run.
 
-A short question and, of a server that is not ours, a prompt as long as the budget allows: both with a system message,
-streamed and sampled as every question will be. Reported prompt tokens tell whether the server cuts what is too long.
+It sends a short question and, to a server not started by the harness, a prompt as long as the budget allows, with a
+system message, streamed and sampled like all questions. Reported prompt tokens show whether the server cuts prompts.
 """
 
 from __future__ import annotations
@@ -19,34 +19,34 @@ PROBE_TIMEOUT_S = 120.0
 LONG_PROBE_TIMEOUT_S = 600.0
 PROBE_SYSTEM = "Answer from the context alone."
 PROBE_PROMPT = "Context:\n- Hello is a short word of greeting.\n\nQuestion: What is a short word of greeting?"
-"""With context and question, which the extractive reader does not answer without."""
+"""It has a context and a question, which the extractive reader requires."""
 PROBE_TOKENS = 16
 
 _SPECIAL_TOKENS = ("[INST]", "[/INST]", "<s>", "</s>", "<unk>", "<|im_start|>", "<|begin_of_text|>", "\ufffd")
-"""A server whose chat template does not fit its model lets such tokens through, often nothing else."""
+"""Tokens that appear in replies, often alone, if a server's chat template does not fit its model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Probed:
-    """What a probe saw. ``failure`` is empty where the reader is fit for use."""
+    """The result of a probe. ``failure`` is empty if the reader passed."""
 
     failure: str
     prompt_tokens: int | None = None
     words: int = 0
-    """Words of the prompt."""
+    """Number of words of the prompt."""
     reasons: str = ""
-    """Where its reasoning came: ``a separate field``, ``marks in the text``; empty: none came."""
+    """Where reasoning was returned: ``a separate field``, ``marks in the text``; empty: there was none."""
     finish_reason: str = ""
 
 
 def probe(reader: RunningReader, gateway: Gateway, sampling: ReadingPlan | None = None) -> ReaderProbed:
-    """One short chat completion through the gateway. It fails if the reply is broken or says nothing at all."""
+    """Send one short chat completion through the gateway. It fails if the reply is malformed or empty."""
     reply = ask_once(reader, gateway, PROBE_PROMPT, sampling, PROBE_TIMEOUT_S)
     return ReaderProbed(reader=reader.ref.name, ok=not reply.failure, message=reply.failure)
 
 
 def probe_longest(reader: RunningReader, gateway: Gateway, tokens: int, sampling: ReadingPlan | None = None) -> Probed:
-    """A prompt of about ``tokens`` tokens; it fails where the server refuses it, or reads less than it was sent."""
+    """Send a prompt of about ``tokens`` tokens. It fails if the server refuses it, or reads less than was sent."""
     reply = ask_once(reader, gateway, filler_prompt("Probe", tokens), sampling, LONG_PROBE_TIMEOUT_S)
     if reply.failure or reply.prompt_tokens is None or reply.prompt_tokens >= LEAST_TOKENS_PER_WORD * reply.words:
         return reply
@@ -61,7 +61,7 @@ def probe_longest(reader: RunningReader, gateway: Gateway, tokens: int, sampling
 def ask_once(
     reader: RunningReader, gateway: Gateway, text: str, sampling: ReadingPlan | None, timeout_s: float
 ) -> Probed:
-    """One chat completion as the work makes them. ``sampling``: temperature, seed and thinking of the run."""
+    """Send one chat completion like those of a run. ``sampling``: temperature, seed and thinking of the run."""
     upstream = reader.upstream
     reading = sampling or ReadingPlan(upstream.model, PROBE_TOKENS)
     plan = ReadingPlan(upstream.model, PROBE_TOKENS, reading.temperature, reading.seed, thinking=reading.thinking)
@@ -95,7 +95,7 @@ def ask_once(
 
 
 def _fault(text: str, call: GatewayCall | None) -> str:
-    """What is wrong with a reply that no sane model gives, empty if nothing is."""
+    """Return what is wrong with a reply, such as special tokens in its text; empty if nothing is."""
     if not text.strip():
         return "" if call is not None and call.reasoning else "the probe's reply is empty"
     if not any(character.isalnum() for character in text):

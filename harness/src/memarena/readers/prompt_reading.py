@@ -1,9 +1,9 @@
-"""Context and question of a prompt that any backend wrote, for the extractive reader.
+"""Extracts context and question from prompts of any backend, for the extractive reader.
 
-Prompts in the reference layout are taken apart exactly. Of others, the question is what a label, a tag or a JSON key
-calls so, else a paragraph of its own that ends with a question mark, in the last user message; it may stand before or
-after the context. The context is what is called so, wherever it stands, else whatever else the user messages hold. A
-prompt in which no question or no context can be told is refused: a guess would measure the guess.
+Prompts in the reference layout are parsed exactly. In others, the question is the text that a label, a tag or a JSON
+key marks as such, else a paragraph of the last user message that ends with a question mark, wherever the context is.
+The context is the text that is marked as such, in any message, else the rest of the user messages. A prompt without a
+recognisable question or context is refused: with a guess, the result would measure the guess.
 """
 
 from __future__ import annotations
@@ -64,11 +64,11 @@ _CONTEXT_KEYS = ("context", "memories", "memory", "documents", "passages", "note
 
 
 class PromptNotUnderstoodError(ValueError):
-    """A prompt in which the reader cannot tell question or context; the message says which, in one line."""
+    """No question or no context is recognised in a prompt; the message says which, in one line."""
 
 
 def read(messages: Sequence[Message]) -> PromptParts:
-    """Question and context of a chat. Raises PromptNotUnderstoodError where one of them cannot be told."""
+    """Return question and context of a chat. Raises PromptNotUnderstoodError if one of them is not recognised."""
     parts = split_prompt(messages)
     if parts is not None:
         return parts
@@ -87,12 +87,12 @@ def read(messages: Sequence[Message]) -> PromptParts:
 
 
 def _tags_apart(text: str) -> str:
-    """The text with every tag on a line of its own, without its attributes."""
+    """Return the text with each tag on a separate line, without its attributes."""
     return _TAG.sub(lambda tag: f"\n<{tag['slash']}{tag['name'].replace('_', ' ')}>\n", text)
 
 
 def _of_json(text: str, system: Sequence[str]) -> PromptParts | None:
-    """A message that is one JSON object with a question in it."""
+    """Parse a message that is one JSON object with a question; None if it is not."""
     try:
         content = json.loads(text)
     except ValueError:
@@ -110,7 +110,7 @@ def _of_json(text: str, system: Sequence[str]) -> PromptParts | None:
 
 
 def _question(text: str) -> tuple[str, str]:
-    """The question and the text without it; an empty question where none can be told."""
+    """Return the question and the text without it; an empty question if none is recognised."""
     lines = text.splitlines()
     for at in range(len(lines) - 1, -1, -1):
         match = _QUESTION.match(lines[at])
@@ -118,7 +118,7 @@ def _question(text: str) -> tuple[str, str]:
             continue
         end = at + 1
         question_lines = [match["rest"].strip()]
-        # Options of a choice, or a heading's text, follow on lines of their own.
+        # Options of a choice, or the text of a heading, follow on the next lines.
         while end < len(lines) and not any(p.match(lines[end]) for p in (_CONTEXT, _OTHER, _CLOSING)):
             answer_is_asked = any(question_lines) and (
                 not lines[end].strip() or (question_lines[-1].endswith("?") and not _OPTION.match(lines[end]))
@@ -139,12 +139,12 @@ def _question(text: str) -> tuple[str, str]:
 
 
 def _spoken(line: str) -> bool:
-    """Whether a line is part of a talk or a list, and so not what the prompt itself asks."""
+    """Whether a line is part of a conversation or list, so that a question in it is not the prompt's own."""
     return bool(_BULLET.match(line) or _STAMP.match(line) or re.match(r"^\s*[^\s:][^:\n]{0,40}:\s+\S", line))
 
 
 def _named_context(text: str) -> str | None:
-    """What stands under a label of context, up to the next label of something else; None without such a label."""
+    """Return the text under a label of context, up to the next label of another part; None without such a label."""
     body: list[str] | None = None
     inside = False
     for line in text.splitlines():
@@ -159,7 +159,7 @@ def _named_context(text: str) -> str | None:
 
 
 def _items(body: str) -> Iterator[ContextItem]:
-    """Items of a context: members of a JSON list, else lines; a line that is only a date tells the time of the next."""
+    """Yield the items of a context: members of a JSON list, else lines; a line with only a date dates the next one."""
     start, end = body.find("["), body.rfind("]")
     if 0 <= start < end and body[start + 1 :].lstrip()[:1] in ('"', "{"):
         try:
@@ -181,7 +181,7 @@ def _items(body: str) -> Iterator[ContextItem]:
 
 
 def _json_items(value: JsonValue) -> Iterator[ContextItem]:
-    """Strings, and objects with a text, of any JSON value."""
+    """Yield the strings, and the objects with a text, in any JSON value."""
     if isinstance(value, str):
         yield ContextItem(value)
     elif isinstance(value, list):
@@ -202,7 +202,7 @@ def _first(value: Mapping[str, JsonValue], keys: Sequence[str]) -> str:
 
 
 def _asker(text: str) -> str:
-    """Who asks, where the prompt says so in the words of the reference layout; else empty."""
+    """Return the asker as stated in the words of the reference layout; empty if not stated."""
     mark = re.escape(prompt_text().asked_by)
     match = re.search(rf"^{mark}(.+)$", text, re.MULTILINE)
     return match[1].strip() if match else ""

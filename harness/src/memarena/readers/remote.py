@@ -1,4 +1,4 @@
-"""Readers behind a URL: is the server there, which model, what window, which tokenizer endpoint."""
+"""Connects to readers behind a URL: waits for the server, chooses the model, finds its window and tokenizer."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from memarena.gateway.counting import read_counts, tokenize_request
 from memarena.readers.errors import ReaderError
 
 DEFAULT_WINDOW_TOKENS = 16_384
-"""Used where the server does not say its own; the paper's readers run with it."""
+"""Used if the server does not state its window; that of the paper's readers."""
 LOADING_TIMEOUT_S = 600.0
 """How long a server may take to load its model."""
 UNSTATED_TIMEOUT_S = 60.0
-"""How long a health check that answers 503 is waited for where it does not say that a model is loading."""
+"""How long to wait for a health check that answers 503 without saying that a model is loading."""
 
 Note = Callable[[str], None]
 """Takes a line for the user."""
@@ -43,7 +43,7 @@ _TOLD_OF_SERVER = (
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """What a server says of itself. ``window_tokens`` and ``no_system_role`` are None where it says nothing."""
+    """What a server reports about itself. ``window_tokens`` and ``no_system_role`` are None if it does not."""
 
     kind: Literal["llama.cpp", "sglang", "ollama", "other"]
     window_tokens: int | None = None
@@ -53,7 +53,7 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The model that is asked for, with what the server's list says of it."""
+    """The chosen model, with what the server's list states about it."""
 
     name: str
     window_tokens: int | None = None
@@ -61,7 +61,7 @@ class Chosen:
 
 
 def _call(url: str, api_key: str | None, body: JsonValue = None) -> JsonValue:
-    """The JSON of a reply of status 200, None where there is none."""
+    """Return the JSON of a reply of status 200, None for any other reply."""
     try:
         reply = ask_server(url, api_key, body, timeout_s=_TIMEOUT_S)
     except UpstreamError:
@@ -70,12 +70,12 @@ def _call(url: str, api_key: str | None, body: JsonValue = None) -> JsonValue:
 
 
 def answers(url: str) -> bool:
-    """Whether a server answers a GET with JSON by now."""
+    """Whether a server answers a GET with JSON."""
     return _call(url, None) is not None
 
 
 def api_url(spec: str) -> str:
-    """The API's base URL; a URL without a path gets ``/v1``. Raises :class:`ReaderError` if it is none."""
+    """Return the API's base URL; a URL without a path gets ``/v1``. Raises :class:`ReaderError` if it is no URL."""
     url = base_url_of(spec)
     if url is None:
         raise ReaderError(f"reader {spec}: expected a URL such as http://127.0.0.1:30000/v1")
@@ -83,10 +83,10 @@ def api_url(spec: str) -> str:
 
 
 def choose_model(base_url: str, api_key: str | None, model: str | None, note: Note = lambda _: None) -> Chosen:
-    """The model asked for, or the only one offered, once the server has loaded it.
+    """Wait until the server has loaded its model; return the requested model, or the only one that is offered.
 
-    Raises :class:`ReaderError` if there is no such choice, or the server is not there. A model that the list does not
-    name, and a server without a list, are warnings where the model is named.
+    Raises :class:`ReaderError` if there is no such model, or the server cannot be reached. A model that the list lacks,
+    and a server without a list, are only warnings if ``model`` names the model.
     """
     reply = _once_loaded(f"{base_url}/models", api_key, note)
     request = f"reader {base_url}: GET {base_url}/models answered {reply.status}"
@@ -121,7 +121,7 @@ def _listed(body: JsonValue) -> dict[str, dict[str, JsonValue]]:
 
 
 def _once_loaded(url: str, api_key: str | None, note: Note, bound_s: float = LOADING_TIMEOUT_S) -> Reply:
-    """A reply that is not that the server still loads its model. Raises :class:`ReaderError` where none comes."""
+    """Return the first reply that does not say that the model is loading. Raises ReaderError if there is none."""
     began = time.monotonic()
     noted = -_NOTE_EVERY_S
     while True:
@@ -141,12 +141,12 @@ def _once_loaded(url: str, api_key: str | None, note: Note, bound_s: float = LOA
 
 
 def _words(reply: Reply) -> str:
-    """What an error reply says, on one line."""
+    """Return the message of an error reply on one line."""
     return reply.words() or "no words"
 
 
 def ask(url: str, api_key: str | None, body: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """The reply to one request. Raises :class:`ReaderError` if there is none, or no JSON object."""
+    """Send one request and return its reply. Raises :class:`ReaderError` if there is none, or it is no JSON object."""
     try:
         reply = ask_server(url, api_key, dict(body), timeout_s=_TIMEOUT_S)
     except UpstreamError as error:
@@ -160,9 +160,9 @@ def ask(url: str, api_key: str | None, body: Mapping[str, JsonValue]) -> dict[st
 
 
 def wait_until_loaded(base_url: str, api_key: str | None, note: Note) -> None:
-    """Wait while a server's health check says that it loads its model: some list their models before.
+    """Wait while a server's health check says that it loads its model; some list their models before that.
 
-    A 503 that does not say so may be a proxy's: after :data:`UNSTATED_TIMEOUT_S` the reader is asked all the same.
+    A 503 without such a message may come from a proxy: it is ignored after :data:`UNSTATED_TIMEOUT_S`.
     """
     url = f"{base_url.removesuffix('/v1')}/health"
     try:
@@ -180,7 +180,7 @@ def wait_until_loaded(base_url: str, api_key: str | None, note: Note) -> None:
 
 
 def identify(base_url: str, api_key: str | None, model: str = "") -> Server:
-    """Ask the side doors of llama.cpp, SGLang and Ollama. A server without them is an ordinary one."""
+    """Identify a server by the special endpoints of llama.cpp, SGLang and Ollama; any other server is ``other``."""
     root = base_url.removesuffix("/v1")
     props = _optional(f"{root}/props", api_key)
     settings = props.get("default_generation_settings")
@@ -203,7 +203,7 @@ def identify(base_url: str, api_key: str | None, model: str = "") -> Server:
 
 
 def _ollama_window(root: str, api_key: str | None, model: str) -> int | None:
-    """The window that Ollama serves a model with: of the loaded one, else its ``num_ctx``. What is longer it cuts."""
+    """Return the window with which Ollama serves a model, above which it cuts: as loaded, else its ``num_ctx``."""
     running = _optional(f"{root}/api/ps", api_key).get("models")
     for model_entry in running if isinstance(running, list) else []:
         if isinstance(model_entry, dict) and model_entry.get("name") in {model, f"{model}:latest"}:
@@ -218,13 +218,13 @@ def _ollama_window(root: str, api_key: str | None, model: str) -> int | None:
 
 
 def _optional(url: str, api_key: str | None) -> dict[str, JsonValue]:
-    """A JSON object that a server may or may not offer; empty where it does not."""
+    """Return the JSON object of an endpoint that a server may not have; empty if it does not."""
     reply = _call(url, api_key)
     return reply if isinstance(reply, dict) else {}
 
 
 def _positive(value: JsonValue) -> int | None:
-    """A number of tokens that backends can be told (uint32)."""
+    """Return a positive number of tokens within uint32, as sent to backends; None for any other value."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 1 << 32 else None
 
 
@@ -233,7 +233,7 @@ def _details(told: Mapping[str, JsonValue]) -> dict[str, str]:
 
 
 def usable_tokenizer(upstream: Upstream) -> Literal["llama.cpp", "sglang", "none"]:
-    """The tokenizer that ``upstream`` names, if two texts counted with it give two plausible counts; else ``none``."""
+    """Return the tokenizer that ``upstream`` names if it counts two texts plausibly; else ``none``."""
     if upstream.tokenizer not in {"llama.cpp", "sglang"}:
         return "none"
     texts = ["one two three", "one"]

@@ -1,4 +1,4 @@
-"""What a user changes in the requests to a reader, and how many of them it takes."""
+"""Defines a user's changes to the requests to a reader, and the limits on their number."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ DEFAULT_PATIENCE_S = 300.0
 
 @dataclass(frozen=True, slots=True)
 class RequestSettings:
-    """Fields put into every generation request (``params``) or left out (``drop``), and the limits of the server."""
+    """Fields that are added to each generation request (``params``) or omitted (``drop``), and the server's limits."""
 
     params: Mapping[str, JsonValue] = field(default_factory=dict)
     drop: tuple[str, ...] = ()
     concurrency: int = 0
-    """Most requests at once; 0: as many as there are."""
+    """Most requests at once; 0: no limit."""
     requests_per_minute: float = 0.0
-    """0: as many as there are."""
+    """0: no limit."""
     patience_s: float = DEFAULT_PATIENCE_S
-    """How long a request waits for a server that is busy, altogether."""
+    """How long a request waits for a busy server in total."""
 
     def applied(self, upstream: Upstream) -> Upstream:
-        """The same model with these settings; fields of our own stay unless they are set here."""
+        """Return the model with these settings; fields that the harness sets stay unless they are set here."""
         return replace(
             upstream,
             extra_body={**upstream.extra_body, **self.params},

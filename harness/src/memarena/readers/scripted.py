@@ -1,4 +1,4 @@
-"""The null reader: an OpenAI-compatible server that answers at once, whatever is asked: the floor of a machine."""
+"""Runs the null reader: an OpenAI-compatible server that answers any chat at once, to measure a machine's floor."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TOKENS = ('{"answer": "', "as scripted", '", "reason": "', "it is in the script"
 
 
 class NullReader:
-    """A server on loopback, in a thread of this process, that streams the same tokens to every chat."""
+    """A server on loopback, in a thread of this process, that streams the same tokens for each chat."""
 
     def __init__(self) -> None:
         self._server = ThreadedServer(self._handle, "memarena-null-reader")
@@ -27,7 +27,7 @@ class NullReader:
         return f"http://127.0.0.1:{self._server.port}/v1"
 
     def upstream(self) -> Upstream:
-        """This reader as a model behind a gateway."""
+        """Return this reader as a model behind a gateway."""
         return Upstream(MODEL, self.base_url, MODEL, context_window_tokens=16_384, tokenizer="bytes")
 
     def __enter__(self) -> Self:
@@ -38,7 +38,7 @@ class NullReader:
         self._server.stop()
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        """The role in one piece with the first token, the others one by one, then the counts."""
+        """Stream the role with the first token, then the other tokens one by one, then the counts."""
         messages = wire.chat_messages(json.loads(await request.content.read()))
         role, first, *later = ({"role": "assistant", "content": ""}, *({"content": token} for token in TOKENS))
         usage = wire.token_usage(wire.bytes_tokens([message.content for message in messages]), len(TOKENS), 0)

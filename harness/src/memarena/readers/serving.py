@@ -1,4 +1,4 @@
-"""Running our own small model servers: in a thread of this process, or as a child's whole purpose."""
+"""Runs the harness's small model servers: in a thread of this process, or as a child process."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ MAX_BODY_BYTES = 16 << 20
 
 
 def write_address(path: Path, address: str) -> None:
-    """Write where a server listens: ``HOST:PORT`` and a line end."""
+    """Write the address of a server to a file: ``HOST:PORT`` and a line end."""
     write_whole(path, f"{address}\n")
 
 
 def model_routes(
     model: str, route: str, answer: Callable[[web.BaseRequest, bytes], Awaitable[web.StreamResponse]]
 ) -> Handler:
-    """Routes of a server of one model: its list of models, and ``route``, whose whole body ``answer`` is given."""
+    """Return the routes of a server of one model: its list of models, and ``route``, which ``answer`` handles."""
 
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
         if request.path == "/v1/models":
@@ -45,7 +45,7 @@ def model_routes(
 
 
 async def serve(handler: Handler, listener: socket.socket, stopping: asyncio.Event) -> None:
-    """Serve HTTP on a socket that listens already, until told to stop."""
+    """Serve HTTP on a listening socket until ``stopping`` is set."""
 
     async def quietly(request: web.BaseRequest) -> web.StreamResponse:
         try:
@@ -62,7 +62,7 @@ async def serve(handler: Handler, listener: socket.socket, stopping: asyncio.Eve
 
 
 async def serve_as_child(handler: Handler, address_file: Path) -> None:
-    """Serve on a free port of the loopback, say where, and end on SIGTERM."""
+    """Serve on a free port of the loopback, write the address to a file, and end on SIGTERM."""
     listener = socket.create_server(("127.0.0.1", 0))
     stopping = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopping.set)

@@ -1,8 +1,8 @@
-"""Starting SGLang for a single stream, reading its settings back, and flushing its cache with the status checked.
+"""Starts SGLang for a single stream, reads its settings back, and checks that they are those requested.
 
-Two classes of result, never mixed: ``cold_prefill`` (no prefix cache, so that every prompt is read whole) and
-``warm_prefix`` (prefixes are kept within a cell and flushed before it). Flags and side doors are those of SGLang 0.5.3
-to 0.5.23; what a version does not tell of itself is noted, what it tells otherwise than asked is refused.
+Two classes of results are never mixed: ``cold_prefill`` (no prefix cache, so that every prompt is read whole) and
+``warm_prefix`` (prefixes are cached within a cell and flushed before it). Flags and endpoints are those of SGLang 0.5.3
+to 0.5.23; a setting that a version does not report is noted, a setting that differs from the request is an error.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ The input is kept under another number, since a shell gives what runs in the bac
 
 
 def start_sglang(settings: SglangSettings, *, work_dir: Path, timeout_s: float = START_TIMEOUT_S) -> RunningReader:
-    """Start a server as a process or, with an image, as a container; return once it serves with the right settings.
+    """Start a server as a process or, with an image, as a container; return when it serves with the right settings.
 
-    Raises :class:`ReaderError`, in one line, if it does not come up or tells other settings than were asked for.
+    Raises :class:`ReaderError`, in one line, if it does not start or reports other settings than requested.
     """
     port = _free_port()
     command = server_command(settings, port)
@@ -62,7 +62,7 @@ def start_sglang(settings: SglangSettings, *, work_dir: Path, timeout_s: float =
 
 
 def server_command(settings: SglangSettings, port: int) -> list[str]:
-    """The command that serves until it is told to end: a process, or a container that ends with its standard input."""
+    """Return the command that serves until it is terminated; a container ends when its standard input closes."""
     flags = launch_flags(settings, port=port)
     if settings.image is None:
         return [*settings.program, "-m", "sglang.launch_server", *flags]
@@ -77,7 +77,7 @@ def server_command(settings: SglangSettings, port: int) -> list[str]:
 
 
 def connected(settings: SglangSettings, base_url: str, process: GuardedProcess | None) -> RunningReader:
-    """The reader behind a server that runs. Its settings are read back and compared with those asked for."""
+    """Return the reader of a running server, after comparing the server's settings with those requested."""
     model = remote.choose_model(base_url, None, settings.served_name).name
     server = remote.identify(base_url, None)
     if server.kind != "sglang":
@@ -98,7 +98,7 @@ def connected(settings: SglangSettings, base_url: str, process: GuardedProcess |
 
 
 def planned(settings: SglangSettings) -> RunningReader:
-    """What is known of a server before it is started: it has no address yet, and no details of its own."""
+    """Return the reader as known before its server starts: without an address and without details."""
     model = settings.served_name or settings.model_path
     upstream = Upstream(
         model=model,
@@ -124,7 +124,7 @@ def planned(settings: SglangSettings) -> RunningReader:
 
 
 def check_settings(settings: SglangSettings, told: Mapping[str, str]) -> list[str]:
-    """Compare what a server tells of itself with what was asked; the settings that it does not tell.
+    """Compare the settings that a server reports with those requested; return the names of those it does not report.
 
     Raises :class:`ReaderError` naming the first that differs.
     """

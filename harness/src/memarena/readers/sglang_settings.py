@@ -1,4 +1,4 @@
-"""How SGLang is started for a single stream: its flags, and which of them are read back (design 5)."""
+"""Defines how SGLang is started for a single stream: its flags, and which settings are read back (design 5)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from memarena.readers.errors import ReaderError
 
 @dataclass(frozen=True, slots=True)
 class SglangSettings:
-    """One server. ``image`` names a container image by digest; None starts a process of ``program``, a Python.
+    """Settings of one server. ``image`` is a container image by digest; None: start it with ``program``, a Python.
 
-    ``mem_fraction`` is the share of memory for weights and cache: 0.85 alone, 0.5 beside an embedding server.
+    ``mem_fraction`` is the share of memory for weights and cache: 0.85 alone, 0.5 together with an embedding server.
     """
 
     model_path: str
@@ -29,7 +29,7 @@ class SglangSettings:
     extra_flags: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Raise :class:`ReaderError` for what no server could be started with."""
+        """Raise :class:`ReaderError` for invalid settings."""
         if not self.model_path:
             raise ReaderError("reader sglang: expected sglang:MODEL, a folder or a model's name")
         if self.result_class not in ("cold_prefill", "warm_prefix"):
@@ -41,7 +41,7 @@ class SglangSettings:
 
 
 def launch_flags(settings: SglangSettings, *, port: int) -> list[str]:
-    """Arguments of ``sglang.launch_server``: one request at a time, every token sent as it comes, cache told of."""
+    """Return arguments of ``sglang.launch_server``: one request at a time, tokens sent singly, cached ones reported."""
     flags = {
         "--model-path": settings.model_path,
         "--host": "127.0.0.1",
@@ -62,7 +62,7 @@ def launch_flags(settings: SglangSettings, *, port: int) -> list[str]:
 
 
 def wanted_settings(settings: SglangSettings) -> dict[str, str]:
-    """What the server has to tell of itself, by the names of its own settings."""
+    """Return the settings that the server must report, by its own names."""
     return {
         "model_path": settings.model_path,
         "max_running_requests": "1",

@@ -1,4 +1,4 @@
-"""Starting a reader from its name or URL."""
+"""Starts a reader from its name or URL."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from memarena.readers.types import ReaderError, RunningReader
 API_KEY_VARIABLE = "MEMARENA_READER_API_KEY"
 START_TIMEOUT_S = 180.0
 SGLANG = "sglang:"
-"""What a reader's name begins with where SGLang is to be started with the model behind it."""
+"""Prefix of a reader's name: start SGLang with the model named after it."""
 
 LLAMACPP = "llamacpp:"
-"""What a reader's name begins with where llama.cpp's server is to be started with the GGUF file behind it."""
+"""Prefix of a reader's name: start llama.cpp's server with the GGUF file named after it."""
 
 _AS_THEY_ARE = RequestSettings()
 _POLL_S = 0.02
 _LLAMACPP_SERVER = Path(__file__).with_name("embedded_server.py")
 _COLD: Mapping[str, JsonValue] = {"cache_prompt": False}
-"""llama.cpp reuses the prefix of the prompt before unless told not to; cold TTFT needs it told."""
+"""By default llama.cpp reuses the prefix of the previous prompt, which a cold TTFT must not do."""
 
 
 def start_reader(
@@ -147,7 +147,7 @@ def _llamacpp_arguments(weights: Path, model: str, window: int, cpus: int) -> li
 
 
 def _llamacpp_settings(window: int, cpus: int) -> dict[str, str]:
-    """What the server is started with, for the manifest."""
+    """Return the settings with which the server is started, for the manifest."""
     return {
         "n_ctx": str(window),
         "n_parallel": "1",
@@ -160,9 +160,9 @@ def _llamacpp_settings(window: int, cpus: int) -> dict[str, str]:
 
 
 def planned_llamacpp(spec: str, window_tokens: int | None, threads: int | None = None) -> RunningReader:
-    """What is known of a server of ``llamacpp:FILE`` before it starts; its upstream has no address yet.
+    """Return the reader ``llamacpp:FILE`` as known before its server starts: its upstream has no address yet.
 
-    Raises :class:`ReaderError` where the file cannot be read.
+    Raises :class:`ReaderError` if the file cannot be read.
     """
     path = Path(spec.removeprefix(LLAMACPP))
     if path.suffix != ".gguf" or not path.is_file():
@@ -233,7 +233,7 @@ def _start_extractive(work_dir: Path, window_tokens: int | None) -> RunningReade
 def start_child(
     name: str, server: str | Path, work_dir: Path, arguments: Sequence[str], program: Sequence[str] = (sys.executable,)
 ) -> tuple[GuardedProcess, str]:
-    """Run one of our servers as a child; the process and the base URL of its API once it listens.
+    """Start one of the harness's servers as a child; return the process and the API's base URL when it listens.
 
     ``server``: a module, or the file of a program that the Python of ``program`` runs.
     """
@@ -261,7 +261,7 @@ def start_child(
 
 
 def _await_address(name: str, process: GuardedProcess, address_file: Path) -> None:
-    """Wait until a child has said where it listens."""
+    """Wait until a child has written its address."""
     deadline = time.monotonic() + START_TIMEOUT_S
     while not address_file.exists():
         if (code := process.poll()) is not None:
@@ -329,7 +329,7 @@ def _connect(
 
 
 def _result_class(server: remote.Server) -> ResultClass:
-    """What may be said of a server that we did not start: llama.cpp is told to read every prompt whole."""
+    """Return the result class of a server not started by the harness; llama.cpp is asked not to reuse prefixes."""
     if server.kind == "llama.cpp":
         return "cold_prefill"
     if server.kind == "sglang" and "disable_radix_cache" in server.details:

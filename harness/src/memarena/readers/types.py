@@ -1,4 +1,4 @@
-"""What a started reader is to the rest of the harness: where it answers, its process, its prefix cache."""
+"""Defines a started reader as the rest of the harness sees it: its address, its process, its prefix cache."""
 
 from __future__ import annotations
 
@@ -21,36 +21,36 @@ _RETRY_S = 0.25
 
 @dataclass(frozen=True, slots=True)
 class RunningReader:
-    """A reader that answers at ``upstream.base_url``. ``process`` is None where it was running before us."""
+    """A reader that answers at ``upstream.base_url``. ``process`` is None if the harness did not start it."""
 
     ref: ReaderRef
     upstream: Upstream
     process: GuardedProcess | None = None
 
     def alive(self) -> bool:
-        """False once a reader that we started has ended. One that we only connect to counts as alive."""
+        """Whether the reader's process runs; True for a reader that the harness did not start."""
         return self.process is None or self.process.poll() is None
 
     def last_words(self) -> str:
-        """The end of what a reader that we started has printed; empty for one that we only connect to."""
+        """Return the end of the output of a reader that the harness started; empty for any other."""
         return "" if self.process is None else self.process.log_tail()
 
     def begin_cell(self) -> None:
-        """Empty the cache of a ``warm_prefix`` reader. Raises :class:`ReaderError` unless the server says it did."""
+        """Empty the cache of a ``warm_prefix`` reader. Raises :class:`ReaderError` unless the server confirms it."""
         if self.ref.result_class == "warm_prefix":
             flush_cache(self.upstream.server_url, self.upstream.api_key)
 
     def stop(self) -> None:
-        """End the reader if we started it. Calling it twice is fine."""
+        """Stop the reader if the harness started it. May be called twice."""
         if self.process is not None:
             self.process.stop()
 
 
 def flush_cache(server_url: str, api_key: str | None, wait_s: float = WAIT_S) -> None:
-    """Empty the prefix cache of an SGLang server, again while it is busy.
+    """Empty the prefix cache of an SGLang server, and retry while it is busy.
 
-    The status decides, not the words: some versions answer "Cache flushed." with status 400 while a request is under
-    way. Newer ones wait for ``timeout`` seconds, older ones do not know the parameter.
+    The status decides, not the text: some versions answer "Cache flushed." with status 400 while a request is under
+    way. Newer versions wait for ``timeout`` seconds, older ones ignore the parameter.
 
     Args:
         server_url: without ``/v1``.

@@ -1,4 +1,4 @@
-"""Warm-up requests: prompts of every length that will be timed, none of which is ever measured."""
+"""Sends warm-up requests to a reader, with prompts over the range of lengths that will be timed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def warm_up(reader: RunningReader, gateway: Gateway, requests: int, longest_toke
 
 
 def lengths(requests: int, longest_tokens: int) -> list[int]:
-    """Lengths in tokens, shortest first; a single one is the longest."""
+    """Return lengths in tokens, shortest first; for a single request the longest."""
     shortest = min(_SHORTEST_TOKENS, longest_tokens)
     if requests == 1:
         return [longest_tokens]
@@ -45,7 +45,7 @@ def lengths(requests: int, longest_tokens: int) -> list[int]:
 
 
 def filler_prompt(title: str, tokens: int, number: int = 0) -> str:
-    """About ``tokens`` tokens of words that no data set asks about, in another order for each ``number``."""
+    """Return about ``tokens`` tokens of words that no data set asks about, in another order for each ``number``."""
     stock = _WORDS.split()
     frame = (f"{title}.\nContext:\n", "\n\nQuestion: Which word is long?")
     words: list[str] = []
@@ -58,5 +58,5 @@ def filler_prompt(title: str, tokens: int, number: int = 0) -> str:
 
 
 def _prompt(number: int, tokens: int) -> Prompt:
-    """No two share a prefix."""
+    """Return a prompt that shares no prefix with that of another ``number``."""
     return Prompt((Message("user", filler_prompt(f"Warm-up {number}", tokens, number)),), 0, 0, 0, 0, 0)

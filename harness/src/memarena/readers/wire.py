@@ -1,4 +1,4 @@
-"""The OpenAI wire format as our own servers write it: chunks, whole completions, token usage."""
+"""Builds messages of the OpenAI wire format for the harness's servers: chunks, whole completions, token usage."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ _CHUNK_HEAD: dict[str, JsonValue] = {"id": "chatcmpl-memarena", "object": "chat.
 
 
 def sse(body: Mapping[str, JsonValue]) -> bytes:
-    """One server-sent event."""
+    """Return a server-sent event."""
     return b"data: " + json.dumps(body).encode() + b"\n\n"
 
 
 def chat_chunk(model: str, delta: Mapping[str, JsonValue], finish: str | None = None) -> dict[str, JsonValue]:
-    """One chunk of a streamed chat completion."""
+    """Return a chunk of a streamed chat completion."""
     choice: dict[str, JsonValue] = {"index": 0, "delta": dict(delta), "finish_reason": finish}
     return {**_CHUNK_HEAD, "model": model, "choices": [choice]}
 
 
 def usage_chunk(model: str, usage: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """The closing chunk with token counts."""
+    """Return the closing chunk with token counts."""
     return {**_CHUNK_HEAD, "model": model, "choices": [], "usage": dict(usage)}
 
 
 def chat_completion(
     model: str, message: Mapping[str, JsonValue], finish: str, usage: Mapping[str, JsonValue] | None
 ) -> dict[str, JsonValue]:
-    """A whole chat completion."""
+    """Return a whole chat completion."""
     choice: dict[str, JsonValue] = {
         "index": 0,
         "message": {"role": "assistant", **message},
@@ -48,7 +48,7 @@ def chat_completion(
 
 
 def token_usage(prompt_tokens: int, completion_tokens: int, cached_tokens: int | None) -> dict[str, JsonValue]:
-    """A usage object. ``cached_tokens`` None gives the null that some servers send for zero."""
+    """Return a usage object. With ``cached_tokens`` None it has the null that some servers send for zero."""
     return {
         "prompt_tokens": prompt_tokens,
         "completion_tokens": completion_tokens,
@@ -58,17 +58,20 @@ def token_usage(prompt_tokens: int, completion_tokens: int, cached_tokens: int |
 
 
 def error(message: str, code: str) -> dict[str, JsonValue]:
-    """An OpenAI-style error."""
+    """Return an OpenAI-style error."""
     return {"error": {"message": message, "type": "invalid_request_error", "param": None, "code": code}}
 
 
 def model_list(model: str) -> dict[str, JsonValue]:
-    """What GET /v1/models says."""
+    """Return the reply to GET /v1/models."""
     return {"object": "list", "data": [{"id": model, "object": "model", "created": 0, "owned_by": "memarena"}]}
 
 
 def chat_messages(body: Mapping[str, JsonValue]) -> list[Message]:
-    """The messages of a chat request, text parts joined. Raises ValueError if there are none or one has no text."""
+    """Return the messages of a chat request, with text parts joined.
+
+    Raises ValueError if there are no messages, or one has no text.
+    """
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages:
         raise ValueError("messages: expected a list with at least one message")
@@ -90,5 +93,5 @@ def _content(message: JsonValue) -> str:
 
 
 def bytes_tokens(texts: Sequence[str]) -> int:
-    """Tokens of several texts together, counted as UTF-8 bytes / 4."""
+    """Return the tokens of several texts together, counted as UTF-8 bytes / 4."""
     return sum(count_by_bytes(texts))
