@@ -1,4 +1,4 @@
-"""The reader client against real servers."""
+"""Tests ReaderClient against scripted model servers over HTTP."""
 
 from __future__ import annotations
 
@@ -51,18 +51,18 @@ def test_deltas_come_first_and_the_completion_last(reader: ModelServer, client: 
     assert completion == Completion(Script().text, "stop", a_prompt().prompt_tokens, 5)
 
 
-def test_the_request_says_what_the_plan_says(reader: ModelServer, client: ReaderClient) -> None:
+def test_the_request_has_the_fields_of_the_plan(reader: ModelServer, client: ReaderClient) -> None:
     list(client.stream(a_prompt(), PLAN, "one-token", 10))
-    sent = reader.received[-1]
-    assert sent.headers["Authorization"] == "Bearer one-token"
-    assert sent.body["messages"] == [{"role": m.role, "content": m.content} for m in a_prompt().messages]
+    request = reader.received[-1]
+    assert request.headers["Authorization"] == "Bearer one-token"
+    assert request.body["messages"] == [{"role": m.role, "content": m.content} for m in a_prompt().messages]
     expected = {"model": "null-reader", "max_tokens": 64, "temperature": 0.0, "seed": 7, "stream": True}
-    assert {key: sent.body[key] for key in expected} == expected
-    assert "chat_template_kwargs" not in sent.body
+    assert {key: request.body[key] for key in expected} == expected
+    assert "chat_template_kwargs" not in request.body
 
 
 @pytest.mark.parametrize(("thinking", "enabled"), [("on", True), ("off", False)])
-def test_thinking_is_switched_only_when_asked(
+def test_thinking_is_sent_only_if_the_plan_sets_it(
     reader: ModelServer, client: ReaderClient, thinking: str, enabled: bool
 ) -> None:
     plan = ReadingPlan("null-reader", 64, thinking=thinking)  # type: ignore[arg-type]
@@ -70,7 +70,7 @@ def test_thinking_is_switched_only_when_asked(
     assert reader.received[-1].body["chat_template_kwargs"] == {"enable_thinking": enabled}
 
 
-def test_reasoning_set_apart_by_the_server_is_no_text(reader: ModelServer, client: ReaderClient) -> None:
+def test_separate_reasoning_is_not_part_of_the_text(reader: ModelServer, client: ReaderClient) -> None:
     reader.script = Script(reasoning=("hm", "well"), tokens=("yes",))
     assert next(iter(client.stream(a_prompt(), PLAN, "t", 10))) == TextDelta("yes")
 
@@ -81,7 +81,7 @@ def test_unreported_usage_stays_unknown(reader: ModelServer, client: ReaderClien
 
 
 @pytest.mark.parametrize("status", [400, 403, 429, 500, 503])
-def test_an_http_error_carries_its_status_and_is_not_retried(
+def test_an_http_error_has_its_status_and_is_not_retried(
     reader: ModelServer, client: ReaderClient, status: int
 ) -> None:
     reader.script = Script(status=status, message="not today")
@@ -92,7 +92,7 @@ def test_an_http_error_carries_its_status_and_is_not_retried(
 
 
 @pytest.mark.parametrize("fault", ["malformed", "error_event", "disconnect", "break", "cut"])
-def test_a_broken_stream_is_an_error_never_a_short_answer(
+def test_a_broken_stream_is_an_error_and_not_a_short_answer(
     reader: ModelServer, client: ReaderClient, fault: Fault
 ) -> None:
     reader.script = Script(fault=fault)
@@ -103,7 +103,7 @@ def test_a_broken_stream_is_an_error_never_a_short_answer(
 
 
 @pytest.mark.parametrize("fault", ["stall", "endless"])
-def test_the_time_limit_holds_for_the_whole_reply(reader: ModelServer, client: ReaderClient, fault: Fault) -> None:
+def test_the_timeout_covers_the_complete_reply(reader: ModelServer, client: ReaderClient, fault: Fault) -> None:
     reader.script = Script(fault=fault)
     began = time.monotonic()
     with pytest.raises(ReaderCallError, match=r"within 0\.3 s"):
@@ -111,7 +111,7 @@ def test_the_time_limit_holds_for_the_whole_reply(reader: ModelServer, client: R
     assert time.monotonic() - began < 5
 
 
-def test_a_server_that_is_not_there_is_an_error(reader: ModelServer) -> None:
+def test_an_unreachable_server_is_an_error(reader: ModelServer) -> None:
     reader.stop()
     client = ReaderClient(reader.base_url)
     with pytest.raises(ReaderCallError) as caught:
@@ -122,7 +122,7 @@ def test_a_server_that_is_not_there_is_an_error(reader: ModelServer) -> None:
     client.close()
 
 
-def test_counting_nothing_calls_nobody(reader: ModelServer, client: ReaderClient) -> None:
+def test_counting_no_texts_makes_no_request(reader: ModelServer, client: ReaderClient) -> None:
     assert client.counter("t", "m")([]) == []
     assert reader.received == []
 

@@ -1,4 +1,4 @@
-"""Fitting a context into a window: laws that hold for any counter."""
+"""Tests fitting a context into a reader's window: properties that hold for any token counter."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OWNER = Asker("owner")
 
 
 def each(count: Callable[[str], int]) -> TokenCounter:
-    """A counter from a function of one text."""
+    """Return a counter of lists from a function that counts one text."""
     return lambda texts: [count(text) for text in texts]
 
 
@@ -89,17 +89,19 @@ def test_no_prompt_exceeds_its_limits_and_the_best_items_survive_in_order(
 
     parts = split_prompt(prompt.messages)
     assert parts is not None
-    shown = [item.text for item in parts.items]
-    assert len(shown) == prompt.kept_items
+    item_texts = [item.text for item in parts.items]
+    assert len(item_texts) == prompt.kept_items
     by_rank = sorted(range(len(items)), key=lambda i: (-rank(items[i]), i))
-    kept = sorted(by_rank[: prompt.kept_items])
-    originals = [items[i].text if style is PromptStyle.JSON_CONTEXT else items[i].text.strip("\n") for i in kept]
+    kept_indices = sorted(by_rank[: prompt.kept_items])
+    originals = [
+        items[i].text if style is PromptStyle.JSON_CONTEXT else items[i].text.strip("\n") for i in kept_indices
+    ]
     if prompt.cut_items:
         assert prompt.kept_items == 1
-        assert originals[0].startswith(shown[0])
-        assert len(shown[0]) < len(originals[0])
+        assert originals[0].startswith(item_texts[0])
+        assert len(item_texts[0]) < len(originals[0])
     else:
-        assert shown == originals
+        assert item_texts == originals
 
 
 @given(items=ITEMS)
@@ -123,7 +125,7 @@ def first_letters(prompt: Prompt) -> str:
 WORD_COUNTER = COUNTERS["words"]
 
 
-def test_the_lowest_score_goes_first_and_of_equals_the_later() -> None:
+def test_the_lowest_score_is_dropped_first_and_of_equal_scores_the_later_item() -> None:
     def kept(scores: Sequence[float], budget: int) -> str:
         plan = ReadingPlan("m", 64, max_context_tokens=budget)
         return first_letters(build_prompt(items_of_words(*scores), "q", "", OWNER, plan, WORD_COUNTER))
@@ -134,7 +136,7 @@ def test_the_lowest_score_goes_first_and_of_equals_the_later() -> None:
     assert kept([1, 1, 1], 290) == "ab"
 
 
-def test_a_single_item_that_is_too_long_is_cut_at_a_word() -> None:
+def test_a_single_item_that_is_too_long_is_truncated_at_a_word() -> None:
     item = ContextItem("\n".join(["alpha beta gamma delta"] * 50))
     plan = ReadingPlan("m", 64, max_context_tokens=43)
     prompt = build_prompt([item], "q", "", OWNER, plan, WORD_COUNTER)
@@ -147,25 +149,25 @@ def test_a_single_item_that_is_too_long_is_cut_at_a_word() -> None:
 
 @pytest.mark.parametrize("budget", range(10, 60, 7))
 @pytest.mark.parametrize("length", range(1, 8))
-def test_a_text_without_spaces_is_cut_too_and_no_character_is_torn_apart(length: int, budget: int) -> None:
+def test_a_text_without_spaces_is_truncated_between_characters(length: int, budget: int) -> None:
     plan = ReadingPlan("m", 64, max_context_tokens=budget)
     group = "x" * length + "e\u0301"
     prompt = build_prompt([ContextItem(group * 200)], "q", "", OWNER, plan, count_by_bytes)
     parts = split_prompt(prompt.messages)
     assert parts is not None
-    shown = parts.items[0].text
+    item_text = parts.items[0].text
     assert prompt.cut_items == 1
-    assert shown
-    assert not shown.endswith("e"), "the accent of the last letter is cut off"
+    assert item_text
+    assert not item_text.endswith("e"), "the accent of the last letter is cut off"
 
 
-def test_a_question_that_leaves_no_room_at_all_is_an_error_that_says_so() -> None:
+def test_a_question_that_leaves_no_room_for_context_is_an_error() -> None:
     plan = ReadingPlan("tiny", 64, context_window_tokens=512, counts_tokens=True)
     with pytest.raises(PromptTooLongError, match=r"window of 512 tokens of 'tiny'"):
         build_prompt([ContextItem("x")], "word " * 3000, "", OWNER, plan, count_by_bytes)
 
 
-def test_the_reply_and_the_template_keep_their_room_and_an_estimate_a_quarter_of_the_window() -> None:
+def test_reply_and_template_are_reserved_and_a_quarter_of_the_window_for_estimates() -> None:
     items = items_of_words(*[1.0] * 900, words=10)
     for exact, share in ((True, 4000), (False, 3000)):
         for reply in (64, 800):
@@ -175,7 +177,7 @@ def test_the_reply_and_the_template_keep_their_room_and_an_estimate_a_quarter_of
 
 
 @pytest.mark.parametrize(("budget", "most_calls"), [(5_000, 1), (1_500, 3), (500, 4)])
-def test_fitting_needs_few_rounds_of_counting(budget: int, most_calls: int) -> None:
+def test_fitting_needs_few_calls_of_the_counter(budget: int, most_calls: int) -> None:
     rounds = 0
 
     def count(texts: Sequence[str]) -> Sequence[int]:
@@ -194,5 +196,5 @@ def test_a_counter_that_loses_texts_is_an_error() -> None:
 
 
 @given(st.text(st.characters(exclude_categories=())))
-def test_bytes_are_counted_in_fours_rounded_up(text: str) -> None:
+def test_count_by_bytes_is_a_quarter_of_the_bytes_rounded_up(text: str) -> None:
     assert count_by_bytes([text]) == [-(-len(text.encode("utf-8", "surrogatepass")) // 4)]

@@ -1,4 +1,4 @@
-"""The form of prompts, and taking them apart again."""
+"""Tests the layout of prompts, and split_prompt, which takes a prompt apart again."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ ITEMS = st.lists(
 
 
 def plan(**changes: object) -> ReadingPlan:
-    """A plan without bounds."""
+    """Return a plan without limits on tokens."""
     return ReadingPlan(model="m", max_tokens=64, **changes)  # type: ignore[arg-type]
 
 
@@ -56,7 +56,7 @@ def user_text(asker: Asker, **changes: object) -> str:
 @pytest.mark.parametrize("style", list(PromptStyle))
 @pytest.mark.parametrize("no_system_role", [False, True])
 @given(items=ITEMS, question=st.one_of(TEXT, TRICKY))
-def test_a_prompt_can_be_taken_apart_whatever_its_texts_look_like(
+def test_a_prompt_can_be_split_again_whatever_its_texts_are(
     style: PromptStyle, no_system_role: bool, items: list[ContextItem], question: str
 ) -> None:
     prompt = build_prompt(
@@ -70,21 +70,21 @@ def test_a_prompt_can_be_taken_apart_whatever_its_texts_look_like(
     assert [item.time for item in parts.items] == [readable_time(item.time) for item in items]
 
 
-def test_a_prompt_of_somebody_else_is_not_taken_apart() -> None:
+def test_a_prompt_in_another_layout_is_not_split() -> None:
     assert split_prompt([Message("user", "Context: a. Question: b?")]) is None
     assert split_prompt([]) is None
 
 
-def test_the_system_text_opens_the_user_turn_where_the_template_knows_no_system() -> None:
+def test_the_system_text_opens_the_user_message_if_the_template_has_no_system_role() -> None:
     prompt = build_prompt([], "q", "", OWNER, plan(no_system_role=True), count_by_bytes)
     assert [message.role for message in prompt.messages] == ["user"]
     assert prompt.messages[0].content.startswith(prompt_text().system + "\n\n")
-    apart = build_prompt([], "q", "", OWNER, plan(), count_by_bytes)
-    assert [message.role for message in apart.messages] == ["system", "user"]
-    assert apart.messages[0].content == prompt_text().system
+    with_system_role = build_prompt([], "q", "", OWNER, plan(), count_by_bytes)
+    assert [message.role for message in with_system_role.messages] == ["system", "user"]
+    assert with_system_role.messages[0].content == prompt_text().system
 
 
-def test_the_question_block_says_when_and_who() -> None:
+def test_the_question_block_has_time_and_asker() -> None:
     assert "Asked at: Tuesday 2025-01-07 18:00\n" in user_text(OWNER)
     assert "Asked by: the owner of this device\n" in user_text(OWNER)
     assert "Asked by: Bo, colleague of the owner\n" in user_text(Asker("known_person", "Bo", "colleague"))
@@ -92,7 +92,7 @@ def test_the_question_block_says_when_and_who() -> None:
     assert "Asked by: an unknown person\n" in user_text(Asker("anonymous", "Bo", "colleague"))
 
 
-def test_a_prompt_without_an_asker_says_nothing_of_who_asks_and_is_taken_apart_all_the_same() -> None:
+def test_a_prompt_without_an_asker_has_no_asker_line_and_can_be_split() -> None:
     prompt = build_prompt([], "Where are the keys?", "2025-01-07", None, plan(), count_by_bytes)
     assert "Asked by" not in prompt.messages[-1].content
     parts = split_prompt(prompt.messages)
@@ -100,16 +100,16 @@ def test_a_prompt_without_an_asker_says_nothing_of_who_asks_and_is_taken_apart_a
     assert (parts.question, parts.asked_by) == ("Where are the keys?", "")
 
 
-def test_rules_for_sharing_open_the_system_text_only_where_they_are_asked_for() -> None:
-    asked = build_prompt([], "q", "", OWNER, plan(policy_header=True), count_by_bytes)
-    assert asked.messages[0].content == f"{control_text().policy_header}\n\n{prompt_text().system}"
+def test_rules_for_sharing_open_the_system_text_only_with_policy_header() -> None:
+    with_header = build_prompt([], "q", "", OWNER, plan(policy_header=True), count_by_bytes)
+    assert with_header.messages[0].content == f"{control_text().policy_header}\n\n{prompt_text().system}"
     assert '"sharing:"' in control_text().policy_header
     for marker in (control_text().access_denied, control_text().access_allowed):
         assert marker.startswith("[sharing: ")
 
 
 @pytest.mark.parametrize("no_system_role", [False, True])
-def test_rules_that_are_to_be_inferred_are_the_only_words_that_the_prompt_lacks(no_system_role: bool) -> None:
+def test_with_inferred_rules_the_prompt_lacks_only_the_rules(no_system_role: bool) -> None:
     stated, inferred = (
         build_prompt([], "q", "", OWNER, plan(d6_rules=rules, no_system_role=no_system_role), count_by_bytes).messages
         for rules in ("stated", "inferred")
@@ -134,7 +134,7 @@ def test_json_context_is_a_json_list_of_objects_with_time_and_text() -> None:
     assert json.loads(body) == [{"time": "Monday 2025-01-06 09:05", "text": "Ana: the keys are in the blue bowl"}]
 
 
-def test_an_empty_context_is_said_to_be_empty() -> None:
+def test_an_empty_context_is_stated_as_empty() -> None:
     prompt = build_prompt([], "q", "", OWNER, plan(), count_by_bytes)
     assert prompt_text().nothing_found in prompt.messages[-1].content
     assert (prompt.kept_items, prompt.context_tokens) == (0, 0)
@@ -154,7 +154,7 @@ def test_times_are_shown_with_their_weekday(given_time: str, shown: str) -> None
     assert readable_time(given_time) == shown
 
 
-def test_the_files_that_decide_are_named_with_their_hashes() -> None:
+def test_the_files_that_decide_the_layout_are_listed_with_their_hashes() -> None:
     hashes = data_files()
     names = (PROMPT_FILE, INFERRED_FILE, CONTROLS_FILE, PARSING_FILE)
     assert set(hashes) == {f"memarena_answering/{name}" for name in names}

@@ -1,4 +1,4 @@
-"""Reading answers out of what readers write."""
+"""Tests parse_answer: the answer and reason in a reader's raw reply."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("raw", "answer", "reason", "parse"), CASES, ids=[case[0][:40] for case in CASES])
-def test_the_answer_is_found(raw: str, answer: str, reason: str, parse: str) -> None:
+def test_the_answer_is_parsed_from_every_form(raw: str, answer: str, reason: str, parse: str) -> None:
     assert parse_answer(raw) == ParsedAnswer(answer, reason, parse)  # type: ignore[arg-type]
 
 
@@ -84,7 +84,7 @@ WORDS = st.text(st.characters(exclude_categories=("Cs", "Cc"))).map(str.strip)
 
 
 @given(answer=WORDS, reason=WORDS, ascii_only=st.booleans())
-def test_what_json_says_is_read_back_exactly(answer: str, reason: str, ascii_only: bool) -> None:
+def test_json_is_read_back_exactly(answer: str, reason: str, ascii_only: bool) -> None:
     raw = json.dumps({"answer": answer, "reason": reason}, ensure_ascii=ascii_only)
     assert parse_answer(raw) == ParsedAnswer(answer, reason, "json")
 
@@ -93,7 +93,7 @@ PLAIN = st.text("abc d.e'f-ß東", min_size=1).map(str.strip).filter(bool)
 
 
 @given(answer=PLAIN, reason=PLAIN, kept=st.floats(0, 1))
-def test_a_reply_cut_off_at_max_tokens_still_gives_what_it_had_said(answer: str, reason: str, kept: float) -> None:
+def test_a_reply_truncated_at_max_tokens_gives_its_partial_answer(answer: str, reason: str, kept: float) -> None:
     raw = json.dumps({"answer": answer, "reason": reason}, ensure_ascii=False)
     start = len('{"answer": "') + 1
     cut = raw[: start + int(kept * (len(raw) - start))]
@@ -115,18 +115,18 @@ def test_hostile_replies_are_parsed_quickly(raw: str) -> None:
 
 
 @given(st.text("ab <>/think{}"))
-def test_stripping_thinking_twice_changes_nothing_more(raw: str) -> None:
+def test_stripping_reasoning_twice_equals_once(raw: str) -> None:
     once = strip_thinking(raw)
     assert strip_thinking(once) == once
 
 
 @pytest.mark.parametrize("nested", ['{"a":' * 480 + "1" + "}" * 480, "[" * 900 + "]" * 900])
-def test_an_answer_deeper_than_any_is_read_as_text(nested: str) -> None:
+def test_an_answer_nested_too_deeply_is_read_as_text(nested: str) -> None:
     assert parse_answer('{"answer":' + nested + "}").parse in {"text", "lenient_json"}
 
 
 @pytest.mark.timeout(20)
-def test_thinking_that_is_opened_over_and_over_does_not_cost_the_square() -> None:
+def test_repeated_opening_tags_do_not_take_quadratic_time() -> None:
     assert parse_answer("</think>yes" + "<think>" * 100_000).answer == "yes"
 
 
@@ -141,7 +141,7 @@ def test_thinking_that_is_opened_over_and_over_does_not_cost_the_square() -> Non
         'Here you go: {"answer": null, "status": "unknown"}',
     ],
 )
-def test_an_object_that_says_that_there_is_no_answer_declines(raw: str) -> None:
+def test_an_object_that_states_no_answer_declines(raw: str) -> None:
     assert parse_answer(raw).answer == "unknown"
 
 
@@ -154,5 +154,5 @@ def test_an_object_that_says_that_there_is_no_answer_declines(raw: str) -> None:
         ('{"status": "moved", "place": "the shed"}', '{"status": "moved", "place": "the shed"}'),
     ],
 )
-def test_other_objects_keep_what_they_say(raw: str, answer: str) -> None:
+def test_other_objects_keep_their_text(raw: str, answer: str) -> None:
     assert parse_answer(raw).answer == answer

@@ -1,4 +1,4 @@
-"""Both ways to a model's server against one that means ill: what comes is an error with an end, whoever asks."""
+"""Tests both HTTP clients of a model server (thread and event loop) against hostile servers: errors, never a hang."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PART = b"x" * (1 << 20)
 
 
 def slowly(head: bytes) -> Iterator[bytes]:
-    """A header that grows by a byte every now and then; after ten seconds a reply in good order."""
+    """Yield a header that grows by a byte every 50 ms; after ten seconds the reply is complete."""
     yield head + b"X: "
     for _ in range(200):
         time.sleep(0.05)
@@ -29,7 +29,7 @@ def slowly(head: bytes) -> Iterator[bytes]:
 
 @contextlib.contextmanager
 def serving(sends: Iterable[bytes]) -> Iterator[str]:
-    """A server of one request that sends these bytes as long as anybody takes them."""
+    """Run a server of one request that sends these bytes until the client hangs up; yield its URL."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def serve() -> None:
@@ -72,7 +72,7 @@ WAYS = pytest.mark.parametrize("way", [from_a_thread, from_a_loop])
         (lambda: [b"no HTTP\r\n\r\n"], 30.0, "the server failed"),
     ],
 )
-def test_a_reply_without_an_end_or_a_form_is_an_error(
+def test_an_endless_or_malformed_reply_is_an_error(
     way: Callable[[str, float], Reply], sends: Callable[[], Iterable[bytes]], timeout_s: float, words: str
 ) -> None:
     with serving(sends()) as url, pytest.raises(UpstreamError, match=words):
@@ -89,7 +89,10 @@ def test_a_redirect_is_reported_and_not_followed(way: Callable[[str, float], Rep
 
 @contextlib.contextmanager
 def closing_kept_connections(replies: int) -> Iterator[tuple[str, list[int]]]:
-    """A server that closes each connection at its second request, and new ones too after so many replies."""
+    """Run a server that closes each connection at its second request, and all new ones after ``replies`` replies.
+
+    Yields its URL and, for each request, its number on its connection (0 or 1).
+    """
     requests: list[int] = []
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
@@ -115,7 +118,7 @@ def closing_kept_connections(replies: int) -> Iterator[tuple[str, list[int]]]:
         thread.join(timeout=60)
 
 
-def test_a_request_is_sent_again_where_a_kept_connection_ends_and_not_where_a_new_one_does() -> None:
+def test_a_request_is_sent_again_if_a_reused_connection_ends_and_not_if_a_new_one_does() -> None:
     async def asked(url: str, times: int) -> None:
         async with new_session() as session:
             for _ in range(times):

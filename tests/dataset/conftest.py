@@ -1,4 +1,4 @@
-"""Fixtures: the example data set, copies of it that may be spoiled, and small data sets made on the spot."""
+"""Fixtures: the example data set, copies that a test may damage, and small data sets made by the test."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Row = dict[str, Any]
 
 
 class Spoilable:
-    """A data set folder whose files can be edited row by row."""
+    """A data set's folder whose files can be edited row by row."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -33,11 +33,11 @@ class Spoilable:
         (self.path / file).write_text(text, encoding="utf-8")
 
     def edit(self, file: str, row_id: str, change: Callable[[Row], object]) -> None:
-        """Apply a change to the one row of a file whose ``…_id`` is ``row_id``."""
+        """Apply a change to the row of a file that has ``row_id`` as one of its ids."""
         rows = self.rows(file)
-        found = [row for row in rows if row_id in [value for key, value in row.items() if key.endswith("_id")]]
-        assert len(found) == 1, f"{row_id} is {len(found)} rows of {file}"
-        change(found[0])
+        matches = [row for row in rows if row_id in [value for key, value in row.items() if key.endswith("_id")]]
+        assert len(matches) == 1, f"{row_id} is {len(matches)} rows of {file}"
+        change(matches[0])
         self.write_rows(file, rows)
 
     def question(self, instance_id: str, change: Callable[[Row], object]) -> None:
@@ -74,7 +74,7 @@ def example() -> Path:
 
 @pytest.fixture
 def spoilable(tmp_path: Path) -> Spoilable:
-    """A copy of the example that a test may spoil."""
+    """A copy of the example that a test may damage."""
     shutil.copytree(EXAMPLE, tmp_path / "copy")
     return Spoilable(tmp_path / "copy")
 
@@ -99,7 +99,7 @@ def tiny(tmp_path: Path) -> Spoilable:
 
 @pytest.fixture(scope="session")
 def locomo_file() -> Path:
-    """Five real LoCoMo conversations, which lie beside the repository and are not part of it."""
+    """Five real LoCoMo conversations; the file lies next to the repository and is not part of it."""
     shared = Path(os.environ.get("MEMARENA_SHARED", ROOT.parent / "shared"))
     file = shared / "data" / "locomo" / "locomo5.json"
     if not file.is_file():

@@ -1,4 +1,4 @@
-"""Ways to spoil the example data set: for each class of fault the check that has to find it, and where."""
+"""Faults to put into the example data set: for each class of fault the check that must detect it, and where."""
 
 from __future__ import annotations
 
@@ -63,16 +63,16 @@ def no_questions(data: Any) -> None:
 
 def only_allow(data: Any) -> None:
     file = "eval_instances/d4_permission.jsonl"
-    kept = [item for item in data.rows(file) if item["ground_truth"]["expected_action"] == "disclose"]
-    data.write_rows(file, kept)
+    allow_items = [item for item in data.rows(file) if item["ground_truth"]["expected_action"] == "disclose"]
+    data.write_rows(file, allow_items)
 
 
 def telling_pool(data: Any) -> None:
-    """Seventy items in which strangers are always refused and acquaintances never."""
+    """Make seventy permission items in which strangers are always refused and acquaintances never."""
     file = "eval_instances/d4_permission.jsonl"
     items = {item["instance_id"]: item for item in data.rows(file)}
-    known, stranger = items["perm_0009"], items["perm_0010"]
-    rows = [{**(known if number % 2 else stranger), "instance_id": f"pool_{number}"} for number in range(70)]
+    acquaintance, stranger = items["perm_0009"], items["perm_0010"]
+    rows = [{**(acquaintance if number % 2 else stranger), "instance_id": f"pool_{number}"} for number in range(70)]
     data.write_rows(file, rows)
 
 
@@ -86,7 +86,7 @@ OTHER_FEE = fact("f_other", "sess_0016", "sess_0016_t01")
 
 
 def quoting_all(data: Any) -> None:
-    """A question that is nothing but its evidence session."""
+    """Make a question whose text is its evidence session."""
 
     def quote(row: dict[str, Any]) -> None:
         sessions = {one["session_id"]: one for one in data.rows("corpus_sessions.jsonl")}
@@ -95,7 +95,7 @@ def quoting_all(data: Any) -> None:
     data.question("qa_0004", quote)
 
 
-# check, what is wrong, where the finding points to (file and field), how to bring it about
+# (check, the fault, location in the finding (file and field), function that makes the fault)
 MUTATIONS: list[tuple[Check, str, str, Spoil]] = [
     (
         structural.readable,

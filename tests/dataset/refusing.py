@@ -1,4 +1,4 @@
-"""The line with which a data set that cannot be used is refused."""
+"""Returns the error line for a data set that cannot be used."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from memarena_dataset.io.reading import open_dataset
 
 
 def refusal(path: Path) -> str:
-    """The message with which a strict opening refuses."""
+    """Return the message with which a strict ``open_dataset`` refuses the folder."""
     with pytest.raises(DatasetError) as caught:
         open_dataset(path).close()
     message = str(caught.value)

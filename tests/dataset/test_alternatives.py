@@ -1,4 +1,4 @@
-"""Golds that name several right answers are split, all others stay whole."""
+"""Tests that golds with several right answers are split into them, and that others are not."""
 
 from __future__ import annotations
 
@@ -35,5 +35,5 @@ from memarena_dataset.values.alternatives import alternatives
         ("3/4 or so", ("3/4 or so",)),
     ],
 )
-def test_a_gold_is_split_where_it_names_another_right_answer(gold: str, answers: tuple[str, ...]) -> None:
+def test_a_gold_is_split_only_if_it_names_another_right_answer(gold: str, answers: tuple[str, ...]) -> None:
     assert alternatives(gold) == answers

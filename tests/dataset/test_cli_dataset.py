@@ -1,4 +1,4 @@
-"""The verbs of ``memarena dataset``: what they print, and how they refuse."""
+"""Tests the subcommands of ``memarena dataset``: their output and their errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memarena_dataset.programs import run_guarded
 
 
 class Result(NamedTuple):
-    """What a command left behind."""
+    """Exit code and output of a command."""
 
     code: int
     out: str
@@ -26,7 +26,7 @@ Run = Callable[..., Result]
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs ``memarena dataset …`` as the command line does, errors included."""
+    """Return a function that runs ``memarena dataset …`` like the command line, errors included."""
 
     def call(*arguments: object) -> Result:
         monkeypatch.setattr(sys, "argv", ["memarena dataset", *map(str, arguments)])
@@ -38,13 +38,13 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
     return call
 
 
-def test_a_valid_data_set_says_so(run: Run, example: Path) -> None:
+def test_a_valid_data_set_is_reported_as_valid(run: Run, example: Path) -> None:
     result = run("validate", example, "--profile", "full")
     assert (result.code, result.err) == (0, "")
     assert result.out == f"{example}: valid (full): 0 faults, 0 warnings\n"
 
 
-def test_golds_in_text_are_a_warning_that_names_the_mend(run: Run, spoilable: Any) -> None:
+def test_golds_in_text_give_a_warning_with_the_remedy(run: Run, spoilable: Any) -> None:
     spoilable.question("qa_0001", lambda row: row["ground_truth"].pop("values"))
     result = run("validate", spoilable.path)
     assert result.code == 0
@@ -53,7 +53,7 @@ def test_golds_in_text_are_a_warning_that_names_the_mend(run: Run, spoilable: An
     assert "ground_truth.values" in line and "--endpoint" in line
 
 
-def test_each_fault_is_one_line_and_the_exit_code_is_1(run: Run, spoilable: Any) -> None:
+def test_each_fault_gives_one_line_and_exit_code_1(run: Run, spoilable: Any) -> None:
     spoilable.session("sess_0004", lambda row: row["turns"][2].update(speaker_id="tomas_lindqvist"))
     spoilable.question("qa_0001", lambda row: row.update(evidence_session_ids=["sess_9999"]))
     spoilable.session("sess_0005", lambda row: row["turns"][0].update(text=" "))
@@ -72,13 +72,13 @@ def test_warnings_alone_do_not_fail(run: Run, spoilable: Any) -> None:
     assert run("validate", spoilable.path).code == 0
 
 
-def test_validate_speaks_json(run: Run, spoilable: Any) -> None:
+def test_validate_prints_json(run: Run, spoilable: Any) -> None:
     spoilable.session("sess_0004", lambda row: row.update(location_id="loc_moon"))
     result = run("validate", spoilable.path, "--format", "json")
-    said = json.loads(result.out)
+    report = json.loads(result.out)
     assert result.code == 1
-    assert (said["valid"], said["profile"]) == (False, "structural")
-    assert said["errors"] == [
+    assert (report["valid"], report["profile"]) == (False, "structural")
+    assert report["errors"] == [
         {
             "check": "session",
             "file": "corpus_sessions.jsonl",
@@ -90,10 +90,10 @@ def test_validate_speaks_json(run: Run, spoilable: Any) -> None:
 
 
 def test_stats_prints_a_table_json_and_markdown(run: Run, example: Path) -> None:
-    shown = run("stats", example)
-    assert shown.code == 0
-    assert "16 / 140" in shown.out
-    assert "[min, max]" in shown.out
+    table_output = run("stats", example)
+    assert table_output.code == 0
+    assert "16 / 140" in table_output.out
+    assert "[min, max]" in table_output.out
     assert json.loads(run("stats", example, "--format", "json").out)["turns"] == 140
     assert "| Sessions / turns | 16 / 140 |" in run("stats", example, "--format", "md").out
 
@@ -127,7 +127,7 @@ def test_locomo_is_imported_from_the_command_line(run: Run, locomo_file: Path, t
         (("import", "longmemeval", "{tmp}/empty", "--out", "{tmp}/out"), "empty: cannot be read: Is a directory"),
     ],
 )
-def test_bad_input_is_one_line_and_exit_code_2(
+def test_bad_input_gives_one_line_and_exit_code_2(
     run: Run, tmp_path: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     (tmp_path / "empty").mkdir()

@@ -1,4 +1,4 @@
-"""Corrected golds, questions that are left out or moved: what a user does about a data set's known faults."""
+"""Tests corrections of a data set: corrected golds, and questions that are moved or left out."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def write(path: Path, value: Any) -> Path:
     return path
 
 
-def test_corrected_golds_and_evidence_keep_what_was_published(tmp_path: Path) -> None:
+def test_corrected_golds_and_evidence_keep_the_published_ones_in_metadata(tmp_path: Path) -> None:
     evidence_only = correction(
         question_id="locomo_0_qa0",
         question="What arrived?",
@@ -74,9 +74,13 @@ def test_corrected_golds_and_evidence_keep_what_was_published(tmp_path: Path) ->
     counted, arrived = by_id["c2_q002"], by_id["c1_q001"]
     assert isinstance(counted.gold, TextGold)
     assert counted.gold.answers == ("three",)
-    kept = counted.metadata["correction"]
-    assert kept["published_ground_truth"]["answer"] == "two"
-    assert (kept["id"], kept["kind"], kept["reason"]) == ("locomo_1_qa1", "HALLUCINATION", "Two are of wool.")
+    correction_record = counted.metadata["correction"]
+    assert correction_record["published_ground_truth"]["answer"] == "two"
+    assert (correction_record["id"], correction_record["kind"], correction_record["reason"]) == (
+        "locomo_1_qa1",
+        "HALLUCINATION",
+        "Two are of wool.",
+    )
     assert isinstance(arrived.gold, TextGold)
     assert (arrived.gold.answers, arrived.evidence_turn_ids) == (("a loom",), ("c1_D1:1",))
     assert "published_ground_truth" not in arrived.metadata["correction"]
@@ -84,7 +88,7 @@ def test_corrected_golds_and_evidence_keep_what_was_published(tmp_path: Path) ->
     assert "correction" not in by_id["c1_q002"].metadata
 
 
-def test_a_part_of_the_data_set_takes_its_corrections_by_the_questions_text(tmp_path: Path) -> None:
+def test_corrections_apply_to_part_of_a_data_set_by_the_questions_text(tmp_path: Path) -> None:
     errors = write(tmp_path / "errors.json", [correction(question_id="locomo_8_qa1")])
     account = import_locomo(write(tmp_path / "in.json", talk("c9")), tmp_path / "out", errors)
     assert account.counts["questions corrected"] == 1
@@ -101,7 +105,7 @@ def test_a_part_of_the_data_set_takes_its_corrections_by_the_questions_text(tmp_
         ([correction(correct_evidence="D1:1")], "0.correct_evidence: missing; a list of texts is expected"),
     ],
 )
-def test_a_file_that_holds_no_corrections_is_refused(tmp_path: Path, errors: Any, message: str) -> None:
+def test_an_invalid_file_of_corrections_is_refused(tmp_path: Path, errors: Any, message: str) -> None:
     source = write(tmp_path / "in.json", talk("c1"))
     with pytest.raises(DatasetError) as caught:
         import_locomo(source, tmp_path / "out", write(tmp_path / "errors.json", errors))

@@ -1,4 +1,4 @@
-"""Croissant metadata: read back by MLCommons' own library, which checks it, and its hashes against the files."""
+"""Tests Croissant metadata: MLCommons' library reads and checks it, and its hashes match the files."""
 
 from __future__ import annotations
 
@@ -31,32 +31,35 @@ OPTIONS = (
 
 @pytest.fixture(scope="module")
 def described(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data set with the file that the command wrote."""
+    """A data set with the metadata file that the command wrote."""
     folder = tmp_path_factory.mktemp("described") / "example"
     shutil.copytree(EXAMPLE, folder)
     command = [sys.executable, "-m", "memarena", "dataset", "croissant", str(folder), *OPTIONS]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert (done.returncode, done.stdout) == (0, f"{folder / 'croissant.json'}\n"), done.stderr
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (result.returncode, result.stdout) == (0, f"{folder / 'croissant.json'}\n"), result.stderr
     return folder
 
 
 @pytest.fixture(scope="module")
 def read(described: Path) -> tuple[dict[str, list[dict[str, Any]]], str]:
-    """Rows by record set as the library reads them, and what it says; apart, since it leaves files open."""
-    done = subprocess.run(
+    """Rows by record set as the library reads them, and its output.
+
+    The library runs in its own process, since it leaves files open.
+    """
+    result = subprocess.run(
         [sys.executable, "-c", READER, str(described / "croissant.json"), *RECORD_SETS],
         capture_output=True,
         text=True,
         timeout=120,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout), done.stderr
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout), result.stderr
 
 
-def test_the_library_finds_nothing_wrong(read: tuple[dict[str, list[dict[str, Any]]], str]) -> None:
-    _, said = read
-    assert "warning" not in said.lower() and "error" not in said.lower(), said
+def test_the_library_reports_no_problem(read: tuple[dict[str, list[dict[str, Any]]], str]) -> None:
+    _, output = read
+    assert "warning" not in output.lower() and "error" not in output.lower(), output
 
 
 @pytest.mark.parametrize("record_set", RECORD_SETS)
@@ -65,23 +68,23 @@ def test_the_library_reads_the_rows(
 ) -> None:
     (path,) = described.glob(f"**/{record_set}.jsonl")
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    found = read[0][record_set]
-    fields = [name.partition("/")[2] for name in found[0]]
+    loaded_rows = read[0][record_set]
+    fields = [name.partition("/")[2] for name in loaded_rows[0]]
     assert fields
-    assert [[one[f"{record_set}/{name}"] for name in fields] for one in found] == [
+    assert [[loaded[f"{record_set}/{name}"] for name in fields] for loaded in loaded_rows] == [
         [pytest.approx(row[name]) if isinstance(row[name], float) else row[name] for name in fields] for row in rows
     ]
 
 
 def test_every_file_has_its_hash(described: Path) -> None:
-    files = {one["@id"]: one["sha256"] for one in croissant(described)["distribution"]}
-    there = [path for path in described.rglob("*.json*") if path.name != "croissant.json"]
+    files = {entry["@id"]: entry["sha256"] for entry in croissant(described)["distribution"]}
+    paths = [path for path in described.rglob("*.json*") if path.name != "croissant.json"]
     assert files == {
-        path.relative_to(described).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in there
+        path.relative_to(described).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths
     }
 
 
-def test_a_folder_that_is_no_data_set_is_refused(tmp_path: Path) -> None:
+def test_a_folder_without_a_data_set_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match=r"corpus_sessions\.jsonl is missing"):
         croissant(tmp_path)
 
@@ -102,7 +105,7 @@ def test_a_first_row_that_cannot_be_read_is_named(spoilable: Any, first: bytes, 
         croissant(spoilable.path)
 
 
-def test_a_byte_order_mark_is_no_fault_and_a_corpus_without_any_session_is(spoilable: Any) -> None:
+def test_a_byte_order_mark_is_accepted_and_an_empty_corpus_is_refused(spoilable: Any) -> None:
     corpus = spoilable.path / "corpus_sessions.jsonl"
     before = croissant(spoilable.path)["recordSet"]
     corpus.write_bytes(b"\xef\xbb\xbf" + corpus.read_bytes())

@@ -1,4 +1,4 @@
-"""The example data set is what the demo and its readers rely on."""
+"""Tests properties of the example data set that the demo and other tests rely on."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memarena_dataset.model import Family
 NINE = {family for family in Family if family is not Family.WITNESS}
 
 
-def test_it_asks_for_all_nine_families_of_all_three_people(example: Path) -> None:
+def test_all_three_people_have_questions_of_all_nine_families(example: Path) -> None:
     with open_dataset(example) as dataset:
         counts = Counter(instance.family for instance in dataset.instances)
         assert set(counts) == NINE
@@ -31,7 +31,7 @@ def test_a_cloze_shows_its_five_options_in_the_question(example: Path) -> None:
 
 
 def test_permission_items_are_crossed(example: Path) -> None:
-    """Neither the fact nor the asker gives the action away: both occur with both actions."""
+    """Neither fact nor asker determines the action: each occurs with both actions."""
     by_fact: defaultdict[str, set[str]] = defaultdict(set)
     by_asker: defaultdict[tuple[str, str | None], set[str]] = defaultdict(set)
     with open_dataset(example) as dataset:

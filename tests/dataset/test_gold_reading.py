@@ -1,4 +1,4 @@
-"""Gold of every family, in the forms that released files have."""
+"""Tests reading the gold of every family in all forms that released files have."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ OPTIONS = ["apron", "bucket", "candle", "drum", "easel"]
         {"blanks": [{"answer": "candle"}], "choices": [OPTIONS]},
     ],
 )
-def test_every_form_of_a_cloze_says_the_same(truth: dict[str, Any]) -> None:
+def test_every_form_of_a_cloze_gives_the_same_gold(truth: dict[str, Any]) -> None:
     gold = parse_gold(Family.CLOZE, truth)
     assert isinstance(gold, ClozeGold)
     assert (gold.answer_letter, gold.answer_text, gold.options) == ("C", "candle", tuple(OPTIONS))
 
 
-def test_options_may_stand_in_the_query_alone() -> None:
+def test_options_may_be_in_the_query_only() -> None:
     query = "He lit the ____.\nA) apron\nB) candle"
     gold = parse_gold(Family.CLOZE, {"answer_letter": "b"}, query=query)
     assert isinstance(gold, ClozeGold)
@@ -116,7 +116,7 @@ def test_answers_become_text(answer: Any, answers: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("answer", [None, "", [], {}, {"a": 1}])
-def test_an_answer_that_says_nothing_is_refused(answer: Any) -> None:
+def test_an_empty_answer_is_refused(answer: Any) -> None:
     with pytest.raises(FieldError, match=r"ground_truth.answer"):
         parse_gold(Family.QA, {"answer": answer})
 
@@ -208,14 +208,14 @@ MAYBE = st.none() | TEXT
 @st.composite
 def clozes(draw: st.DrawFn) -> tuple[Family, Gold]:
     options = draw(st.lists(TEXT, min_size=2, max_size=5, unique_by=str.casefold))
-    place = draw(st.integers(0, len(options) - 1))
+    index = draw(st.integers(0, len(options) - 1))
     typed = draw(st.booleans())
     option_values = tuple(TermValue(text=option) for option in options) if typed else ()
-    values = draw(VALUES) or option_values[place : place + 1]
-    letter = "ABCDE"[place]
+    values = draw(VALUES) or option_values[index : index + 1]
+    letter = "ABCDE"[index]
     return Family.CLOZE, ClozeGold(
         answer_letter=letter,
-        answer_text=options[place],
+        answer_text=options[index],
         options=tuple(options),
         option_values=option_values,
         values=values,
@@ -274,7 +274,7 @@ GOLDS = st.one_of(
 
 
 @given(GOLDS)
-def test_gold_that_is_written_and_read_again_is_the_same(case: tuple[Family, Gold]) -> None:
+def test_gold_survives_a_round_trip(case: tuple[Family, Gold]) -> None:
     family, gold = case
     assert parse_gold(family, ground_truth_of(family, gold)) == gold
 
@@ -300,7 +300,7 @@ def test_a_rubric_is_read_and_written_back() -> None:
         ({"rubric": ["It is short."], "values": [{"type": "term", "text": "coat"}]}, "values"),
     ],
 )
-def test_a_rubric_that_cannot_be_used_is_refused(truth: dict[str, Any], field: str) -> None:
+def test_an_invalid_rubric_is_refused(truth: dict[str, Any], field: str) -> None:
     with pytest.raises(FieldError) as caught:
         parse_gold(Family.QA, truth)
     assert caught.value.field == f"ground_truth.{field}"

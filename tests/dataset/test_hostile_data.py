@@ -1,4 +1,4 @@
-"""Data sets that are damaged, huge or no files at all: one line, soon, before a run does anything with them."""
+"""Tests damaged, huge and special files as data sets: each is refused in one line before a run starts."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ REFUSED_ROWS: dict[str, tuple[Spoil, str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED_ROWS)
-def test_a_number_beyond_all_bounds_is_refused_in_one_line(spoilable: Any, name: str) -> None:
-    spoil, told = REFUSED_ROWS[name]
+def test_a_number_out_of_range_is_refused_in_one_line(spoilable: Any, name: str) -> None:
+    spoil, message = REFUSED_ROWS[name]
     spoil(spoilable)
-    assert told in refusal(spoilable.path)
+    assert message in refusal(spoilable.path)
     assert not validate(spoilable.path).valid
 
 
-def test_long_digits_within_a_text_are_none_of_these(spoilable: Any) -> None:
+def test_long_digits_within_a_text_are_accepted(spoilable: Any) -> None:
     spoilable.session("sess_0004", lambda row: row["turns"][0].update(text=f"The number is {DIGITS}, or 1e999."))
     with open_dataset(spoilable.path) as dataset:
         assert DIGITS in dataset.session("sess_0004").turns[0].text
@@ -74,8 +74,8 @@ def test_long_digits_within_a_text_are_none_of_these(spoilable: Any) -> None:
 
 @pytest.mark.parametrize("folder", ["", "eval_instances"])
 @pytest.mark.timeout(60)
-def test_what_is_no_plain_file_is_refused_by_name(spoilable: Any, folder: str) -> None:
-    """Opening a pipe that nobody writes to would never return."""
+def test_a_special_file_is_refused_by_name(spoilable: Any, folder: str) -> None:
+    """Opening a pipe without a writer would never return."""
     path = sorted((spoilable.path / folder).glob("*.jsonl" if folder else "events.jsonl"))[0]
     path.unlink()
     os.mkfifo(path)
@@ -99,12 +99,12 @@ def pack(path: Path, block: bytes, times: int) -> None:
 @pytest.mark.parametrize(
     "block", [b" " * (1 << 20), b"\n" * (1 << 20), b"x" * (1 << 20)], ids=["blank", "lines", "one"]
 )
-def test_a_packed_file_that_grows_beyond_all_bounds_is_refused(spoilable: Any, name: str, block: bytes) -> None:
+def test_a_gzip_file_that_expands_too_far_is_refused(spoilable: Any, name: str, block: bytes) -> None:
     (spoilable.path / name).unlink()
     pack(spoilable.path / f"{name}.gz", block, 160)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    memory_before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert refusal(spoilable.path).startswith(name)
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 4 * MAX_LINE_BYTES >> 10
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory_before < 4 * MAX_LINE_BYTES >> 10
 
 
 INVALID: dict[str, Spoil] = {
@@ -117,11 +117,11 @@ INVALID: dict[str, Spoil] = {
 @pytest.mark.parametrize("name", INVALID)
 def test_a_run_refuses_what_validate_refuses(spoilable: Any, name: str) -> None:
     INVALID[name](spoilable)
-    found = validate(spoilable.path)
-    assert not found.valid
+    validation = validate(spoilable.path)
+    assert not validation.valid
     with open_dataset(spoilable.path) as dataset, pytest.raises(DatasetError) as refused:
         refuse_invalid(dataset)
-    assert str(refused.value).startswith(str(found.errors[0].problem))
+    assert str(refused.value).startswith(str(validation.errors[0].problem))
 
 
 @pytest.mark.parametrize(
@@ -133,21 +133,21 @@ def test_a_run_refuses_what_validate_refuses(spoilable: Any, name: str) -> None:
         ({"type": "duration", "days": -1}, "greater than or equal to 0"),
     ],
 )
-def test_a_gold_value_that_cannot_be_is_refused(spoilable: Any, value: dict[str, object], told: str) -> None:
+def test_an_impossible_gold_value_is_refused(spoilable: Any, value: dict[str, object], told: str) -> None:
     spoilable.question("qa_0001", lambda row: row["ground_truth"].update(values=[value]))
     assert told in refusal(spoilable.path)
 
 
 @pytest.mark.timeout(120)
-def test_a_damaged_folder_is_one_line_or_still_a_data_set(spoilable: Any) -> None:
-    """Bits, noise and cuts in any file; nothing but DatasetError comes out, by both ways in."""
+def test_a_damaged_folder_gives_one_line_or_is_still_a_data_set(spoilable: Any) -> None:
+    """Flipped bits, noise and truncation in any file: only DatasetError is raised, by both ways of opening."""
     files = sorted(path for path in spoilable.path.rglob("*.json*"))
     refused = 0
     for seed in range(DAMAGED):
         draw = random.Random(seed)
         path = draw.choice(files)
-        whole = path.read_bytes()
-        content = bytearray(whole)
+        original = path.read_bytes()
+        content = bytearray(original)
         for _ in range(draw.randint(1, 4)):
             at = draw.randrange(len(content))
             way = draw.randrange(4)
@@ -167,5 +167,5 @@ def test_a_damaged_folder_is_one_line_or_still_a_data_set(spoilable: Any) -> Non
             refused += 1
             assert "\n" not in str(error), f"seed {seed}"
             assert len(str(error)) < 2000, f"seed {seed}"
-        path.write_bytes(whole)
+        path.write_bytes(original)
     assert refused > DAMAGED // 2

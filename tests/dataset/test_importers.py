@@ -1,4 +1,4 @@
-"""Importers: LoCoMo from its real file, LongMemEval from a small one of its form; nothing is lost in silence."""
+"""Tests the importers of LoCoMo (its real file) and LongMemEval (a small file in its form): no silent loss."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def locomo(locomo_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def test_locomo_comes_over_whole(locomo: Path) -> None:
+def test_locomo_is_imported_completely(locomo: Path) -> None:
     summary = stats(locomo)
     assert (summary.agents, summary.sessions, summary.turns, summary.instances) == (10, 128, 2760, 999)
     result = validate(locomo, Profile.STRUCTURAL)
@@ -82,7 +82,7 @@ def test_locomo_speakers_with_one_name_are_two_people(locomo: Path) -> None:
             assert instance.asker_agent_id == instance.ego_agent_id
 
 
-def test_locomo_words_come_over_as_they_were_said(locomo: Path, locomo_file: Path) -> None:
+def test_locomo_turns_are_imported_verbatim(locomo: Path, locomo_file: Path) -> None:
     with open_dataset(locomo) as dataset:
         for talk in json.loads(locomo_file.read_text()):
             for number in range(1, 36):
@@ -95,11 +95,11 @@ def test_locomo_words_come_over_as_they_were_said(locomo: Path, locomo_file: Pat
                     )
 
 
-def test_locomo_says_what_did_not_come_over_as_it_stood(locomo: Path) -> None:
+def test_locomo_notes_what_was_changed_or_omitted(locomo: Path) -> None:
     notes = json.loads((locomo / "pipeline_report.json").read_text())["notes"]
-    said = {(note["kind"], note["what"]) for note in notes}
+    notes_by_kind = {(note["kind"], note["what"]) for note in notes}
     for what in ("conv-42_q059 evidence 'D10:19'", "conv-42_q089 evidence 'D'", "conv-43_q019 evidence 'D:11:26'"):
-        assert ("skipped", what) in said
+        assert ("skipped", what) in notes_by_kind
     assert sum(note["what"].startswith("conv-26 session_") for note in notes) == 16
     changed = {note["what"]: note["reason"] for note in notes if note["kind"] == "changed"}
     assert "read as D8:6 and D9:17" in changed["conv-26_q038"]
@@ -122,7 +122,7 @@ def test_locomo_gold_is_typed_where_it_is_safe(locomo: Path) -> None:
         assert two_turns.evidence_turn_ids == ("conv-26_D8:6", "conv-26_D9:17")
 
 
-def test_locomo_comes_over_the_same_each_time(locomo_file: Path, tmp_path: Path) -> None:
+def test_locomo_is_imported_the_same_each_time(locomo_file: Path, tmp_path: Path) -> None:
     for name in ("one", "two"):
         import_locomo(locomo_file, tmp_path / name)
     files = sorted(path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("*") if path.is_file())
@@ -158,7 +158,7 @@ def notes_of(tmp_path: Path, value: Any) -> list[str]:
     return [str(note) for note in account.notes]
 
 
-def test_a_session_before_midnight_is_pressed_into_its_day(tmp_path: Path) -> None:
+def test_a_session_before_midnight_is_compressed_into_its_day(tmp_path: Path) -> None:
     talk = conversation()
     talk["conversation"]["session_1"] = [
         {"speaker": "Ann", "dia_id": f"D1:{n}", "text": "word " * 100} for n in range(1, 30)
@@ -196,7 +196,7 @@ def test_a_question_that_cannot_be_used_is_named(tmp_path: Path, question: dict[
         (None, (), 1),
     ],
 )
-def test_evidence_is_read_as_far_as_it_is_safe(
+def test_evidence_is_read_as_far_as_it_is_unambiguous(
     tmp_path: Path, evidence: Any, turns: tuple[str, ...], notes: int
 ) -> None:
     talk = conversation()
@@ -284,7 +284,7 @@ def test_json_that_is_nested_too_deeply_is_refused(
         (b'"\xe9"', "not JSON"),
     ],
 )
-def test_importers_name_the_place_of_json_that_they_cannot_read(data: bytes, said: str) -> None:
+def test_importers_name_the_position_of_invalid_json(data: bytes, said: str) -> None:
     with pytest.raises(DatasetError, match=f"file:3: {said}"):
         json_value(data, "file:3")
     with pytest.raises(DatasetError, match=f"file: {said}"):
@@ -294,14 +294,14 @@ def test_importers_name_the_place_of_json_that_they_cannot_read(data: bytes, sai
 @pytest.mark.parametrize("importer", [import_locomo, import_longmemeval])
 def test_nothing_is_ever_overwritten(tmp_path: Path, importer: Callable[[Path, Path], Any]) -> None:
     source = write(tmp_path / "in.json", [conversation()])
-    taken = tmp_path / "taken"
-    taken.mkdir()
-    (taken / "mine.txt").write_text("keep me")
+    existing = tmp_path / "taken"
+    existing.mkdir()
+    (existing / "mine.txt").write_text("keep me")
     with pytest.raises(DatasetError, match="exists and is not empty"):
-        importer(source, taken)
+        importer(source, existing)
     with pytest.raises(DatasetError, match="exists and is not a folder"):
         importer(source, source)
-    assert [path.name for path in taken.iterdir()] == ["mine.txt"]
+    assert [path.name for path in existing.iterdir()] == ["mine.txt"]
 
 
 @pytest.mark.parametrize("importer", [import_locomo, import_longmemeval])
@@ -326,7 +326,7 @@ def longmemeval(tmp_path: Path) -> Path:
     return out
 
 
-def test_each_longmemeval_question_has_a_namespace_of_its_own(longmemeval: Path) -> None:
+def test_each_longmemeval_question_has_its_own_namespace(longmemeval: Path) -> None:
     result = validate(longmemeval, Profile.STRUCTURAL)
     assert (result.errors, {warning.check for warning in result.warnings}) == ((), {"text-gold"})
     with open_dataset(longmemeval) as dataset:
@@ -342,13 +342,13 @@ def test_each_longmemeval_question_has_a_namespace_of_its_own(longmemeval: Path)
 
 def test_longmemeval_types_become_families(longmemeval: Path) -> None:
     with open_dataset(longmemeval) as dataset:
-        found = {instance.instance_id: (instance.family, instance.gold) for instance in dataset.instances}
-    assert found["a1c0ffee"] == (Family.QA, TextGold(answers=("a zither",)))
+        family_and_gold = {instance.instance_id: (instance.family, instance.gold) for instance in dataset.instances}
+    assert family_and_gold["a1c0ffee"] == (Family.QA, TextGold(answers=("a zither",)))
     date_gold = TextGold(answers=("9 January 2024",), values=(DateValue(date="2024-01-09"),))
-    assert found["b2beef01"] == (Family.TEMPORAL, date_gold)
-    assert found["c3d00d02"] == (Family.QA, TextGold(answers=("7",), values=(AmountValue(amount=7.0),)))
-    assert found["d4face03_abs"] == (Family.CONFABULATION, AbstainGold())
-    assert found["e5add004"][0] is Family.QA
+    assert family_and_gold["b2beef01"] == (Family.TEMPORAL, date_gold)
+    assert family_and_gold["c3d00d02"] == (Family.QA, TextGold(answers=("7",), values=(AmountValue(amount=7.0),)))
+    assert family_and_gold["d4face03_abs"] == (Family.CONFABULATION, AbstainGold())
+    assert family_and_gold["e5add004"][0] is Family.QA
 
 
 def test_longmemeval_questions_are_asked_on_their_day(longmemeval: Path) -> None:
@@ -368,15 +368,15 @@ def test_longmemeval_evidence_is_sessions_and_marked_turns(longmemeval: Path) ->
         assert by_id["d4face03_abs"].evidence_session_ids == ()
 
 
-def test_longmemeval_says_what_did_not_come_over(longmemeval: Path) -> None:
+def test_longmemeval_notes_what_was_omitted(longmemeval: Path) -> None:
     report = json.loads((longmemeval / "pipeline_report.json").read_text())
-    said = "\n".join(f"{note['kind']}: {note['what']}: {note['reason']}" for note in report["notes"])
-    assert "skipped: f6bad005: question_type: 'riddle'" in said
-    assert "changed: e5add004 haystack_sessions.1: session 'hs_books' is in the haystack twice" in said
-    assert "skipped: e5add004 haystack_sessions.1.1: not a turn with role" in said
-    assert "skipped: e5add004 haystack_sessions.2: holds no turns" in said
-    assert "skipped: e5add004 evidence 'hs_gone': no such session" in said
-    assert "changed: d4face03_abs: has no evidence" in said
+    note_lines = "\n".join(f"{note['kind']}: {note['what']}: {note['reason']}" for note in report["notes"])
+    assert "skipped: f6bad005: question_type: 'riddle'" in note_lines
+    assert "changed: e5add004 haystack_sessions.1: session 'hs_books' is in the haystack twice" in note_lines
+    assert "skipped: e5add004 haystack_sessions.1.1: not a turn with role" in note_lines
+    assert "skipped: e5add004 haystack_sessions.2: holds no turns" in note_lines
+    assert "skipped: e5add004 evidence 'hs_gone': no such session" in note_lines
+    assert "changed: d4face03_abs: has no evidence" in note_lines
     assert len(report["notes"]) == 6
     assert report["counts"]["questions in the file"] == 6
     assert report["counts"]["questions imported"] == 5
@@ -406,14 +406,14 @@ def test_a_file_that_is_not_longmemeval_is_refused(
 
 
 @pytest.mark.parametrize("cut", [1, 300, -40])
-def test_longmemeval_that_is_cut_short_is_refused(tmp_path: Path, cut: int) -> None:
+def test_a_truncated_longmemeval_file_is_refused(tmp_path: Path, cut: int) -> None:
     (tmp_path / "in.json").write_bytes(SIX_QUESTIONS.read_bytes()[:cut])
     with pytest.raises(DatasetError, match="not JSON"):
         import_longmemeval(tmp_path / "in.json", tmp_path / "out")
 
 
 def test_longmemeval_is_read_as_a_stream(tmp_path: Path) -> None:
-    """Thirty questions of 400 KB: memory holds one or two of them, not the 12 MB."""
+    """Thirty questions of 400 KB each: memory holds one or two of them, not all 12 MB."""
     base = json.loads(SIX_QUESTIONS.read_text())[0]
     base["haystack_sessions"][0][0]["content"] = "word " * 80_000
     rows = [{**base, "question_id": f"q{number}"} for number in range(30)]
@@ -477,6 +477,6 @@ def test_turns_follow_each_other_within_their_day(start: float, texts: list[str]
     assert int(times[-1]) == int(start)
 
 
-def test_text_is_cleaned_of_what_the_contract_forbids() -> None:
+def test_characters_that_the_contract_forbids_are_removed() -> None:
     assert clean("a\0b\ud83dc") == "abc"
     assert slug("Ann-Marie O'Neil (2)") == "ann_marie_o_neil_2"

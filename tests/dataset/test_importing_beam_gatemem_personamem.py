@@ -1,4 +1,4 @@
-"""Importers of BEAM, GateMem and PersonaMem-v2, from small files in their form; nothing is lost in silence."""
+"""Tests the importers of BEAM, GateMem and PersonaMem-v2 with small files in their form: no silent loss."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_beam_days_are_batches_and_sessions_are_groups_of_turns(tmp_path: Path) 
         assert {dataset.question_day(instance) for instance in dataset.instances} == {10}
 
 
-def test_beam_gold_is_what_the_rubric_says(tmp_path: Path) -> None:
+def test_beam_gold_is_read_from_the_rubric(tmp_path: Path) -> None:
     import_beam(beam(tmp_path), tmp_path / "out")
     with open_dataset(tmp_path / "out") as dataset:
         gold = {instance.metadata["ability"]: instance for instance in dataset.instances}
@@ -110,7 +110,7 @@ def test_beam_gold_is_what_the_rubric_says(tmp_path: Path) -> None:
     assert gold["abstention"].gold == AbstainGold()
 
 
-def test_beam_names_what_it_leaves_out(tmp_path: Path) -> None:
+def test_beam_notes_what_it_omits(tmp_path: Path) -> None:
     chat = batches()
     chat[1]["turns"][0][1]["content"] = "x" * 300_000
     account = import_beam(beam(tmp_path, chat), tmp_path / "out")
@@ -123,7 +123,7 @@ def test_beam_names_what_it_leaves_out(tmp_path: Path) -> None:
     assert validate(tmp_path / "out").errors == ()
 
 
-def test_beam_with_rubrics_brings_what_a_rubric_alone_decides(tmp_path: Path) -> None:
+def test_beam_with_rubrics_imports_questions_that_only_a_rubric_decides(tmp_path: Path) -> None:
     asked = {
         "summarization": [{"question": "Sum it up", "rubric": [" It should mention: a kiln ", "It is short."]}],
         "event_ordering": [{"question": "In which order?", "rubric": ["kiln", "bowls"], "source_chat_ids": [0]}],
@@ -164,7 +164,7 @@ def test_validate_names_the_sentence_that_a_rubric_lacks(tmp_path: Path) -> None
     assert "ground_truth.rubric.1" in " ".join(map(str, validate(tmp_path / "out").errors))
 
 
-def test_beam_reads_the_cut_chat_where_there_is_one(tmp_path: Path) -> None:
+def test_beam_reads_the_truncated_chat_if_there_is_one(tmp_path: Path) -> None:
     write(beam(tmp_path) / "1" / "chat_trunecated.json", batches()[:1])
     assert import_beam(tmp_path / "chats" / "1", tmp_path / "out").counts["turns"] == 4
 
@@ -243,7 +243,7 @@ def gatemem(root: Path, episodes: Rows | None = None, asked: Rows | None = None)
     return root / "home"
 
 
-def test_gatemem_namespaces_end_where_the_question_stands(tmp_path: Path) -> None:
+def test_gatemem_namespaces_end_at_their_question(tmp_path: Path) -> None:
     import_gatemem(gatemem(tmp_path), tmp_path / "out")
     assert validate(tmp_path / "out").errors == ()
     with open_dataset(tmp_path / "out") as dataset:
@@ -275,7 +275,7 @@ def test_gatemem_questions_are_permission_questions_of_their_askers(tmp_path: Pa
     assert found["c2"].metadata["relationship"] == "guest"
 
 
-def test_gatemem_names_what_it_leaves_out(tmp_path: Path) -> None:
+def test_gatemem_notes_what_it_omits(tmp_path: Path) -> None:
     account = import_gatemem(gatemem(tmp_path), tmp_path / "out")
     assert sorted(map(str, account.notes)) == [
         "changed: all questions: GateMem names no evidence; imported without",
@@ -381,7 +381,7 @@ def test_personamem_replies_become_options(tmp_path: Path) -> None:
     assert first.evidence_turn_ids == (sessions[1].turns[0].turn_id,)
 
 
-def test_personamem_names_what_it_leaves_out(tmp_path: Path) -> None:
+def test_personamem_notes_what_it_omits(tmp_path: Path) -> None:
     rows = [
         row(related_conversation_snippet="[{'role': 'user', 'content': 'never said'}]"),
         row(incorrect_answers="[]"),
@@ -408,7 +408,7 @@ def test_personamem_names_what_it_leaves_out(tmp_path: Path) -> None:
         ({"persona_id": ""}, "persona_id: missing"),
     ],
 )
-def test_a_table_that_cannot_be_used_is_refused(tmp_path: Path, changed: dict[str, str], said: str) -> None:
+def test_an_unusable_table_is_refused(tmp_path: Path, changed: dict[str, str], said: str) -> None:
     with pytest.raises(DatasetError, match=r"benchmark\.csv:") as caught:
         import_personamem(personamem(tmp_path, [row(**changed)]), tmp_path / "out")
     assert said in str(caught.value)
@@ -420,7 +420,7 @@ def test_a_table_that_cannot_be_used_is_refused(tmp_path: Path, changed: dict[st
 
 @pytest.mark.parametrize("name", ["beam", "gatemem", "personamem"])
 @pytest.mark.parametrize("broken", ["missing", "not JSON", "taken"])
-def test_what_cannot_be_imported_is_one_line_and_exit_code_2(
+def test_a_failed_import_gives_one_line_and_exit_code_2(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],

@@ -1,4 +1,4 @@
-"""Importers of HaluMem and PersonaMem v1, from small files in their form; nothing is lost in silence."""
+"""Tests the importers of HaluMem and PersonaMem v1 with small files in their form: no silent loss."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def halumem(path: Path, *users: Any) -> Path:
     return path
 
 
-def test_halumem_comes_over_with_its_questions_in_their_families(tmp_path: Path) -> None:
+def test_halumem_is_imported_with_its_questions_in_their_families(tmp_path: Path) -> None:
     output = imported("halumem", halumem(tmp_path / "in.jsonl"), tmp_path / "out")
     with open_dataset(tmp_path / "out") as dataset:
         by_query = {instance.query: instance for instance in dataset.instances}
@@ -173,7 +173,7 @@ def personamem(folder: Path, *rows: dict[str, Any], contexts: Any = None) -> Pat
     return source
 
 
-def test_personamem_v1_hears_the_history_up_to_each_question(tmp_path: Path) -> None:
+def test_personamem_v1_has_the_history_up_to_each_question(tmp_path: Path) -> None:
     output = imported("personamem", personamem(tmp_path), tmp_path / "out")
     with open_dataset(tmp_path / "out") as dataset:
         ego = "user_persona_7_0000"
@@ -205,9 +205,7 @@ def test_personamem_v1_hears_the_history_up_to_each_question(tmp_path: Path) -> 
         ({"user_question_or_message": " "}, "user_question_or_message: missing"),
     ],
 )
-def test_a_personamem_v1_question_that_cannot_be_used_is_named(
-    tmp_path: Path, changed: dict[str, str], note: str
-) -> None:
+def test_an_unusable_personamem_v1_question_is_named(tmp_path: Path, changed: dict[str, str], note: str) -> None:
     output = imported("personamem", personamem(tmp_path, row(), row(**changed)), tmp_path / "out")
     assert (
         sum(note in line and line.startswith("skipped: user_persona_7_0000_q0000") for line in output.splitlines()) == 1

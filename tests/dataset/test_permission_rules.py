@@ -1,4 +1,4 @@
-"""The rules of who may know what."""
+"""Tests the rules that decide who may know a fact."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_the_first_rule_that_matches_decides(asked: AccessCase, decision: Decisi
     assert decide(asked) == decision
 
 
-def test_a_level_that_is_none_is_refused() -> None:
+def test_an_unknown_level_is_refused() -> None:
     with pytest.raises(ValueError, match="'secret' is not a level"):
         decide(case(level="secret"))
 
@@ -86,18 +86,18 @@ CASES = st.builds(
 
 
 @given(CASES)
-def test_a_private_fact_is_disclosed_to_nobody_but_owner_and_subject(asked: AccessCase) -> None:
+def test_a_private_fact_is_disclosed_to_owner_and_subject_only(asked: AccessCase) -> None:
     if asked.level == "private" and decide(asked).action == "disclose":
         assert asked.asker in (asked.ego, asked.subject)
 
 
 @given(CASES)
-def test_a_stranger_is_told_public_facts_only(asked: AccessCase) -> None:
+def test_a_stranger_gets_public_facts_only(asked: AccessCase) -> None:
     if asked.asker is None and decide(asked).action == "disclose":
         assert asked.level == "public" or (asked.level == "friends_only" and asked.friends)
 
 
 @given(CASES)
-def test_the_owner_is_always_told(asked: AccessCase) -> None:
+def test_the_owner_gets_every_fact(asked: AccessCase) -> None:
     if asked.asker == asked.ego:
         assert decide(asked) == Decision(1, "disclose")

@@ -1,4 +1,4 @@
-"""Nothing that a backend, a server or a data set says acts on a terminal or a spreadsheet."""
+"""Tests that texts of backends, servers and data sets cannot act on a terminal or a spreadsheet."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from memarena_dataset.printing import csv_cell, echo, printable
         ("two\nlines\tof naïve 日本 text", "two\nlines\tof naïve 日本 text"),
     ],
 )
-def test_what_a_terminal_would_execute_is_shown_as_replaced(text: str, shown: str) -> None:
+def test_control_characters_are_replaced(text: str, shown: str) -> None:
     assert printable(text) == shown
 
 
-def test_a_line_goes_out_printable(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_printed_line_is_printable(capsys: pytest.CaptureFixture[str]) -> None:
     echo("a\x1b[2Jb")
     echo("c\x1b[2Jd", err=True)
     assert capsys.readouterr() == ("a\ufffd[2Jb\n", "c\ufffd[2Jd\n")
 
 
 @pytest.mark.parametrize("text", ["=HYPERLINK(1)", "+1", "-1+2", "@SUM(1)", "\tx", "\rx", "  =1"])
-def test_a_formula_is_a_text_in_a_csv_file(text: str) -> None:
+def test_a_formula_becomes_text_in_a_csv_file(text: str) -> None:
     assert str(csv_cell(text)).startswith("'")
 
 

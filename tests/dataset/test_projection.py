@@ -1,4 +1,4 @@
-"""The law of the projection: participation and visible events, nothing else, nothing less."""
+"""Tests the projection: an ego gets exactly its own sessions and the events visible to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opening a data set: what is tolerated, what is refused, and what the message says."""
+"""Tests opening a data set: which deviations are tolerated, which are refused, and the message."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FILES = (
 )
 
 
-def test_the_example_reads_without_a_complaint(example: Path) -> None:
+def test_the_example_is_read_without_a_problem(example: Path) -> None:
     with open_dataset(example) as dataset:
         assert dataset.problems == ()
         assert (len(dataset.corpus), len(dataset.instances), len(dataset.events)) == (16, 35, 4)
@@ -45,42 +45,42 @@ def test_the_example_reads_without_a_complaint(example: Path) -> None:
 
 def test_gzip_and_plain_files_are_the_same_data_set(spoilable: Any) -> None:
     with open_dataset(spoilable.path) as plain:
-        before = (plain.sha256, plain.instances, [dump_row(session) for session in plain.corpus.sessions()])
+        plain_content = (plain.sha256, plain.instances, [dump_row(session) for session in plain.corpus.sessions()])
     for file in FILES:
         spoilable.zip(file)
     with open_dataset(spoilable.path) as packed:
         after = (packed.sha256, packed.instances, [dump_row(session) for session in packed.corpus.sessions()])
-    assert before == after
+    assert plain_content == after
 
 
-def test_the_hash_changes_with_any_byte_of_what_a_run_reads(spoilable: Any) -> None:
-    seen = set()
+def test_the_hash_changes_with_any_byte_that_a_run_reads(spoilable: Any) -> None:
+    hashes = set()
     for file in ("", *FILES):
         if file:
             path = spoilable.path / file
             path.write_bytes(path.read_bytes() + b"\n")
         with open_dataset(spoilable.path) as dataset:
-            seen.add(dataset.sha256)
-    assert len(seen) == len(FILES) + 1
+            hashes.add(dataset.sha256)
+    assert len(hashes) == len(FILES) + 1
 
 
 @pytest.mark.parametrize("file", ["facts.jsonl", "ego_session_map.json", "graph_edges.jsonl", "agent_schedules.jsonl"])
 def test_files_that_no_run_reads_do_not_change_the_hash(spoilable: Any, file: str) -> None:
     with open_dataset(spoilable.path) as dataset:
-        before = dataset.sha256
+        old_hash = dataset.sha256
     (spoilable.path / file).write_text("changed")
     with open_dataset(spoilable.path) as dataset:
-        assert dataset.sha256 == before
+        assert dataset.sha256 == old_hash
 
 
-def test_both_forms_of_a_file_are_refused(spoilable: Any) -> None:
+def test_a_file_in_both_forms_plain_and_gzip_is_refused(spoilable: Any) -> None:
     plain = spoilable.path / "events.jsonl"
     plain.with_name("events.jsonl.gz").write_bytes(gzip.compress(plain.read_bytes()))
     assert "events.jsonl: both events.jsonl and events.jsonl.gz are there" in refusal(spoilable.path)
 
 
 @pytest.mark.parametrize("file", ["corpus_sessions.jsonl", "events.jsonl", "groups.json"])
-def test_a_cut_gzip_file_is_named(spoilable: Any, file: str) -> None:
+def test_a_truncated_gzip_file_is_named(spoilable: Any, file: str) -> None:
     spoilable.zip(file)
     packed = spoilable.path / f"{file}.gz"
     packed.write_bytes(packed.read_bytes()[:-20])
@@ -112,7 +112,7 @@ def test_only_a_corpus_is_needed(tiny: Any) -> None:
         assert dataset.question_day(dataset.instances[0]) == 0
 
 
-def test_a_question_that_cannot_be_used_is_left_out_by_name_alone(tiny: Any) -> None:
+def test_an_unusable_question_is_omitted_only_by_name(tiny: Any) -> None:
     (good,) = tiny.rows("eval_instances/d7_qa.jsonl")
     for bad in ({"query": 3}, {"evidence_session_ids": ["none"]}, {"ground_truth": None}):
         tiny.write_rows("eval_instances/d7_qa.jsonl", [{**good, "instance_id": "bad", **bad}, good])
@@ -131,13 +131,13 @@ def test_empty_days_at_the_end_come_from_the_report(tiny: Any) -> None:
         assert dataset.question_day(dataset.instances[0]) == 8
 
 
-def test_evidence_and_time_are_found_in_metadata_and_meta_and_at_the_top(tiny: Any) -> None:
-    found = {"query_timestamp": 0.75, "evidence_session_ids": ["s1"], "evidence_turn_ids": ["t1"]}
+def test_evidence_and_time_are_read_from_metadata_meta_or_the_row(tiny: Any) -> None:
+    fields = {"query_timestamp": 0.75, "evidence_session_ids": ["s1"], "evidence_turn_ids": ["t1"]}
     base = tiny.rows("eval_instances/d7_qa.jsonl")[0]
     rows = [
-        {**base, "instance_id": "q1", **found},
-        {**base, "instance_id": "q2", "metadata": found},
-        {**base, "instance_id": "q3", "meta": found, "evidence_session_ids": None},
+        {**base, "instance_id": "q1", **fields},
+        {**base, "instance_id": "q2", "metadata": fields},
+        {**base, "instance_id": "q3", "meta": fields, "evidence_session_ids": None},
     ]
     tiny.write_rows("eval_instances/d7_qa.jsonl", rows)
     with open_dataset(tiny.path) as dataset:
@@ -147,7 +147,7 @@ def test_evidence_and_time_are_found_in_metadata_and_meta_and_at_the_top(tiny: A
             assert instance.evidence_turn_ids == ("t1",)
 
 
-def test_options_that_a_file_keeps_apart_go_on_the_wire(tiny: Any) -> None:
+def test_separate_options_of_a_file_become_part_of_the_query(tiny: Any) -> None:
     truth = {"answer_letter": "B", "options": ["kite", "drum"]}
     row = {"instance_id": "c1", "query": "She bought a ____.", "ground_truth": truth, "ego_agent_id": "ada"}
     tiny.write_rows("eval_instances/d5_cloze.jsonl", [row])
@@ -156,7 +156,7 @@ def test_options_that_a_file_keeps_apart_go_on_the_wire(tiny: Any) -> None:
         assert cloze.query == "She bought a ____.\nA) kite\nB) drum"
 
 
-def test_an_instance_survives_the_way_through_a_log(example: Path) -> None:
+def test_an_instance_survives_a_round_trip_through_a_log(example: Path) -> None:
     with open_dataset(example) as dataset:
         for instance in dataset.instances:
             assert Instance.model_validate_json(instance.model_dump_json()) == instance
@@ -179,7 +179,7 @@ def test_a_question_after_the_last_day_is_asked_on_the_last_day(tiny: Any) -> No
         assert dataset.question_day(dataset.instances[0]) == 0
 
 
-def test_moments_are_whole_seconds_of_the_worlds_calendar(example: Path) -> None:
+def test_times_are_whole_seconds_of_the_worlds_calendar(example: Path) -> None:
     with open_dataset(example) as dataset:
         assert dataset.moment(0) == datetime(2025, 3, 6, tzinfo=UTC)
         assert dataset.moment(1.5) == datetime(2025, 3, 7, 12, tzinfo=UTC)
@@ -201,7 +201,7 @@ def test_sessions_of_a_day_come_by_start_and_id(tiny: Any) -> None:
         assert dataset.day_count == 3
 
 
-def test_an_unknown_session_is_an_error_and_not_nothing(example: Path) -> None:
+def test_an_unknown_session_is_an_error_and_not_none(example: Path) -> None:
     with open_dataset(example) as dataset:
         with pytest.raises(DatasetError, match="no session 'sess_9'"):
             dataset.session("sess_9")
@@ -216,7 +216,7 @@ def test_reading_after_closing_is_an_error(example: Path) -> None:
         dataset.session("sess_0001")
 
 
-def test_a_corpus_that_changes_under_our_hands_is_an_error(spoilable: Any) -> None:
+def test_a_corpus_that_changes_while_open_is_an_error(spoilable: Any) -> None:
     with open_dataset(spoilable.path) as dataset:
         path = spoilable.path / "corpus_sessions.jsonl"
         with path.open("r+b") as stream:
@@ -233,7 +233,7 @@ def test_sessions_can_be_read_from_several_threads(example: Path) -> None:
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_memory_holds_the_index_and_never_the_bodies(tiny: Any, packed: bool) -> None:
-    """12 MB of conversation open in less than 6 MB: a body or two and a megabyte of buffer, never all of them."""
+    """12 MB of conversation are opened in less than 6 MB: one or two sessions and a buffer of a megabyte at a time."""
     base = tiny.rows("corpus_sessions.jsonl")[0]
     with (tiny.path / "corpus_sessions.jsonl").open("w") as stream:
         for number in range(100):

@@ -1,4 +1,4 @@
-"""Groups, places and relations in every form that data sets have them in, and rows read and written again."""
+"""Tests groups, places and relations in all forms that data sets use, and round trips of rows."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_places_are_read_in_every_form(tiny: Any, locations: Any) -> None:
         assert dataset.locations["l1"].name == "Pier"
 
 
-def test_groups_of_no_known_form_are_named(tiny: Any) -> None:
+def test_groups_in_an_unknown_form_are_named(tiny: Any) -> None:
     (tiny.path / "groups.json").write_text('[{"group_id": "g1", "members": 7}]')
     assert refusal(tiny.path).startswith("groups.json: 0.members: a list of agents")
     (tiny.path / "groups.json").write_text('"none"')
@@ -81,7 +81,7 @@ def test_relations_are_read_in_every_form(tiny: Any, neighbors: Any, relation: s
         assert ("bo_lind" in dataset.neighbors("ada")) == (neighbors is not None)
 
 
-def test_a_relation_that_a_question_states_wins(tiny: Any) -> None:
+def test_a_relation_in_the_question_has_priority(tiny: Any) -> None:
     tiny.write_rows("agents_personas.jsonl", [{"agent_id": "ada", "social_neighbors": {"bo_lind": "brother"}}])
     change = {"asker_agent_id": "bo_lind", "metadata": {"relationship": "twin"}}
     tiny.edit("eval_instances/d7_qa.jsonl", "q1", lambda row: row.update(change))

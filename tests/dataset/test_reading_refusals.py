@@ -1,4 +1,4 @@
-"""Opening a data set whose rows or files cannot be used: what is refused, and what the message says."""
+"""Tests the refusal of data sets with unusable rows or files, and the message."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def test_a_broken_row_is_named_with_file_and_line(spoilable: Any) -> None:
     assert refusal(spoilable.path).startswith("corpus_sessions.jsonl:7: broken JSON")
 
 
-def test_blank_lines_count_but_do_not_hurt(spoilable: Any) -> None:
+def test_blank_lines_are_counted_and_skipped(spoilable: Any) -> None:
     path = spoilable.path / "corpus_sessions.jsonl"
     lines = path.read_text().splitlines()
     path.write_text("\n\n".join(lines[:-1]) + "\n\n[1]\n")
     assert refusal(spoilable.path).startswith(f"corpus_sessions.jsonl:{2 * len(lines) - 1}: a JSON object is expected")
 
 
-def test_a_strict_opening_says_how_many_more(spoilable: Any) -> None:
+def test_a_strict_opening_states_the_number_of_further_problems(spoilable: Any) -> None:
     for session_id in ("sess_0002", "sess_0003", "sess_0005"):
         spoilable.session(session_id, lambda row: row.pop("start_time"))
     message = refusal(spoilable.path)
@@ -86,9 +86,7 @@ SPOILED_ROWS: list[tuple[str, Callable[[Any], object], str]] = [
 
 
 @pytest.mark.parametrize(("what", "spoil", "message"), SPOILED_ROWS, ids=[row[0] for row in SPOILED_ROWS])
-def test_a_session_that_cannot_be_used_is_named(
-    spoilable: Any, what: str, spoil: Callable[[Any], object], message: str
-) -> None:
+def test_an_unusable_session_is_named(spoilable: Any, what: str, spoil: Callable[[Any], object], message: str) -> None:
     for file in (spoilable.path / "eval_instances").iterdir():
         file.unlink()
     spoil(spoilable)
@@ -108,7 +106,7 @@ def test_bytes_that_are_not_utf8_are_refused(tiny: Any) -> None:
     assert refusal(tiny.path).startswith("corpus_sessions.jsonl:1: not UTF-8")
 
 
-def test_half_surrogates_are_refused(tiny: Any) -> None:
+def test_lone_surrogates_are_refused(tiny: Any) -> None:
     path = tiny.path / "corpus_sessions.jsonl"
     path.write_text(path.read_text().replace("kite", "\\ud83d"))
     assert refusal(tiny.path).startswith("corpus_sessions.jsonl:1: holds half of a surrogate pair")
@@ -157,7 +155,7 @@ SPOILED_QUESTIONS: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [
 
 
 @pytest.mark.parametrize(("what", "change", "message"), SPOILED_QUESTIONS, ids=[row[0] for row in SPOILED_QUESTIONS])
-def test_a_question_that_cannot_be_used_is_named(
+def test_an_unusable_question_is_named(
     spoilable: Any, what: str, change: Callable[[dict[str, Any]], object], message: str
 ) -> None:
     spoilable.question("qa_0002", change)
@@ -190,6 +188,6 @@ PACK = {"name": "x", "version": "1", "sha256": "00"}
         ),
     ],
 )
-def test_a_report_that_makes_no_sense_is_named(tiny: Any, report: Any, message: str) -> None:
+def test_an_invalid_report_is_named(tiny: Any, report: Any, message: str) -> None:
     (tiny.path / "pipeline_report.json").write_text(json.dumps(report))
     assert refusal(tiny.path).startswith(message)

@@ -1,4 +1,4 @@
-"""Numbers, dates, times, durations, amounts and names are found in the words people use for them."""
+"""Tests reading values in text: numbers, dates, times, durations, amounts and names in everyday wording."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TENS = "_ _ twenty thirty forty fifty sixty seventy eighty ninety"
 
 
 def spoken(number: int) -> str:
-    """A number below a million in words, as people say it."""
+    """Return a number below a million in words."""
     if number < 20:
         return SMALL.split()[number]
     if number < 100:
@@ -97,7 +97,7 @@ def test_dates_are_read_in_their_usual_forms(text: str, expected: list[set[str]]
     assert dates_in(text) == expected
 
 
-def test_relative_dates_need_a_day_to_count_from() -> None:
+def test_relative_dates_need_a_reference_day() -> None:
     assert not [m for m in read_text("yesterday, two weeks ago").mentions if isinstance(m, DateMention)]
 
 
@@ -118,7 +118,7 @@ def test_relative_dates_need_a_day_to_count_from() -> None:
         ("12:30 pm", {750}),
     ],
 )
-def test_times_are_read_with_every_reading_they_allow(text: str, minutes: set[int]) -> None:
+def test_times_are_read_with_every_possible_meaning(text: str, minutes: set[int]) -> None:
     (found,) = [m for m in read_text(text).mentions if isinstance(m, TimeMention)]
     assert found.minutes == minutes
 
@@ -140,7 +140,7 @@ def test_durations_are_read_in_days(text: str, days: float) -> None:
     assert found.days == pytest.approx(days)
 
 
-def test_a_week_is_no_duration_where_it_counts_how_often() -> None:
+def test_a_week_in_a_frequency_is_no_duration() -> None:
     assert not [m for m in read_text("She swims twice a week.").mentions if isinstance(m, DurationMention)]
 
 
@@ -156,17 +156,17 @@ def test_a_week_is_no_duration_where_it_counts_how_often() -> None:
         ("the 3rd", []),
     ],
 )
-def test_amounts_are_numbers_that_are_no_dates(text: str, amounts: list[tuple[float, str | None]]) -> None:
+def test_amounts_are_numbers_that_are_not_dates(text: str, amounts: list[tuple[float, str | None]]) -> None:
     found = [m for m in read_text(text).mentions if isinstance(m, AmountMention)]
     assert [(m.amount, m.unit) for m in found] == amounts
 
 
-def test_names_are_capitalised_words_that_do_not_merely_open_a_sentence() -> None:
+def test_names_are_capitalised_words_not_merely_at_the_start_of_a_sentence() -> None:
     found = read_text("Yesterday Maya Chen met Dr. Ray in Porto. The clinic is new. Bob's idea.").mentions
     assert [m.name for m in found if isinstance(m, ProperMention)] == [("maya", "chen"), ("ray",), ("porto",), ("bob",)]
 
 
-def test_a_weekday_inside_a_date_is_no_weekday_of_its_own() -> None:
+def test_a_weekday_inside_a_date_is_not_a_separate_mention() -> None:
     found = [m for m in read_text("Tuesday, 14 January, or Friday").mentions if isinstance(m, WeekdayMention)]
     assert [m.weekday for m in found] == [4]
 

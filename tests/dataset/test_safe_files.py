@@ -1,4 +1,4 @@
-"""A lock has one holder and leaves the file's content; a file is replaced by all of the new content or not at all."""
+"""Tests locks (one holder at a time, content untouched) and atomic writes of files."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def test_a_lock_has_one_holder_until_every_copy_of_its_descriptor_is_closed(kind
     assert kind != "file with a note" or path.read_text() == "process 7"
 
 
-def test_a_file_that_cannot_be_locked_is_an_error_of_its_own(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_locked_raises_its_own_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         acquire_lock(tmp_path / "missing" / "lock")
 
 
 @pytest.mark.parametrize("content", ["käse\n", "käse\n".encode(), ["kä", "se\n"]])
-def test_a_file_is_written_whole(content: str | bytes | list[str], tmp_path: Path) -> None:
+def test_a_file_is_written_completely(content: str | bytes | list[str], tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("old")
     write_whole(path, content, mode=0o600, durable=True)
@@ -39,7 +39,7 @@ def test_a_file_is_written_whole(content: str | bytes | list[str], tmp_path: Pat
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_an_error_leaves_the_old_content_and_nothing_else(tmp_path: Path) -> None:
+def test_an_error_leaves_the_old_content_and_no_other_file(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("old")
 

@@ -1,4 +1,4 @@
-"""No command of ours drops the first of two values of an option that takes one."""
+"""Tests that no command silently drops the first value of an option that is given twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counts of a data set, held against an independent count of the same files."""
+"""Tests the statistics of a data set against an independent count of its files."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_a_data_set_without_questions_has_no_spread_of_evidence(tiny: Any) -> No
     assert dict(table(summary))["Evidence sessions per question, mean [min, max]"] == "n/a"
 
 
-def test_assistants_are_no_agents(tiny: Any) -> None:
+def test_assistants_are_not_counted_as_agents(tiny: Any) -> None:
     tiny.session("s1", lambda row: row.update(participants=["ada", "assistant_ada"]))
     assert stats(tiny.path).agents == 1
 

@@ -1,4 +1,4 @@
-"""Validate: a clean data set has no findings, and every class of fault is found by the check that is there for it."""
+"""Tests ``validate``: a clean data set has no findings, and each class of fault is detected by its check."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .mutations import MUTATIONS, OTHER_FEE, Spoil, fact, telling_pool
 
 
 def found_by(check: Check, path: Path) -> list[Finding]:
-    """What one check says, run alone."""
+    """Return the findings of one check, run alone."""
     with open_dataset(path, strict=False) as dataset:
         return list(check(World(dataset)))
 
@@ -35,14 +35,14 @@ def test_the_example_is_clean(example: Path, profile: Profile) -> None:
 
 
 @pytest.mark.parametrize("check", STRUCTURAL + FULL, ids=lambda check: check.__name__)
-def test_no_check_finds_anything_in_the_example(example: Path, check: Check) -> None:
+def test_no_check_has_a_finding_in_the_example(example: Path, check: Check) -> None:
     assert found_by(check, example) == []
 
 
 @pytest.mark.parametrize(
     ("check", "what", "place", "spoil"), MUTATIONS, ids=[f"{check.__name__}: {what}" for check, what, _, _ in MUTATIONS]
 )
-def test_each_fault_is_found_by_its_check(spoilable: Any, check: Check, what: str, place: str, spoil: Spoil) -> None:
+def test_each_fault_is_detected_by_its_check(spoilable: Any, check: Check, what: str, place: str, spoil: Spoil) -> None:
     spoil(spoilable)
     findings = found_by(check, spoilable.path)
     assert findings, what
@@ -51,7 +51,7 @@ def test_each_fault_is_found_by_its_check(spoilable: Any, check: Check, what: st
     assert set(findings) <= set(result.errors + result.warnings)
 
 
-def test_every_check_has_a_fault_that_it_finds() -> None:
+def test_every_check_has_a_fault_that_it_detects() -> None:
     assert {check for check, *_ in MUTATIONS} == set(STRUCTURAL + FULL)
 
 
@@ -64,25 +64,25 @@ def test_structural_checks_run_in_both_profiles_and_full_ones_in_one(spoilable: 
 # ------------------------------------------------------------------ what is no fault
 
 
-def test_a_later_statement_that_replaces_the_earlier_one_is_no_second_value(spoilable: Any) -> None:
+def test_a_later_statement_that_replaces_an_earlier_one_is_no_contradiction(spoilable: Any) -> None:
     OTHER_FEE(spoilable)
     spoilable.edit("facts.jsonl", "f_fee", lambda row: row.update(supersedes="f_other"))
     assert found_by(uniqueness.rival_value, spoilable.path) == []
 
 
-def test_a_statement_of_another_scope_or_namespace_is_no_second_value(spoilable: Any) -> None:
+def test_a_statement_of_another_scope_or_namespace_is_no_contradiction(spoilable: Any) -> None:
     fact("f_other", "sess_0016", "sess_0016_t01", scope="another commission")(spoilable)
     fact("f_other", "sess_0002", "sess_0002_t01")(spoilable)
     assert found_by(uniqueness.rival_value, spoilable.path) == []
 
 
-def test_the_same_value_in_another_form_is_no_second_value(spoilable: Any) -> None:
+def test_the_same_value_in_another_form_is_no_contradiction(spoilable: Any) -> None:
     fact("f_other", "sess_0016", "sess_0016_t01", value=640)(spoilable)
     fact("f_more", "sess_0008", "sess_0008_t01", value={"type": "amount", "amount": 640.0})(spoilable)
     assert found_by(uniqueness.rival_value, spoilable.path) == []
 
 
-def test_what_could_not_be_checked_is_said(spoilable: Any) -> None:
+def test_unchecked_properties_are_listed(spoilable: Any) -> None:
     (spoilable.path / "facts.jsonl").unlink()
     spoilable.question("qa_0001", lambda row: row["metadata"].pop("fact_id"))
     result = validate(spoilable.path, Profile.FULL)
@@ -121,8 +121,8 @@ def test_auc_is_that_of_the_best_blind_predictor(values: str, positive: list[boo
     assert auc_of_feature(list(values), positive) == auc
 
 
-def test_words_that_tell_the_action_are_found_and_words_that_do_not_are_not() -> None:
-    """Across groups only: what a group's own items have in common is no clue."""
+def test_only_words_that_reveal_the_action_are_reported() -> None:
+    """Only across groups: words that the items of one group share reveal nothing."""
     telling = [frozenset(("secret" if number % 2 else "open", f"topic{number % 7}")) for number in range(80)]
     blind = [frozenset((f"fact{number // 2}", f"topic{number % 7}")) for number in range(80)]
     action = [number % 2 == 1 for number in range(80)]
@@ -131,7 +131,7 @@ def test_words_that_tell_the_action_are_found_and_words_that_do_not_are_not() ->
     assert auc_of_words(blind, pairs, action) < 0.6
 
 
-def test_an_auc_is_surer_in_a_larger_pool() -> None:
+def test_an_auc_has_a_smaller_error_in_a_larger_pool() -> None:
     assert standard_error(0.6, 120, 80) == pytest.approx(0.0402, abs=1e-4)
     assert standard_error(0.6, 12, 8) > 3 * standard_error(0.6, 120, 80)
 
@@ -141,9 +141,9 @@ def test_function_words_come_from_their_file() -> None:
     assert not any(word.startswith("#") for word in function_words())
 
 
-def test_an_asker_whom_nothing_names_is_a_fault_and_one_of_the_personas_or_nobody_is_none(spoilable: Any) -> None:
+def test_an_unknown_asker_is_a_fault_and_a_persona_or_no_asker_is_not(spoilable: Any) -> None:
     def faults() -> list[str]:
-        return [each.problem.field for each in found_by(structural.questions, spoilable.path)]
+        return [finding.problem.field for finding in found_by(structural.questions, spoilable.path)]
 
     spoilable.question("perm_0001", lambda row: row.update(asker_agent_id=None))
     assert faults() == []
@@ -154,7 +154,7 @@ def test_an_asker_whom_nothing_names_is_a_fault_and_one_of_the_personas_or_nobod
     assert faults() == []
 
 
-def test_a_file_in_place_of_the_folder_of_questions_is_named(spoilable: Any) -> None:
+def test_a_file_instead_of_the_folder_of_questions_is_named(spoilable: Any) -> None:
     shutil.rmtree(spoilable.path / "eval_instances")
     (spoilable.path / "eval_instances").touch()
     with pytest.raises(DatasetError, match="eval_instances: is no folder"):

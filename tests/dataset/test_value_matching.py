@@ -1,4 +1,4 @@
-"""What a text could state, seen from the day on which it was said (Thursday, 6 March 2025)."""
+"""Tests whether a text states a value, as read on the day of the text (Thursday, 6 March 2025)."""
 
 from __future__ import annotations
 
@@ -81,16 +81,16 @@ NOT_STATED: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("value", "text"), STATED)
-def test_a_value_is_found_in_the_words_people_use(value: dict[str, Any], text: str) -> None:
+def test_a_value_is_recognised_in_everyday_wording(value: dict[str, Any], text: str) -> None:
     assert states(VALUE.validate_python(value), [Passage(text, THURSDAY)])
 
 
 @pytest.mark.parametrize(("value", "text"), NOT_STATED)
-def test_a_value_is_not_found_where_it_is_not(value: dict[str, Any], text: str) -> None:
+def test_another_value_is_not_recognised(value: dict[str, Any], text: str) -> None:
     assert not states(VALUE.validate_python(value), [Passage(text, THURSDAY)])
 
 
-def test_a_length_of_time_may_lie_between_two_passages() -> None:
+def test_a_duration_may_lie_between_two_passages() -> None:
     nine_days = VALUE.validate_python({"type": "duration", "days": 9})
     passages = [Passage("It comes next Tuesday.", THURSDAY), Passage("They sail on the twentieth of March.", THURSDAY)]
     assert states(nine_days, passages)
@@ -108,9 +108,7 @@ def test_a_length_of_time_may_lie_between_two_passages() -> None:
         ({"type": "term", "text": "solo"}, "Will she sing the solo?", True),
     ],
 )
-def test_a_question_gives_away_only_what_it_says_in_so_many_words(
-    value: dict[str, Any], text: str, given: bool
-) -> None:
+def test_a_question_reveals_only_explicit_values(value: dict[str, Any], text: str, given: bool) -> None:
     assert names_value(VALUE.validate_python(value), text, THURSDAY) is given
 
 
@@ -159,7 +157,7 @@ def test_a_clock_time_is_read_in_digits(hour: int, minute: int) -> None:
     assert times_in(f"at {(hour - 1) % 12 + 1}:{minute:02d} {half}") == {hour * 60 + minute}
 
 
-def test_lengths_of_time_are_days() -> None:
+def test_durations_are_in_days() -> None:
     said = {
         "two days; an hour; half an hour": [2, 1 / 24, 0.5 / 24],
         "one week plus four days": [11],
@@ -179,7 +177,7 @@ def test_a_phrase_occurs_in_a_text_that_holds_it(before: str, after: str) -> Non
 
 
 @given(st.text(max_size=60))
-def test_no_text_makes_the_readers_stumble(text: str) -> None:
+def test_no_text_raises_an_error(text: str) -> None:
     numbers_in(text)
     times_in(text)
     lengths_in(text)

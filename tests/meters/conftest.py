@@ -1,4 +1,4 @@
-"""Samples files made from signals whose integral is known, on a clock of the test's own."""
+"""Fixture: samples files made from signals with a known integral, on a clock that the test controls."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Recorded(Protocol):
 
 @pytest.fixture
 def recorded(tmp_path: Path) -> Recorded:
-    """Record a signal (seconds to value) at 10 Hz from 1 s before to 1 s after ``seconds``, as a sampler would."""
+    """Return a function that records a signal (seconds to value) at 10 Hz, from -1 s to 1 s after ``seconds``."""
     count = 0
 
     def record(

@@ -1,4 +1,4 @@
-"""How busy others keep the CPUs: from two readings of the kernel's counters, and never 0 where there is none."""
+"""Tests the CPU load of other processes: from two readings of the kernel's counters, and never 0 if it is unknown."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def load(
     span_ns: int = SPAN_NS,
     shared: str = "",
 ) -> CpuLoad:
-    """The load of a span in which the machine was busy for so long, of which the run for so long."""
+    """Return the load of a span in which the machine was busy for ``busy_s``, of which the run used ``own_s``."""
     own, clock = iter((50.0, 50.0 + own_s)), iter((7, 7 + span_ns))
     monkeypatch.setattr(cpu_load, "own_cpu_s", lambda: next(own))
     monkeypatch.setattr(cpu_load, "time", SimpleNamespace(monotonic_ns=lambda: next(clock)))
@@ -45,12 +45,12 @@ def load(
     ("busy_s", "own_s", "busy", "others"),
     [
         (5.0, 5.0, 25, 0),  # all of it is the run's
-        (15.0, 5.0, 75, 50),  # one of two cores is somebody else's
+        (15.0, 5.0, 75, 50),  # one of two cores is used by others
         (20.0, 0.0, 100, 100),
-        (5.0, 5.02, 25, 0),  # the steps of the counters
+        (5.0, 5.02, 25, 0),  # more than all: the counters' resolution
     ],
 )
-def test_what_the_run_did_not_use_was_used_by_others(
+def test_busy_time_that_the_run_did_not_use_is_that_of_others(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, busy_s: float, own_s: float, busy: float, others: float
 ) -> None:
     found = load(monkeypatch, tmp_path / "stat", busy_s=busy_s, own_s=own_s)
@@ -59,7 +59,7 @@ def test_what_the_run_did_not_use_was_used_by_others(
     assert found.others.unit == "%"
 
 
-def test_a_server_that_may_be_on_this_machine_leaves_others_unknown(
+def test_a_server_that_may_run_on_this_machine_makes_others_unknown(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     found = load(monkeypatch, tmp_path / "stat", busy_s=15, own_s=5, shared="a model runs at localhost:8000")
@@ -67,7 +67,7 @@ def test_a_server_that_may_be_on_this_machine_leaves_others_unknown(
     assert (found.others.value, found.others.reason) == (None, "a model runs at localhost:8000")
 
 
-def test_no_reading_is_no_share(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_missing_reading_gives_a_reason_and_no_share(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     missing = CpuLoadSpan(tmp_path / "none").ended()
     unasked = CpuLoadSpan("no meter was asked for").ended()
     short = load(monkeypatch, tmp_path / "stat", busy_s=0.1, own_s=0.0, span_ns=900_000_000)
@@ -81,7 +81,7 @@ def test_no_reading_is_no_share(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
 
 
 def test_time_of_a_child_counts_as_own_also_when_it_has_ended() -> None:
-    before = own_cpu_s()
+    cpu_before_s = own_cpu_s()
     work = "import time\nwhile time.process_time() < 0.4: pass"
     subprocess.run([sys.executable, "-c", work], check=True)
-    assert own_cpu_s() - before > 0.39
+    assert own_cpu_s() - cpu_before_s > 0.39

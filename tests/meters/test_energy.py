@@ -1,4 +1,4 @@
-"""Joules of known signals, and every rule by which a figure is void instead."""
+"""Tests phase energy: joules of known signals, and every rule by which a figure is void."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ PLANS: dict[str, tuple[list[int], list[float]]] = {
 @pytest.mark.parametrize("signal", SIGNALS)
 @pytest.mark.parametrize("plan", PLANS)
 def test_a_known_signal_is_integrated_within_half_a_percent(recorded: Recorded, signal: str, plan: str) -> None:
-    """The window's edges fall on samples and between them."""
+    """The window's edges lie on samples and between them."""
     function, joules = SIGNALS[signal]
     left_out, late_ms = PLANS[plan]
     samples = recorded(function, 122, left_out=left_out, late_ms=late_ms)
@@ -68,14 +68,14 @@ def test_a_ramp_is_integrated_exactly_between_samples(recorded: Recorded) -> Non
     assert value(gpu.gross_j) == pytest.approx(5 * 60.543 + (61.777**2 - 1.234**2) / 2, rel=1e-9)
 
 
-def test_a_gap_of_more_than_300_ms_voids_and_is_told(recorded: Recorded) -> None:
+def test_a_gap_of_more_than_300_ms_voids_the_figure_with_a_reason(recorded: Recorded) -> None:
     samples = recorded(lambda _t: 25.0, 120, left_out=[200, 201, 202])
     gpu = phase_energy(samples, window(0, 120), queries=10).gpu_rail
     assert reason(gpu.gross_j) == "gpu_power: a gap of 400 ms at +19.9 s"
     assert reason(gpu.net_j) == reason(gpu.gross_j_per_query) == reason(gpu.mean_power_w) == reason(gpu.gross_j)
 
 
-def test_a_gap_of_300_ms_is_no_gap(recorded: Recorded) -> None:
+def test_a_gap_of_300_ms_is_allowed(recorded: Recorded) -> None:
     samples = recorded(lambda _t: 25.0, 120, left_out=[200, 201])
     assert value(phase_energy(samples, window(0, 120)).gpu_rail.gross_j) == pytest.approx(3000)
 
@@ -87,7 +87,9 @@ def test_a_gap_outside_the_phase_does_not_matter(recorded: Recorded) -> None:
 
 
 @pytest.mark.parametrize(("missing", "void"), [(12, False), (13, True)])
-def test_more_than_one_percent_of_missing_samples_voids(recorded: Recorded, missing: int, void: bool) -> None:
+def test_more_than_one_percent_of_missing_samples_voids_the_figure(
+    recorded: Recorded, missing: int, void: bool
+) -> None:
     samples = recorded(lambda _t: 25.0, 120, left_out=range(0, missing * 20, 20))
     gross = phase_energy(samples, window(-0.05, 119.95)).gpu_rail.gross_j
     if void:
@@ -96,25 +98,25 @@ def test_more_than_one_percent_of_missing_samples_voids(recorded: Recorded, miss
         assert value(gross) == pytest.approx(3000)
 
 
-def test_a_reading_that_failed_is_missing_and_gives_its_reason(recorded: Recorded) -> None:
+def test_a_failed_reading_counts_as_missing_with_its_reason(recorded: Recorded) -> None:
     samples = recorded(lambda _t: 25.0, 120, unreadable=dict.fromkeys(range(50, 60), "NVML: Unknown Error"))
     gross = phase_energy(samples, window(0, 120)).gpu_rail.gross_j
     assert reason(gross) == "gpu_power: a gap of 1100 ms at +4.9 s: NVML: Unknown Error"
 
 
-def test_a_meter_that_fails_half_way_voids_the_phase_and_not_the_one_before(recorded: Recorded) -> None:
+def test_a_meter_that_fails_voids_the_current_phase_and_not_the_previous_one(recorded: Recorded) -> None:
     samples = recorded(lambda _t: 25.0, 300, fails_at_s=200)
     assert value(phase_energy(samples, window(0, 100)).gpu_rail.gross_j) == pytest.approx(2500)
     gpu = phase_energy(samples, window(150, 250)).gpu_rail
     assert reason(gpu.gross_j) == "gpu_power: the meter failed at +50.0 s of the phase: GPU is lost"
-    # Within the last 300 ms there would be no gap to notice.
+    # A failure within the last 300 ms leaves no gap that could be detected.
     assert "GPU is lost" in reason(phase_energy(samples, window(100, 200.05)).gpu_rail.gross_j)
 
 
 def test_a_phase_that_the_samples_do_not_span_is_void(recorded: Recorded) -> None:
     samples = recorded(lambda _t: 25.0, 100)
-    before = phase_energy(samples, window(-1.2, 90)).gpu_rail.gross_j
-    assert reason(before) == "gpu_power: no sample before the phase began"
+    starts_too_early = phase_energy(samples, window(-1.2, 90)).gpu_rail.gross_j
+    assert reason(starts_too_early) == "gpu_power: no sample before the phase began"
     after = phase_energy(samples, window(0, 101)).gpu_rail.gross_j
     assert reason(after) == "gpu_power: no sample after the phase ended"
 
@@ -129,7 +131,7 @@ def test_no_joules_per_query_below_a_minute(recorded: Recorded, seconds: float, 
         assert value(gpu.gross_j_per_query) == pytest.approx(150)
 
 
-def test_net_is_gross_without_what_the_idle_node_would_have_used(recorded: Recorded) -> None:
+def test_net_is_gross_minus_the_idle_nodes_energy(recorded: Recorded) -> None:
     samples = recorded(lambda t: 25.0 if 120 <= t < 220 else 5.0, 340)
     idle = IdleWindows(window(0, 119.9), window(220.1, 340.1))
     gpu = phase_energy(samples, window(120, 219.9), idle=idle, queries=4).gpu_rail
@@ -167,7 +169,7 @@ def test_the_energy_counter_must_agree_within_three_percent(recorded: Recorded, 
     ("counter", "told"),
     [(lambda t: 25.0 * (t % 50), "went backwards"), (lambda _t: 7.0, "did not move")],
 )
-def test_a_counter_that_does_not_count_checks_nothing(
+def test_a_counter_that_does_not_count_is_no_check(
     recorded: Recorded, counter: Callable[[float], float], told: str
 ) -> None:
     gpu = phase_energy(recorded(lambda _t: 25.0, 120, counter=counter), window(0, 100)).gpu_rail
@@ -175,7 +177,7 @@ def test_a_counter_that_does_not_count_checks_nothing(
     assert value(gpu.gross_j) == pytest.approx(2500)
 
 
-def test_what_is_not_measured_is_unavailable_and_never_zero(recorded: Recorded) -> None:
+def test_an_unmeasured_figure_is_unavailable_and_not_zero(recorded: Recorded) -> None:
     missing = Unavailable(Channel("gpu_power", "W"), "NVML, GPU 0: NVML Shared Library Not Found")
     samples = recorded(lambda t: t, 100, channel=Channel("memory_used", "B"), unavailable=[missing])
     energy = phase_energy(samples, window(0, 90), queries=3)
@@ -198,7 +200,7 @@ def test_figures_are_named_after_the_rail_that_was_measured(recorded: Recorded) 
     assert energy_name("gpu_power", system_channel="gpu_power") == "gpu_rail_j"
 
 
-def test_settings_that_mean_nothing_are_refused(recorded: Recorded) -> None:
+def test_invalid_settings_are_refused(recorded: Recorded) -> None:
     samples = recorded(lambda _t: 25.0, 100)
     with pytest.raises(MeterError, match="0 queries"):
         phase_energy(samples, window(0, 90), queries=0)

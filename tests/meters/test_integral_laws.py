@@ -1,4 +1,4 @@
-"""Laws of the integral: additive over phases, blind to when it was, linear in the unit."""
+"""Tests properties of the integral: additive over phases, independent of the time of day, linear in the unit."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_the_unit_scales_the_result(case: tuple[Signal, list[int]], factor: floa
 
 
 @given(cut_signals())
-def test_the_mean_lies_between_least_and_most(case: tuple[Signal, list[int]]) -> None:
+def test_the_mean_lies_between_minimum_and_maximum(case: tuple[Signal, list[int]]) -> None:
     (times, watts), (a, b, _) = case
     span = Window(a, b)
     mean = integral(times, watts, span) / span.duration_s
@@ -56,19 +56,19 @@ def test_the_mean_lies_between_least_and_most(case: tuple[Signal, list[int]]) ->
 
 
 def squares_sum(times_s: Values, period_s: float, duty: float) -> Values:
-    """Integral from 0 of a square of 80 and 20 W."""
-    whole, part = np.divmod(times_s, period_s)
+    """Return the integral (J) from 0 of a square wave of 80 and 20 W."""
+    periods, in_period_s = np.divmod(times_s, period_s)
     high_s = duty * period_s
-    high = whole * high_s + np.minimum(part, high_s)
+    high = periods * high_s + np.minimum(in_period_s, high_s)
     joules: Values = 80 * high + 20 * (times_s - high)
     return joules
 
 
 @given(st.integers(0, 2**32 - 1), st.floats(1, 20), st.floats(0.2, 0.8), st.floats(60, 200))
-def test_power_that_jumps_is_integrated_within_half_a_percent_as_a_gpu_tells_it(
+def test_a_square_wave_as_nvml_reports_it_is_integrated_within_half_a_percent(
     seed: int, period_s: float, duty: float, length_s: float
 ) -> None:
-    """NVML tells a running mean of about a second. Reads are late by chance, and some are missing."""
+    """NVML reports a running mean over about a second. Reads are late at random, and some are missing."""
     draw = np.random.default_rng(seed)
     times_s = np.arange(0, length_s + 3, 0.1)
     times_s = np.sort(times_s + draw.uniform(0, 0.04, len(times_s)))[draw.random(len(times_s)) > 0.007]

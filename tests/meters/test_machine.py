@@ -1,4 +1,4 @@
-"""Which processor a run was timed on, from /proc/cpuinfo of several architectures."""
+"""Tests the processor's name, read from /proc/cpuinfo of several architectures."""
 
 from __future__ import annotations
 
@@ -25,6 +25,6 @@ def test_a_processor_is_named_as_its_architecture_names_it(text: str, name: str,
     assert cpu_name(tmp_path / "cpuinfo") == f"{os.cpu_count()} × {name}"
 
 
-def test_a_system_that_does_not_tell_gives_no_name(tmp_path: Path) -> None:
+def test_a_system_without_the_name_gives_none(tmp_path: Path) -> None:
     (tmp_path / "cpuinfo").write_text("processor: 0\n")
     assert cpu_name(tmp_path / "cpuinfo") == cpu_name(tmp_path / "missing") == ""

@@ -1,4 +1,4 @@
-"""Phases in pieces, what a phase's channels were, and the footprint of a program."""
+"""Tests phases in several pieces, means and peaks of their channels, and the footprint of a program."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_the_pieces_of_a_phase_add_up(recorded: Recorded) -> None:
     assert gpu.gross_j_per_query.status == "void", "50 s in all are less than 60"
 
 
-def test_a_counter_is_compared_over_the_pieces_alone(recorded: Recorded) -> None:
+def test_a_counter_is_compared_over_the_pieces_only(recorded: Recorded) -> None:
     samples = recorded(lambda _t: 10, 200, counter=lambda t: 10 * t if t < 50 or t > 100 else 5000 + t)
     gpu = phase_energy(samples, pieces((0, 40), (110, 180))).gpu_rail
     assert gpu.counter_difference_percent.value == pytest.approx(0, abs=0.01)
@@ -62,35 +62,35 @@ def test_a_gap_in_any_piece_voids_the_phase(recorded: Recorded) -> None:
     assert phase_energy(samples, pieces((0, 20), (60, 90))).gpu_rail.gross_j.status == "value"
 
 
-def test_pieces_out_of_order_or_none_are_no_phase() -> None:
+def test_pieces_out_of_order_or_no_piece_are_refused() -> None:
     for wrong in ([], pieces((5, 9), (0, 4)), pieces((0, 5), (4, 9))):
         with pytest.raises(MeterError):
             Phase(tuple(wrong))
     assert Phase(tuple(pieces((0, 5), (5, 9)))).duration_s == pytest.approx(9)
 
 
-def test_mean_and_peak_of_a_channel_are_of_the_phase_alone(recorded: Recorded) -> None:
+def test_mean_and_peak_of_a_channel_are_those_of_the_phase_only(recorded: Recorded) -> None:
     samples = recorded(lambda t: t, 100, channel=Channel("gpu_temperature", "°C"))
     ended = PhaseEnded(phase="cell", samples_file="f", pieces=(span(10, 20), span(30, 40)))
-    found = measure_phase(samples, ended, system_channel="sys_power")
-    assert found is not None
-    (channel,) = found.channels
+    phase = measure_phase(samples, ended, system_channel="sys_power")
+    assert phase is not None
+    (channel,) = phase.channels
     assert channel.mean.value == pytest.approx(25)
     assert channel.peak.value == pytest.approx(40)
-    assert found.rails[0].gross_j.status == "unavailable"
+    assert phase.rails[0].gross_j.status == "unavailable"
 
 
-def test_seconds_of_cpu_are_how_much_the_counter_grew(recorded: Recorded) -> None:
+def test_cpu_seconds_are_the_growth_of_the_counter(recorded: Recorded) -> None:
     samples = recorded(lambda t: 1000 + 1.5 * t, 100, channel=Channel("cpu_busy", "s"))
     ended = PhaseEnded(phase="cell", samples_file="f", pieces=(span(10, 20),))
-    found = measure_phase(samples, ended, system_channel="sys_power")
-    assert found is not None
-    assert found.cpu_s.value == pytest.approx(15)
-    assert found.cpu_s.unit == "s"
-    assert found.channels == (), "a counter has no mean"
+    phase = measure_phase(samples, ended, system_channel="sys_power")
+    assert phase is not None
+    assert phase.cpu_s.value == pytest.approx(15)
+    assert phase.cpu_s.unit == "s"
+    assert phase.channels == (), "a counter has no mean"
 
 
-def test_a_phase_that_took_no_time_says_nothing(recorded: Recorded) -> None:
+def test_a_phase_of_no_length_has_no_figures(recorded: Recorded) -> None:
     ended = PhaseEnded(phase="ingest", samples_file="f", pieces=(span(1, 1),))
     assert measure_phase(recorded(lambda t: t, 3), ended, system_channel="s") is None
     assert unmetered_phase(ended, "why", system_channel="s") is None
@@ -99,7 +99,7 @@ def test_a_phase_that_took_no_time_says_nothing(recorded: Recorded) -> None:
 @pytest.mark.parametrize(
     ("words", "specs"), [(["auto"], AUTO), (["none"], ("none",)), (["nvml:1", "procfs"], ("nvml:1", "procfs"))]
 )
-def test_words_become_meters(words: list[str], specs: tuple[str, ...]) -> None:
+def test_meter_specs_are_parsed(words: list[str], specs: tuple[str, ...]) -> None:
     assert chosen_meters(words) == specs
 
 
@@ -108,7 +108,7 @@ def test_words_become_meters(words: list[str], specs: tuple[str, ...]) -> None:
 
 @pytest.fixture
 def program(tmp_path: Path) -> subprocess.Popen[bytes]:
-    """A process whose child holds 40 MB and has given 30 MB back."""
+    """A process whose child uses 40 MB and has freed 30 MB more."""
     code = "import time; a = bytearray(b'x' * 40_000_000); b = bytearray(b'y' * 30_000_000); del b; print(flush=True)"
     child = f"{code}; time.sleep(60)"
     guard = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"
@@ -118,48 +118,48 @@ def program(tmp_path: Path) -> subprocess.Popen[bytes]:
     return process
 
 
-def test_a_programs_memory_is_that_of_what_it_started(program: subprocess.Popen[bytes], tmp_path: Path) -> None:
+def test_a_programs_memory_includes_its_children(program: subprocess.Popen[bytes], tmp_path: Path) -> None:
     try:
-        found = footprint_of_processes(program.pid, tmp_path)
+        footprint = footprint_of_processes(program.pid, tmp_path)
     finally:
         program.kill()
         program.wait()
         assert program.stdout is not None
         program.stdout.close()
-    memory, peak = found.memory.value or 0, found.memory_peak.value or 0
+    memory, peak = footprint.memory.value or 0, footprint.memory_peak.value or 0
     assert 40e6 < memory < 69e6
     assert peak > memory + 25e6
 
 
-def test_a_program_that_is_gone_has_no_footprint(tmp_path: Path) -> None:
+def test_a_program_that_has_ended_has_no_footprint(tmp_path: Path) -> None:
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
-    found = footprint_of_processes(process.pid, tmp_path)
-    assert found.memory.status == found.memory_peak.status == "unavailable"
-    assert str(process.pid) in found.memory.reason
-    assert found.disk.status == "value"
+    footprint = footprint_of_processes(process.pid, tmp_path)
+    assert footprint.memory.status == footprint.memory_peak.status == "unavailable"
+    assert str(process.pid) in footprint.memory.reason
+    assert footprint.disk.status == "value"
 
 
-def test_disk_is_blocks_not_lengths_and_a_file_counts_once(tmp_path: Path) -> None:
-    before = disk_bytes(tmp_path)
+def test_disk_usage_counts_blocks_and_each_file_once(tmp_path: Path) -> None:
+    bytes_before = disk_bytes(tmp_path)
     (tmp_path / "data").write_bytes(os.urandom(1_000_000))
     os.link(tmp_path / "data", tmp_path / "again")
     with (tmp_path / "sparse").open("wb") as file:
         file.truncate(50_000_000)
     (tmp_path / "link").symlink_to("/usr")
-    assert 1_000_000 <= disk_bytes(tmp_path) - before < 1_000_000 + 16 * mmap.PAGESIZE
+    assert 1_000_000 <= disk_bytes(tmp_path) - bytes_before < 1_000_000 + 16 * mmap.PAGESIZE
 
 
 def test_a_folder_elsewhere_is_unavailable_not_empty(tmp_path: Path) -> None:
-    found = footprint_of_processes(os.getpid(), None)
-    assert found.disk.status == "unavailable"
+    footprint = footprint_of_processes(os.getpid(), None)
+    assert footprint.disk.status == "unavailable"
 
 
 def test_a_container_is_measured_by_its_control_group(tmp_path: Path) -> None:
     (tmp_path / "memory.current").write_text("123456\n")
     (tmp_path / "memory.peak").write_text("234567\n")
-    found = footprint_of_cgroup(tmp_path, None)
-    assert (found.memory.value, found.memory_peak.value) == (123456, 234567)
+    footprint = footprint_of_cgroup(tmp_path, None)
+    assert (footprint.memory.value, footprint.memory_peak.value) == (123456, 234567)
     (tmp_path / "memory.peak").unlink()
     assert footprint_of_cgroup(tmp_path, None).memory_peak.status == "unavailable"
     assert footprint_of_cgroup(tmp_path / "none", None).memory.status == "unavailable"
@@ -168,7 +168,7 @@ def test_a_container_is_measured_by_its_control_group(tmp_path: Path) -> None:
 # ------------------------------------------------------------------ the sampler's edge
 
 
-def test_waiting_past_a_moment_gives_a_phase_its_last_sample(tmp_path: Path) -> None:
+def test_waiting_past_a_time_includes_the_phases_last_sample(tmp_path: Path) -> None:
     with Sampling.start(["constant:gpu_power=5 W"], tmp_path / "s.csv") as sampling:
         moment = time.monotonic_ns() + 150_000_000
         sampling.wait_past(moment)
@@ -179,7 +179,7 @@ def test_waiting_past_a_moment_gives_a_phase_its_last_sample(tmp_path: Path) -> 
     assert gross.status == "value"
 
 
-def test_nobody_waits_for_a_sampler_that_has_ended(tmp_path: Path) -> None:
+def test_there_is_no_wait_for_a_sampler_that_has_ended(tmp_path: Path) -> None:
     sampling = Sampling.start(["constant:gpu_power=5 W"], tmp_path / "s.csv")
     sampling.close()
     began = time.monotonic()

@@ -1,4 +1,4 @@
-"""The sampling process keeps its schedule, survives its meters, and loses at most a line when it is killed."""
+"""Tests the sampling process: it keeps its schedule, survives failing meters, and loses at most a line if killed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WATT = Channel("gpu_power", "W")
 
 @dataclass
 class FakeClock:
-    """Time that passes only when someone waits or reads slowly; waiting overshoots by a little every time."""
+    """A clock that advances only by waits and slow reads; each wait takes a little too long."""
 
     end_ns: int
     now: int = 5_000_000_000
@@ -38,7 +38,7 @@ class FakeClock:
 
 @dataclass
 class FakeMeter:
-    """Takes ``cost_ns(n)`` for its n-th read and fails for good at read ``fails_at``."""
+    """A meter whose n-th read takes ``cost_ns(n)``, and which fails for good at read ``fails_at``."""
 
     clock: FakeClock
     cost_ns: Callable[[int], int] = lambda _n: 1_000_000
@@ -79,7 +79,7 @@ def test_the_schedule_does_not_drift(tmp_path: Path) -> None:
     assert series.times_ns[-1] == 5_000_000_000 + 999 * 100_000_000 + 3_500_000
 
 
-def test_a_slow_read_leaves_ticks_out_and_the_next_ones_are_on_time(tmp_path: Path) -> None:
+def test_a_slow_read_skips_ticks_and_later_ones_are_on_time(tmp_path: Path) -> None:
     clock = FakeClock(end_ns=7_000_000_000)
     samples = sampled(tmp_path / "s.csv", clock, FakeMeter(clock, lambda n: 450_000_000 if n == 5 else 0))
     ticks = [line.tick for line in samples.lines["fake"]]
@@ -88,11 +88,11 @@ def test_a_slow_read_leaves_ticks_out_and_the_next_ones_are_on_time(tmp_path: Pa
     assert set(late) == {3_000_000}
 
 
-def test_a_meter_that_fails_half_way_is_recorded_given_up_and_voids(tmp_path: Path) -> None:
+def test_a_failed_meter_is_recorded_and_read_no_more(tmp_path: Path) -> None:
     clock = FakeClock(end_ns=15_000_000_000)
-    other = FakeMeter(clock, name="other", channels=())
+    other_meter = FakeMeter(clock, name="other", channels=())
     meter = FakeMeter(clock, fails_at=50)
-    samples = sampled(tmp_path / "s.csv", clock, meter, other)
+    samples = sampled(tmp_path / "s.csv", clock, meter, other_meter)
     assert [(f.source, f.reason) for f in samples.failures] == [("fake", "pulled out")]
     assert meter.reads == 50
     assert samples.ended_ns is not None
@@ -100,7 +100,7 @@ def test_a_meter_that_fails_half_way_is_recorded_given_up_and_voids(tmp_path: Pa
     assert figure == MeterFigure.void("gpu_power: the meter failed at +3.9 s of the phase: pulled out")
 
 
-def test_a_real_sampler_measures_a_constant_and_ends_in_order(tmp_path: Path) -> None:
+def test_a_real_sampler_measures_a_constant_and_ends_cleanly(tmp_path: Path) -> None:
     with Sampling.start(["constant:gpu_power=25 W", "procfs"], tmp_path / "s.csv", hz=50) as sampling:
         time.sleep(0.3)
         start_ns = time.monotonic_ns()
@@ -116,7 +116,7 @@ def test_a_real_sampler_measures_a_constant_and_ends_in_order(tmp_path: Path) ->
     assert set(series.values) == {25.0}
     assert samples.origin_ns < start_ns < samples.ended_ns
     figure = phase_energy(samples, Window(start_ns, end_ns)).gpu_rail.gross_j
-    # On a busy machine the sampler may be held up; then the figure is void and never a wrong number.
+    # On a busy machine the sampler may be delayed: then the figure is void, never wrong.
     if figure.status == "value":
         assert figure.value == pytest.approx(25 * (end_ns - start_ns) / 1e9, rel=1e-6)
     else:
@@ -125,8 +125,8 @@ def test_a_real_sampler_measures_a_constant_and_ends_in_order(tmp_path: Path) ->
         sampling.check()
 
 
-def test_a_recorded_sampler_can_be_replayed_by_another(tmp_path: Path) -> None:
-    """The replay gives the recorded values and, when they are used up, a failed meter; the sampler goes on."""
+def test_a_recording_can_be_replayed_by_another_sampler(tmp_path: Path) -> None:
+    """The replay returns the recorded values and then a failed meter; the sampler goes on."""
     watts = [25.0, 31.5, 0.1 + 0.2]
     with SamplesWriter(tmp_path / "recorded.csv") as writer:
         writer.begin(1, 2, 3)
@@ -154,20 +154,20 @@ def test_a_sampler_that_is_killed_keeps_all_but_its_last_line(tmp_path: Path) ->
         (child,) = [
             process for process in psutil.Process(sampling._process.pid).children() if path.name in process.cmdline()
         ]
-        before = len(power(read_samples(path)).times_ns)
+        samples_before = len(power(read_samples(path)).times_ns)
         child.send_signal(signal.SIGKILL)
         child.wait(10) if child.is_running() else None
         killed = sampling.stop()
     assert killed.ended_ns is None
     ticks = [line.tick for line in killed.lines["constant gpu_power"]]
-    assert len(ticks) >= before >= 20
+    assert len(ticks) >= samples_before >= 20
     assert ticks == sorted(set(ticks))
-    whole = path.read_bytes()
-    whole = whole[: whole.rindex(b"\n") + 1]
-    path.write_bytes(whole + b"sample,constant gpu_po")  # what a power cut in the middle of a write leaves
+    complete = path.read_bytes()
+    complete = complete[: complete.rindex(b"\n") + 1]
+    path.write_bytes(complete + b"sample,constant gpu_po")  # as after a power cut during a write
     torn = read_samples(path)
     assert torn.torn is not None
-    assert torn.torn.startswith(f"line {len(whole.splitlines()) + 1} was not written whole")
+    assert torn.torn.startswith(f"line {len(complete.splitlines()) + 1} was not written whole")
     assert torn.by_tick() == killed.by_tick()
     assert phase_energy(torn, Window(torn.origin_ns, 2**62)).gpu_rail.gross_j.status == "void"
 
@@ -179,7 +179,7 @@ def test_a_sampler_that_is_killed_keeps_all_but_its_last_line(tmp_path: Path) ->
         (["procfs"], 5000, r"exit code 2: error: --hz 5000"),
     ],
 )
-def test_a_sampler_that_cannot_start_says_why(tmp_path: Path, meters: list[str], hz: float, told: str) -> None:
+def test_a_sampler_that_cannot_start_gives_the_reason(tmp_path: Path, meters: list[str], hz: float, told: str) -> None:
     with pytest.raises(MeterError, match=told):
         Sampling.start(meters, tmp_path / "s.csv", hz=hz)
     assert not (tmp_path / "s.csv").exists()

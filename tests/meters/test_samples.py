@@ -1,4 +1,4 @@
-"""The samples file keeps what was written, and names what is damaged."""
+"""Tests the samples file: it returns what was written, and damage is named."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def written(path: Path, values: list[tuple[float, float | str]]) -> Samples:
         writer.source("nvml", [POWER, HEAT], [ABSENT])
         for tick, (watts, heat) in enumerate(values):
             second = Unavailable(HEAT, heat) if isinstance(heat, str) else Reading(HEAT, heat)
-            at = 10**15 + tick * 100_000_000
-            writer.sample("nvml", tick, at, at + 1000, [Reading(POWER, watts), second])
+            time_ns = 10**15 + tick * 100_000_000
+            writer.sample("nvml", tick, time_ns, time_ns + 1000, [Reading(POWER, watts), second])
     return read_samples(path)
 
 
@@ -30,10 +30,10 @@ texts = st.text(st.characters(codec="utf-8"), min_size=1).filter(str.strip)
 
 
 @given(values=st.lists(st.tuples(numbers, numbers | texts), max_size=8))
-def test_what_is_written_is_read(
+def test_written_samples_are_read_back(
     tmp_path_factory: pytest.TempPathFactory, values: list[tuple[float, float | str]]
 ) -> None:
-    """Every float to the last bit; reasons on one line, whatever is in them."""
+    """Floats are exact; reasons stay on one line, whatever characters they contain."""
     samples = written(tmp_path_factory.mktemp("samples") / "s.csv", values)
     assert samples.unavailable == (ABSENT,)
     assert samples.torn is None
@@ -48,8 +48,8 @@ def test_what_is_written_is_read(
     assert samples.by_tick() == expected
 
 
-def test_a_file_that_is_cut_anywhere_loses_its_last_line_and_says_so(tmp_path: Path) -> None:
-    whole = written(tmp_path / "whole.csv", [(25.0, 40.0), (26.5, "sensor busy"), (27.0, 41.0)])
+def test_a_truncated_file_loses_only_its_last_line_with_a_note(tmp_path: Path) -> None:
+    complete_samples = written(tmp_path / "whole.csv", [(25.0, 40.0), (26.5, "sensor busy"), (27.0, 41.0)])
     data = (tmp_path / "whole.csv").read_bytes()
     lines = data.splitlines(keepends=True)
     cut = tmp_path / "cut.csv"
@@ -57,17 +57,17 @@ def test_a_file_that_is_cut_anywhere_loses_its_last_line_and_says_so(tmp_path: P
         cut.write_bytes(data[:size])
         samples = read_samples(cut)
         complete = data[:size].count(b"\n")
-        assert samples.by_tick() == whole.by_tick()[: max(0, complete - 4)]
-        rest = size - sum(len(line) for line in lines[:complete])
-        told = f"line {complete + 1} was not written whole ({rest} bytes) and is left out"
-        assert samples.torn == (told if rest else None)
+        assert samples.by_tick() == complete_samples.by_tick()[: max(0, complete - 4)]
+        partial_bytes = size - sum(len(line) for line in lines[:complete])
+        note = f"line {complete + 1} was not written whole ({partial_bytes} bytes) and is left out"
+        assert samples.torn == (note if partial_bytes else None)
 
 
-def test_every_changed_byte_is_found(tmp_path: Path) -> None:
+def test_every_changed_byte_is_detected(tmp_path: Path) -> None:
     written(tmp_path / "s.csv", [(25.0, 40.0), (26.5, 41.0)])
     data = (tmp_path / "s.csv").read_bytes()
-    for at in range(len(data) - 1):
-        (tmp_path / "s.csv").write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
+    for offset in range(len(data) - 1):
+        (tmp_path / "s.csv").write_bytes(data[:offset] + bytes([data[offset] ^ 1]) + data[offset + 1 :])
         with pytest.raises(MeterError, match=r"line \d+ is damaged|line \d+ "):
             read_samples(tmp_path / "s.csv")
 
@@ -81,7 +81,7 @@ def test_every_changed_byte_is_found(tmp_path: Path) -> None:
         (("guess", 1), "line 5 is not a line of a samples file: 'guess'"),
     ],
 )
-def test_a_line_that_is_whole_but_means_nothing_is_named(tmp_path: Path, line: tuple[object, ...], told: str) -> None:
+def test_a_complete_but_invalid_line_is_named(tmp_path: Path, line: tuple[object, ...], told: str) -> None:
     written(tmp_path / "s.csv", [])
     with (tmp_path / "s.csv").open("ab") as file:
         file.write(sealed(line))
@@ -98,13 +98,13 @@ def test_another_file_is_refused(tmp_path: Path, content: bytes) -> None:
         read_samples(tmp_path / "absent.csv")
 
 
-def test_a_samples_file_is_never_written_over(tmp_path: Path) -> None:
+def test_a_samples_file_is_never_overwritten(tmp_path: Path) -> None:
     written(tmp_path / "s.csv", [(1.0, 1.0)])
     with pytest.raises(MeterError, match="File exists"):
         SamplesWriter(tmp_path / "s.csv")
 
 
-def test_a_failure_is_kept_with_its_time_and_source(tmp_path: Path) -> None:
+def test_a_failure_is_recorded_with_its_time_and_source(tmp_path: Path) -> None:
     with SamplesWriter(tmp_path / "s.csv") as writer:
         writer.begin(100, 5, 6)
         writer.source("nvml", [POWER], [])
@@ -116,6 +116,6 @@ def test_a_failure_is_kept_with_its_time_and_source(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_a_number_that_is_none_is_no_reading(value: float) -> None:
+def test_nan_and_infinity_are_no_readings(value: float) -> None:
     assert isinstance(reading(POWER, value), Unavailable)
     assert reading(POWER, 0) == Reading(POWER, 0.0)

@@ -1,4 +1,4 @@
-"""Each meter reads what its device gives, and says why where it gives nothing."""
+"""Tests the meters: each returns its device's values in the channels' units, and a reason for each missing value."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Rates:
 
 @dataclass
 class FakeNvml:
-    """A GPU by the calls of ``pynvml``; ``errors`` are raised by the call they name."""
+    """A GPU by the calls of ``pynvml``; ``errors`` holds the exceptions by the name of the call."""
 
     errors: dict[str, FakeNvmlError] = field(default_factory=dict)
     open: int = 0
@@ -116,7 +116,7 @@ def test_a_channel_that_the_gpu_does_not_support_is_unavailable_and_the_others_a
     assert set(given(source)) == {"gpu_power", "gpu_temperature", "gpu_utilisation", "gpu_sm_clock"}
 
 
-def test_a_channel_that_errs_later_gives_the_reason_and_leaves_the_others() -> None:
+def test_a_channel_that_fails_later_gives_the_reason_and_the_others_are_read() -> None:
     nvml = FakeNvml()
     source = NvmlSource(nvml)
     nvml.errors["power"] = FakeNvmlError(15, "GPU is lost")
@@ -125,7 +125,7 @@ def test_a_channel_that_errs_later_gives_the_reason_and_leaves_the_others() -> N
 
 
 @pytest.mark.parametrize("call", ["init", "handle"])
-def test_a_machine_without_a_gpu_says_so_for_every_channel(call: str) -> None:
+def test_without_a_gpu_every_channel_has_the_reason(call: str) -> None:
     nvml = FakeNvml({call: FakeNvmlError(12, "NVML Shared Library Not Found")})
     source = NvmlSource(nvml)
     assert source.channels == ()
@@ -142,7 +142,7 @@ def test_without_the_optional_package_every_channel_is_unavailable() -> None:
 
 
 def test_the_real_library_is_read_or_gives_a_reason() -> None:
-    """On any machine: each channel has a value or a reason, and power is never 0 for missing."""
+    """On any machine each channel has a value or a reason, and missing power is never 0."""
     pytest.importorskip("pynvml")
     source = NvmlSource(load_nvml())
     try:
@@ -194,7 +194,7 @@ def test_a_sensor_that_cannot_be_read_is_unavailable_with_the_reason(tmp_path: P
     assert gone.reason.endswith("power1_input: No such file or directory")
 
 
-def test_a_machine_without_power_rails_says_so(tmp_path: Path) -> None:
+def test_a_machine_without_power_rails_has_a_reason(tmp_path: Path) -> None:
     assert absent(hwmon_source(tmp_path / "none")) == {"rails": f"{tmp_path / 'none'} is not there"}
     source = hwmon_source(tree(tmp_path, {"hwmon0/name": "acpitz", "hwmon0/temp1_input": "40000"}))
     assert absent(source) == {"rails": f"{tmp_path} has no power sensor"}
@@ -210,14 +210,14 @@ def test_cpu_memory_and_swap_of_the_machine(tmp_path: Path) -> None:
     hz = os.sysconf("SC_CLK_TCK")
     stat = f"cpu  {3 * hz} {hz} {hz} 900 900 {hz} {hz} 500 70 70\ncpu0 1 1\n"
     assert given(procfs_source(tree(tmp_path, {"stat": stat, "meminfo": MEMINFO}))) == {
-        "cpu_busy": 7.0,  # idle, waiting, stolen and (again counted) guest time are not ours
+        "cpu_busy": 7.0,  # without idle, iowait, steal and guest time (which is counted in user time already)
         "memory_used": 600 * 1024,
         "memory_available": 400 * 1024,
         "swap_used": 30 * 1024,
     }
 
 
-def test_what_proc_does_not_tell_is_unavailable(tmp_path: Path) -> None:
+def test_values_missing_in_proc_are_unavailable(tmp_path: Path) -> None:
     source = procfs_source(tree(tmp_path, {"meminfo": "MemTotal: 1000 kB\nMemAvailable: 1 kB\n"}))
     assert absent(source) == {
         "cpu_busy": f"{tmp_path / 'stat'}: No such file or directory",
@@ -252,7 +252,7 @@ def test_memory_of_a_container_version_1(tmp_path: Path) -> None:
     assert "does not account swap" in absent(cgroup_source("backend", tmp_path))["backend.swap"]
 
 
-def test_a_container_that_is_not_there_or_goes_away_is_unavailable(tmp_path: Path) -> None:
+def test_a_missing_or_removed_container_is_unavailable(tmp_path: Path) -> None:
     assert set(absent(cgroup_source("x", tmp_path))) == {"x.memory", "x.memory_peak", "x.swap"}
     source = cgroup_source("x", tree(tmp_path, {"memory.current": "4096\n"}))
     (tmp_path / "memory.current").unlink()
@@ -274,7 +274,7 @@ def test_the_control_group_of_a_process(tmp_path: Path) -> None:
 
 
 def test_a_recording_is_replayed_as_it_was_and_then_fails(tmp_path: Path) -> None:
-    """A channel that had no value when the recording began is still a channel."""
+    """A channel without a value at the recording's start is still a channel."""
     watt = Channel("gpu_power", "W")
     recorded: list[Reading | Unavailable] = [Unavailable(watt, "busy"), Reading(watt, 25.0), Reading(watt, 26.0)]
     with SamplesWriter(tmp_path / "s.csv") as writer:
@@ -312,6 +312,6 @@ def test_constant_and_none() -> None:
         (["procfs", "procfs"], "the meter procfs is there twice"),
     ],
 )
-def test_settings_that_name_no_meter_are_refused(specs: list[str], told: str) -> None:
+def test_unknown_meters_are_refused(specs: list[str], told: str) -> None:
     with pytest.raises(MeterError, match=told):
         open_sources(specs)
