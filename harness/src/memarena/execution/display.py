@@ -1,4 +1,4 @@
-"""What a run shows while it goes on."""
+"""Defines what a run shows while it goes on."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Running it all: from a configuration to a log, and on with a log that was left half-way.
+"""Executes a run: from a configuration to a log, or on from an incomplete log.
 
-Order matters here. Everything that can be wrong with the input is looked at before the log is made; after that, every
-fact goes to the log as it happens, and whatever ends the process leaves a log that ``--resume`` goes on with.
+Order matters here. All input is checked before the log is created. After that, each fact is written to the log as it
+happens, so that however the process ends, ``--resume`` can continue from the log.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ from memarena.log.store import LogWriter, read_records
 
 
 class _Sink:
-    """Where the gateway's records go. The gateway starts before the log is made, so the way is joined up later."""
+    """Takes the gateway's records. The gateway starts before the log exists, so the log is joined later."""
 
     def __init__(self) -> None:
         self._log: LogWriter | None = None
@@ -74,7 +74,7 @@ class _Sink:
         self._mutex = threading.Lock()
 
     def __call__(self, call: GatewayCall) -> None:
-        """Record a call. One that comes before the log exists (of another process, and refused) waits for it."""
+        """Record a call. A call before the log exists (of another process, and refused) is recorded when it does."""
         with self._mutex:
             if self._log is None:
                 self._early.append(call)
@@ -82,22 +82,22 @@ class _Sink:
                 self._log.append(call)
 
     def join(self, log: LogWriter) -> None:
-        """Write to this log from now on, beginning with what has been waiting."""
+        """Write to this log from now on, beginning with earlier calls."""
         with self._mutex:
             log.append(*self._early)
             self._log = log
 
 
 def _hidden(config: RunConfig, out: Path) -> list[Path]:
-    """Folders with gold, or with answers to it: no backend is to find them."""
+    """Return folders with gold or with answers, which are to be hidden from backends."""
     return [config.dataset, out, *([config.cache] if config.cache else [])]
 
 
 def execute(request: RunRequest, display: Display | None = None) -> RunOutcome:
-    """Do a run, or go on with one, until it is complete, interrupted or broken.
+    """Execute or resume a run until it is complete, interrupted or aborted.
 
     Raises :class:`RunError`, DatasetError, LogError, ReaderError or GatewayError for bad input, each with one line.
-    KeyboardInterrupt is taken as the wish to stop: the outcome then says ``interrupted``.
+    A KeyboardInterrupt stops the run with the outcome ``interrupted``.
     """
     display = display or SilentDisplay()
     with ExitStack() as stack:
@@ -132,11 +132,11 @@ def execute(request: RunRequest, display: Display | None = None) -> RunOutcome:
 
 @dataclass(frozen=True)
 class _Input:
-    """What a run is made from, read and checked."""
+    """The input of a run, read and checked."""
 
     config: RunConfig
     previous: RunProgress | None
-    """What the log holds of the run that is continued; None for a new one."""
+    """Progress of the run to be resumed, from its log; None for a new run."""
     dataset: Dataset
     backends: Sequence[BackendChoice]
     lock: int
@@ -144,7 +144,7 @@ class _Input:
 
 
 def _read_input(stack: ExitStack, request: RunRequest) -> _Input:
-    """Everything that can be refused before anything is started."""
+    """Read and check all input that can be refused before anything is started."""
     check_out(request)
     lock = _lock(stack, request.out) if request.resume else None
     previous = previous_progress(request)
@@ -154,7 +154,7 @@ def _read_input(stack: ExitStack, request: RunRequest) -> _Input:
     backends = [choose_backend(text) for text in config.backends]
     if lock is None:
         lock = _lock(stack, request.out)
-        # Another run may have come and gone meanwhile.
+        # Another run may have used the folder meanwhile.
         check_out(request)
     return _Input(config, previous, dataset, backends, lock)
 
@@ -173,7 +173,7 @@ def _begin_metering(stack: ExitStack, config: RunConfig, out: Path) -> RunMeteri
 
 
 def _plan(run_input: _Input, request: RunRequest, models: ModelServices, containers: ContainerHost | None) -> RunPlan:
-    """Cells and questions of the run; those of the log where one is continued."""
+    """Return the plan of the run; that of the log for a resumed run."""
     refs: dict[str, ReaderRef] = {role: helper.ref for role, helper in models.helpers.items()}
     plan = plan_run(
         run_input.config,
@@ -190,7 +190,7 @@ def _plan(run_input: _Input, request: RunRequest, models: ModelServices, contain
 
 @dataclass(frozen=True)
 class _Work:
-    """What is to be done."""
+    """What a run does: its configuration and plan, and where its backends run."""
 
     request: RunRequest
     config: RunConfig
@@ -202,7 +202,7 @@ class _Work:
 
 @dataclass(frozen=True)
 class _Output:
-    """Where it is written and shown."""
+    """Where a run writes to and what it shows."""
 
     log: LogWriter
     metering: RunMetering
@@ -211,7 +211,7 @@ class _Output:
 
 
 class _Run:
-    """A run whose input is known to be good."""
+    """A run whose input has been checked."""
 
     def __init__(self, work: _Work, models: ModelServices, output: _Output) -> None:
         self._work = work
@@ -224,7 +224,7 @@ class _Run:
         self._reader_failures = ReaderFailures()
 
     def execute(self, previous: RunProgress | None, sink: _Sink) -> RunOutcome:
-        """Begin or go on, go through the cells, say how it ended."""
+        """Begin or resume the run, execute its cells, and return how it ended."""
         log = self._log
         progress = previous or self._begin()
         if previous is not None:
@@ -271,7 +271,7 @@ class _Run:
         return RunProgress(manifest, questions, {c.cell_id: CellProgress() for c in manifest.cells})
 
     def _measure(self, progress: RunProgress) -> None:
-        """Everything that is metered: the preparation, the cells, and the machine at rest before and after them."""
+        """Execute what is metered: the preparation, the cells, and the machine at rest before and after them."""
         began = time.monotonic_ns()
         self._prepare(progress)
         self._metering.ended("prepare", began)
@@ -357,13 +357,13 @@ class _Run:
             self._display.note(f"warning: {warning}")
 
     def _end_cell(self, cell: Cell, phases: CellPhases) -> None:
-        """Log a cell's phases, also where it broke off, and a sampler that has ended meanwhile."""
+        """Log a cell's phases, even of a cell that failed, and note a sampler that has ended meanwhile."""
         self._metering.add(*phases.ended(cell.cell_id, self._metering.samples_file))
         if (failure := self._metering.failure()) is not None:
             self._log.append(Problem(at=_now(), where="meters", cause="infra", message=failure, cell_id=cell.cell_id))
 
     def _start_reader(self, name: str) -> None:
-        """Have a cell's reader running: cells are ordered by reader, so that each starts once in a process."""
+        """Start a cell's reader unless it runs; cells are ordered by reader, so that each starts once in a process."""
         running, began = self._models.readers.is_running(name), time.monotonic_ns()
         self._models.start(name, self._work.config, self._log.append)
         if not running:
@@ -391,22 +391,22 @@ class _Run:
         self._stop.check()
 
     def note_attempts(self, cell: Cell, records: Sequence[AnyRecord]) -> None:
-        """Raise InfraError where a cell's reader fails question after question."""
+        """Raise InfraError if a cell's reader fails too many questions in a row."""
         for record in records:
             if record.kind == "asked":
                 self._reader_failures.note(cell.reader, record)
 
     def heal_reader(self, name: str) -> None:
-        """After a failure of ours: the reader must be alive and sane again, else the run stops with InfraError."""
+        """After an infrastructure failure, restart and probe the reader if need be; raise InfraError if that fails."""
         check_space(self._work.request.out)
         self._models.heal(name, self._log.append)
 
     def cell_opened(self, cell: Cell, days: int) -> None:
-        """A cell's backend is up and has been checked; ``days`` are to be taken in."""
+        """Note that a cell's backend runs and has been checked; it will ingest ``days`` days."""
         self._display.cell(cell.cell_id, days)
 
     def advance(self, what: Literal["question", "day"]) -> None:
-        """A question has an outcome, or a day was ingested."""
+        """Note that a question has an outcome, or a day was ingested."""
         if what == "day":
             check_space(self._work.request.out)
         self._display.advance(what)
@@ -435,14 +435,14 @@ class _CellHost:
 
 
 def _lock(stack: ExitStack, out: Path) -> int:
-    """The folder's lock, held until all that was started there has ended."""
+    """Lock the run's folder until everything that was started has ended; return the descriptor."""
     lock = lock_out(out)
     stack.callback(os.close, lock)
     return lock
 
 
 def _container_host(stack: ExitStack, config: RunConfig, backends: Sequence[BackendChoice]) -> ContainerHost | None:
-    """Docker for the run's containers, None where it has none; every image is looked at before anything is started."""
+    """Return Docker for the run's containers, None if it has none; images are checked before anything is started."""
     images = [backend for backend in backends if isinstance(backend, ContainerBackend)]
     if not images:
         return None
@@ -460,7 +460,7 @@ def _start_gateway(
     sink: _Sink,
     containers: ContainerHost | None,
 ) -> Gateway:
-    """The gateway, with the token of a cell that is known beforehand already open."""
+    """Start the gateway, and open a cell's token that is known in advance."""
     config, (readers, helpers) = run_input.config, pools
     # Containers reach this machine on their network's address; no other machine can reach that one.
     on_network = containers is not None and config.gateway_host == RunConfig.model_fields["gateway_host"].default
@@ -488,7 +488,7 @@ def _start_gateway(
 
 
 def _token_factory(key_hex: str) -> Callable[[], str]:
-    """Tokens that follow from the key, for runs whose requests must be the same bytes each time."""
+    """Return a factory of tokens derived from the key, for runs whose requests must be the same bytes each time."""
     counter = itertools.count()
     key = bytes.fromhex(key_hex)
     return lambda: hmac.new(key, f"token {next(counter)}".encode(), hashlib.sha256).hexdigest()

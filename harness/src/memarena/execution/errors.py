@@ -1,4 +1,4 @@
-"""Errors of planning and executing a run."""
+"""Defines the errors of planning and executing a run."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ class RunError(MemArenaError):
 
 
 class InfraError(MemArenaError):
-    """Something of ours failed while a run was going on; the log says what and can be resumed."""
+    """The harness or its models failed during a run; the log says what failed, and the run can be resumed."""
 
     exit_code = 3
 
 
 class CellError(RunError):
-    """One cell cannot go on, and the others can: the message is one line. Its open questions stay open."""
+    """A single cell cannot go on; other cells can. The message is one line; the cell's open questions stay open."""

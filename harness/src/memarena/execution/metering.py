@@ -1,4 +1,4 @@
-"""The meters of a run: one sampler next to it, the phases as they happen, their energy when they are over."""
+"""Meters a run: starts a sampler, logs the phases as they happen, and their energy at the end."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CellPhase = Literal["ingest", "answer"]
 
 
 class CellPhases:
-    """The spans of a cell's days and questions; spans of one kind that follow each other are one piece."""
+    """The time spans of a cell's days and questions; consecutive spans of one kind are merged into a piece."""
 
     def __init__(self, load: CpuLoadSpan) -> None:
         self._load = load
@@ -36,14 +36,14 @@ class CellPhases:
         self._begun_ns = time.monotonic_ns()
 
     def add(self, kind: CellPhase, start_ns: int, end_ns: int) -> None:
-        """Note a day that came in, or a question that was asked."""
+        """Add the span of an ingested day or an answered question."""
         self._queries += kind == "answer"
         if self._spans and self._spans[-1][0] == kind:
             start_ns = self._spans.pop()[1]
         self._spans.append((kind, start_ns, end_ns))
 
     def ended(self, cell_id: str, samples_file: str) -> list[PhaseEnded]:
-        """The cell as a whole, its days, its questions; a phase that did not happen is left out."""
+        """Return the phases of the cell: the whole, its days, its questions; phases that did not happen are omitted."""
         whole = (self._begun_ns, time.monotonic_ns())
         records = [
             PhaseEnded(
@@ -115,7 +115,7 @@ class RunMetering:
             raise RunError(f"--meter {','.join(self._meters)}: {error}") from error
 
     def log_start(self, append: Callable[..., None]) -> None:
-        """Say what is metered; records go to ``append`` from now on."""
+        """Log what is metered; records go to ``append`` from now on."""
         self._append = append
         samples = None if self._sampling is None else read_samples(self._sampling.path)
         channels = _nothing(self._reason) if samples is None else channels_of(samples)
@@ -138,24 +138,24 @@ class RunMetering:
 
     @property
     def samples_file(self) -> str:
-        """Path of this segment's samples within the run's folder; empty where nothing is sampled."""
+        """Return the path of this segment's samples within the run's folder; empty if nothing is sampled."""
         return self._samples_file
 
     def failure(self) -> str | None:
-        """How the sampler ended before its time; None while it runs, or where none was started."""
+        """Return why the sampler ended early; None while it runs, or if none was started."""
         return None if self._sampling is None else self._sampling.failure()
 
     def add(self, *phases: PhaseEnded) -> None:
-        """Log phases that are over; their energy follows in :meth:`finish`."""
+        """Log phases that have ended; their energy follows in :meth:`finish`."""
         self._phases += phases
         self._append(*phases)
 
     def ended(self, phase: PhaseName, start_ns: int) -> None:
-        """Log a phase of the run as a whole that began at ``start_ns`` and is over now."""
+        """Log a phase of the whole run that began at ``start_ns`` and ends now."""
         self.add(PhaseEnded(phase=phase, samples_file=self._samples_file, pieces=((start_ns, time.monotonic_ns()),)))
 
     def idle(self, which: Literal["idle_before", "idle_after"]) -> None:
-        """Leave the machine alone for the time that was asked for; not at all where no power is metered."""
+        """Leave the machine at rest for ``idle_s``; not if no power is metered."""
         if not self._idle_s or not self._has_power:
             return
         start = time.monotonic_ns()
@@ -164,7 +164,7 @@ class RunMetering:
         self.ended(which, start)
 
     def finish(self) -> None:
-        """Stop the sampler and log the energy of every phase. Calling it twice is fine."""
+        """Stop the sampler and log the energy of every phase. May be called twice."""
         phases, self._phases = self._phases, []
         samples = self._stopped(max((end for phase in phases for _, end in phase.pieces), default=0))
         before, after = self._idle.get("idle_before"), self._idle.get("idle_after")
@@ -172,7 +172,7 @@ class RunMetering:
         self._append(*measured(phases, samples, system_channel=self._system_channel, idle=idle))
 
     def close(self) -> None:
-        """End the sampler, whatever happened. Calling it twice is fine."""
+        """End the sampler in any case. May be called twice."""
         if self._sampling is not None:
             self._sampling.close()
 
@@ -212,7 +212,7 @@ class RunMetering:
 def measured(
     phases: Iterable[PhaseEnded], samples: Samples | str, *, system_channel: str, idle: IdleWindows | None
 ) -> list[PhaseMeasured]:
-    """The energy of phases; ``samples`` may be the reason why there are none."""
+    """Return the energy of phases; ``samples`` may be the reason why there are none."""
     results = []
     for phase in phases:
         if isinstance(samples, str):

@@ -1,4 +1,4 @@
-"""What is wrong with a field that a user wrote, in words of ours."""
+"""Words the reason why a value in a user's file or flag is invalid."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _REASONS = {
 
 
 def reason_of(first: ErrorDetails) -> str:
-    """What is wrong with a value, in words of ours."""
+    """Return why a value is invalid, in the project's own wording instead of pydantic's where there is one."""
     words = _REASONS.get(first["type"])
     if words is None:
         return first["msg"].removeprefix("Value error, ")

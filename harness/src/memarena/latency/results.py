@@ -31,7 +31,7 @@ class Sample(Record):
     """At the gateway: from forwarding the request to the end of the reply."""
     search_ms: float | None
     rest_ms: float | None
-    """The rest of Answer until its first text: without Search and the model call."""
+    """Time of Answer until its first text, less the TTFT of its model call."""
     server_prompt_ms: float | None
     """The model server's own time for the prompt; None if it reports none."""
 

@@ -1,1 +1,1 @@
-"""The run log: record types, the one writer, readers."""
+"""Defines the run log: its record types, its single writer, its readers."""

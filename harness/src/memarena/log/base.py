@@ -1,4 +1,4 @@
-"""What all records of a log and their parts have in common."""
+"""Defines the base of all records of a log and of their parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The records that judging appends to a log: verdicts, causes, and failures of judging."""
+"""Defines the records that judging appends to a log: verdicts, reasons of withheld facts, failures of judging."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class JudgeUsage(Record):
 
     calls: int
     prompt_tokens: int | None = None
-    """None where the server did not say."""
+    """None if the server did not report it."""
     completion_tokens: int | None = None
     usd: float | None = None
-    """By the prices given to the command; None without prices."""
+    """Cost by the prices passed to the command; None without prices."""
     duration_ns: int | None = None
 
 

@@ -1,7 +1,7 @@
-"""A file of lines that only ever grows, written by several processes at once.
+"""Reads and appends to a file of lines that only grows, and that several processes may write at once.
 
-What is appended is on disk when the call returns. A process killed in the middle of a line leaves a piece of it, which
-the next writer ends, so that it spoils no other line.
+Appended lines are on disk when the call returns. A process killed in the middle of a line leaves a part of it, which
+the next writer ends with a line break, so that no other line is damaged.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ _NAME = re.compile(r"[^\W_][\w .@-]{0,59}")
 
 
 class LineFile:
-    """Lines read so far from a file, and more of them as others write."""
+    """Reads the lines of a file as they are written, and appends lines."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.lines = 0
-        """Lines read so far, blank ones too."""
+        """Number of lines read so far, including blank lines."""
         self._read_bytes = 0
 
     def new_lines(self) -> list[tuple[int, bytes]]:
-        """Lines written since the last call that are not blank, each with its number from 1. Raises OSError.
+        """Return the lines written since the last call that are not blank, each with its number from 1. Raises OSError.
 
-        None where there is no file.
+        Empty if there is no file.
         """
         try:
             with self.path.open("rb") as file:
@@ -38,7 +38,7 @@ class LineFile:
                 new = file.read()
         except FileNotFoundError:
             return []
-        # The last line may be in the middle of being written: it is read when it has its end.
+        # The last line may be incomplete: it is read once its line break is written.
         whole = new[: new.rfind(b"\n") + 1]
         self._read_bytes += len(whole)
         numbered = list(enumerate(whole.splitlines(), self.lines + 1))
@@ -47,7 +47,7 @@ class LineFile:
 
     @contextmanager
     def appending(self) -> Iterator[Callable[[Sequence[str]], None]]:
-        """Keep other writers out; read :meth:`new_lines` inside, then write lines. Raises OSError."""
+        """Lock out other writers; within, read :meth:`new_lines`, then write lines. Raises OSError."""
         file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
 
         def append(lines: Sequence[str]) -> None:
@@ -65,10 +65,10 @@ class LineFile:
 
 
 def utc_now() -> str:
-    """The time as a line keeps it: equal lengths, so that texts are in the order of time."""
+    """Return the current time as text of fixed length, so that the order of texts is the order of times."""
     return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
 def is_name(text: str) -> bool:
-    """Whether a person who writes lines can be called so; else NAME_EXPECTED states what is expected."""
+    """Whether a text is valid as a writer's name; NAME_EXPECTED states what is expected."""
     return _NAME.fullmatch(text) is not None

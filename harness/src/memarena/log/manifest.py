@@ -1,4 +1,4 @@
-"""The manifest of a run: data set, readers, backends, settings, and the cells that follow from them."""
+"""Defines the manifest of a run: data set, readers, backends, settings, and the cells that follow from them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ReaderRef(Record):
     is_real_reader: bool = True
     """False for ``extractive``: reports mark such cells as without a language model."""
     details: dict[str, str] = Field(default_factory=dict)
-    """Version, weights' SHA-256, threads, flags: whatever the server says of itself."""
+    """What the server reports about itself, such as version, SHA-256 of the weights, threads, flags."""
 
 
 class Reading(Record):
@@ -63,7 +63,7 @@ class Reading(Record):
 
     @property
     def max_reply_tokens(self) -> int:
-        """Reasoning and answer together: what is asked of the reader."""
+        """Return the limit of reasoning and answer together, which the request to the reader has."""
         return self.max_answer_tokens + self.reasoning_tokens
 
 
@@ -74,23 +74,23 @@ class Cell(Record):
     backend: str
     backend_options: dict[str, str] = Field(default_factory=dict)
     backend_address: str | None = None
-    """Set where the harness connected instead of launching."""
+    """HOST:PORT if the harness connected to a running backend; else None."""
     reader: str
     seed_label: str
     reading: Reading
     diagnostic: bool
     send_evidence: bool = False
     access_markers: bool = False
-    """Evidence of permission questions says whether the asker may know it."""
+    """Whether evidence of permission questions has a marker of whether the asker may know it."""
     projection: Projection = "ego"
     backend_image: str | None = None
-    """Set where the harness started a container: the image as the user named it."""
+    """The image as the user named it, if the harness started a container; else None."""
     backend_image_id: str | None = None
-    """The image's id at the time."""
+    """The image's id when the run began."""
     backend_settings: dict[str, str] = Field(default_factory=dict)
     """Environment variables that the backend was started with, in addition to those of its manifest."""
     timing: bool = True
-    """False where times are meaningless (concurrency above 1, a cache)."""
+    """False if times are meaningless (concurrency above 1, a cache)."""
 
 
 class Versions(Record):
@@ -100,7 +100,7 @@ class Versions(Record):
     python: str
     platform: str
     cpu: str = ""
-    """Number and name of the processors; empty where the system does not tell, or in logs from before it was noted."""
+    """Number and name of the processors; empty if the system does not report them, or in older logs."""
     packages: dict[str, str] = Field(default_factory=dict)
 
 
@@ -120,14 +120,14 @@ class Manifest(Record):
     cells: tuple[Cell, ...]
     versions: Versions
     data_files_sha256: dict[str, str]
-    """Every versioned file that can decide a score: prompts, lexicons, tables."""
+    """SHA-256 (hex) by path of all versioned files that can affect a score: prompts, lexicons, tables."""
     id_key_hex: str
-    """Key from which opaque ids are made, kept so that a resumed run makes the same ones."""
+    """Key from which opaque ids are made, so that a resumed run makes the same ids."""
     order_seed: int
     deadlines_s: dict[str, float]
     question_filter: str | None = None
     helpers: dict[str, ReaderRef] = Field(default_factory=dict)
-    """Models that memories may call, by role: ``embedder``, ``extractor``, ``reranker``; those that were configured."""
+    """Configured models that memories may call, by role: ``embedder``, ``extractor``, ``reranker``."""
     configuration: NamedConfiguration | None = None
     config_json: str = "{}"
-    """The run's configuration as JSON, from which ``--resume`` continues without repeating any flag."""
+    """The run's configuration as JSON, from which ``--resume`` continues without any flag."""

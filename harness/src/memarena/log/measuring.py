@@ -1,4 +1,4 @@
-"""Meter records of a run: which meters there are, when each phase was, its energy, the backends' memory."""
+"""Defines the meter records of a run: its meters, its phases and their energy, memory and disk of backends."""
 
 from __future__ import annotations
 
@@ -61,23 +61,23 @@ class MeteringStarted(Record):
 
     kind: Literal["metering_started"] = "metering_started"
     meters: tuple[str, ...]
-    """As they were asked for: ``nvml``, ``hwmon``, ``procfs``, ``replay:FILE``, …"""
+    """As requested: ``nvml``, ``hwmon``, ``procfs``, ``replay:FILE``, …"""
     samples_file: str
-    """Path within the run's folder; empty where there is nothing to sample."""
+    """Path within the run's folder; empty if there is nothing to sample."""
     period_ns: int
     system_channel: str
-    """The rail that feeds the whole machine, where one was named or is known as ``sys_power``."""
+    """The rail that feeds the whole machine, if one was named or is known as ``sys_power``."""
     channels: tuple[MeterChannel, ...]
-    """What is sampled, and what this machine does not give, each with its reason."""
+    """Channels that are sampled, and those that this machine does not have, with the reason."""
 
 
 class CpuLoad(Record):
     """How busy the CPUs of the machine were during a cell, percent of all of them."""
 
     busy: MeterFigure
-    """By whatever process."""
+    """By any process."""
     others: MeterFigure
-    """By processes that the run did not start; unavailable where these cannot be told from a server that it asked."""
+    """By processes that the run did not start; unavailable if a server that the run used may be among them."""
 
 
 class PhaseEnded(Record):
@@ -89,9 +89,9 @@ class PhaseEnded(Record):
     samples_file: str
     pieces: tuple[tuple[int, int], ...]
     queries: int | None = None
-    """Questions asked in it; None where it asks none."""
+    """Number of questions in the phase; None if it has no questions."""
     load: CpuLoad | None = None
-    """Of a whole cell; None for other phases, and in logs of before."""
+    """Load during a whole cell; None for other phases, and in older logs."""
 
 
 class RailMeasured(Record):
@@ -106,7 +106,7 @@ class RailMeasured(Record):
     idle_w: MeterFigure
     """Mean power over both idle windows."""
     idle_j: MeterFigure
-    """What the node at rest would have used in the same time."""
+    """Energy of the machine at rest in the same time."""
     net_j: MeterFigure
     """Gross minus idle; may be negative within the noise."""
     gross_j_per_query: MeterFigure
@@ -135,10 +135,10 @@ class PhaseMeasured(Record):
     queries: int | None = None
     rails: tuple[RailMeasured, ...]
     cpu_s: MeterFigure
-    """Seconds of CPU over all cores of the machine, whoever used them."""
+    """Seconds of CPU over all cores of the machine, by all processes."""
     channels: tuple[ChannelMeasured, ...] = ()
     load: CpuLoad | None = None
-    """As the run noted it when the phase was over."""
+    """As noted by the run at the end of the phase."""
 
 
 class SearchesTimed(Record):
@@ -149,17 +149,17 @@ class SearchesTimed(Record):
     ego: str
     namespace: str
     day: int
-    """The last day that is in the memory."""
+    """The last day that the memory has ingested."""
     queries: int
-    """Different questions among the searches."""
+    """Number of different questions among the searches."""
     search_ns: tuple[int, ...]
-    """Request sent to response received, in the order asked."""
+    """From request sent to response received, in order."""
     failures: dict[str, int]
-    """Searches that failed, by code."""
+    """Number of failed searches by gRPC code."""
 
 
 class DeletionProbed(Record):
-    """One Forget after the last question of an ego, with what was looked for before and afterwards."""
+    """One Forget after the last question of an ego, with the searches before and after it."""
 
     kind: Literal["deletion_probed"] = "deletion_probed"
     cell_id: str
@@ -168,20 +168,20 @@ class DeletionProbed(Record):
     day: int
     target: Literal["session", "subject", "fact"]
     code: str
-    """gRPC status name of Forget, ``OK`` included; after another nothing was looked for again."""
+    """gRPC status name of Forget; if it is not ``OK``, no search followed."""
     message: str = ""
     turns: int
-    """Turns of the target that were looked for."""
+    """Number of turns of the target that were searched for."""
     found_before: int
-    """Of these, found by Search before."""
+    """Number of these that Search returned before."""
     found_again: int
-    """Of these, found by Search afterwards."""
+    """Number of these that Search returned afterwards."""
     answered_again: int | None = None
-    """Of ``found_before``, among what an Answer was read from afterwards; None where the backend has no Answer."""
+    """Of ``found_before``, the number in the context of an Answer afterwards; None if the backend has no Answer."""
     controls: int
-    """Turns of other sessions that were found before."""
+    """Number of turns of other sessions that Search returned before."""
     controls_lost: int
-    """Of these, not found afterwards."""
+    """Number of these that Search did not return afterwards."""
 
 
 class FootprintTaken(Record):  # words: a name of the file format
@@ -193,8 +193,8 @@ class FootprintTaken(Record):  # words: a name of the file format
     day: int | None = None
     taken_mono_ns: int
     memory: MeterFigure
-    """Bytes in use now: proportional set size of its processes, or its control group's."""
+    """Bytes in use now: proportional set size of its processes, or memory of its control group."""
     memory_peak: MeterFigure
-    """Highest so far since it started, as the kernel notes it."""
+    """Highest value since it started, as recorded by the kernel."""
     disk: MeterFigure
     """Bytes of the files in its data folder, by allocated blocks."""

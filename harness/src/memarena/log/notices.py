@@ -1,4 +1,4 @@
-"""What a backend reports next to its results, as the log holds it: a code that it defines, a count, a message."""
+"""Defines notices in the log: what a backend reports with its results, as a code, a count and a message."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Notice(Record):
 
     @property
     def text(self) -> str:
-        """As a person reads it: ``sessions_given ×3: so far 4``."""
+        """Return it as text: ``sessions_given ×3: so far 4``."""
         return f"{self.code} ×{self.count}" + (f": {self.message}" if self.message else "")
 
 
@@ -28,7 +28,7 @@ _OLD_LINE = re.compile(r"(?P<code>.*?) ×(?P<count>\d+)(?:: (?P<message>.*))?", 
 
 
 def _of_old_log(value: object) -> object:
-    """The fields of a notice that an old log holds as a line; every other value as it is."""
+    """Return the fields of a notice that an old log has as a line; any other value unchanged."""
     if not isinstance(value, str):
         return value
     if (line := _OLD_LINE.fullmatch(value)) is None:

@@ -1,7 +1,7 @@
-"""Reading a log for scoring: every fact, without the texts that no score needs.
+"""Reads a log for scoring: all records, without the texts that no score needs.
 
-Prompts and outputs of model calls stay in the file. An item's text is read once per log, however many questions it was
-retrieved for, and the raw output only on request.
+Prompts and outputs of model calls are not read. An item's text is read once per log, even if it was retrieved for many
+questions, and the raw output only on request.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ class ProjectedItem:
     session_ids: tuple[str, ...]
     """As the backend names them."""
     size_bytes: int
-    """Of the text as UTF-8."""
+    """Size of the text in UTF-8."""
     held: HeldText | None = None
-    """What its text bears out; None where that was not measured."""
+    """The turns and sessions that its text supports; None if that was not measured."""
     turn_ids: tuple[str, ...] = ()
     """As the backend names them."""
 
     @classmethod
     def of(cls, item: RetrievedItem) -> ProjectedItem:
-        """From the item as the log's record holds it."""
+        """Return the projection of an item of the log."""
         return cls(item.text, item.session_ids, len(item.text.encode()), item.held, item.turn_ids)
 
 
@@ -67,11 +67,11 @@ class ProjectedAttempt:
     """An attempt at a question without the texts of its items."""
 
     record: QuestionAsked
-    """With the items of search and answer taken out, and ``raw`` empty unless requested."""
+    """Without the items of search and answer, and with ``raw`` empty unless requested."""
     search_items: ProjectedItems
-    """What Search returned."""
+    """Items that Search returned."""
     answer_items: ProjectedItems
-    """What the answer was read from, where that differs; else empty."""
+    """Items that the answer was read from, if they differ from ``search_items``; else empty."""
 
     @classmethod
     def of(cls, record: QuestionAsked) -> ProjectedAttempt:
@@ -107,12 +107,12 @@ class ProjectedCall:
 
     @property
     def writes(self) -> bool:
-        """Whether it is a call for text, not for vectors or an order."""
+        """Whether it is a call that generates text, not one for embeddings or ranks."""
         return self.route in WRITING_ROUTES
 
     @property
     def gave_nothing(self) -> bool:
-        """Whether it is a call for text that ended without any: refused, failed, or left before the first content."""
+        """Whether it should generate text but had none: refused, failed, or cancelled before the first content."""
         return self.writes and self.status != _OK and self.first_content_ns is None
 
     @classmethod
@@ -131,7 +131,7 @@ class _StoredAnswer(AnswerSpan):
 
 
 class _StoredAttempt(QuestionAsked):
-    """An attempt as its body has it: items and raw output are still packed."""
+    """An attempt as stored: items and raw output are still packed."""
 
     search: _StoredSearch | None = None
     answer: _StoredAnswer | None = None
@@ -143,13 +143,13 @@ _ITEMS = TypeAdapter(tuple[RetrievedItem, ...])
 _IDS = TypeAdapter(tuple[str, ...])
 
 WantsRaw = Callable[[str], bool]
-"""Whether the raw output of a question (by instance id) is needed."""
+"""Tells whether the raw output of a question (by instance id) is needed."""
 
 
 def read_projection(
     run_dir: Path, *kinds: str, wants_raw: WantsRaw
 ) -> Iterator[AnyRecord | ProjectedAttempt | ProjectedCall]:
-    """Records in the order in which they were written, attempts and model calls without their texts.
+    """Yield records in the order in which they were written, attempts and model calls without their texts.
 
     Raises :class:`LogError` as :func:`read_records` does.
     """
@@ -158,7 +158,7 @@ def read_projection(
 
 
 class _ProjectionReader:
-    """Holds each item once."""
+    """Reads rows, and makes each item once."""
 
     def __init__(self, log: LogReader, wants_raw: WantsRaw) -> None:
         self._log = log
@@ -167,13 +167,13 @@ class _ProjectionReader:
         self._results: dict[str, ProjectedItems] = {}
 
     def read(self, row: Row) -> AnyRecord | ProjectedAttempt | ProjectedCall:
-        """The record of a row."""
+        """Return the record of a row."""
         if row.kind == "asked":
             return self._asked(row.body)
         return _CALL.validate_json(row.body) if row.kind == "gateway_call" else RECORD_ADAPTER.validate_json(row.body)
 
     def _asked(self, body: str) -> ProjectedAttempt:
-        """An attempt from its body."""
+        """Return an attempt from its body."""
         record = _StoredAttempt.model_validate_json(body)
         search_items, answer_items = self._without_items(record.search), self._without_items(record.answer)
         if record.answer is not None:
@@ -184,7 +184,7 @@ class _ProjectionReader:
         return ProjectedAttempt(record, search_items, answer_items)
 
     def _without_items(self, span: _StoredSearch | _StoredAnswer | None) -> ProjectedItems:
-        """Take the items out of a span; returns them."""
+        """Remove the items from a span, and return them."""
         if span is None or not span.items:
             return NOTHING
         items = vars(span)["items"]

@@ -1,4 +1,4 @@
-"""Everything that a run log can hold: one frozen record type per kind of fact, joined in a discriminated union.
+"""Defines the records of a run log: a frozen type per kind of fact, joined in a discriminated union.
 
 A run directory holds one log (``run.sqlite``) with all its cells. Records are appended and never changed. Spans are
 nanoseconds; names ending in ``_mono_ns`` are readings of ``time.monotonic_ns`` of the machine that ran the harness and
@@ -107,7 +107,7 @@ __all__ = [
 ]
 
 OWN_MODEL = "own_model"
-"""Among the capabilities of a backend that calls generating models of its own (SPEC.md MOD-9)."""
+"""Capability of a backend that calls its own generating models (SPEC.md MOD-9)."""
 
 IsolationGrade = Literal["container", "user", "none", "unknown"]
 """``container``: an image without a way out; ``user``: a process that sees neither other processes nor data set and run
@@ -220,7 +220,7 @@ class FloorMeasured(Record):
     gateway_hop_ns: tuple[int, ...]
     """TTFT at the gateway for a reader that answers at once."""
     gateway_added_ns: tuple[int, ...] = ()
-    """What the gateway adds to a first token as a caller sees it: a call through it less a direct one right after."""
+    """Delay of the first token by the gateway: a call through it less a direct call right after."""
 
 
 class ReaderProbed(Record):
@@ -233,9 +233,9 @@ class ReaderProbed(Record):
     prompt_tokens: dict[str, int] = Field(default_factory=dict)
     """Prompt tokens of fixed chats, where its chat template was checked by them."""
     found: dict[str, str] = Field(default_factory=dict)  # words: a name of the file format
-    """What the check before a run saw of the server, as ``memarena reader check`` prints it."""
+    """Results of the check before a run, as ``memarena reader check`` prints them."""
     started: ReaderRef | None = None
-    """What the server reports of itself, where it started after the manifest was written."""
+    """What the server reports about itself, if it started after the manifest was written."""
 
 
 class IngestDone(Record):
@@ -258,7 +258,7 @@ class IngestDone(Record):
     message: str = ""
     replayed: bool = False
     visible_through_day: int | None = None
-    """Last committed day as the backend states it; None when the call failed."""
+    """Last committed day as the backend states it; None if the call failed."""
     notices: Notices = ()
     retries: int = 0
 
@@ -274,13 +274,13 @@ class NamespaceOpened(Record):
 
 
 class HeldText(Record):
-    """What the text of an item holds of the life that was ingested, as the harness measured it."""
+    """Which turns and sessions of the ingested life the text of an item contains, as measured by the harness."""
 
     session_ids: tuple[str, ...] = ()
-    """Sessions that its words bear out: of one session alone, or, where several have them, of one that it names."""
+    """Sessions that its words support: the only session with these words, or of several the one that the item names."""
     turn_ids: tuple[str, ...] = ()
     verbatim_share: float
-    """Share of its words that are those of turns and events."""
+    """Share of its words that come from turns and events."""
 
 
 class RetrievedItem(Record):
@@ -291,17 +291,17 @@ class RetrievedItem(Record):
     session_ids: tuple[str, ...] = ()
     turn_ids: tuple[str, ...] = ()
     unknown_ids: int = 0
-    """How many source ids were unknown to the harness."""
+    """Number of source ids that are unknown to the harness."""
     time: str = ""
     held: HeldText | None = None
-    """None: not audited, in logs from before items were, and for a life that is too large to index."""
+    """None: not audited, as in older logs, or for a life that is too large to index."""
 
 
 class SearchSpan(Record):
     """The timed Search of a question."""
 
     t_search_ns: int | None
-    """None when the call failed."""
+    """None if the call failed."""
     code: str
     message: str = ""
     items: tuple[RetrievedItem, ...] = ()
@@ -337,9 +337,9 @@ class AnswerSpan(Record):
     """T_ttft of design 5: at the gateway, for the model call behind the first TextDelta, to the first token of the
     answer, after any reasoning."""
     reasoning_ttft_ns: int | None = None
-    """Of the same call, to the first token of reasoning; None where none came."""
+    """Of the same call, to the first token of reasoning; None if there was none."""
     waited_ns: int = 0
-    """What model calls waited for a busy server or a limit of the reader; part of no other span."""
+    """Waiting time of model calls for a busy server or a limit of the reader; not part of any other span."""
     model_calls: int = 0
     raw: str = ""
     """The reader's whole output."""
@@ -350,11 +350,11 @@ class AnswerSpan(Record):
     finish_reason: Literal["stop", "length", "unknown"] = "unknown"
     non_answer: NonAnswer = ""
     visible_through_day: int | None = None
-    """Of ``Retrieved``: last committed day as the backend states it; None where nothing of it came."""
+    """Last committed day as the backend states it in ``Retrieved``; None if there was no ``Retrieved``."""
     searched_items: bool = False
-    """True: it was read from exactly the items that Search returned, which are not repeated in ``items``."""
+    """Whether it was read from exactly the items that Search returned, which are not repeated in ``items``."""
     items: tuple[RetrievedItem, ...] = ()
-    """What the answer was read from where that differs from what Search returned."""
+    """Items that the answer was read from, if they differ from those of Search."""
     shown_items: tuple[int, ...] | None = None
     """Positions, from 0, of those items that the prompt held, among ``items`` or, with ``searched_items``, among those
     of Search: the others did not fit. None where it is not known."""
@@ -362,7 +362,7 @@ class AnswerSpan(Record):
 
     @property
     def rest_ns(self) -> int | None:
-        """What Answer took up to its first text, without the model call behind it. That text may be of its thinking."""
+        """Return the time of Answer up to its first text, even of thinking, less the TTFT of its model call."""
         if self.first_delta_ns is None or self.ttft_ns is None:
             return None
         starts = (self.ttft_ns, self.reasoning_ttft_ns)
@@ -388,13 +388,13 @@ class QuestionAsked(Record):
     answer: AnswerSpan | None = None
     gateway_call_ids: tuple[str, ...] = ()
     lost: bool = False
-    """The backend ended or went away meanwhile, and the question is to be asked again: this attempt has no outcome."""
+    """Whether the backend ended meanwhile, so that the question is asked again and this attempt has no outcome."""
 
 
 LEAST_TOKENS_PER_WORD = 0.9
-"""No tokenizer makes fewer tokens of a text than words, give or take."""
+"""Least plausible ratio of tokens to words: tokenizers make about one token per word or more."""
 FEWEST_WORDS = 64
-"""Below, a template's own ways weigh too much to tell."""
+"""Prompts with fewer words are not checked, since the tokens of the chat template weigh too much."""
 
 
 class GatewayCall(Record):
@@ -413,55 +413,55 @@ class GatewayCall(Record):
     model: str = ""
     stream: bool = False
     status: int
-    """HTTP status given to the caller; 499 where the caller went away first."""
+    """HTTP status sent to the caller; 499 if the caller hung up before."""
     error: str = ""
     refusal: str = ""
     """Why the gateway itself refused the call, in one word: ``budget_spent``, ``token_revoked``, …"""
     upstream_code: str = ""
-    """The error code of a model server that turned the request down (4xx), where it gave one."""
+    """The error code of a model server that refused the request (4xx), if it sent one."""
     from_cache: bool = False
-    """The reply came from the cache of an untimed run: it cost nothing, and its times are unknown."""
+    """Whether the reply is from the cache of an untimed run: it cost nothing, and its times are unknown."""
     upstream_failed: bool = False
     """The model server failed (no connection, 5xx, broken stream), or turned down what every reader has to take
     (SPEC.md MOD-10): an infrastructure failure, never the backend's."""
     started_mono_ns: int
     received_to_forwarded_ns: int | None = None
-    """Without ``waited_ns``."""
+    """Time in the gateway before forwarding, without ``waited_ns``."""
     waited_ns: int = 0
-    """Before the request that was answered was sent: for the reader's limits, or for a server that was busy."""
+    """Waiting time before the answered request was sent, for the reader's limits or a busy server."""
     first_byte_ns: int | None = None
     first_content_ns: int | None = None
-    """First text of the answer: after thinking, also where that is in the text between marks."""
+    """First text of the answer, after thinking, even if thinking is in the text between marks."""
     last_content_ns: int | None = None
     first_reasoning_ns: int | None = None
     """First text that is marked as thinking. It never counts as content."""
     done_ns: int | None = None
     prompt_tokens: int | None = None
     prompt_words: int | None = None
-    """Words of a chat's messages: a server that reports far fewer tokens has cut the prompt."""
+    """Number of words in a chat's messages: a server that reports far fewer tokens has cut the prompt."""
     cached_tokens: int | None = None
     completion_tokens: int | None = None
     finish_reason: str = ""
-    """As the server states it; ``refusal`` where a refusal came in place of a text."""
+    """As the server states it; ``refusal`` if the server sent a refusal instead of text."""
     server_prompt_ms: float | None = None
-    """The server's own prompt time, where it reports one (llama.cpp ``timings``)."""
+    """The server's own time for the prompt, if it reports one (llama.cpp ``timings``)."""
     server_predicted_ms: float | None = None
     prompt_sha256: str = ""
     output_sha256: str = ""
     prompt: str = ""
-    """The request's messages as JSON, unless the run says not to keep texts."""
+    """The request's messages as JSON; empty if the run does not keep texts."""
     output: str = ""
     reasoning: str = ""
     """Text that the server marked as thinking."""
 
     @property
     def turned_down(self) -> bool:
-        """Whether the server turned down a request that it has to take."""
+        """Whether the server refused a request that it must accept."""
         return self.upstream_failed and 400 <= self.status < 499
 
     @property
     def cut_prompt(self) -> bool:
-        """Whether the server read less than it was sent: fewer tokens than :data:`LEAST_TOKENS_PER_WORD` allows."""
+        """Whether the server cut the prompt: it reports fewer tokens than :data:`LEAST_TOKENS_PER_WORD` allows."""
         words, tokens = self.prompt_words, self.prompt_tokens
         if words is None or tokens is None or words < FEWEST_WORDS:
             return False
@@ -469,7 +469,7 @@ class GatewayCall(Record):
 
 
 class Problem(Record):
-    """Something that went wrong outside a question, for the record and the report."""
+    """A failure outside of a question, for the report."""
 
     kind: Literal["problem"] = "problem"
     at: str
@@ -517,8 +517,8 @@ class Outcome(str, Enum):
     BACKEND_FAILED = "backend_failed"
     INFRA_FAILED = "infra_failed"
     READER_NOT_APPLICABLE = "reader_not_applicable"
-    """The reader finds no context or no question in the prompt that the backend made: neither is at fault."""
+    """The extractive reader recognises no context or question in the backend's prompt; neither is at fault."""
 
 
 UNMEASURED = frozenset({Outcome.INFRA_FAILED, Outcome.READER_NOT_APPLICABLE})
-"""What says nothing about the memory: figures over such questions are a range, all of them wrong to all right."""
+"""Outcomes that say nothing about the memory: figures over such questions are ranges, from all wrong to all right."""

@@ -1,4 +1,4 @@
-"""What people remark on single answers: ``reviews.jsonl`` next to a log, which stays as it is.
+"""Stores people's reviews of single answers in ``reviews.jsonl`` next to a log, without changing the log.
 
 A line is one person's review of one answer as a whole; of several on the same answer the last one counts. Reviews are
 written by people who see the verdict, so they are never mixed with the blind labels of ``memarena annotate``.
@@ -16,17 +16,17 @@ from memarena.log.store import LogError, read_records
 
 REVIEWS_NAME = "reviews.jsonl"
 LONGEST_NOTE = 4000
-"""Characters of a note."""
+"""Most characters of a note."""
 
 
 class Review(BaseModel):
-    """One line of the file: all that a person remarks on an answer. Without star, note and label it is taken back."""
+    """One line of the file: a person's review of an answer. Without star, note and label it withdraws the review."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     review_version: Literal[1] = 1
     at: str
-    """When, UTC."""
+    """Time of the review, in UTC."""
     author: str
     run_id: str
     cell_id: str
@@ -35,15 +35,15 @@ class Review(BaseModel):
     """Which attempt at the question was reviewed, counted from 0: an answer that came later was not."""
     judge: str
     verdict: str | None
-    """What this judge decided when the review was written; None: nothing, as of a failed answer."""
+    """Decision of this judge when the review was written; None if there was none, as for a failed answer."""
     label: str | None = None
-    """What the person thinks right, in the words of ``verdict``: correct, wrong, or in D6 a behaviour."""
+    """The verdict that the person thinks right, in the words of ``verdict``: correct, wrong, or in D6 a behaviour."""
     starred: bool = False
     note: str = Field(default="", max_length=LONGEST_NOTE)
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is left of it."""
+        """Whether it has no star, note or label, and so withdraws an earlier review."""
         return not (self.starred or self.note or self.label)
 
     @property
@@ -52,27 +52,27 @@ class Review(BaseModel):
         return self.label is not None and self.label != self.verdict
 
     def same_as(self, other: Review) -> bool:
-        """Whether both hold the same, whenever they were written."""
+        """Whether both have the same content, apart from their time."""
         return self.model_copy(update={"at": other.at}) == other
 
 
 AnswerKey = tuple[str, str]
-"""Cell and question."""
+"""(cell id, instance id) of an answer."""
 
 
 class Reviews:
-    """The reviews of a run. Raises LogError where the file cannot be read or written, or is of another run."""
+    """The reviews of a run. Raises LogError if the file cannot be read or written, or is of another run."""
 
     def __init__(self, folder: Path, run_id: str) -> None:
         self._file = LineFile(folder / REVIEWS_NAME)
         self._run_id = run_id
         self._history: dict[AnswerKey, list[Review]] = {}
         self.faults: list[str] = []
-        """Lines that hold no review, a sentence each."""
+        """Invalid lines, a sentence for each."""
         self._refresh()
 
     def write(self, review: Review) -> bool:
-        """Append a review, on disk when this returns; False: what stands holds the same, and nothing was written."""
+        """Append a review, on disk on return; return False, and write nothing, if the current review is the same."""
         try:
             with self._file.appending() as append:
                 self._refresh()
@@ -86,15 +86,15 @@ class Reviews:
         return True
 
     def of(self, cell_id: str, instance_id: str) -> tuple[Review, ...]:
-        """What stands on an answer, one review of each author."""
+        """Return the current reviews of an answer, one per author."""
         return tuple(review for review in self._standing(cell_id, instance_id).values() if not review.is_empty)
 
     def history(self, cell_id: str, instance_id: str) -> tuple[Review, ...]:
-        """Every line on an answer, the first one first."""
+        """Return all lines on an answer, oldest first."""
         return tuple(self._history.get((cell_id, instance_id), ()))
 
     def all(self) -> list[Review]:
-        """What stands, by cell and question."""
+        """Return the current reviews, by cell and question."""
         return [review for key in sorted(self._history) for review in self.of(*key)]
 
     def _standing(self, cell_id: str, instance_id: str) -> dict[str, Review]:
@@ -124,7 +124,7 @@ class Reviews:
 
 
 def reviews_of(folder: Path) -> Reviews | None:
-    """The reviews next to a log; None where there is no file of them. Raises LogError."""
+    """Return the reviews next to a log; None if there is no file. Raises LogError."""
     if not (folder / REVIEWS_NAME).exists():
         return None
     started = next((r for r in read_records(folder, "run_started") if r.kind == "run_started"), None)
@@ -134,7 +134,7 @@ def reviews_of(folder: Path) -> Reviews | None:
 
 
 def checked_author(name: str) -> str:
-    """A reviewer's name without blanks around it. Raises LogError where it is none."""
+    """Return a reviewer's name without surrounding blanks. Raises LogError if it is invalid."""
     if not is_name(name.strip()):
         raise LogError(f"reviewer {name[:80]!r}: {NAME_EXPECTED}")
     return name.strip()

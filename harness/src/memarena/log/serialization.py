@@ -1,9 +1,9 @@
-"""Bodies of records with their large texts taken out: how a record is written, and how it is read back whole.
+"""Packs records into bodies without their large texts for storage, and unpacks them again.
 
-Only two kinds hold texts that repeat. In ``asked`` the items of search and answer become numbers (an item's text
+Only two kinds have texts that repeat. In ``asked`` the items of search and answer become numbers (an item's text
 with its source ids and time is one text) next to their scores, and the raw output becomes numbers; in ``gateway_call``
-prompt, output and reasoning do. A packed value is an object where the record has a list or a string, so that bodies of
-schema version 1, which hold everything, read as they are.
+prompt, output and reasoning do. A packed value is an object in place of the record's list or string, so that bodies of
+schema version 1, which have all texts, are read as they are.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from memarena.log.texts import LEAST_PACKED_CHARACTERS, TextReader, TextWriter, 
 
 _CALL_TEXTS = ("prompt", "output", "reasoning")
 _MARK = '{"t":'
-"""How every packed value begins; a body without it holds everything."""
+"""Beginning of each packed value; a body without it has all texts."""
 
 Body = dict[str, Any]
-"""A record's body as JSON gives it; it does not leave this package."""
+"""A record's body as parsed JSON; used only within this package."""
 
 
 def pack(record: AnyRecord, texts: TextWriter) -> str:
-    """The body of a record as it is stored."""
+    """Return the body of a record as stored; its large texts go to ``texts``."""
     if isinstance(record, QuestionAsked):
         body = record.model_dump(mode="json")
         for span in (body["search"], body["answer"]):
@@ -45,7 +45,7 @@ def pack(record: AnyRecord, texts: TextWriter) -> str:
 
 
 def unpack(kind: str, body: str, texts: Callable[[], TextReader]) -> str | Body:
-    """The whole body: as it was stored where it holds everything, else as an object with its texts put back.
+    """Return the whole body: unchanged if it has all texts, else as an object with its texts restored.
 
     Raises KeyError or ValueError if it names a text that the log does not have.
     """
@@ -67,7 +67,7 @@ def unpack(kind: str, body: str, texts: Callable[[], TextReader]) -> str | Body:
 
 
 def object_of(text: str) -> Body:
-    """The object that a text of JSON is. Raises ValueError if it is none."""
+    """Parse a JSON object. Raises ValueError if the text is no object."""
     value = from_json(text)
     if not isinstance(value, dict):
         raise ValueError(f"expected an object, got {'null' if value is None else type(value).__name__}")
@@ -75,7 +75,7 @@ def object_of(text: str) -> Body:
 
 
 def unpack_text(value: JsonValue, reader: TextReader) -> str:
-    """A text of a body, packed or not."""
+    """Return a text of a body, packed or not."""
     return reader.joined(split_ids(str(value["t"]))) if isinstance(value, dict) else str(value)
 
 
@@ -91,7 +91,7 @@ def _packed_items(items: list[Body], texts: TextWriter) -> JsonValue:
 
 
 def _unpacked_items(value: Any, reader: TextReader) -> Any:
-    """The items as a list; what is not packed stays as it is, for the record's own check."""
+    """Return the items as a list; any value that is not packed is returned unchanged, for the record's own check."""
     if not isinstance(value, dict):
         return value
     ids, scores = split_ids(str(value["t"])), value["scores"]

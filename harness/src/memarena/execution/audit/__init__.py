@@ -1,1 +1,1 @@
-"""What backends return and what prompts hold, checked against every word that was ingested."""
+"""Audits items that backends return, and prompts, against the text that was ingested."""

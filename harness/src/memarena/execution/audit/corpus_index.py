@@ -1,4 +1,4 @@
-"""Which long passages of a data set a text holds, whoever's life they are of: for text that was never ingested."""
+"""Indexes the long passages of all lives of a data set, to find text in an item that was never ingested."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import numpy.typing as npt
 from memarena.execution.audit.life_index import LifeText, words_of
 
 PASSAGE_WORDS = 12
-"""Words in a row that two people do not say by chance."""
+"""Length in words of a passage, at which two people do not say the same by chance."""
 _MOST_PASSAGES = 4_000_000
-"""Kept in the index (12 bytes each); of a larger data set every second, fourth, … passage by its hash."""
+"""Most passages in the index (12 bytes each); for a larger data set every second, fourth, … passage by its hash."""
 
 
 class CorpusIndex:
-    """Passages of every turn and event of a data set, by hash. The texts themselves are not kept."""
+    """The passages of all turns and events of a data set, by hash."""
 
     def __init__(self, texts: Iterable[LifeText]) -> None:
         self._texts: list[LifeText] = []
@@ -38,7 +38,7 @@ class CorpusIndex:
         self._numbers: npt.NDArray[np.int32] = np.array(numbers, np.int32)[order]
 
     def sources(self, words: list[str]) -> Iterator[tuple[int, list[LifeText]]]:
-        """For each passage of a text that the data set has: where it starts, and the turns and events that have it."""
+        """Yield for each passage of a text that the data set has its offset in words, and the turns and events."""
         starts = [(start, h) for start, h in enumerate(passages(words)) if not h % self._every]
         hashes = np.array([h for _, h in starts], np.int64)
         first = np.searchsorted(self._hashes, hashes, "left")
@@ -49,5 +49,5 @@ class CorpusIndex:
 
 
 def passages(words: list[str]) -> list[int]:
-    """Hashes of all passages of a text, equal within one process."""
+    """Return the hashes of all passages of a text; they are comparable within one process only."""
     return [hash(tuple(words[start : start + PASSAGE_WORDS])) for start in range(len(words) - PASSAGE_WORDS + 1)]

@@ -1,7 +1,7 @@
 """Audits of items and prompts against what was ingested into a namespace.
 
-Nothing here is on a timed path: a question is audited when its answer is there. What an item holds goes to the log
-with the item, so that scores follow from the log; text that was never ingested, or that a prompt has beyond the items,
+Nothing here is on a timed path: a question is audited after its answer. What an item contains is written to the log
+with the item, so that scores follow from the log. Text that was never ingested, or that a prompt has beyond the items,
 fails the question.
 """
 
@@ -26,21 +26,21 @@ from memarena.log.records import GatewayCall, HeldText, RetrievedItem
 BEYOND = "under a bound the prompt holds words of the life that no item of Retrieved holds"
 NEVER_INGESTED = "holds words that were not ingested in this namespace"
 _LEAST_PROMPT_WORDS = 8
-"""Of a turn, so that instructions are not taken for it."""
+"""Least words of a turn to be searched in a prompt, so that instructions do not match."""
 _OWN_WORDS = 2
-"""In a row that an item may have between two texts of a life without being asked where they come from."""
+"""Consecutive words that an item may add between two texts of a life, such as a speaker's name."""
 _QUOTED_CHARS = 60
 MOST_WORDS = 2_000_000
-"""Of lives whose indexes are kept at a time, and of the largest life that is audited: about 0.5 GB."""
+"""Most words of all cached indexes together, and of a life that is audited: about 0.5 GB."""
 _SCAFFOLD = " ".join(str(text) for words in (assets.prompt_text(), assets.control_text()) for text in astuple(words))
 _MOST_CACHED_CHARS = 20_000_000
-"""Of the texts whose audits are kept: a text may be that of an item, or that of a whole day."""
+"""Most characters of texts with cached audits: a text may be an item, or a whole day."""
 
 V = TypeVar("V")
 
 
 class _Cached(Generic[V]):
-    """Values by text; all are dropped when their texts exceed a bound."""
+    """A cache of values by text; it is emptied when its texts exceed a limit."""
 
     def __init__(self) -> None:
         self._values: dict[str, V] = {}
@@ -50,7 +50,7 @@ class _Cached(Generic[V]):
         return self._values.get(text)
 
     def put(self, text: str, value: V, chars: int = 0) -> V:
-        """Keep a value that holds ``chars`` characters itself."""
+        """Cache a value, which itself has ``chars`` characters, and return it."""
         if self._chars + len(text) + chars > _MOST_CACHED_CHARS:
             self._values.clear()
             self._chars = 0
@@ -60,7 +60,7 @@ class _Cached(Generic[V]):
 
 
 class LifeAudit:
-    """Audits against the life of one ego."""
+    """Audits texts against the life of one ego."""
 
     def __init__(self, index: LifeIndex, corpus: CorpusIndex) -> None:
         self._index = index
@@ -68,14 +68,14 @@ class LifeAudit:
         self._days = {(s.session_id, s.turn_id): s.day for entry in index.entries for s in entry.sources}
         self._entries_of = _Cached[tuple[list[int], float]]()
         self._passages = _Cached[tuple[int, list[tuple[float, str, LifeText]]]]()
-        """By text: a day, and the passages that were not ingested by then. Of later days they are a part of these."""
+        """By text: a day, and the passages not ingested by then. For a later day they are a subset of these."""
 
     def items(self, items: Iterable[RetrievedItem], day: int) -> tuple[RetrievedItem, ...]:
-        """The items with what they hold of the life through ``day``."""
+        """Return the items with the turns and sessions of the life through ``day`` that they contain."""
         return tuple(item.model_copy(update={"held": self._item(item, day)}) for item in items)
 
     def never_ingested(self, texts: Iterable[str], question: str, day: int) -> str:
-        """Names a turn or event whose words a text holds although no Ingest through ``day`` had them; "" if none."""
+        """Return the name of a turn or event with words of a text that no Ingest through ``day`` had; "" if none."""
         question_words = " ".join(words_of(question))
         for text in texts:
             cached = self._passages.get(text)
@@ -88,9 +88,9 @@ class LifeAudit:
         return ""
 
     def _joined(self, passage: str, day: int) -> bool:
-        """Whether a passage may come from two texts of the life through ``day`` that an item has one after the other.
+        """Whether a passage may span two texts of the life through ``day`` that an item has one after the other.
 
-        Or from one, with a word or two of the item's own before or after it, such as a speaker's name.
+        Or a single text with one or two words of the item before or after it, such as a speaker's name.
         """
         words = self._index.numbers(passage.split())
         first = next(
@@ -101,7 +101,10 @@ class LifeAudit:
         return len(remainder) <= _OWN_WORDS or self._index.has_passage(remainder, day)
 
     def _later_than(self, day: int, text: str) -> Iterator[tuple[float, str, LifeText]]:
-        """Passages of a text that are in the data set, and not in this life through ``day``: since when they are."""
+        """Yield the passages of a text that are in the data set but not in this life through ``day``.
+
+        Each with the day on which this life has it (infinite: never), its words, and a turn or event with it.
+        """
         words = words_of(text)
         for start, sources in self._corpus.sources(words):
             since = min(self._days.get((s.session_id, s.turn_id), inf) for s in sources)
@@ -109,7 +112,7 @@ class LifeAudit:
                 yield since, " ".join(words[start : start + PASSAGE_WORDS]), sources[0]
 
     def beyond(self, items: Sequence[RetrievedItem], question: str, calls: Sequence[GatewayCall], day: int) -> str:
-        """Names a turn or event that a prompt holds beyond items and question, in any order and case; "" if none."""
+        """Return the name of a turn or event that a prompt has beyond items and question, in any order; "" if none."""
         prompt = prompt_text(calls)
         texts = (*(item.text for item in items), question)
         for text in sorted({plain(text) for text in texts} - {""}, key=len, reverse=True):
@@ -135,7 +138,7 @@ class LifeAudit:
         sources = [s for entry in entries for s in _sources(entry, item, day)]
         session_ids = list(dict.fromkeys(s.session_id for s in sources if s.session_id))
         for entry in entries:
-            # Words that several sessions have bear out one of them: the first that the item names.
+            # Words that several sessions have support one of them: the first that the item names.
             having = {s.session_id: s for s in entry.sources if s.day <= day}
             if not having.keys() & set(session_ids):
                 claimed_day = next((having[session] for session in item.session_ids if session in having), None)
@@ -146,7 +149,7 @@ class LifeAudit:
         return HeldText(session_ids=tuple(session_ids), turn_ids=tuple(turns), verbatim_share=share)
 
     def _looked_up(self, text: str) -> tuple[list[int], float]:
-        """Positions of the entries that a text holds, and the share of its words that they account for."""
+        """Return the indices of the entries that a text contains, and the share of its words that they cover."""
         if (cached := self._entries_of.get(text)) is not None:
             return cached
         words = self._index.numbers(words_of(text))
@@ -156,14 +159,14 @@ class LifeAudit:
 
 
 class LifeAudits:
-    """Audits of every ego of a data set; the indexes are made when they are first needed, and kept within bounds."""
+    """Audits for all egos of a data set; indexes are built when first needed, and cached up to a limit."""
 
     def __init__(self, dataset: Dataset) -> None:
         self._dataset = dataset
         self._by_ego: OrderedDict[str | None, tuple[LifeAudit | None, int]] = OrderedDict()
 
     def of(self, ego: str | None) -> LifeAudit | None:
-        """Of an ego's projection; without an ego of the whole corpus. None for a life that is too large to index."""
+        """Return the audit for an ego's projection; None: of the whole corpus. None for a life too large to index."""
         if ego in self._by_ego:
             self._by_ego.move_to_end(ego)
             return self._by_ego[ego][0]
@@ -201,7 +204,7 @@ def _event(event: Event, day: int) -> LifeText:
 
 
 def _sources(entry: Entry, item: RetrievedItem, day: int) -> Iterator[LifeText]:
-    """Turns that an item holds without doubt: of one session alone, or of those that the item names."""
+    """Yield the turns that an item contains: those with words of one session only, or those that the item names."""
     if not entry.telling or len({s.session_id for s in entry.sources}) > 1:
         return
     yield from (s for s in entry.sources if s.day <= day)

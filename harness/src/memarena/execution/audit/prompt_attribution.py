@@ -1,7 +1,7 @@
-"""Which items a reader was shown, read off the prompt that went through the gateway.
+"""Finds out which items a reader was shown, from the prompt that went through the gateway.
 
-A backend that answers itself says what it retrieved (ANS-2), not what fitted the reader's window (ANS-6). The prompt
-tells, whatever the backend: nothing has to be declared, and nothing can be claimed.
+A backend that answers itself reports what it retrieved (ANS-2), not what fitted the reader's window (ANS-6). The prompt
+shows that for any backend, without relying on what the backend declares.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from memarena.log.records import GatewayCall, RetrievedItem
 
 
 def shown_items(items: Sequence[RetrievedItem], calls: Sequence[GatewayCall]) -> tuple[int, ...] | None:
-    """Positions of the items whose text is in a prompt of the calls, in their order.
+    """Return the indices of the items whose text is in a prompt of the calls, in their order.
 
-    None where it cannot be said: no prompt was kept, or no item is found in it as it is, so that it is laid out in
-    its own words. An item that was shortened at its end to fit counts as shown.
+    None if that is unknown: no prompt was kept, or it has no item unchanged, so that its layout is
+    not recognised. An item whose end was cut to fit counts as shown.
     """
     prompts = [call.prompt for call in calls if call.prompt]
     if not prompts or not items:
@@ -32,14 +32,14 @@ def shown_items(items: Sequence[RetrievedItem], calls: Sequence[GatewayCall]) ->
 
 
 def prompt_text(calls: Sequence[GatewayCall]) -> str:
-    """Everything that the calls asked with, in plain words; empty where no prompt was kept."""
+    """Return the text of all prompts of the calls, as :func:`plain` text; empty if no prompt was kept."""
     prompts = [call.prompt for call in calls if call.prompt]
     messages = [message for prompt in prompts for message in _messages(prompt)]
     return plain("\n".join(message.content for message in messages) or "\n".join(prompts))
 
 
 def _messages(prompt: str) -> list[Message]:
-    """Messages of a logged prompt; none if it is no list of messages."""
+    """Return the messages of a logged prompt; empty if it is no list of messages."""
     try:
         content = json.loads(prompt)
     except json.JSONDecodeError:
@@ -54,7 +54,7 @@ def _messages(prompt: str) -> list[Message]:
 
 
 def _matched(shown: Sequence[str], items: Sequence[RetrievedItem]) -> tuple[int, ...] | None:
-    """Positions of the texts shown, which keep the items' order; None if one is none of the items."""
+    """Return the indices of the shown texts among the items, in the items' order; None if a text is no item."""
     positions: list[int] = []
     start = 0
     for text in shown:
@@ -72,5 +72,5 @@ def _is_shown(shown: str, item: str) -> bool:
 
 
 def plain(text: str) -> str:
-    """White space apart, and quotes as JSON writes them: a layout may change both."""
+    """Return the text with single spaces and without JSON's escapes of quotes and line ends, which layouts may add."""
     return " ".join(text.replace('\\"', '"').replace("\\n", " ").split())

@@ -1,4 +1,4 @@
-"""Whether a reader works at all: a run does not go through thousands of questions that none of them can pass."""
+"""Stops a run whose reader fails question after question, so that it does not fail thousands of them."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from memarena.execution.errors import InfraError
 from memarena.log.records import QuestionAsked
 
 MOST_IN_A_ROW = 5
-"""Questions in a row that may fail for the reader's sake before it has answered any."""
+"""Most questions that may fail in a row because of a reader that has not answered any."""
 MOST_IN_A_ROW_LATER = 20
-"""The same for a reader that has answered."""
+"""The same for a reader that has answered a question."""
 
 
 class ReaderFailures:
-    """Counts, for each reader, the questions that failed since it last answered one."""
+    """Counts for each reader the questions that failed since its last answer."""
 
     def __init__(self) -> None:
         self._failed: dict[str, set[tuple[str, str]]] = {}
         self._answered: set[str] = set()
 
     def note(self, reader: str, attempt: QuestionAsked) -> None:
-        """Take in an attempt. Raises InfraError, in one line, where too many questions in a row failed."""
+        """Count an attempt. Raises InfraError, in one line, if too many questions in a row failed."""
         if attempt.status == "answered":
             self._answered.add(reader)
             self._failed.pop(reader, None)

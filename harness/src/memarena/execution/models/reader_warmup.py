@@ -1,4 +1,4 @@
-"""What every reader goes through before anything is timed: sanity probe, chat template, warm-up."""
+"""Prepares a reader before anything is timed: probe, check of the chat template, warm-up."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memarena.readers.types import RunningReader
 from memarena.readers.warming import warm_up
 
 _MARGIN_TOKENS = 512
-"""Kept free in a reader's window: filler words are counted by their bytes, and templates add to them."""
+"""Tokens left free in a reader's window, as filler words are counted by bytes, and templates add tokens."""
 
 
 def prepare_reader(
@@ -30,10 +30,10 @@ def prepare_reader(
     *,
     after_manifest: bool = False,
 ) -> None:
-    """Probe a reader, compare its template's token counts with golden ones where some are known, warm it up.
+    """Probe a reader, compare the token counts of its template with golden ones if there are any, and warm it up.
 
-    ``after_manifest``: it started when the manifest was written already, so that what it is goes to the log now.
-    Raises InfraError, with the finding in the log, where it is not fit to be timed.
+    ``after_manifest``: it started after the manifest was written, so its description is logged here.
+    Raises InfraError, with the result in the log, if the reader cannot be timed.
     """
     longest = longest_prompt_tokens(reader, config)
     temperature, seed = SEED_LABELS[config.seeds[0]]
@@ -51,7 +51,7 @@ def prepare_reader(
 
 
 def longest_prompt_tokens(reader: RunningReader, config: RunConfig) -> int:
-    """About the longest prompt of a run: its budget, or what the reader's window leaves after the reply."""
+    """Return about the tokens of a run's longest prompt: its budget, or the reader's window less the reply."""
     room = reader.ref.context_window_tokens - config.max_answer_tokens - config.reasoning_tokens - _MARGIN_TOKENS
     return max(1, min(config.max_context_tokens, room))
 
