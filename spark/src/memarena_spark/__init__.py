@@ -1,6 +1,6 @@
-"""Certification: a run that refuses to start on a sick node, and a bundle of its results that anyone can check offline.
+"""Certifies runs: refuses to start on an unfit node, and bundles results so that anyone can check them offline.
 
-``profiles`` and ``plans`` say what a node must be and what is run on it; ``node`` is the one door to the machine;
-``preflight``, ``canary``, ``thermal`` and ``locking`` guard a run, ``running`` does it; ``bundle`` makes and verifies
-what is published; ``audit`` asks a share of it again.
+``profiles`` and ``plans`` define what a node must be and what is run on it; all facts of the machine come by ``node``;
+``preflight``, ``canary``, ``thermal`` and ``locking`` guard a run, ``running`` executes it; ``bundle`` makes, verifies
+and checks bundles; ``audit`` repeats a share of a run's questions.
 """

@@ -1,4 +1,4 @@
-"""Errors of this package: bad input, and refusals with their reasons."""
+"""Defines the errors of this package: bad input, and refusals with their reasons."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class SparkError(MemArenaError):
 
 
 class FileError(SparkError):
-    """A file that cannot be used; ``file`` is its name, ``reason`` what is wrong with it."""
+    """A file cannot be used; ``file`` is its name, ``reason`` says why."""
 
     def __init__(self, file: str, reason: str) -> None:
         super().__init__(f"{file}: {reason}")
@@ -28,16 +28,16 @@ class FileError(SparkError):
 
 
 class Refusal(Record):
-    """One reason why a run is not started, or a result not certified."""
+    """A reason why a run is not started, or a result not certified."""
 
     code: str
     reason: str
-    """What was found, and what was expected."""
+    """The actual and the expected state."""
     remedy: str
 
 
 class RefusedError(MemArenaError):
-    """The work was refused. Nothing that was there before has changed."""
+    """The work was refused. Existing files are unchanged."""
 
     exit_code = EXIT_REFUSED
 
@@ -51,7 +51,7 @@ class RefusedError(MemArenaError):
 
 
 def print_refusals(refusals: Sequence[Refusal]) -> None:
-    """One line per reason, and what to do about it below."""
+    """Print one line per reason, with its remedy below."""
     for refusal in refusals:
         write_out(f"refused  {refusal.code}: {refusal.reason}\n         do: {refusal.remedy}\n")
     sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""One certification per node: a lock that the kernel lets go of when its holder dies, with a note of who that was."""
+"""Locks a node for a single certification; the kernel releases the lock if its holder dies, and a note names it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NAME = "memarena-spark.lock"
 
 
 class Holder(Record):
-    """Who holds the lock, or held it last."""
+    """The process that holds the lock, or held it last."""
 
     pid: int
     boot_id: str
@@ -30,7 +30,7 @@ class Holder(Record):
 
 
 def lock_path() -> Path:
-    """Where the lock is: MEMARENA_SPARK_LOCK, else in /run/lock, else in the folder for temporary files."""
+    """Return the path of the lock: MEMARENA_SPARK_LOCK, else in /run/lock, else in the folder for temporary files."""
     if variable := os.environ.get(VARIABLE):
         return Path(variable)
     system_folder = Path("/run/lock")
@@ -39,10 +39,10 @@ def lock_path() -> Path:
 
 @contextlib.contextmanager
 def node_lock(path: Path, boot_id: str, out: Path) -> Iterator[Holder | None]:
-    """Hold the node's lock; gives the note of a holder that died without letting go, None after an orderly end.
+    """Hold the node's lock; yield the note of a holder that died without releasing it, None if it was released.
 
-    The note is no lock: a process that was killed, or a node that lost its power, leaves one, and the next run takes
-    it for what it is. Raises :class:`~memarena_spark.errors.RefusedError` (``locked``) while another process holds it,
+    The note does not lock: after a kill or a power cut it stays, and the next run
+    reports it. Raises :class:`~memarena_spark.errors.RefusedError` (``locked``) while another process holds the lock,
     and :class:`~memarena_spark.errors.SparkError` if the file cannot be used.
     """
     descriptor = _locked(path)
@@ -61,12 +61,12 @@ def node_lock(path: Path, boot_id: str, out: Path) -> Iterator[Holder | None]:
 
 
 def check_lock(path: Path) -> None:
-    """Take the lock and let go of it at once. Raises as :func:`node_lock` does."""
+    """Acquire the lock and release it at once. Raises as :func:`node_lock` does."""
     os.close(_locked(path))
 
 
 def _locked(path: Path) -> int:
-    """A descriptor that holds the lock."""
+    """Lock the file; return the descriptor that holds the lock."""
     try:
         return acquire_lock(path)
     except BlockingIOError as error:
@@ -89,7 +89,7 @@ def _forbidden(path: Path) -> str:
 
 
 def left_note(left_by: Holder) -> str:
-    """What is said of a holder that died without letting go."""
+    """Return the message about a holder that died without releasing the lock."""
     return f"an earlier run ({left_by.out}, process {left_by.pid}) did not end in order; its lock is void"
 
 
@@ -113,5 +113,5 @@ def _who(holder: Holder | None, path: Path) -> str:
 
 
 def now() -> str:
-    """The time in UTC, to the second."""
+    """Return the current time in UTC, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")

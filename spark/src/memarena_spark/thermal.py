@@ -1,4 +1,4 @@
-"""The thermal gate: nothing is timed before the machine's temperature is stable."""
+"""Implements the thermal gate: waits until the machine's temperature is stable before anything is timed."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ class ThermalGate(Record):
     settled: bool  # words: a name of the file format
     waited_s: float
     slope_c_per_min: float | Unknown
-    """The steepest of all sensors over the last window; :class:`Unknown` where no sensor can be read."""
+    """The steepest slope of all sensors over the last window; :class:`Unknown` if no sensor can be read."""
     sensor: str
-    """Whose slope it is."""
+    """The sensor with that slope."""
 
 
 def slope_c_per_min(times_s: Sequence[float], values_c: Sequence[float]) -> float:
-    """Slope of the straight line through the readings by least squares. At least two different times."""
+    """Return the least-squares slope of readings in °C per minute; needs at least two different times."""
     times = np.asarray(times_s, np.float64) / 60
     offsets = times - times.mean()
     return float(offsets @ (np.asarray(values_c, np.float64) - np.mean(values_c)) / (offsets @ offsets))
 
 
 def steepest(readings: Sequence[tuple[float, Mapping[str, float]]]) -> tuple[str, float]:
-    """The sensor whose temperature changes fastest, up or down, among those that every reading has."""
+    """Return the sensor that changes fastest, up or down, among those in all readings, and its slope."""
     sensors = set.intersection(*(set(values) for _, values in readings))
     slopes = {
         name: slope_c_per_min([at for at, _ in readings], [values[name] for _, values in readings]) for name in sensors
@@ -43,7 +43,7 @@ def steepest(readings: Sequence[tuple[float, Mapping[str, float]]]) -> tuple[str
 
 
 def wait_until_stable(node: Node, settings: Thermal) -> ThermalGate:
-    """Wait until the slope of every sensor over the last window is below the limit, or waiting has gone on too long."""
+    """Wait until the slope of every sensor over the last window is below the limit, at most ``wait_s``."""
     began = node.monotonic_s()
     readings: list[tuple[float, Mapping[str, float]]] = []
     sensor, slope = "", 0.0
@@ -63,7 +63,7 @@ def wait_until_stable(node: Node, settings: Thermal) -> ThermalGate:
 
 
 def check_thermal(gate: ThermalGate, settings: Thermal) -> Iterator[Refusal]:
-    """Whether timing may begin."""
+    """Yield the reasons why timing may not begin."""
     if isinstance(gate.slope_c_per_min, Unknown):
         if settings.required:
             yield refusal("thermal", f"cannot be told: {gate.slope_c_per_min.unknown}")

@@ -1,1 +1,1 @@
-"""What is published: a folder of facts, of figures that follow from them, and of hashes over both, signed as one."""
+"""Makes and verifies bundles: folders with the facts of a run, figures derived from them, hashes and a signature."""

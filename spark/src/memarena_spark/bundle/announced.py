@@ -1,4 +1,4 @@
-"""The announcements in a bundle: how many attempts there were, and who saw them before the run began."""
+"""Checks the announcements in a bundle: how many attempts there were, and who confirmed them before the run."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from memarena_spark.bundle.signing import NAMESPACE_ANNOUNCE, allowed_signer, is
 
 @dataclass
 class AnnouncementsChecked:
-    """What a bundle's announcements show. Faults are a file of the bundle and what is wrong with it."""
+    """The result of the check. Faults are pairs of a file of the bundle and what is wrong with it."""
 
     held: list[str] = field(default_factory=list)
     unchecked: list[str] = field(default_factory=list)
     faults: list[tuple[str, str]] = field(default_factory=list)
     receipts: list[Receipt] = field(default_factory=list)
-    """Those of trusted witnesses."""
+    """Receipts of trusted witnesses."""
 
 
 def check_announcements(bundle: Path, facts: Facts, witnesses: Path | None) -> AnnouncementsChecked:
@@ -72,7 +72,7 @@ def _confirmed(
     witnesses: Path | None,
     result: AnnouncementsChecked,
 ) -> bool:
-    """Whether a receipt proves that the run was announced before it began; what is wrong with it goes to the faults."""
+    """Whether a receipt proves that the run was announced before it began; its faults are added to ``result``."""
     name = path.relative_to(path.parents[1]).as_posix()
     signature = path.with_name(f"{path.name}.sig")
     receipt = read_receipt(path)
@@ -100,6 +100,6 @@ def _confirmed(
 
 
 def _holds(receipt: Receipt, announcements: Announcements, attempt: Attempt) -> bool:
-    """Whether the announcement is among the lines that a receipt is of."""
+    """Whether the announcement is among the lines that a receipt covers."""
     line = attempt.announced.model_dump_json().encode()
     return line in announcements.lines[: receipt.lines]

@@ -1,4 +1,4 @@
-"""Do the answers of a log follow from its model calls? Text, moments, tokens and items of each answered question."""
+"""Checks that the answers of a log follow from its model calls: text, times, tokens and items of each answer."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from memarena_answering import parse_answer
 HELD_BACK_MS = 100.0
 """Median time of a cell between the first content at the gateway and the first TextDelta: more is no passing on."""
 BYTES_PER_TOKEN = 32
-"""Of text, at most: tokenizers of today come to 3 to 5 bytes a token in English, and to 1 in the worst scripts."""
+"""Most bytes of text per token: tokenizers have 3 to 5 bytes per token in English, and 1 in the worst scripts."""
 _TEMPLATE_TOKENS = 1024
-"""What a chat template may add to a prompt."""
+"""Most tokens that a chat template may add to a prompt."""
 _SERVER_CLOCK_NS = 5_000_000
 """By how much a server's own times, which it rounds, may exceed those at the gateway."""
 _ANSWERING = ("answer", "central")
@@ -31,16 +31,16 @@ _Check = Callable[[QuestionAsked, AnswerSpan, Sequence[GatewayCall]], Iterator[s
 
 @dataclass
 class AnswerChecks:
-    """What was found of a log's answers."""
+    """The result of the checks of a log's answers."""
 
     contradictions: list[str] = field(default_factory=list)
-    """The first of each kind."""
+    """The first contradiction of each kind."""
     without_prompt: int = 0
-    """Answered questions whose prompts were not kept: what they show is not checked."""
+    """Number of answered questions without stored prompts, whose shown items are not checked."""
 
 
 def check_answers(log_folder: Path) -> AnswerChecks:
-    """Hold every answered question to its model calls, and every model call to its own texts."""
+    """Compare each answered question with its model calls, and each model call with its texts."""
     result, calls = AnswerChecks(), dict[str, GatewayCall]()
     first: dict[object, str] = {}
     for call in read_records(log_folder, "gateway_call"):
@@ -84,7 +84,7 @@ def _text(_: QuestionAsked, answer: AnswerSpan, own: Sequence[GatewayCall]) -> I
 
 
 def _times(_: QuestionAsked, answer: AnswerSpan, own: Sequence[GatewayCall]) -> Iterator[str]:
-    """No text reached the harness before it reached the gateway."""
+    """Check that no text reached the harness before the gateway."""
     first = _behind_first_delta(answer, own)
     if first is not None and answer.first_delta_ns is not None and answer.first_delta_ns < _arrived(first):
         yield "its first TextDelta came before the first content of its model call"
@@ -107,7 +107,7 @@ def _held_back_ms(attempt: QuestionAsked, answer: AnswerSpan, own: Sequence[Gate
 
 
 def _held_back(held_ms: Mapping[str, Sequence[float]]) -> Iterator[str]:
-    """A first token is passed on when it comes (ANS-3): a time that ends long before was not measured."""
+    """Check that first tokens are passed on at once (ANS-3): a TTFT that ends long before was not measured."""
     for cell_id, each_ms in held_ms.items():
         if each_ms and (median_ms := statistics.median(each_ms)) > HELD_BACK_MS:
             yield f"{cell_id}: first tokens came {median_ms:.0f} ms after the time to the first token says (median)"
@@ -120,12 +120,12 @@ def _behind_first_delta(answer: AnswerSpan, own: Sequence[GatewayCall]) -> Gatew
 
 
 def _arrived(call: GatewayCall) -> int:
-    """First content at the gateway, as an offset from the call's beginning."""
+    """Return the time of the first content at the gateway, in ns since the call's beginning."""
     return (call.received_to_forwarded_ns or 0) + (call.first_content_ns or 0)
 
 
 def _items(attempt: QuestionAsked, answer: AnswerSpan, own: Sequence[GatewayCall]) -> Iterator[str]:
-    """The items that the prompt is stated to hold are those that it holds."""
+    """Check that the items stated as shown are those in the prompt."""
     search_items = attempt.search.items if attempt.search is not None else ()
     items = search_items if answer.searched_items else answer.items
     if answer.searched_items and answer.items:
@@ -176,7 +176,7 @@ def _call(call: GatewayCall) -> Iterator[str]:
 
 
 def _text_bytes(prompt: str) -> int:
-    """Bytes of the text in a logged prompt: a list of messages, or a text."""
+    """Return the bytes of text in a logged prompt: a list of messages, or a text."""
     if not prompt:
         return 0
     content = json.loads(prompt)

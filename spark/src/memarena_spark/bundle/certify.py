@@ -1,4 +1,4 @@
-"""Certifying: a finished run becomes a bundle, or the reasons why it does not."""
+"""Certifies a finished run: makes its bundle, or reports the reasons why it is refused."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def certify(
 
     ``latency`` is the folder of a latency study that goes with it, ``receipts`` are those of an announced run. Raises
     :class:`~memarena_spark.errors.RefusedError` with every reason why the run is not certified, and SparkError for bad
-    input. Whatever ends it half-way, nothing is left that verifies.
+    input. If it ends early for any reason, nothing is left that verifies.
     """
     if bundle.exists():
         raise SparkError(f"--out {bundle}: is there already; a bundle is never overwritten")
@@ -74,7 +74,7 @@ def _refuse_unrecorded(run: Path) -> None:
 
 @contextlib.contextmanager
 def _folder_in_the_making(bundle: Path) -> Iterator[Path]:
-    """A folder next to the bundle that becomes it at the end. Until then it holds a file that is of no bundle."""
+    """Yield a folder next to the bundle, renamed at the end. Until then it has a file that no bundle may have."""
     folder = bundle.with_name(f".{bundle.name}.partial-{os.getpid()}")
     try:
         folder.mkdir(parents=True)
@@ -112,7 +112,7 @@ def _gather(run: Path, folder: Path, latency: Path | None) -> None:
 
 
 def _gather_announcements(run: Path, folder: Path, receipts: Sequence[Path]) -> None:
-    """Copy the announcements of the node as they are now, later attempts too, and the receipts."""
+    """Copy the current announcements of the node, including later attempts, and the receipts."""
     own = run / announcing.NAME
     if not own.is_file():
         if receipts:
@@ -137,7 +137,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _copy_log(run: Path, folder: Path) -> None:
-    """Copy the log as one file: what its write-ahead log still held is in it, and reading it makes no other files."""
+    """Copy the log as a single file, with the content of its write-ahead log; reading it creates no other files."""
     source = log_path(run)
     if not source.is_file():
         raise SparkError(f"{run}: no run log ({LOG_NAME}) in this folder")

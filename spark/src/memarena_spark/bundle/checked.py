@@ -1,4 +1,4 @@
-"""A bundle as the site of the harness needs it: verified, with its facts and scores, read once."""
+"""Verifies a bundle for the site of the harness, and returns its facts and scores."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from memarena_spark.bundle.verify import Trust, verify
 
 
 def check_bundle(bundle: Path, allowed: Path | None) -> CheckedBundle:
-    """Verify a bundle by ``allowed`` signers; None: any key, or none.
+    """Verify a bundle with ``allowed`` signers; None: any key, or no signature.
 
-    Raises SparkError where it is no folder, or ssh-keygen is missing.
+    Raises SparkError if it is no folder, or ssh-keygen is missing.
     """
     verification = verify(bundle, Trust(allowed=allowed, unsigned=allowed is None))
     facts = verification.facts

@@ -1,4 +1,4 @@
-"""Does a log agree with itself? Every question with its model calls, every moment with the one before it."""
+"""Checks a log for contradictions: questions against their model calls, times against earlier times."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _OF_A_QUESTION = ("search", "answer", "central", "refused")
 _MOMENTS = ("first_byte_ns", "first_content_ns", "last_content_ns", "done_ns")
 """Of a call, in the order in which they come; offsets from the forwarding of its request."""
 _CLOCK_STEP_S = 2.0
-"""Wall times are whole seconds, the last one cut off."""
+"""Tolerance of wall times, which are truncated to whole seconds."""
 
 
 def contradictions(facts: RunFacts, record: RunRecord, log_folder: Path) -> Iterator[str]:
-    """Where the log contradicts itself or the record of its run, a line each; the first of each kind is enough."""
+    """Yield lines on where the log contradicts itself or the record of its run; the first of each kind."""
     yield from _clocks(facts, record)
     yield from _counts(facts, log_folder)
     calls = dict(_calls(log_folder))
@@ -55,7 +55,7 @@ def _calls(log_folder: Path) -> Iterator[tuple[str, Call]]:
 
 
 def _clocks(facts: RunFacts, record: RunRecord) -> Iterator[str]:
-    """Both clocks of the machine, and the log's within those of its record."""
+    """Check that both clocks of the machine agree, and that the log's times are within those of its record."""
     span_s = (record.span.end_ns - record.span.start_ns) / 1e9
     if span_s <= 0:
         yield "the run ended before it began by the monotonic clock"
@@ -77,7 +77,7 @@ def _moment(text: str) -> datetime:
 
 
 def _counts(facts: RunFacts, log_folder: Path) -> Iterator[str]:
-    """What the phases of a cell counted is what its log holds."""
+    """Check that the counts of a cell's phases match its log."""
     attempts = Counter(attempt.record.cell_id for tries in facts.attempts.values() for attempt in tries)
     for phase in read_records(log_folder, "phase"):
         if not isinstance(phase, PhaseEnded) or phase.cell_id is None or phase.queries is None:
@@ -90,7 +90,7 @@ def _counts(facts: RunFacts, log_folder: Path) -> Iterator[str]:
 
 
 def _own_calls(attempt: QuestionAsked, calls: Mapping[str, Call]) -> Iterator[str]:
-    """The model calls of a question are in the log, are its own, and one of them gave its first token."""
+    """Check that the model calls of a question are in the log, are its own, and that one gave its first token."""
     question = f"{attempt.cell_id}: {attempt.instance_id}"
     own = []
     for name in attempt.gateway_call_ids:
@@ -111,7 +111,7 @@ def _own_calls(attempt: QuestionAsked, calls: Mapping[str, Call]) -> Iterator[st
 
 
 def _spans(attempt: QuestionAsked) -> Iterator[str]:
-    """Spans of a question are not negative and come in order."""
+    """Check that the spans of a question are not negative and in order."""
     question = f"{attempt.cell_id}: {attempt.instance_id}"
     search_ns = attempt.search.t_search_ns if attempt.search is not None else None
     if search_ns is not None and search_ns <= 0:
@@ -126,14 +126,14 @@ def _answer_moments(answer: AnswerSpan | None) -> tuple[int | None, ...]:
 
 
 def _moments(name: str, call: Call) -> Iterator[str]:
-    """Moments of a call are not negative and come in order."""
+    """Check that the times of a call are not negative and in order."""
     moments = [_number(call[moment]) for moment in _MOMENTS if call[moment] is not None]
     if any(at < 0 for at in moments) or moments != sorted(moments):
         yield f"model call {name}: its moments are out of order"
 
 
 def _order(facts: RunFacts) -> Iterator[str]:
-    """Where one question is asked at a time, none is asked before the one before it was over."""
+    """Check that, if questions are sequential, none begins before the previous one ended."""
     timed_cells = {cell.cell_id for cell in facts.manifest.cells if cell.timing}
     attempts = [a.record for tries in facts.attempts.values() for a in tries if a.record.cell_id in timed_cells]
     for before, after in pairwise(sorted(attempts, key=lambda attempt: attempt.asked_mono_ns)):
@@ -148,7 +148,7 @@ def _took_ns(attempt: QuestionAsked) -> int:
 
 
 def _number(value: JsonValue) -> int:
-    """A number of nanoseconds; ValueError for what is none."""
+    """Return a number of nanoseconds. Raises ValueError for any other value."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise ValueError(f"{value!r}: expected nanoseconds")
     return value

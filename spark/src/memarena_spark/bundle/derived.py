@@ -1,4 +1,4 @@
-"""What follows from a bundle's facts: manifest, environment, energy, figures, reports. Same facts, same bytes."""
+"""Derives files from a bundle's facts: manifest, environment, energy, figures, reports. Same facts, same bytes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from memarena_spark.running import RunRecord
 
 @dataclass(frozen=True)
 class Facts:
-    """A bundle's facts, read, and the scores that follow from them."""
+    """The facts of a bundle, and the scores that follow from them."""
 
     record: RunRecord
     plan: Plan
@@ -44,13 +44,13 @@ class Facts:
     run: RunFacts
     scored: ScoredRun
     phases: tuple[PhaseMeasured, ...]
-    """Energy of every phase, made again from the samples."""
+    """Energy of every phase, computed again from the samples."""
     announcements: Announcements | None
-    """Of the node; None: the run was not announced."""
+    """Announcements of the node; None if the run was not announced."""
     fresh: FreshWorld | None
-    """Commitment and beacon; None: the world was not a fresh one."""
+    """Commitment and beacon; None if the world was not a fresh one."""
     template_tokens: Mapping[str, Mapping[str, int]]
-    """Prompt tokens of the fixed chats by reader, of readers whose chat template was held to golden counts."""
+    """Prompt tokens of the fixed chats by reader, for readers whose chat template was compared with golden counts."""
 
 
 def read_facts(folder: Path) -> Facts:
@@ -85,7 +85,7 @@ def _template_tokens(log_folder: Path) -> dict[str, dict[str, int]]:
 
 
 def read_record(path: Path) -> RunRecord:
-    """The record of a run. Raises FileError if it is not one, or not in its one form."""
+    """Read the record of a run. Raises FileError if it is invalid, or not in canonical form."""
     content = path.read_bytes()
     try:
         record = RunRecord.model_validate_json(content)
@@ -98,7 +98,7 @@ def read_record(path: Path) -> RunRecord:
 
 
 def derive(facts: Facts) -> dict[str, bytes]:
-    """The derived files by name."""
+    """Return the content of the derived files by name."""
     run = report_input(facts.run, facts.scored)
     return {
         layout.MANIFEST: canonical_json(_manifest(facts)),
@@ -111,13 +111,13 @@ def derive(facts: Facts) -> dict[str, bytes]:
 
 
 def fresh_verdicts(run: RunFacts) -> dict[tuple[str, str, int], Verdict]:
-    """What the value judge of this program says of every answer, whatever the log says."""
+    """Return the verdicts of this program's value judge on all answers, whatever the log has."""
     verdicts = missing_verdicts(run, anew=True)
     return {(v.cell_id, v.instance_id, v.attempt): v for v in verdicts}
 
 
 def _manifest(facts: Facts) -> JsonValue:
-    """All that determines the result: data set, prompts, code, images, models, driver, flags, seeds."""
+    """Return all that determines the result: data set, prompts, code, images, models, driver, flags, seeds."""
     record, state = facts.record, facts.record.preflight.state
     return {
         "run": facts.run.manifest.model_dump(mode="json"),
@@ -136,14 +136,14 @@ def _manifest(facts: Facts) -> JsonValue:
 
 
 def _readers(record: RunRecord) -> JsonValue:
-    """The processes behind the readers, by the readers' names."""
+    """Return the processes of the readers, by the readers' names."""
     if isinstance(record.readers, Unknown):
         return record.readers.model_dump(mode="json")
     return {watch.name: watch.model_dump(mode="json") for watch in record.readers}
 
 
 def _template(facts: Facts, reader: ReaderRef) -> JsonValue:
-    """What is known of a reader's chat template, which decides every prompt that it sees."""
+    """Return what is known of a reader's chat template, which affects every prompt."""
     if not reader.is_real_reader:
         return {"status": "no template", "reason": "the reader is no model"}
     if counts := facts.template_tokens.get(reader.name):
@@ -152,7 +152,7 @@ def _template(facts: Facts, reader: ReaderRef) -> JsonValue:
 
 
 def _environment(record: RunRecord) -> JsonValue:
-    """The node before, and what was seen of it around the run."""
+    """Return the node's state before the run, and observations around the run."""
     return {
         "node": record.preflight.state.model_dump(mode="json"),
         "canary_before": record.preflight.canary.model_dump(mode="json"),
@@ -162,7 +162,7 @@ def _environment(record: RunRecord) -> JsonValue:
 
 
 def _energy(phases: Sequence[PhaseMeasured]) -> JsonValue:
-    """What the meters say of every phase; a figure is a value, void or unavailable, never 0 for one that is missing."""
+    """Return the energy of every phase; a missing figure is void or unavailable, never 0."""
     content: JsonValue = [phase.model_dump(mode="json", exclude={"kind"}) for phase in phases]
     return rounded(content)
 

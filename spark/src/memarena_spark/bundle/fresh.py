@@ -1,4 +1,4 @@
-"""The fresh world in a bundle: what its commitment fixed, and what proves that it came before the beacon."""
+"""Checks the fresh world of a bundle: what its commitment fixed, and that the commitment came before the beacon."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memarena_spark.fresh.commitment import FreshWorld, appears_at, beacon_fault
 
 
 def fresh_faults(facts: Facts) -> Iterator[str]:
-    """Where a run is not the one that its commitment fixed, or its seed not the beacon's; nothing without one."""
+    """Yield how a run differs from its commitment, or its seed from the beacon's; nothing without a commitment."""
     fresh, record = facts.fresh, facts.record
     if fresh is None:
         return
@@ -38,7 +38,7 @@ def fresh_faults(facts: Facts) -> Iterator[str]:
 def fresh_notes(
     facts: Facts, fresh: FreshWorld, receipts: Sequence[Receipt], dataset: Path | None
 ) -> Iterator[tuple[bool, str]]:
-    """What holds (True) and what was not checked (False) of a fresh world without faults, a line each."""
+    """Yield lines on a fresh world without faults: what was verified (True), and what was not checked (False)."""
     commitment, announcements = fresh.commitment, facts.announcements
     if announcements is None:
         return

@@ -1,4 +1,4 @@
-"""Is what a log says of its data set in the data set? Questions with their gold, evidence, sources of items."""
+"""Checks a log against its data set: questions with their gold, evidence, sources of items."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from memarena_spark.bundle.derived import Facts
 
 
 def gold_faults(facts: Facts, log_folder: Path, folder: Path) -> Iterator[str]:
-    """What differs from the data set in ``folder``, a line for the first of each kind.
+    """Yield how a log differs from the data set in ``folder``, a line for the first difference of each kind.
 
-    Raises :class:`memarena_dataset.errors.DatasetError` where the folder is no data set.
+    Raises :class:`memarena_dataset.errors.DatasetError` if the folder is no data set.
     """
     with open_dataset(folder) as dataset:
         logged_sha256 = facts.run.manifest.dataset.sha256
@@ -34,7 +34,7 @@ def gold_faults(facts: Facts, log_folder: Path, folder: Path) -> Iterator[str]:
 
 
 def _questions(facts: Facts, dataset: Dataset, folder: Path) -> Iterator[str]:
-    """The questions that the run's settings choose, each as the data set has it."""
+    """Check that the questions are those that the run's settings select, each as in the data set."""
     config = RunConfig.model_validate_json(facts.run.manifest.config_json).model_copy(update={"dataset": folder})
     chosen_questions = {
         q.instance.instance_id: q for q in choose_questions(config, dataset, facts.run.manifest.order_seed)
@@ -63,7 +63,7 @@ def _evidence(log_folder: Path, dataset: Dataset, facts: Facts) -> Iterator[str]
 
 
 def _sources(log_folder: Path, dataset: Dataset) -> Iterator[str]:
-    """Sessions that items name are some that the backend had ingested when the question was asked."""
+    """Check that the backend had ingested the sessions that items name when the question was asked."""
     days = cache(lambda ego: {s: d for d in range(dataset.day_count) for s in dataset.corpus.day_session_ids(ego, d)})
     for attempt in read_records(log_folder, "asked"):
         if not isinstance(attempt, QuestionAsked):

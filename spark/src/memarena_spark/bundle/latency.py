@@ -1,4 +1,4 @@
-"""The latency study in a bundle: each of its files made again, from the log as far as the bundle holds one."""
+"""Checks the latency study in a bundle: makes its files again from the logs, as far as the bundle has them."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ NAME = "study.json"
 STUDY = f"{layout.LATENCY}{NAME}"
 SAMPLES = f"{layout.LATENCY}samples.csv"
 _TOLERANCE = 1e-6
-"""Relative: least squares of another machine's linear algebra differ in the last digits."""
+"""Relative tolerance: least squares by another machine's linear algebra differ in the last digits."""
 
 _OVER_ALL_RUNS = {"break_even_queries_j", "break_even_queries_net_j", "break_even_queries_s", "why_no_break_even"}
-"""Of a cell's rows, what is reckoned against cells of other runs."""
+"""Fields of a cell's rows that are computed from cells of other runs."""
 
 FileFault = tuple[str, str]
 """A file of the bundle, and what is wrong with it."""
@@ -32,15 +32,15 @@ FileFault = tuple[str, str]
 
 @dataclass(frozen=True)
 class StudyChecked:
-    """What was found of a study."""
+    """The result of the check of a study."""
 
     faults: tuple[FileFault, ...] = ()
     unchecked: str = ""
-    """What of it rests on logs that are not in the bundle, in a line; empty: nothing does."""
+    """One line on the parts that rest on logs outside the bundle; empty if there are none."""
 
 
 def check_study(bundle: Path, run_id: str) -> StudyChecked:
-    """Hold the files below ``latency/`` to the bundle's log; nothing to say where there is none.
+    """Compare the files below ``latency/`` with the bundle's log; an empty result if there are none.
 
     A study of the bundle's run alone is made again whole. Of one that rests on further runs, what it says of this run
     is; its tables and figures are made again from its data; the further runs' figures cannot be, and are named. Fits
@@ -76,7 +76,7 @@ def check_study(bundle: Path, run_id: str) -> StudyChecked:
 
 
 def _read(path: Path) -> Study | str:
-    """The study, or what is wrong with its file."""
+    """Return the study, or what is wrong with its file."""
     if not path.is_file():
         return "is missing"
     content = path.read_bytes()
@@ -90,19 +90,19 @@ def _read(path: Path) -> Study | str:
 
 
 def _whole(study: Study, from_log: Study) -> str:
-    """How a study of the bundle's own run differs from what its log gives; empty: it does not."""
+    """Return how a study of the bundle's run differs from that of its log; empty if it does not."""
     bare = from_log.model_copy(update={"runs": _elsewhere(from_log.runs, study.runs)})
     agrees = alike(study.model_dump(mode="json"), bare.model_dump(mode="json"), _TOLERANCE)
     return "" if agrees else f"is not what follows from {layout.LOG}"
 
 
 def _elsewhere(log_runs: Sequence[StudiedRun], stated_runs: Sequence[StudiedRun]) -> tuple[StudiedRun, ...]:
-    """Where a run lay when it was studied says nothing."""
+    """Return the log's runs with the paths of the stated runs, since paths do not matter in the comparison."""
     return tuple(run.model_copy(update={"path": was.path}) for run, was in zip(log_runs, stated_runs, strict=True))
 
 
 def _part(study: Study, run: StudiedRun, from_log: Study) -> str:
-    """The same for what a study over several runs says of this one: its entry, and the rows of its cells."""
+    """Return how the entry and rows of this run in a study over several runs differ from those of its log."""
     (own,) = _elsewhere(from_log.runs, [run])
     agrees = alike(run.model_dump(mode="json"), own.model_dump(mode="json"), _TOLERANCE)
     for was, now in ((study.efficiency, from_log.efficiency), (study.ingest, from_log.ingest)):
@@ -116,7 +116,7 @@ def _part(study: Study, run: StudiedRun, from_log: Study) -> str:
 
 
 def _files(bundle: Path, there: Sequence[str], study: Study, samples: Sequence[Sample] | None) -> Iterator[FileFault]:
-    """The study's other files against those made again; the samples only where they are all known."""
+    """Compare the study's other files with those made again; samples only if all are known."""
     contents = study_files(study, samples or (), study_document(study))
     expected = {f"{layout.LATENCY}{name}": text.encode() for name, text in contents.items()}
     for name in sorted({*there, *expected}):
@@ -129,7 +129,7 @@ def _files(bundle: Path, there: Sequence[str], study: Study, samples: Sequence[S
 
 
 def _holds(path: Path, run: str, samples: Sequence[Sample]) -> bool:
-    """Whether the samples of one run in a file are these."""
+    """Whether the samples of a run in a file equal ``samples``."""
     try:
         rows = [row for row in csv.reader(path.read_text(encoding="utf-8").splitlines()) if row and row[0] == run]
     except (UnicodeDecodeError, csv.Error):

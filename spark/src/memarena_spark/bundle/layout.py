@@ -1,4 +1,4 @@
-"""Which files a bundle has, and which of them follow from others."""
+"""Defines the files of a bundle, and which of them are derived from others."""
 
 from __future__ import annotations
 
@@ -37,24 +37,24 @@ FOLDERS = (SAMPLES, CONFORMANCE, LATENCY, ANNOUNCEMENTS, FRESH)
 """Facts. In the folders: samples of the meters, conformance reports and, where there were any, latency study,
 announcements, commitment and beacon."""
 DERIVED = (MANIFEST, ENVIRONMENT, ENERGY, RESULTS, REPORT, PAGE)
-"""What follows from the facts alone: made when a bundle is certified, made again when it is verified."""
+"""Files derived from the facts: made when a bundle is certified, made again when it is verified."""
 SEALS = (SUMS, STATEMENT, SIGNATURE)
 UNFINISHED = "UNFINISHED"
-"""Lies in a bundle that is being made. It is of no bundle, so that one which was left half-way does not verify."""
+"""File in a bundle that is being made. No bundle may have it, so an incomplete bundle does not verify."""
 
 
 def files_of(folder: Path) -> list[str]:
-    """Names of all files below a folder, with slashes, sorted; links and other odd things are among them."""
+    """Return the sorted names of all files below a folder, with slashes, including links and special files."""
     return sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_symlink() or not p.is_dir())
 
 
 def strange_folders(folder: Path) -> list[str]:
-    """Folders below a bundle's that hold no file of one."""
+    """Return the folders in a bundle that have no file of a bundle."""
     names = {name.rstrip("/") for name in (LOG_FOLDER, *FOLDERS)}
     there = (p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_dir() and not p.is_symlink())
     return sorted(set(there) - names)
 
 
 def content_of(folder: Path) -> list[str]:
-    """The files that the hashes are over: all but the seals."""
+    """Return the files that are hashed: all but the seals."""
     return [name for name in files_of(folder) if name not in SEALS]

@@ -1,4 +1,4 @@
-"""Energy of a run's phases made again from the samples, and compared with what the run wrote into its log."""
+"""Computes the energy of a run's phases again from the samples, and compares it with the log."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from memarena_spark.bundle.layout import LOG, files_of
 from memarena_spark.errors import FileError
 
 _TOLERANCE = 1e-9
-"""Relative: machines may add up the same numbers in another order."""
+"""Relative tolerance: machines may add the same numbers in another order."""
 
 
 def samples_files(log_folder: Path) -> list[str]:
-    """Names of the samples files that the log speaks of, relative to its folder."""
+    """Return the names of the samples files in the log, relative to its folder."""
     starts = (r for r in read_records(log_folder, "metering_started") if r.kind == "metering_started")
     return sorted({record.samples_file for record in starts if record.samples_file})
 
 
 def measured_again(log_folder: Path) -> tuple[PhaseMeasured, ...]:
-    """Energy of every phase of a run in one segment, in the order of the log.
+    """Return the energy of every phase of a run with one segment, in the order of the log.
 
     Raises MeterError, naming the file, where samples are not as they were written, and FileError where there are none.
     """
@@ -50,7 +50,7 @@ def measured_again(log_folder: Path) -> tuple[PhaseMeasured, ...]:
 
 
 def differences(log_folder: Path, again: tuple[PhaseMeasured, ...]) -> Iterator[str]:
-    """Phases of which the log says something else than the samples do."""
+    """Yield the phases whose energy in the log differs from that of the samples."""
     phases_logged = [r for r in read_records(log_folder, "phase_measured") if r.kind == "phase_measured"]
     if len(phases_logged) != len(again):
         yield f"{len(phases_logged)} phases are measured in the log, the samples give {len(again)}"
@@ -61,7 +61,7 @@ def differences(log_folder: Path, again: tuple[PhaseMeasured, ...]) -> Iterator[
 
 
 def alike(was: JsonValue, now: JsonValue, tolerance: float) -> bool:
-    """Whether two values are the same but for the last digits of numbers (a relative tolerance, and as much near 0)."""
+    """Whether two values are equal, with numbers compared by ``tolerance``, relative, and absolute near 0."""
     if isinstance(was, float) and isinstance(now, float):
         return math.isclose(was, now, rel_tol=tolerance, abs_tol=min(tolerance, _TOLERANCE))
     if isinstance(was, list) and isinstance(now, list):

@@ -1,4 +1,4 @@
-"""The readers of a run: each a process of its node, looked at throughout and connected to nothing elsewhere."""
+"""Checks the readers of a run: each must be a process of the node, observed throughout, connected to no other node."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from memarena_spark.refusal_codes import refusal
 from memarena_spark.watching.records import ReaderWatch
 
 MOST_UNSEEN_S = 30.0
-"""How long a reader may not be looked at while questions are asked: 15 periods, for a machine under load."""
+"""Longest time without an observation of a reader while questions are asked: 15 periods, for a machine under load."""
 
 
 def reader_refusals(facts: Facts) -> Iterator[Refusal]:
-    """Why the readers of a run are not those that a certified run may use."""
+    """Yield why the readers of a run may not be used in a certified run."""
     if isinstance(facts.record.readers, Unknown):
         yield refusal("reader-unknown", facts.record.readers.unknown)
         return
@@ -49,7 +49,7 @@ def _processes(facts: Facts, reader: ReaderRef, watch: ReaderWatch) -> Iterator[
 
 
 def _unseen_s(facts: Facts, watch: ReaderWatch) -> float:
-    """The longest time between two looks, counted from the first question to the last."""
+    """Return the longest time between two observations, from the first question to the last."""
     if not watch.looks:
         return float("inf")
     span = facts.record.span
@@ -61,7 +61,7 @@ def _unseen_s(facts: Facts, watch: ReaderWatch) -> float:
 
 
 def reader_notes(facts: Facts) -> Iterator[tuple[bool, str]]:
-    """A line for each reader: whether it was checked, and what is known of it."""
+    """Yield for each reader whether it was checked, and a line on what is known of it."""
     without_model = {reader.name for reader in facts.run.manifest.readers if not reader.is_real_reader}
     watches = () if isinstance(facts.record.readers, Unknown) else facts.record.readers
     for watch in watches:

@@ -1,4 +1,4 @@
-"""Receipts: a second party signs that it has seen a node's announcements, and that none of them was changed since."""
+"""Makes and reads receipts: a second party signs that it has seen a node's announcements, none changed since."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from memarena_spark.refusal_codes import refusal
 
 
 class Receipt(Record):
-    """What a second party has seen of a node's announcements, and when."""
+    """The announcements of a node that a second party has seen, and when."""
 
     receipt_version: Literal[1] = 1
     node: str
     first_sha256: str
-    """Of the first line: it tells the files of one node apart."""
+    """SHA-256 of the first line, which identifies the file among those of a node."""
     head_sha256: str
     lines: int
     at: str
@@ -62,14 +62,14 @@ def confirm(announcements: Path, key: Path, out: Path, seen: Path) -> Receipt:
 
 
 def _fault(before: Receipt, announcements: Announcements) -> str:
-    """Why announcements do not continue those of an earlier receipt; empty if they do."""
+    """Return why announcements do not continue those of an earlier receipt; empty if they do."""
     if announcements.head_after(1) != before.first_sha256:
         return f"node {before.node} has another file, seen at {before.at}"
     return "" if covers(before, announcements) else f"line {before.lines} is not the one that was seen at {before.at}"
 
 
 def covers(receipt: Receipt, announcements: Announcements) -> bool:
-    """Whether a receipt is of these announcements or of the first lines of them."""
+    """Whether a receipt covers these announcements or their first lines."""
     return (
         1 <= receipt.lines <= len(announcements.lines)
         and announcements.head_after(receipt.lines) == receipt.head_sha256
@@ -77,7 +77,7 @@ def covers(receipt: Receipt, announcements: Announcements) -> bool:
 
 
 def read_receipt(path: Path) -> Receipt:
-    """A receipt from its file. Raises :class:`~memarena_spark.errors.FileError`."""
+    """Read a receipt. Raises :class:`~memarena_spark.errors.FileError`."""
     try:
         return Receipt.model_validate_json(path.read_bytes())
     except (OSError, ValidationError) as error:

@@ -1,4 +1,4 @@
-"""What may be certified: rules over a run's facts alone, the same when a bundle is made and when it is verified."""
+"""Defines what may be certified: rules on a run's facts, the same for making and for verifying a bundle."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _PREFILLING = ("search", "answer", "central")
 """Phases whose model calls are timed."""
 _GENERATING = ("/v1/chat/completions", "/v1/completions")
 _CONTAINED = ("container", "unknown")
-"""An address is that of an image: another has no digest, and no report of the conformance suite."""
+"""Grades that are certified. ``unknown`` is an address, which must be that of an image with a digest and a report."""
 _FAILED = (Outcome.BACKEND_FAILED, Outcome.INFRA_FAILED, Outcome.READER_NOT_APPLICABLE)
 _MAY_DIFFER = {"dataset", "id_key"}
-"""Settings of a run that are not written to its log as the plan has them."""
+"""Settings of a run whose value in the log differs from that in the plan."""
 
 
 def refusals_of(facts: Facts, log_folder: Path) -> list[Refusal]:
-    """Every reason why a run is not certified; empty if it is."""
+    """Return all reasons why a run is not certified; empty if it is."""
     return [
         *_completeness(facts),
         *(refusal("incoherent", line) for line in contradictions(facts.run, facts.record, log_folder)),
@@ -77,7 +77,7 @@ def _completeness(facts: Facts) -> Iterator[Refusal]:
 
 
 def _asked_for(facts: Facts) -> Iterator[Refusal]:
-    """The questions of the log are those that the plan asks, as far as that can be told without the data set."""
+    """Check that the log's questions are those of the plan, as far as possible without the data set."""
     run_plan, questions = facts.plan.run, facts.run.questions
     there = facts.run.manifest.dataset.instance_count
     most = min(len(set(run_plan.question_ids)) or there, there if run_plan.limit is None else run_plan.limit)
@@ -93,7 +93,7 @@ def _asked_for(facts: Facts) -> Iterator[Refusal]:
 
 
 def _plan(facts: Facts) -> Iterator[Refusal]:
-    """What the plan must be, and what it must have led to."""
+    """Check the plan, and that the run followed it."""
     for fault in plan_faults(facts.plan, facts.profile):
         yield refusal("plan-lacks", fault)
     if floor(facts.run) is None:
@@ -134,7 +134,7 @@ def _questions(facts: Facts) -> Iterator[Refusal]:
 
 
 def _cache(facts: Facts, log_folder: Path) -> Iterator[Refusal]:
-    """In the class cold no call may have found any part of its prompt in a cache, and each must say so."""
+    """Check for the class cold that no call had cached prompt tokens, and that each reports their number."""
     if facts.plan.result_class != "cold":
         return
     cells = {cell.cell_id: cell.reader for cell in facts.run.manifest.cells}
@@ -163,7 +163,7 @@ def _cache(facts: Facts, log_folder: Path) -> Iterator[Refusal]:
 
 
 def _radix_cache(reader: ReaderRef) -> str:
-    """SGLang's prefix cache as read back: ``on``, ``off``, or empty where the server has no such flag.
+    """Return the state of SGLang's prefix cache as read back: ``on``, ``off``, or empty without such a flag.
 
     A server that the run started itself is known by its kind, one behind a URL by what it says of itself.
     """
@@ -190,7 +190,7 @@ def _samples(facts: Facts) -> Iterator[Refusal]:
 
 
 def _course(facts: Facts) -> Iterator[Refusal]:
-    """What happened on the way."""
+    """Check the course of the run: problems, late calls, preflight, canaries, temperature, changes of the node."""
     record, run, profile = facts.record, facts.run, facts.profile
     for problem in run.problems:
         yield refusal("problem", problem)
@@ -229,7 +229,7 @@ def _contract(facts: Facts) -> Iterator[Refusal]:
 
 
 def _energy(facts: Facts) -> Iterator[Refusal]:
-    """Every cell's gross energy on the rails that the profile requires."""
+    """Check that each cell has gross energy on the rails that the profile requires."""
     if not facts.profile.required_energy:
         return
     cells = {phase.cell_id: phase for phase in facts.phases if phase.phase == "cell"}
@@ -248,7 +248,7 @@ def _profile(facts: Facts) -> Iterator[Refusal]:
 
 
 def _announced(facts: Facts) -> Iterator[Refusal]:
-    """An announced run is that of its announcement: plan, data set, node, and the order of times."""
+    """Check that an announced run matches its announcement: plan, data set, node, and the order of times."""
     if facts.announcements is None:
         return
     record = facts.record
@@ -272,12 +272,12 @@ def _announced(facts: Facts) -> Iterator[Refusal]:
 
 
 def announced_as(facts: Facts) -> Attempt | None:
-    """The attempt of the announcements that the run was; None if it was none of them."""
+    """Return the announced attempt that this run was; None if it was none of them."""
     attempts = facts.announcements.attempts.values() if facts.announcements is not None else ()
     matches = (a for a in attempts if a.ended is not None and a.ended.started_at == facts.record.started_at)
     return next(matches, None)
 
 
 def distinct(refusals: Iterable[Refusal]) -> list[Refusal]:
-    """Each reason once, in order."""
+    """Return each reason once, in order."""
     return list(dict.fromkeys(refusals))

@@ -1,4 +1,4 @@
-"""Signatures by OpenSSH: ``ssh-keygen -Y``, bundles and announcements each in a namespace (PROTOCOL.sshsig)."""
+"""Signs and verifies with OpenSSH's ``ssh-keygen -Y``; bundles and announcements have separate namespaces."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KEY = re.compile(r"with (\S+) key (SHA256:\S+)")
 
 
 def sign(path: Path, key: Path, namespace: str = NAMESPACE) -> Path:
-    """Sign a file; the signature lies next to it. Raises SparkError if the key cannot be used."""
+    """Sign a file; the signature is written next to it. Raises SparkError if the key cannot be used."""
     if not key.is_file():
         raise SparkError(f"--key {key}: no such file")
     process = _ssh_keygen("-Y", "sign", "-f", str(key), "-n", namespace, str(path))
@@ -35,7 +35,7 @@ def sign(path: Path, key: Path, namespace: str = NAMESPACE) -> Path:
 
 
 def check_key(key: Path) -> None:
-    """Sign something, to see that it works here. Raises SparkError with the remedy, hours before it would matter."""
+    """Make a test signature before a run of hours. Raises SparkError with the remedy if that fails."""
     try:
         pwd.getpwuid(os.getuid())
     except KeyError:
@@ -52,7 +52,7 @@ def check_key(key: Path) -> None:
 
 
 def is_canonical(content: bytes) -> bool:
-    """Whether a signature file is in the one form that ssh-keygen writes.
+    """Whether a signature file is in the canonical form that ssh-keygen writes.
 
     Base64 leaves some bits of its last character unused and readers pass over white space, so that a changed file
     can still be a valid signature.
@@ -69,14 +69,14 @@ def is_canonical(content: bytes) -> bool:
 
 
 def who_signed(path: Path, signature: Path, namespace: str = NAMESPACE) -> str | None:
-    """Type and fingerprint of the key behind a valid signature; None if it is not valid."""
+    """Return type and fingerprint of the key of a valid signature; None if it is not valid."""
     process = _ssh_keygen("-Y", "check-novalidate", "-n", namespace, "-s", str(signature), content=path.read_bytes())
     match = _KEY.search(process.stdout)
     return f"{match[1]} {match[2]}" if process.returncode == 0 and match else None
 
 
 def allowed_signer(path: Path, signature: Path, allowed: Path, namespace: str = NAMESPACE) -> str | None:
-    """The principal of ``allowed`` (ssh-keygen(1), ALLOWED SIGNERS) whose valid signature it is, or None."""
+    """Return the principal of ``allowed`` (ssh-keygen(1), ALLOWED SIGNERS) who made a valid signature, or None."""
     if not allowed.is_file():
         raise SparkError(f"--allowed-signers {allowed}: no such file")
     search = _ssh_keygen("-Y", "find-principals", "-s", str(signature), "-f", str(allowed))

@@ -1,6 +1,6 @@
-"""The seals of a bundle: SHA256SUMS as sha256sum(1) reads it, and an in-toto statement (Statement v1) about all files.
+"""Makes the seals of a bundle: SHA256SUMS for sha256sum(1), and an in-toto statement (Statement v1) on all files.
 
-Both follow from the bundle's other files, so that each can be made again and compared byte by byte.
+Both are derived from the bundle's other files, so they can be made again and compared byte by byte.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 
 
 def sums(hashes: Mapping[str, str]) -> bytes:
-    """SHA256SUMS over files by name."""
+    """Return the content of SHA256SUMS for hashes by file name."""
     return "".join(f"{hashes[name]}  {name}\n" for name in sorted(hashes)).encode()
 
 
 def read_sums(content: bytes) -> dict[str, str] | None:
-    """Hashes by name; None if it is no such file."""
+    """Parse SHA256SUMS into hashes by name; None if the content is invalid."""
     try:
         *lines, remainder = content.decode("ascii").split("\n")
     except UnicodeDecodeError:
@@ -39,7 +39,7 @@ def read_sums(content: bytes) -> dict[str, str] | None:
 
 
 def statement(facts: Facts, hashes: Mapping[str, str]) -> bytes:
-    """The statement: every file with its hash, and what is said of them."""
+    """Return the statement: all files with their hashes, and the predicate about them."""
     subjects: list[JsonValue] = [{"name": name, "digest": {"sha256": hashes[name]}} for name in sorted(hashes)]
     return canonical_json(
         {"_type": STATEMENT_TYPE, "subject": subjects, "predicateType": PREDICATE_TYPE, "predicate": _predicate(facts)}
@@ -47,7 +47,7 @@ def statement(facts: Facts, hashes: Mapping[str, str]) -> bytes:
 
 
 def certifies(profile: NodeProfile) -> dict[str, bool]:
-    """What a bundle made with a profile certifies: scores, times, energy."""
+    """Return which of scores, times and energy a bundle made with a profile certifies."""
     certified = profile.purpose == "certification"
     return {"scores": profile.purpose != "test", "times": certified, "energy": certified}
 

@@ -1,4 +1,4 @@
-"""Verifying a bundle offline: every hash, the signature, the rules, and every figure made again from the log."""
+"""Verifies a bundle offline: all hashes, the signature, the rules, and all figures, computed again from the log."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ from memarena_spark.fresh.world import world_faults
 
 @dataclass(frozen=True)
 class Trust:
-    """Whose signature is believed. ``allowed`` None: any valid one; ``unsigned``: a bundle without one is too."""
+    """Which signatures are trusted. ``allowed`` None: any valid one; ``unsigned``: a bundle without one is accepted."""
 
     allowed: Path | None = None
     unsigned: bool = False
     witnesses: Path | None = None
-    """Who may have confirmed announcements, as ``allowed``; None: receipts are shown and not trusted."""
+    """Allowed signers of receipts, as ``allowed``; None: receipts are shown but not trusted."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """What is wrong, and with which file."""
+    """A file, and what is wrong with it."""
 
     file: str
     message: str
@@ -51,19 +51,19 @@ class Fault:
 
 @dataclass
 class Verification:
-    """What was looked at, and what was wrong."""
+    """The result of a verification."""
 
     held: list[str] = field(default_factory=list)
-    """What was found in order, a line each."""
+    """Checks that passed, a line each."""
     unchecked: list[str] = field(default_factory=list)
-    """What cannot be checked from this bundle alone, a line each."""
+    """Checks that are impossible with this bundle alone, a line each."""
     faults: list[Fault] = field(default_factory=list)
     facts: Facts | None = None
-    """What the bundle holds, where it could be read."""
+    """The facts of the bundle; None if they could not be read."""
 
     @property
     def passed(self) -> bool:
-        """Whether nothing was wrong."""
+        """Whether there is no fault."""
         return not self.faults
 
 
@@ -110,7 +110,7 @@ def _structure(bundle: Path, trust: Trust) -> Iterator[Fault]:
 
 
 def _hashes(bundle: Path, hashes: Mapping[str, str]) -> Iterator[Fault]:
-    """Compare with two witnesses: a file is at fault if both speak against it, a witness if only it does."""
+    """Compare file hashes with both lists: a file is at fault if both differ from it, a list if only it differs."""
     content = (bundle / layout.SUMS).read_bytes()
     in_sums = read_sums(content)
     in_statement = _subjects(bundle / layout.STATEMENT)
@@ -133,7 +133,7 @@ def _hashes(bundle: Path, hashes: Mapping[str, str]) -> Iterator[Fault]:
 
 
 def _subjects(path: Path) -> dict[str, str] | None:
-    """Hashes by name, as the statement has them; None if it cannot be read."""
+    """Return the hashes in the statement by name; None if it cannot be read."""
     try:
         content: JsonValue = json.loads(path.read_bytes())
     except (ValueError, RecursionError):
@@ -152,11 +152,11 @@ def _subjects(path: Path) -> dict[str, str] | None:
 
 
 _NO_RUN = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""What reading and scoring raise over records that are well-formed, each for itself, and make no run together."""
+"""Exceptions of reading and scoring for records that are valid one by one but do not make a run together."""
 
 
 def _facts(bundle: Path, hashes: Mapping[str, str], trust: Trust, dataset: Path | None, result: Verification) -> None:
-    """Look into a bundle whose hashes are right. Whatever it holds, there is a fault and no exception."""
+    """Check the content of a bundle with valid hashes. Any content leads to faults, never to an exception."""
     try:
         facts = result.facts = read_facts(bundle)
         _follow(bundle, facts, hashes, result)
@@ -177,7 +177,7 @@ def _facts(bundle: Path, hashes: Mapping[str, str], trust: Trust, dataset: Path 
 
 
 def _follow(bundle: Path, facts: Facts, hashes: Mapping[str, str], result: Verification) -> None:
-    """Hold what follows from the facts to them."""
+    """Compare derived files and verdicts with those that follow from the facts."""
     log_folder = bundle / layout.LOG_FOLDER
     for refusal in distinct(refusals_of(facts, log_folder)):
         result.faults.append(Fault(layout.LOG, f"must not be certified: {refusal.code}: {refusal.reason}"))
@@ -231,7 +231,7 @@ def _fresh(facts: Facts, announcements: AnnouncementsChecked, dataset: Path | No
 
 
 def _verdicts(facts: Facts, result: Verification) -> Iterator[Fault]:
-    """Each logged verdict of the value judge against what the judge of this program says; whole, if it is the same."""
+    """Compare each logged verdict of the value judge with that of this program's judge; all fields must be equal."""
     fresh = fresh_verdicts(facts.run)
     other_judges = 0
     for verdict in facts.run.verdicts:
@@ -264,7 +264,7 @@ def _derived(bundle: Path, facts: Facts) -> Iterator[Fault]:
 
 
 def _by(facts: Facts) -> str:
-    """Whether it was another program that made the bundle, which may well derive something else."""
+    """Return a remark if another version of the program made the bundle, which may derive other files; else empty."""
     code_then, code_now = facts.record.code_sha256, own_code()
     differing = sorted(name for name in code_then if code_now.get(name) != code_then[name])
     version = facts.run.manifest.versions.memarena
@@ -274,7 +274,7 @@ def _by(facts: Facts) -> str:
 
 
 def _contract(bundle: Path, facts: Facts) -> Iterator[Fault]:
-    """The JUnit files say of each backend what the record says, and there is no other."""
+    """Compare the JUnit files with the record of each backend; there may be no others."""
     reports = {report.file: report for report in facts.record.conformance}
     there = layout.files_of(bundle)
     for name in there:
