@@ -1,4 +1,4 @@
-"""Servers that a cell asks and that may be on this machine without being started by the run as its own processes."""
+"""Lists servers that a cell uses and that may run on this machine without being processes of the run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memarena.readers.helpers import HELPER_ROLES
 
 
 def outside_servers(backend: BackendChoice, reader: ReaderConfig, config: RunConfig) -> str:
-    """Which of a cell's servers use CPU time that cannot be told from that of strangers; empty for none."""
+    """Return the cell's servers whose CPU time cannot be distinguished from that of other programs; empty for none."""
     return ", ".join(dict.fromkeys(_outside(backend, reader, config)))
 
 
@@ -36,7 +36,7 @@ def _outside(backend: BackendChoice, reader: ReaderConfig, config: RunConfig) ->
 
 
 def _may_be_here(host: str) -> bool:
-    """Whether a host is this machine or one of its network; also where its name says nothing."""
+    """Whether a host may be this machine: True unless all its addresses are public; True if it cannot be resolved."""
     try:
         addresses = {str(info[4][0]).partition("%")[0] for info in socket.getaddrinfo(host, None)}
     except (OSError, UnicodeError):

@@ -1,1 +1,1 @@
-"""Backends of a run: found by name, started as a process or a container, brought back after a crash."""
+"""Finds backends by name, starts them as a process or a container, and restarts them after a crash."""

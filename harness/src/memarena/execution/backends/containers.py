@@ -1,4 +1,4 @@
-"""Starting a backend as a container, from this host through the docker SDK: shut in, bounded, ended by its own id.
+"""Starts a backend as a container with the docker SDK: isolated, with resource limits, removed by its id.
 
 A container gets a read-only root, no capability, a network of the run's own from which nothing but this host can be
 reached, and one folder to write to: ``data/`` of its cell, so that its days survive a restart as those of a process do.
@@ -41,11 +41,11 @@ _TAIL_BYTES = 64 << 10
 _TMP_SIZE = "1g"
 _LOG_SIZE, _LOG_FILES = "16m", "4"
 _MOST_LOG_BYTES = 64 << 20
-"""What is kept of a container's printout: its beginning, where Docker's own rotation does not hold."""
+"""Most bytes kept of a container's output, from its beginning, if Docker's own rotation does not apply."""
 
 
 def docker_client() -> DockerClient:
-    """A client of the Docker that the environment names. Raises :class:`RunError` where there is none to talk to."""
+    """Return a client of the Docker that the environment names. Raises :class:`RunError` if it cannot be reached."""
     try:
         import docker  # noqa: PLC0415  (an extra, for those who start containers)
     except ImportError as error:
@@ -60,16 +60,16 @@ def docker_client() -> DockerClient:
 
 @dataclass(frozen=True)
 class ImageFacts:
-    """What is to be known of an image before it is run."""
+    """Facts of an image that are needed before it is run."""
 
     image_id: str
     port: int
 
 
 def image_facts(client: DockerClient, backend: ContainerBackend) -> ImageFacts:
-    """The image behind a backend. Raises :class:`RunError` if it is not here, or does not say on which port it serves.
+    """Return the facts of a backend's image. Raises RunError if it is not on this machine, or has no single TCP port.
 
-    Nothing is pulled: what is measured is what the user has looked at.
+    Nothing is pulled, so that the measured image is the one that the user has.
     """
     import docker  # noqa: PLC0415
 
@@ -96,7 +96,7 @@ class ContainerLimits:
     memory: str | None
     pids: int
     cpus: float | None = None
-    """None: as many as the machine has."""
+    """None: no limit."""
 
 
 class ContainerHost:
@@ -153,10 +153,10 @@ class ContainerHost:
         self._client.close()
 
     def launch(self, backend: ContainerBackend, cell_dir: Path, settings: Mapping[str, str]) -> LaunchedContainer:
-        """Start a backend. Raises :class:`LaunchError` if it does not come up with an address."""
+        """Start a backend. Raises :class:`LaunchError` if it does not start or gets no address."""
         import docker  # noqa: PLC0415
 
-        # By its id: what is started again is what was looked at, whatever the name has come to mean meanwhile.
+        # By its id, so that a restart uses the checked image even if its name has moved to another one meanwhile.
         facts = image_facts(self._client, backend.model_copy(update={"image": self.image_ids[backend.name]}))
         data_dir = _data_dir(cell_dir)
         name = f"memarena-{self.run_label}-{secrets.token_hex(3)}"
@@ -199,7 +199,7 @@ class ContainerHost:
         return launched_container
 
     def forget(self, container_id: str) -> None:
-        """Note that a container is gone."""
+        """Note that a container was removed."""
         self._unwatch("container", container_id)
 
     def _watch(self, kind: str, identity: str) -> None:
@@ -243,7 +243,7 @@ class LaunchedContainer:
         raise LaunchError(f"the container had no address after {_START_TIMEOUT_S:.0f} s: {self._tail()}")
 
     def alive(self) -> bool:
-        """Whether the container still runs. Raises InfraError where Docker does not say."""
+        """Whether the container still runs. Raises InfraError if Docker does not answer."""
         import docker  # noqa: PLC0415
 
         try:
@@ -266,7 +266,7 @@ class LaunchedContainer:
         return True
 
     def death(self) -> str:
-        """One line on how the container ended, with the last lines that it printed."""
+        """Return one line on how the container ended, with the last lines of its output."""
         if self._death:
             return self._death
         state = self._container.attrs["State"]
@@ -274,7 +274,7 @@ class LaunchedContainer:
         return f"exit code {state.get('ExitCode')}{cause}: {self._tail()}"
 
     def footprint(self) -> Footprint:
-        """Memory of its control group and disk of its data folder, now."""
+        """Return the current memory of its control group and disk use of its data folder."""
         try:
             self._container.reload()
             return footprint_of_cgroup(memory_cgroup_of(self._container.attrs["State"]["Pid"]), self._cell_dir / "data")
@@ -283,7 +283,7 @@ class LaunchedContainer:
             return Footprint(reason, reason, reason)
 
     def stop(self) -> None:
-        """End the container, keep what it printed, remove it. Calling it twice is fine."""
+        """End the container, store its output, and remove it. May be called twice."""
         import docker  # noqa: PLC0415
 
         with contextlib.suppress(docker.errors.NotFound):
@@ -307,7 +307,7 @@ class LaunchedContainer:
 
 
 def bounded(chunks: Iterable[bytes], most_bytes: int) -> Iterator[bytes]:
-    """The chunks up to so many bytes, and a line where more came."""
+    """Yield the chunks up to so many bytes, and a line if there are more."""
     bytes_left = most_bytes
     for chunk in chunks:
         yield chunk[:bytes_left]
@@ -318,7 +318,7 @@ def bounded(chunks: Iterable[bytes], most_bytes: int) -> Iterator[bytes]:
 
 
 def _data_dir(cell_dir: Path) -> Path:
-    """The folder that a container may write to; where we are root, whoever the image's user is."""
+    """Create the folder that a container may write to; as root, writable for any user of the image."""
     data_dir = cell_dir / "data"
     data_dir.mkdir(parents=True, exist_ok=True)
     if os.getuid() == 0:
@@ -327,7 +327,7 @@ def _data_dir(cell_dir: Path) -> Path:
 
 
 def _gateway_of(attributes: Mapping[str, Any]) -> str:
-    """This machine's address on a network. Raises ValueError if Docker names none."""
+    """Return this machine's address on a network. Raises ValueError if Docker names none."""
     for pool in attributes["IPAM"]["Config"] or ():
         if pool.get("Gateway"):
             return str(ipaddress.ip_interface(pool["Gateway"]).ip)

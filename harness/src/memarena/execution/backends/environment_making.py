@@ -1,6 +1,6 @@
-"""Making and removing environments of backends: one process at a time, whole or not at all.
+"""Creates and removes environments of backends, atomically and by one process at a time.
 
-A making that ends half-way, however it ends, leaves nothing that has a stamp, and the next one begins from the start.
+A creation that does not finish leaves no stamp, and the next one begins from the start.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _ERROR_LINES = 3
 
 
 def make_environment(environment: BackendEnvironment, say: Callable[[str], None]) -> Stamp:
-    """Make an environment unless it is there. ``say`` is told when that begins and ends.
+    """Create an environment unless it exists. ``say`` gets a line when that begins and ends.
 
-    Raises :class:`RunError` with the last lines of pip if it cannot be made.
+    Raises :class:`RunError` with the last lines of pip if it cannot be created.
     """
     location, name = environment.environment_path(), environment.name
     if (stamp := location.whole_stamp()) is not None:
@@ -58,7 +58,7 @@ def make_environment(environment: BackendEnvironment, say: Callable[[str], None]
 
 
 def remove_environments(name: str, say: Callable[[str], None]) -> int:
-    """Remove every environment of a name, also half-made ones and those of other folders; how many there were."""
+    """Remove all environments of a name, even incomplete ones and those of other folders; return their number."""
     paths = environments_of(name)
     if paths:
         with _making_lock(name, say):
@@ -69,13 +69,13 @@ def remove_environments(name: str, say: Callable[[str], None]) -> int:
 
 
 def megabytes(size_bytes: int) -> str:
-    """A size for people."""
+    """Return a size as text."""
     return f"{size_bytes / 1e6:.0f} MB"
 
 
 @contextmanager
 def _making_lock(name: str, say: Callable[[str], None]) -> Iterator[int]:
-    """Hold the lock of an environment's name; its file descriptor."""
+    """Hold the lock of an environment's name; yield its file descriptor."""
     path = environments_root() / f"{name}.lock"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -89,7 +89,7 @@ def _making_lock(name: str, say: Callable[[str], None]) -> Iterator[int]:
 
 
 def _lock_when_free(path: Path, waiting: Callable[[], None]) -> int:
-    """Lock a file, after waiting for whoever holds it; ``waiting`` is called once then."""
+    """Lock a file; if another process holds the lock, call ``waiting`` once and wait."""
     with contextlib.suppress(BlockingIOError):
         return acquire_lock(path)
     waiting()
@@ -138,7 +138,7 @@ def _run(argv: list[str], environment: BackendEnvironment, log: Path, lock: int)
 
 
 def _last_words(log: Path) -> str:
-    """The last errors in a log, else its last lines."""
+    """Return the last errors in a log, else its last lines."""
     lines = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
     errors = [line for line in lines if line.lower().startswith(("error:", "fatal:"))]
     return " | ".join((errors or lines)[-_ERROR_LINES:])

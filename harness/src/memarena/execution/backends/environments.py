@@ -1,4 +1,4 @@
-"""Separate environments, for backends whose libraries do not go together with the harness's.
+"""Locates separate environments, for backends whose libraries conflict with the harness's.
 
 A manifest's table ``[environment]`` names what pip installs. An environment lies in ``MEMARENA_ENVIRONMENTS`` (default:
 ``memarena/environments`` of the user's data folder), under a name that ends with a hash of what it is made from, so
@@ -28,7 +28,7 @@ from memarena.execution.errors import RunError
 STAMP = "memarena-environment.json"
 ROOT_VARIABLE = "MEMARENA_ENVIRONMENTS"
 _OF_THE_HARNESS = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__")
-"""Variables by which an interpreter would find the harness's packages in place of its environment's."""
+"""Variables that would make an interpreter import the harness's packages instead of its environment's."""
 _INTERPRETER = re.compile(r"python3\.(\d+)")
 _ANSWER_TIMEOUT_S = 30.0
 _OPTION = re.compile(
@@ -44,7 +44,7 @@ class EnvironmentTable(_Strict):
     """The table ``[environment]`` of a ``backend.toml``. Files are relative to its folder."""
 
     python: str = ">=3.11"
-    """Which Python, as a version specifier."""
+    """Version specifier of its Python."""
     requirements: Annotated[str, StringConstraints(min_length=1)]
     """A requirements file of pip; paths in it are relative to the folder."""
     constraints: str = ""
@@ -64,20 +64,20 @@ class EnvironmentTable(_Strict):
 
 
 class Stamp(_Strict):
-    """What the stamp of a whole environment says."""
+    """The stamp of a complete environment."""
 
     key: str
     folder: Path
-    """Of the manifest that it was made for."""
+    """Folder of the manifest that it was created for."""
     python: str
     """Version, such as ``3.11.2``."""
     size_bytes: int
-    """On disk, when it was made."""
+    """Size on disk when it was created."""
 
 
 @dataclass(frozen=True)
 class Interpreter:
-    """A Python that environments can be made with."""
+    """A Python with which environments can be created."""
 
     program: str
     version: str
@@ -93,11 +93,11 @@ class EnvironmentPath:
 
     @property
     def python(self) -> Path:
-        """Its interpreter."""
+        """Return its interpreter."""
         return self.path / "bin" / "python"
 
     def whole_stamp(self) -> Stamp | None:
-        """The stamp of the environment; None if it is not there, not whole, or its Python has gone."""
+        """Return the stamp of the environment; None if it is missing or incomplete, or its Python was removed."""
         stamp = stamp_of(self.path)
         return stamp if stamp is not None and stamp.key == self.key and self.python.exists() else None
 
@@ -109,12 +109,12 @@ class BackendEnvironment(_Strict):
     folder: Path
     table: EnvironmentTable
     command: str = ""
-    """What makes it; empty: ``memarena backends install NAME``."""
+    """Command that creates it; empty: ``memarena backends install NAME``."""
     takes: str = "about a minute"
-    """What making it takes, for people."""
+    """Time to create it, as text."""
 
     def environment_path(self) -> EnvironmentPath:
-        """Where it lies. Raises :class:`RunError` if a file cannot be read or no Python fits."""
+        """Return its path. Raises :class:`RunError` if a file cannot be read or no Python matches."""
         interpreter = find_interpreter(self.name, self.table.python, os.environ.get("PATH", ""))
         digest = hashlib.sha256(f"{self.folder}\n{'.'.join(interpreter.version.split('.')[:2])}\n".encode())
         for path in self._made_from():
@@ -123,7 +123,7 @@ class BackendEnvironment(_Strict):
         return EnvironmentPath(environments_root() / f"{self.name}-{key[:12]}", key, interpreter)
 
     def missing(self) -> str | None:
-        """One line on why it cannot be used; None if it is there."""
+        """Return one line on why it cannot be used; None if it exists."""
         try:
             stamp = self.environment_path().whole_stamp()
         except RunError as error:

@@ -1,6 +1,6 @@
-"""The floor of this machine: what a Search and a model call cost when backend and reader do nothing.
+"""Measures the floor of this machine: the times of a Search and a model call if backend and reader do nothing.
 
-It is published next to every timing, never subtracted from one.
+It is published next to all times, and never subtracted from them.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ NULL_BACKEND = LaunchableBackend(
 
 
 def measure_floor(work_dir: Path, samples: int) -> FloorMeasured:
-    """Both floors, with ``samples`` round trips each after a warm-up. Raises InfraError where either breaks."""
+    """Measure both floors, with ``samples`` round trips each after a warm-up. Raises InfraError if one fails."""
     try:
         return FloorMeasured(
             search_ns=measure_search_floor(work_dir, samples),
@@ -57,7 +57,7 @@ def measure_floor(work_dir: Path, samples: int) -> FloorMeasured:
 
 
 def measure_search_floor(work_dir: Path, samples: int) -> tuple[int, ...]:
-    """Round trips of Search with the null backend in its own process, in nanoseconds, sorted."""
+    """Return round trips of Search with the null backend in its own process, in nanoseconds, sorted."""
     request = pb.SearchRequest(namespace="n", query_id="q", text="What is the floor?", asked_at=_NOW)
     process = launch(NULL_BACKEND, work_dir)
     try:
@@ -70,7 +70,7 @@ def measure_search_floor(work_dir: Path, samples: int) -> tuple[int, ...]:
 
 
 def measure_gateway_floor(samples: int) -> tuple[int, ...]:
-    """TTFT at the gateway for a reader that answers at once, in nanoseconds, sorted."""
+    """Return TTFT at the gateway for a reader that answers at once, in nanoseconds, sorted."""
     calls: list[GatewayCall] = []
     with NullReader() as reader, Gateway([reader.upstream()], calls.append) as gateway:
         plan = ReadingPlan(model=reader.upstream().model, max_tokens=16)
@@ -88,7 +88,7 @@ def measure_gateway_floor(samples: int) -> tuple[int, ...]:
 
 
 def measure_gateway_added(samples: int) -> tuple[int, ...]:
-    """What the gateway adds to the time to a first token as its caller sees it, pair by pair, in ns, sorted.
+    """Return the delay of the first token by the gateway for its caller, for each pair of calls, in ns, sorted.
 
     Each pair is a call through the gateway and a direct one to the same null reader; a difference may be negative.
     """
@@ -106,7 +106,7 @@ def measure_gateway_added(samples: int) -> tuple[int, ...]:
 
 
 def first_text_ns(client: ReaderClient, model: str, token: str) -> int:
-    """How long a caller waits for the first text of a short prompt; the rest of the reply is taken, too."""
+    """Return the time until the first text of the reply to a short prompt; the rest of the reply is read too."""
     plan = ReadingPlan(model=model, max_tokens=16)
     prompt = build_prompt([ContextItem("nothing")], "What?", _NOW, Asker("owner"), plan, count_by_bytes)
     began = time.monotonic_ns()

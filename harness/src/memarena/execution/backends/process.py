@@ -1,4 +1,4 @@
-"""Starting a backend as a local process, and knowing whether it still lives."""
+"""Starts a backend as a local process, and observes whether it still runs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DEATH_S = 0.5
 
 
 class LaunchError(Exception):
-    """A backend did not come up; the message is one line with the end of what it printed."""
+    """A backend did not start; the message is one line with the end of its output."""
 
     def __init__(self, message: str, *, killed: bool = False) -> None:
         super().__init__(message)
@@ -54,7 +54,7 @@ class LaunchedBackend:
         return not self.alive()
 
     def death(self) -> str:
-        """One line on how the process ended, with the last lines that it printed."""
+        """Return one line on how the process ended, with the last lines of its output."""
         return f"exit code {self._process.poll()}: {self._process.log_tail()}"
 
     def killed(self) -> bool:
@@ -62,11 +62,11 @@ class LaunchedBackend:
         return self.wait_for_death(_DEATH_S) and self._process.killed()
 
     def footprint(self) -> Footprint:
-        """Memory of its processes and disk of its data folder, now."""
+        """Return the current memory of its processes and disk use of its data folder."""
         return footprint_of_processes(self._process.pid, self._folder.data)
 
     def stop(self) -> None:
-        """End the process and everything that it started."""
+        """End the process and all processes that it started."""
         self._process.stop()
         self._folder.bring_back()
 
@@ -149,9 +149,9 @@ def _start(
 
 
 def program_folders(python: str) -> list[Path]:
-    """Folders without which a Python program of this environment, or of another, does not run.
+    """Return the folders that a Python program of this environment, or of another, needs to run.
 
-    With those that its ``.pth`` files name: packages that are installed as links to a checkout.
+    They include those in its ``.pth`` files, for packages installed as links to a checkout.
     """
     environments = [Path(sys.prefix), Path(python).parent.parent]
     files = [file for environment in environments for file in environment.glob("lib/python*/site-packages/*.pth")]
@@ -160,7 +160,7 @@ def program_folders(python: str) -> list[Path]:
 
 
 def _named_paths(words: Iterable[str]) -> list[Path]:
-    """Absolute paths among what a backend is started with."""
+    """Return the absolute paths among the words with which a backend is started."""
     return [Path(word) for word in words if word.startswith("/") and len(word) > 1]
 
 

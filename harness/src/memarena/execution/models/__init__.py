@@ -1,1 +1,1 @@
-"""Models of a run: started together, warmed up, started again when they die."""
+"""Manages the models of a run: starts them, warms them up, and restarts them when they die."""

@@ -1,6 +1,6 @@
-"""The readers of a run, and the models that help memories.
+"""Starts, restarts and stops the readers of a run, and the models that memories call (helpers).
 
-Servers that take a GPU start when a cell needs them where a run has several, one at a time; all others start with the
+If a run has several servers that need a GPU, each starts when a cell needs it, one at a time; all others start with the
 run. Each is started again when it dies, and stopped with the run.
 """
 
@@ -34,7 +34,7 @@ from memarena.readers.types import RunningReader
 class _Entry:
     config: ReaderConfig
     expected: RunningReader
-    """The reader as it started first, or what is known of it before it starts."""
+    """The reader as it started first, or as planned before its start."""
     running: RunningReader | None = None
     on_demand: bool = False
 
@@ -57,7 +57,7 @@ class ReaderPool:
         self._entries: dict[str, _Entry] = {}
 
     def __enter__(self) -> Self:
-        """Start all but those that start when they are needed.
+        """Start all readers but those that start on demand.
 
         Raises ReaderError if one cannot be started or reached; those before it are stopped again.
         """
@@ -81,33 +81,33 @@ class ReaderPool:
             reader.stop()
 
     def __getitem__(self, name: str) -> RunningReader:
-        """A reader that runs."""
+        """Return a running reader by name."""
         running = self._entries[name].running
         assert running is not None, f"reader {name} is asked before it was started"
         return running
 
     def readers(self) -> list[RunningReader]:
-        """Those that run, in order."""
+        """Return the running readers, in order."""
         return [entry.running for entry in self._entries.values() if entry.running is not None]
 
     def refs(self) -> list[ReaderRef]:
-        """All of them, in order; of those that have not started, what is known before."""
+        """Return the descriptions of all readers, in order; of those not started, as planned."""
         return [(entry.running or entry.expected).ref for entry in self._entries.values()]
 
     def models(self) -> list[str]:
-        """The names by which the gateway serves them, in order."""
+        """Return the names of their models at the gateway, in order."""
         return [entry.expected.upstream.model for entry in self._entries.values()]
 
     def config(self, name: str) -> ReaderConfig:
-        """What a reader was configured with."""
+        """Return the configuration of a reader."""
         return self._entries[name].config
 
     def is_running(self, name: str) -> bool:
-        """Whether a reader was started and not stopped; one that died meanwhile counts."""
+        """Whether a reader was started and not stopped, even if it has died since."""
         return self._entries[name].running is not None
 
     def start(self, name: str) -> RunningReader:
-        """Start a reader that starts when it is needed. Raises ReaderError if it does not come up as expected."""
+        """Start a reader that starts on demand. Raises ReaderError if it does not start as planned."""
         entry = self._entries[name]
         reader = self._start(entry.config)
         if (reader.ref.name, reader.upstream.model) != (name, entry.expected.upstream.model):
@@ -117,7 +117,7 @@ class ReaderPool:
         return reader
 
     def stop_on_demand(self, except_for: str) -> list[str]:
-        """Stop the readers that start when they are needed, but one; the models that are served no longer."""
+        """Stop all readers that start on demand but ``except_for``; return the models that are no longer served."""
         names = []
         for name, entry in self._entries.items():
             if entry.on_demand and entry.running is not None and name != except_for:
@@ -143,7 +143,7 @@ class ReaderPool:
 
 
 def planned_reader(config: ReaderConfig) -> RunningReader:
-    """What is known of a server of ours before it starts. Raises ReaderError for settings that it cannot have."""
+    """Return a reader that the harness will start, as known before. Raises ReaderError for invalid settings."""
     if config.spec.startswith(LLAMACPP):
         return planned_llamacpp(config.spec, config.window_tokens)
     settings = _sglang(config)
@@ -154,7 +154,7 @@ def planned_reader(config: ReaderConfig) -> RunningReader:
 def start_configured(
     config: ReaderConfig, work_dir: Path, api_key: str | None = None, note: Note = lambda _: None
 ) -> RunningReader:
-    """Start or reach a reader as it is configured. Raises ReaderError, as :func:`start_reader`."""
+    """Start or connect to a reader as configured. Raises ReaderError, as :func:`start_reader` does."""
     return start_reader(
         config.spec,
         work_dir=work_dir,
@@ -177,7 +177,7 @@ def start_configured(
 
 
 def _settings_of(config: ReaderConfig) -> dict[str, str]:
-    """What a run changed in the requests to a reader, for its manifest."""
+    """Return the run's changes to the requests to a reader, for the manifest."""
     return {
         **({"request_params": json.dumps(config.params, sort_keys=True)} if config.params else {}),
         **({"request_drop": ", ".join(config.drop)} if config.drop else {}),
@@ -202,7 +202,7 @@ def _sglang(config: ReaderConfig) -> SglangSettings | None:
 
 
 class HelperPool:
-    """The models next to the readers: an embedder, an extractor, a reranker, as far as they are configured.
+    """The helpers of a run: an embedder, an extractor, a reranker, as far as they are configured.
 
     Use it as a context manager, like :class:`ReaderPool`.
     """
@@ -237,11 +237,11 @@ class HelperPool:
             helper.stop()
 
     def items(self) -> list[tuple[HelperRole, RunningReader]]:
-        """All of them with their roles."""
+        """Return all helpers with their roles."""
         return list(self._running.items())
 
     def upstreams(self) -> tuple[Upstream, ...]:
-        """All of them as models behind the gateway."""
+        """Return all helpers as models behind the gateway."""
         return tuple(helper.upstream for helper in self._running.values())
 
     def restart(self, role: HelperRole) -> RunningReader:

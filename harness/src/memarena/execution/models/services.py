@@ -1,4 +1,4 @@
-"""The models of a run and the gateway before them, as one thing that can be prepared and brought back."""
+"""Manages a run's models and their gateway together: prepares them, and restarts them after failures."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class ModelServices:
     gateway: Gateway
 
     def client(self) -> ReaderClient:
-        """A client that calls readers through the gateway."""
+        """Return a client that calls readers through the gateway."""
         return ReaderClient(self.gateway.base_url)
 
     def start(self, name: str, config: RunConfig, append: Append) -> None:
-        """Start and prepare a reader that starts when it is needed; one of those that ran before it is stopped first.
+        """Start and prepare a reader that starts on demand, after stopping other readers of that kind.
 
         Raises InfraError where it cannot be made ready.
         """
@@ -50,12 +50,12 @@ class ModelServices:
         prepare_reader(reader, self.readers.config(name), config, self.gateway, append, after_manifest=True)
 
     def release(self, except_for: str) -> None:
-        """Stop the readers that start when they are needed, but one: a GPU holds one of them at a time."""
+        """Stop all readers that start on demand but ``except_for``, as a GPU holds a single reader at a time."""
         for model in self.readers.stop_on_demand(except_for):
             self.gateway.remove_upstream(model)
 
     def begin_cell(self, name: str) -> RunningReader:
-        """The reader of a cell that begins. Raises InfraError where it cannot be made ready."""
+        """Return the reader for a new cell. Raises InfraError if it cannot be made ready."""
         reader = self.readers[name]
         try:
             reader.begin_cell()
@@ -64,12 +64,15 @@ class ModelServices:
         return reader
 
     def prepare(self, config: RunConfig, append: Append) -> None:
-        """Probe and warm up every reader that runs, before anything is timed."""
+        """Probe and warm up all running readers, before anything is timed."""
         for reader in self.readers.readers():
             prepare_reader(reader, self.readers.config(reader.ref.name), config, self.gateway, append)
 
     def heal(self, name: str, append: Append) -> None:
-        """After a failure of ours: this reader and all helpers must be alive and sane again, else InfraError."""
+        """Restart and probe this reader and all helpers as needed after an infrastructure failure.
+
+        Raises InfraError if that fails.
+        """
         self._heal_helpers(append)
         reader = self.readers[name]
         if not reader.alive():

@@ -1,8 +1,8 @@
-"""Readers that several runs on one machine share: one of them starts each, the others find it in a folder.
+"""Shares readers between several runs on one machine: each is started once, and noted in a folder for the others.
 
-Whoever carries out many runs side by side (:mod:`memarena.sweep`) starts a reader once and notes it in a folder; a run
-that is given the folder by ``MEMARENA_SHARED_READERS`` takes the reader from there where it answers, and starts its own
-where it does not.
+A program that executes many runs in parallel (:mod:`memarena.sweep`) starts a reader and notes it in a folder. A run
+with the folder in ``MEMARENA_SHARED_READERS`` uses the reader noted there if it answers, and starts its own
+if it does not.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ class _Note(BaseModel):
 
 
 def may_be_shared(config: ReaderConfig, *, timed: bool) -> bool:
-    """Whether runs may ask one server of this reader at the same time, or one after the other where times count.
+    """Whether runs may share one server of this reader: at the same time or, if ``timed``, one after the other.
 
-    A reader at a URL is shared anyway. With times, our own small servers are started again for each run, as in a run
-    alone; a cache that is emptied between questions is not shared by runs that go on side by side.
+    A reader at a URL is shared anyway. In timed runs the harness's small servers are started for each run, as in a run
+    alone; a cache that is emptied between questions is not shared by parallel runs.
     """
     if config.spec.startswith(SGLANG):
         return timed or config.prefill == "cold"
@@ -55,7 +55,7 @@ def may_be_shared(config: ReaderConfig, *, timed: bool) -> bool:
 
 
 def device_of(config: ReaderConfig) -> str | None:
-    """What a server of ours takes for itself: a GPU, by its number, or ``cpu``; None for those that take neither."""
+    """Return the device that a server of the harness occupies: the number of a GPU, or ``cpu``; None for neither."""
     if config.spec.startswith(LLAMACPP):
         return "cpu"
     if not config.spec.startswith(SGLANG):
@@ -65,7 +65,7 @@ def device_of(config: ReaderConfig) -> str | None:
 
 
 def published(config: ReaderConfig) -> RunningReader | None:
-    """The shared reader of that configuration; None if there is none that answers."""
+    """Return the shared reader of that configuration; None if there is none that answers."""
     folder = os.environ.get(VARIABLE)
     if not folder:
         return None
@@ -86,7 +86,7 @@ class _SharedReader:
 class ReaderHost:
     """The shared readers of a machine, started when first needed. Safe to share between threads.
 
-    A GPU has one server of ours at a time, and so has the CPU: whoever asks for another no longer uses the one before.
+    A GPU, like the CPU, has a single server of the harness at a time: who needs another one no longer uses the first.
     """
 
     def __init__(self, folder: Path, start: Start) -> None:
@@ -96,9 +96,9 @@ class ReaderHost:
         self._readers: dict[str, _SharedReader] = {}
 
     def need(self, config: ReaderConfig) -> None:
-        """Have a reader ready, starting it where it is not there or has ended.
+        """Start a reader unless it runs.
 
-        One that cannot be started is not noted: the run that starts its own then says why.
+        A reader that cannot be started is not noted: the run then starts its own and reports why that fails.
         """
         key = server_key(config)
         with self._mutex:
@@ -127,11 +127,11 @@ class ReaderHost:
             write_whole(note, content, mode=0o600)  # a server may have a key
 
     def release(self, config: ReaderConfig) -> None:
-        """Stop a reader that no run uses any more; :meth:`need` starts it again."""
+        """Stop a reader that no run uses; :meth:`need` starts it again."""
         self._release(server_key(config))
 
     def stop(self) -> None:
-        """Stop all of them."""
+        """Stop all readers."""
         with self._mutex:
             keys = list(self._readers)
         for key in keys:
@@ -150,7 +150,7 @@ class ReaderHost:
 
 
 def server_key(config: ReaderConfig) -> str:
-    """What tells one server from another: all of the configuration but its name in reports, and what cells need."""
+    """Return the key of a server: a hash of its configuration without its name in reports and the needs of cells."""
     return hashlib.sha256(config.model_dump_json(exclude={"name", "needs"}).encode()).hexdigest()[:16]
 
 

@@ -1,1 +1,1 @@
-"""What a run will do: options, cells, questions, and everything that is checked before it begins."""
+"""Plans a run: its options, cells and questions, and all checks before it begins."""

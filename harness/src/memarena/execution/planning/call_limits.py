@@ -1,4 +1,4 @@
-"""What a call to a backend may take and spend."""
+"""Defines the deadlines of calls to a backend, and their budgets for model calls."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 _Seconds = Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]
-"""More than eleven days is no deadline, and gRPC cannot count what is far more."""
+"""Bounded to eleven days, as gRPC cannot represent much longer deadlines."""
 
 
 class DeadlineConfig(BaseModel):

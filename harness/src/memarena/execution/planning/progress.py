@@ -1,4 +1,4 @@
-"""Where a run stands, read back from its log: what is done, what is left, which namespaces are how far."""
+"""Reads the progress of a run from its log: finished and open questions, and the state of each namespace."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memarena.log.records import NON_ANSWERS, AnyRecord, Manifest, NonAnswer, Qu
 from memarena.log.store import read_records
 
 MANY_NON_ANSWERS = 0.05
-"""Share of a cell's answers above which those that say nothing are reported at once."""
+"""Share of a cell's answers without content above which they are reported at once."""
 _KINDS = ("run_started", "question", "asked", "namespace", "ingest")
 
 
@@ -23,9 +23,9 @@ class EgoProgress:
     attempt: int | None = None
     last_day: int | None = None
     horizon_reached: bool = False
-    """Whether some namespace of this ego has taken in every day of the world."""
+    """Whether a namespace of this ego has ingested all days of the world."""
     gone: bool = False
-    """Whether the backend failed for the rest of this ego, so that no more days can come in."""
+    """Whether the backend failed for the rest of this ego, so that no more days can be ingested."""
 
 
 @dataclass
@@ -43,7 +43,7 @@ class CellProgress:
     egos: dict[str, EgoProgress] = field(default_factory=dict)
 
     def ego(self, name: str) -> EgoProgress:
-        """Progress of an ego, fresh if it has none."""
+        """Return the progress of an ego; a new one if it has none."""
         return self.egos.setdefault(name, EgoProgress())
 
     def note(self, attempt: QuestionAsked) -> None:
@@ -64,14 +64,14 @@ class CellProgress:
 
 @dataclass
 class RunProgress:
-    """A run as its log tells it."""
+    """The progress of a run according to its log."""
 
     manifest: Manifest
     questions: tuple[Question, ...]
     cells: dict[str, CellProgress]
 
     def wholly_failed(self) -> tuple[str, ...]:
-        """Cells in which every question was asked and none was answered, because the backend failed each."""
+        """Return the cells in which the backend failed every question."""
         return tuple(
             cell_id
             for cell_id, cell in self.cells.items()
@@ -79,11 +79,11 @@ class RunProgress:
         )
 
     def unread(self) -> tuple[str, ...]:
-        """Cells with questions whose prompt the reader did not understand."""
+        """Return the cells with questions whose prompt the reader did not understand."""
         return tuple(cell_id for cell_id, cell in self.cells.items() if cell.unread)
 
     def saying_nothing(self) -> tuple[str, ...]:
-        """A line for each cell in which more than :data:`MANY_NON_ANSWERS` of the answers say nothing, with reasons."""
+        """Return a line for each cell with a share of non-answers above :data:`MANY_NON_ANSWERS`, with the reasons."""
         lines = []
         for cell_id, cell in self.cells.items():
             if len(cell.non_answers) > MANY_NON_ANSWERS * len(cell.answered):
@@ -93,7 +93,7 @@ class RunProgress:
         return tuple(lines)
 
     def open_questions(self) -> int:
-        """How many questions of all cells still have to be asked."""
+        """Return how many questions of all cells are still open."""
         return sum(
             1
             for cell in self.manifest.cells
@@ -103,12 +103,12 @@ class RunProgress:
 
 
 def read_progress(run_dir: Path) -> RunProgress:
-    """Progress of the run in a folder. Raises :class:`RunError` if its log has no beginning, LogError without one."""
+    """Read the progress of the run in a folder. Raises RunError if its log has no beginning, LogError without a log."""
     return progress_of(read_records(run_dir, *_KINDS), run_dir)
 
 
 def progress_of(records: Iterable[AnyRecord], run_dir: Path) -> RunProgress:
-    """Progress from records in the order in which they were written."""
+    """Return the progress from records in the order in which they were written."""
     progress: RunProgress | None = None
     questions: list[Question] = []
     for record in records:

@@ -1,7 +1,7 @@
-"""From the instances of a data set to the questions of a run: which words, on which day, in which order, asked by whom.
+"""Turns the instances of a data set into the questions of a run: their text, day, order and asker.
 
-Nothing here looks at gold or family to decide what goes on the wire: the words are the instance's query, to which the
-data set's reader has added the options of a multiple-choice question where a file keeps them apart.
+Neither gold nor family affects what is sent: the text is the instance's query, to which the
+data set's reader has added the options of a multiple-choice question if the file has them separately.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Protocol = Literal["interleaved", "end_of_horizon"]
 
 
 def question_day(instance: Instance, day_count: int, protocol: Protocol) -> int:
-    """Day after which the question is asked: that of its timestamp if it has one, else the last of the world."""
+    """Return the day after which the question is asked: that of its timestamp if it has one, else the last day."""
     last = day_count - 1
     if protocol == "end_of_horizon" or instance.query_timestamp is None:
         return last
@@ -29,13 +29,13 @@ def question_day(instance: Instance, day_count: int, protocol: Protocol) -> int:
 
 
 def order_key(seed: int, question: Question) -> bytes:
-    """Sort key of a seeded permutation that depends on who asks what and when, never on gold, family or id."""
+    """Return the sort key of a seeded permutation, which depends on asker, text and time, not on gold, family or id."""
     parts = (str(seed), question.instance.ego_agent_id, question.asked_at, question.asker_name, question.question_text)
     return hashlib.sha256("\x00".join(parts).encode()).digest()
 
 
 def plan_questions(dataset: Dataset, instances: Iterable[Instance], protocol: Protocol, seed: int) -> list[Question]:
-    """Questions of a run, by ego, day and the seeded permutation within the day.
+    """Return the questions of a run, ordered by ego, day and the seeded permutation within the day.
 
     Args:
         dataset: the world that they are about.
@@ -48,13 +48,13 @@ def plan_questions(dataset: Dataset, instances: Iterable[Instance], protocol: Pr
 
 
 def sample_questions(questions: list[Question], limit: int, seed: int) -> list[Question]:
-    """At most ``limit`` questions, drawn by the seeded permutation over all of them, in the order given."""
+    """Return at most ``limit`` questions, drawn by the seeded permutation, in the order of ``questions``."""
     sampled_ids = {id(q) for q in sorted(questions, key=lambda q: order_key(seed, q))[:limit]}
     return [q for q in questions if id(q) in sampled_ids]
 
 
 def evidence_texts(dataset: Dataset, questions: Iterable[Question]) -> list[EvidenceText]:
-    """Every evidence session of the questions once, verbatim, in order of session id."""
+    """Return each evidence session of the questions once, verbatim, in order of session id."""
     session_ids = {s for q in questions for s in q.instance.evidence_session_ids}
     return [EvidenceText(session=_evidence(dataset, session_id)) for session_id in sorted(session_ids)]
 
@@ -83,12 +83,12 @@ def _question(dataset: Dataset, instance: Instance, protocol: Protocol) -> Quest
 
 
 def rfc3339(dataset: Dataset, t: float) -> str:
-    """A moment of the simulation (days) as RFC 3339 in UTC, to the second."""
+    """Return a time of the simulation (in days) as RFC 3339 in UTC, to the second."""
     return dataset.moment(t).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def date_of(dataset: Dataset, day: int) -> str:
-    """Calendar date of a day as YYYY-MM-DD."""
+    """Return the calendar date of a day as YYYY-MM-DD."""
     return (dataset.calendar_epoch + timedelta(days=day)).isoformat()
 
 
@@ -122,12 +122,12 @@ def _evidence(dataset: Dataset, session_id: str) -> EvidenceSession:
 
 
 def place_name(dataset: Dataset, location_id: str | None) -> str | None:
-    """Name of a place; None if it has none, since an id of the data set must not replace it."""
+    """Return the name of a location; None if it has none, since an id of the data set must not replace it."""
     location = dataset.locations.get(location_id) if location_id else None
     return (location.name or None) if location else None
 
 
 def group_name(dataset: Dataset, group_id: str | None) -> str | None:
-    """Name of a group, as :func:`place_name`."""
+    """Return the name of a group, as :func:`place_name` does for a location."""
     group = dataset.groups.get(group_id) if group_id else None
     return (group.name or None) if group else None

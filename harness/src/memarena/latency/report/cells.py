@@ -1,4 +1,4 @@
-"""Parts of the tables of a latency study: meter figures with their reasons, and lines on machine and overhead."""
+"""Builds parts of the tables of a latency study: meter figures with their reasons, lines on machine and overhead."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from memarena.scoring.figures import Floor
 
 
 def machine_text(versions: Versions) -> str:
-    """The machine in a line."""
+    """Return one line on the machine."""
     return ", ".join(filter(None, (versions.platform, versions.cpu, f"Python {versions.python}")))
 
 
 def floor_text(floor: Floor | None) -> str:
-    """The overhead baseline of the machine in a line; it is printed, never subtracted."""
+    """Return one line on the overhead baseline of the machine, which is printed but never subtracted."""
     if floor is None:
         return "not measured"
     named = [("Search", floor.search), ("gateway hop", floor.gateway_hop), ("gateway less direct", floor.gateway_added)]
@@ -26,17 +26,17 @@ def floor_text(floor: Floor | None) -> str:
 
 
 def share_cell(share: float | None, digits: int = 1) -> Cell:
-    """A share in percent, the sign behind it."""
+    """Return a cell with a share in percent, followed by the sign."""
     return NA if share is None else Cell(f"{100 * share:.{digits}f}%")
 
 
 def meter_cell(figure: MeterFigure, digits: int, unit: float = 1.0) -> Cell:
-    """A meter's figure in ``unit``; void or n/a where there is none."""
+    """Return a cell with a meter's figure in ``unit``; void or n/a if there is none."""
     if figure.value is None:
         return Cell("void", faint=True) if figure.status == "void" else NA
     return number(figure.value / unit, digits)
 
 
 def reasons(figures: Sequence[tuple[str, MeterFigure]]) -> list[str]:
-    """Each reason once, with the figures it affects."""
+    """Return each reason once, with the figures that it affects."""
     return list(dict.fromkeys(f"{name} {figure.status}: {figure.reason}" for name, figure in figures if figure.reason))

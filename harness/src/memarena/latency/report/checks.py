@@ -1,4 +1,4 @@
-"""How reliable a study's figures are: errors by length of prompt, and TTFT beside the model server's own time."""
+"""Builds tables on the reliability of a study: errors by prompt length, TTFT compared with the server's time."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from memarena.report.figures import milliseconds, whole
 from memarena.report.layout import Cell, Column, Section, section
 
 HELD_OUT_BAR = 0.10
-"""A fit holds where its error for held-out questions is below this at p50."""
+"""A fit holds if its median error for held-out questions is below this."""
 
 
 def held_out_section(study: Study) -> Section | None:
-    """Held-out errors in parts of the range of prompt lengths, and where the fit that is used does not hold."""
+    """Return the table of held-out errors by range of prompt lengths, and where the used fit does not hold."""
     if not study.fits:
         return None
     columns = [
@@ -48,7 +48,7 @@ def held_out_section(study: Study) -> Section | None:
 
 
 def server_check_section(study: Study) -> Section | None:
-    """TTFT at the gateway beside the server's own prompt time, for readers whose server reports it."""
+    """Return the table of TTFT at the gateway against the server's own prompt time; None without any reader."""
     if not study.server_checks:
         return None
     columns = [

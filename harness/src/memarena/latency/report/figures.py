@@ -1,4 +1,4 @@
-"""Figures of a latency study that stand alone: time to the first token split, and growth, as SVG with their style."""
+"""Draws the figures of a latency study as separate SVG files with their style: parts of the first token, and growth."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STYLE = (
 
 
 def split_figure(study: Study) -> str | None:
-    """Search, the model's first token and the rest of each measured cell, stacked; None without a measured median."""
+    """Draw Search, the model's first token and the rest of each measured cell, stacked; None without any median."""
     complete = [
         (f"{row.backend} · {row.reader}", row.search.p50, row.ttft.p50, row.rest.p50 or 0.0)
         for row in study.efficiency
@@ -54,7 +54,7 @@ def split_figure(study: Study) -> str | None:
 
 
 def growth_figure(growth: Growth) -> str | None:
-    """Search, memory and disk against days, a panel each; None without a point."""
+    """Draw Search, memory and disk against days, a panel each; None without a point."""
     names = list(dict.fromkeys(point.backend for point in growth.points))
     if not names:
         return None
@@ -110,7 +110,7 @@ def _mb(value: float | None) -> float | None:
 
 
 def _alone(drawing: Drawing) -> str:
-    """The drawing as a file of its own: with its name space and its colours."""
+    """Return the drawing as a separate SVG file, with its namespace and colours."""
     svg = drawing.render().replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
     head, _, remainder = svg.partition(">")
     return f'{head} width="{WIDTH:.0f}">{_STYLE}{remainder}\n'

@@ -1,4 +1,4 @@
-"""The files of a latency study: samples and tables as CSV, everything as JSON, the text, the figures."""
+"""Writes the files of a latency study: samples and tables as CSV, everything as JSON, the text, the figures."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def write_study(study: Study, samples: Sequence[Sample], document: Document, fol
 
 
 def study_files(study: Study, samples: Sequence[Sample], document: Document) -> dict[str, str]:
-    """What :func:`write_study` writes, by name: the same study always gives the same text."""
+    """Return the content of the files of :func:`write_study` by name; the same study always gives the same text."""
     tables: dict[str, Sequence[BaseModel]] = {
         "samples": samples,
         "fits": study.fits,
@@ -51,7 +51,7 @@ def write_growth(growth: Growth, document: Document, folder: Path) -> None:
 
 
 def to_csv(rows: Sequence[BaseModel]) -> str:
-    """Records as CSV: nested fields have dotted names, what is not known is empty."""
+    """Return records as CSV: nested fields have dotted names, unknown values are empty."""
     flat = [_flat(row.model_dump(mode="json")) for row in rows]
     names = list(dict.fromkeys(name for row in flat for name in row))
     text = io.StringIO()

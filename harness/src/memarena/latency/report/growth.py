@@ -1,4 +1,4 @@
-"""The table of growth: Search, memory and disk by length of history."""
+"""Builds the tables of growth: Search, memory and disk by length of history."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from memarena.report.layout import Cell, Column, Document, Fact, Section, sectio
 
 
 def growth_document(growth: Growth) -> Document:
-    """The tables of growth: of the backends, and of separate servers that were measured too."""
-    parts = (_growth_head(growth), _growth(growth), _beside(growth))
+    """Return the tables of growth: of the backends, and of sidecar servers that were measured too."""
+    parts = (_growth_head(growth), _growth(growth), _sidecar_section(growth))
     return Document("Growth", tuple(part for part in parts if part is not None))
 
 
@@ -68,8 +68,8 @@ def _growth(growth: Growth) -> Section:
     return section("Search, memory and disk by length of history", columns, body, reasons(figures), breaks=rules)
 
 
-def _beside(growth: Growth) -> Section | None:
-    """Servers beside the backends; their memory and disk are not in the backends' figures."""
+def _sidecar_section(growth: Growth) -> Section | None:
+    """Return the table of sidecar servers, which the backends' memory and disk do not include; None without any."""
     if not any(point.beside for point in growth.points):
         return None
     columns = [

@@ -1,4 +1,4 @@
-"""The tables of a latency study: fits, totals, questions and ingest; each with its basis."""
+"""Builds the tables of a latency study: fits, totals, questions and ingest, each with its basis."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from memarena.report.figures import NA, at_least, milliseconds, number, whole
 from memarena.report.layout import Cell, Column, Document, Fact, Section, section
 
 SCALED_EGOS = 50
-"""The paper's world; figures scaled to it are arithmetic, not measurements."""
+"""Size of the paper's world; figures scaled to it are computed, not measured."""
 
 
 def study_document(study: Study) -> Document:
-    """All tables of a study. Parts without a figure are left out."""
+    """Return all tables of a study. Parts without a figure are omitted."""
     parts = [
         _head(study),
         _fits(study, "ttft"),
