@@ -1,4 +1,4 @@
-"""What holds for all tests: nothing is compiled twice, properties are never timed, long files come first.
+"""Configures all tests: compiled files are cached, property tests have no deadline, long files start first.
 
 And which tests only the gate runs: ``GATE_ONLY``.
 """
@@ -21,9 +21,9 @@ sys.dont_write_bytecode = False
 
 HERE = Path(__file__).parent
 TOGETHER = ("spark",)
-"""Folders whose files one process takes: each process would otherwise make the runs of their session fixtures anew."""
+"""Folders whose files run in one process: otherwise each process would repeat the runs of their session fixtures."""
 APART = ("spark/test_embedded.py",)
-"""Files of such a folder that use none of them."""
+"""Files of such a folder that use none of these fixtures and may run in another process."""
 LONGEST_FIRST = (
     "spark",
     "e2e/test_run.py",
@@ -35,7 +35,7 @@ LONGEST_FIRST = (
     "judging/test_embedded_judge.py",
     "e2e/test_struck.py",
 )
-"""What takes longest, begun first: none of it is left for one process when the others have nothing left."""
+"""Folders and files that take longest; started first, so that none of them runs alone at the end."""
 
 GATE_ONLY = {
     "backends/test_example_typescript.py::test_a_run": "needs the backend that make typescript builds",

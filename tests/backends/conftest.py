@@ -1,4 +1,4 @@
-"""Fixtures of the kit's tests: a small memory behind gRPC."""
+"""Fixtures of the kit's tests: a small memory served over gRPC."""
 
 from __future__ import annotations
 

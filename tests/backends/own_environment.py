@@ -1,4 +1,4 @@
-"""A backend as a process in its own environment, and a client of it that offers models with every call."""
+"""Runs a backend in its own environment, with a client that offers models in every call."""
 
 from __future__ import annotations
 

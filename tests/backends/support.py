@@ -1,4 +1,4 @@
-"""Parts that the tests of the kit and the backends share: days on the wire, a served memory, errors taken apart."""
+"""Shared by the tests of kit and backends: days as messages, a served memory, parsed errors."""
 
 from __future__ import annotations
 

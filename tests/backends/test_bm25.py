@@ -1,4 +1,4 @@
-"""bm25: the scores and the ranking of rank-bm25, whatever the corpus; passages; behaviour over gRPC."""
+"""Tests bm25: scores and ranking equal those of rank-bm25 on any corpus; passages; behaviour over gRPC."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""bm25 beyond words: sessions as passages, headers, names, recency, vectors, fusion, reranking; failures are errors."""
+"""Tests options of bm25: session passages, headers, names, recency, vectors, fusion, reranking, and their errors."""
 
 from __future__ import annotations
 

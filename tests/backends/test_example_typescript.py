@@ -1,4 +1,4 @@
-"""The backend in TypeScript can be scored; `make typescript` tests it, `make conformance` holds it to the contract."""
+"""Tests a scored run of the TypeScript backend (`make typescript` tests it, `make conformance` checks the contract)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answer through the real gateway over a scripted reader: events in order, and no failure that looks like an answer."""
+"""Tests Answer through the real gateway with a scripted reader: order of events, and failures that stay failures."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def kinds(events: list[pb.AnswerEvent]) -> list[str | None]:
     return [event.WhichOneof("event") for event in events]
 
 
-def test_what_was_found_comes_first_then_the_words_as_they_come_then_the_whole(reading: Reading) -> None:
+def test_items_come_first_then_text_deltas_then_the_complete_text(reading: Reading) -> None:
     events = reading.answer(reading.request())
     script = Script()
     assert kinds(events) == ["retrieved", *["text_delta"] * len(script.tokens), "completed"]
@@ -88,7 +88,7 @@ def test_what_was_found_comes_first_then_the_words_as_they_come_then_the_whole(r
     assert last.completed.usage.prompt_tokens > 0
 
 
-def test_the_reader_is_shown_what_was_found_who_asks_and_how_to_read(reading: Reading) -> None:
+def test_the_readers_prompt_has_items_asker_and_instructions(reading: Reading) -> None:
     request = reading.request(max_tokens=33, temperature=0.5, seed=7, prompt_style=pb.PROMPT_STYLE_JSON_CONTEXT)
     request.search.requester.CopyFrom(
         pb.Requester(
@@ -104,7 +104,7 @@ def test_the_reader_is_shown_what_was_found_who_asks_and_how_to_read(reading: Re
     assert '{"time"' in prompt
 
 
-def test_the_token_of_the_call_is_the_one_that_is_used(reading: Reading) -> None:
+def test_the_token_of_the_request_is_used(reading: Reading) -> None:
     request = reading.request()
     reading.answer(request)
     (call,) = reading.gateway.revoke(request.search.model_access.token)
@@ -121,14 +121,14 @@ def test_a_context_above_the_window_is_fitted(reading: Reading) -> None:
     assert len(str(messages).encode()) / 4 < 2048
 
 
-def test_a_reply_that_was_cut_says_so_and_missing_usage_stays_missing(reading: Reading) -> None:
+def test_a_truncated_reply_is_marked_and_missing_usage_stays_missing(reading: Reading) -> None:
     reading.reader.script = Script(finish_reason="length", reports_usage=False)
     last = reading.answer(reading.request())[-1].completed
     assert last.finish_reason == pb.FINISH_REASON_LENGTH
     assert not last.HasField("usage")
 
 
-def test_a_reader_that_says_nothing_gives_an_empty_answer_without_an_error(reading: Reading) -> None:
+def test_an_empty_reply_of_the_reader_is_an_empty_answer_without_an_error(reading: Reading) -> None:
     reading.reader.script = Script(tokens=())
     events = reading.answer(reading.request())
     assert kinds(events) == ["retrieved", "completed"]
@@ -147,9 +147,7 @@ def test_a_reader_that_says_nothing_gives_an_empty_answer_without_an_error(readi
     ],
     ids=lambda value: getattr(value, "fault", ""),
 )
-def test_a_reader_that_fails_is_an_error_and_never_an_answer(
-    reading: Reading, script: Script, code: grpc.StatusCode
-) -> None:
+def test_a_failed_reader_is_an_error_and_not_an_answer(reading: Reading, script: Script, code: grpc.StatusCode) -> None:
     reading.reader.script = script
     events: list[pb.AnswerEvent] = []
     with pytest.raises(grpc.RpcError) as caught:
@@ -170,7 +168,7 @@ def test_a_call_that_the_gateway_refuses_is_an_internal_error(reading: Reading) 
     assert "403" in message_of(caught.value)
 
 
-def test_a_gateway_that_is_not_there_is_unavailable(reading: Reading) -> None:
+def test_an_unreachable_gateway_is_unavailable(reading: Reading) -> None:
     request = reading.request()
     request.search.model_access.base_url = "http://127.0.0.1:1/v1"
     with pytest.raises(grpc.RpcError) as caught:
@@ -202,7 +200,7 @@ def test_a_cancelled_answer_ends_the_model_call_and_frees_the_namespace(reading:
     assert call.error == "the caller went away"
 
 
-def test_while_the_reader_speaks_the_namespace_takes_the_next_day(reading: Reading) -> None:
+def test_the_next_day_can_be_ingested_while_the_reader_answers(reading: Reading) -> None:
     reading.reader.script = Script(delay_s=0.5)
     retrieved = threading.Event()
     events: list[pb.AnswerEvent] = []
@@ -221,7 +219,7 @@ def test_while_the_reader_speaks_the_namespace_takes_the_next_day(reading: Readi
     assert kinds(events)[-1] == "completed"
 
 
-def test_what_is_wrong_with_a_request_is_named_from_its_own_root(reading: Reading) -> None:
+def test_a_faulty_field_is_named_by_its_path_in_the_answer_request(reading: Reading) -> None:
     def without(path: str) -> pb.AnswerRequest:
         request = reading.request()
         target: object = request
@@ -256,7 +254,7 @@ def test_what_is_wrong_with_a_request_is_named_from_its_own_root(reading: Readin
     assert reading.calls == []
 
 
-def test_values_of_a_later_version_mean_the_same_as_none(reading: Reading) -> None:
+def test_values_of_a_later_version_count_as_unset(reading: Reading) -> None:
     for request in (reading.request(prompt_style=9), reading.request(thinking=9)):
         assert kinds(reading.answer(request))[-1] == "completed"
     assert len(reading.calls) == 2
@@ -269,7 +267,7 @@ def test_a_question_above_the_window_is_refused(reading: Reading) -> None:
     assert message_of(caught.value).startswith("search.text: ")
 
 
-def test_an_unknown_namespace_and_a_wrong_day_are_as_for_search(reading: Reading) -> None:
+def test_an_unknown_namespace_and_a_wrong_day_are_refused_as_in_search(reading: Reading) -> None:
     request = reading.request()
     request.search.namespace = "other"
     with pytest.raises(grpc.RpcError) as caught:
@@ -282,7 +280,7 @@ def test_an_unknown_namespace_and_a_wrong_day_are_as_for_search(reading: Reading
     assert code_of(caught.value) is grpc.StatusCode.FAILED_PRECONDITION
 
 
-def test_a_memory_that_does_not_answer_says_unimplemented(served: Served) -> None:
+def test_a_memory_without_answer_is_unimplemented(served: Served) -> None:
     with pytest.raises(grpc.RpcError) as caught:
         list(served.stub.Answer(pb.AnswerRequest(), timeout=20))
     assert code_of(caught.value) is grpc.StatusCode.UNIMPLEMENTED

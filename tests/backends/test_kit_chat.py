@@ -1,4 +1,4 @@
-"""Chat calls of a memory in Ingest and Search: what was said comes back whole, a model that fails is no empty reply."""
+"""Tests a memory's chat calls in Ingest and Search: complete replies, and an error if the model fails."""
 
 from __future__ import annotations
 
@@ -46,22 +46,26 @@ def test_a_reply_comes_back_with_its_tokens_and_the_call_s_token_is_sent() -> No
         )
         client.close()
     assert (chat.text, chat.finish_reason, chat.prompt_tokens, chat.completion_tokens) == ("tea", "stop", 7, 1)
-    (sent,) = server.asked
+    (request,) = server.asked
     assert server.authorizations == ["Bearer secret"]
-    assert (sent["model"], sent["max_tokens"], sent["response_format"]) == ("small", 16, {"type": "json_object"})
-    assert "tools" not in sent
+    assert (request["model"], request["max_tokens"], request["response_format"]) == (
+        "small",
+        16,
+        {"type": "json_object"},
+    )
+    assert "tools" not in request
 
 
-def test_tool_calls_come_back_as_they_were_written() -> None:
-    made = {"id": "c1", "type": "function", "function": {"name": "keep", "arguments": '{"text": "te'}}
-    with ModelServer(lambda _: _reply({"content": None, "tool_calls": [made]})) as server:
+def test_tool_calls_are_returned_unchanged() -> None:
+    tool_call = {"id": "c1", "type": "function", "function": {"name": "keep", "arguments": '{"text": "te'}}
+    with ModelServer(lambda _: _reply({"content": None, "tool_calls": [tool_call]})) as server:
         chat = _chat(server)
     assert chat.text == ""
     assert chat.tool_calls == (ToolCall("keep", '{"text": "te', "c1"),)
 
 
 @pytest.mark.parametrize("reply", [500, b"{}", b'{"choices": []}', b"no json", b'{"error": {"code": 500}}', 401, 302])
-def test_a_model_that_fails_is_unavailable_and_asked_once(reply: bytes | int) -> None:
+def test_a_failed_model_is_unavailable_and_not_retried(reply: bytes | int) -> None:
     with ModelServer(lambda _: reply) as server, pytest.raises(CallError) as raised:
         _chat(server)
     assert raised.value.code is grpc.StatusCode.UNAVAILABLE
@@ -70,7 +74,7 @@ def test_a_model_that_fails_is_unavailable_and_asked_once(reply: bytes | int) ->
 
 
 @pytest.mark.parametrize("status", [400, 413, 422])
-def test_a_prompt_that_is_not_taken_is_told_apart(status: int) -> None:
+def test_a_refused_prompt_is_distinguished_from_a_failure(status: int) -> None:
     with ModelServer(lambda _: status) as server, pytest.raises(PromptRefusedError, match="as scripted") as raised:
         _chat(server)
     assert raised.value.code is grpc.StatusCode.UNAVAILABLE

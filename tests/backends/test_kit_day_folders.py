@@ -1,4 +1,4 @@
-"""A folder for each day: what a failed, killed or uncommitted day leaves behind is never part of the next."""
+"""Tests the kit's folder for each day: files of a failed, killed or uncommitted day are never part of the next."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_day_changes_a_copy_of_the_day_before(tmp_path: Path) -> None:
     assert _names(second) == {"a", "b"}
 
 
-def test_a_day_that_was_not_kept_leaves_nothing(tmp_path: Path) -> None:
+def test_an_unfinished_day_is_never_restored(tmp_path: Path) -> None:
     _committed(DayFolders(tmp_path), "ns", 0, "a")
     after_restart = DayFolders(tmp_path)
     assert after_restart.restore("ns", 0) is not None
@@ -38,7 +38,7 @@ def test_a_day_that_was_not_kept_leaves_nothing(tmp_path: Path) -> None:
     assert killed.restore("ns", 1) is None, "half a day is no state"
 
 
-def test_a_kept_day_that_was_never_committed_is_taken_back(tmp_path: Path) -> None:
+def test_a_stored_day_that_was_not_committed_is_undone(tmp_path: Path) -> None:
     folders = DayFolders(tmp_path)
     _committed(folders, "ns", 0, "a")
     _committed(folders, "ns", 1, "b")
@@ -47,7 +47,7 @@ def test_a_kept_day_that_was_never_committed_is_taken_back(tmp_path: Path) -> No
     assert _names(folders.begin("ns", 1)) == {"a"}
 
 
-def test_a_first_day_that_was_kept_and_not_committed_begins_anew(tmp_path: Path) -> None:
+def test_a_first_day_that_was_not_committed_starts_empty(tmp_path: Path) -> None:
     folders = DayFolders(tmp_path)
     _committed(folders, "ns", 0, "a")
     folders.unload("ns")  # nothing is committed, so nothing is restored
@@ -58,8 +58,8 @@ def test_at_most_two_folders_of_a_namespace_are_on_disk(tmp_path: Path) -> None:
     folders = DayFolders(tmp_path)
     for day in range(4):
         _committed(folders, "ns", day, str(day))
-    (place,) = tmp_path.iterdir()
-    assert {path.name for path in place.iterdir() if path.is_dir()} == {"2", "3"}
+    (folder,) = tmp_path.iterdir()
+    assert {path.name for path in folder.iterdir() if path.is_dir()} == {"2", "3"}
 
 
 @pytest.mark.parametrize("other", ["ns1", "n", "../ns", "ns/", "NS"])

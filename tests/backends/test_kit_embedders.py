@@ -1,4 +1,4 @@
-"""A namespace keeps the model that its first vectors were made with, whatever a later call offers."""
+"""Tests that a namespace keeps the embedding model of its first vectors, whatever model a later call offers."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def embedders() -> Embedders:
     return Embedders(ModelClient())
 
 
-def test_a_new_namespace_takes_what_is_offered_else_the_model_in_here(embedders: Embedders) -> None:
+def test_a_new_namespace_uses_the_offered_model_or_the_built_in_one(embedders: Embedders) -> None:
     assert embedders.choose(_call("one"), None, "f").model == "one"
     inside = embedders.choose(Call.internal(), None, "f")
     assert inside.model == IN_PROCESS
     assert embedders.choose(_call(), None, "f") is inside, "it is loaded once"
 
 
-def test_one_that_was_embedded_in_here_goes_on_so(embedders: Embedders) -> None:
+def test_a_namespace_embedded_by_the_built_in_model_keeps_it(embedders: Embedders) -> None:
     assert embedders.choose(_call("one"), IN_PROCESS, "f").model == IN_PROCESS
 
 
@@ -45,5 +45,5 @@ def test_without_its_model_a_namespace_is_refused(
     assert raised.value.code is code
 
 
-def test_a_memory_may_keep_to_the_model_in_here() -> None:
+def test_a_memory_may_always_use_the_built_in_model() -> None:
     assert Embedders(ModelClient(), only_in_process=True).choose(_call("one"), None, "f").model == IN_PROCESS

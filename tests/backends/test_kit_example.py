@@ -1,4 +1,4 @@
-"""The example of the kit's README is a whole backend that works as it stands; the probe tells whether one serves."""
+"""Tests the example in the kit's README as a complete backend, and the probe that checks whether a backend serves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forget in the kit: what goes is gone from the disk, a replay is still one, an older day store is taken over."""
+"""Tests Forget in the kit: text is deleted from disk, replays still work, an older day store is migrated."""
 
 from __future__ import annotations
 

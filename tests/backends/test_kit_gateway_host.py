@@ -1,4 +1,4 @@
-"""A base_url is taken only on the caller's own host, or on one that the backend was set up with."""
+"""Tests that a base_url is accepted only on the caller's host, or on a host that the backend was configured with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ingest over gRPC: what is refused and how, days that are whole or not there, replays, order, limits."""
+"""Tests Ingest over gRPC: refusals, atomic days, replays, order, limits."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def one_of_each() -> Frames:
 
 
 def edited(edit: Callable[[pb.DayHeader, pb.Session, pb.Event], object]) -> Frames:
-    """A sound day after an edit, with the trailer that the edited frames have."""
+    """Return a valid day after an edit, with a trailer that matches the edited frames."""
     header, session, event, _ = one_of_each()
     edit(header.header, session.session, event.event)
     return sealed([header, session, event])
 
 
 def put(path: str, value: object) -> Callable[[pb.DayHeader, pb.Session, pb.Event], object]:
-    """An edit that sets one field: ``session.turns.0.text`` and the like."""
+    """Return an edit that sets one field, such as ``session.turns.0.text``."""
 
     def edit(header: pb.DayHeader, session: pb.Session, event: pb.Event) -> None:
         target: object = {"header": header, "session": session, "event": event}[path.split(".", maxsplit=1)[0]]
@@ -101,10 +101,10 @@ def test_a_missing_or_malformed_field_is_named(served: Served, path: str, value:
     with pytest.raises(grpc.RpcError) as caught:
         served.ingest(edited(put(path, value)))
     assert code_of(caught.value) is INVALID
-    named = [field.replace("[", ".").replace("]", "") for field in bad_fields(caught.value)]
-    assert named == [path]
+    fields = [field.replace("[", ".").replace("]", "") for field in bad_fields(caught.value)]
+    assert fields == [path]
     assert path.rpartition(".")[2] in message_of(caught.value)
-    # The positive control: the same day without the fault goes in, so nothing was committed and nothing is stuck.
+    # Control: the same day without the fault is accepted, so the refusal left nothing committed or locked.
     assert not served.ingest(one_of_each()).replayed
 
 
@@ -179,7 +179,7 @@ def test_a_trailer_that_does_not_match_is_refused(
     assert not served.ingest(one_of_each()).replayed
 
 
-def test_a_day_is_visible_once_its_call_returned_and_not_before(served: Served) -> None:
+def test_a_day_is_visible_only_after_its_call_returned(served: Served) -> None:
     go_on = threading.Event()
     frames = make_day("n1", 0, [make_session("s1", ["the boat is blue"])])
 
@@ -202,7 +202,7 @@ def test_a_day_is_visible_once_its_call_returned_and_not_before(served: Served) 
     assert served.find("n1", "boat", 0) == ["the boat is blue"]
 
 
-def test_a_cancelled_stream_leaves_nothing_and_can_be_sent_again_at_once(served: Served) -> None:
+def test_a_cancelled_stream_commits_nothing_and_can_be_repeated_at_once(served: Served) -> None:
     served.ingest(make_day("n1", 0, [make_session("s0", ["boat one"])]))
     frames = make_day("n1", 1, [make_session("s1", ["boat two"], day=1)])
     for _ in range(5):
@@ -281,15 +281,15 @@ def test_ten_replays_change_nothing_however_many_days_came_after(served: Served)
     first = make_day("n1", 0, [make_session("s0", ["boat one"])])
     assert not served.ingest(first).replayed
     served.ingest(make_day("n1", 4, [make_session("s4", ["boat two"], day=4)]))
-    before = served.search(make_query("n1", "boat", 4))
+    result_before = served.search(make_query("n1", "boat", 4))
     for _ in range(10):
         response = served.ingest(first)
         assert (response.replayed, response.visible_through_day) == (True, 4)
     after = served.search(make_query("n1", "boat", 4))
-    assert list(after.items) == list(before.items)
+    assert list(after.items) == list(result_before.items)
 
 
-def test_a_known_batch_with_other_content_is_refused_and_the_day_stays(served: Served) -> None:
+def test_a_known_batch_with_different_content_is_refused_and_the_day_kept(served: Served) -> None:
     served.ingest(make_day("n1", 0, [make_session("s0", ["boat one"])], batch_id="b"))
     for day in (0, 7):
         with pytest.raises(grpc.RpcError) as caught:
@@ -298,7 +298,7 @@ def test_a_known_batch_with_other_content_is_refused_and_the_day_stays(served: S
     assert served.find("n1", "boat", 0) == ["boat one"]
 
 
-def test_days_rise_strictly_and_gaps_are_fine(served: Served) -> None:
+def test_days_must_increase_and_may_have_gaps(served: Served) -> None:
     served.ingest(make_day("n1", 2))
     assert served.ingest(make_day("n1", 9)).visible_through_day == 9
     for day in (0, 2, 8, 9):
@@ -314,13 +314,13 @@ def test_a_batch_id_belongs_to_its_namespace(served: Served) -> None:
 
 
 def test_a_session_split_over_frames_is_one_session(served: Served) -> None:
-    whole = make_session("s1", [f"boat {n}" for n in range(7)])
+    session = make_session("s1", [f"boat {n}" for n in range(7)])
     opening = pb.Session()
-    opening.CopyFrom(whole)
+    opening.CopyFrom(session)
     del opening.turns[2:]
     parts = [
-        pb.Session(session_id="s1", continuation=True, turns=whole.turns[2:5]),
-        pb.Session(session_id="s1", continuation=True, turns=whole.turns[5:]),
+        pb.Session(session_id="s1", continuation=True, turns=session.turns[2:5]),
+        pb.Session(session_id="s1", continuation=True, turns=session.turns[5:]),
     ]
     header = pb.IngestRequest(header=make_header("n1", 0))
     split = sealed([header, *(pb.IngestRequest(session=part) for part in (opening, *parts))])
@@ -328,7 +328,7 @@ def test_a_session_split_over_frames_is_one_session(served: Served) -> None:
     response = served.search(make_query("n1", "boat", 0))
     assert [item.text for item in response.items] == [f"boat {n}" for n in range(7)]
     # Merged first, so that the same day in one frame has the same digest: it is a replay.
-    assert served.ingest(make_day("n1", 0, [whole])).replayed
+    assert served.ingest(make_day("n1", 0, [session])).replayed
 
 
 def test_a_day_without_anything_and_odd_but_sound_sessions_are_fine(served: Served) -> None:

@@ -1,4 +1,4 @@
-"""Search over gRPC: which requests are refused, what a day is, bounds of a response, faults of a memory."""
+"""Tests Search over gRPC: refused requests, the meaning of a day, limits of a response, faults of a memory."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ KNOWN = pb.REQUESTER_KIND_KNOWN_PERSON
 
 
 class Scripted(Verbatim):
-    """Returns what it is told to, whatever the question; remembers the queries."""
+    """Returns the items that a test sets, for every query, and records the queries."""
 
     def __init__(self, description: Description, items: Sequence[Item] = (), notices: Sequence[Notice] = ()) -> None:
         super().__init__()
@@ -123,7 +123,7 @@ def test_the_text_of_a_question_has_a_limit(filled: Served) -> None:
     assert message_of(caught.value) == "text: 65537 bytes are above the limit of 65536"
 
 
-def test_an_unknown_namespace_is_not_found_and_its_name_is_taken_to_the_letter(filled: Served) -> None:
+def test_an_unknown_namespace_is_not_found_and_names_are_compared_exactly(filled: Served) -> None:
     for namespace in ("n", "n10", "N1", "n_", "n%", "n1 "):
         with pytest.raises(grpc.RpcError) as caught:
             filled.search(make_query(namespace, "boat", 3))
@@ -137,7 +137,7 @@ def test_only_the_last_committed_day_can_be_asked_for(filled: Served, as_of_day:
     assert code_of(caught.value) is grpc.StatusCode.FAILED_PRECONDITION
 
 
-def test_with_time_travel_an_earlier_day_shows_what_was_there_then(tmp_path: Path) -> None:
+def test_with_time_travel_an_earlier_day_gives_its_own_content(tmp_path: Path) -> None:
     memory = Verbatim(frozenset({Capability.TIME_TRAVEL}))
     with serve(memory, tmp_path) as served:
         for day in (1, 3, 5):
@@ -183,7 +183,7 @@ def test_options_are_declared_unique_and_in_order(tmp_path: Path) -> None:
             assert bad_fields(caught.value)[0].startswith("options[")
 
 
-def test_a_query_reads_its_options_as_what_they_are() -> None:
+def test_options_of_a_query_are_parsed_by_type() -> None:
     from dataclasses import replace
 
     from memarena_backend import AskerKind, CallError, Requester
@@ -220,7 +220,7 @@ def test_a_diagnostic_is_given_the_evidence(tmp_path: Path) -> None:
         ([Item("abcde", 1.0)], {"max_context_tokens": 1}, "2 tokens, max_context_tokens is 1"),
     ],
 )
-def test_what_the_contract_forbids_a_memory_to_return_is_an_internal_error(
+def test_items_that_the_contract_forbids_are_an_internal_error(
     tmp_path: Path, items: list[Item], request_fields: dict[str, object], says: str
 ) -> None:
     with serve(Scripted(Description("wrong", "1"), items), tmp_path) as served:
@@ -244,7 +244,7 @@ def test_a_long_error_message_still_arrives(tmp_path: Path) -> None:
         assert message_of(caught.value).startswith("RuntimeError: why why")
 
 
-def test_a_response_above_its_limit_loses_its_last_items_and_says_so(tmp_path: Path) -> None:
+def test_a_response_above_its_limit_loses_its_last_items_with_a_notice(tmp_path: Path) -> None:
     items = [Item(f"{number}" + "x" * 1_000_000, float(-number)) for number in range(6)]
     memory = Scripted(Description("big", "1"), items, [Notice("memory_says", "hello", 2)])
     with serve(memory, tmp_path) as served:
@@ -318,7 +318,7 @@ def test_fitting_drops_from_the_low_end_and_never_goes_above_the_bound() -> None
     assert (list(none.items), [notice.code for notice in none.notices]) == ([], ["item_left_out"])
 
 
-def test_a_text_is_cut_at_a_word_where_there_is_one_and_never_inside_a_character() -> None:
+def test_a_text_is_truncated_at_a_word_and_never_inside_a_character() -> None:
     assert cut_text("one two three", 100) == "one two three"
     assert cut_text("one two three", 2) == "one two"
     assert cut_text("one two three", 1) == "one"

@@ -1,4 +1,4 @@
-"""A backend as a process: flags, health, reflection, TLS, token, signals; and days that survive a kill."""
+"""Tests a backend as a process: flags, health, reflection, TLS, token, signals, and days that survive a kill."""
 
 from __future__ import annotations
 

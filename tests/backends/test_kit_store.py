@@ -1,4 +1,4 @@
-"""The day store and the gate by themselves: transactions, damage, full disks, who waits for whom."""
+"""Tests the day store and the gate separately: transactions, damage, full disks, order of waiting."""
 
 from __future__ import annotations
 

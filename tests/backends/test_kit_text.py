@@ -1,4 +1,4 @@
-"""Text and sizes over gRPC: at a limit works, above it is refused by name; every script survives wire and disk."""
+"""Tests text and sizes over gRPC: a size at the limit is accepted, above it is refused by name; all scripts survive."""
 
 from __future__ import annotations
 

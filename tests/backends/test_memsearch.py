@@ -1,4 +1,4 @@
-"""MemSearch over the contract: meaning and words are found, days are whole, namespaces apart, failures named."""
+"""Tests MemSearch over gRPC: search by meaning and words, atomic days, separate namespaces, named failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A day as markdown: nothing that was said gets lost, nothing of ours gets in, chunks find back to their turns."""
+"""Tests a day as markdown: no text is lost or added, and chunks are mapped back to their turns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Controls over Oracle: distractors beside the evidence, what the reader is told of who asks, rules for sharing."""
+"""Tests Oracle's controls: distractors next to the evidence, the asker in the prompt, rules for sharing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The server that stands in for models, what its rules keep, and the one extractor for four memories."""
+"""Tests the scripted model server, its extraction rules, and the extractor shared by four memories."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vanilla and Oracle: the latest turns within a budget; the evidence sessions as they were."""
+"""Tests Vanilla (the latest turns within a budget) and Oracle (the complete evidence sessions)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Named configurations and flags: found by name, checked by field, merged into one record in which flags win."""
+"""Tests named configurations and flags: chosen by name, checked by field, merged so that flags override."""
 
 from __future__ import annotations
 

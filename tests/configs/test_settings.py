@@ -1,4 +1,4 @@
-"""Settings are declared once: flags, help, messages and the page of the docs follow from the declaration."""
+"""Tests that flags, help, messages and the documentation's page follow from one declaration of each setting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small worlds for the tests of this folder."""
+"""Fixtures: small worlds for the tests of this folder."""
 
 from __future__ import annotations
 

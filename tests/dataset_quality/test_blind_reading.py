@@ -1,4 +1,4 @@
-"""The blind reading: nothing on the sheet tells the source, the key does; marks are read strictly and weighed."""
+"""Tests the blind reading: the sheet hides the source, the key has it; marks are read strictly and weighted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``masim bars``: the whole table from folders, misses by name, one line for what cannot be measured."""
+"""Tests ``masim bars``: the table of all measures, targets missed by name, one line for unmeasurable folders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shortcuts through the history: each measure finds the flaw that it is for, planted in a world."""
+"""Tests measures of shortcuts through the history: each detects its flaw, planted in a world."""
 
 from __future__ import annotations
 

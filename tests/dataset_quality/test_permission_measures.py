@@ -1,4 +1,4 @@
-"""Shortcuts to D6, each planted in a world, and the reading of wishes from their words alone."""
+"""Tests measures of shortcuts to D6, each planted in a world, and the reading of wishes from their text alone."""
 
 from __future__ import annotations
 

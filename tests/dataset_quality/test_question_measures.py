@@ -1,4 +1,4 @@
-"""Bars of the questions: each catches the flaw it is there for, planted in a world that has it not."""
+"""Tests measures of questions: each detects its flaw, planted in a world that lacks it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The solver answers from the evidence alone, and what the evidence does not say it does not know."""
+"""Tests the solver: it answers from the evidence only, and does not know what the evidence does not state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Worlds for the tests of the bars: read once, and changed so that a measure has something to catch."""
+"""Worlds for the tests of measures: generated once, and changed so that a measure detects a planted flaw."""
 
 from __future__ import annotations
 

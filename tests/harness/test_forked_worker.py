@@ -1,4 +1,4 @@
-"""Worker processes: the same results as without, their errors reported, and none is left behind."""
+"""Tests worker processes: same results as without them, errors are reported, no process stays behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands run in a folder that has a file for every module of the standard library: none of them is imported."""
+"""Tests that commands import no module of their working folder, even if it shadows the standard library."""
 
 from __future__ import annotations
 

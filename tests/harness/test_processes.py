@@ -1,4 +1,4 @@
-"""Children die with their owner, whatever they try and however it ends."""
+"""Tests that child processes die with their owner, whatever they try and however it ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models are trained the same each time, read sets that they did not learn from, and err as their cards say."""
+"""Tests training: models are reproducible, evaluated on unseen sets, and err as their cards state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records that the tests of the log write."""
+"""Sample records for the tests of the log."""
 
 from __future__ import annotations
 

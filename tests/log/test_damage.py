@@ -1,4 +1,4 @@
-"""Logs that a disk, a copy or a file system has damaged: one line, or the same facts as before; never other ones."""
+"""Tests logs damaged by a disk, a copy or a file system: a one-line error or the same facts, never different facts."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from ..support import golden_run
 
 PAGE = 4096
 EACH = 24
-"""Logs damaged in each way."""
+"""Number of damaged logs for each kind of damage."""
 WAL = f"{LOG_NAME}-wal"
 
 
 @dataclass(frozen=True)
 class Logs:
-    """A log that was closed, the same when it held half of that, another one, and one whose writer was killed."""
+    """A closed log, the same log at half its length, another log, and one whose writer was killed."""
 
     whole: Path
     earlier: Path
@@ -68,31 +68,34 @@ def copy_page(content: bytearray, draw: random.Random, logs: Logs) -> None:
 
 
 def swap_pages(content: bytearray, draw: random.Random, logs: Logs) -> None:
-    one, two = draw.sample(pages(content), 2)
-    content[one : one + PAGE], content[two : two + PAGE] = content[two : two + PAGE], content[one : one + PAGE]
+    first, second = draw.sample(pages(content), 2)
+    content[first : first + PAGE], content[second : second + PAGE] = (
+        content[second : second + PAGE],
+        content[first : first + PAGE],
+    )
 
 
 def stale_page(content: bytearray, draw: random.Random, logs: Logs) -> None:
     earlier = (logs.earlier / LOG_NAME).read_bytes()
-    at = draw.choice(range(0, len(earlier), PAGE))
-    content[at : at + PAGE] = earlier[at : at + PAGE]
+    offset = draw.choice(range(0, len(earlier), PAGE))
+    content[offset : offset + PAGE] = earlier[offset : offset + PAGE]
 
 
 def strange_page(content: bytearray, draw: random.Random, logs: Logs) -> None:
-    """The page of another log at the same place, whole in itself."""
-    other = (logs.other / LOG_NAME).read_bytes()
-    at = draw.choice(range(0, min(len(other), len(content)), PAGE))
-    content[at : at + PAGE] = other[at : at + PAGE]
+    """Replace a page with the intact page of another log at the same offset."""
+    other_content = (logs.other / LOG_NAME).read_bytes()
+    offset = draw.choice(range(0, min(len(other_content), len(content)), PAGE))
+    content[offset : offset + PAGE] = other_content[offset : offset + PAGE]
 
 
 def empty_page(content: bytearray, draw: random.Random, logs: Logs) -> None:
-    at = draw.choice(pages(content))
-    content[at : at + PAGE] = bytes(PAGE)
+    offset = draw.choice(pages(content))
+    content[offset : offset + PAGE] = bytes(PAGE)
 
 
 def noise(content: bytearray, draw: random.Random, logs: Logs) -> None:
-    at, size = draw.randrange(len(content)), draw.randint(1, 3000)
-    content[at : at + size] = draw.randbytes(size)
+    offset, size = draw.randrange(len(content)), draw.randint(1, 3000)
+    content[offset : offset + size] = draw.randbytes(size)
 
 
 def truncate(content: bytearray, draw: random.Random, logs: Logs) -> None:
@@ -100,9 +103,9 @@ def truncate(content: bytearray, draw: random.Random, logs: Logs) -> None:
 
 
 def word(content: bytearray, draw: random.Random, logs: Logs) -> None:
-    """A fact is another one of the same length: nothing but a checksum tells."""
-    at = draw.choice([match.start() for match in re.finditer(rb"Porto", content)])
-    content[at : at + 5] = b"Porti"
+    """Replace a fact with another of the same length, which only a checksum detects."""
+    offset = draw.choice([match.start() for match in re.finditer(rb"Porto", content)])
+    content[offset : offset + 5] = b"Porti"
 
 
 IN_FILE: list[Callable[[bytearray, random.Random, Logs], None]] = [
@@ -112,7 +115,7 @@ IN_WAL = [flip_bits, noise, truncate, empty_page]
 
 
 def facts_or_line(run_dir: Path) -> RunFacts | None:
-    """What scoring would see, None where it is refused in one line."""
+    """Return the facts that scoring would read; None if the log is refused with one line."""
     try:
         return load_facts(run_dir)
     except (LogError, ScoringError) as error:
@@ -122,36 +125,36 @@ def facts_or_line(run_dir: Path) -> RunFacts | None:
 
 
 @pytest.mark.parametrize("damage", IN_FILE, ids=lambda damage: damage.__name__)
-def test_a_damaged_log_is_refused_or_says_the_same(
+def test_a_damaged_log_is_refused_or_gives_the_same_facts(
     logs: Logs, tmp_path: Path, damage: Callable[[bytearray, random.Random, Logs], None]
 ) -> None:
-    whole = load_facts(logs.whole)
+    expected = load_facts(logs.whole)
     refused = 0
     for seed in range(EACH):
         run = shutil.copytree(logs.whole, tmp_path / f"run-{seed}")
         content = bytearray((run / LOG_NAME).read_bytes())
         damage(content, random.Random(seed), logs)
         (run / LOG_NAME).write_bytes(content)
-        seen = facts_or_line(run)
-        refused += seen is None
-        assert seen in (None, whole), f"seed {seed}"
+        facts = facts_or_line(run)
+        refused += facts is None
+        assert facts in (None, expected), f"seed {seed}"
     assert refused, "some of it has to be noticed, or nothing was damaged"
 
 
 @pytest.mark.parametrize("damage", IN_WAL, ids=lambda damage: damage.__name__)
-def test_a_damaged_write_ahead_log_is_refused_or_says_the_same(
+def test_a_damaged_write_ahead_log_is_refused_or_gives_the_same_facts(
     logs: Logs, tmp_path: Path, damage: Callable[[bytearray, random.Random, Logs], None]
 ) -> None:
-    whole = load_facts(logs.whole)
+    expected = load_facts(logs.whole)
     for seed in range(EACH):
         run = shutil.copytree(logs.killed, tmp_path / f"run-{seed}")
         content = bytearray((run / WAL).read_bytes())
         damage(content, random.Random(seed), logs)
         (run / WAL).write_bytes(content)
-        assert facts_or_line(run) in (None, whole), f"seed {seed}"
+        assert facts_or_line(run) in (None, expected), f"seed {seed}"
 
 
-def test_a_write_ahead_log_that_is_missing_is_named_and_one_that_is_there_is_read(logs: Logs, tmp_path: Path) -> None:
+def test_a_missing_write_ahead_log_is_named_and_an_existing_one_is_read(logs: Logs, tmp_path: Path) -> None:
     assert load_facts(logs.killed) == load_facts(logs.whole)
     run = shutil.copytree(logs.killed, tmp_path / "run")
     (run / WAL).unlink()
@@ -159,7 +162,7 @@ def test_a_write_ahead_log_that_is_missing_is_named_and_one_that_is_there_is_rea
         load_facts(run)
 
 
-def test_a_log_that_is_copied_without_what_stands_beside_it_is_read(logs: Logs, tmp_path: Path) -> None:
+def test_a_log_copied_without_its_neighbouring_files_is_read(logs: Logs, tmp_path: Path) -> None:
     shutil.copy(logs.whole / LOG_NAME, tmp_path / LOG_NAME)
     assert not (tmp_path / LOCK_NAME).exists()
     assert load_facts(tmp_path) == load_facts(logs.whole)

@@ -1,4 +1,4 @@
-"""What a log holds of one question, found by its index."""
+"""Tests reading all records of one question by the log's index."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ def run(tmp_path: Path) -> Path:
 def test_the_records_of_a_question_are_those_that_name_it(run: Path) -> None:
     every = list(read_records(run))
     judged = {(record.cell_id, record.instance_id) for record in every if record.kind == "verdict"}
-    asked = next(r for r in every if r.kind == "asked" and (r.cell_id, r.instance_id) in judged)
-    for cell in (None, asked.cell_id):
-        own = [
+    attempt = next(r for r in every if r.kind == "asked" and (r.cell_id, r.instance_id) in judged)
+    for cell in (None, attempt.cell_id):
+        expected = [
             record
             for record in every
             if record.kind in ("asked", "verdict", "gateway_call")
-            and record.instance_id == asked.instance_id
+            and record.instance_id == attempt.instance_id
             and cell in (None, record.cell_id)
         ]
         kinds = ("asked", "verdict", "gateway_call")
-        assert list(read_records(run, *kinds, cell_id=cell, instance_id=asked.instance_id)) == own
-        assert len(own) > 1
-    kept = answer_records(run, [(asked.cell_id, asked.instance_id), ("none", "none")])
-    assert asked in kept[asked.cell_id, asked.instance_id].asked
-    assert kept["none", "none"].asked == []
+        assert list(read_records(run, *kinds, cell_id=cell, instance_id=attempt.instance_id)) == expected
+        assert len(expected) > 1
+    answer_rows = answer_records(run, [(attempt.cell_id, attempt.instance_id), ("none", "none")])
+    assert attempt in answer_rows[attempt.cell_id, attempt.instance_id].asked
+    assert answer_rows["none", "none"].asked == []
 
 
 def test_counts_of_a_kind_are_those_of_its_records(run: Path) -> None:

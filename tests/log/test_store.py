@@ -1,4 +1,4 @@
-"""The run log only ever grows, has one writer, and refuses what it cannot read."""
+"""Tests the run log: append-only, a single writer, and refusal of unreadable files."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from ..support.summed import put_body
 from .samples import TURN, BreaksOff, asked, call, problem
 
 
-def test_records_come_back_in_the_order_in_which_they_were_written(tmp_path: Path) -> None:
+def test_records_are_read_in_the_order_of_writing(tmp_path: Path) -> None:
     with LogWriter(tmp_path) as log:
         log.append(problem("one"), problem("two"))
         log.append(RunEnded(ended_at="2026-01-01T00:00:00+00:00", reason="completed"))
@@ -50,8 +50,8 @@ def test_any_text_survives_a_round_trip(text: str) -> None:
 
 @settings(max_examples=5)
 @given(st.lists(st.text(min_size=1), min_size=1, max_size=5))
-def test_what_was_written_before_a_kill_is_there_afterwards(messages: list[str]) -> None:
-    """A writer that is killed right after ``append`` has lost nothing, and its lock does not outlive it."""
+def test_records_written_before_a_kill_are_kept(messages: list[str]) -> None:
+    """A writer killed right after ``append`` has lost no record, and its lock is released."""
     import tempfile
 
     code = (
@@ -67,8 +67,8 @@ def test_what_was_written_before_a_kill_is_there_afterwards(messages: list[str])
 
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, "-c", code, folder, json.dumps(messages)], check=False)
-        found = [r.message for r in read_records(Path(folder)) if r.kind == "problem"]
-        assert found == messages
+        messages_read = [r.message for r in read_records(Path(folder)) if r.kind == "problem"]
+        assert messages_read == messages
         with LogWriter(Path(folder)) as log:
             log.append(problem("after"))
 
@@ -79,7 +79,7 @@ def test_a_second_writer_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("statement", ["UPDATE records SET body = '{}'", "DELETE FROM records"])
-def test_nothing_written_can_be_changed(tmp_path: Path, statement: str) -> None:
+def test_written_records_cannot_be_changed(tmp_path: Path, statement: str) -> None:
     with LogWriter(tmp_path) as log:
         log.append(problem("keep me"))
     db = sqlite3.connect(log_path(tmp_path))
@@ -101,7 +101,7 @@ def test_a_newer_schema_is_refused_by_readers_and_writers(tmp_path: Path) -> Non
         LogWriter(tmp_path)
 
 
-def test_a_schema_that_never_was_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_schema_is_refused(tmp_path: Path) -> None:
     with LogWriter(tmp_path) as log:
         log.append(problem("one"))
     db = sqlite3.connect(log_path(tmp_path))
@@ -140,7 +140,7 @@ def test_a_damaged_log_is_named(tmp_path: Path) -> None:
         list(read_records(tmp_path))
 
 
-def test_an_interrupted_write_leaves_a_log_that_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_write_leaves_a_writable_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C between BEGIN and COMMIT: that record is lost, the next one is not."""
 
     with LogWriter(tmp_path) as log:
@@ -152,33 +152,33 @@ def test_an_interrupted_write_leaves_a_log_that_can_be_written(tmp_path: Path, m
     assert [r.message for r in read_records(tmp_path) if r.kind == "problem"] == ["kept"]
 
 
-def test_signals_at_any_moment_cost_no_record_that_was_written_and_no_later_one(tmp_path: Path) -> None:
-    """Also right after a commit, and where a second one comes while the first is handled."""
-    left = 0
+def test_signals_at_any_time_lose_no_written_and_no_later_record(tmp_path: Path) -> None:
+    """Also right after a commit, and with a second signal while the first is handled."""
+    signals_left = 0
 
     def interrupt(*_: object) -> None:
-        nonlocal left
-        if left:
-            left -= 1
+        nonlocal signals_left
+        if signals_left:
+            signals_left -= 1
             raise KeyboardInterrupt
 
     def struck(log: LogWriter, after_s: float, *records: AnyRecord) -> bool:
         """Append under two signals; whether they let it come to its end."""
-        nonlocal left
+        nonlocal signals_left
         try:
             try:
-                left = 2
+                signals_left = 2
                 signal.setitimer(signal.ITIMER_REAL, after_s, 4e-5)
                 log.append(*records)
                 return True
             finally:
-                left = 0
+                signals_left = 0
         except KeyboardInterrupt:
-            left = 0
+            signals_left = 0
         return False
 
-    before = signal.signal(signal.SIGALRM, interrupt)
-    done: list[str] = []
+    old_handler = signal.signal(signal.SIGALRM, interrupt)
+    written: list[str] = []
     # What is raised in a callback of the collector (hypothesis has one) goes nowhere.
     gc.disable()
     try:
@@ -192,16 +192,16 @@ def test_signals_at_any_moment_cost_no_record_that_was_written_and_no_later_one(
                 # The second signal may come where the first has been handled here.
                 with suppress(KeyboardInterrupt):
                     if struck(log, usual_s * (1 + number % 50) / 50, record, problem(f"{number}")):
-                        done.append(f"{number}")
+                        written.append(f"{number}")
                 log.append(record, problem(f"after {number}"))
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.signal(signal.SIGALRM, old_handler)
         gc.enable()
-    assert len(done) < 1400
-    kept = [r.message for r in read_records(tmp_path) if r.kind == "problem"]
-    assert len(kept) == len(set(kept))
-    assert {*done, *(f"after {number}" for number in range(1500))} <= set(kept)
+    assert len(written) < 1400
+    messages = [r.message for r in read_records(tmp_path) if r.kind == "problem"]
+    assert len(messages) == len(set(messages))
+    assert {*written, *(f"after {number}" for number in range(1500))} <= set(messages)
 
 
 def test_a_folder_without_a_log_is_named(tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def test_a_folder_without_a_log_is_named(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_an_error_and_loses_nothing(tmp_path: Path) -> None:
-    """The limit on the file's size stands in for a full disk: the failed write raises, earlier records stay."""
+    """A limit on the file's size acts as a full disk: the failed write raises, earlier records stay."""
     code = (
         "import resource, sys, pathlib\n"
         "from memarena.log.records import Problem\n"
@@ -223,9 +223,9 @@ def test_a_full_disk_is_an_error_and_loses_nothing(tmp_path: Path) -> None:
         "except LogFullError as error:\n"
         "    print('refused:', error)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("refused:"), done.stderr
-    assert str(log_path(tmp_path)) in done.stdout
+    result = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert result.stdout.startswith("refused:"), result.stderr
+    assert str(log_path(tmp_path)) in result.stdout
     assert [r.message for r in read_records(tmp_path) if r.kind == "problem"] == ["before"]
 
 
@@ -245,7 +245,7 @@ def damage(run_dir: Path, seq: int, body: str | bytes) -> None:
 
 @pytest.fixture(scope="module")
 def every_kind(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A log of whole records and packed ones, that its test may damage and has to mend."""
+    """A log with plain and packed records; a test that damages it has to repair it."""
     run_dir = shutil.copytree(SMALL_RUN, tmp_path_factory.mktemp("odd") / "run")
     with LogWriter(run_dir) as log:
         log.append(asked(1, TURN), call(1, TURN, TURN))
@@ -257,22 +257,22 @@ ODD: list[object] = [None, [], "", 1, {}, {"t": 1}, [{"t": 2}], {"t": "1", "scor
 
 def with_one_field_odd(body: str) -> list[str]:
     """The body with each field odd, or missing, and the same within its spans."""
-    whole = json.loads(body)
-    spans = [whole, *(whole[name] for name in ("search", "answer") if isinstance(whole.get(name), dict))]
-    made = []
+    record = json.loads(body)
+    spans = [record, *(record[name] for name in ("search", "answer") if isinstance(record.get(name), dict))]
+    bodies = []
     for span in spans:
         for name, value in list(span.items()):
             for odd in (None, [{"t": 2}], {"t": 1}, {"t": "1", "scores": 1}):
                 span[name] = odd
-                made.append(json.dumps(whole))
+                bodies.append(json.dumps(record))
             del span[name]
-            made.append(json.dumps(whole))
+            bodies.append(json.dumps(record))
             span[name] = value
-    return made
+    return bodies
 
 
-def test_a_body_that_is_no_record_is_one_line_whatever_it_is(every_kind: Path) -> None:
-    """Both readers: that of scoring takes records apart itself, before anything has checked them."""
+def test_an_invalid_body_gives_one_line(every_kind: Path) -> None:
+    """By both readers: that of scoring parses records itself, without prior validation."""
     with closing(sqlite3.connect(log_path(every_kind))) as db:
         rows = db.execute("SELECT max(seq), kind, body FROM records GROUP BY kind").fetchall()
     assert {kind for _, kind, _ in rows} >= {"run_started", "question", "asked", "gateway_call", "floor", "ingest"}
@@ -301,7 +301,7 @@ def test_a_body_that_is_no_record_is_one_line_whatever_it_is(every_kind: Path) -
         ("ingest", '{"kind":"ingest"}', "ingest.cell_id: Field required"),
     ],
 )
-def test_what_is_wrong_with_a_body_is_said(tmp_path: Path, kind: str, body: str, told: str) -> None:
+def test_the_fault_of_a_body_is_named(tmp_path: Path, kind: str, body: str, told: str) -> None:
     run_dir = shutil.copytree(SMALL_RUN, tmp_path / "run")
     with LogWriter(run_dir) as log:
         log.append(call(1, TURN))
@@ -313,7 +313,7 @@ def test_what_is_wrong_with_a_body_is_said(tmp_path: Path, kind: str, body: str,
 
 
 @pytest.mark.parametrize("content", [b"", b"not a database"])
-def test_a_writer_of_a_run_takes_no_file_that_is_none_and_leaves_it_as_it_is(tmp_path: Path, content: bytes) -> None:
+def test_a_writer_refuses_a_file_that_is_no_log_and_does_not_change_it(tmp_path: Path, content: bytes) -> None:
     log_path(tmp_path).write_bytes(content)
     with pytest.raises(LogError, match=r"run\.sqlite: not a run log"):
         LogWriter.of_run(tmp_path)

@@ -1,4 +1,4 @@
-"""Texts of a log are kept once, come back whole, and are missed where they lack; logs of version 1 have none."""
+"""Tests the texts of a log: stored once, complete, and missing ones are reported; logs of version 1 have none."""
 
 from __future__ import annotations
 

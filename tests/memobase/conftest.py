@@ -1,4 +1,4 @@
-"""A Memobase double with scripted models, and the backend before it."""
+"""Fixtures: a Memobase double with scripted models, and the backend in front of it."""
 
 from __future__ import annotations
 

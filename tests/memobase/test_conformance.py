@@ -1,4 +1,4 @@
-"""The backend before the double, held to what a SIGKILL can break; the whole suite runs by ``make conformance``."""
+"""Tests the backend with the double on what a SIGKILL can break; the full suite is run by ``make conformance``."""
 
 from __future__ import annotations
 

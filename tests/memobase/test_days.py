@@ -1,4 +1,4 @@
-"""Days over Memobase: whole or taken back, whatever fails or is killed on the way; replays change nothing."""
+"""Tests days over Memobase: committed completely or undone, after any failure or kill; replays change nothing."""
 
 from __future__ import annotations
 

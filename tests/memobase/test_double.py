@@ -1,4 +1,4 @@
-"""The double answers as the real server did: every recorded exchange is made again and compared."""
+"""Tests that the double replies like the real server: every recorded exchange is repeated and compared."""
 
 from __future__ import annotations
 

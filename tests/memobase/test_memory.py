@@ -1,4 +1,4 @@
-"""Memobase over the contract: who said what, what became of it, where items come from, what is bounded."""
+"""Tests Memobase over gRPC: speakers, extraction results, sources of items, limits."""
 
 from __future__ import annotations
 

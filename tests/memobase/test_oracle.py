@@ -1,4 +1,4 @@
-"""The diagnostic: Memobase with the evidence of a question as its only input."""
+"""Tests the diagnostic backend: Memobase with only the evidence of a question as input."""
 
 from __future__ import annotations
 

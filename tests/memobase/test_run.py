@@ -1,4 +1,4 @@
-"""A run over the example with the double: extraction is asked through the gateway, counted, and its failures named."""
+"""Tests a run over the example with the double: extraction goes through the gateway, is counted, failures are named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Our formulas give the paper's own figures from the paper's own tables."""
+"""Tests that the formulas give the paper's figures from the paper's own tables."""
 
 from __future__ import annotations
 

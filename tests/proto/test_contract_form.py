@@ -1,4 +1,4 @@
-"""The form of the contract: lint, breaking changes, stubs, and clauses that are cited but not there."""
+"""Tests the form of the contract: lint, breaking changes, stubs, and references to clauses that do not exist."""
 
 from __future__ import annotations
 

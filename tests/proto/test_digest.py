@@ -1,4 +1,4 @@
-"""The digest of a day: its laws, and what its table lists."""
+"""Tests the digest of a day: its properties, and the fields in its table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The committed test vectors agree with the library and with a second reading of the table that knows no protobuf."""
+"""Tests the committed vectors of the digest against the library and an independent reading without protobuf."""
 
 from __future__ import annotations
 

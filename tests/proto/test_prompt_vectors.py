@@ -1,4 +1,4 @@
-"""The vectors of the reference prompt agree with SPEC.md as read here, with our own prompts, and with the reader."""
+"""Tests the vectors of the reference prompt against SPEC.md, the library's prompts and the extractive reader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The extractive reader's answers."""
+"""Tests the extractive reader's answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words and sentences as the extractive reader sees them, and its data files."""
+"""Tests how the extractive reader splits and compares words and sentences, and its data files."""
 
 from __future__ import annotations
 

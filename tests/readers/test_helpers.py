@@ -1,4 +1,4 @@
-"""Models that help memories: started or refused in one line, offered with their role, brought back when they die."""
+"""Tests helper models (embedder, reranker, extractor): start or one-line error, role, restart after their death."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Question and context of prompts as backends of all sorts write them."""
+"""Tests prompt reading: question and context are recognised in prompts of any backend."""
 
 from __future__ import annotations
 

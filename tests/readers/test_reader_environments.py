@@ -1,4 +1,4 @@
-"""Environments of the readers' servers: what they are made of, what a machine lacks for them, and who uses them."""
+"""Tests environments of the readers' servers: their packages, requirements of the machine, and who uses them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SGLang: flags for one stream, settings read back, the cache flushed by status, classes of result that never mix."""
+"""Tests SGLang: flags for one stream, settings read back, cache flushes by status, result classes kept separate."""
 
 from __future__ import annotations
 

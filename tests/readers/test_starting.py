@@ -1,4 +1,4 @@
-"""Starting readers, probing them, and that none outlives its harness."""
+"""Tests starting and probing readers, and that none outlives its harness."""
 
 from __future__ import annotations
 

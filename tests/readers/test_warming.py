@@ -1,4 +1,4 @@
-"""Warm-up requests: lengths from short to the longest, none alike, and a failure that is told."""
+"""Tests warm-up requests: lengths from short to the longest, all different, and a failure is reported."""
 
 from __future__ import annotations
 

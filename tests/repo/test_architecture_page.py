@@ -1,4 +1,4 @@
-"""Every file and folder that docs/architecture.md names is there, and its table of imports is that of the rules."""
+"""Tests docs/architecture.md: every file and folder in it exists, and its table of imports matches the rules."""
 
 from __future__ import annotations
 

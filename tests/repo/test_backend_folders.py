@@ -1,4 +1,4 @@
-"""What concerns every backend is told in its folder: files for all backends name none of them."""
+"""Tests that code and documents for all backends name none of them: each backend's facts are in its folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The backend that CONTRIBUTING.md shows works as it stands, and docs/backends.md describes every field there is."""
+"""Tests that the backend in CONTRIBUTING.md works unchanged, and that docs/backends.md describes every field."""
 
 from __future__ import annotations
 

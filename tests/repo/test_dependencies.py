@@ -1,4 +1,4 @@
-"""Every distribution declares what it imports, so that it works when it is installed alone."""
+"""Tests that every distribution declares what it imports, so that it works when installed alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is released: one version, complete metadata, no name that is not ours, and wheels with what belongs in them."""
+"""Tests what is released: one version, complete metadata, allowed names, and wheels with the right files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Command blocks of the documentation: each is run by the gate, or says why not."""
+"""Tests that each command block of the documentation is run by the gate or states why not."""
 
 from __future__ import annotations
 

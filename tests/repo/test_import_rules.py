@@ -1,4 +1,4 @@
-"""Who may import whom: every contract in pyproject.toml holds, can fail, and covers what is there."""
+"""Tests the import rules in pyproject.toml: each holds, can fail, and covers all packages."""
 
 from __future__ import annotations
 

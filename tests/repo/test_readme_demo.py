@@ -1,4 +1,4 @@
-"""README's table and picture come from a demonstration, and the script that puts them there keeps the rest."""
+"""Tests that README's table and picture come from a demonstration, and that the script changes nothing else."""
 
 from __future__ import annotations
 

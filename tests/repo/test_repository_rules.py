@@ -1,4 +1,4 @@
-"""What holds for every file and every distribution of the repository."""
+"""Tests rules for every file and every distribution of the repository."""
 
 from __future__ import annotations
 

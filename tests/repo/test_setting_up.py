@@ -1,4 +1,4 @@
-"""Setting up: bad interpreters are named in one line, and what is up to date is left alone."""
+"""Tests set-up: an unsuitable interpreter gives one line, and an up-to-date environment is not changed."""
 
 from __future__ import annotations
 

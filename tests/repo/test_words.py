@@ -1,4 +1,4 @@
-"""Words that are out (scripts/words.py): each way in which one can come in is reported, and plain uses are not."""
+"""Tests scripts/words.py: every use of a word that is out is reported, and allowed uses are not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Three tables to their end, each struck twice: the same command goes on, and the figures are those of the report."""
+"""Tests three tables of the paper, each interrupted twice: the command resumes, and figures equal the report's."""
 
 from __future__ import annotations
 

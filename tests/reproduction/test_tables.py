@@ -1,4 +1,4 @@
-"""The file of tables against published tables and configurations; readers, plans, bad input; figures of cells."""
+"""Tests the file of tables: against published tables and configurations; readers, plans, bad input, figures."""
 
 from __future__ import annotations
 

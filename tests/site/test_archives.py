@@ -1,4 +1,4 @@
-"""Archives of bundles: what is packed comes back, and hostile ones are refused before they fill a disk."""
+"""Tests archives of bundles: packing and unpacking are inverse, and hostile archives are refused early."""
 
 from __future__ import annotations
 

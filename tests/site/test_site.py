@@ -1,4 +1,4 @@
-"""Pages of a site: what may be ranked together, hostile names, links that lead somewhere, size, and a browser."""
+"""Tests pages of a site: which runs may be ranked together, hostile names, links, size, and a browser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The memory systems over the example: each takes in its days and answers, and the report says what it kept."""
+"""Tests each memory system over the example: it ingests and answers, and the report states what it kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scores of a run in MLflow, read back by its own client."""
+"""Tests a run's scores in MLflow, read back by MLflow's client."""
 
 from __future__ import annotations
 

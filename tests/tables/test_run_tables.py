@@ -1,4 +1,4 @@
-"""Tables of a run: rows, Arrow, data frames, files, and what is refused."""
+"""Tests tables of a run: rows, Arrow, data frames, files, and refusals."""
 
 from __future__ import annotations
 

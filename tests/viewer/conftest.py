@@ -1,4 +1,4 @@
-"""One server over a folder of runs for all tests here: whole ones, hostile ones, broken ones, one being written."""
+"""Fixtures: one server over a folder of runs, some complete, hostile or broken, one being written."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ from ..support.logs import (
 
 ANSI, RIGHT_TO_LEFT, SCRIPT = "\x1b[31mred\x1b[0m", "user\u202egnp.exe", "<script>window.ran = 1</script>"
 LONG = "".join(f"word{n} " for n in range(140_000))
-"""More than 1 MB."""
+"""A text of more than 1 MB."""
 SECRET_GOLD = "Valparaíso"
 EVIDENCE_TURN = "The ferry leaves from the “old” harbour at nine.\nBring a coat."
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back: status, text, headers."""
+    """A response: status, text, headers."""
 
     status: int
     text: str
@@ -57,13 +57,13 @@ class Answer:
 
     @property
     def plain(self) -> str:
-        """The page without its tags, blanks as one."""
+        """Return the page's text without tags, each run of white space as one blank."""
         return " ".join(re.sub(r"<[^>]+>", " ", self.text).split())
 
 
 @dataclass
 class Site:
-    """The server, and a browser's worth of asking it."""
+    """The server, and requests to it as a browser would send them."""
 
     folder: Path
     caches: Path
@@ -75,7 +75,7 @@ class Site:
         return f"http://127.0.0.1:{self.door.port}"
 
     def run(self, name: str, rest: str = "") -> str:
-        """Address of a page of a run."""
+        """Return the path of a page of a run."""
         return f"/run/{self.keys[name]}{rest}"
 
     def question(self, name: str, instance_id: str, query: str = "") -> str:
@@ -84,7 +84,7 @@ class Site:
     def ask(
         self, path: str, headers: dict[str, str] | None = None, method: str = "GET", form: dict[str, str] | None = None
     ) -> Answer:
-        """One request with the cookie; headers given go before it. A form is sent as our pages do."""
+        """Send one request with the cookie; ``headers`` override. A form is sent as the viewer's pages do."""
         connection = http.client.HTTPConnection("127.0.0.1", self.door.port, timeout=20)
         try:
             sent = {"Cookie": f"{self.door.cookie}={self.door.token}", **(headers or {})}
@@ -97,7 +97,7 @@ class Site:
             connection.close()
 
     def page(self, path: str) -> Answer:
-        """A page, once its cache is there."""
+        """Return a page once the run's cache is built."""
         for _ in range(300):
             answer = self.ask(path)
             if "<h1>Reading the log</h1>" not in answer.text:
@@ -107,7 +107,7 @@ class Site:
 
 
 def hostile_records() -> list[AnyRecord]:
-    """Names, items and answers that try to act, to hide, or to be too large."""
+    """Return records whose names, items and answers try to execute, hide, or be too large."""
     cell = make_cell("bm25<b>", "small")
     evidence = make_evidence("sess_1", ("Maya <i>Chen", EVIDENCE_TURN), ("Bob", SCRIPT))
     answers = {"q/1?&#": SCRIPT, "q_ansi": ANSI, "q_rtl": RIGHT_TO_LEFT, "q_long": LONG, "q_50%": "50% of_it"}
@@ -132,7 +132,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def writing(lab: Path) -> Iterator[LogWriter]:
-    """The writer of a run that has just begun."""
+    """The log writer of a run that has just started."""
     log = LogWriter(lab.parent / "writing")
     records = [r for r in grid_run.records(1, prompt_words=20) if r.kind != "run_ended"]
     log.append(*records[: len(records) // 2])
@@ -142,7 +142,7 @@ def writing(lab: Path) -> Iterator[LogWriter]:
 
 @pytest.fixture(scope="session")
 def site(lab: Path, writing: LogWriter) -> Iterator[Site]:
-    """The server over the folder of all runs, in a thread with a loop of its own."""
+    """The server over the folder of all runs, in a thread with its own event loop."""
     folder = lab.parent
     write_log(folder / "hostile", hostile_records())
     again = [r for r in grid_run.records(12, prompt_words=100) if r.kind != "asked" or not r.instance_id.endswith("7")]
@@ -165,7 +165,7 @@ def site(lab: Path, writing: LogWriter) -> Iterator[Site]:
 
 @contextmanager
 def served(make: Callable[[Door], web.Application]) -> Iterator[Door]:
-    """An application in a thread with a loop of its own, ended with the block."""
+    """Run an application in a thread with its own event loop until the block ends."""
     listening = listening_socket("127.0.0.1", 0)
     door = Door.new("127.0.0.1", listening.getsockname()[1])
     loop, begun = asyncio.new_event_loop(), threading.Event()

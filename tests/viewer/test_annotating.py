@@ -1,4 +1,4 @@
-"""People judge blind; every label is kept once, whoever is killed; what is written is what calibration reads."""
+"""Tests blind annotation: each label is stored once, also after kills, and calibration reads the written files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is let in: the token, then the cookie; this host, these pages; and what the command does on a terminal."""
+"""Tests access to the viewer: the token, then the cookie; hosts and origins; and the command on a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exported pages are whole, link to each other, and open from a file system."""
+"""Tests exported pages: complete, linked to each other, usable from a file system."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages in headless Chromium: whole at every width, by keyboard alone, without JavaScript, dark and light."""
+"""Tests the viewer in headless Chromium: every width, keyboard only, without JavaScript, dark and light."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages agree with the scores, lead from a figure to its answers, and show every text as text."""
+"""Tests the viewer's pages: figures agree with the scores and link to their answers; texts are escaped."""
 
 from __future__ import annotations
 

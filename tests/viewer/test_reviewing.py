@@ -1,4 +1,4 @@
-"""Reviews of answers: written next to a log, shown, filtered, exported, counted; never lost."""
+"""Tests reviews of answers: stored next to a log, shown, filtered, exported, counted, and never lost."""
 
 from __future__ import annotations
 
