@@ -253,21 +253,18 @@ class Turn:
             if last:
                 self.frame("pa.close" if self.who.assistant else "pa.user.close")
         elif last:
-            self._leave("close" if self._teller else "close.reply")
+            self.leave(replies=not self._teller)
         elif self._teller and left < people and (self.speaker + left) % people != self.speaker:
-            self._leave("close")
+            self.leave(replies=False)
 
     def leave(self, replies: bool) -> None:
-        """Take leave after the news, or answer that."""
-        self._leave("close.reply" if replies else "close")
-
-    def _leave(self, rule: str) -> None:
-        """Take leave with a word on what was told, where one of the two told it."""
+        """Take leave, or answer that; with a word on the scene if one of the two told it."""
         telling = self._talk.telling
         if telling is None or "matter" not in self._slots:
-            self.frame(f"{rule}.other")
+            role = "other"
         else:
-            self.frame(f"{rule}.{'teller' if telling.thread.narrator == self.speaker else 'listener'}")
+            role = "teller" if telling.thread.narrator == self.speaker else "listener"
+        self.frame(f"close.reply.{role}" if replies else f"close.{role}")
 
     def invite(self, statement: Statement) -> None:
         """Ask what the statement of the next turn answers."""
