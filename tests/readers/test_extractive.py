@@ -32,11 +32,11 @@ def ask(question: str, items: tuple[ContextItem, ...] = ITEMS, asked_by: str = "
         ("", UNKNOWN),
     ],
 )
-def test_the_best_sentence_or_the_value_in_it_is_given(question: str, expected: str) -> None:
+def test_the_answer_is_the_best_sentence_or_the_value_in_it(question: str, expected: str) -> None:
     assert ask(question) == expected
 
 
-def test_an_empty_context_knows_nothing() -> None:
+def test_an_empty_context_gives_no_answer() -> None:
     assert ask("What did Bo buy?", ()) == UNKNOWN
 
 
@@ -50,11 +50,11 @@ def test_an_empty_context_knows_nothing() -> None:
         "Options:\n[A] Paris\n[B] Porto\n[C] Rome",
     ],
 )
-def test_of_lettered_options_the_best_supported_letter_is_given(shown: str) -> None:
+def test_of_lettered_options_the_best_supported_letter_is_the_answer(shown: str) -> None:
     assert ask(f"Where did they meet Bo?\n{shown}") == "B"
 
 
-def test_options_that_nothing_supports_are_not_guessed() -> None:
+def test_unsupported_options_are_not_guessed() -> None:
     assert ask("Where did they meet Bo?\nA) Paris\nB) Rome") == UNKNOWN
 
 
@@ -63,7 +63,7 @@ def test_the_option_near_the_question_wins_over_one_that_is_merely_mentioned() -
     assert ask("Bo lost his blue kayak in ____.\nA) Rome\nB) Porto", items) == "B"
 
 
-def test_options_are_taken_off_the_question() -> None:
+def test_options_are_removed_from_the_question() -> None:
     assert options("Which?\nA) x y\nB) z") == ("Which?\n", {"A": "x y", "B": "z"})
     assert options("Is plan A. good? I. e. now.") == ("Is plan A. good? I. e. now.", {})
 
@@ -93,7 +93,7 @@ TALKS = (
         ("When did Eve sign up for pottery?", "I signed up for pottery."),
     ],
 )
-def test_a_value_is_given_where_one_is_asked_for(question: str, expected: str) -> None:
+def test_a_question_for_a_value_gets_only_the_value(question: str, expected: str) -> None:
     assert ask(question, TALKS) == expected
 
 
@@ -153,7 +153,7 @@ def test_what_somebody_else_said_of_themselves_is_not_known_of_whom_the_question
     assert ask("What did Bo see after the race?", items) == UNKNOWN
 
 
-def test_me_is_who_talks_in_every_item() -> None:
+def test_me_refers_to_the_speaker_of_each_item() -> None:
     items = (
         ContextItem("Ana: My bedroom is burgundy.\nBo: My bedroom is green, with a view."),
         ContextItem("Cy: Hello.\nBo: Hello to you."),
@@ -162,9 +162,11 @@ def test_me_is_who_talks_in_every_item() -> None:
 
 
 def test_who_only_takes_up_what_is_asked_gives_no_answer() -> None:
-    told = "At the harbour auction I picked up a copper lamp."
-    talk = ContextItem(f"Ana: So that's what Bo got at the harbour auction!\nBo: {told}\nAna: Which harbour auction?")
-    assert ask("What did Bo get at the harbour auction?", (talk,)) == told
+    statement = "At the harbour auction I picked up a copper lamp."
+    talk = ContextItem(
+        f"Ana: So that's what Bo got at the harbour auction!\nBo: {statement}\nAna: Which harbour auction?"
+    )
+    assert ask("What did Bo get at the harbour auction?", (talk,)) == statement
 
 
 def test_a_question_for_two_accounts_gets_both() -> None:
@@ -174,12 +176,12 @@ def test_a_question_for_two_accounts_gets_both() -> None:
     assert "42" in both
 
 
-def test_of_a_long_sentence_the_clauses_that_tell_are_given() -> None:
-    wanted = content_words("What does the necklace stand for?")
+def test_of_a_long_sentence_the_relevant_clauses_are_the_answer() -> None:
+    question_stems = content_words("What does the necklace stand for?")
     text = "She gave it to me when I was young, the necklace stands for love and faith, you know"
-    assert stretch(text, wanted) == "the necklace stands for love and faith"
-    assert stretch("Well, the necklace, a gift from gran", wanted) == "Well, the necklace, a gift from gran"
-    assert stretch("Nothing of it, at all", wanted) == "Nothing of it, at all"
+    assert stretch(text, question_stems) == "the necklace stands for love and faith"
+    assert stretch("Well, the necklace, a gift from gran", question_stems) == "Well, the necklace, a gift from gran"
+    assert stretch("Nothing of it, at all", question_stems) == "Nothing of it, at all"
 
 
 @pytest.mark.parametrize(
@@ -194,10 +196,10 @@ def test_of_a_long_sentence_the_clauses_that_tell_are_given() -> None:
         ("It rained.", "an unknown person", True),
     ],
 )
-def test_what_was_told_in_confidence_is_for_the_owner_alone(after: str, asked_by: str, expected: bool) -> None:
+def test_a_confidence_is_answered_to_the_owner_only(after: str, asked_by: str, expected: bool) -> None:
     items = (ContextItem(f"Ana: The code of my alarm is kiwi. {after}"),)
-    found = ask("What is the code of Ana's alarm?", items, asked_by)
-    assert found == ("The code of my alarm is kiwi." if expected else WITHHELD)
+    answer = ask("What is the code of Ana's alarm?", items, asked_by)
+    assert answer == ("The code of my alarm is kiwi." if expected else WITHHELD)
 
 
 def test_no_account_of_several_is_told_to_whom_it_was_kept_from() -> None:

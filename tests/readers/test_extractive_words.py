@@ -31,10 +31,10 @@ def test_synonyms_go_both_ways(word: str, other: str) -> None:
 
 
 def test_sentences_keep_their_speaker_and_their_marks() -> None:
-    found = list(
+    parsed = list(
         sentences([ContextItem('Ana: One. Two? "Three!" Four\nno speaker\n東京。大阪。'), ContextItem("Five.")])
     )
-    assert [each.text for each in found] == [
+    assert [sentence.text for sentence in parsed] == [
         "One.",
         "Two?",
         '"Three!',
@@ -44,12 +44,12 @@ def test_sentences_keep_their_speaker_and_their_marks() -> None:
         "大阪。",
         "Five.",
     ]
-    assert [each.speaker for each in found] == ["Ana"] * 4 + [""] * 4
-    assert [each.item for each in found] == [0] * 7 + [1]
+    assert [sentence.speaker for sentence in parsed] == ["Ana"] * 4 + [""] * 4
+    assert [sentence.item for sentence in parsed] == [0] * 7 + [1]
 
 
 def test_titles_do_not_end_a_sentence() -> None:
-    assert [each.text for each in sentences([ContextItem("Dr. Hollis sees to it. Good.")])] == [
+    assert [sentence.text for sentence in sentences([ContextItem("Dr. Hollis sees to it. Good.")])] == [
         "Dr. Hollis sees to it.",
         "Good.",
     ]
@@ -73,4 +73,4 @@ def test_the_lexicons_are_named_with_their_hashes_and_are_small() -> None:
 def test_the_setting_of_an_item_is_no_sentence() -> None:
     item = ContextItem("[face to face, at Luna Café]\nAna: Hi.")
     assert setting_of(item) == ("face to face", "at Luna Café")
-    assert [each.text for each in sentences([item])] == ["Hi."]
+    assert [sentence.text for sentence in sentences([item])] == ["Hi."]

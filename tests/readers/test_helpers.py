@@ -24,7 +24,7 @@ from tests.support.model_script import DIMENSIONS, Script
 from tests.support.model_server import ModelServer
 
 
-def test_an_embedder_behind_a_url_is_tried_before_it_is_used(tmp_path: Path) -> None:
+def test_an_embedder_behind_a_url_is_probed_first(tmp_path: Path) -> None:
     with ModelServer(model="nomic-embed-text") as server:
         helper = start_helper("embedder", server.base_url, work_dir=tmp_path)
     assert (helper.ref.name, helper.ref.details, helper.upstream.role) == (
@@ -34,13 +34,13 @@ def test_an_embedder_behind_a_url_is_tried_before_it_is_used(tmp_path: Path) -> 
     )
 
 
-def test_a_reranker_behind_a_url_is_tried_before_it_is_used(tmp_path: Path) -> None:
+def test_a_reranker_behind_a_url_is_probed_first(tmp_path: Path) -> None:
     with ModelServer(model="bge-reranker") as server:
         assert start_helper("reranker", server.base_url, work_dir=tmp_path).upstream.role == "reranker"
         assert [request.route for request in server.received] == ["/v1/models", "/v1/rerank"]
 
 
-def test_an_extractor_is_a_reader_in_another_role(tmp_path: Path) -> None:
+def test_an_extractor_is_a_reader_with_another_role(tmp_path: Path) -> None:
     with ModelServer(model="big-model", dialect="llama.cpp", window_tokens=4096) as server:
         helper = start_helper("extractor", server.base_url, work_dir=tmp_path)
     assert (helper.upstream.role, helper.upstream.context_window_tokens) == ("extractor", 4096)
@@ -55,22 +55,22 @@ def test_an_extractor_is_a_reader_in_another_role(tmp_path: Path) -> None:
         ("embedder", "http://127.0.0.1:9/v1", "--embedder http://127.0.0.1:9/v1: http://127.0.0.1:9/v1: GET "),
     ],
 )
-def test_what_cannot_be_used_is_named_by_its_flag(tmp_path: Path, role: HelperRole, spec: str, complaint: str) -> None:
+def test_an_unusable_helper_is_named_by_its_flag(tmp_path: Path, role: HelperRole, spec: str, complaint: str) -> None:
     with pytest.raises(ReaderError) as failure:
         start_helper(role, spec, work_dir=tmp_path)
     assert str(failure.value).startswith(complaint)
     assert "\n" not in str(failure.value)
 
 
-def test_a_server_that_makes_no_embeddings_is_refused(tmp_path: Path) -> None:
+def test_a_server_without_embeddings_is_refused(tmp_path: Path) -> None:
     script = Script(status=501, message="no embeddings here")
     refused = pytest.raises(ReaderError, match=r"--embedder .*/v1/embeddings answered 501")
     with ModelServer(script) as server, refused:
         start_helper("embedder", server.base_url, work_dir=tmp_path)
 
 
-def test_the_embedded_embedder_tells_queries_from_passages_and_comes_back_after_its_death(tmp_path: Path) -> None:
-    """Real vectors through the gateway: unit length, near in meaning, another one for a query than for a passage."""
+def test_the_embedded_embedder_distinguishes_queries_from_passages_and_is_restarted(tmp_path: Path) -> None:
+    """Real vectors through the gateway: unit length, near in meaning, different for a query and for a passage."""
     config = RunConfig.model_validate(
         {"dataset": tmp_path, "backends": ["x"], "readers": [{"spec": "extractive"}], "embedder": {"spec": "embedded"}}
     )
@@ -129,7 +129,7 @@ def test_a_reranker_ranks_through_the_gateway_and_no_other_model_does(tmp_path: 
     assert refused == 404
 
 
-def test_two_models_of_one_name_are_refused(tmp_path: Path) -> None:
+def test_two_models_with_the_same_name_are_refused(tmp_path: Path) -> None:
     with ModelServer(model="same") as server:
         both = HelperConfig(spec=server.base_url)
         reader = ReaderConfig(spec="extractive")

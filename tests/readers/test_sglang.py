@@ -37,7 +37,7 @@ Start = Callable[..., RunningReader]
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[str, object]], None]:
-    """Makes ``python -m sglang.launch_server`` run the scripted server with the given settings."""
+    """Return a function that makes ``python -m sglang.launch_server`` run the scripted server with these settings."""
     monkeypatch.setenv("PYTHONPATH", install(tmp_path / "packages"))
 
     def configure(settings: dict[str, object]) -> None:
@@ -63,7 +63,7 @@ def start(package: Callable[[dict[str, object]], None], tmp_path: Path) -> Itera
 
 @pytest.mark.parametrize("version", ["0.5.3.post3", "0.5.23"])
 def test_a_server_is_started_for_one_stream_and_read_back(start: Start, version: str) -> None:
-    """0.5.3 tells of itself at /get_server_info, later versions at /server_info."""
+    """Version 0.5.3 reports its settings at /get_server_info, later versions at /server_info."""
     reader = start(version=version)
     ref = reader.ref
     assert (ref.kind, ref.name, ref.result_class) == ("sglang", "qwen", "cold_prefill")
@@ -81,7 +81,7 @@ def test_the_probe_passes_and_tokens_are_counted(start: Start) -> None:
         assert probe(reader, gateway).ok
 
 
-def test_the_two_classes_differ_by_the_cache_alone() -> None:
+def test_the_two_result_classes_differ_only_in_the_cache() -> None:
     cold = launch_flags(SglangSettings("m"), port=1)
     warm = launch_flags(SglangSettings("m", result_class="warm_prefix"), port=1)
     assert [flag for flag in cold if flag not in warm] == ["--disable-radix-cache"]
@@ -89,34 +89,34 @@ def test_the_two_classes_differ_by_the_cache_alone() -> None:
     assert not {"--enable-deterministic-inference"} & set(cold)
 
 
-def test_a_server_that_runs_otherwise_is_refused_and_stopped(start: Start) -> None:
+def test_a_server_with_other_settings_is_refused_and_stopped(start: Start) -> None:
     with pytest.raises(ReaderError, match="runs with max_running_requests 8, asked for was 1"):
         start(told={"max_running_requests": 8})
     assert not [p for p in psutil.Process().children(recursive=True) if "launch_server" in " ".join(p.cmdline())]
 
 
-def test_what_a_version_does_not_tell_is_noted(start: Start) -> None:
+def test_settings_that_a_version_does_not_report_are_noted(start: Start) -> None:
     reader = start(untold=["stream_interval", "random_seed"])
     assert reader.ref.details["not_told"] == "stream_interval, random_seed"
 
 
-def test_every_setting_asked_for_is_compared() -> None:
+def test_every_requested_setting_is_compared() -> None:
     settings = SglangSettings("m")
-    wanted = wanted_settings(settings)
-    assert check_settings(settings, wanted) == []
-    assert check_settings(settings, {}) == list(wanted)
-    for name in wanted:
+    requested = wanted_settings(settings)
+    assert check_settings(settings, requested) == []
+    assert check_settings(settings, {}) == list(requested)
+    for name in requested:
         with pytest.raises(ReaderError, match=name):
-            check_settings(settings, {**wanted, name: "other"})
+            check_settings(settings, {**requested, name: "other"})
 
 
-def test_a_server_that_ends_while_starting_says_why(start: Start) -> None:
+def test_a_server_that_ends_at_start_is_reported_with_its_reason(start: Start) -> None:
     with pytest.raises(ReaderError, match="no CUDA device"):
         start(dies="no CUDA device")
 
 
-def test_a_cache_that_was_flushed_is_believed_by_its_status_alone(start: Start) -> None:
-    """ "Cache flushed." with 400 means busy: it is tried again."""
+def test_the_status_decides_whether_a_cache_was_flushed(start: Start) -> None:
+    """The text "Cache flushed." with status 400 means busy, and the flush is retried."""
     reader = start(SglangSettings("qwen", result_class="warm_prefix"), busy_flushes=2)
     reader.begin_cell()
     with urllib.request.urlopen(f"{reader.upstream.server_url}/flushes") as reply:
@@ -131,7 +131,7 @@ def test_a_cold_reader_has_nothing_to_flush(start: Start) -> None:
 
 
 @pytest.mark.parametrize("status", [400, 404])
-def test_a_cache_that_stays_is_an_error(start: Start, status: int) -> None:
+def test_a_cache_that_cannot_be_flushed_is_an_error(start: Start, status: int) -> None:
     reader = start(flush_status=status)
     with pytest.raises(ReaderError, match=f"/flush_cache answered {status} 'Cache flushed"):
         flush_cache(reader.upstream.server_url, None, wait_s=0.3)
@@ -160,7 +160,7 @@ def test_a_reply_that_is_no_language_fails_the_probe(start: Start, reply: str) -
         ({"model_path": "m", "result_class": "unknown"}, "cold_prefill or warm_prefix"),
     ],
 )
-def test_settings_that_no_server_could_have_are_refused(settings: dict[str, str], words: str) -> None:
+def test_impossible_settings_are_refused(settings: dict[str, str], words: str) -> None:
     with pytest.raises(ReaderError, match=words):
         SglangSettings(**settings)  # type: ignore[arg-type]
 
@@ -174,7 +174,7 @@ def test_a_container_is_named_by_digest_shares_the_gpu_and_ends_with_its_standar
     assert "cat <&3 >/dev/null; kill" in words
 
 
-def test_a_container_ends_when_the_harness_lets_go(
+def test_a_container_ends_when_the_reader_is_stopped(
     package: Callable[[dict[str, object]], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """``docker`` is a stand-in that runs the container's own entry point here, standard input included."""

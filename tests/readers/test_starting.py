@@ -45,7 +45,7 @@ from tests.support.model_server import ModelServer
 
 
 def listens(base_url: str) -> bool:
-    """Whether anything accepts connections there."""
+    """Return whether a server accepts connections at the address."""
     connection = http.client.HTTPConnection(base_url.split("/")[2], timeout=2)
     try:
         connection.connect()
@@ -73,7 +73,7 @@ def gateway_before(reader: RunningReader) -> Iterator[tuple[Gateway, list[Gatewa
 def read_with(
     gateway: Gateway, reader: RunningReader, question: str, *, max_tokens: int = 48, window_tokens: int | None = None
 ) -> tuple[str, GatewayCall]:
-    """A question over two sessions, through the gateway; the answer and the record of the call behind it."""
+    """Ask the reader about two sessions through the gateway; return the answer and the record of its call."""
     items = [
         ContextItem("Ana: The blue kayak is in Bo's garage.", "2025-01-06T09:00:00Z", 1.0),
         ContextItem("Bo: My train leaves at 14:20.", "2025-01-06T10:00:00Z", 0.5),
@@ -116,7 +116,7 @@ def test_the_extractive_reader_answers_through_the_gateway(extractive: RunningRe
 
 
 def test_the_extractive_reader_refuses_a_prompt_without_question_and_context(extractive: RunningReader) -> None:
-    """Machine-readably, and past the gateway in words that name the way out."""
+    """With a machine-readable code, and through the gateway with a message that names the remedy."""
     body = json.dumps({"model": "extractive", "messages": [{"role": "user", "content": "Say hello."}]}).encode()
     url = f"{extractive.upstream.base_url}/chat/completions"
     request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
@@ -143,7 +143,7 @@ def test_the_extractive_reader_keeps_to_max_tokens(extractive: RunningReader) ->
         assert len(raw) == 32
 
 
-def test_a_prompt_beyond_the_window_is_a_clean_400(tmp_path: Path) -> None:
+def test_a_prompt_above_the_window_gets_a_400(tmp_path: Path) -> None:
     reader = start_reader("extractive", work_dir=tmp_path, window_tokens=100)
     try:
         with gateway_before(reader) as (gateway, records):
@@ -160,7 +160,7 @@ def test_a_template_that_is_known_cannot_be_said_to_lack_a_system_role(tmp_path:
         start_reader("extractive", work_dir=tmp_path, no_system_role=True)
 
 
-def test_a_reader_that_is_stopped_is_gone(tmp_path: Path) -> None:
+def test_a_stopped_reader_serves_no_more(tmp_path: Path) -> None:
     reader = start_reader("extractive", work_dir=tmp_path)
     try:
         assert reader.alive()
@@ -177,7 +177,7 @@ def test_a_reader_that_is_stopped_is_gone(tmp_path: Path) -> None:
 
 
 def harness_that_starts(spec: str, work_dir: Path) -> tuple[subprocess.Popen[str], str]:
-    """Another process that starts a reader and then does nothing; the reader's base URL."""
+    """Start a process that starts a reader and then idles; return it and the reader's base URL."""
     code = (
         "import sys, time, pathlib; from memarena.readers.starting import start_reader\n"
         "reader = start_reader(sys.argv[1], work_dir=pathlib.Path(sys.argv[2]))\n"
@@ -189,7 +189,7 @@ def harness_that_starts(spec: str, work_dir: Path) -> tuple[subprocess.Popen[str
 
 
 @pytest.mark.parametrize("spec", ["extractive", pytest.param("embedded", marks=pytest.mark.llm)])
-def test_no_reader_survives_its_harness_not_even_a_sigkill(spec: str, tmp_path: Path) -> None:
+def test_no_reader_outlives_its_harness_even_after_sigkill(spec: str, tmp_path: Path) -> None:
     process, base_url = harness_that_starts(spec, tmp_path)
     try:
         assert listens(base_url)
@@ -219,7 +219,7 @@ def test_no_reader_survives_its_harness_not_even_a_sigkill(spec: str, tmp_path: 
         ("http://127.0.0.1:9/v1", {}, "cannot be reached: "),
     ],
 )
-def test_what_cannot_be_started_says_why_in_one_line(
+def test_an_unusable_reader_gives_a_one_line_error(
     spec: str, options: dict[str, object], words: str, tmp_path: Path
 ) -> None:
     with pytest.raises(ReaderError) as caught:
@@ -238,9 +238,7 @@ def test_weights_that_are_not_installed_are_named(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.skipif(importlib.util.find_spec("xllamacpp") is None, reason="xllamacpp is not installed")
-def test_a_reader_that_dies_while_starting_says_what_its_log_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_reader_that_dies_at_start_is_reported_with_its_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(b"no weights at all")
     weights = embedded.Weights(broken, "0", "0")
@@ -263,7 +261,7 @@ def test_a_reader_that_dies_while_starting_says_what_its_log_says(
         ("sglang", 4_096, "sglang", {}),
     ],
 )
-def test_a_server_is_known_by_its_side_doors(
+def test_a_server_is_identified_by_its_additional_routes(
     dialect: str, window: int, tokenizer: str, extra: dict[str, object], tmp_path: Path
 ) -> None:
     with ModelServer(dialect=dialect, window_tokens=4_096, model="some/model") as server:  # type: ignore[arg-type]
@@ -282,7 +280,7 @@ def test_a_server_is_known_by_its_side_doors(
             read_with(gateway, reader, "Where?")
 
 
-def test_what_the_user_says_wins_over_what_the_server_says(tmp_path: Path) -> None:
+def test_settings_of_the_user_override_those_of_the_server(tmp_path: Path) -> None:
     with ModelServer(dialect="llama.cpp", window_tokens=4_096) as server:
         reader = start_reader(server.base_url, work_dir=tmp_path, window_tokens=2_000, no_system_role=True)
         assert reader.ref.context_window_tokens == 2_000
@@ -290,7 +288,7 @@ def test_what_the_user_says_wins_over_what_the_server_says(tmp_path: Path) -> No
         assert reader.ref.details["window_from"] == "given"
 
 
-def test_a_model_that_is_not_offered_is_a_warning_that_lists_those_that_are(tmp_path: Path) -> None:
+def test_a_model_that_is_not_offered_gives_a_warning_with_the_offered_ones(tmp_path: Path) -> None:
     notes: list[str] = []
     with ModelServer(model="offered") as server:
         reader = start_reader(server.base_url, work_dir=tmp_path, model="other", note=notes.append)
@@ -318,7 +316,7 @@ def test_the_api_key_comes_from_the_argument_or_the_environment(
 
 
 @pytest.mark.parametrize("fault", ["status", "disconnect", "cut", "malformed"])
-def test_a_reader_that_fails_its_probe_says_how(fault: Fault, tmp_path: Path) -> None:
+def test_a_failed_probe_is_reported_with_its_reason(fault: Fault, tmp_path: Path) -> None:
     with ModelServer() as server:
         reader = start_reader(server.base_url, work_dir=tmp_path)
         server.script = Script(fault=fault)
@@ -329,7 +327,7 @@ def test_a_reader_that_fails_its_probe_says_how(fault: Fault, tmp_path: Path) ->
         assert records[-1].phase == "probe"
 
 
-def test_an_empty_reply_fails_the_probe_but_thinking_alone_does_not(tmp_path: Path) -> None:
+def test_an_empty_reply_fails_the_probe_but_reasoning_alone_does_not(tmp_path: Path) -> None:
     with ModelServer() as server:
         reader = start_reader(server.base_url, work_dir=tmp_path)
         with gateway_before(reader) as (gateway, _):
@@ -343,7 +341,7 @@ def test_an_empty_reply_fails_the_probe_but_thinking_alone_does_not(tmp_path: Pa
 
 
 @pytest.mark.llm
-def test_the_embedded_reader_answers_and_its_own_clock_agrees_with_ours(tmp_path: Path) -> None:
+def test_the_embedded_readers_own_times_agree_with_the_harness(tmp_path: Path) -> None:
     reader = start_reader("embedded", work_dir=tmp_path, threads=1)
     try:
         assert reader.ref.is_real_reader
@@ -356,7 +354,7 @@ def test_the_embedded_reader_answers_and_its_own_clock_agrees_with_ours(tmp_path
                 assert call.cached_tokens == 0, "a cached prefix would make the second TTFT a warm one"
                 assert call.first_content_ns is not None
                 assert call.server_prompt_ms is not None
-                # Loose on purpose: the same order of magnitude, not a measurement.
+                # Loose on purpose: this checks the order of magnitude and is no measurement.
                 assert 0.5 < call.first_content_ns / 1e6 / call.server_prompt_ms < 3
             tokenize = next(record for record in records if record.route == "/v1/tokenize")
             assert tokenize.status == 200
@@ -367,7 +365,7 @@ def test_the_embedded_reader_answers_and_its_own_clock_agrees_with_ours(tmp_path
 
 @pytest.mark.llm
 def test_a_context_that_fills_the_window_fits_llama_cpp(tmp_path: Path) -> None:
-    """Our count of a prompt and the server's own agree closely enough that a full window is not overrun."""
+    """The harness's token count and the server's agree closely enough that a full window is not exceeded."""
     reader = start_reader("embedded", work_dir=tmp_path, window_tokens=512, threads=1)
     try:
         with gateway_before(reader) as (gateway, _):
@@ -388,7 +386,7 @@ def test_a_context_that_fills_the_window_fits_llama_cpp(tmp_path: Path) -> None:
         reader.stop()
 
 
-def test_a_child_says_where_it_listens_only_once_it_does(extractive: RunningReader, tmp_path: Path) -> None:
+def test_a_child_writes_its_address_only_once_it_listens(extractive: RunningReader, tmp_path: Path) -> None:
     address = (tmp_path / "reader-extractive.address").read_text()
     assert address.endswith("\n")
     assert extractive.upstream.base_url == f"http://{address.strip()}/v1"
@@ -402,7 +400,7 @@ def test_a_child_says_where_it_listens_only_once_it_does(extractive: RunningRead
 def test_a_child_that_is_killed_while_it_starts_is_started_again(
     kills: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not for ever, and only where somebody else ended it."""
+    """At most twice, and only if it was killed."""
     (tmp_path / "struck_server.py").write_text(
         "import os, signal, sys, time\nfrom pathlib import Path\n"
         "struck = Path(__file__).with_name('struck')\n"
@@ -423,9 +421,7 @@ def test_a_child_that_is_killed_while_it_starts_is_started_again(
 
 
 @pytest.mark.parametrize("words", ["Service Unavailable", "Loading model"])
-def test_a_health_check_that_never_gets_well_is_waited_for_with_an_end(
-    words: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_health_check_that_never_passes_ends_with_a_timeout(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for bound in ("LOADING_TIMEOUT_S", "UNSTATED_TIMEOUT_S", "_POLL_S"):
         monkeypatch.setattr(remote, bound, 0.0)
     notes: list[str] = []

@@ -24,19 +24,19 @@ def test_lengths_grow_geometrically_from_64_to_the_longest() -> None:
     assert lengths(3, 10) == [10, 10, 10]
 
 
-def test_every_length_is_sent_once_and_no_two_begin_alike() -> None:
+def test_every_length_is_sent_once_with_a_different_beginning() -> None:
     calls: list[GatewayCall] = []
     with ModelServer() as reader, Gateway([reader.upstream()], calls.append) as gateway:
         warm_up(running(reader), gateway, 5, 2000)
     sizes = [call.prompt_tokens or 0 for call in calls]
     assert sizes == sorted(sizes)
-    for size, wanted in zip(sizes, lengths(5, 2000), strict=True):
-        assert size == pytest.approx(wanted, rel=0.15, abs=12)
+    for size, length in zip(sizes, lengths(5, 2000), strict=True):
+        assert size == pytest.approx(length, rel=0.15, abs=12)
     assert len({call.prompt[:60] for call in calls}) == 5
     assert {call.phase for call in calls} == {"probe"}
 
 
-def test_a_warm_up_that_fails_says_at_which_length() -> None:
+def test_a_failed_warm_up_names_its_length() -> None:
     with (
         ModelServer(Script(status=500)) as reader,
         Gateway([reader.upstream()], lambda call: None) as gateway,
