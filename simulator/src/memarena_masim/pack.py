@@ -1,6 +1,6 @@
-"""A pack: the folder that a world's words come from, with its manifest, its files and the hash over them.
+"""Opens and checks a pack: the folder of data files from which a world's texts are drawn.
 
-``docs/packs.md`` explains the format. Nothing of a pack is read before all of it was checked here.
+``docs/packs.md`` explains the format. All files of a pack are checked here before any is used.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from memarena_masim.pack_schema import check_tables
 
 MANIFEST = "pack.toml"
 PUBLIC = Path(__file__).resolve().parent / "banks"
-"""The pack that comes with MaSim."""
+"""Folder of the public pack, which comes with MaSim."""
 MAX_FILE_BYTES = 4 << 20
 MAX_FILES = 2000
 SCENE_FILE = re.compile(r"scenes/[a-z0-9_]+\.toml")
@@ -51,14 +51,14 @@ FILES = (
     "scenes/frame.bank",
     "world/people.toml",
 )
-"""What every pack holds, next to its scenes."""
+"""Files that every pack must have, besides its scenes."""
 
 Half = Literal["all", "tuning", "held-out"]
-"""Which half of a pack's lines is used: what is tuned on one half can be reported on the other."""
+"""The half of a pack's lines to use: a system tuned on one half can be evaluated on the other."""
 
 
 class PackHalf(NamedTuple):
-    """The key of everything that is read from a pack: its folder (empty: the public pack), its hash, and the half."""
+    """Cache key of what is read from a pack: its folder and hash (both empty for the public pack), and the half."""
 
     folder: str = ""
     sha256: str = ""
@@ -66,7 +66,7 @@ class PackHalf(NamedTuple):
 
 
 PUBLIC_PACK = PackHalf()
-"""The public pack, whole."""
+"""Key of the public pack with both halves."""
 
 
 class Manifest(BaseModel):
@@ -81,6 +81,7 @@ class Manifest(BaseModel):
     sha256: str | None = Field(default=None, pattern=r"^[0-9a-f]{64}$")
 
 
+# Each completes the error "FIELD: … is expected" of _manifest; hence the commas at the end of two.
 _EXPECTED = {
     "name": "small letters, digits and hyphens, at most 64,",
     "version": "a version such as 1.0",
@@ -92,21 +93,21 @@ _EXPECTED = {
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """A pack whose files were read once: UTF-8, no links, nothing else in the folder."""
+    """A pack whose files were checked by ``open_pack``: plain UTF-8 files, no links, no other files in the folder."""
 
     folder: Path
     manifest: Manifest
     hashes: Mapping[str, str]
-    """SHA-256 of each file but the manifest, by path inside the folder."""
+    """SHA-256 of each file except the manifest, by path relative to the folder."""
 
     @property
     def sha256(self) -> str:
-        """The hash of the pack: see ``pack_hash``."""
+        """Return the hash of the pack: ``pack_hash`` of the hashes of its files."""
         return pack_hash(self.hashes)
 
 
 def open_pack(folder: Path) -> Pack:
-    """The pack in ``folder``. MasimError names the first file that is missing, too many, too large or no text."""
+    """Check and return the pack in ``folder``. MasimError names the first file that is missing or not allowed."""
     if not folder.is_dir():
         raise MasimError(f"--pack {folder}: no such folder; a pack with a {MANIFEST} is expected")
     try:
@@ -125,7 +126,7 @@ def open_pack(folder: Path) -> Pack:
 
 
 def announced(pack: Pack) -> Pack:
-    """``pack``, if its files are those that its manifest was written for; MasimError if one has changed since."""
+    """Return ``pack`` if its files match the hash of its manifest, or if that has none (a draft); else MasimError."""
     if pack.manifest.sha256 not in (None, pack.sha256):
         raise MasimError(
             f"{pack.folder / MANIFEST}: sha256: {pack.manifest.sha256}, but the files have {pack.sha256}; the files "
@@ -135,7 +136,7 @@ def announced(pack: Pack) -> Pack:
 
 
 def unchanged(folder: Path, sha256: str) -> Pack:
-    """The pack in ``folder``. MasimError if its files are no longer those of the hash."""
+    """Open the pack in ``folder``. MasimError if its hash is no longer ``sha256``."""
     pack = open_pack(folder)
     if pack.sha256 != sha256:
         raise MasimError(f"--pack {folder}: its files have changed meanwhile; {sha256} is expected")
@@ -144,20 +145,26 @@ def unchanged(folder: Path, sha256: str) -> Pack:
 
 @cache
 def public_pack() -> Pack:
-    """The pack that comes with MaSim, read once per process."""
+    """Return the public pack, which is read once per process."""
     return open_pack(PUBLIC)
 
 
 @cache
 def root(folder: str, sha256: str) -> Path:
-    """The folder behind a key, checked once per process. MasimError if its files are no longer those of the hash."""
+    """Return the folder for ``folder`` and ``sha256`` of a PackHalf, checked once per process.
+
+    MasimError if the pack's hash is no longer ``sha256``.
+    """
     if not folder:
         return PUBLIC
     return unchanged(Path(folder), sha256).folder
 
 
 def _names(folder: Path) -> list[str]:
-    """The pack's files, sorted. Notes for people (``*.md``, ``LICENSE``) and hidden files are no part of it."""
+    """Return the pack's files as sorted relative paths, without ``*.md``, ``LICENSE`` and what is hidden at the top.
+
+    MasimError for a link, a file that is not plain, not a pack's, or too large.
+    """
     names = []
     for path in _walk(folder):
         name = path.relative_to(folder).as_posix()
@@ -179,21 +186,21 @@ def _names(folder: Path) -> list[str]:
 
 
 def _walk(folder: Path) -> list[Path]:
-    """Everything below ``folder`` but what is hidden at its top; links are not followed."""
+    """Return all paths below ``folder``, except for hidden ones at its top; links are not followed."""
     paths: list[Path] = []
-    left = [path for path in folder.iterdir() if not path.name.startswith(".")]
-    while left:
-        path = left.pop()
+    pending = [path for path in folder.iterdir() if not path.name.startswith(".")]
+    while pending:
+        path = pending.pop()
         paths.append(path)
         if len(paths) > MAX_FILES:
             raise MasimError(f"{folder}: more than {MAX_FILES:,} files; a pack is expected")
         if path.is_dir() and not path.is_symlink():
-            left.extend(path.iterdir())
+            pending.extend(path.iterdir())
     return sorted(paths)
 
 
 def _bytes(path: Path) -> bytes:
-    """The bytes of a text file: UTF-8 without a byte order mark, lines that end with LF."""
+    """Read a text file. MasimError unless it is UTF-8 without a byte order mark, a NUL byte or a carriage return."""
     data = path.read_bytes()
     if data.startswith(b"\xef\xbb\xbf"):
         raise MasimError(f"{path}:1: begins with a byte order mark; UTF-8 without one is expected")
@@ -208,10 +215,12 @@ def _bytes(path: Path) -> bytes:
 
 
 def _line(data: bytes, at: int) -> int:
+    """Return the number of the line, from 1, at offset ``at``."""
     return data.count(b"\n", 0, at) + 1
 
 
 def _manifest(path: Path) -> Manifest:
+    """Read ``pack.toml``. MasimError names the first field that is missing, unknown or not valid."""
     try:
         return Manifest.model_validate(tomllib.loads(_bytes(path).decode("utf-8")))
     except tomllib.TOMLDecodeError as error:

@@ -1,4 +1,8 @@
-"""Scenes: matters with a course, read from ``banks/scenes/<topic>.toml``. Their format: ``banks/scenes/README.md``."""
+"""Reads the scenes of a topic from ``banks/scenes/<topic>.toml`` (format: ``banks/scenes/README.md``).
+
+A scene is one matter that a person tells about, in two halves: the first on one day, the second on a later one. Its
+beats are the teller's turns with the answers to them.
+"""
 
 from __future__ import annotations
 
@@ -16,27 +20,27 @@ from memarena_masim.rng import Stream
 HALVES: Final = ("tuning", "held-out")
 TONES: Final = ("trouble", "joy", "plain")
 LINES: Final = {"ask": 3, "again": 2, "resume": 2, "also": 2}
-"""Lists of single lines, and how many each needs."""
+"""Minimum number of lines in each list of single lines of a scene."""
 TURNS: Final = ("tell", "friend", "assistant")
 TALK_BEATS: Final = 3
-"""Beats of a scene that one talk tells at most: all from one moment."""
+"""Beats that one talk tells at most: half a scene, all from one moment."""
 BEATS: Final = 2 * TALK_BEATS
-"""Beats of a scene: what is told at first, and on a later day."""
+"""Beats of a scene: its first half and, for a later day, its second."""
 WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _RANGE = re.compile(r"(euros|count) (\d+)\.\.(\d+)(?: step (\d+))?")
 _TIMES = re.compile(r"time (\d+):(\d\d)\.\.(\d+):(\d\d)(?: step (\d+))?")
 _PREDEFINED = frozenset(("kin", "you"))
 
 Draw = Callable[[Stream], str]
-"""Draws a value."""
+"""Draws a value of a scene, as text."""
 
 SEXES: Final = ("man", "woman")
-"""Values that are the first name of a person who is only spoken of."""
+"""Types of values that are the first name of an invented person."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence of a turn. ``optional`` ones are left out of shorter turns; a ``question`` leads to the next beat."""
+    """A sentence of a turn. Shorter turns omit ``optional`` ones; ``question`` marks a last one that asks something."""
 
     words: Sequence_
     optional: bool
@@ -45,7 +49,7 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """A turn of the teller, and how a friend or the teller's assistant answers it."""
+    """A turn of the teller, and the answers to it of a friend and of the teller's assistant."""
 
     tell: tuple[Sentence, ...]
     friend: tuple[Sentence, ...]
@@ -54,7 +58,11 @@ class Beat:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """One matter with its course. ``thing`` names it in the teller's mouth; ``people`` are values by sex."""
+    """One matter that a person tells about, in BEATS beats.
+
+    ``key`` is ``topic.scene``; ``thing`` is the teller's noun phrase for it (``my …``, ``our …``, ``the …``);
+    ``people`` has the sex of each value that is an invented person's name.
+    """
 
     key: str
     tone: str
@@ -67,7 +75,7 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic of conversation: its scenes, and which people bring it up (``occupation:nurse``)."""
+    """A topic of conversation: its scenes, and in ``heads`` the people who bring it up (``occupation:nurse``)."""
 
     key: str
     heads: tuple[str, ...]
@@ -76,7 +84,7 @@ class Topic:
 
 
 def read_topic(path: Path) -> Topic:
-    """A topic with its scenes. MasimError names file and key of the first fault."""
+    """Read a topic with its scenes. MasimError names file and key of the first fault."""
     try:
         rows = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -119,14 +127,16 @@ def _scene(topic: str, key: str, row: Mapping[str, Any], bank: Bank, where: str)
     def sentences(lines: Any, position: str) -> tuple[Sentence, ...]:
         if not isinstance(lines, list) or not lines or lines[0].startswith("+"):
             raise MasimError(f"{position}: sentences are expected, of which the first is not optional")
-        made = []
+        compiled_sentences = []
         for line in lines:
             text = line.removeprefix("+")
             if text.rstrip("}")[-1] not in ".?!":
                 raise MasimError(f"{position}: a sentence ends with a full stop or a question mark: {line!r}")
             last = line is lines[-1]
-            made.append(Sentence(compiled(text, position), line.startswith("+"), last and text.rstrip("}")[-1] == "?"))
-        return tuple(made)
+            compiled_sentences.append(
+                Sentence(compiled(text, position), line.startswith("+"), last and text.rstrip("}")[-1] == "?")
+            )
+        return tuple(compiled_sentences)
 
     lines = {}
     for name, least in LINES.items():
@@ -147,7 +157,7 @@ def _scene(topic: str, key: str, row: Mapping[str, Any], bank: Bank, where: str)
 
 
 def _draw(choices: Any, where: str) -> Draw:
-    """What draws a value. MasimError says what is expected."""
+    """Return the function that draws a value. MasimError says what is expected."""
     if isinstance(choices, list) and choices and all(isinstance(choice, str) for choice in choices):
         return lambda stream: stream.pick(choices)
     if choices in ("weekday", "workday"):
@@ -161,20 +171,21 @@ def _draw(choices: Any, where: str) -> Draw:
     match = _TIMES.fullmatch(str(choices))
     if match is not None:
         first, last = (int(match.group(n)) * 60 + int(match.group(n + 1)) for n in (1, 3))
-        each = int(match.group(5) or 15)
-        _growing(first, last, each, where)
-        return lambda stream: clock(first + each * stream.below((last - first) // each + 1))
+        step_minutes = int(match.group(5) or 15)
+        _growing(first, last, step_minutes, where)
+        return lambda stream: clock(first + step_minutes * stream.below((last - first) // step_minutes + 1))
     raise MasimError(
         f"{where}: a list, weekday, workday, man, woman, 'euros a..b', 'count a..b' or 'time h:mm..h:mm' is expected"
     )
 
 
 def _growing(low: int, high: int, step: int, where: str) -> None:
+    """Raise MasimError unless ``low`` to ``high`` is a range and ``step`` is positive."""
     if low > high or step < 1:
         raise MasimError(f"{where}: a range from low to high with a step above 0 is expected")
 
 
 def clock(minutes: int) -> str:
-    """A time of day in the spelling of facts: ``9:15 am``."""
+    """Return minutes since midnight as a time of day in the spelling of facts: ``9:15 am``."""
     hour, minute = divmod(minutes, 60)
     return f"{(hour - 1) % 12 + 1}:{minute:02d} {'am' if hour < 12 else 'pm'}"

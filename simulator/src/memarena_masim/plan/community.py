@@ -1,4 +1,4 @@
-"""Statements about homes, workplaces and groups, drawn from the world around the speaker."""
+"""Draws the facts about homes, workplaces and clubs that a person states about themselves."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memarena_masim.world.model import Group, World
 
 
 class CommunityTalk:
-    """Facts of the world that a person knows of themselves: no path of provenance is needed for these."""
+    """Draws facts that a speaker knows without having heard them from anyone: their home, workplace and clubs."""
 
     def __init__(self, world: World, source: FactSource) -> None:
         self._world, self._source = world, source
@@ -22,7 +22,7 @@ class CommunityTalk:
                     self._clubs.setdefault(member, []).append(group)
 
     def draw(self, stream: Stream, speaker: str) -> Fact:
-        """Something of the speaker's home, work or one of their clubs."""
+        """Draw a fact about the speaker's home, workplace or one of their clubs."""
         clubs = self._clubs.get(speaker)
         if not clubs or stream.chance(0.3):
             return (self._source.home if stream.chance(0.5) else self._source.work)(self._world, speaker)

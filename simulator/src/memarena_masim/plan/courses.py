@@ -1,4 +1,8 @@
-"""Which scene a thread tells: its first half, or to whoever heard that on an earlier day its second."""
+"""Chooses the scene for each thread of a talk.
+
+A scene (``phrases/scenes.py``) has two halves of TALK_BEATS beats each; a beat is one turn of the narrator. A talk
+tells one half: the first, or the second to listeners who heard the first on an earlier day.
+"""
 
 from __future__ import annotations
 
@@ -12,41 +16,43 @@ from memarena_masim.plan.model import Thread
 from memarena_masim.rng import Stream
 
 GOES_ON = 0.35
-"""Share of the threads that go on with a scene of an earlier day, where the people met that as often as a new one."""
+"""Chance that a thread continues a scene of an earlier day whose second half was met as often as a new scene."""
 
 Names = Mapping[str, Sequence[str]]
-"""First names that no person in the world has, of a ``man`` and of a ``woman``."""
+"""First names that no person of the world has, by sex: ``man`` and ``woman``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Telling:
-    """A scene in one session: who told it to whom, the beat that a later talk goes on with, and the names in it."""
+    """Half a scene as one narrator tells it to one listener in one session (both are agent ids)."""
 
     narrator: str
     listener: str
     scene: str
     beats: int
+    """Beats of the scene that were told so far: the index of the beat with which a later talk continues."""
     names: tuple[tuple[str, str], ...] = ()
+    """Names of the people in the scene, as (slot, first name)."""
 
     @property
     def half(self) -> tuple[str, int]:
-        """The scene and the beat that this talk ended with."""
+        """Return the key of the half that was told: the scene and ``beats``."""
         return self.scene, self.beats
 
 
 @dataclass(slots=True)
-class _Mind:
-    """What one person knows of scenes."""
+class _Heard:
+    """The scenes and names that one person told or heard, up to the last midnight."""
 
     whose: dict[str, set[str]] = field(default_factory=dict)
-    """Who told each scene, as something of their own; the person too."""
+    """Narrators of each scene that the person heard or told (who is then a narrator too), by scene."""
     names: dict[str, set[tuple[str, str]]] = field(default_factory=dict)
-    """Each name of a person only spoken of, and the tellers and scenes it came up in."""
+    """For each invented name, the (narrator, scene) pairs in which the person heard or told it."""
     halves: Counter[tuple[str, int]] = field(default_factory=Counter)
-    """How often each half of a scene was told or heard, in whoever's words."""
+    """How often the person told or heard each half of a scene, from any narrator."""
 
     def told_by_others(self, narrator: str) -> set[str]:
-        """Scenes that somebody else than ``narrator`` told as something of their own."""
+        """Return the scenes that the person knows from a narrator other than ``narrator``."""
         return {scene for scene, tellers in self.whose.items() if len(tellers) > 1 or narrator not in tellers}
 
 
@@ -55,50 +61,60 @@ _NOTHING: Counter[tuple[str, int]] = Counter()
 
 @dataclass(slots=True)
 class Courses:
-    """How far each teller came with each scene before each listener, by the last midnight."""
+    """Records how far each narrator has told each scene to each listener, up to the last midnight.
+
+    Attributes that end in ``_today`` hold what was assigned since; ``commit`` makes a day's tellings permanent.
+    """
 
     library: Library
     pool: Names
     key: str
-    """Of the world's random streams."""
+    """Key of the world's random streams."""
     _told: dict[tuple[str, str], dict[str, int]] = field(default_factory=dict)
+    """By (narrator, listener): the beats told of each scene."""
     _names: dict[tuple[str, str], tuple[tuple[str, str], ...]] = field(default_factory=dict)
-    """Names of the people in each teller's scenes."""
-    _minds: dict[str, _Mind] = field(default_factory=dict)
+    """Names of the people in a scene, by (narrator, scene)."""
+    _heard: dict[str, _Heard] = field(default_factory=dict)
     _today: set[tuple[str, str, str]] = field(default_factory=set)
+    """(Narrator, listener, scene) of each telling that was assigned today."""
     _names_today: dict[tuple[str, str], tuple[tuple[str, str], ...]] = field(default_factory=dict)
     _heard_today: dict[str, set[str]] = field(default_factory=dict)
-    """Names that came up before each person on the day."""
+    """Names that each person heard or told today."""
     _halves_today: dict[str, Counter[tuple[str, int]]] = field(default_factory=dict)
-    """How often each half of a scene came up before each person on the day."""
+    """How often each person heard or told each half of a scene today."""
 
     def begin_day(self) -> None:
-        """Start from what is committed."""
+        """Drop what was assigned since the last commit."""
         self._today, self._names_today, self._heard_today, self._halves_today = set(), {}, {}, {}
 
     def commit(self, tellings: Sequence[Telling]) -> None:
-        """Midnight: what was told on the day is known."""
+        """Record a day's tellings, at midnight."""
         for telling in tellings:
             beats = self._told.setdefault((telling.narrator, telling.listener), {})
             beats[telling.scene] = max(beats.get(telling.scene, 0), telling.beats)
             self._names[telling.narrator, telling.scene] = telling.names
             for person in (telling.narrator, telling.listener):
-                mind = self._minds.setdefault(person, _Mind())
-                mind.whose.setdefault(telling.scene, set()).add(telling.narrator)
-                mind.halves[telling.half] += 1
+                heard = self._heard.setdefault(person, _Heard())
+                heard.whose.setdefault(telling.scene, set()).add(telling.narrator)
+                heard.halves[telling.half] += 1
                 for _, name in telling.names:
-                    mind.names.setdefault(name, set()).add((telling.narrator, telling.scene))
+                    heard.names.setdefault(name, set()).add((telling.narrator, telling.scene))
 
     def assign(self, stream: Stream, thread: Thread, narrator: str, listeners: Sequence[str]) -> Thread:
-        """``thread`` with a scene: of those that can be told, one that its people have met least."""
-        begun = self._begun(narrator, listeners)
+        """Return ``thread`` with the scene, of those that fit, that its people have met least.
+
+        New scenes come in three levels: those that fit (``fresh``), those that are new to the listeners, all. A scene
+        that was begun on an earlier day is continued if nothing is fresh, or if its second half was met less often;
+        at equal counts, with the chance GOES_ON.
+        """
+        continuable = self._continuable(narrator, listeners)
         people = (narrator, *listeners)
         scenes = tuple(self.library.scenes.values())
         fresh = self._fitting(scenes, narrator, listeners)
-        possible = fresh or [scene for scene in scenes if self._new(scene.key, narrator, listeners)] or scenes
-        least = self._least_met(stream, [scene.key for scene in possible], people, TALK_BEATS, thread.topic)
-        if begun:
-            next_half = self._least_met(stream, begun, people, BEATS)
+        candidates = fresh or [scene for scene in scenes if self._new(scene.key, narrator, listeners)] or scenes
+        least = self._least_met(stream, [scene.key for scene in candidates], people, TALK_BEATS, thread.topic)
+        if continuable:
+            next_half = self._least_met(stream, continuable, people, BEATS)
             more = self._met(next_half, BEATS, people) - self._met(least, TALK_BEATS, people)
             if not fresh or more < 0 or (more == 0 and stream.chance(GOES_ON)):
                 return self.telling(thread, narrator, listeners, self.library.scenes[next_half], TALK_BEATS)
@@ -107,23 +123,23 @@ class Courses:
     def _least_met(
         self, stream: Stream, keys: Sequence[str], people: Sequence[str], beats: int, topic: str = ""
     ) -> str:
-        """Of some scenes, one whose half was met least by those present; of several, one of the topic if there is."""
+        """Draw one of the scenes ``keys`` whose half up to ``beats`` the people met least, if possible of ``topic``."""
         met = {key: self._met(key, beats, people) for key in keys}
         fewest = min(met.values())
         least = [key for key in keys if met[key] == fewest]
         return stream.pick([key for key in least if key.split(".")[0] == topic] or least)
 
     def _met(self, scene: str, beats: int, people: Sequence[str]) -> int:
-        """How often some people met a half of a scene, as a sum."""
+        """Return how often the people met the half of a scene up to ``beats``: the sum over people, today included."""
         return sum(
-            self._mind(person).halves[scene, beats] + self._halves_today.get(person, _NOTHING)[scene, beats]
+            self._heard_by(person).halves[scene, beats] + self._halves_today.get(person, _NOTHING)[scene, beats]
             for person in people
         )
 
     def telling(self, thread: Thread, narrator: str, listeners: Sequence[str], scene: Scene, first_beat: int) -> Thread:
-        """``thread`` with ``scene``, which no other talk of the day tells to the same people, and with its names."""
+        """Return ``thread`` with ``scene`` from ``first_beat`` on and its names; count it as met today."""
         self._today |= {(narrator, listener, scene.key) for listener in listeners}
-        names = self._given(narrator, scene.key)
+        names = self._known_names(narrator, scene.key)
         if names is None:
             names = self._names_today[narrator, scene.key] = self._draw(narrator, listeners, scene)
         beats = first_beat + TALK_BEATS
@@ -133,19 +149,24 @@ class Courses:
             self._halves_today.setdefault(person, Counter())[scene.key, beats] += 1
         return Thread(scene.key.split(".")[0], thread.narrator, thread.turns, scene.key, first_beat, names, met)
 
-    def _given(self, narrator: str, scene: str) -> tuple[tuple[str, str], ...] | None:
+    def _known_names(self, narrator: str, scene: str) -> tuple[tuple[str, str], ...] | None:
+        """Return the names in a narrator's scene; None if none were drawn yet, () or None if it has no people."""
         return self._names.get((narrator, scene)) or self._names_today.get((narrator, scene))
 
     def _draw(self, narrator: str, listeners: Sequence[str], scene: Scene) -> tuple[tuple[str, str], ...]:
-        """Names that are new to all of them if possible, and in any case to the teller's scenes."""
+        """Draw a name for each person of the scene, as (slot, name).
+
+        Each is new to narrator and listeners if the pool has such a name; else new among the narrator's scenes; else
+        at least new within this scene.
+        """
         stream = Stream(self.key, "names", narrator, scene.key)
-        own = {name for (who, _), names in self._names_today.items() if who == narrator for _, name in names}
+        of_narrator = {name for (who, _), names in self._names_today.items() if who == narrator for _, name in names}
         people = (narrator, *listeners)
-        known = [set(self._mind(person).names) | self._heard_today.get(person, set()) for person in people]
+        known = [set(self._heard_by(person).names) | self._heard_today.get(person, set()) for person in people]
         used: set[str] = set()
         names = []
         for slot, sex in sorted(scene.people.items()):
-            for avoided in (used.union(own, *known), used | own | self._own_names(narrator), used):
+            for avoided in (used.union(of_narrator, *known), used | of_narrator | self._own_names(narrator), used):
                 free = [name for name in self.pool[sex] if name not in avoided]
                 if free:
                     break
@@ -155,47 +176,55 @@ class Courses:
         return tuple(names)
 
     def _own_names(self, narrator: str) -> set[str]:
-        names = self._mind(narrator).names
+        """Return the names in scenes that ``narrator`` told before today."""
+        names = self._heard_by(narrator).names
         return {name for name, where in names.items() if any(teller == narrator for teller, _ in where)}
 
-    def _mind(self, person: str) -> _Mind:
-        return self._minds.get(person, _Mind())
+    def _heard_by(self, person: str) -> _Heard:
+        return self._heard.get(person, _Heard())
 
     def _fitting(self, scenes: Sequence[Scene], narrator: str, listeners: Sequence[str]) -> list[Scene]:
-        """Scenes that are news to the listeners, are no other's story among them, and name no namesake."""
-        minds = [self._mind(person) for person in (narrator, *listeners)]
-        others = set[str]().union(*(mind.told_by_others(narrator) for mind in minds))
+        """Return the scenes that are new to the listeners and that no one present knows from another narrator.
+
+        None of their names is known to a listener from another scene or narrator.
+        """
+        heard_by_people = [self._heard_by(person) for person in (narrator, *listeners)]
+        others = set[str]().union(*(heard.told_by_others(narrator) for heard in heard_by_people))
         return [
             scene
             for scene in scenes
             if scene.key not in others
             and self._new(scene.key, narrator, listeners)
             and not any(
-                self._mind(listener).names.get(name, set()) - {(narrator, scene.key)}
+                self._heard_by(listener).names.get(name, set()) - {(narrator, scene.key)}
                 for listener in listeners
-                for _, name in self._given(narrator, scene.key) or ()
+                for _, name in self._known_names(narrator, scene.key) or ()
             )
         ]
 
     def _new(self, scene: str, narrator: str, listeners: Sequence[str]) -> bool:
+        """Whether ``narrator`` told no listener anything of ``scene``, today included."""
         return not any(
             scene in self._told.get((narrator, listener), {}) or (narrator, listener, scene) in self._today
             for listener in listeners
         )
 
-    def _begun(self, narrator: str, listeners: Sequence[str]) -> list[str]:
-        """Scenes that all listeners heard the first half of alone."""
-        beats_told_to = [self._told.get((narrator, listener), {}) for listener in listeners]
+    def _continuable(self, narrator: str, listeners: Sequence[str]) -> list[str]:
+        """Return keys of the scenes of which all listeners heard only the first half, before today."""
+        beats_by_listener = [self._told.get((narrator, listener), {}) for listener in listeners]
         return [
             key
-            for key in beats_told_to[0]
-            if all(each.get(key) == TALK_BEATS for each in beats_told_to)
+            for key in beats_by_listener[0]
+            if all(beats.get(key) == TALK_BEATS for beats in beats_by_listener)
             and not any((narrator, listener, key) in self._today for listener in listeners)
         ]
 
 
 def tellings(threads: Sequence[Thread], people: Sequence[str]) -> list[Telling]:
-    """What a session adds to the courses. ``people`` are its speakers' ids, the assistant last where there is one."""
+    """Return a session's tellings, one for each thread with a scene and each listener.
+
+    ``people`` are the ids of its speakers, the assistant last if there is one.
+    """
     return [
         Telling(people[thread.narrator], listener, thread.scene, thread.first_beat + TALK_BEATS, thread.names)
         for thread in threads

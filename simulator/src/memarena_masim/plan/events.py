@@ -1,4 +1,4 @@
-"""The events of a day, and who can see each of them."""
+"""Draws the events of a day, with the people who can see each, and words them for talk."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from memarena_masim.rng import Stream
 from memarena_masim.world.model import GROUP_KINDS, Group, World, WorldEvent
 
 EVENTS_PER_AGENT_DAY = 0.1
-"""The released data set has 75 events for 50 agents over 15 days."""
+"""As in the released data set: 75 events for 50 agents over 15 days."""
 _CAST = ("$a", "$b")
 CATEGORIES = (("global", 0.15), ("community", 0.40), ("dyadic", 0.27), ("private", 0.18))
 
 
 @dataclass(frozen=True, slots=True)
 class EventKind:
-    """A sort of event: its category, its name, how often it is drawn within its category, what it says."""
+    """A kind of event. ``weight`` is its relative frequency within its category; ``lines`` are its wordings."""
 
     category: str
     name: str
     weight: float
     lines: tuple[str, ...]
     groups: tuple[str, ...] = ()
-    """Which sorts of groups it happens to: all of them if empty."""
+    """Kinds of groups that it can happen to; empty: all."""
 
 
 @cache
 def event_kinds(pack: PackHalf) -> dict[str, tuple[EventKind, ...]]:
-    """Kinds of events by category. MasimError names the section that cannot be used."""
+    """Read the kinds of events, by category. MasimError names the section that is not valid."""
     try:
         sections = tomllib.loads((folder_of(pack) / "facts" / "events.toml").read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
@@ -66,7 +66,7 @@ def event_kinds(pack: PackHalf) -> dict[str, tuple[EventKind, ...]]:
 
 
 def plan_events(config: WorldConfig, world: World, day: int) -> list[WorldEvent]:
-    """The events of a day, by time. The first one is seen by several people, so that there is something to talk of."""
+    """Draw the events of a day, sorted by time. At least one is global or a group's: something to talk about."""
     stream = Stream(config.key, "events", day)
     count = max(2, round(config.agents * EVENTS_PER_AGENT_DAY))
     events = []
@@ -118,9 +118,9 @@ def _event(config: WorldConfig, world: World, day: int, number: int, category: s
 
 
 def talk_of(event: WorldEvent, speakers: Sequence[str], names: Mapping[str, str]) -> EventTalk:
-    """How ``speakers`` (agent ids, all of whom could see it) speak of an event. ``names`` are those used in talk.
+    """Return how ``speakers`` speak of an event: agent ids, who all could see it. ``names`` are those used in talk.
 
-    What everybody knows is news; what a group or two people went through is theirs.
+    A global event is news; any other is the speakers' own (``ours``).
     """
     clause = _filled(event.said, {slot: names[agent] for slot, agent in zip(_CAST, event.cast, strict=False)})
     clauses = tuple(_in_the_mouth_of(event, speaker) for speaker in speakers)
@@ -128,6 +128,7 @@ def talk_of(event: WorldEvent, speakers: Sequence[str], names: Mapping[str, str]
 
 
 def _in_the_mouth_of(event: WorldEvent, speaker: str) -> str:
+    """Return the event as a clause of one speaker, with "I" and "you" for the people in it."""
     spoken = event.said
     if not event.cast:
         return spoken[0].lower() + spoken[1:] if spoken[0] != "*" else spoken[:1] + spoken[1].lower() + spoken[2:]
@@ -139,9 +140,9 @@ def _in_the_mouth_of(event: WorldEvent, speaker: str) -> str:
 
 
 def _without_names(spoken: str, group: Group) -> str:
-    """A line about a group without names of people and places: what those are is what facts are about."""
-    own = {"family": "our household", "team": "our team"}.get(group.kind)
-    spoken = spoken.replace("The $group", own or f"the {group.name}").replace(" at $place", "")
+    """Return a line about a group without names of members or places, which could answer questions about facts."""
+    of_group = {"family": "our household", "team": "our team"}.get(group.kind)
+    spoken = spoken.replace("The $group", of_group or f"the {group.name}").replace(" at $place", "")
     return spoken.replace("$place", "the usual room")
 
 

@@ -1,4 +1,4 @@
-"""The facts of each person: drawn from the seed when first needed, and the same ever after."""
+"""Draws the facts of each person from the world's seed, so that a fact is the same whenever it is needed."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from memarena_masim.rng import Stream
 from memarena_masim.world.model import Group, World
 
 GUARDED_SHARE = 0.4
-"""Share of the confidential details without a sensitive class that are kept for permission questions."""
+"""Share of the confidential, but not sensitive details that are reserved for permission questions."""
 
 
 def opaque(prefix: str, *parts: str | int) -> str:
-    """An id that says nothing: twelve hex digits of a hash of ``parts``."""
+    """Return an opaque id: ``prefix`` and twelve hex digits of a hash of ``parts``."""
     name = "\x1f".join(map(str, parts))
     return f"{prefix}_{hashlib.blake2b(name.encode(), digest_size=6).hexdigest()}"
 
 
 class FactSource:
-    """Makes the facts of a world."""
+    """Makes the facts of a world, each from its own random stream."""
 
     def __init__(self, config: WorldConfig, catalogue: Catalogue) -> None:
         self._config = config
@@ -34,7 +34,7 @@ class FactSource:
         self._details: dict[tuple[str, str, str], Fact] = {}
 
     def detail(self, subject: str, attribute: Attribute, item: str, day: int = 0) -> Fact:
-        """What ``attribute`` is for a person and an item, drawn when it first comes up; a date is ahead of that day."""
+        """Return the fact of a person, attribute and item: drawn at the first call, with dates after that ``day``."""
         key = (subject, attribute.key, item)
         if key not in self._details:
             stream = Stream(self._config.key, "fact", *key)
@@ -54,13 +54,13 @@ class FactSource:
         return self._details[key]
 
     def changed(self, fact: Fact, day: int) -> SpokenValue:
-        """Another person's version of a detail, told on ``day``."""
+        """Return a different value for a detail: another person's version of it, told on ``day``."""
         kind = self._catalogue.attributes[fact.attribute].kind
         stream = Stream(self._config.key, "version", fact.fact_id)
         return kind.other(stream, self._config.dates_from(day), fact.value)
 
     def later(self, fact: Fact, day: int) -> Fact:
-        """What replaces a detail on ``day``: another value, under an id of its own that names the one it replaces."""
+        """Return the fact that replaces a detail on ``day``: another value, its own id, and ``supersedes``."""
         kind = self._catalogue.attributes[fact.attribute].kind
         stream = Stream(self._config.key, "change", fact.fact_id)
         return replace(
@@ -71,35 +71,35 @@ class FactSource:
         )
 
     def home(self, world: World, subject: str) -> Fact:
-        """The part of town that a person lives in."""
+        """Return the fact in which part of town a person lives."""
         district = world.places[world.person(subject).home_id].name.removeprefix("a home in ")
         return self._community(subject, "home_location", "", SpokenValue(PlaceValue(name=district), district))
 
     def work(self, world: World, subject: str) -> Fact:
-        """The place that a person works at."""
+        """Return the fact where a person works."""
         workplace = world.places[world.person(subject).work_id].name
         return self._community(subject, "work_location", "", SpokenValue(PlaceValue(name=workplace), workplace))
 
     def membership(self, group: Group, member: str) -> Fact:
-        """That a person belongs to a group. The group is the value."""
+        """Return the fact that a person belongs to a group. The group is the value."""
         return self._community(
             member, "group_membership", group.name, SpokenValue(TermValue(text=group.name), group.name)
         )
 
     def role(self, group: Group, member: str) -> Fact:
-        """What a person is in a group."""
+        """Return the fact which role a person has in a group."""
         title = dict(group.roles)[member]
         return self._community(member, "group_role", group.name, SpokenValue(TermValue(text=title), title))
 
     def group_place(self, world: World, group: Group) -> Fact:
-        """Where a group meets. The group is the subject."""
+        """Return the fact where a group meets. The group is the subject."""
         location = world.places[group.place_id].name
         return self._community(
             group.group_id, "group_place", group.name, SpokenValue(PlaceValue(name=location), location)
         )
 
     def group_members(self, world: World, group: Group) -> Fact:
-        """Everybody in a group. The group is the subject."""
+        """Return the fact who the members of a group are. The group is the subject."""
         names = [world.person(member).name for member in group.members]
         value = SetValue(members=tuple(NameValue(name=name) for name in names))
         return self._community(group.group_id, "group_members", group.name, SpokenValue(value, " and ".join(names)))
@@ -116,7 +116,7 @@ class FactSource:
         )
 
     def happening(self, subject: str, phrase: str, day: int) -> Fact:
-        """Something that a person did on a day."""
+        """Return the fact that a person did something on a day."""
         moment = self._config.calendar_epoch + timedelta(days=day)
         return Fact(
             fact_id=opaque("fact", self._config.key, subject, "happening", phrase),
@@ -131,7 +131,7 @@ class FactSource:
         )
 
     def find(self, subject: str, source: str) -> Fact:
-        """Something that a person got somewhere, and what became of it."""
+        """Return the fact that a person got a thing from ``source``, with what became of it."""
         stream = Stream(self._config.key, "find", subject, source)
         thing, fate = stream.pick(self._catalogue.finds), stream.pick(self._catalogue.fates)
         return Fact(
@@ -146,7 +146,7 @@ class FactSource:
         )
 
     def tie(self, subject: str, other: str, friends: bool) -> Fact:
-        """Whether two people are friends."""
+        """Return the fact whether two people are friends."""
         words = "friends" if friends else "not friends"
         return Fact(
             fact_id=opaque("fact", self._config.key, subject, "tie", other),

@@ -1,4 +1,4 @@
-"""Which rule of the banks words a choice, and what its slots hold."""
+"""Chooses the bank rules that word a statement and what is said around it, and fills their slots."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from memarena_masim.plan.state import FactKind, Role
 from memarena_masim.plan.statements import Choice
 
 _WITHOUT_OPINION = frozenset(("find", "fate", "friends", "not_friends"))
-"""What is taken up by lines that name it."""
+"""Attributes whose statements are answered by lines that name them, instead of by an opinion."""
 
 
 def frame_of(
     choice: Choice, config: WorldConfig, world_names: dict[str, str], catalogue: Catalogue, day: int
 ) -> tuple[str, dict[str, str]]:
-    """The rule that words a choice, and its slots."""
+    """Return the bank rule that words a choice, and the text of each slot."""
     fact = choice.fact
     person: PersonForm = "own" if choice.speaker == fact.subject else "told"
     slots = {"item": fact.item, **choice.value.slots()}
@@ -51,26 +51,29 @@ def frame_of(
 
 
 def kind_of(statement: Statement, catalogue: Catalogue) -> str:
-    """What kind of fact it is to those who hear it: of a happening, its mood."""
+    """Return the attribute that a statement is about; for a happening, its mood."""
     _, attribute, _ = statement.frame.split(".")
     return catalogue.moods[dict(statement.slots)["do"]] if attribute == "happening" else attribute
 
 
 def more_rule(statement: Statement, catalogue: Catalogue) -> str:
-    """The rule of the lines that its speaker may add."""
+    """Return the rule of the lines that the speaker may add to a statement."""
     form, _, person = statement.frame.split(".")
     kind = "change" if form == "change" else "told" if person == "told" else kind_of(statement, catalogue)
     return f"more.{kind}"
 
 
 def opinion_rule(statement: Statement, catalogue: Catalogue) -> str | None:
-    """The rule of what one may think of it; None where there is none."""
+    """Return the rule of the opinions that the next speaker may have of a statement; None if there is none."""
     form, attribute, _ = statement.frame.split(".")
     return None if form == "change" or attribute in _WITHOUT_OPINION else f"react.{kind_of(statement, catalogue)}"
 
 
 def _community_slots(choice: Choice, names: dict[str, str]) -> dict[str, str]:
-    """Slots of a statement about a home, a workplace or a group; members are named in full, but for the speaker."""
+    """Return the slots of a statement about a home, a workplace or a group.
+
+    ``others`` lists a group's members without the speaker.
+    """
     value = choice.fact.value.value
     others = ""
     if isinstance(value, SetValue):

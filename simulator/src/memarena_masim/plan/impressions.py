@@ -1,4 +1,4 @@
-"""What people feel and think of each other: collected during a day, committed at its end, with source sessions."""
+"""Computes what people feel and think of each other: collected during a day, committed at midnight, with sources."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from memarena_masim.rng import Stream
 from memarena_masim.world.model import World
 
 FEELINGS = ("upset", "tired", "calm", "content", "cheerful")
-"""From the worst to the best; a feeling is an index into these."""
+"""Feelings from the worst to the best; a score is an index into these."""
 _WORDS = ("distant", "cool", "even", "warm", "close")
 _INERTIA = 0.7
-"""Share of an impression that stays when another meeting is added to it."""
+"""Weight of the earlier warmth when another meeting is added to an impression."""
 _PROVENANCE = 5
-"""So many of the last sessions are kept with an impression."""
+"""Number of latest sessions that an impression lists."""
 
 
 @dataclass(frozen=True, slots=True)
 class Feeling:
-    """How a session left a person: an index into FEELINGS, and where it comes from."""
+    """How one person feels about another after a session: ``score`` is an index into FEELINGS."""
 
     person: str
     other: str
@@ -31,7 +31,7 @@ class Feeling:
 
 @dataclass(frozen=True, slots=True)
 class Impression:
-    """What one person thinks of another. ``warmth`` from -2 to 2; ``day`` is the last one that changed it."""
+    """What one person thinks of another. ``warmth`` is from -2 to 2; ``day`` is the day of the last change."""
 
     warmth: float
     day: int
@@ -41,13 +41,16 @@ class Impression:
 
     @property
     def words(self) -> str:
-        """The warmth in a word."""
+        """Return the warmth as one word."""
         return _WORDS[min(4, max(0, round(self.warmth) + 2))]
 
 
 @dataclass(slots=True)
 class Impressions:
-    """Impressions as of the last midnight. ``of[person][other]``; ``mood[person]`` is the mean of the last day."""
+    """Impressions as of the last midnight: ``of[person][other]``.
+
+    ``mood[person]`` is the mean of the last day's scores, from -2 to 2; people without a session have none.
+    """
 
     of: dict[str, dict[str, Impression]] = field(default_factory=dict)
     mood: dict[str, float] = field(default_factory=dict)
@@ -74,7 +77,7 @@ class Impressions:
         self.mood = {person: round(sum(scores) / len(scores), 3) for person, scores in today.items()}
 
     def warmth(self, person: str, other: str) -> float:
-        """How warmly a person thinks of another, 0 if they have not met."""
+        """Return how warmly a person thinks of another, from -2 to 2; 0 if they have not met."""
         impression = self.of.get(person, {}).get(other)
         return 0.0 if impression is None else impression.warmth
 
@@ -88,7 +91,7 @@ def felt(
     last_turn_id: str,
     day: int,
 ) -> list[Feeling]:
-    """How a session between people leaves each of them, from their closeness, their mood and chance."""
+    """Draw how each person feels about each other one after a session, from closeness, mood, warmth and chance."""
     feelings = []
     for person in people:
         for other in people:
@@ -102,7 +105,7 @@ def felt(
 
 
 def impressions_row(known: Mapping[str, Impression]) -> dict[str, dict[str, object]]:
-    """Impressions of one person as ``agents_personas.jsonl`` has them."""
+    """Return the impressions of one person as ``agents_personas.jsonl`` has them, by the other person's id."""
     return {
         other: {
             "impression": seen.words,

@@ -1,4 +1,7 @@
-"""Which lines people have met: what goes with a fact is not said where one of those present heard it lately."""
+"""Chooses the lines around each statement, so that no one present heard the same line a few days ago.
+
+These are the lines that its speaker adds (``more``) and the next speaker's opinion.
+"""
 
 from __future__ import annotations
 
@@ -12,45 +15,45 @@ from memarena_masim.plan.model import SessionPlan, Statement
 from memarena_masim.rng import Stream
 
 _TWO_LINES = 0.7
-"""How often a speaker of usual length adds two lines to a fact, where there are two."""
+"""Chance that a speaker of usual pace adds two lines to a fact, if there are two."""
 _OPINION = 0.7
-"""How often the next speaker has a view of a fact, where there is one that was not heard."""
+"""Chance that the next speaker has an opinion of a fact, if there is a wording that no one present has heard."""
 _AGAIN_DAYS = 3
-"""Days after which a line may be said again to somebody who heard it."""
+"""Days after which a line may be said again to a person who heard it."""
 
 _NEVER = -(10**6)
-"""The day of what was not met."""
+"""The day of a line that a person never met."""
 
 Met = tuple[str, str, str]
-"""A person, a rule, and what of it they met: the number of a line, or a sentence."""
+"""A person's id, a rule, and the line of it that they said or heard: its index as text, or a sentence."""
 
 
 class Lines:
-    """Chooses the lines round facts: first what none of those present has met, then what they met long ago."""
+    """Chooses the lines around statements: first those that no one present has met, then those met longest ago."""
 
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
         self._days: dict[tuple[str, str], dict[str, int]] = {}
-        """By person and rule, the last day of each line."""
+        """By person and rule, the last day on which each line was met."""
         self._today: dict[tuple[str, str], set[str]] = {}
         self._day = 0
 
     def begin_day(self, day: int) -> None:
-        """Start from what is committed."""
+        """Drop what was noted since the last commit."""
         self._day, self._today = day, {}
 
     @property
     def noted(self) -> frozenset[Met]:
-        """What was met since the day began."""
+        """Return what people met since the day began."""
         return frozenset((person, rule, line) for (person, rule), lines in self._today.items() for line in lines)
 
     def commit(self, day: int, noted: frozenset[Met]) -> None:
-        """Midnight."""
+        """Record what people met on a day, at midnight."""
         for person, rule, line in noted:
             self._days.setdefault((person, rule), {})[line] = day
 
     def with_lines(self, stream: Stream, plan: SessionPlan) -> SessionPlan:
-        """``plan`` with what is said round each of its statements."""
+        """Return ``plan`` with the lines around each of its statements."""
         people = [speaker.agent_id for speaker in plan.speakers if not speaker.assistant]
         statements = sorted(plan.statements, key=lambda statement: statement.turn)
         lined = {statement.statement_id: self._lined(stream, plan, statement, people) for statement in statements}
@@ -67,7 +70,10 @@ class Lines:
         return replace(statement, more=more, opinion=self._opinion(stream, rule, people) if rule and views else None)
 
     def _more(self, stream: Stream, rule: str, people: Sequence[str], count: int) -> tuple[int, ...]:
-        """Lines of a rule, at most ``count``: those whose last time with one of the people is the longest ago."""
+        """Choose at most ``count`` lines of a rule, those met longest ago first.
+
+        Returns their indices, sorted; none of them was met by one of the people within _AGAIN_DAYS.
+        """
         lasts = self._last_days(rule, people)
         numbers = stream.shuffled(range(len(self._catalogue.bank.rules[rule].alternatives)))
         last = {number: _last(lasts, [str(number)]) for number in numbers}
@@ -77,7 +83,7 @@ class Lines:
         return chosen
 
     def _opinion(self, stream: Stream, rule: str, people: Sequence[str]) -> int | None:
-        """A wording of a rule none of whose sentences the people have met."""
+        """Return the index of a wording of a rule of which the people have met no sentence; None if there is none."""
         lasts = self._last_days(rule, people)
         texts = wordings_of(self._catalogue.bank.rules[rule])
         for number in stream.shuffled(range(len(texts))):
@@ -88,12 +94,12 @@ class Lines:
         return None
 
     def _note(self, people: Sequence[str], rule: str, lines: Iterable[str]) -> None:
-        these = tuple(lines)
+        all_lines = tuple(lines)
         for person in people:
-            self._today.setdefault((person, rule), set()).update(these)
+            self._today.setdefault((person, rule), set()).update(all_lines)
 
     def _last_days(self, rule: str, people: Sequence[str]) -> list[dict[str, int]]:
-        """For each of the people, the last day on which they met a line of a rule; those of today too."""
+        """Return for each of the people the last day on which they met each line of a rule, today included."""
         lasts = []
         for person in people:
             today = dict.fromkeys(self._today.get((person, rule), ()), self._day)
@@ -102,5 +108,5 @@ class Lines:
 
 
 def _last(lasts: Sequence[Mapping[str, int]], lines: Sequence[str]) -> int:
-    """The last day on which one of the people met one of the lines."""
+    """Return the last day on which any of the people met any of the lines; _NEVER if none did."""
     return max((days.get(line, _NEVER) for days in lasts for line in lines), default=_NEVER)

@@ -1,4 +1,4 @@
-"""Records of the plan: sessions, threads of conversation, statements of facts."""
+"""Records of the plan of a day: sessions, the threads of a talk, statements of facts."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class Kind(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Speaker:
-    """Who speaks, and how.
+    """A participant of a session, and how they speak.
 
-    ``pace`` scales the length of turns, ``fillers`` is the share of sentences with filler, ``asking`` scales the share
-    of turns that end with a question.
+    ``pace`` scales the length of turns, ``fillers`` is the share of sentences with filler words, ``asking`` scales the
+    share of turns that end with a question.
     """
 
     agent_id: str
@@ -42,12 +42,12 @@ class Speaker:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One fact said in one turn.
+    """One fact that is stated in one turn.
 
     ``frame`` names the bank rule that words it (``say.price.own``), ``slots`` binds its values. ``level`` is the form
-    of the wish for discretion in the same turn (``level.<form>`` words it), "" for none. ``prompt`` names a rule that
-    the other side says in the turn before, "" for none. ``more`` are the lines that its speaker adds, and ``opinion``
-    what the next one thinks of it: indices of what none of those present has met.
+    of the wish for discretion in the same turn (``level.<form>`` words it), "" for none. ``prompt`` names the rule of
+    the other speaker's question in the turn before, "" for none. ``more`` has the indices of the lines that its speaker
+    adds, ``opinion`` the index of the next speaker's opinion (None: none); see ``plan/lines.py``.
     """
 
     statement_id: str
@@ -67,7 +67,7 @@ NEWS = "news of each other"
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """A stretch of talk about one topic, told by one speaker (index into ``speakers``); or one for news (``NEWS``)."""
+    """Consecutive turns about one topic: a scene told by ``narrator`` (index into ``speakers``), or news (``NEWS``)."""
 
     topic: str
     narrator: int
@@ -75,19 +75,19 @@ class Thread:
     scene: str = ""
     """Key of the scene that is told; "" in a thread for news."""
     first_beat: int = 0
-    """The first beat that is told: above 0 where the listeners heard the ones before on an earlier day."""
+    """Index of the first beat that is told: above 0 if the listeners heard the earlier ones on another day."""
     names: tuple[tuple[str, str], ...] = ()
-    """Names of the people in the scene, by slot: the same in every telling by one person."""
+    """Names of the people in the scene, as (slot, name): the same whenever this person tells it."""
     met: int = 0
-    """How often this half of the scene was met before by whoever of those present met it most."""
+    """How often this half of the scene was met before: the maximum over the people present."""
 
 
 @dataclass(frozen=True, slots=True)
 class EventTalk:
-    """What a session's event is in words. ``told`` names people as they call each other.
+    """A session's event in words. ``told`` names people as they call each other.
 
-    ``clauses`` are by speaker, in the first and second person, with what can be taken up between asterisks; ``ours``
-    says that it is no news to all but something that the speakers, or a group of theirs, went through.
+    ``clauses`` has one clause for each speaker, in the first and second person; asterisks enclose the words that an
+    answer can take up. ``ours`` is true for an event of the speakers or their group, false for news known to all.
     """
 
     event_id: str
@@ -98,7 +98,7 @@ class EventTalk:
 
 @dataclass(frozen=True, slots=True)
 class SessionPlan:
-    """A session before it has words. Times in simulated days."""
+    """A planned session, without its text. ``start`` is in simulated days since the world's first midnight."""
 
     session_id: str
     kind: Kind
@@ -118,31 +118,31 @@ class SessionPlan:
     group_id: str | None = None
     role_name: str | None = None
     event: EventTalk | None = None
-    """What the speakers have in common to talk of; only in sessions about an event."""
+    """The event that the speakers talk about; None if the session is not about one."""
     relation: str = ""
-    """What all speakers are to each other (a value of RELATION_KINDS); "" where that differs from pair to pair."""
+    """Relation between the speakers (a value of RELATION_KINDS); "" if it differs between pairs."""
     looks_back: tuple[str, str] = ("", "")
-    """For a reflection: the other person's name and the words for the day of the session looked back at."""
+    """For a reflection on an earlier session: the other person's name, and the day in words; else two empty texts."""
     sub_kind: str = ""
     words_per_turn: float = 58.0
     tags: tuple[str, ...] = field(default=())
 
     @property
     def event_ids(self) -> tuple[str, ...]:
-        """Ids of the events that set the session off."""
+        """Return the ids of the events that triggered the session: one or none."""
         return (self.event.event_id,) if self.event else ()
 
     @property
     def topic(self) -> str:
-        """The topic of the scene."""
+        """Return the topic of the thread that tells a scene."""
         return next(thread.topic for thread in self.threads if thread.topic != NEWS)
 
     def speaker_index(self, turn: int) -> int:
-        """Who speaks in a turn: index into the speakers, who take turns in their order."""
+        """Return the index of the speaker of a turn; the speakers take turns in their order."""
         first = len(self.speakers) - 1 if self.kind.with_assistant else self.threads[0].narrator
         return (first + turn) % len(self.speakers)
 
     @property
     def turn_count(self) -> int:
-        """Number of turns."""
+        """Return the number of turns."""
         return sum(thread.turns for thread in self.threads)

@@ -1,4 +1,4 @@
-"""What planning remembers between days; kept apart from the day being planned until that day is committed."""
+"""A set for the planner's memory: additions of the day that is being planned last only if the day is committed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ T = TypeVar("T", bound=Hashable)
 
 
 class Noted(Generic[T]):
-    """A set whose additions count at once and last only if they are committed."""
+    """A set whose additions are visible at once, but last only if they are committed."""
 
     __slots__ = ("_lasting", "_today")
 
@@ -21,19 +21,19 @@ class Noted(Generic[T]):
         return item in self._lasting or item in self._today
 
     def add(self, item: T) -> None:
-        """Note something for the day that is being planned."""
+        """Add an item for the day that is being planned."""
         self._today.add(item)
 
     def begin_day(self) -> None:
-        """Forget what was noted and not committed: a day that is planned twice is the same both times."""
+        """Drop what was added since the last commit, so that planning a day twice gives the same plan."""
         self._today = set()
 
     @property
     def today(self) -> frozenset[T]:
-        """What was noted since the day began."""
+        """Return what was added since the last ``begin_day`` or ``commit``."""
         return frozenset(self._today)
 
     def commit(self, noted: frozenset[T]) -> None:
-        """Midnight: what was noted on a day lasts."""
+        """Make a day's additions permanent, at midnight."""
         self._lasting |= noted
         self._today = set()

@@ -13,30 +13,30 @@ from memarena_masim.facts.catalogue import Attribute, Catalogue
 from memarena_masim.rng import Stream
 
 Theme = frozenset[str] | None
-"""Kinds of facts that a talk keeps to; None: any."""
+"""Kinds of the facts that may be stated in a talk; None: any."""
 AIMS = (0, 1, 4, 16)
-"""Near-duplicates that an ego hears of an item, by class."""
+"""Aimed number of near-duplicates that an ego hears of an item, by class."""
 _CLASS_SHARES = (0.32, 0.24, 0.22, 0.22)
 _DETAILS_PER_MEETING = 1.25
-"""Details that a person says or hears in a session with another one, retellings and changes included."""
+"""Details that a person says or hears in a session with another person, including retellings and changes."""
 _DETAILS_TO_ASSISTANT = 0.5
 _PEOPLE_PER_MEETING = 2.1
 _VALUES_HEARD = 6
-"""Values of an attribute that a person hears on average at least, so that a gap has alternatives."""
+"""Minimum mean number of values of an attribute that a person hears, so that a cloze question has wrong options."""
 _FEWEST = 3
 _LITTLE = 60.0
-"""Details heard in a whole life below which the popular ones are chosen so that an abstention can ask after them."""
+"""Number of details heard in a life below which popular ones are chosen so that an abstention can ask about them."""
 
 
 def interference_class(near_duplicates: int) -> int:
-    """The aim that a number of near-duplicates is nearest to, by ratio: 2 is 1, 8 is 4, 9 is 16."""
+    """Return the aim to which a number of near-duplicates is nearest, by ratio: 1 for 2, 4 for 8, 16 for 9."""
     if near_duplicates == 0:
         return 0
     return next(aim for aim, most in ((1, 2), (4, 8), (16, near_duplicates)) if near_duplicates <= most)
 
 
 class Popularity:
-    """The items of a world by class of popularity."""
+    """Divides the items of a world into classes of popularity, and draws from them."""
 
     def __init__(self, config: WorldConfig, catalogue: Catalogue) -> None:
         stream = Stream(config.key, "popularity")
@@ -57,11 +57,11 @@ class Popularity:
 
     @property
     def attributes(self) -> frozenset[str]:
-        """Keys of the attributes that people talk about in this world."""
+        """Return the keys of the attributes that people talk about in this world."""
         return frozenset(attribute.key for pairs in self._classes for attribute, _ in pairs)
 
     def draw(self, stream: Stream, theme: Theme) -> tuple[Attribute, str] | None:
-        """An attribute and an item to talk about, of a theme if one is given; None if it has none."""
+        """Draw an attribute and an item of it to talk about; None if the theme has none."""
         if theme not in self._by_theme:
             self._by_theme[theme] = [
                 [pair for pair in pairs if theme is None or pair[0].key in theme] for pairs in self._classes

@@ -1,4 +1,4 @@
-"""Daily schedules: where each person is, by quarter of an hour, and when they are awake and free."""
+"""Plans daily schedules: where each person is in each quarter of an hour, and when they are awake and free."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ SLOTS = 96
 
 @dataclass(frozen=True, slots=True)
 class DaySchedule:
-    """A person's day: for each quarter hour the place ("" on the move), and what it is for."""
+    """A person's day: ``places`` (ids) and ``doing`` have SLOTS entries, one for each quarter hour."""
 
     agent_id: str
     day_type: str
     places: tuple[str, ...]
     doing: tuple[str, ...]
-    """sleep, work, free or meeting."""
+    """``sleep``, ``work``, ``free`` or ``meeting``."""
     roles: tuple[str, ...]
 
     def awake(self, slot: int) -> bool:
-        """Whether the person can be spoken to."""
+        """Whether the person is awake in a quarter hour."""
         return self.doing[slot] != "sleep"
 
     def blocks(self) -> list[dict[str, object]]:
-        """Stretches of the same place and purpose, for the schedules file."""
+        """Return the schedule as rows of the schedules file, one for each stretch with the same place and activity."""
         rows: list[dict[str, object]] = []
         for slot in range(SLOTS):
-            here, doing = self.places[slot], self.doing[slot]
-            if rows and rows[-1]["location_id"] == here and rows[-1]["activity"] == doing:
+            place_id, doing = self.places[slot], self.doing[slot]
+            if rows and rows[-1]["location_id"] == place_id and rows[-1]["activity"] == doing:
                 rows[-1]["end_hour"] = (slot + 1) / 4
             else:
                 rows.append(
-                    {"start_hour": slot / 4, "end_hour": (slot + 1) / 4, "location_id": here, "activity": doing}
+                    {"start_hour": slot / 4, "end_hour": (slot + 1) / 4, "location_id": place_id, "activity": doing}
                 )
         return rows
 
 
 def plan_schedules(config: WorldConfig, world: World, day: int) -> dict[str, DaySchedule]:
-    """Everybody's day."""
+    """Return the schedule of each agent on ``day``, by agent id."""
     weekday = (config.calendar_epoch + timedelta(days=day)).weekday()
     third = [location for location in world.places.values() if location.privacy == "public"]
     schedules: dict[str, DaySchedule] = {}
@@ -80,7 +80,7 @@ def _schedule(person: Person, world: World, weekday: int, stream: Stream, third:
 def _visits(
     person: Person, world: World, stream: Stream, third: list[str], places: list[str], doing: list[str]
 ) -> None:
-    """Put one to three visits to third places into the free time, within opening hours."""
+    """Add one to three visits to public places to the free time, within opening hours. Changes ``places``."""
     for _ in range(stream.between(1, 3)):
         location = world.places[stream.pick(third)]
         start = stream.between(28, 84)

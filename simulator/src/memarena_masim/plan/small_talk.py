@@ -1,4 +1,4 @@
-"""What people mention in passing: of the same kinds as planned statements, in the same words, never asked about."""
+"""Draws what people mention in passing: facts like planned ones, worded by the same rules, but never asked about."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from memarena_masim.world.model import World
 HAPPENING, FIND = "happening", "find"
 _SHARES = (("detail", 0.6), (HAPPENING, 0.18), (FIND, 0.13), ("guarded", 0.09))
 _OF_OTHERS = 0.2
-"""Share of the details that are about a person who is not there."""
+"""Share of the details that are about a person who is not present."""
 _MONTH_DAYS = NEAREST_DATE_DAYS
-"""Days after which a person's happenings, and the dates that lie ahead, are those of the next month."""
+"""Length of a month of small talk: each month has its own happenings and future dates."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """What sort of thing is said: its kind is an attribute, ``happening`` or ``find``."""
+    """What to mention, before it is drawn. ``kind`` is an attribute's key, ``happening`` or ``find``."""
 
     kind: str
     mood: str = ""
-    """Of a happening; "" for any."""
+    """Mood of a happening; "" for any."""
     of_another: bool = False
-    """Whether it is about a person who is not there."""
+    """Whether it is about a person who is not present."""
     guarded: bool = False
     """Whether it is told with a wish for discretion."""
 
 
 class SmallTalk:
-    """Draws what is mentioned. Nothing is remembered: who says what to whom follows from how often they talked."""
+    """Draws what is mentioned. It has no memory: the caller counts what was mentioned between two people."""
 
     def __init__(
         self, config: WorldConfig, world: World, mentioned: Catalogue, attributes: Collection[str], wishes: Wishes
@@ -48,7 +48,10 @@ class SmallTalk:
         self._attributes = sorted(set(attributes) & set(mentioned.attributes))
 
     def draw(self, stream: Stream, assistant: bool, theme: Theme) -> Mention:
-        """Something of a theme, or of any if that has none; to an assistant what statements to one may be."""
+        """Draw what to mention: of ``theme`` if it has anything, else of any.
+
+        Only a detail or a happening is mentioned to an assistant.
+        """
         attributes = [key for key in self._attributes if theme is None or key in theme]
         confidential = [key for key in self._confidential if theme is None or key in theme]
         possible = {
@@ -69,7 +72,7 @@ class SmallTalk:
         return Mention(drawn)
 
     def has(self, kind: str) -> bool:
-        """Whether anything of a kind can be mentioned."""
+        """Whether facts of a kind can be mentioned."""
         return kind in (HAPPENING, FIND) or kind in self._attributes
 
     def choose(
@@ -81,10 +84,11 @@ class SmallTalk:
         earlier: int,
         stated_texts: Collection[str],
     ) -> Choice | None:
-        """What the first of ``people`` says to the others; the second is who answers. None if nothing is left.
+        """Choose what the first of ``people`` says to the others; the second answers. None if nothing is left.
 
-        ``earlier`` counts statements of the kind between the two, so that each is made once before one comes again;
-        ``said`` are items and values of the same talk, none of which comes up a second time.
+        ``earlier`` is the number of earlier statements of the kind between the two: it selects the next one in an order
+        of their own, so that each comes once before one is repeated. ``stated_texts`` has the items and values of the
+        same talk, none of which comes up a second time.
         """
         speaker, listener = people[:2]
         subject = speaker
@@ -97,7 +101,7 @@ class SmallTalk:
             if not absent or day == 0:  # on the first day no person knows news of another
                 return None
             subject = stream.pick(absent)
-        order = Stream(self._config.key, "small talk", mention.kind, speaker, listener).shuffled(self._ones(mention))
+        order = Stream(self._config.key, "small talk", mention.kind, speaker, listener).shuffled(self._items(mention))
         for step in range(len(order)):
             fact = self._fact(mention.kind, subject, order[(earlier + step) % len(order)], day)
             if not {fact.item, fact.value.text}.isdisjoint(stated_texts):
@@ -110,7 +114,8 @@ class SmallTalk:
             return Choice(fact, speaker, Role.RETELL if mention.of_another else Role.TELL, fact.value, wish)
         return None
 
-    def _ones(self, mention: Mention) -> tuple[str, ...]:
+    def _items(self, mention: Mention) -> tuple[str, ...]:
+        """Return the happenings, sources of finds, or items of the attribute that ``mention`` can be about."""
         if mention.kind == HAPPENING:
             moods = self._catalogue.moods
             return tuple(
@@ -119,7 +124,7 @@ class SmallTalk:
         return self._catalogue.sources if mention.kind == FIND else self._catalogue.attributes[mention.kind].items
 
     def _fact(self, kind: str, subject: str, item: str, day: int) -> Fact:
-        """What a person has to say of an item, a happening or a source."""
+        """Return a person's fact about an item, a happening or a source of finds, for the month of ``day``."""
         month = day // _MONTH_DAYS
         if month != self._month:  # dates are ahead of the month; every other value stays what it is
             self._month, self._source = month, FactSource(self._config, self._catalogue)

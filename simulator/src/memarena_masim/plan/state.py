@@ -1,4 +1,4 @@
-"""Who knows which fact and from where. Changed only when a day is committed."""
+"""Records of facts and statements, and who knows which fact from which statements. Changed only by ``commit``."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ from memarena_masim.plan.wishes import Wish
 
 
 class FactKind(str, Enum):
-    """What sort of thing a fact is."""
+    """Kind of a fact: it decides how the fact is drawn and worded."""
 
     DETAIL = "detail"
     HAPPENING = "happening"
     FIND = "find"
     TIE = "tie"
     COMMUNITY = "community"
-    """What the world itself holds: where a person lives or works, what a group is."""
+    """A fact of the world's structure: where a person lives or works, a group's place, members and roles."""
 
 
 class Role(str, Enum):
-    """Why a fact is stated."""
+    """Why a fact is stated in a session."""
 
     TELL = "tell"
     WISH = "wish"
-    """The subject's second word on something told before: who may hear it now."""
+    """The subject states the fact again with another wish for discretion: who may hear it now."""
     RETELL = "retell"
     RECALL = "recall"
     VERSION = "version"
-    """A second person's version of a detail, changed: the conflict injection."""
+    """Another person states a detail with a changed value: an injected conflict."""
     CHANGE = "change"
-    """The subject's own new value, told to a person who knows the one that it replaces."""
+    """The subject states a new value to a person who knows the old one."""
     FATE = "fate"
-    """A later word on a find that does not name it: the cross-session reference."""
+    """The subject says later what became of a find, without naming it: a reference to an earlier session."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One fact of the world. ``item`` is the thing it is about: an item, a happening, a source, a third person."""
+    """One fact of the world. ``item`` is what it is about: an item, a happening, a find's source, or a person's id."""
 
     fact_id: str
     kind: FactKind
@@ -52,38 +52,40 @@ class Fact:
     category: str
     sensitive: str = ""
     guarded: bool = False
-    """Reserved for permission questions: told with a wish for discretion."""
+    """Whether it is stated only with a wish for discretion, for permission questions."""
     happened: date | None = None
+    """Day of a happening; None for other kinds."""
     fate: str = ""
+    """For a find, what became of it; for a happening, what was done, in the past tense."""
     supersedes: str = ""
-    """``fact_id`` of the value that this one replaces, "" if it is the first."""
+    """``fact_id`` of the fact that this one replaces; "" if none."""
 
     @property
     def theme_kind(self) -> str:
-        """What sort of fact it is to the themes of a catalogue."""
+        """Return the kind by which a catalogue's themes list the fact."""
         return self.attribute if self.kind in (FactKind.DETAIL, FactKind.COMMUNITY) else self.kind.value
 
     def is_over(self, today: date) -> bool:
-        """Whether it is a detail whose date has passed: no person says of it any more that it is to come."""
+        """Whether it is a detail whose date is before ``today``; such a detail is no longer stated."""
         value = self.value.value
         return isinstance(value, DateValue) and self.kind is FactKind.DETAIL and value.date < today.isoformat()
 
     @property
     def about(self) -> str:
-        """Attribute with its item, as ``facts.jsonl`` has it."""
+        """Return attribute and item as ``facts.jsonl`` has them."""
         return f"{self.attribute}: {self.item}" if self.item else self.attribute
 
 
 @dataclass(frozen=True, slots=True)
 class StatedFact:
-    """A fact in a person's mouth: the unit of provenance."""
+    """A statement: one fact that one speaker states in one turn. The unit of provenance."""
 
     statement_id: str
     fact: Fact
     role: Role
     speaker: str
     people: tuple[str, ...]
-    """The humans in the session, the speaker among them."""
+    """Ids of the humans in the session, including the speaker."""
     session_id: str
     turn: int
     turns: int
@@ -95,27 +97,30 @@ class StatedFact:
 
     @property
     def turn_id(self) -> str:
-        """Id of the turn in the corpus."""
+        """Return the id of the turn in the corpus."""
         return turn_id(self.session_id, self.turn)
 
 
 def turn_id(session_id: str, turn: int) -> str:
-    """Id of a session's turn."""
+    """Return the id of a session's turn, by its index."""
     return f"{session_id}_t{turn:02d}"
 
 
 @dataclass(slots=True)
 class Knowledge:
-    """Facts by who knows them. ``heard[agent][fact_id]`` lists the statements by which the agent learned it."""
+    """Facts by the people who know them.
+
+    ``heard[agent][fact_id]`` lists the statements by which the agent learned the fact, oldest first.
+    """
 
     heard: dict[str, dict[str, list[StatedFact]]] = field(default_factory=dict)
     told: dict[str, dict[str, Fact]] = field(default_factory=dict)
-    """Facts that a subject has told to anyone, by subject."""
+    """Facts that a subject has stated to anyone, by subject and fact id."""
     said: list[StatedFact] = field(default_factory=list)
     """All statements, in the order of days and sessions."""
 
     def commit(self, statements: list[StatedFact]) -> None:
-        """Make a day's statements known. Called once per day, at midnight."""
+        """Make a day's statements known to all who were present. Called once per day, at midnight."""
         for stated in statements:
             self.said.append(stated)
             if stated.speaker == stated.fact.subject:
@@ -125,5 +130,5 @@ class Knowledge:
                     self.heard.setdefault(person, {}).setdefault(stated.fact.fact_id, []).append(stated)
 
     def facts_heard(self, agent: str) -> dict[str, list[StatedFact]]:
-        """What an agent has heard from others by the last commit."""
+        """Return the statements that an agent heard from others up to the last commit, by fact id."""
         return self.heard.get(agent, {})

@@ -1,4 +1,4 @@
-"""Who states which fact in a session, drawn from what each person knew when the day began."""
+"""Chooses which facts are stated in a session, and by whom, from what each person knew when the day began."""
 
 from __future__ import annotations
 
@@ -32,40 +32,42 @@ SHARES = (
     ("change", 0.03),
     ("community", 0.04),
 )
-"""What is stated, by share of the statements between people: in proportion to what is asked (design 6)."""
+"""Shares of the statements between people, by kind: in proportion to the questions about them (design 6)."""
 ASSISTANT_SHARES = (("detail", 0.5), ("happening", 0.28), ("find", 0.22))
+"""Shares of the statements to an assistant, by kind."""
 _STATED_PER_MEETING = 2.8
+"""Mean of ``plan/day.py``'s draws of statements per session between people."""
 _NEEDED = {
     "version": (Family.CONFLICT, 4.5, 0.5),
     "find": (Family.ANAPHORA, 8.0, 0.35),
 }
-"""What a family is made of: statements per question, and the largest share that this may come to."""
+"""For each kind that a family of questions is made of: (family, statements per question, maximum share)."""
 _MOST_GUARDED = 0.32
-"""The largest share of the statements that are told in confidence."""
+"""Maximum share of the statements that are told in confidence."""
 AGAIN = 0.4
-"""Share of the details that the speaker has told another person before; in a small world all that can be."""
+"""Chance that a stated detail is one that the speaker has told another person before; small worlds use 0.85."""
 AGAIN_WITHIN = 2.0
-"""How much more often that is so in a talk of one theme, of which the speaker may have told no person anything."""
+"""Factor on that chance in a talk of one theme, in which the speaker may have told no detail yet."""
 SENSITIVE_PASSED_OVER = 0.6
-"""Share of the sensitive details drawn that something else is told in confidence for, which a wish may open to all."""
+"""Share of the sensitive details drawn that are replaced by another confidential one, which a wish may open to all."""
 SECOND_WISHES = 0.35
-"""Share of what is told in confidence that is a second wish about something told before, where there can be one."""
+"""Chance that a guarded statement is a second wish about an earlier one, if there can be one."""
 TOLD_TWICE = 0.5
-"""Share of the secrets drawn again that are told to another person, too."""
+"""Chance that a guarded fact that is drawn again is told to another person too."""
 _DAYS_BACK = 35
-"""How long ago what people tell of may have happened: over few days its date would be guessed."""
+"""Days before its first telling in which a happening is dated: over fewer days its date could be guessed."""
 _TOLD_FOR_DAYS = 150
-"""For how long people tell of something that happened; of less than half a year ago, a month needs no year."""
+"""Days for which people still tell of a happening: within half a year, a month needs no year."""
 _FEW_DAYS = 3
-"""A world of so many days is short: what has to be told twice, or referred to later, has few chances."""
+"""Maximum days of a short world, in which there are few chances to tell a fact twice or to refer to it later."""
 _SMALL = 200
-"""Statements between people below which a world is small."""
+"""Number of statements between people below which a world is small."""
 
 
 def _guarded_share(config: WorldConfig) -> float:
-    """What share of the statements D6 calls for: as large a one as it has of what all questions are about.
+    """Return the share of guarded statements: that of D6 among all questions, at most _MOST_GUARDED.
 
-    Then a wish is asked about no more often than other statements, and its words mark no evidence.
+    So a guarded statement is asked about no more often than others, and the words of a wish do not betray evidence.
     """
     facts = min(config.questions(Family.PERMISSION), LEAST_PERMISSION // 2)  # each is asked by several people
     others = sum(config.questions(family) for family in Family if family is not Family.PERMISSION)
@@ -73,13 +75,13 @@ def _guarded_share(config: WorldConfig) -> float:
 
 
 def _statements(config: WorldConfig) -> float:
-    """How much is stated between people in a world, roughly."""
+    """Estimate the number of statements between people in a world."""
     meetings = config.agents * config.days * config.density * PP_SESSIONS_PER_AGENT_DAY
     return meetings * _STATED_PER_MEETING * config.pace
 
 
 def _shares(config: WorldConfig) -> tuple[tuple[str, float], ...]:
-    """SHARES for a world: one that is small for what it asks needs more of what its questions are made of."""
+    """Return SHARES for a world: raised for kinds of which a small world would have too few for its questions."""
     statements = _statements(config)
     least = {
         kind: min(most, times * config.questions(family) / statements)
@@ -91,7 +93,7 @@ def _shares(config: WorldConfig) -> tuple[tuple[str, float], ...]:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A statement that is to be made: the fact, by whom, why, the value said, and the wish for discretion."""
+    """A statement to be made: ``value`` is as stated, which for a version differs from the fact's."""
 
     fact: Fact
     speaker: str
@@ -101,9 +103,9 @@ class Choice:
 
 
 class Chooser:
-    """Chooses what is said. Reads knowledge as of the last midnight; remembers only what must not be said twice.
+    """Chooses statements. Reads knowledge as of the last midnight, and remembers only what must not be stated twice.
 
-    What it remembers of a day (``noted``) lasts only if it is committed.
+    What it remembers of a day (``noted``) lasts only if the day is committed.
     """
 
     def __init__(
@@ -131,37 +133,37 @@ class Chooser:
         self._shares = _shares(config)
         self._small = _statements(config) < _SMALL
         self.themed = not self._small and config.days > _FEW_DAYS
-        """Whether talks keep to a theme: a small or short world needs all that can be stated."""
+        """Whether each talk keeps to one theme: false in small or short worlds, which need all that can be stated."""
         self._again = 0.85 if self._small else AGAIN
         self._confidential = [attribute for attribute in catalogue.attributes.values() if attribute.confidential]
 
     @property
     def attributes(self) -> frozenset[str]:
-        """Keys of the attributes that people talk about in this world."""
+        """Return the keys of the attributes that people talk about in this world."""
         return self._popularity.attributes
 
     def begin_day(self, day: int) -> None:
-        """Start from what is committed."""
+        """Start to plan ``day``: drop what was noted since the last commit."""
         self._day, self._today = day, self._config.calendar_epoch + timedelta(days=day)
         for noted in self._memory:
             noted.begin_day()
 
     @property
     def noted(self) -> tuple[frozenset[Any], ...]:
-        """What was noted since the day began, for ``commit``."""
+        """Return what was noted since the day began, for ``commit``."""
         return tuple(noted.today for noted in self._memory)
 
     def commit(self, noted: tuple[frozenset[Any], ...]) -> None:
-        """Midnight: what was noted on a day lasts."""
+        """Make permanent what was noted on a day, at midnight."""
         for memory, today in zip(self._memory, noted, strict=True):
             memory.commit(today)
 
     def choose(
         self, stream: Stream, day: int, speaker: str, listeners: tuple[str, ...], assistant: bool, theme: Theme
     ) -> Choice | None:
-        """Something for ``speaker`` to say to ``listeners`` (none: to the own assistant); None if nothing fits.
+        """Choose a statement of ``speaker`` to ``listeners`` (empty: to their assistant); None if nothing fits.
 
-        It is of ``theme``, but for versions where there is none.
+        It is of ``theme``, except for versions if no version of the theme is possible.
         """
         choice = self._any(stream, day, speaker, listeners, assistant, theme)
         if choice is not None and choice.fact.guarded and not choice.wish.form:
@@ -185,7 +187,7 @@ class Chooser:
         return choice
 
     def _within(self, share: str, theme: Theme) -> bool:
-        """Whether a share of the statements may be of a theme."""
+        """Whether a theme has facts of a kind of SHARES."""
         if theme is None:
             return True
         if share in ("happening", "find", "tie"):
@@ -193,13 +195,13 @@ class Chooser:
         return not theme.isdisjoint(self._catalogue.community if share == "community" else self._catalogue.attributes)
 
     def _across_sessions(self, stream: Stream, speaker: str, listeners: tuple[str, ...]) -> Choice | None:
-        """In a small world, a version or a later word on a find wherever there can be one: chances are few."""
+        """In a small world, choose a version or the fate of a find whenever one is possible; None otherwise."""
         if not self._small or len(listeners) != 1:
             return None
         return self._version(stream, speaker, listeners, None) or self._fate(stream, speaker, listeners[0])
 
     def recall(self, stream: Stream, owner: str) -> Choice | None:
-        """A fact that the assistant asks its owner about: one heard on an earlier day that no person contradicts."""
+        """Choose a detail that the assistant asks its owner about: heard on an earlier day and not contradicted."""
         heard = self._knowledge.facts_heard(owner)
         for _ in range(6):
             if not heard:
@@ -212,7 +214,7 @@ class Chooser:
         return None
 
     def conflict_probe(self, stream: Stream, owner: str) -> Choice | None:
-        """A detail of which the owner heard two versions; the owner gives the one that was heard first."""
+        """Choose a detail of which the owner heard two versions; the owner states the first one heard."""
         heard = self._knowledge.facts_heard(owner)
         open_ones = [
             statements
@@ -228,7 +230,7 @@ class Chooser:
         return Choice(first.fact, owner, Role.RECALL, first.value)
 
     def temporal_probe(self, stream: Stream, owner: str) -> Choice | None:
-        """Something that happened, heard or told on an earlier day; the owner says when it was."""
+        """Choose a happening that the owner heard or told on an earlier day; the owner states its date."""
         own = list(self._knowledge.told.get(owner, {}).values())
         heard = [statements[0].fact for statements in self._knowledge.facts_heard(owner).values()]
         happened = [fact for fact in (*own, *heard) if self._recent(fact)]
@@ -238,7 +240,7 @@ class Chooser:
         return Choice(fact, owner, Role.RECALL, fact.value)
 
     def _plain(self, fact: Fact) -> bool:
-        """Whether anybody who knows a detail may say it: nothing guarded, contested or out of date."""
+        """Whether a fact is a detail that all who know it may state: not guarded, contradicted, replaced or over."""
         return (
             fact.kind is FactKind.DETAIL
             and not fact.guarded
@@ -249,7 +251,7 @@ class Chooser:
         )
 
     def _recent(self, fact: Fact) -> bool:
-        """Whether something that happened is still told of."""
+        """Whether a fact is a happening of which people still tell."""
         return fact.happened is not None and (self._today - fact.happened).days <= _TOLD_FOR_DAYS
 
     def _note(self, choice: Choice, listeners: tuple[str, ...]) -> None:
@@ -320,9 +322,9 @@ class Chooser:
     def _second_wish(
         self, stream: Stream, day: int, speaker: str, listeners: tuple[str, ...], theme: Theme
     ) -> Choice | None:
-        """A guarded fact once more to a person who knows it, with another wish: the subject's own, or another's.
+        """Choose a guarded fact for a person who knows it, with another wish: of the subject, or relayed by another.
 
-        Once per fact and listener, so that what counts is the subject's latest word, or their only one.
+        Once per fact and listener, so that the subject's latest wish counts, or the only one.
         """
         if len(listeners) != 1 or not stream.chance(SECOND_WISHES):
             return None
@@ -357,9 +359,9 @@ class Chooser:
         )
 
     def _change(self, stream: Stream, speaker: str, listeners: tuple[str, ...], theme: Theme) -> Choice | None:
-        """A new value for something that the speaker told these listeners, once per detail and known to no other.
+        """Choose a new value for a detail that the speaker told all of these listeners, once per detail.
 
-        Details that others passed on are left alone: they would go on saying what no longer holds.
+        Details that others passed on are not changed: those would go on stating the old value.
         """
         current = [
             fact
@@ -415,7 +417,7 @@ class Chooser:
         return None
 
     def _fate(self, stream: Stream, speaker: str, listener: str) -> Choice | None:
-        """What became of something that the speaker once named to the listener; once per find."""
+        """Choose a find that the speaker named to the listener, to state what became of it; once per find."""
         open_finds = [
             fact
             for fact in self._knowledge.told.get(speaker, {}).values()
@@ -443,7 +445,7 @@ class Chooser:
         return None
 
     def _version(self, stream: Stream, speaker: str, listeners: tuple[str, ...], theme: Theme) -> Choice | None:
-        """The conflict injection: something that both heard, told with one detail changed."""
+        """Choose a detail that both heard from others, to state it with another value: an injected conflict."""
         if len(listeners) != 1:
             return None
         mine, theirs = self._knowledge.facts_heard(speaker), self._knowledge.facts_heard(listeners[0])
@@ -470,4 +472,5 @@ class Chooser:
 
 
 def _of(fact: Fact, theme: Theme) -> bool:
+    """Whether a fact is of ``theme``; every fact is of None."""
     return theme is None or fact.theme_kind in theme

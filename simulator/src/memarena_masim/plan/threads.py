@@ -1,4 +1,4 @@
-"""The threads of a talk: a scene that is told, and before it or after it news of each other."""
+"""Divides a talk into two threads: one that tells a scene, and before or after it one in which facts are stated."""
 
 from __future__ import annotations
 
@@ -7,22 +7,23 @@ from memarena_masim.plan.model import NEWS, Thread
 from memarena_masim.rng import Stream
 
 _NEWS_FIRST = 0.5
-"""How often the news comes before the scene; else after it."""
+"""Chance that the thread for news comes before the scene."""
 _FEWEST_NEWS = 4
+"""Minimum number of turns of the thread for news."""
 
 
 def fewest_turns(people: int) -> int:
-    """Of a talk between so many: those that tell all beats, and as much news as there is at least."""
+    """Return the minimum number of turns of a talk: those that tell half a scene, and the minimum for news."""
     return TALK_BEATS * people + _FEWEST_NEWS
 
 
 def threads_of(
     stream: Stream, topic: str, turns: int, people: int, assistant: bool, looks_back: bool
 ) -> tuple[Thread, ...]:
-    """The threads of a talk of ``turns`` turns between ``people`` people, with their assistant or not.
+    """Return the two threads of a talk of ``turns`` turns between ``people`` people, with their assistant or not.
 
-    The scene has turns for the beats of a talk with their answers, and before them an assistant's question; what is
-    left is for news. A talk that looks back at another one (``looks_back``) begins with its scene.
+    The scene gets the turns for TALK_BEATS beats with their answers, and for an assistant's question before them; the
+    others are for news. A talk that looks back at an earlier one (``looks_back``) begins with its scene.
     """
     speakers = people + assistant
     scene_turns = TALK_BEATS * speakers + assistant

@@ -1,4 +1,4 @@
-"""What a speaker asks for when telling something in confidence: who may hear it, who must not, and from when.
+"""Draws wishes for discretion: who may hear what is told in confidence, who must not, and from which day.
 
 The words are rules of ``banks/facts/levels.bank``: ``level.<form>``.
 """
@@ -31,22 +31,22 @@ _WEIGHTS = {
     "early": 4,
     "later": 5,
 }
-"""How often each form is drawn, in proportion, where it fits."""
+"""Relative frequency of each form, if it fits."""
 _OPEN = frozenset({"public", "except", "circle_except", "early", "later"})
-"""Forms that let others know than those named. Never said of what is sensitive: a locker code is not for everybody."""
+"""Forms that let people know who are not named. Never used for sensitive facts, such as a locker code."""
 _NAMING = ("only", "except", "either")
-"""Forms of a second word on something, which takes back or contradicts the first."""
+"""Forms of a second wish about a fact, which withdraws or contradicts the first."""
 _CIRCLE_WORDS = {"family": "family", "colleague": "colleagues"}
 _PENDING_DAYS = 20
-"""How long after the world's last day others may know at the latest, where they may not know in its time."""
+"""Latest day, counted from the world's end, on which a wish that outlasts the world lets the others know."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """A wish for discretion. ``form`` is the rule that words it, with ``slots``; "" says nothing.
+    """A wish for discretion. ``form`` names the rule that words it, with ``slots``; "" for no wish in words.
 
-    Beside that, what permission_rules decides from: the level, who is named (agent ids, or relations of CIRCLES), and
-    the first day on which the level holds.
+    The other fields are what ``permission_rules`` decides from: the level, the people named (agent ids, or relations
+    of CIRCLES), and the first day on which the level holds.
     """
 
     form: str = ""
@@ -58,12 +58,12 @@ class Wish:
 
     @property
     def named(self) -> tuple[str, ...]:
-        """People whom the wish names, by id."""
+        """Return the ids of the people whom the wish names."""
         return tuple(name for name in (*self.may_know, *self.may_not_know) if name not in CIRCLES)
 
     @property
     def sharing(self) -> dict[str, JsonValue]:
-        """What it says next to its level, as the files have it; empty where that is nothing."""
+        """Return what the wish says besides its level, as the files have it; empty if nothing."""
         fields: dict[str, JsonValue] = {}
         if self.may_know:
             fields["may_know"] = list(self.may_know)
@@ -78,7 +78,7 @@ SAYS_NOTHING = Wish()
 
 
 class Wishes:
-    """Draws wishes. ``names`` says how people are called in talk."""
+    """Draws wishes. ``names`` has the name by which each agent is called in talk."""
 
     def __init__(self, config: WorldConfig, world: World, names: Mapping[str, str]) -> None:
         self._config, self._world, self._names = config, world, names
@@ -95,7 +95,7 @@ class Wishes:
         }
 
     def draw(self, stream: Stream, day: int, speaker: str, listeners: tuple[str, ...], sensitive: bool) -> Wish:
-        """A first wish; says nothing where no form fits."""
+        """Draw a first wish; SAYS_NOTHING if no form fits."""
         forms = [form for form in _WEIGHTS if not (sensitive and form in _OPEN)]
         people = self._people(stream, speaker, listeners)
         for _ in range(4):
@@ -118,7 +118,10 @@ class Wishes:
         first: Wish,
         lead: str,
     ) -> Wish | None:
-        """Another wish about the same people as ``first``, led in by ``lead`` (a rule); None if nobody was named."""
+        """Draw another wish about the same people as ``first``; None if it named no person or no form differs from it.
+
+        ``lead`` is the suffix of the rule that words it: ``changed`` or ``relayed``.
+        """
         if not first.named:
             return None
         others = [person for person in self._people(stream, speaker, listeners) if person not in first.named]
@@ -133,7 +136,10 @@ class Wishes:
         return None
 
     def _people(self, stream: Stream, speaker: str, listeners: tuple[str, ...]) -> list[str]:
-        """Who can be named, in random order: people whom every listener knows, those that the speaker knows first."""
+        """Return the people who can be named: those whom every listener knows, in random order.
+
+        Those whom the speaker knows as well come first.
+        """
         known = [
             person.agent_id
             for person in self._world.people
@@ -161,7 +167,7 @@ class Wishes:
         return Wish("either", None, (allowed,), (denied,), slots=slots)
 
     def _early(self, stream: Stream, day: int, people: Sequence[str]) -> Wish | None:
-        """One may know at once; the others only after the last day of the world."""
+        """Draw a wish by which one person may know at once, the others only after the last day of the world."""
         if not people:
             return None
         start = self._date(self._config.days + stream.below(_PENDING_DAYS))
@@ -169,16 +175,16 @@ class Wishes:
         return Wish("early", "public", (people[0],), not_before=start, slots=slots)
 
     def _later(self, stream: Stream, day: int, people: Sequence[str]) -> Wish | None:
-        """Everybody but one may know, from a day of the world on."""
-        left = self._config.days - 1 - day
-        if not people or left < 1:
+        """Draw a wish by which everyone except one person may know, from a day of the world on."""
+        remaining = self._config.days - 1 - day
+        if not people or remaining < 1:
             return None
-        start = self._date(day + 1 + stream.below(min(left, 3)))
+        start = self._date(day + 1 + stream.below(min(remaining, 3)))
         slots = (("maynot", self._names[people[0]]), ("from", date_words(start)))
         return Wish("later", "public", (), (people[0],), start, slots)
 
     def _circle(self, stream: Stream, form: str, listeners: tuple[str, ...]) -> Wish | None:
-        """The listener's family or colleagues; whichever there are."""
+        """Draw a wish about the listener's family or colleagues; None if there are neither, or several listeners."""
         if len(listeners) != 1:
             return None
         ego = listeners[0]
