@@ -1,1 +1,1 @@
-"""One cell: days are sent, questions asked, and each fact goes to the log as it happens."""
+"""Executes one cell: sends days, asks questions, and logs each fact as it happens."""

@@ -1,4 +1,4 @@
-"""Asking one question: the timed Search, then the Answer, then the one record that says how it went."""
+"""Asks one question: the timed Search, then the Answer, then a single record of both."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from memarena.log.records import (
 
 _TOKEN_BYTES = 4
 _OWN_TOKEN_BYTES = 8
-"""Of a tokenizer that only the backend knows: more than any text takes that people write."""
+"""Bytes per token assumed for a tokenizer that only the backend knows: more than any text of people has."""
 _SCAFFOLD_BYTES = 8192
 _ITEM_LAYOUT_BYTES = 256
 _MOST_NOTICES = 64
@@ -48,7 +48,7 @@ _FINISH: dict[int, Literal["stop", "length"]] = {pb.FINISH_REASON_STOP: "stop", 
 
 @dataclass(frozen=True)
 class Replies:
-    """What came back for one question. Times are monotonic readings."""
+    """The results of one question. Times are readings of the monotonic clock."""
 
     search: SearchSpan
     answer: AnswerSpan | None
@@ -88,7 +88,7 @@ def record_of(
     replies: Replies,
     audit: LifeAudit | None,
 ) -> QuestionAsked:
-    """The one record that says how it went. ``audit``: of the life that was ingested; None: nothing is audited."""
+    """Return the record of the attempt. ``audit``: that of the ingested life; None: nothing is audited."""
     calls = replies.calls
     search, answer = replies.search, replies.answer
     if audit is not None:
@@ -119,7 +119,7 @@ def record_of(
 def audited(
     context: AskContext, audit: LifeAudit, question: Question, replies: Replies
 ) -> tuple[SearchSpan, AnswerSpan | None]:
-    """Both spans with what their items hold; failed where items or prompt hold what they must not (SPEC.md SRC, ANS).
+    """Return both spans with their items audited; failed if items or prompt have forbidden text (SPEC.md SRC, ANS).
 
     A diagnostic may be sent more than its own life (SPEC.md EVD), so that nothing of its text fails it.
     """
@@ -146,7 +146,7 @@ def audited(
 
 
 def warm_call(context: AskContext, calls: Sequence[GatewayCall]) -> str:
-    """Why a call of a ``cold_prefill`` reader does not count: it took a prefix from a cache. Empty if none did."""
+    """Return why a call of a ``cold_prefill`` reader does not count: it used a cached prefix. Empty if none did."""
     if context.reader.result_class != "cold_prefill":
         return ""
     for call in generating(calls):
@@ -160,7 +160,7 @@ def warm_call(context: AskContext, calls: Sequence[GatewayCall]) -> str:
 def status_and_cause(
     search: SearchSpan, answer: AnswerSpan | None, calls: Sequence[GatewayCall], stalled: GatewayCall | None = None
 ) -> tuple[Status, str]:
-    """Status of an attempt and, unless it was answered, its cause in a line.
+    """Return the status of an attempt and, unless it was answered, its cause in a line.
 
     A model server that failed is ours, and a reader that cannot read the prompt is no fault of the backend's, whatever
     the backend made of it.
@@ -183,7 +183,7 @@ def status_and_cause(
 
 
 def _of_servers(calls: Sequence[GatewayCall], stalled: GatewayCall | None) -> tuple[Status, str] | None:
-    """Status and cause where a model's server decides how the question ends, None where it does not."""
+    """Return status and cause if a model's server decides how the question ends, else None."""
     for number, call in enumerate(calls):
         if call.upstream_failed and not _made_good(call, calls[number + 1 :]):
             return "infra_failed", f"reader {call.model}: {call.error}"
@@ -199,14 +199,14 @@ def _of_servers(calls: Sequence[GatewayCall], stalled: GatewayCall | None) -> tu
 
 
 def _made_good(call: GatewayCall, later: Sequence[GatewayCall]) -> bool:
-    """Whether a request that the server turned down was followed by one that it took: a shorter prompt, for example."""
+    """Whether a refused request was followed by an accepted one, with a shorter prompt for example."""
     return call.turned_down and any(
         later_call.model == call.model and later_call.status == 200 for later_call in generating(later)
     )
 
 
 def _not_understood(calls: Sequence[GatewayCall]) -> GatewayCall | None:
-    """The last call of a reader, if it could not tell context and question in the prompt; a later one may have."""
+    """Return a reader's last call if it did not recognise context and question in the prompt; else None."""
     last = next(reversed(generating(calls)), None)
     return last if last is not None and last.upstream_code == PROMPT_NOT_UNDERSTOOD else None
 
@@ -243,14 +243,14 @@ def _search(
 
 
 def _refuse_options(context: AskContext, error: BackendCallError) -> None:
-    """Raise CellError for a value that the backend says its option does not take (SPEC.md SRC-8)."""
+    """Raise CellError for a value that the backend rejects for its option (SPEC.md SRC-8)."""
     cell = context.cell
     if error.code == "INVALID_ARGUMENT" and error.field == "options" and cell.backend_options:
         raise CellError(f"--option {cell.backend}: the backend refuses what was set: {error.message}") from error
 
 
 def prompt_budget_bytes(context: AskContext, request: pb.SearchRequest, search: SearchSpan) -> int | None:
-    """Bytes of text that a prompt of this question may have (SPEC.md ANS-10); None where no bound was set.
+    """Return the bytes of text that a prompt of this question may have (SPEC.md ANS-10); None without a bound.
 
     The context as it is counted, the question, a scaffold, what laying out an item takes, and a margin of a quarter.
     """
@@ -263,7 +263,7 @@ def prompt_budget_bytes(context: AskContext, request: pb.SearchRequest, search: 
 
 
 def _broken_bound(context: AskContext, request: pb.SearchRequest, response: pb.SearchResponse | pb.Retrieved) -> str:
-    """Which of the request's bounds the items break (SPEC.md, SRC); empty if none."""
+    """Return which of the request's bounds the items exceed (SPEC.md, SRC); empty if none."""
     if response.visible_through_day > request.as_of_day:
         return f"visible_through_day {response.visible_through_day}, asked as of day {request.as_of_day}"
     if request.max_items and len(response.items) > request.max_items:
@@ -277,7 +277,7 @@ def _broken_bound(context: AskContext, request: pb.SearchRequest, response: pb.S
 
 @dataclass(frozen=True)
 class _Exchange:
-    """One Answer as it went: what the backend sent, the model calls that it caused, and how the RPC ended."""
+    """One Answer: the events that the backend sent, the model calls that it caused, and how the RPC ended."""
 
     trace: AnswerTrace
     calls: Calls
@@ -301,7 +301,7 @@ def _answer(
 def _exchange(
     context: AskContext, client: BackendClient, question: Question, request: pb.SearchRequest, search: SearchSpan
 ) -> _Exchange:
-    """Call Answer, wait for its end, and hold what came against the contract."""
+    """Call Answer, wait for its end, and check the events against the contract."""
     budget_bytes = prompt_budget_bytes(context, request, search)
     token = context.begin(replace(context.call_context("answer", question), max_prompt_bytes=budget_bytes))
     request.model_access.CopyFrom(context.access(token, "reader"))
@@ -324,7 +324,7 @@ def _exchange(
 
 
 def _answer_span(context: AskContext, exchange: _Exchange, ids: NamespaceIds, search: SearchSpan) -> AnswerSpan:
-    """The log's record of an Answer. Times are from its start, less what its model calls waited for a busy server."""
+    """Return the record of an Answer. Times are from its start, less the waits of its model calls for a busy server."""
     trace, calls = exchange.trace, exchange.calls
     raw = trace.completed.text if trace.completed is not None else "".join(trace.deltas)
     reading = parse_answer(raw)
@@ -367,14 +367,14 @@ def _answer_span(context: AskContext, exchange: _Exchange, ids: NamespaceIds, se
 def _contract_fault(
     context: AskContext, request: pb.SearchRequest, trace: AnswerTrace, calls: Sequence[GatewayCall]
 ) -> str:
-    """How an answer that ended well breaks the contract all the same; empty if it does not."""
+    """Return how an answer that ended with OK breaks the contract; empty if it does not."""
     if trace.retrieved is not None and (broken := _broken_bound(context, request, trace.retrieved)):
         return f"Retrieved: {broken}"
     return "" if context.own_model else text_before_reader(trace, calls)
 
 
 def text_before_reader(trace: AnswerTrace, calls: Sequence[GatewayCall]) -> str:
-    """Says, with both times, that a backend wrote before the reader did (SPEC.md ANS); empty where it did not.
+    """Return a message with both times if a backend wrote before the reader did (SPEC.md ANS); else empty.
 
     Only where the reader wrote at all, and no reply of it came from a cache: an answer without the reader is marked by
     scoring.
@@ -395,7 +395,7 @@ def text_before_reader(trace: AnswerTrace, calls: Sequence[GatewayCall]) -> str:
 
 
 def notices_of(notices: Sequence[pb.Notice]) -> tuple[Notice, ...]:
-    """Notices as the log holds them. SPEC.md bounds neither their number nor their length, so both are cut."""
+    """Return notices for the log. SPEC.md bounds neither their number nor their length, so both are cut."""
     shortened = [
         Notice(code=n.code[:_NOTICE_CODE_CHARS], count=max(1, n.count), message=n.message[:_NOTICE_CHARS])
         for n in notices[:_MOST_NOTICES]

@@ -1,4 +1,4 @@
-"""Executing one cell: a backend from its first day to its last question, ego by ego."""
+"""Executes one cell: a backend from its first day to its last question, ego by ego."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class CellRun:
         self._phases = phases
 
     def run(self, questions: Sequence[Question], progress: CellProgress) -> None:
-        """Ask every question that has no outcome yet. ``questions`` are ordered by ego, then day.
+        """Ask all questions that have no outcome yet. ``questions`` are ordered by ego, then day.
 
         Raises CellError where the backend does not come up, does not fit, or is gone from its address, InfraError where
         a failure of ours stays, RunError where a day or a question is above a limit that the backend states.
@@ -118,7 +118,7 @@ class _EgoRun:
         self._questions = tuple(questions)
         self._pending = [q for q in questions if q.instance.instance_id not in progress.finished]
         self._last_day = setup.dataset.day_count - 1
-        # A repair goes up to its questions; a first pass takes in every day of the world.
+        # A repair ingests up to the days of its questions; a first pass ingests every day of the world.
         repair = self._state.horizon_reached
         self._horizon = max((q.day for q in self._pending), default=0) if repair else self._last_day
         self._fresh_after_crash = setup.config.after_crash == "fresh"
@@ -135,9 +135,9 @@ class _EgoRun:
         self._audits = setup.audits
         self._is_unaudited = False
         self._ids: NamespaceIds | None = None
-        """Ids of the namespace in use; None while one has still to be opened."""
+        """Opaque ids of the current namespace; None until one is opened."""
         self._proven = 0
-        """How often the backend had come back when it was last known to hold the namespace's days."""
+        """Number of the backend's restarts when it was last known to have the namespace's days."""
         self._counted_days = 0
         self._days_with_failures = 0
 
@@ -158,7 +158,7 @@ class _EgoRun:
             self._give_up(error)
 
     def take_in(self) -> None:
-        """Have every day that is needed taken in and ask nothing yet; ``run`` then asks everything.
+        """Ingest all days that are needed, and ask nothing yet; ``run`` then asks all questions.
 
         Only where every question is asked after the last day.
         """
@@ -175,7 +175,7 @@ class _EgoRun:
         return not questions_left and (self._state.horizon_reached or self._state.gone)
 
     def _give_up(self, error: BackendGoneError) -> None:
-        """The backend can do nothing more for this ego: what is still open counts as its failure."""
+        """Note that the backend failed for the rest of this ego: its open questions count as backend failures."""
         self._state.gone = True
         for question in self._pending:
             if question.instance.instance_id not in self._progress.finished:
@@ -191,7 +191,7 @@ class _EgoRun:
             ids = self._ids_of(state.attempt)
             for day in range(state.last_day):
                 self._sender.remember(day, ids)
-            # A backend that is further than the log, because the harness was killed in between, shows too much.
+            # A backend that is ahead of the log, because the harness was killed in between, shows too much.
             if self._sender.holds(state.last_day, ids, latest=first):
                 self._ids = ids
                 self._proven = self._session.returns
@@ -200,7 +200,7 @@ class _EgoRun:
         return 0
 
     def _open_namespace(self) -> NamespaceIds:
-        """Begin a fresh namespace, without a day."""
+        """Open a new namespace, without a day."""
         state = self._state
         state.attempt = 0 if state.attempt is None else state.attempt + 1
         state.last_day = None
@@ -217,7 +217,7 @@ class _EgoRun:
         return NamespaceIds(self._id_key, self._context.cell.cell_id, self._ego, attempt)
 
     def _ingest_through(self, day: int) -> None:
-        """Have all days up to ``day`` taken in, in a fresh namespace again where the one in use is lost on the way."""
+        """Ingest all days up to ``day``, from the start in a new namespace if the current one is lost meanwhile."""
         while True:
             try:
                 if self._ids is None:
@@ -230,7 +230,7 @@ class _EgoRun:
                 self._leave_namespace(loss)
 
     def _leave_namespace(self, lost: NamespaceLostError) -> None:
-        """Go on in a fresh namespace. Raises InfraError where models keep failing while days come in."""
+        """Go on in a new namespace. Raises InfraError if models keep failing while days are ingested."""
         if lost.cause == "infra":
             self._host.heal_reader()
             self._days_with_failures += 1
@@ -271,7 +271,7 @@ class _EgoRun:
         )
 
     def _time_searches(self, day: int, ids: NamespaceIds) -> None:
-        """Time Search after so many days, if it is one of those asked for. A repair asks nothing twice."""
+        """Time Search if this number of days was requested. A repair times nothing twice."""
         if day + 1 not in self._config.search_days or self._state.horizon_reached:
             return
         search_times = time_searches(
@@ -283,7 +283,7 @@ class _EgoRun:
             self._problem(f"ego {self._ego}, day {day}: searches that were timed failed: {codes}")
 
     def _probe_deletion(self, day: int) -> None:
-        """Have things forgotten and look for them again, if nothing more will be asked in this namespace."""
+        """Run the deletion probe, if no more questions will be asked in this namespace."""
         context, count = self._context, self._config.deletions
         every_question_ended = all(q.instance.instance_id in self._progress.finished for q in self._questions)
         if not count or not context.forgets or not every_question_ended or day != self._last_day or self._ids is None:
@@ -300,7 +300,7 @@ class _EgoRun:
     # -------------------------------------------------------------- questions
 
     def _ask_all(self, questions: Sequence[Question]) -> None:
-        """Ask a day's questions; those that failed for our own reasons again, before the next day comes in."""
+        """Ask a day's questions, and repeat those with infrastructure failures before the next day is ingested."""
         waiting = list(questions)
         for _round in range(self._config.infra_retries + 1):
             failures = []
@@ -313,7 +313,7 @@ class _EgoRun:
             waiting = failures
 
     def _ask(self, question: Question) -> QuestionAsked:
-        """Ask, and once more where the question was lost because the backend ended or went away (see lost_retries)."""
+        """Ask a question, and again if it was lost because the backend ended or went away (see lost_retries)."""
         for again in reversed(range(self._config.lost_retries + 1)):
             attempt = self._ask_once(question, again=again > 0)
             if not attempt.lost:
@@ -383,7 +383,7 @@ class _EgoRun:
             self._host.advance("question")
 
     def _without_asking(self, question: Question, cause: str) -> QuestionAsked:
-        """The record of a question that could not even be put, because the backend had failed before."""
+        """Return the record of a question that could not be asked, because the backend had failed before."""
         instance_id = question.instance.instance_id
         return QuestionAsked(
             cell_id=self._context.cell.cell_id,

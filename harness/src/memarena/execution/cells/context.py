@@ -1,4 +1,4 @@
-"""What stays the same for all questions of a cell, and the small things that asking and reading share."""
+"""Defines what stays the same for all questions of a cell, and helpers that asking and reading share."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ class AskContext:
     reader_client: ReaderClient
     answers_itself: bool
     counts_bytes: bool
-    """The backend counts tokens as UTF-8 bytes / 4, so that its bounds can be checked."""
+    """Whether the backend counts tokens as UTF-8 bytes / 4, so that its bounds can be checked."""
     prompt_style: StyleName
     answer_timeout_s: float
     forgets: bool = False
-    """The backend has Forget."""
+    """Whether the backend has Forget."""
     own_model: bool = False
-    """The backend calls generating models that are not behind the gateway."""
+    """Whether the backend calls generating models that are not behind the gateway."""
     helpers: tuple[Upstream, ...] = ()
-    """Models that the run has besides the reader: an embedder, an extractor, a reranker."""
+    """Models of the run other than the reader: an embedder, an extractor, a reranker."""
     cell_token: str | None = None
-    """The one token of a backend whose own server is configured once (SPEC.md MOD-8)."""
+    """The token of a backend whose own server is configured once (SPEC.md MOD-8)."""
 
     def begin(self, call: CallContext) -> str:
-        """A token for an RPC that begins now; the gateway's ``revoke`` ends it."""
+        """Return a token for an RPC that begins now; the gateway's ``revoke`` ends it."""
         if self.cell_token is None:
             return self.gateway.grant(call)
         self.gateway.begin(self.cell_token, call)
@@ -113,7 +113,7 @@ def fixed_names(reader_model: str, helpers: Sequence[Upstream]) -> dict[str, str
 
 
 def generating(calls: Sequence[GatewayCall]) -> list[GatewayCall]:
-    """The calls that make text."""
+    """Return the calls that generate text."""
     return [call for call in calls if call.route in GENERATING_ROUTES]
 
 

@@ -1,4 +1,4 @@
-"""The deletion probe: after an ego's last question things are to be forgotten, and are looked for again.
+"""Probes deletion: after an ego's last question it calls Forget, and searches for the deleted text again.
 
 What is forgotten is drawn from the ego's days and not from the questions. A turn counts as found where an item names it
 (or, of a session that was forgotten, the session) or contains its words. Only turns that were found before count, so
@@ -33,22 +33,22 @@ Kind = Literal["session", "subject", "fact"]
 KINDS: tuple[Kind, ...] = ("session", "subject", "fact")
 
 _LEAST_WORDS = 5
-"""Of a turn that is looked for by its words: shorter ones are said again and again."""
+"""Least words of a turn that is searched for: shorter turns are often repeated."""
 _LEAST_NAME = 3
-"""Characters of a name: shorter ones are in other words."""
+"""Least characters of a name: shorter names are parts of other words."""
 _TURNS = 3
-"""Turns that are looked for of each target."""
+"""Number of turns of each target that are searched for."""
 
 
 @dataclass(frozen=True)
 class _StatedTurn:
-    """A turn that can be told from every other by its words."""
+    """A turn whose words distinguish it from all others."""
 
     turn_id: str
     session_id: str
     text: str
     words: str
-    """The text with single spaces."""
+    """Return the text with single spaces."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Target:
     value: str
     turns: tuple[_StatedTurn, ...]
     control: _StatedTurn | None
-    """A turn of another session that is to stay."""
+    """A turn of another session that must remain."""
 
 
 def draw_targets(dataset: Dataset, ego: str, count: int, seed: str) -> list[Target]:
@@ -107,7 +107,7 @@ def _stated_once(turn: _StatedTurn, texts: Iterable[str]) -> bool:
 def _groups(
     dataset: Dataset, ego: str, kind: Kind, turns: Sequence[_StatedTurn], draw: random.Random
 ) -> Iterator[tuple[str, list[_StatedTurn]]]:
-    """What may be forgotten, with the turns that go with it."""
+    """Yield possible targets, with the turns that they delete."""
     if kind == "session":
         for session_id in dict.fromkeys(turn.session_id for turn in turns):
             yield session_id, [turn for turn in turns if turn.session_id == session_id]
@@ -129,7 +129,7 @@ def _single(text: str) -> str:
 
 
 class DeletionProbe:
-    """Forgets and looks again in one namespace that holds every day. Use it when nothing more is asked there."""
+    """Runs the probe in one namespace that has all days. Use it when no more questions are asked there."""
 
     def __init__(
         self, context: AskContext, client: BackendClient, dataset: Dataset, ego: str, ids: NamespaceIds, day: int
@@ -199,7 +199,7 @@ class DeletionProbe:
             self._context.gateway.revoke(token)
 
     def _answer(self, turn: _StatedTurn) -> tuple[RetrievedItem, ...]:
-        """What an answer was read from. The reader's failures are nothing to this probe."""
+        """Return the context of an answer. Failures of the reader do not matter to this probe."""
         request, token, trace = self._request(turn.text), self._begin(), AnswerTrace()
         request.model_access.CopyFrom(self._context.access(token, "reader"))
         reading = self._context.cell.reading

@@ -1,4 +1,4 @@
-"""Central reading: the harness answers over Search's items when a backend has no own Answer.
+"""Implements central reading: the harness answers from Search's items if a backend has no Answer.
 
 The same engine as in the kit (``memarena_answering``) and the same gateway, so that TTFT is measured in one place.
 """
@@ -29,10 +29,10 @@ from memarena.log.records import AnswerSpan, GatewayCall, Question, RetrievedIte
 
 @dataclass
 class _Reply:
-    """What came of asking the reader, up to its end or its failure. Offsets count from the asking, in nanoseconds."""
+    """The result of asking the reader, complete or failed. Offsets are nanoseconds since the start."""
 
     in_prompt: tuple[int, ...] | None = None
-    """Positions of the items in the prompt; None where none was built."""
+    """Indices of the items in the prompt; None if no prompt was built."""
     deltas: list[str] = field(default_factory=list)
     first_delta_ns: int | None = None
     completion: Completion | None = None
@@ -44,7 +44,7 @@ class _Reply:
 def read_centrally(
     context: AskContext, question: Question, items: Sequence[RetrievedItem]
 ) -> tuple[AnswerSpan, tuple[GatewayCall, ...]]:
-    """Build the prompt, ask the reader, time it. Offsets count from the moment at which the items were there."""
+    """Build the prompt, ask the reader, time it. Offsets count from the time at which the items were available."""
     token = context.gateway.grant(context.call_context("central", question))
     started = time.monotonic_ns()
     reply = _ask(context, question, items, token, started)
@@ -110,7 +110,7 @@ def _ask(context: AskContext, question: Question, items: Sequence[RetrievedItem]
 
 
 def reading_plan(context: AskContext) -> ReadingPlan:
-    """The cell's reading parameters as the answering engine takes them."""
+    """Return the cell's reading parameters for the answering engine."""
     reading, reader = context.cell.reading, context.reader
     return ReadingPlan(
         model=context.model,

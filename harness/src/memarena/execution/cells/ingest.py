@@ -1,4 +1,4 @@
-"""Sending days: one Ingest per day, again where the contract allows it, a record for each."""
+"""Sends days: one Ingest per day, retried if the contract allows it, with a record for each."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ T = TypeVar("T")
 
 _TRIES = 5
 _ONCE_MORE = frozenset({"DEADLINE_EXCEEDED", "DATA_LOSS"})
-"""Codes after which the same call is sent a second time and never a third (SPEC.md ING)."""
+"""Codes after which the same call is retried once (SPEC.md ING)."""
 _BACKOFF_S = 1.0
-"""Doubled with every try where the backend names no delay (SPEC.md ERR-3)."""
+"""Delay before a retry if the backend names none; doubled with each try (SPEC.md ERR-3)."""
 _LONGEST_WAIT_S = 30.0
 
 
 class _ReaderFailedError(Exception):
-    """A day was not taken in, and a model's server had failed meanwhile: ours, whatever the backend made of it."""
+    """A day was not ingested, and a model's server had failed meanwhile: an infrastructure failure in any case."""
 
 
 class NamespaceLostError(Exception):
-    """A namespace is no longer what its days should have made of it, and has to be made again.
+    """A namespace no longer has the content of its days, and must be rebuilt.
 
     ``cause`` says whose fault that is; the message is one line for the log.
     """
@@ -81,7 +81,7 @@ class DaySender:
         self._told_of_day = False
 
     def reset(self, ids: NamespaceIds) -> None:
-        """Have the namespace forgotten. Raises :class:`BackendGoneError` when it is not, after all allowed retries."""
+        """Reset the namespace. Raises :class:`BackendGoneError` if that fails after all allowed retries."""
         try:
             self._persist(lambda: self._link.client.reset(ids.namespace))
         except BackendCallError as error:
@@ -107,7 +107,7 @@ class DaySender:
                 self._still_knows(on_day, ids, day)
 
     def _compare_day(self, day: int, record: IngestDone) -> None:
-        """Say once that the backend calls another day its last than the one that was just taken in."""
+        """Log once that the backend names another day as its last than the one just ingested."""
         reported_day = record.visible_through_day
         if reported_day != day and not self._told_of_day:
             self._told_of_day = True
@@ -116,14 +116,14 @@ class DaySender:
             )
 
     def holds(self, day: int, ids: NamespaceIds, latest: int) -> bool:
-        """Whether the backend still holds the namespace through ``day``, and shows nothing after day ``latest``.
+        """Whether the backend still has the namespace through ``day``, and nothing after day ``latest``.
 
         The test is that it must call the same day a replay.
         """
         try:
             record = self._send(day, ids)
         except BackendCallError:
-            # The failed call is on the record; a fresh namespace is what follows.
+            # The failed call is logged; a new namespace follows.
             return False
         if not record.replayed:
             self._problem(f"ego {self._ego}: day {day} was confirmed, and taken in as a new one when it was sent again")
@@ -132,18 +132,18 @@ class DaySender:
         return record.visible_through_day is None or record.visible_through_day <= latest
 
     def remember(self, day: int, ids: NamespaceIds) -> None:
-        """Make a day's ids again without sending it, so that they can be translated back."""
+        """Compute a day's opaque ids without sending it, so that they can be translated back."""
         day_batch(self._dataset, self._ego, day, ids, None, self._context.cell.projection)
 
     def _send(self, day: int, ids: NamespaceIds, confirmed: int | None = None) -> IngestDone:
-        """Send a day, again where the contract allows it or the backend had to be brought back."""
+        """Send a day, and retry if the contract allows it or the backend was restarted."""
         tries = count()
         return self._persist(
             lambda: self._send_once(day, ids, next(tries)), lambda: self._still_knows(confirmed, ids, day)
         )
 
     def _persist(self, call: Callable[[], T], after_revival: Callable[[], None] = lambda: None) -> T:
-        """Make an untimed call, again where that is allowed; a backend that was lost is brought back before."""
+        """Make an untimed call, with retries if allowed; a lost backend is restarted before."""
 
         def once() -> T:
             if self._bring_back():
@@ -157,7 +157,7 @@ class DaySender:
             raise InfraError(str(error)) from error
 
     def _bring_back(self) -> bool:
-        """Have the backend back if it is lost; whether it was."""
+        """Restart the backend if it is lost; return whether it was."""
         failure = self._link.revive()
         if failure is not None:
             self._problem(failure)
@@ -241,20 +241,20 @@ class DaySender:
 
 
 def unsettled_failure(calls: Sequence[GatewayCall]) -> GatewayCall | None:
-    """The first model call whose server failed and that was not made again with success; None if there is none."""
+    """Return the first model call whose server failed and that was not retried with success; None if there is none."""
     for index, call in enumerate(calls):
         made_again = any(
             later.status == 200 and (later.route, later.model, later.prompt_sha256) == _request_of(call)
             for later in calls[index + 1 :]
         )
-        # A prompt that was turned down is the backend's to shorten; where it did not, its Ingest fails.
+        # A backend should shorten a refused prompt; if it did not, its Ingest fails.
         if call.upstream_failed and not call.turned_down and not made_again:
             return call
     return None
 
 
 def lost_after_crash(day: int, *, again: bool) -> str:
-    """Why a namespace is made again after a restart."""
+    """Return why a namespace is rebuilt after a restart."""
     if again:
         return f"the backend was started again after day {day}; its days come in again, as the run asks for"
     return f"after a crash the backend no longer knew day {day}, which it had confirmed"

@@ -1,4 +1,4 @@
-"""From the data set to messages of the contract: days, questions, and answers' items back again.
+"""Converts days and questions of the data set to messages of the contract, and returned items back.
 
 This is the only place that builds requests, so it is the only place through which anything could leak: it is given
 questions' words, people, times and days, never gold. Privileged evidence is added in one function, and days of evidence
@@ -25,7 +25,7 @@ from memarena.execution.planning.questions import date_of, group_name, place_nam
 from memarena.log.records import Projection, Question, Reading, RetrievedItem
 
 MAX_QUERY_BYTES = 1 << 16
-"""SPEC.md LIM: longest text of a query."""
+"""Greatest length of a query's text (SPEC.md LIM)."""
 _REQUESTER = {
     "owner": pb.REQUESTER_KIND_OWNER,
     "known_person": pb.REQUESTER_KIND_KNOWN_PERSON,
@@ -40,7 +40,7 @@ _THINKING = {"default": pb.THINKING_UNSPECIFIED, "on": pb.THINKING_ON, "off": pb
 
 @dataclass(frozen=True)
 class DayBatch:
-    """One day of one ego as frames, with what the log wants to know of it."""
+    """One day of one ego as frames, with the counts for the log."""
 
     frames: tuple[pb.IngestRequest, ...]
     sessions: int
@@ -50,7 +50,7 @@ class DayBatch:
 
 
 def check_day(backend: str, limits: pb.Limits, day: int, ego: str, batch: DayBatch) -> None:
-    """Raise :class:`RunError` for a day that the backend says it cannot take (SPEC.md LIM-3, LIM-6)."""
+    """Raise :class:`RunError` for a day above the backend's declared limits (SPEC.md LIM-3, LIM-6)."""
     sizes = [("days", limits.max_day_bytes, batch.payload_bytes, "it")]
     if limits.max_turn_text_bytes:
         texts = [turn.text for frame in batch.frames for turn in frame.session.turns]
@@ -66,7 +66,7 @@ def check_day(backend: str, limits: pb.Limits, day: int, ego: str, batch: DayBat
 
 
 def check_questions(backend: str, limits: pb.Limits, questions: Iterable[Question]) -> None:
-    """Raise :class:`RunError` for a question that is longer than the backend says it takes (SPEC.md LIM-3)."""
+    """Raise :class:`RunError` for a question above the backend's declared limit (SPEC.md LIM-3)."""
     limit = limits.max_query_text_bytes
     for question in questions if limit else ():
         size = len(question.question_text.encode())
@@ -197,7 +197,7 @@ def owner_search_request(
 
 
 def forget_request(kind: Literal["session", "subject", "fact"], value: str, ids: NamespaceIds) -> pb.ForgetRequest:
-    """What is to be forgotten: a session by the data set's id, a name, or words as they were said."""
+    """Return the request to forget a session by the data set's id, a name, or verbatim words."""
     if kind == "session":
         return pb.ForgetRequest(namespace=ids.namespace, session_id=ids.make(IdKind.SESSION, value))
     if kind == "subject":
@@ -228,7 +228,7 @@ def add_privileged_evidence(
 
 
 def answer_request(search: pb.SearchRequest, reading: Reading, model: str, prompt_style: str) -> pb.AnswerRequest:
-    """The question with how to read it. ``prompt_style`` is text_sessions or json_context."""
+    """Return the question with the reading parameters. ``prompt_style`` is text_sessions or json_context."""
     return pb.AnswerRequest(
         search=search,
         reading=pb.Reading(
@@ -243,7 +243,7 @@ def answer_request(search: pb.SearchRequest, reading: Reading, model: str, promp
 
 
 def retrieved_items(items: Iterable[pb.MemoryItem], ids: NamespaceIds) -> tuple[RetrievedItem, ...]:
-    """Items with the data set's ids; ids that were never given out in this namespace are counted."""
+    """Return items with the data set's ids; ids that were never issued in this namespace are counted."""
     return tuple(_retrieved_item(item, ids) for item in items)
 
 

@@ -1,4 +1,4 @@
-"""Answers that say nothing, or not all: empty, cut off, held back by a filter, spent on reasoning."""
+"""Recognises answers without content or with a part of it: empty, cut off, filtered, spent on reasoning."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _END_CHARS = 24
 
 
 def non_answer(parsed: ParsedAnswer, raw: str, calls: Sequence[GatewayCall], finish: str) -> NonAnswer:
-    """Why an answer says nothing or was cut, empty if it is whole. ``finish``: as the backend states it.
+    """Return why an answer has no content or was cut; empty if it is complete. ``finish``: as the backend states it.
 
     The last call for text decides. An answer whose own words are whole counts as whole, whatever was cut after it.
     """

@@ -1,4 +1,4 @@
-"""Opaque ids: what a backend sees instead of the data set's ids.
+"""Makes the opaque ids that a backend gets instead of the data set's ids.
 
 An id is a keyed hash (HMAC-SHA256) of namespace, kind and real id. Without the key it carries nothing: no name, no
 order, no family; and the same person has another id in another namespace. The key is drawn per run and kept in the
@@ -15,7 +15,7 @@ ID_LENGTH = 32
 
 
 class IdKind(str, Enum):
-    """What an id stands for. Two kinds never share ids."""
+    """The kind of object of an id. Two kinds never share ids."""
 
     NAMESPACE = "namespace"
     PARTICIPANT = "participant"
@@ -27,7 +27,7 @@ class IdKind(str, Enum):
 
 
 def opaque_id(key: bytes, *parts: str) -> str:
-    """Keyed hash of ``parts``, 32 hexadecimal digits. Parts are length-prefixed, so they cannot run together."""
+    """Return the keyed hash of ``parts``, 32 hex digits. Parts are length-prefixed, so they cannot run together."""
     message = b"".join(len(raw := part.encode()).to_bytes(4, "big") + raw for part in parts)
     return hmac.digest(key, message, "sha256").hex()[:ID_LENGTH]
 
@@ -41,11 +41,11 @@ class NamespaceIds:
         self._real: dict[tuple[IdKind, str], str] = {}
 
     def make(self, kind: IdKind, real: str) -> str:
-        """Opaque id for a real one."""
+        """Return the opaque id for a real one."""
         token = opaque_id(self._key, kind.value, self.namespace, real)
         self._real[kind, token] = real
         return token
 
     def real(self, kind: IdKind, token: str) -> str | None:
-        """Real id behind an opaque one; None if it was never given out in this namespace."""
+        """Return the real id of an opaque one; None if it was never issued in this namespace."""
         return self._real.get((kind, token))

@@ -1,4 +1,4 @@
-"""What a cell works with: the data set, its models, the configuration, and the run that it reports to."""
+"""Defines the input of a cell: the data set, its models, the configuration, and the run that it reports to."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ class CellModels:
     gateway: Gateway
     reader: RunningReader
     helpers: tuple[Upstream, ...]
-    """Models besides the reader."""
+    """Models other than the reader."""
     reader_client: ReaderClient
 
 
 @dataclass(frozen=True)
 class CellSetup:
-    """Everything that a cell is given before it begins."""
+    """The input of a cell."""
 
     dataset: Dataset
     audits: LifeAudits
     models: CellModels
     config: RunConfig
     id_key: bytes
-    """What opaque ids are made with: that of the manifest, also where the configuration has none."""
+    """Key of the opaque ids: that of the manifest, even if the configuration has none."""
     cell_token: str | None = None
-    """Known beforehand to the server of a backend that is configured once."""
+    """Token known in advance to the server of a backend that is configured once; else None."""
 
 
 class CellHost(Protocol):
@@ -47,10 +47,10 @@ class CellHost(Protocol):
         """Write records to the log."""
 
     def heal_reader(self) -> None:
-        """Bring a reader back that failed. Raises InfraError where that is not possible."""
+        """Restart a reader that failed. Raises InfraError if that is not possible."""
 
     def opened(self) -> None:
-        """The backend is up and has been checked."""
+        """Note that the backend runs and has been checked."""
 
     def advance(self, what: Literal["question", "day"]) -> None:
-        """A question has an outcome, or a day was ingested."""
+        """Note that a question has an outcome, or a day was ingested."""

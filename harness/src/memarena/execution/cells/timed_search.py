@@ -1,4 +1,4 @@
-"""Timing Search apart from any question: the same words asked of a memory that holds so many days."""
+"""Times Search apart from the questions: the same queries after different numbers of ingested days."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memarena.gateway import CallContext
 from memarena.log.records import Question, SearchesTimed
 
 _WARM_UP = 3
-"""Searches before those that count: a memory may still be busy with the day that came in."""
+"""Searches before those that are timed, as a memory may still be busy with the last day."""
 
 
 def time_searches(
