@@ -44,7 +44,7 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-# The docstrings of these two classes are part of the schema that is sent to the model.
+# The docstrings of these two classes, of Effect and of Whose are part of the schema that is sent to the model.
 class StatedWish(_Strict):
     """One wish as the model states it; fields that it leaves out are empty."""
 

@@ -23,7 +23,7 @@ class Answer(str, Enum):
 
 
 class Effect(str, Enum):
-    """What a wish asks for."""
+    """What a record asks for."""
 
     SHARE = "share"
     WITHHOLD = "withhold"
