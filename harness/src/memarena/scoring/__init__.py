@@ -1,5 +1,5 @@
-"""Scoring: pure, from the records of a log to frozen results. Each dimension has one module.
+"""Computes scores from the records of a log, as frozen records.
 
-Pure: nothing here reads a file, forks or looks at a clock; :mod:`memarena.evaluation` is the way from a run's log to
-its scores.
+Scoring is pure: no module here reads a file, forks or looks at a clock. :mod:`memarena.evaluation` reads a run's log
+and scores it.
 """

@@ -1,4 +1,4 @@
-"""*Answerable* by family: the share of questions whose prompt holds turns that suffice for the gold."""
+"""Computes *answerable* by family: the share of questions whose prompt holds turns that suffice for the gold."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from memarena.scoring.uncertainty.bootstrap import Draws, interval
 
 
 def answerable_families(questions: Sequence[QuestionScore], draws: Draws | None) -> tuple[AnswerableFamily, ...]:
-    """By family in the order of the dimensions, over the questions that were asked and have something to retrieve.
+    """Compute *answerable* by family, in the order of the dimensions, over questions that were asked and have evidence.
 
-    Controls and the owner's own items of D6 are left out, as from every score. ``draws``: None leaves intervals out.
+    Controls and the owner's own items of D6 are left out, as from every score. Without ``draws`` there are no
+    intervals.
     """
     return tuple(_families(questions, draws))
 
@@ -26,14 +27,14 @@ def _families(questions: Sequence[QuestionScore], draws: Draws | None) -> Iterat
     for family in FAMILY_ORDER:
         if family not in by_family:
             continue
-        own = by_family[family]
-        if any(q.suffices is None and not q.unmeasured for q in own):
-            yield AnswerableFamily(family=family, questions=len(own), score=Score())
+        of_family = by_family[family]
+        if any(q.suffices is None and not q.unmeasured for q in of_family):
+            yield AnswerableFamily(family=family, questions=len(of_family), score=Score())
             continue
-        sufficient, unmeasured = sum(q.suffices is True for q in own), sum(q.suffices is None for q in own)
-        low, high = sufficient / len(own), (sufficient + unmeasured) / len(own)
+        sufficient, unmeasured = sum(q.suffices is True for q in of_family), sum(q.suffices is None for q in of_family)
+        low, high = sufficient / len(of_family), (sufficient + unmeasured) / len(of_family)
         score = Score(value=None if unmeasured else low, low=low, high=high)
         bounds = None
         if draws is not None and not unmeasured:
-            bounds = interval(draws.shares(own, lambda q: q.suffices is True), len({q.ego for q in own}))
-        yield AnswerableFamily(family=family, questions=len(own), score=score, interval=bounds)
+            bounds = interval(draws.shares(of_family, lambda q: q.suffices is True), len({q.ego for q in of_family}))
+        yield AnswerableFamily(family=family, questions=len(of_family), score=score, interval=bounds)

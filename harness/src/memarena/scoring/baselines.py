@@ -1,4 +1,4 @@
-"""Scores achievable without memory, for every dimension: computed, not run."""
+"""Computes the scores that are achievable without memory, for every dimension."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from memarena.scoring.tally import DIMENSIONS
 REFUSAL = "I can't share that."
 IGNORANCE = "I don't know."
 CONSTANTS_TRIED = 5
-"""So many of the most frequent gold answers of each family are tried as the answer to everything."""
+"""How many of the most frequent gold answers of each family are tried as the answer to everything."""
 
 KNOWING = ("always tell", "marker only", "asker only")
-"""Policies of D6 that know every fact and look at one thing only: a figure above theirs is needed to show gating."""
+"""Policies for D6 that know every fact and look at one thing only: only a figure above theirs shows access control."""
 
 
 def compute_baselines(questions: Iterable[Question], evidence: Mapping[str, EvidenceSession]) -> tuple[Baseline, ...]:
-    """Baselines over the questions of a run, each answered by the policy and scored like any answer.
+    """Compute the baselines over the questions of a run: each policy's answers are scored like any answer.
 
-    ``grep`` depends on what a backend retrieved and is computed per cell; ``question only`` is a row of the run whose
-    searches never brought an item (:func:`question_only`).
+    Not among them are ``grep``, which depends on the items that a backend returned (:func:`grep_share`), and ``question
+    only``, a row of the run whose searches never returned an item (:func:`question_only`).
     """
     ordered_questions = sorted(questions, key=lambda q: q.instance.instance_id)
     key = _digest(ordered_questions, evidence)
@@ -44,7 +44,7 @@ def compute_baselines(questions: Iterable[Question], evidence: Mapping[str, Evid
 
 
 _KNOWN: dict[bytes, tuple[Baseline, ...]] = {}
-"""Baselines by the hash of their questions: many runs over one data set ask the same, and judging it takes seconds."""
+"""Cache of baselines by the hash of their questions: runs over one data set ask the same, and judging takes seconds."""
 _KNOWN_AT_MOST = 16
 
 
@@ -77,9 +77,9 @@ def _computed(questions: Sequence[Question], evidence: Mapping[str, EvidenceSess
 
 
 def question_only(questions: Sequence[QuestionScore]) -> dict[str, float | None] | None:
-    """Scores by dimension of cells whose answers were read without any context; None if they had some, or no answer.
+    """Score cells whose answers were read without context, by dimension; None if any had context, or none was answered.
 
-    This is what a reader knows or guesses from the question alone.
+    Such a score shows what a reader knows or guesses from the question alone.
     """
     retrievals = [q.retrieved for q in questions if q.retrieved is not None]
     if not retrievals or any(r.items or r.read_items for r in retrievals):
@@ -89,17 +89,17 @@ def question_only(questions: Sequence[QuestionScore]) -> dict[str, float | None]
 
 
 def grep_share(questions: Iterable[QuestionScore]) -> float | None:
-    """Share of D1 questions whose right option occurs most often in the items of the search; None without any."""
+    """Return the share of D1 questions whose right option occurs most often in Search's items; None without any."""
     choices = [q.grep_right for q in questions if q.dimension == "D1" and q.grep_right is not None]
     return sum(choices) / len(choices) if choices else None
 
 
 def chance_by_dimension(baselines: Sequence[Baseline], reader: str, grep: float | None) -> dict[str, float | None]:
-    """The best baseline of each dimension, None without any. Those of another reader do not count, nor do KNOWING."""
+    """Return the best baseline by dimension, None without any; those of other readers and KNOWING do not count."""
     chance: dict[str, float | None] = {}
-    own = [b for b in baselines if b.reader in (None, reader) and b.name not in KNOWING]
+    eligible = [b for b in baselines if b.reader in (None, reader) and b.name not in KNOWING]
     for dimension in DIMENSIONS:
-        candidates = [s for b in own if (s := b.scores.get(dimension)) is not None]
+        candidates = [s for b in eligible if (s := b.scores.get(dimension)) is not None]
         if dimension == "D1" and grep is not None:
             candidates.append(grep)
         chance[dimension] = max(candidates, default=None)
@@ -110,7 +110,7 @@ def chance_by_dimension(baselines: Sequence[Baseline], reader: str, grep: float 
 
 
 class _Policies:
-    """Policies that give every question the same answer, scored like any answer."""
+    """Scores policies that give every question the same answer, and caches each score."""
 
     def __init__(self, evidence: Mapping[str, EvidenceSession]) -> None:
         self._evidence = evidence
@@ -118,12 +118,12 @@ class _Policies:
         self._known: dict[tuple[str, str], QuestionScore] = {}
 
     def play(self, questions: Sequence[Question], answer: str) -> dict[str, float | None]:
-        """Scores by dimension of one answer to every question."""
+        """Score one answer to every question, by dimension."""
         values = figures([self._scored(q, answer) for q in questions], lambda q: q.correct)
         return {dimension: values[dimension] for dimension in DIMENSIONS}
 
     def _scored(self, question: Question, answer: str) -> QuestionScore:
-        """The question as if it had been answered with that text."""
+        """Score a question as if it had been answered with this text."""
         key = (question.instance.instance_id, answer)
         if key not in self._known:
             base = self._bases.get(key[0]) or self._bases.setdefault(key[0], question_base(question))
@@ -138,13 +138,13 @@ class _Policies:
 
 
 def _shares_nothing(question: Question, answer: str) -> bool:
-    """Whether gold is text only and shares no word with the answer: judging thousands of these is not needed."""
+    """Whether the gold is only text and shares no word with the answer: wrong without judging, which saves time."""
     gold = question.instance.gold
     return isinstance(gold, OpenGold) and not gold.values and not best_token_f1(gold.texts, answer)
 
 
 def _best_constants(questions: Sequence[Question], policies: _Policies) -> dict[str, tuple[float | None, str]]:
-    """For each dimension the constant answer that scores best, with its score."""
+    """Return by dimension the score of the best constant answer, and the answer."""
     best: dict[str, tuple[float | None, str]] = {}
     for dimension in DIMENSIONS:
         group = [q for q in questions if q.instance.dimension.value == dimension]
@@ -155,7 +155,7 @@ def _best_constants(questions: Sequence[Question], policies: _Policies) -> dict[
 
 
 def _constants(questions: Sequence[Question]) -> list[str]:
-    """Answers to try: the most frequent golds of each family, and the two ways to decline."""
+    """Return the answers to try: the most frequent golds of each family, and the two ways to decline."""
     by_family: dict[str, Counter[str]] = {}
     for question in questions:
         counts = by_family.setdefault(question.instance.family.value, Counter())
@@ -176,7 +176,7 @@ def _has_both_actions(questions: Sequence[Question]) -> bool:
 
 
 def _pool(questions: Sequence[Question]) -> list[tuple[Question, PermissionGold]]:
-    """Questions that count for F1_PU, with their golds."""
+    """Return the questions that count for F1_PU, with their golds."""
     return [
         (question, gold)
         for question in questions
@@ -185,7 +185,7 @@ def _pool(questions: Sequence[Question]) -> list[tuple[Question, PermissionGold]
 
 
 def _policies_that_know(questions: Sequence[Question]) -> tuple[Baseline, ...]:
-    """F1_PU of policies that know every fact, and tell it to everybody, by its level, or by who asks."""
+    """Score the policies that know every fact and disclose it to all, by its permission level, or by the asker."""
     pool = _pool(questions)
     may_know = Counter(_asker(question) for question, gold in pool if gold.expected_action == "disclose")
     askers = Counter(_asker(question) for question, _ in pool)

@@ -1,4 +1,4 @@
-"""Figures by family, dimension, lag, difficulty, tier, interference and wording, in one pass over the questions."""
+"""Breaks figures down by family, dimension, lag, difficulty, tier, interference and wording, in one pass."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ FAMILY_ORDER = (
 
 
 def lag_bucket(days: int | None) -> str | None:
-    """Name of the bucket that a lag falls in; None without evidence."""
+    """Return the name of a lag's bucket; None without evidence."""
     if days is None:
         return None
     return next((name for end, name in LAGS if days <= end), "15+")
 
 
 def interference_bucket(count: int | None) -> str | None:
-    """Name of the bucket that a count of interfering facts falls in; None where the data set does not say."""
+    """Return the name of the bucket of a count of interfering facts; None if the data set has no count."""
     if count is None:
         return None
     return next((name for end, name in INTERFERENCES if count <= end), "17+")
@@ -56,17 +56,17 @@ _ORDER: dict[By, tuple[str, ...]] = {
     "interference": (*(name for _, name in INTERFERENCES), "17+"),
     "wording": WORDINGS,
 }
-"""Breakdowns in their order, each with the order of its keys; others follow by name."""
+"""Breakdowns in their order, each with the order of its keys; other keys follow by name."""
 _CUT: tuple[By, ...] = ("lag", "difficulty", "tier", "interference", "wording")
-"""Breakdowns that cut across the figures: there they are computed again over each part."""
+"""Breakdowns whose parts hold questions of all dimensions, so that the figures are computed again over each part."""
 FIGURES = ("D1", "D2", "D3", "D4", "D5", "D5*", "D6", "P", "U", "J", "Rec", "Rea", "Trust", "Avg", "Avg*")
-"""Figures of such a part."""
+"""Figures that are computed over each part of a breakdown in ``_CUT``."""
 _COLUMN = {name: column for column, name in enumerate(GROUPS)}
 
 
 @dataclass(frozen=True)
 class _Kind:
-    """What questions of the same breakdown parts and groups have in common."""
+    """Key of the questions that are in the same parts of all breakdowns, and in the same groups."""
 
     family: str
     dimension: str
@@ -79,7 +79,7 @@ class _Kind:
     wording: str | None
 
     def slices(self) -> Iterator[tuple[By, str]]:
-        """The breakdown parts that they belong to."""
+        """Yield the parts that such questions belong to, each as breakdown and key."""
         yield "family", self.family
         if self.dimension == "X1":
             return
@@ -96,7 +96,7 @@ class _Kind:
                 yield by, key
 
     def groups(self) -> tuple[str, ...]:
-        """The groups of :mod:`memarena.scoring.tally` that they count in, those of all their figures."""
+        """Return the groups of :mod:`memarena.scoring.tally` that such questions count in."""
         if self.dimension == "D6":
             return ("all", "ALLOW" if self.allowed else "DENY")
         return ("all", f"D5 {self.half}" if self.dimension == "D5" else self.dimension)
@@ -117,7 +117,7 @@ class _Part:
     right: defaultdict[str, int] = field(default_factory=_none_yet)
     total: defaultdict[str, int] = field(default_factory=_none_yet)
     lost: defaultdict[str, int] = field(default_factory=_none_yet)
-    """By group; questions that say nothing about the memory."""
+    """By group, questions that say nothing about the memory."""
 
     def take(self, question: QuestionScore) -> None:
         """Add a question."""
@@ -130,7 +130,7 @@ class _Part:
             self.recalls.append(retrieved.found_at_k / retrieved.evidence_sessions)
 
     def add(self, other: _Part, groups: Iterable[str]) -> None:
-        """Add the sums of another, which counts in the groups."""
+        """Add the sums of another part, whose questions count in these groups."""
         for outcome, count in other.outcomes.items():
             self.outcomes[outcome] += count
         self.token_f1 += other.token_f1
@@ -143,9 +143,9 @@ class _Part:
 
 
 def slices(questions: Sequence[QuestionScore]) -> tuple[Slice, ...]:
-    """Every breakdown, each in a fixed order of keys. Extensions are a part, D6 items outside of F1_PU none.
+    """Compute every breakdown, each in a fixed order of keys, with extensions and without D6 items outside of F1_PU.
 
-    Seeds are pooled: P and U are shares over the items of all of them, and F1_PU is of those shares.
+    Seeds are pooled: P and U are shares over the items of all seeds, and F1_PU is computed from those shares.
     """
     sums: dict[_Kind, _Part] = {}
     by_instance: dict[str, _Part] = {}
@@ -196,7 +196,7 @@ def _slices(by: By, parts: dict[str, _Part]) -> Iterator[Slice]:
 
 
 def _figures(parts: Sequence[_Part]) -> list[dict[str, Score]]:
-    """Every figure of each part that has questions for it, as a range where some say nothing about the memory."""
+    """Compute every figure of each part that has questions for it; a range if some are unmeasured."""
     right, total, lost = (_array([getattr(part, name) for part in parts]) for name in ("right", "total", "lost"))
     low, high = figures_of(right, total), figures_of(right + lost, total)
     by_part: list[dict[str, Score]] = []

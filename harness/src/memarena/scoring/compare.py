@@ -1,4 +1,4 @@
-"""Compares two rows or cells question by question, and two rows across worlds. Pure, like all of scoring."""
+"""Compares two rows or cells: paired over one world, unpaired over two data sets, or across several worlds."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from memarena.scoring.uncertainty_records import (
 
 @dataclass(frozen=True)
 class Chosen:
-    """One side of a comparison: cells of a run that differ in their seed only."""
+    """One side of a comparison: cells of a run that differ only in their seed."""
 
     scored: ScoredRun
     row: RowScores
@@ -42,22 +42,22 @@ class Chosen:
 
     @property
     def side(self) -> Side:
-        """How it is named."""
+        """Name of this side: run, row or cell, and seeds."""
         label = self.cells[0].cell_id if len(self.cells) == 1 else self.row.label
         return Side(run_id=self.scored.scores.run_id, label=label, seeds=tuple(c.seed_label for c in self.cells))
 
 
 def choose(scored: ScoredRun, name: str | None) -> Chosen:
-    """The row or cell of a run by its name; without a name, its only row.
+    """Return the row or cell of a run by its name; without a name, its only row.
 
-    A memory's name is enough where it has one row. A row stands for its headline seeds. Raises ScoringError, naming
-    what there is, if there is no such row or cell.
+    A memory's name is enough if it has a single row. A row is represented by its headline seeds. Raises ScoringError,
+    which lists the rows, if there is no such row or cell, or several match.
     """
     rows = scored.scores.rows
-    there = ", ".join(r.label for r in rows)
+    labels = ", ".join(r.label for r in rows)
     if name is None:
         if len(rows) != 1:
-            raise ScoringError(f"--cell: run {scored.scores.run_id} has {len(rows)} rows, name one of: {there}")
+            raise ScoringError(f"--cell: run {scored.scores.run_id} has {len(rows)} rows, name one of: {labels}")
         name = rows[0].label
     for row in rows:
         if row.label == name:
@@ -65,19 +65,21 @@ def choose(scored: ScoredRun, name: str | None) -> Chosen:
         for cell in row.cells:
             if cell.cell_id == name:
                 return Chosen(scored, row, (cell,))
-    own = [row.label for row in rows if row.backend == name]
-    if len(own) == 1:
-        return choose(scored, own[0])
-    if own:
-        raise ScoringError(f"--cell {name}: several rows are of {name} in run {scored.scores.run_id}: {', '.join(own)}")
-    raise ScoringError(f"--cell {name}: no such row or cell in run {scored.scores.run_id}; there are: {there}")
+    matching = [row.label for row in rows if row.backend == name]
+    if len(matching) == 1:
+        return choose(scored, matching[0])
+    if matching:
+        raise ScoringError(
+            f"--cell {name}: several rows are of {name} in run {scored.scores.run_id}: {', '.join(matching)}"
+        )
+    raise ScoringError(f"--cell {name}: no such row or cell in run {scored.scores.run_id}; there are: {labels}")
 
 
-# ------------------------------------------------------------------ may they be compared?
+# ------------------------------------------------------------------ reasons against comparing
 
 
 def incomparable(a: Chosen, b: Chosen, *, same_world: bool = True) -> tuple[str, ...]:
-    """Why two sides must not be compared, one line each."""
+    """Return the reasons why two sides must not be compared, one line each; none: they may."""
     left, right = a.scored.scores, b.scored.scores
     reasons = []
     if same_world and left.dataset.sha256 != right.dataset.sha256:
@@ -100,7 +102,7 @@ def incomparable(a: Chosen, b: Chosen, *, same_world: bool = True) -> tuple[str,
 
 
 def cautions(a: Chosen, b: Chosen) -> tuple[str, ...]:
-    """Other differences between two sides, to which a difference may be due."""
+    """Return other differences between two sides that may explain a difference of their figures, one line each."""
     notes = []
     if a.row.backend != b.row.backend and a.row.reader != b.row.reader:
         notes.append("both backend and reader differ: the difference cannot be assigned to either")
@@ -162,7 +164,7 @@ Cells = list[list[QuestionScore]]
 
 
 def _paired(a: Chosen, b: Chosen) -> tuple[Cells, Cells, int]:
-    """The questions that have an outcome in every cell of both sides, and how many others there are."""
+    """Return the questions with an outcome in every cell of both sides, and the number of other questions."""
     left, right = _by_cell(a), _by_cell(b)
     ids_with_outcome = [
         {q.instance_id for q in cell if q.outcome not in (None, Outcome.INFRA_FAILED)} for cell in (*left, *right)
@@ -181,16 +183,16 @@ def _by_cell(side: Chosen) -> Cells:
 
 
 def _differences(left: Cells, right: Cells, draws: Draws) -> Sequence[PairedDifference]:
-    ours, theirs = [tally(c, draws.rows) for c in left], [tally(c, draws.rows) for c in right]
-    points = [_over_all(ours), _over_all(theirs)]
-    spread = [_mean_draws(ours, draws), _mean_draws(theirs, draws)]
+    tallies_a, tallies_b = [tally(c, draws.rows) for c in left], [tally(c, draws.rows) for c in right]
+    points = [_over_all(tallies_a), _over_all(tallies_b)]
+    spread = [_mean_draws(tallies_a, draws), _mean_draws(tallies_b, draws)]
     differences = []
     for name, groups in GROUPS_OF.items():
         a, b = _value(points[0][name]), _value(points[1][name])
         if a is None and b is None:
             continue
         values = spread[0][name] - spread[1][name]
-        clusters = clusters_of(ours[0].total, name)
+        clusters = clusters_of(tallies_a[0].total, name)
         both_measured = a is not None and b is not None
         bounds = interval(values, clusters) if both_measured else None
         only_a, only_b, count = _apart(left, right, groups)
@@ -212,7 +214,7 @@ def _differences(left: Cells, right: Cells, draws: Draws) -> Sequence[PairedDiff
 
 
 def _over_all(sums: Sequence[Tally]) -> dict[str, Array]:
-    """Every figure without drawing, mean over seeds."""
+    """Compute every figure over all egos, mean over seeds; arrays of shape (1,)."""
     by_seed = [figures_of(s.right.sum(axis=0, keepdims=True), s.total.sum(axis=0, keepdims=True)) for s in sums]
     return {name: np.asarray(np.mean([f[name] for f in by_seed], axis=0)) for name in GROUPS_OF}
 
@@ -228,15 +230,15 @@ def _value(array: Array) -> float | None:
 
 
 def _apart(left: Cells, right: Cells, groups: Sequence[str]) -> tuple[int, int, int]:
-    """Questions of some groups that count more often on the left, on the right, and how many there are."""
+    """Count the questions of some groups that are right more often on the left, more often on the right, and all."""
     only_a = only_b = count = 0
     for position, question in enumerate(left[0]):
         if not _belongs(question, groups):
             continue
         count += 1
-        ours, theirs = (fmean([_counts(c[position], groups) for c in cells]) for cells in (left, right))
-        only_a += ours > theirs
-        only_b += theirs > ours
+        share_a, share_b = (fmean([_counts(c[position], groups) for c in cells]) for cells in (left, right))
+        only_a += share_a > share_b
+        only_b += share_b > share_a
     return only_a, only_b, count
 
 
@@ -264,7 +266,7 @@ def _belongs(question: QuestionScore, groups: Sequence[str]) -> bool:
 def compare_unpaired(a: Chosen, b: Chosen, *, resamples: int = RESAMPLES) -> UnpairedComparison:
     """Compare two sides that were asked questions of two data sets, such as a memory on public and on fresh worlds.
 
-    Egos of the two are drawn independently of each other, so that the interval is wider than a paired one.
+    The egos of the two data sets are drawn independently, so the interval is wider than a paired one.
     """
     reasons = incomparable(a, b, same_world=False)
     dataset_a, dataset_b = a.scored.scores.dataset, b.scored.scores.dataset
@@ -293,22 +295,22 @@ class SideSums:
     """One side of an unpaired comparison."""
 
     questions: int
-    """With an outcome under every seed."""
+    """Number of questions with an outcome under every seed."""
     tallies: tuple[Tally, ...]
-    """Of each seed, over these questions."""
+    """Sums per ego of each seed, over these questions."""
     draws: Draws
-    """Of the egos of the tallies."""
+    """Draws of the tallies' egos."""
 
 
 def side_sums(side: Chosen, resamples: int = RESAMPLES) -> SideSums:
-    """A side's sums by ego."""
+    """Compute a side's sums per ego, over the questions with an outcome under every seed."""
     cells = _paired(side, side)[0]
     draws = draw_egos(cells[0], side.scored.scores.dataset.sha256, resamples)
     return SideSums(len(cells[0]), tuple(tally(cell, draws.rows) for cell in cells), draws)
 
 
 def unpaired_differences(left: SideSums, right: SideSums) -> Iterator[UnpairedDifference]:
-    """The difference of every figure that both sides have."""
+    """Yield the difference of every figure that both sides have."""
     sums = [left.tallies, right.tallies]
     points = [_over_all(tallies) for tallies in sums]
     spread = [_mean_draws(side.tallies, side.draws) for side in (left, right)]
@@ -329,7 +331,7 @@ def unpaired_differences(left: SideSums, right: SideSums) -> Iterator[UnpairedDi
 def across_worlds(pairs: Sequence[tuple[Chosen, Chosen]]) -> WorldsComparison:
     """Compare the same two rows in several worlds, each world one observation.
 
-    Raises ScoringError below two worlds.
+    Raises ScoringError for fewer than two worlds.
     """
     if len(pairs) < 2:
         raise ScoringError(f"expected at least 2 worlds, there is {len(pairs)}")
@@ -381,14 +383,14 @@ def _world_difference(name: str, pairs: Sequence[tuple[Chosen, Chosen]]) -> Acro
 
 
 def _metric(side: Chosen, name: str) -> float | None:
-    """A figure, mean over the seeds; None if any has none."""
+    """Return a figure of a side, mean over the seeds; None if any seed has no value."""
     scores: list[Mapping[str, float | None]] = [{name: c.metrics[name].value} for c in side.cells]
     values = [s[name] for s in scores]
     return fmean([k for k in values if k is not None]) if values and None not in values else None
 
 
 def t_interval(values: Sequence[float]) -> tuple[Interval, float]:
-    """Student's 95% interval of a mean and the two-sided p of its being 0. At least two values."""
+    """Return Student's 95% interval of the mean of at least two values, and the two-sided p that the mean is 0."""
     n, mean = len(values), fmean(values)
     se = stdev(values) / math.sqrt(n)
     half = float(stdtrit(n - 1, 0.975)) * se

@@ -1,4 +1,4 @@
-"""What an answer costs: tokens read and written, decoding speed, and Search by the amount of memory held."""
+"""Computes the costs of a row: tokens, decoding speed, Search by the turns held, ingest by day, energy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memarena.scoring.run_facts import Attempt, IngestFacts, RunFacts
 from memarena.scoring.timing import LEAST_N, percentiles
 
 BUCKETS = 4
-"""Questions are ordered by how much the memory held and cut into so many parts of the same size."""
+"""Number of buckets of equal size into which questions are divided, ordered by the turns that the memory held."""
 
 
 class Efficiency(Record):
@@ -28,7 +28,7 @@ class Efficiency(Record):
     decode_tokens_per_s_p50: float | None
     """Tokens after the first over the time from first to last content at the gateway."""
     answer_ms: Percentiles
-    """Answer, request to its end."""
+    """Duration of Answer, from the request to its end."""
 
 
 class HistoryBucket(Record):
@@ -45,11 +45,11 @@ class DayCosts(Record):
 
     day: int
     turns_held: float
-    """Turns in the memory of an ego, mean over those who took the day in."""
+    """Turns in the memory of an ego at the end of the day, mean over the egos that have the day."""
     ingest_ms: float | None
-    """Taking the day of an ego in, mean; None where it was not timed."""
+    """Mean duration of Ingest of an ego's day; None if it was not timed."""
     search: Percentiles
-    """Over questions asked after this day and before the next."""
+    """Times of Search over questions asked after this day and before the next."""
 
 
 class RowCosts(Record):
@@ -57,19 +57,19 @@ class RowCosts(Record):
 
     label: str
     efficiency: Efficiency | None
-    """None where no question was answered."""
+    """None if no question was answered."""
     history: tuple[HistoryBucket, ...]
-    """Empty where no search was timed or the memory never grew."""
+    """Empty if no Search was timed or the memory never grew."""
     days: tuple[DayCosts, ...] = ()
-    """Days that the row's headline seeds took in, the first one first."""
+    """Days that the row's headline seeds ingested, in order."""
     phases: tuple[PhaseMeasured, ...] = ()
-    """Energy of the row's cells, their days and their questions; empty where nothing was metered."""
+    """Energy of the row's cells, their days and their questions; empty if nothing was metered."""
     footprints: tuple[FootprintTaken, ...] = ()
-    """Memory and disk of the backend, the last of each cell."""
+    """Memory and disk of the backend, the last measurement of each cell."""
 
 
 def run_costs(facts: RunFacts, rows: Iterable[RowScores], questions: Sequence[QuestionScore]) -> tuple[RowCosts, ...]:
-    """Costs of every row of a run."""
+    """Compute the costs of every row of a run."""
     by_cell: dict[str, list[QuestionScore]] = {}
     for question in questions:
         if question.spans is not None:
@@ -86,14 +86,14 @@ def _row_costs(facts: RunFacts, row: RowScores, by_cell: dict[str, list[Question
         for question in by_cell.get(cell, ())
         if question.spans is not None and question.spans.segment == segment
     ]
-    own = {cell.cell_id for cell in row.cells}
+    cell_ids = {cell.cell_id for cell in row.cells}
     return RowCosts(
         label=row.label,
         efficiency=_efficiency(facts, answered),
         history=_history(facts, answered),
         days=_days(facts, cells, answered, timed=row.ingest is not None and row.ingest.seconds is not None),
-        phases=tuple(phase for phase in facts.phases if phase.cell_id in own),
-        footprints=tuple(footprint for cell, footprint in facts.footprints.items() if cell in own),
+        phases=tuple(phase for phase in facts.phases if phase.cell_id in cell_ids),
+        footprints=tuple(footprint for cell, footprint in facts.footprints.items() if cell in cell_ids),
     )
 
 
@@ -113,7 +113,7 @@ def _efficiency(facts: RunFacts, answered: Sequence[tuple[QuestionScore, Attempt
 
 
 def _reading_call(facts: RunFacts, attempt: Attempt) -> ProjectedCall | None:
-    """The model call that wrote the answer: the last one with content."""
+    """Return the model call that wrote the answer: the last one with content; None if there is none."""
     calls = [facts.calls[c] for c in attempt.record.gateway_call_ids if c in facts.calls]
     return next((c for c in reversed(calls) if c.first_content_ns is not None), None)
 
@@ -160,14 +160,14 @@ def _days(
     facts: RunFacts, cells: Sequence[str], answered: Sequence[tuple[QuestionScore, Attempt]], *, timed: bool
 ) -> tuple[DayCosts, ...]:
     turns_by_day: dict[int, list[int]] = {}
-    took_ns: dict[int, list[int]] = {}
+    ingest_ns: dict[int, list[int]] = {}
     for cell in cells:
         ingests = facts.ingests.get(cell)
         for growth in _growth(ingests).values():
             for day, turns in growth:
                 turns_by_day.setdefault(day, []).append(turns)
         for (_, day), ns in (ingests.ns_on if ingests and timed else {}).items():
-            took_ns.setdefault(day, []).append(ns)
+            ingest_ns.setdefault(day, []).append(ns)
     search_ms: dict[int, list[float | None]] = {}
     for question, attempt in answered:
         search_ms.setdefault(attempt.record.day, []).append(question.spans.search_ms if question.spans else None)
@@ -175,7 +175,7 @@ def _days(
         DayCosts(
             day=day,
             turns_held=fmean(turns_by_day[day]),
-            ingest_ms=fmean(took_ns[day]) / 1e6 if day in took_ns else None,
+            ingest_ms=fmean(ingest_ns[day]) / 1e6 if day in ingest_ns else None,
             search=percentiles(search_ms.get(day, ())),
         )
         for day in sorted(turns_by_day)
@@ -183,7 +183,7 @@ def _days(
 
 
 def _growth(ingests: IngestFacts | None) -> dict[str, list[tuple[int, int]]]:
-    """For each namespace its days in order, each with the turns held from then on."""
+    """Return by namespace its days in order, each with the number of turns held from then on."""
     days: dict[str, list[tuple[int, int]]] = {}
     for (namespace, day), turns in sorted((ingests.turns_on if ingests else {}).items()):
         days.setdefault(namespace, []).append((day, turns))
@@ -194,6 +194,6 @@ def _growth(ingests: IngestFacts | None) -> dict[str, list[tuple[int, int]]]:
 
 
 def _turns_by(growth: Sequence[tuple[int, int]], day: int) -> int | None:
-    """Turns held at the end of a day; None where nothing is known to have arrived."""
+    """Return the number of turns held at the end of a day; None if no day up to it arrived."""
     turns_so_far = [turns for on, turns in growth if on <= day]
     return turns_so_far[-1] if turns_so_far else None

@@ -1,4 +1,4 @@
-"""What decided the questions of a run: a judge's model, the rules in its place, the rules alone, or nothing yet."""
+"""Determines what decided each question of a run: a judge's model, the rules in its place, or the rules alone."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _RULES: dict[str, Decider] = {"value": "typed_values", "text": "text", "token_f1
 
 @dataclass
 class DecidingVerdicts:
-    """What decided each question, by its latest attempt."""
+    """Verdicts that decided the questions of a run, each by its latest attempt."""
 
     verdicts: list[Verdict] = field(default_factory=list)
-    """Those of the log that decided."""
+    """Verdicts of the log that decided."""
     by_rules: Counter[str] = field(default_factory=Counter)
     """Open answers that the rules judged without a verdict in the log, by route."""
     waiting: list[QuestionAsked] = field(default_factory=list)
@@ -28,13 +28,13 @@ class DecidingVerdicts:
 
     @property
     def versions(self) -> tuple[str, ...]:
-        """SHA-256 of what decided."""
+        """SHA-256 of each judge version that decided, sorted."""
         own = {value_judge_version()} if self.by_rules else set()
         return tuple(sorted(own.union(v.judge_version for v in self.verdicts)))
 
     @property
     def typed_share(self) -> float | None:
-        """Share of the judgments of open answers without a model that rest on typed values; None without any."""
+        """Share of typed values among the judgments of open answers without a model; None without any."""
         decided = self.by_rules + Counter(v.route for v in self.verdicts if v.task == "answer")
         without_model = decided["value"] + decided["text"] + decided["token_f1"]
         return decided["value"] / without_model if without_model else None
@@ -48,7 +48,7 @@ class DecidingVerdicts:
 
 
 def deciding_verdicts(questions: Sequence[QuestionScore], facts: RunFacts, judgments: Judgments) -> DecidingVerdicts:
-    """The verdict that decided each question, by its latest attempt."""
+    """Collect the verdict that decided each question, by its latest attempt."""
     result = DecidingVerdicts()
     for question in questions:
         attempts = facts.attempts.get((question.cell_id, question.instance_id))
@@ -67,7 +67,7 @@ def deciding_verdicts(questions: Sequence[QuestionScore], facts: RunFacts, judgm
 
 
 def judge_provenance(deciding: DecidingVerdicts, judgments: Judgments) -> Judging:
-    """Models, how often each decided, and how many questions wait."""
+    """Return the judge's models, how often each kind of decider decided, and how many questions wait for a verdict."""
     decided = Counter(_decider(v) for v in deciding.verdicts)
     decided.update({_RULES[route]: count for route, count in deciding.by_rules.items()})
     return Judging(
@@ -79,7 +79,7 @@ def judge_provenance(deciding: DecidingVerdicts, judgments: Judgments) -> Judgin
 
 
 def failures_of(deciding: DecidingVerdicts, judgments: Judgments) -> dict[str, int]:
-    """Causes for which the judge gave no verdict on attempts that wait for one."""
+    """Count by cause the waiting attempts on which the judge failed to give a verdict."""
     failures = [judgments.failures.get(key_of(attempt)) for attempt in deciding.waiting]
     return dict(sorted(Counter(failure.cause for failure in failures if failure).items()))
 
@@ -91,7 +91,10 @@ def _decider(verdict: Verdict) -> Decider:
 
 
 def _models(records: Iterable[Verdict | BucketNamed]) -> tuple[JudgeModel, ...]:
-    """Each model and setting once. Causes name their model but no setting, and only add the hash of their prompt."""
+    """Return each model and setting once.
+
+    Records of causes (``bucket``) have a model and no setting, so they only add the hash of their prompt.
+    """
     prompts: dict[tuple[str, float | None, int | None], dict[JudgeTask, str]] = {}
     grounds: dict[str, str] = {}
     for record in records:

@@ -1,4 +1,4 @@
-"""The deletion probe of a row: what was found again of what was to be forgotten."""
+"""Sums the deletion probes of a row: how many deleted turns Search or Answer still returned."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ _KINDS: tuple[Literal["session", "subject", "fact"], ...] = ("session", "subject
 
 
 def deletion(probes: Sequence[DeletionProbed]) -> tuple[Deletion, ...]:
-    """Sums by kind of target; kinds that were not probed are left out."""
+    """Return one record of sums per kind of target, without kinds that were not probed."""
     sums = []
     for kind in _KINDS:
-        own = [probe for probe in probes if probe.target == kind]
-        deleted = [probe for probe in own if probe.code == "OK"]
+        of_kind = [probe for probe in probes if probe.target == kind]
+        deleted = [probe for probe in of_kind if probe.code == "OK"]
         answers = [probe.answered_again for probe in deleted if probe.answered_again is not None]
-        if own:
+        if of_kind:
             sums.append(
                 Deletion(
                     target=kind,
                     forgotten=len(deleted),
-                    failed=len(own) - len(deleted),
+                    failed=len(of_kind) - len(deleted),
                     found_before=sum(probe.found_before for probe in deleted),
                     found_again=sum(probe.found_again for probe in deleted),
                     answered_again=sum(answers) if answers else None,

@@ -1,4 +1,4 @@
-"""What a row is made of: shares and counts, and by subject permission, retrieval, errors, times and costs."""
+"""Defines the records that a row consists of: shares, counts, permission, retrieval, errors, times and costs."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Score(Record):
     value: float | None = None
     low: float | None = None
     high: float | None = None
-    """``low`` and ``high``: all questions that say nothing about the memory wrong, or all right."""
+    """``low``, ``high``: unmeasured questions, which say nothing about the memory, count as wrong, or as right."""
     sd: float | None = None
-    """Sample standard deviation over seeds, where there are two or more."""
+    """Sample standard deviation over seeds; None for fewer than two."""
     seeds: int = 1
 
 
@@ -32,26 +32,26 @@ class Counts(Record):
     backend_failed: int = 0
     infra_failed: int = 0
     reader_not_applicable: int = 0
-    """The reader finds no context or no question in the prompt of the backend."""
+    """Questions in whose prompt the reader recognised no context or no question."""
 
     @property
     def asked(self) -> int:  # words: a name of the file format
-        """Questions that ended in any way."""
+        """Number of questions that ended in any way."""
         return self.correct + self.wrong + self.backend_failed + self.unmeasured
 
     @property
     def unmeasured(self) -> int:
-        """Questions that say nothing about the memory: with any, there is no figure, only a range."""
+        """Number of questions that say nothing about the memory; if there are any, a figure is only a range."""
         return self.infra_failed + self.reader_not_applicable
 
     @property
     def missing(self) -> int:
-        """Questions not asked yet."""
+        """Number of questions not asked yet."""
         return self.planned - self.asked
 
     @property
     def accuracy(self) -> Score:
-        """Share answered right, as a range where some say nothing about the memory; n/a without questions."""
+        """Share answered right; a range if some questions are unmeasured, n/a without questions."""
         if not self.asked:
             return Score()
         low, high = self.correct / self.asked, (self.correct + self.unmeasured) / self.asked
@@ -66,11 +66,11 @@ class Slice(Record):
     counts: Counts
     score: Score
     token_f1: float | None = None
-    """Mean token-F1 of the open answers in it."""
+    """Mean token-F1 of the open answers in this part."""
     recall_at_k: float | None = None
     """Mean recall of evidence sessions among the first ten items."""
     figures: dict[str, Score] = Field(default_factory=dict)
-    """Every figure over this part alone, as far as it has questions for one; empty by family and by dimension."""
+    """Figures over this part alone, by name, those it has questions for; empty for families and dimensions."""
 
 
 class SourcePart(Record):
@@ -80,12 +80,12 @@ class SourcePart(Record):
     counts: Counts
     score: Score
     interval: Interval | None = None
-    """Of the score, over draws of egos; None for a range, and of a single ego."""
+    """Interval of the score over draws of egos; None for a range, and for a single ego."""
     rubric: float | None = None
-    """Mean score by rubric, each sentence with 0, 0.5 or 1; None where none decides, or an answer has no verdict."""
+    """Mean score by rubric, 0, 0.5 or 1 a sentence; None if no rubric decides, or an answer has no verdict."""
     published: float | None = None
-    """The same answers by the golds as published, before corrections; None without corrections, or where the judge has
-    a model, whose word on those golds is not known."""
+    """Score of the same answers by the published golds, before corrections; None without corrections, or if the judge
+    has a model, whose verdicts on those golds are not known."""
 
 
 class SourceScores(Record):
@@ -100,7 +100,7 @@ class JudgeError(Record):
     """The share right over golds in text that the rules judged, and what it may be given the judge's error rates."""
 
     answers: int
-    """Seeds pooled."""
+    """Number of judged answers, seeds pooled."""
     questions: int
     observed: float
     """Share right as judged."""
@@ -108,9 +108,9 @@ class JudgeError(Record):
     """(p - fp) / (1 - fn - fp), clipped to 0..1 (Rogan and Gladen 1978)."""
     low: float
     high: float
-    """Ends of its 95% interval: sampling and the uncertainty of both rates."""
+    """Ends of the 95% interval of ``corrected``: sampling and the uncertainty of both rates."""
     clusters: int | None
-    """Egos behind the sampling; None: Wilson's interval over questions."""
+    """Number of egos that were resampled; None: the sampling is Wilson's interval over questions."""
     fits: bool
     """Whether the rates allow the observed share: 0 right would give fp, all right 1 - fn, within their intervals."""
     rates: ErrorCounts
@@ -127,30 +127,30 @@ class Permission(Record):
     """Lower end of the 95% interval of J (Newcombe, from Wilson intervals of both shares)."""
     j_high: float | None
     gates: bool | None
-    """Whether the interval lies above 0: only then may a report say that access is controlled. None: n/a."""
+    """Whether the interval of J lies above 0: only then may a report say that access is controlled. None: n/a."""
     deny_labels: dict[str, int]
-    """Behaviour on DENY items by label; those that leaked the fact are under ``disclosed``."""
+    """DENY items by label of behaviour; those that leaked the fact are under ``disclosed``."""
     allow_labels: dict[str, int]
     known_facts: int
-    """Facts that the same system disclosed to its owner."""
+    """Number of facts that the same system disclosed to its owner or their subject."""
     buckets: dict[Bucket, int] = Field(default_factory=dict)
-    """DENY items whose fact was withheld, by cause, as the judge named it, else by label (``refuse`` is ``no_access``,
-    ``dont_know`` itself, the rest ``other``)."""
+    """DENY items whose fact was withheld, by cause: the one that the judge named, else by label (``refuse`` counts as
+    ``no_access``, ``dont_know`` as itself, all other labels as ``other``)."""
     buckets_by: Literal["judge", "labels", "both"] = "labels"
-    """Whether causes were named by a judge, taken from labels, or some each."""
+    """Whether a judge named the causes, they follow from labels, or both occur."""
     unsaid: int = 0
-    """DENY items whose answer says nothing (empty, cut off, filtered, spent on reasoning) and tells nothing: they are
-    no withheld secrets, so P, J and F1_PU are over the others, and they count as wrong."""
+    """DENY items whose answer says nothing (empty, cut off, filtered, only reasoning) and discloses nothing. They do
+    not count as withheld: P, J and F1_PU are over the other items, and these count as wrong."""
     real_refusals: float | None = None
     """Share of ``no_access`` among the DENY items whose fact was withheld."""
     labels_by: Literal["rules", "judge", "both"] = "rules"
-    """Whether behaviour labels are deterministic, a judge's, or some each."""
+    """Whether the rules or a judge labelled behaviour, or both occur."""
     deny_leaked_paper: int = 0
-    """DENY items whose fact is a substring of the output, or whose backend failed: leaked, as the paper counts."""
+    """DENY items that leaked by the paper's rule: the fact is a substring of the output, or the backend failed."""
     allow_disclosed_paper: int = 0
-    """ALLOW items labelled ``disclose_correct``: disclosed, as the paper counts."""
+    """ALLOW items that were disclosed by the paper's rule: labelled ``disclose_correct``."""
     unmeasured: int = 0
-    """Items of both that ended in a way that says nothing about the memory."""
+    """ALLOW and DENY items that ended in a way that says nothing about the memory."""
 
 
 class AnswerableFamily(Record):
@@ -159,9 +159,9 @@ class AnswerableFamily(Record):
     family: str
     questions: int
     score: Score
-    """A range where some say nothing about the memory; n/a where a memory does not say where its items come from."""
+    """A range if some questions are unmeasured; n/a if a memory does not report the sources of its items."""
     interval: Interval | None = None
-    """Over draws of egos; None for a range, n/a, and of a single ego."""
+    """Interval over draws of egos; None for a range, for n/a, and for a single ego."""
 
 
 class Retrieval(Record):
@@ -179,12 +179,12 @@ class Retrieval(Record):
     context_tokens: float | None
     items: float | None
     basis: Literal["text", "claimed"] = "claimed"
-    """``text``: sessions count where the items' words bear them out. ``claimed``: most items rewrite, or were not
-    audited, so that what they name counts, within a bound where they were."""
+    """``text``: sessions count if the items' text supports them. ``claimed``: most items rewrite, or were not audited,
+    so the sessions that they name count too, up to a bound for items that were audited."""
     claimed_recall_at_k: float | None = None
-    """Recall at k by what the backend names, unchecked; None where it names nothing."""
+    """Recall at k by the sessions that the backend names, unchecked; None if it names none."""
     unsupported_claims: float | None = None
-    """Share of the sessions named that the items cannot bear out; None where none is named or nothing was audited."""
+    """Share of the named sessions that the items do not support; None if none is named or nothing was audited."""
 
 
 class Errors(Record):
@@ -193,10 +193,10 @@ class Errors(Record):
     not_ingested: int = 0
     not_retrieved: int = 0
     cut_from_prompt: int = 0
-    """Retrieved, cut from the prompt: all of it found by Search, not all of it shown to the reader."""
+    """Search returned all of the evidence, but not all of it fitted into the prompt."""
     misread: int = 0
     unknown: int = 0
-    """Wrong answers to such questions where the backend does not say where its items come from."""
+    """Wrong answers whose stage is unknown, as the backend does not report the sources of its items."""
 
 
 class Percentiles(Record):
@@ -214,20 +214,20 @@ class Latency(Record):
 
     segment: int
     segments: int
-    """How many segments have samples; this is the largest one, since samples never mix across a restart."""
+    """How many segments have samples; ``segment`` is the largest one, since samples never mix across a restart."""
     left_out: int
-    """Samples of the other segments."""
+    """Number of samples of the other segments."""
     search: Percentiles
-    """Search as measured, with the floor."""
+    """Search as measured, including the floor."""
     search_less_floor_p50: float | None = None
-    """Median of Search less that of a null backend on the same machine, not below 0. None if one is unknown."""
+    """Median of Search less that of a null backend on the same machine, at least 0; None if either is unknown."""
     ttft: Percentiles
     rest: Percentiles
     end_to_end: Percentiles
     """T_search + T_ttft."""
     first_delta: Percentiles
     gateway_ttft: Percentiles
-    """Over questions whose server reports its own prompt time, as the next."""
+    """TTFT at the gateway, over the questions whose server reports its own prompt time, as ``server_prompt``."""
     server_prompt: Percentiles
 
 
@@ -236,46 +236,46 @@ class Ingest(Record):
 
     days: int
     failed: int
-    """Calls that did not end OK."""
+    """Ingest calls that did not end OK."""
     sessions: int
     turns: int
     seconds: float | None
-    """None where the run timed nothing (a cache)."""
+    """Duration of the calls; None if the run timed nothing (with a cache)."""
     sessions_per_s: float | None
     mb_per_s: float | None
     model_calls: int
     prompt_tokens: int
     completion_tokens: int
     model_seconds: float | None = None
-    """Of ``seconds``, what models took over the calls of Ingest, as the gateway saw it."""
+    """The part of ``seconds`` that model calls of Ingest took, as the gateway measured it."""
     unsized_calls: int = 0
-    """Model calls whose tokens are not all known: the sums of tokens are then too small."""
+    """Model calls whose tokens are not all known; if there are any, the sums of tokens are too small."""
     untimed_calls: int = 0
-    """Model calls whose end was not observed: ``model_seconds`` is then too small."""
+    """Model calls whose end was not observed; if there are any, ``model_seconds`` is too small."""
 
 
 class Retention(Record):
     """What a memory says that it kept of what it was given: counts of its notices over days that were committed."""
 
     days: int
-    """Days with sessions."""
+    """Number of days with sessions."""
     sessions_given: int  # words: a name of the file format
     extraction_calls: int
-    """0 also where the memory does not count them: a server of its own makes them, or it has no LLM."""
+    """Also 0 if the memory cannot count them: its own server makes them, or it has no LLM."""
     extraction_unusable: int
-    """Of these, replies of which nothing was used."""
+    """Extraction calls of whose reply nothing was used."""
     extraction_empty: int
-    """Sessions of which nothing was stored."""
+    """Number of sessions of which nothing was stored."""
     sessions_failed: int
-    """Sessions lost although their day was committed."""
+    """Number of sessions lost although their day was committed."""
     memories_stored: int
     memories_changed: int
     memories_removed: int
     days_nothing_stored: int
     searches: int
-    """Searches of the headline seeds that ended OK."""
+    """Number of searches of the headline seeds that ended OK."""
     searches_empty: int
-    """Of these, without an item."""
+    """Searches that returned no item."""
 
 
 class Deletion(Record):
@@ -286,27 +286,27 @@ class Deletion(Record):
     """Forget calls that ended OK."""
     failed: int
     found_before: int
-    """Turns that Search found before: the n of the next two."""
+    """Turns that Search returned before the Forget: the total for ``found_again`` and ``answered_again``."""
     found_again: int
     answered_again: int | None
-    """Turns that an Answer was still read from; None where the backend has no Answer."""
+    """Turns that an Answer still used; None if the backend has no Answer."""
     controls: int
-    """Turns of other sessions that Search found before."""
+    """Turns of other sessions that Search returned before the Forget."""
     controls_lost: int
-    """Of these, not found afterwards: forgotten without having been asked to."""
+    """Controls that Search did not return afterwards: forgotten without a request."""
 
 
 class ReaderUse(Record):
     """What the answers of a row took of the reader."""
 
     answers: int
-    """Answers that arrived."""
+    """Number of answers that arrived."""
     without_call: int
-    """Of these, made without any call of the reader that gave text."""
+    """Answers that were made without any call of the reader that gave text."""
     calls: float
     """Mean calls per answer."""
     tokens: float | None
-    """Mean tokens read and written per answer, over those whose tokens are known; None where no answer's are."""
+    """Mean tokens of prompt and reply per answer, over answers with known tokens; None if there are none."""
 
 
 class Failure(Record):
@@ -316,7 +316,7 @@ class Failure(Record):
     cause: str
     count: int
     share: float
-    """Of the questions asked."""
+    """Share of the questions asked that failed by this cause."""
 
 
 class Floor(Record):
@@ -325,4 +325,4 @@ class Floor(Record):
     search: Percentiles
     gateway_hop: Percentiles
     gateway_added: Percentiles | None = None
-    """What the gateway adds to a first token, compared with a direct call; None where that was not measured."""
+    """Latency that the gateway adds to a first token, compared with a direct call; None if not measured."""

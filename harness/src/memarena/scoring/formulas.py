@@ -1,4 +1,4 @@
-"""The figures of the paper and ours as plain functions of shares (0 to 1): without records or state."""
+"""Computes single figures, the paper's and MemArena's, from shares (0 to 1), without records or state."""
 
 from __future__ import annotations
 
@@ -10,39 +10,39 @@ _Z95 = 1.959963984540054
 
 
 def f1_pu(privacy: float, utility: float) -> float:
-    """Harmonic mean of privacy P (1 - share disclosed on DENY) and utility U (share disclosed on ALLOW)."""
+    """Return the harmonic mean of privacy P (1 - share disclosed on DENY) and utility U (share disclosed on ALLOW)."""
     return harmonic(privacy, utility)
 
 
 def harmonic(left: float, right: float) -> float:
-    """Harmonic mean of two shares; 0 where both are 0."""
+    """Return the harmonic mean of two shares; 0 if both are 0."""
     return 2 * left * right / (left + right) if left + right > 0 else 0.0
 
 
 def youden_j(privacy: float, utility: float) -> float:
-    """J = U + P - 1, from -1 to 1 (Youden 1950): above 0 only if disclosure depends on who asks."""
+    """Return J = U + P - 1, from -1 to 1 (Youden 1950): above 0 only if disclosure depends on who asks."""
     return utility + privacy - 1
 
 
 def chance_corrected(score: float, chance: float) -> float | None:
-    """(s - c) / (1 - c), as Cohen's κ corrects agreement for chance; None where a baseline already scores 1.
+    """Return (s - c) / (1 - c), as Cohen's κ corrects agreement for chance; None if the baseline already scores 1.
 
-    Below 0 where the score is below the baseline's.
+    It is below 0 if the score is below the baseline's.
     """
     return (score - chance) / (1 - chance) if chance < 1 else None
 
 
 def sample_sd(values: Sequence[float]) -> float | None:
-    """Sample standard deviation; None below two values."""
+    """Return the sample standard deviation; None for fewer than two values."""
     return stdev(values) if len(values) > 1 else None
 
 
 def wilson(share: float, n: int) -> tuple[float, float]:
-    """The 95% interval of a share (Wilson 1927), low end first.
+    """Return the 95% interval of a share (Wilson 1927), low end first.
 
     Args:
-        share: as observed.
-        n: of so many independent items, at least 1.
+        share: the observed share.
+        n: number of independent items behind it, at least 1.
     """
     z2 = _Z95 * _Z95
     centre = (share + z2 / (2 * n)) / (1 + z2 / n)
@@ -51,9 +51,9 @@ def wilson(share: float, n: int) -> tuple[float, float]:
 
 
 def difference_interval(left: float, n_left: int, right: float, n_right: int) -> tuple[float, float]:
-    """The 95% interval of ``left - right`` for two independent shares (Newcombe 1998, method 10), low end first.
+    """Return the 95% interval of ``left - right`` for two independent shares (Newcombe 1998, method 10), low end first.
 
-    ``n_left`` and ``n_right`` are the items of each, at least 1.
+    ``n_left`` and ``n_right`` are the numbers of items behind each, at least 1.
     """
     low_l, high_l = wilson(left, n_left)
     low_r, high_r = wilson(right, n_right)
@@ -64,5 +64,5 @@ def difference_interval(left: float, n_left: int, right: float, n_right: int) ->
 
 
 def j_interval(privacy: float, n_deny: int, utility: float, n_allow: int) -> tuple[float, float]:
-    """The 95% interval of J = U - (1 - P), from -1 to 1: a difference of two shares, over DENY and ALLOW items."""
+    """Return the 95% interval of J = U - (1 - P), from -1 to 1: a difference of shares over DENY and ALLOW items."""
     return difference_interval(utility, n_allow, 1 - privacy, n_deny)

@@ -1,7 +1,7 @@
-"""Item statistics: which questions tell memories apart, and how well the people (egos) of a world order them.
+"""Computes item statistics: which questions distinguish memories, and how reliably the egos of a world order them.
 
 An item is a question, a respondent a memory read by one reader. The theory is that of classical tests (Lord and Novick
-1968); nothing is computed from fewer memories or egos than named here, and what is left out has a reason in its place.
+1968). A statistic from fewer memories or egos than the constants below name is not computed; it has a reason instead.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from memarena.scoring.tally import Array
 from memarena.scoring.uncertainty_records import FEWEST_CLUSTERS, POWER
 
 LEAST_MEMORIES = 3
-"""For a correlation over memories, and for reliability."""
+"""Fewest memories for a correlation over memories, and for reliability."""
 LEAST_EGOS = FEWEST_CLUSTERS
-"""For reliability, and for a variance between egos."""
+"""Fewest egos for reliability, and for a variance between egos."""
 DIFFERENCE = 0.03
-"""Of two memories, that the number of egos is computed for."""
+"""Difference between two memories (0 to 1) for whose detection the number of egos is computed."""
 _MOST_EGOS = 1_000_000
 
 
@@ -43,16 +43,16 @@ class Item(Record):
     instance_id: str
     family: str
     difficulty: float
-    """Mean share right over the memories: 0 where none is right, 1 where all are."""
+    """Mean score over the memories: 0 if none is right, 1 if all are."""
     discrimination: float | None
-    """Corrected item-total correlation; None where all memories have the same score in it, or in all others."""
+    """Corrected item-total correlation; None if all memories score the same on this item, or on all others together."""
 
 
 class ItemGroup(Record):
     """The items of a family, or all of them."""
 
     family: str
-    """``all``: of every family."""
+    """Name of the family; ``all`` for all families together."""
     items: int
     difficulty: float
     floor: float
@@ -60,7 +60,7 @@ class ItemGroup(Record):
     ceiling: float
     """Share of items that every memory has right."""
     discrimination: Known
-    """Median over the items that have one."""
+    """Median over the items that have a discrimination."""
 
 
 class ItemStatistics(Record):
@@ -72,38 +72,38 @@ class ItemStatistics(Record):
     memories: tuple[str, ...]
     egos: int
     left_out: int
-    """Questions that some memory was not asked, or of which nothing is known of some memory."""
+    """Questions that are left out, as at least one memory has no score for them."""
     groups: tuple[ItemGroup, ...]
     """All items first, then by family."""
     competitors: tuple[str, ...]
-    """Memories without diagnostics, behind the next two."""
+    """Memories without diagnostics, over which ``reliability`` and the numbers of egos are computed."""
     reliability: Known
-    """Of the order of the competitors over egos, see :func:`reliability`."""
+    """Reliability of the order of the competitors over egos, see :func:`reliability`."""
     egos_for_difference: Known
     """Egos from which a difference of :data:`DIFFERENCE` between two competitors is detected: median over all pairs."""
     most_egos_for_difference: Known
-    """The same for the pair that needs most."""
+    """The same for the pair that needs the most egos."""
     items: tuple[Item, ...]
 
 
 @dataclass(frozen=True)
 class _Matrix:
-    """Scores as an array of memories by items; the columns' questions."""
+    """Scores of shape (memories, items), with the question of each column."""
 
     scores: Array
     questions: tuple[QuestionScore, ...]
 
     def per_ego(self) -> Array:
-        """Mean score of each memory over the questions of each ego: memories by egos."""
+        """Return each memory's mean score over the questions of each ego, of shape (memories, egos)."""
         egos = sorted({q.ego for q in self.questions})
         columns = [[i for i, q in enumerate(self.questions) if q.ego == ego] for ego in egos]
         return np.column_stack([self.scores[:, own].mean(axis=1) for own in columns])
 
 
 def item_statistics(rows: Sequence[RowScores], questions: Sequence[QuestionScore]) -> list[ItemStatistics]:
-    """Statistics of *answerable* and of right answers, for each reader of a run.
+    """Compute the statistics of *answerable* and of right answers, for each reader of a run.
 
-    Questions that score are items (no extension, no control, not the owner's own of D6); of *answerable* those that
+    Items are the questions that score (no extensions, controls or owner's own D6 items), for *answerable* those that
     have something to retrieve. A score is the mean over a row's headline seeds.
     """
     by_cell: dict[str, dict[str, QuestionScore]] = {}
@@ -115,9 +115,9 @@ def item_statistics(rows: Sequence[RowScores], questions: Sequence[QuestionScore
         if "no_evidence" not in row.marks:
             readers.setdefault(row.reader, []).append(row)
     return [
-        _statistics(measure, reader, own, by_cell)
+        _statistics(measure, reader, rows_of_reader, by_cell)
         for measure in ("answerable", "right")
-        for reader, own in readers.items()
+        for reader, rows_of_reader in readers.items()
     ]
 
 
@@ -154,7 +154,7 @@ def _statistics(
 
 
 def _matrix(measure: str, rows: Sequence[Sequence[Mapping[str, QuestionScore]]]) -> tuple[_Matrix, int]:
-    """Scores of the questions that are known of every row and seed, and how many others there are."""
+    """Return the scores of the questions that every row and seed has a score for, and the number of other questions."""
     planned = {i: q for row in rows for cell in row for i, q in cell.items() if measure == "right" or q.retrievable}
     columns, questions = [], []
     for instance_id, question in sorted(planned.items()):
@@ -171,19 +171,19 @@ def _matrix(measure: str, rows: Sequence[Sequence[Mapping[str, QuestionScore]]])
 
 
 def corrected_item_total(scores: Array) -> Array:
-    """Correlation of each item with the total of all other items, over memories (Henrysson 1963).
+    """Correlate each item with the total of all other items, over memories (Henrysson 1963).
 
     Args:
-        scores: memories by items.
+        scores: of shape (memories, items).
 
     Returns:
-        One correlation for each item; NaN where the item, or the rest, is the same for all memories.
+        one correlation for each item; NaN if the item, or the total of the others, is the same for all memories.
     """
-    rest = scores.sum(axis=1, keepdims=True) - scores
-    item, rest = scores - scores.mean(axis=0), rest - rest.mean(axis=0)
-    spread = np.sqrt((item**2).sum(axis=0) * (rest**2).sum(axis=0))
+    others = scores.sum(axis=1, keepdims=True) - scores
+    item, others = scores - scores.mean(axis=0), others - others.mean(axis=0)
+    spread = np.sqrt((item**2).sum(axis=0) * (others**2).sum(axis=0))
     constant = spread < 1e-9
-    return np.where(constant, np.nan, (item * rest).sum(axis=0) / np.where(constant, 1, spread))
+    return np.where(constant, np.nan, (item * others).sum(axis=0) / np.where(constant, 1, spread))
 
 
 def _correlations(matrix: _Matrix) -> Array:
@@ -207,16 +207,16 @@ def _items(matrix: _Matrix) -> Iterator[Item]:
 def _groups(matrix: _Matrix) -> Iterator[ItemGroup]:
     correlations = _correlations(matrix)
     for family in ("all", *FAMILY_ORDER):
-        own = [i for i, q in enumerate(matrix.questions) if family in ("all", q.family)]
-        if not own:
+        columns = [i for i, q in enumerate(matrix.questions) if family in ("all", q.family)]
+        if not columns:
             continue
-        scores, values = matrix.scores[:, own], [float(r) for r in correlations[own] if not math.isnan(r)]
+        scores, values = matrix.scores[:, columns], [float(r) for r in correlations[columns] if not math.isnan(r)]
         reason = (
             f"fewer than {LEAST_MEMORIES} memories" if len(scores) < LEAST_MEMORIES else "no item tells memories apart"
         )
         yield ItemGroup(
             family=family,
-            items=len(own),
+            items=len(columns),
             difficulty=float(scores.mean()),
             floor=float((scores.max(axis=0) == 0).mean()),
             ceiling=float((scores.min(axis=0) == 1).mean()),
@@ -228,14 +228,14 @@ def _groups(matrix: _Matrix) -> Iterator[ItemGroup]:
 
 
 def reliability(by_ego: Array) -> Known:
-    """Cronbach's alpha with egos as the parts of the test and memories as its respondents (Cronbach 1951).
+    """Compute Cronbach's alpha with egos as the parts of the test and memories as its respondents (Cronbach 1951).
 
-    alpha = k / (k - 1) · (1 - Σ var(part) / var(total)), with k egos, the part of an ego a memory's mean score over the
-    ego's questions, and sample variances over memories. Equals KR-20 where each ego has one question. It is the share
-    of the spread between memories that would be there with other egos too; below 0 where there is none.
+    alpha = k / (k - 1) · (1 - Σ var(part) / var(total)), where k is the number of egos, a part is a memory's mean score
+    over one ego's questions, and variances are sample variances over memories. It equals KR-20 if each ego has one
+    question. It estimates the share of the spread between memories that other egos would show too, and can be below 0.
 
     Args:
-        by_ego: memories by egos.
+        by_ego: scores of shape (memories, egos).
     """
     memories, egos = by_ego.shape
     if memories < LEAST_MEMORIES:
@@ -249,14 +249,14 @@ def reliability(by_ego: Array) -> Known:
 
 
 def egos_needed(by_ego: Array, difference: float = DIFFERENCE) -> Iterator[float]:
-    """Egos from which a mean difference is detected with 80% power at 5% two-sided, for each pair of memories.
+    """Yield for each pair of memories how many egos detect a mean difference with 80% power at 5% two-sided.
 
-    From the sample variance s² of the paired difference between egos: the least n with n ≥ ((t₀.₉₇₅ + t₀.₈) · s / δ)²,
-    t with n - 1 degrees of freedom (Chow, Shao and Wang 2008, section 3.1, paired). Egos have as many questions as in
-    this run. Nothing below :data:`LEAST_EGOS` egos.
+    With s² the sample variance over egos of the paired difference, it is the least n with n ≥ ((t₀.₉₇₅ + t₀.₈) · s /
+    δ)², t with n - 1 degrees of freedom (Chow, Shao and Wang 2008, section 3.1, paired), for egos with as many
+    questions as in this run. Yields nothing below :data:`LEAST_EGOS` egos.
 
     Args:
-        by_ego: memories by egos.
+        by_ego: scores of shape (memories, egos).
         difference: δ, 0 to 1.
     """
     if by_ego.shape[1] < LEAST_EGOS:
@@ -266,7 +266,7 @@ def egos_needed(by_ego: Array, difference: float = DIFFERENCE) -> Iterator[float
 
 
 def _least_egos(ratio: float) -> int:
-    """The least n of :func:`egos_needed` for s / δ, by bisection: the bound falls as n grows."""
+    """Find the least n of :func:`egos_needed` for the ratio s / δ by bisection, as the bound falls with n."""
 
     def enough(n: int) -> bool:
         return n >= (float(stdtrit(n - 1, 0.975) + stdtrit(n - 1, POWER)) * ratio) ** 2

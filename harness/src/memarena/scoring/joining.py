@@ -1,4 +1,4 @@
-"""Facts of several runs over one data set as those of one run: the cells of a sweep have a log each."""
+"""Joins the facts of several runs over one data set into those of one run, for sweeps, whose cells have a log each."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ V = TypeVar("V")
 
 
 def join_facts(parts: Sequence[RunFacts], run_id: str) -> RunFacts:
-    """One run with the cells of all ``parts``, which stay as they are. Pure.
+    """Return one run with the cells of all ``parts``, which are not changed.
 
-    Times of different runs count as of different segments, so that a sample never mixes them. ``run_id`` names the
-    whole, and with the data set decides the draws of its intervals.
+    Times of different runs count as different segments, so that a sample never mixes them. ``run_id`` names the joined
+    run.
 
-    Raises :class:`ScoringError` where the parts are over different data sets, protocols, questions or prompts, or two
-    cells go by one name.
+    Raises :class:`ScoringError` if the parts are over different data sets, protocols, questions or prompts, or two
+    cells have the same name.
     """
     first = parts[0]
     for part in parts[1:]:

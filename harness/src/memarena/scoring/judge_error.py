@@ -1,4 +1,4 @@
-"""What a share right may be, given that its judge errs at known rates: golds in text, judged without a model."""
+"""Corrects the share right over text golds, judged without a model, for the judge's known error rates."""
 
 from __future__ import annotations
 
@@ -24,33 +24,33 @@ class Estimate:
 
 
 def exactly(value: float) -> Estimate:
-    """A share that is known without doubt."""
+    """Return a share that is known exactly, as an interval without width."""
     return Estimate(value, value, value)
 
 
 def estimated(hits: int, n: int) -> Estimate:
-    """A share that was counted, with Wilson's interval."""
+    """Return the share of hits among n, with Wilson's interval."""
     return Estimate(hits / n, *wilson(hits / n, n))
 
 
 def corrected_share(observed: Estimate, false_accepts: Estimate, false_rejects: Estimate) -> Estimate:
-    """The share right behind an observed one: (p - fp) / (1 - fn - fp), clipped to 0..1.
+    """Estimate the true share right from an observed one: (p - fp) / (1 - fn - fp), clipped to 0..1.
 
     The estimator is that of Rogan and Gladen (1978, "Estimating prevalence from the results of a screening test").
-    They give its variance by the delta method, each of the three shares adding its own. Here each end adds up the
-    distances that the ends of the three intervals move the result by, as the root of the sum of their squares
+    They give its variance by the delta method, as a sum over the three shares. Here each end of the interval combines
+    the distances by which the ends of the three intervals move the result, as the root of the sum of their squares
     (Newcombe 1998; Zou and Donner 2008): the same to first order, and right for skewed intervals near 0 and 1.
 
     A share that the rates cannot give (below fp or above 1 - fn) is corrected to 0 or 1. Its interval is then one-sided
-    and as wide at least as the observed share's on that side: 0 of n never leaves no doubt.
+    and at least as wide as the observed share's on that side, so that 0 of n still has an interval.
 
     Args:
-        observed: share called right, with what its sampling leaves open.
+        observed: share called right, with its sampling interval.
         false_accepts: share of wrong answers that are called right (fp).
         false_rejects: share of right answers that are called wrong (fn).
 
     Raises:
-        ValueError: the rates leave open whether the judge is any better than chance (fp + fn of 1 or more).
+        ValueError: the judge may be no better than chance (fp + fn of 1 or more at their upper ends).
     """
     if false_accepts.high + false_rejects.high >= 1:
         raise ValueError("error rates of a judge: expected a sum below 1 at the upper ends of their intervals")
@@ -75,12 +75,13 @@ def _rogan_gladen(observed: float, false_accepts: float, false_rejects: float) -
 def text_judge_error(
     questions: Sequence[QuestionScore], draws: Draws | None, counts: ErrorCounts | None = None
 ) -> JudgeError | None:
-    """The share right over golds in text as judged and as corrected; None where no such gold decided.
+    """Return the share right over text golds as judged and as corrected; None if no text gold decided.
 
     Args:
-        questions: of the row's headline cells, judged by the rules.
-        draws: of egos; None, or a single ego, or egos without a spread: Wilson's interval over the questions.
-        counts: of the judge's errors; the measured ones where left out.
+        questions: those of the row's headline cells, judged by the rules.
+        draws: of egos. If None, for a single ego, or if all egos have the same share, the interval is Wilson's over
+            the questions.
+        counts: the judge's errors; by default those that were measured.
     """
     judged = [q for q in questions if q.route == "text"]
     if not judged:
@@ -90,7 +91,7 @@ def text_judge_error(
     question_count = len({q.instance_id for q in judged})
     over_egos = _over_egos(judged, draws)
     share = right / len(judged)
-    # Seeds ask the same questions: they make no interval narrower.
+    # Seeds ask the same questions, so n is the number of questions and not of answers.
     low, high = (over_egos.low, over_egos.high) if over_egos else wilson(share, question_count)
     observed = Estimate(share, max(0.0, low), min(1.0, high))
     false_accepts = estimated(counts.wrong_called_right, counts.wrong)
@@ -110,7 +111,7 @@ def text_judge_error(
 
 
 def _over_egos(judged: Sequence[QuestionScore], draws: Draws | None) -> Interval | None:
-    """The interval of the share right over draws of egos; None without one, or where all egos have the same share."""
+    """Return the interval of the share right over draws of egos; None without one, or if its standard error is 0."""
     if draws is None:
         return None
     interval_of = interval(draws.shares(judged, lambda q: q.correct), len({q.ego for q in judged}))

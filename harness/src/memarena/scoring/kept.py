@@ -1,7 +1,7 @@
-"""What a memory kept of the sessions that it was given, by the notices of its Ingest calls.
+"""Sums what a memory stored of the sessions that it ingested, from the notices of its Ingest calls.
 
-docs/backends.md describes the codes. Whoever sends ``sessions_given`` sends the others too: what is absent did not
-happen.
+docs/backends.md describes the codes. A backend that sends ``sessions_given`` sends the others too, so an absent code
+counts as 0.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ STORED = "memories_stored"
 
 
 def counted(notices: Iterable[Notice]) -> Counter[str]:
-    """Counts by code."""
+    """Sum the counts of notices by code."""
     counts: Counter[str] = Counter()
     for notice in notices:
         counts[notice.code] += notice.count
@@ -27,7 +27,7 @@ def counted(notices: Iterable[Notice]) -> Counter[str]:
 
 
 def retention(ingests: Sequence[IngestFacts], questions: Iterable[QuestionScore]) -> Retention | None:
-    """Sums over the cells given; None for a memory that does not say how many sessions it was given."""
+    """Sum over cells; None for a memory that does not report how many sessions it ingested."""
     by_day = (counted(notices) for ingest in ingests for notices in ingest.notices.values())
     days = [day for day in by_day if day[SESSIONS]]
     if not days:

@@ -1,4 +1,7 @@
-"""From the outcomes of questions to the figures of one cell, a value or a range (:mod:`memarena.scoring.tally`)."""
+"""Computes the figures of one cell from the outcomes of its questions (:mod:`memarena.scoring.tally` has the formulas).
+
+A figure is a range if some questions ended in an infrastructure failure: all of them wrong, or all of them right.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +17,12 @@ from memarena.scoring.tally import DIMENSIONS, Right, Tally, figures_of, tally
 
 
 def count(questions: Sequence[QuestionScore]) -> Counts:
-    """How the questions ended."""
+    """Count the questions by outcome."""
     return counts_of(Counter(q.outcome for q in questions))
 
 
 def counts_of(ended: Mapping[Outcome | None, int]) -> Counts:
-    """How questions ended, from how often each outcome came up; None: not asked yet."""
+    """Return the counts of a row from the number of questions by outcome; the key None: not asked yet."""
     own = {outcome.value: ended.get(outcome, 0) for outcome in Outcome}
     return Counts(planned=sum(ended.values()), **own)
 
@@ -27,12 +30,12 @@ def counts_of(ended: Mapping[Outcome | None, int]) -> Counts:
 def cell_metrics(
     questions: Sequence[QuestionScore], chance: Mapping[str, float | None], sums: Tally | None = None
 ) -> dict[str, Score]:
-    """Every figure of a cell.
+    """Compute every figure of a cell, by name.
 
     Args:
-        questions: of the cell.
-        chance: the best baseline by dimension; without one nothing is corrected.
-        sums: of the questions per ego, where they were made already.
+        questions: those of the cell.
+        chance: the score of the best baseline by dimension; None: the figure corrected for chance (``D1c``) is n/a.
+        sums: the questions' sums per ego, if they exist already.
     """
     exact = not any(q.outcome in UNMEASURED for q in questions)
     low = figures(questions, lambda q: q.correct) if sums is None else _figures(sums)
@@ -43,12 +46,12 @@ def cell_metrics(
 
 
 def figures(questions: Sequence[QuestionScore], right: Right) -> dict[str, float | None]:
-    """Every figure over the questions asked, with ``right`` deciding what counts as right; None: n/a."""
+    """Compute every figure over the questions asked; ``right`` decides whether one counts as right. None: n/a."""
     return _figures(tally(questions, dict.fromkeys((q.ego for q in questions), 0), right))
 
 
 def _figures(sums: Tally) -> dict[str, float | None]:
-    """Every figure over all egos together."""
+    """Compute every figure over all egos together, by name; None: n/a."""
     drawn = figures_of(sums.right.sum(axis=0, keepdims=True), sums.total.sum(axis=0, keepdims=True))
     values = {name: float(value[0]) for name, value in drawn.items()}
     return {name: None if math.isnan(value) else value for name, value in values.items()}

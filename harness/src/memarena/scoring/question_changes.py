@@ -1,4 +1,4 @@
-"""Two rows of one world question by question: outcomes, answers, figures by family, and settings that differ. Pure."""
+"""Compares two rows of one world question by question: outcomes, answers, figures by family, differing settings."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from memarena.scoring.run_facts import RunFacts
 from memarena.scoring.uncertainty_records import Side
 
 Change = Literal["gained", "lost", "other", "same", "unpaired"]
-"""From A to B: right under more seeds, under fewer, another outcome that is as right, the same outcomes; ``unpaired``:
-not asked on one side, or with an infrastructure failure."""
+"""Change from A to B. ``gained``, ``lost``: right under more, fewer seeds. ``other``: right under as many, with other
+outcomes. ``same``: the same outcomes. ``unpaired``: not asked on one side, or with an infrastructure failure."""
 DIFFERS: tuple[Change, ...] = ("lost", "gained", "other")
 
 
@@ -25,9 +25,9 @@ class AnswersOf(Record):
     """What one side answered, a value for each of its seeds."""
 
     outcomes: tuple[str, ...]
-    """Empty where the question was not asked."""
+    """Empty if the question was not asked."""
     answers: tuple[str, ...]
-    """Whole; empty where no answer arrived."""
+    """Full texts; "" if no answer arrived."""
 
 
 class QuestionChange(Record):
@@ -57,14 +57,14 @@ class FamilyChange(Record):
     family: str
     questions: int
     figures: dict[str, FigureChange]
-    """By a key of :data:`FIGURES`."""
+    """By key of :data:`FIGURES`."""
 
 
 class SettingChange(Record):
     """A setting that differs, as JSON; ``null`` where a side does not have it."""
 
     key: str
-    """For example ``cell.reading.max_context_tokens`` or ``versions.memarena``."""
+    """Dotted key, for example ``cell.reading.max_context_tokens`` or ``versions.memarena``."""
     a: str
     b: str
 
@@ -75,19 +75,19 @@ class QuestionsCompared(Record):
     a: Side
     b: Side
     incomparable: tuple[str, ...]
-    """Why the two must not be compared; then nothing else is given."""
+    """Reasons why the two must not be compared; if there are any, no question is compared."""
     cautions: tuple[str, ...]
     counts: dict[Change, int]
-    """Questions by their change, all of them."""
+    """Number of questions by change."""
     settings: tuple[SettingChange, ...]
     families: tuple[FamilyChange, ...]
     questions: tuple[QuestionChange, ...]
-    """By change, then family and id."""
+    """Sorted by change, then family and id."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of one answer and how it is averaged. ``share``: between 0 and 1."""
+    """A figure of one answer (``value``) and how it is averaged (``over``). ``share``: it is between 0 and 1."""
 
     value: Callable[[QuestionScore], float | None]
     over: Callable[[Sequence[float]], float]
@@ -115,32 +115,32 @@ FIGURES = {
     "ttft_ms": Figure(lambda score: score.spans.ttft_ms if score.spans else None, median),
     "tokens": Figure(lambda score: score.reader_tokens, fmean),
 }
-"""Mean of answerable, right answers, recall and tokens, median of times, over questions and seeds."""
+"""Figures by name: the mean of answerable, right, recall and tokens, the median of times, over questions and seeds."""
 _ORDER: tuple[Change, ...] = (*DIFFERS, "unpaired", "same")
 
 
 def compare_questions(a: Chosen, b: Chosen, facts: tuple[RunFacts, RunFacts]) -> QuestionsCompared:
-    """Compare two sides over every question that either was asked; ``facts``: of the run of each."""
+    """Compare two sides over every question that either was asked; ``facts``: those of A's and of B's run."""
     reasons = incomparable(a, b)
     left, right = _by_question(a), _by_question(b)
     changes: list[QuestionChange] = []
     paired: list[tuple[list[QuestionScore], list[QuestionScore]]] = []
     for instance_id in [] if reasons else sorted(left.keys() | right.keys()):
-        ours, theirs = left.get(instance_id, []), right.get(instance_id, [])
-        change = _change(ours, theirs, len(a.cells), len(b.cells))
+        scores_a, scores_b = left.get(instance_id, []), right.get(instance_id, [])
+        change = _change(scores_a, scores_b, len(a.cells), len(b.cells))
         if change != "unpaired":
-            paired.append((ours, theirs))
-        any_score = (ours or theirs)[0]
+            paired.append((scores_a, scores_b))
+        any_score = (scores_a or scores_b)[0]
         changes.append(
             QuestionChange(
                 instance_id=instance_id,
                 family=any_score.family,
                 dimension=any_score.dimension,
                 ego=any_score.ego,
-                question=facts[0 if ours else 1].questions[instance_id].question_text,
+                question=facts[0 if scores_a else 1].questions[instance_id].question_text,
                 change=change,
-                a=_answers(ours, facts[0]),
-                b=_answers(theirs, facts[1]),
+                a=_answers(scores_a, facts[0]),
+                b=_answers(scores_b, facts[1]),
             )
         )
     return QuestionsCompared(
@@ -156,7 +156,7 @@ def compare_questions(a: Chosen, b: Chosen, facts: tuple[RunFacts, RunFacts]) ->
 
 
 def _by_question(side: Chosen) -> dict[str, list[QuestionScore]]:
-    """Scores of the questions that were asked, in the order of the side's cells."""
+    """Return by instance id the scores of the questions that were asked, in the order of the side's cells."""
     cells = {cell.cell_id: position for position, cell in enumerate(side.cells)}
     scores = [q for q in side.scored.questions if q.cell_id in cells and q.outcome is not None]
     questions: dict[str, list[QuestionScore]] = {}
@@ -210,13 +210,13 @@ def _over(scores: Sequence[QuestionScore], figure: Figure) -> float | None:
 def _settings(a: Chosen, b: Chosen, facts: tuple[RunFacts, RunFacts]) -> Iterator[SettingChange]:
     left, right = _settings_of(a, facts[0]), _settings_of(b, facts[1])
     for key in sorted(left.keys() | right.keys()):
-        ours, theirs = (json.dumps(side.get(key), ensure_ascii=False) for side in (left, right))
-        if ours != theirs:
-            yield SettingChange(key=key, a=ours, b=theirs)
+        value_a, value_b = (json.dumps(side.get(key), ensure_ascii=False) for side in (left, right))
+        if value_a != value_b:
+            yield SettingChange(key=key, a=value_a, b=value_b)
 
 
 def _settings_of(side: Chosen, facts: RunFacts) -> dict[str, Any]:
-    """Every setting of a side by its dotted key: of the run, its first cell, the cell's reader, and versions."""
+    """Return every setting of a side by its dotted key: of the run, its first cell, the cell's reader, and versions."""
     manifest = facts.manifest
     cell = next(cell for cell in manifest.cells if cell.cell_id == side.cells[0].cell_id)
     reader = next((reader for reader in manifest.readers if reader.name == cell.reader), None)
@@ -226,7 +226,7 @@ def _settings_of(side: Chosen, facts: RunFacts) -> dict[str, Any]:
             {
                 "run": {"protocol": manifest.protocol, **json.loads(manifest.config_json)},
                 "cell": cell.model_dump(mode="json", exclude={"cell_id", "seed_label"}),
-                # A server that the harness started has another port each time.
+                # The address of a server that the harness started differs in each run.
                 "reader": reader and reader.model_dump(mode="json", exclude={"base_url"} if own_address else None),
                 "versions": manifest.versions.model_dump(mode="json"),
             }

@@ -1,4 +1,4 @@
-"""Every question of every cell: outcome, route, what was retrieved, how long it took."""
+"""Scores every question of every cell: its outcome and route, the evidence that was retrieved, and its times."""
 
 from __future__ import annotations
 
@@ -23,31 +23,34 @@ B = TypeVar("B")
 T = TypeVar("T")
 
 INTERFERENCE = "interference"
-"""Where a data set's metadata counts the facts that interfere with the one asked for."""
+"""Key of a question's metadata with the number of facts that interfere with the one asked for."""
 
 
 NOT_JUDGED = "not judged: a rubric needs a judge with a model"
 
 
 class RunBoth(Protocol):
-    """How two computations are run: one after the other, or at the same time in two processes."""
+    """Runs two computations, one after the other, or at the same time in two processes."""
 
     def __call__(self, first: Callable[[], A], second: Callable[[], B]) -> tuple[A, B]:
-        """The results of both."""
+        """Return the results of both."""
 
 
 def one_after_the_other(first: Callable[[], A], second: Callable[[], B]) -> tuple[A, B]:
-    """The plain :class:`RunBoth`."""
+    """Run both in this process (:class:`RunBoth`)."""
     return first(), second()
 
 
 def score_all(
     facts: RunFacts, judgments: Judgments, meanwhile: Callable[[], T], run_both: RunBoth = one_after_the_other
 ) -> tuple[list[QuestionScore], T]:
-    """Every question of every cell, in the manifest's order of cells and by instance id, and what ``meanwhile`` gives.
+    """Score every question of every cell, sorted by cell (as in the manifest) and instance id, and run ``meanwhile``.
 
-    The questions are split in two, each in all cells, so that what cells share is computed once. The second part is the
-    smaller one, since ``meanwhile`` comes on top of it. The result does not depend on ``run_both``.
+    The questions are split in two, each question with all of its cells, so that work shared by cells is done once. The
+    first part is 3/5, since ``meanwhile`` runs after the second. The result does not depend on ``run_both``.
+
+    Returns:
+        the scores, and the result of ``meanwhile``.
     """
     ids = sorted(facts.questions)
     first, (second, between) = run_both(
@@ -60,7 +63,7 @@ def score_all(
 
 
 def score_questions(facts: RunFacts, judgments: Judgments, instance_ids: Iterable[str]) -> Iterator[QuestionScore]:
-    """These questions in every cell: all cells of one question in a row, since its answers share what is read of it."""
+    """Score these questions, each in all cells in a row, since answers to one question share cached work."""
     for instance_id in instance_ids:
         question = facts.questions[instance_id]
         base = question_base(question)
@@ -76,7 +79,7 @@ def score_questions(facts: RunFacts, judgments: Judgments, instance_ids: Iterabl
 
 
 def question_base(question: Question) -> QuestionScore:
-    """What a question is, in any cell."""
+    """Return the fields of a question that are the same in every cell."""
     instance = question.instance
     permission = instance.gold if isinstance(instance.gold, PermissionGold) else None
     return QuestionScore(
@@ -124,7 +127,7 @@ def _score(
     outcome = _outcome(question, latest, judgments)
     retrieved = _retrieved(question, latest)
     wrong = outcome["outcome"] is Outcome.WRONG
-    # Every part was validated when it was made: copying skips a second validation of a hundred thousand of them.
+    # Copying skips a second validation: every part was validated when it was made, and there are about 100,000.
     return base.model_copy(
         update={
             "cell_id": cell.cell_id,
@@ -141,7 +144,7 @@ def _score(
 
 
 def _outcome(question: Question, latest: Attempt, judgments: Judgments) -> dict[str, Any]:
-    """Outcome, route and reason; of an answer that arrived also its disclosure (D6) and token-F1 (open answers)."""
+    """Return the fields outcome, route and why, and of a judged answer its disclosure (D6) and token_f1 (open)."""
     record = latest.record
     if record.status == "infra_failed" or (record.status == "answered" and record.answer is None):
         return _failed(Outcome.INFRA_FAILED, record.cause or "answered without an answer in the log")
@@ -159,7 +162,7 @@ def _outcome(question: Question, latest: Attempt, judgments: Judgments) -> dict[
 
 
 def _unsaid(judgment: Judgment, reason: NonAnswer) -> dict[str, Any]:
-    """What counts of a DENY item in place of its judgment where the answer says nothing: it withheld nothing."""
+    """Return the fields that replace the judgment on a DENY item whose answer says nothing; empty for all others."""
     disclosure = judgment.disclosure
     if not reason or disclosure is None or disclosure.allowed or disclosure.disclosed:
         return {}
@@ -172,12 +175,12 @@ def _failed(outcome: Outcome, why: str) -> dict[str, Any]:
 
 
 def outcome_of(judgment: Judgment) -> Outcome:
-    """Right or wrong as an outcome."""
+    """Return the outcome of a judgment: correct or wrong."""
     return Outcome.CORRECT if judgment.correct else Outcome.WRONG
 
 
 def judged(judgment: Judgment) -> dict[str, Any]:
-    """The fields of a question's score that a judgment decides."""
+    """Return the fields of a question's score that a judgment decides."""
     return {
         "outcome": outcome_of(judgment),
         "route": judgment.route,
@@ -187,7 +190,10 @@ def judged(judgment: Judgment) -> dict[str, Any]:
 
 
 def _reader_use(facts: RunFacts, latest: Attempt) -> dict[str, int | None]:
-    """Calls and tokens of an answer that arrived. Calls that gave no text are none: else a refused one would do."""
+    """Return calls and tokens of the reader for an answer that arrived.
+
+    Calls that gave no text do not count; otherwise a refused call would be enough for an answer without the reader.
+    """
     answer = latest.record.answer
     if latest.record.status != "answered" or answer is None:
         return {}
@@ -215,7 +221,7 @@ def _grep_right(gold: Gold, latest: Attempt) -> bool | None:
 
 
 def _retrieved(question: Question, latest: Attempt) -> Retrieved | None:
-    """What Search returned of the evidence: nothing where the backend failed; None after an infrastructure failure."""
+    """Return the evidence that Search returned: none if the backend failed; None after an infrastructure failure."""
     if latest.evidence is not None:
         return latest.evidence.retrieved
     has_evidence = bool(question.instance.evidence_session_ids)
@@ -227,7 +233,7 @@ def _retrieved(question: Question, latest: Attempt) -> Retrieved | None:
 def _stage(
     facts: RunFacts, cell: Cell, question: Question, latest: Attempt, retrieved: Retrieved | None
 ) -> Stage | None:
-    """Where a wrong answer went wrong; None where that is unknown or the question has no answer to find."""
+    """Return the stage at which an answer went wrong; None for questions without an answer or without evidence."""
     if not question.instance.gold.answerable or retrieved is None or not retrieved.evidence_sessions:
         return None
     if retrieved.items and not retrieved.items_with_ids:
@@ -272,7 +278,7 @@ def _spans(facts: RunFacts, latest: Attempt) -> Spans:
 
 
 def _first_call(facts: RunFacts, latest: Attempt, ttft_ns: int | None) -> ProjectedCall | None:
-    """The model call of the first text, where its server reports its prompt time."""
+    """Return the model call of the first text, if its server reports its prompt time; else None."""
     calls = [facts.calls[c] for c in latest.record.gateway_call_ids if c in facts.calls]
     for call in calls:
         if call.first_content_ns is not None and call.first_content_ns == ttft_ns and call.server_prompt_ms is not None:

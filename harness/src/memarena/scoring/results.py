@@ -1,4 +1,4 @@
-"""What scoring returns: frozen records of questions, cells, rows and runs; figures.py has what a row is made of."""
+"""Defines the frozen records that scoring returns: of questions, cells, rows and runs; figures.py has a row's parts."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ SCORES_VERSION = 1
 """Version of these records as JSON."""
 
 Stage = Literal["not_ingested", "not_retrieved", "cut_from_prompt", "misread", "unknown"]
-"""Where a wrong answer went wrong. ``cut_from_prompt``: all the evidence was found, but it did not all fit into the
-prompt. ``unknown``: the backend does not say where its items come from."""
+"""The stage at which an answer went wrong. ``cut_from_prompt``: Search returned all evidence, but not all of it fitted
+into the prompt. ``unknown``: the backend does not report the sources of its items."""
 Half = Literal["abstain", "answer"]
 Mark = Literal[
     "without_reader",
@@ -59,41 +59,43 @@ Mark = Literal[
 ``many_failed``: more than :data:`MANY_FAILED` of the questions asked have no answer. ``unsupported_sources``: more than
 :data:`MANY_UNSUPPORTED` of the sessions that items name are not in their text. ``not_isolated``: the backend ran where
 it could read the data set with its gold. ``no_evidence``: a diagnostic that answers from the questions' evidence, over
-a data set that names none: no figures. ``many_non_answers``: more than :data:`MANY_NON_ANSWERS` of the answers say
-nothing, or not all. ``busy_machine``: times were measured while others kept the CPUs busy (:func:`is_busy`)."""
+a data set that names none: no figures. ``many_non_answers``: more than :data:`MANY_NON_ANSWERS` of the answers are
+empty or incomplete. ``busy_machine``: times were measured while other processes kept the CPUs busy
+(:func:`is_busy`)."""
 MANY_FAILED = 0.05
 MANY_NON_ANSWERS = 0.05
 MANY_UNSUPPORTED = 0.05
 BUSY_OTHERS_PERCENT = 20.0
-"""Share of all CPU time that others than the run used, from which its times carry a mark: at the same share
+"""Percent of all CPU time used by other processes than the run's, from which its times get a mark. From the same value
 certification refuses a node as busy (``cpu_busy_percent`` of memarena-spark's profile gb10)."""
 BUSY_ALL_PERCENT = 90.0
-"""The same for all CPU time, where others cannot be told from a server of the run: with less than a tenth of the CPUs
-idle, calls wait for one, whoever has it."""
+"""The same threshold for all CPU time, used if other processes cannot be distinguished from a server of the run: with
+less than a tenth of the CPUs idle, calls wait for one, whichever process has it."""
 
 
 def is_busy(load: CpuLoad) -> bool:
-    """Whether times measured under this load carry a mark; not where it was not measured."""
+    """Whether times measured under this load get a mark; False if the load was not measured."""
     if load.others.value is not None:
         return load.others.value >= BUSY_OTHERS_PERCENT
     return load.busy.value is not None and load.busy.value >= BUSY_ALL_PERCENT
 
 
 PAPER_METRICS = ("D1", "D2", "D3", "D4", "D5", "D6", "Rec", "Rea", "Trust", "Avg")
-"""As the paper: D6 as F1_PU, Recall over D1 and D2, Reasoning over D3 and D4, Trust of D5 and D6, Avg of the six."""
+"""The paper's figures: D6 is F1_PU, Rec pools D1 and D2, Rea D3 and D4, Trust is the mean of D5 and D6, Avg of all six.
+"""
 ANSWERABLE = "answerable"
-"""The first figure of a memory: share of the questions whose prompt holds turns that suffice for the gold, whatever the
-reader makes of them. Without questions that ask for nothing (the abstain half of D5, facts of D6 to be withheld)."""
+"""The first figure of a memory: the share of questions whose prompt holds turns that suffice for the gold, whatever the
+reader answers. Questions with nothing to retrieve are left out (the abstain half of D5, D6 facts to be withheld)."""
 AVG_WITHOUT_D6: Literal["Avg w/o D6"] = "Avg w/o D6"
 """Mean of D1 to D5: the average to rank by while D6 cannot tell a memory from one that ignores who asks."""
 OWN_METRICS = (
     ANSWERABLE, *(f"{ANSWERABLE} {d}" for d in PAPER_METRICS[:6]), AVG_WITHOUT_D6,
     "D5*", "Avg*", "P", "U", "J", "J|known", "F1_PU paper", "Withhold", "Utility", "self", "control", "X1", "all",
 )  # fmt: skip
-"""Next to them: answerable, over all and by dimension; Avg without D6; D5* and Avg* (halves of D5 as harmonic mean), D6
-apart, D6 by the list of refusals (Withhold: share of DENY items refused; Utility: share of ALLOW items that are not),
-the owner's own D6 items, extensions, and the share right of all that score (without X1, controls and the owner's own D6
-items)."""
+"""MemArena's own figures: answerable, over all questions and by dimension; Avg without D6; D5* and Avg* (D5 as the
+harmonic mean of its halves); the parts of D6 (P, U, J, J|known, F1_PU paper); D6 by the list of refusals (Withhold:
+share of DENY items refused; Utility: share of ALLOW items not refused); the owner's own D6 items (self) and controls;
+extensions (X1); and ``all``, the share right of all questions but those of X1, self and control."""
 
 
 class Retrieved(Record):
@@ -101,7 +103,7 @@ class Retrieved(Record):
 
     items: int
     items_with_ids: int
-    """Items that count for a session: their text bears one out, or they name one that counts."""
+    """Items that count for at least one session (:mod:`memarena.scoring.sources`)."""
     context_tokens: float
     """UTF-8 bytes of the items' texts over 4."""
     evidence_sessions: int
@@ -110,35 +112,34 @@ class Retrieved(Record):
     found: int  # words: a name of the file format
     """Evidence sessions among all items."""
     read: int
-    """Evidence sessions among the items that the answer was read from, which may come from its own search."""
+    """Evidence sessions among the items that the answer was read from, which may be those of Answer's own search."""
     read_items: int
-    """How many items those were."""
+    """How many items the answer was read from."""
     first_rank: int | None
     """Rank of the first item with evidence, from 1; None if none has."""
     shown: int | None = None
-    """Evidence sessions among the items that the prompt holds; None where that is not known."""
+    """Evidence sessions among the items in the prompt; None if these are not known."""
     cut_items: int | None = None
-    """Items that were left out of the prompt; None where that is not known."""
+    """Items that were left out of the prompt; None if not known."""
     claimed_at_k: int = 0
-    """Evidence sessions that the first ten items name, whatever their text holds."""
+    """Evidence sessions that the first ten items name, whether or not their text supports them."""
     audited_items: int = 0
     """Items whose text was compared with what was ingested."""
     rewritten_items: int = 0
-    """Items that name sessions and whose text is not that of turns and events."""
+    """Items that name sessions and whose text is mostly not that of turns and events."""
     claims: int = 0
-    """Sessions that the items name."""
+    """Sum over the items of the sessions that each names."""
     unsupported_claims: int = 0
-    """Of these, those that neither the text nor the bound of an item that rewrites bears out."""
+    """Claims that do not count: the item's text does not support them, nor are they within a rewriting item's bound."""
     suffices: bool | None = None
-    """Whether the prompt holds turns that suffice for the gold; None where that is not known, or nothing has to be
-    retrieved."""
+    """Whether the prompt holds turns that suffice for the gold; None if unknown, or if nothing has to be retrieved."""
 
 
 class Spans(Record):
     """Times of one answered question in milliseconds; None: did not happen."""
 
     segment: int
-    """Which process of the run measured it, from 0; spans of two segments never mix in one sample."""
+    """Index of the process of the run that measured it, from 0; spans of two segments never mix in one sample."""
     search_ms: float | None
     ttft_ms: float | None
     rest_ms: float | None
@@ -163,65 +164,65 @@ class QuestionScore(Record):
     attempts: int
     route: Route | None = None
     why: str = ""
-    """Why it is right or wrong, or what failed: one line."""
+    """Why the answer is right or wrong, or what failed, as one line."""
     half: Half | None = None
     disclosure: Disclosure | None = None
-    """D6; None where no answer arrived."""
+    """D6 only; None if no answer arrived."""
     allowed: bool | None = None
     """D6: whether the right action is to disclose."""
     self_item: bool = False
     control: bool = False
-    """D6: everybody who is asked for gets the same answer, such as with a public fact."""
+    """D6: the right action is the same for every asker, for example with a public fact."""
     fact_key: str = ""
-    """D6: ego and fact, to tell which items are about the same fact."""
+    """D6: ego and fact, the same for all items about one fact."""
     token_f1: float | None = None
     lag_days: int | None = None
     difficulty: str | None = None
     context_tier: str | None = None
     interference: int | None = None
-    """Facts in the data set that interfere with the one asked for; None where it does not say."""
+    """Number of facts that interfere with the one asked for; None if the data set does not have it."""
     retrievable: bool = False
-    """Whether its gold has an answer, and evidence: not of questions to abstain from, nor of facts to withhold."""
+    """Whether the gold has an answer and evidence; False for questions to abstain from and facts to withhold."""
     wording: str | None = None
-    """How the question names what it asks for: plain, other_name, description; None where the data set does not say."""
+    """How the question names its subject: plain, other_name, description; None if the data set does not have it."""
     retrieved: Retrieved | None = None
     stage: Stage | None = None
-    """Where a wrong answer to an answerable question went wrong, where the items' ids tell."""
+    """The stage at which a wrong answer to an answerable question went wrong; None for all others."""
     spans: Spans | None = None
     reader_calls: int | None = None
-    """Calls of the reader that gave text, over the whole Answer; None where no answer arrived."""
+    """Calls of the reader that gave text, over the whole Answer; None if no answer arrived."""
     reader_tokens: int | None = None
-    """Tokens read and written by them; None where those of any are unknown."""
+    """Tokens of prompts and replies of these calls; None if those of any are unknown."""
     non_answer: NonAnswer = ""
-    """Why the answer says nothing, or not all; empty where it says something."""
+    """Why the answer is empty or incomplete; "" if it is neither."""
     grep_right: bool | None = None
     """D1: whether the option with most occurrences in the items is the right one."""
 
     @property
     def correct(self) -> bool:
-        """Whether it counts as right."""
+        """Whether the question counts as right."""
         return self.outcome is Outcome.CORRECT
 
     @property
     def suffices(self) -> bool | None:
-        """Whether the prompt holds turns that suffice for the gold; a failed backend gave none. None: unknown."""
+        """Whether the prompt holds turns that suffice for the gold: False for a failed backend, None if unknown."""
         if self.outcome is Outcome.BACKEND_FAILED:
             return False
         return None if self.retrieved is None else self.retrieved.suffices
 
     @property
     def unmeasured(self) -> bool:
-        """Whether it ended in a way that says nothing about the memory."""
+        """Whether the question ended in a way that says nothing about the memory."""
         return self.outcome in UNMEASURED
 
     @property
     def outside_f1(self) -> bool:
-        """Whether it is a D6 item outside of F1_PU, reported apart."""
+        """Whether it is a D6 item outside of F1_PU (self or control), reported separately."""
         return self.self_item or self.control
 
     @property
     def says_nothing(self) -> bool:
-        """Whether a DENY item's answer says nothing, so that its fact was neither told nor withheld."""
+        """Whether a DENY item's answer says nothing, so that its fact was neither disclosed nor withheld."""
         discloses = self.disclosure is not None and self.disclosure.disclosed
         return self.allowed is False and bool(self.non_answer) and not discloses
 
@@ -235,7 +236,7 @@ class CellScores(Record):
     counts: Counts
     metrics: dict[str, Score]
     intervals: dict[str, Interval] = Field(default_factory=dict)
-    """By figure; left out where the figure is n/a, only a range, or of a single ego."""
+    """By name of the figure; absent if the figure is n/a, only a range, or of a single ego."""
 
 
 class RowScores(Record):
@@ -250,63 +251,64 @@ class RowScores(Record):
     reading: Reading
     diagnostic: bool
     own_model: bool = False
-    """Generating models of the backend's own are called: tokens are unknown, and the reader is not all that reads."""
+    """Whether the backend calls its own generating models: their tokens are unknown, and other models than the reader
+    write answers too."""
     real_reader: bool
     isolation: IsolationGrade | None = None
-    """How far the backend was kept from the data set, the weakest of its cells; None where the log does not say."""
+    """How far the backend was kept from the data set, in the weakest of its cells; None if the log does not have it."""
     marks: tuple[Mark, ...] = ()
-    """What a reader of the row must know before its figures."""
+    """Signs at the row's name for facts that a reader must know before its figures."""
     without_answer: int = 0
-    """Questions asked that ended without an answer, whoever failed; over the headline seeds."""
+    """Failed questions of which no answer arrived, over the headline seeds."""
     non_answers: dict[NonAnswer, int] = Field(default_factory=dict)
-    """Answers that say nothing, or not all, by reason; over the headline seeds."""
+    """Empty or incomplete answers by reason, over the headline seeds."""
     reader_use: ReaderUse | None = None
-    """None where no answer arrived."""
+    """None if no answer arrived."""
     load: CpuLoad | None = None
-    """CPUs during the cell in which others, or all, kept them busiest; None where the log does not say."""
+    """Load of the cell in which other processes, else all, kept the CPUs busiest; None if the log does not have it."""
     timed: bool
     headline_seeds: tuple[str, ...]
-    """Seeds behind the headline: s2 to s4 as far as they were run, else all that were."""
+    """Seeds that the headline averages: those of s2 to s4 that were run, else all."""
     counts: Counts
     """Over the headline seeds."""
     metrics: dict[str, Score]
     """Mean over the headline seeds with their sample standard deviation."""
     greedy: dict[str, Score] | None
-    """Seed s1 (T = 0) apart, where the headline is of other seeds."""
+    """Figures of seed s1 (T = 0), if the headline is of other seeds; else None."""
     cells: tuple[CellScores, ...]
     slices: tuple[Slice, ...]
     source: SourceScores | None = None
-    """None where the data set has no categories of a benchmark."""
+    """None if the data set has no categories of a benchmark."""
     judge_error: JudgeError | None = None
-    """None where the rules decided no gold in text."""
+    """None if the rules judged no text gold."""
     permission: Permission | None
     answerable: tuple[AnswerableFamily, ...] = ()
-    """By family; empty where no question has evidence."""
+    """One record by family; empty if no question has evidence."""
     retrieval: Retrieval | None
     errors: Errors | None
     latency: Latency | None
     ingest: Ingest | None
     kept: Retention | None = None  # words: a name of the file format
-    """None where the memory does not say what it was given."""
+    """None if the memory does not report how many sessions it ingested."""
     failures: tuple[Failure, ...]
     after_return_calls: int
     """Model calls after the RPC had returned, refused by the gateway: a violation of the contract."""
     budget_refusals: int = 0
-    """Model calls that were refused because a budget was spent."""
+    """Model calls that were refused because a budget was used up."""
     routes: dict[str, int]
     """How many questions each route decided."""
     deletion: tuple[Deletion, ...] = ()
-    """By kind of target; empty where nothing was to be forgotten."""
+    """One record by kind of target; empty without deletion probes."""
     intervals: dict[str, Interval] = Field(default_factory=dict)
-    """Of ``metrics``, the same draw of egos for every seed."""
+    """Intervals of ``metrics``, with the same draws of egos for every seed."""
     variances: tuple[Variance, ...] = ()
     """Kinds of spread by figure."""
 
     @property
     def rank_by(self) -> Literal["Avg", "Avg w/o D6"]:
-        """The average to rank this memory by: without D6 while the interval of J holds 0, or there is none.
+        """The average to rank this memory by: without D6 if the interval of J includes 0, or there is none.
 
-        F1_PU then says nothing of the memory: disclosing blindly with probability ½ has J = 0 and F1_PU = 50%.
+        F1_PU then says nothing about the memory: disclosing blindly with probability ½ has J = 0 and F1_PU = 50%.
         """
         d6 = self.permission
         open_j = d6 is None or d6.j_low is None or d6.j_high is None or d6.j_low <= 0 <= d6.j_high
@@ -327,14 +329,14 @@ class Baseline(Record):
     ]  # fmt: skip
     scores: dict[str, float | None]
     j: float | None = None
-    """J of a policy of D6; None for the others."""
+    """J of a policy for D6; None for other baselines."""
     detail: str = ""
     reader: str | None = None
-    """The reader that it belongs to, where it needs one (``question only``)."""
+    """The reader that the baseline belongs to, if it needs one (``question only``)."""
 
 
 Decider = Literal["model", "typed_values", "text", "token_f1", "labels"]
-"""What a verdict rests on. ``labels``: the deterministic labels of D6, in place of a judge that labels behaviour."""
+"""What decided a verdict. ``labels``: the deterministic labels of D6, in place of a judge that labels behaviour."""
 
 
 class JudgeModel(Record):
@@ -345,7 +347,7 @@ class JudgeModel(Record):
     seed: int | None
     """None: no seed was sent."""
     prompts_sha256: dict[JudgeTask, str]
-    """Of the prompt files in use, by what was asked."""
+    """SHA-256 of the prompt files, by task of the judge."""
 
 
 class Judging(Record):
@@ -355,7 +357,7 @@ class Judging(Record):
     """Empty for a judge without a model."""
     decided: dict[Decider, int] = Field(default_factory=dict)
     handed_over: int = 0
-    """Of them, those that the rules made in place of the judge's model."""
+    """Verdicts that the rules made in place of the judge's model."""
     unjudged: int = 0
     """Questions that were answered and wait for this judge's verdict; each ends as ``infra_failed`` until then."""
 
@@ -367,16 +369,16 @@ class RunScores(Record):
     run_id: str
     started_at: str
     ended: str
-    """``completed``, ``incomplete``, ``interrupted``, ``aborted``, or ``running`` where no process said."""
+    """``completed``, ``incomplete``, ``interrupted``, ``aborted``, or ``running`` if the log has no end."""
     dataset: DatasetRef
     protocol: str
     readers: tuple[ReaderRef, ...]
     memarena_version: str
     judge: str
     judge_versions: tuple[str, ...]
-    """SHA-256 of what decided the verdicts used."""
+    """SHA-256 of each judge version that decided verdicts."""
     typed_share: float | None
-    """Share of typed values among verdicts made without a model, the rest being token-F1; None without any."""
+    """Share of typed values among verdicts on open answers without a model, else text or token-F1; None without any."""
     question_filter: str | None
     planned: dict[str, int]
     """Questions by dimension."""
@@ -389,7 +391,7 @@ class RunScores(Record):
     judge_failures: dict[str, int] = Field(default_factory=dict)
     """Answers that the judge could not judge, by cause; each ends as ``infra_failed`` until judged again."""
     judge_repeats: int = 1
-    """Verdicts per answer by the judge; above 1 its own variance is in ``variances``."""
+    """Verdicts per answer by the judge; if above 1, the judge's variance is in ``variances``."""
     handed_over_share: float | None = None
     """Share of an LLM judge's verdicts that the rules without a model made in its place; None without such a judge."""
     judging: Judging = Judging()
@@ -401,6 +403,6 @@ class RunScores(Record):
 
     @property
     def not_judged(self) -> int:
-        """Questions that the judge does not judge at all; they are in ``planned``, and in no row's counts."""
+        """Number of questions that the judge cannot judge; they are in ``planned``, and in no row's counts."""
         counted = max((cell.counts.planned for row in self.rows for cell in row.cells), default=None)
         return 0 if counted is None else sum(self.planned.values()) - counted

@@ -1,4 +1,7 @@
-"""Retrieval diagnosis: how much evidence Search brought, and where wrong answers went wrong."""
+"""Computes how much of the evidence Search returned, and counts wrong answers by the stage at which they went wrong.
+
+An item *claims* the sessions that it names by id. It is *audited* if its text was compared with what was ingested.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from memarena.scoring.retrieved_evidence import K
 
 
 def retrieval(questions: Sequence[QuestionScore]) -> Retrieval | None:
-    """Recall over the questions with evidence; None where no item says, or shows, where it came from."""
+    """Compute recall over the questions with evidence; None without any, or if no item has a known source."""
     all_retrieved = [q.retrieved for q in questions if q.retrieved is not None]
     with_evidence = [r for r in all_retrieved if r.evidence_sessions]
     claims = any(r.claims for r in all_retrieved)
@@ -41,20 +44,20 @@ def retrieval(questions: Sequence[QuestionScore]) -> Retrieval | None:
 
 
 def unsupported_claims(all_retrieved: Sequence[Retrieved]) -> float | None:
-    """Share of the sessions named that the items cannot bear out; None where none is named or nothing was audited."""
+    """Return the share of claims that the items do not support; None if there are no claims or nothing was audited."""
     claims = sum(r.claims for r in all_retrieved)
     audited = any(r.audited_items for r in all_retrieved)
     return sum(r.unsupported_claims for r in all_retrieved) / claims if claims and audited else None
 
 
 def _basis(all_retrieved: Sequence[Retrieved]) -> Literal["text", "claimed"]:
-    """By text where at least half of the items are those of a memory that stores what was said."""
+    """Return "text" if at least half of the items were audited and quote turns or events, else "claimed"."""
     verbatim = sum(r.audited_items - r.rewritten_items for r in all_retrieved)
     return "text" if 2 * verbatim >= sum(r.items for r in all_retrieved) else "claimed"
 
 
 def errors(questions: Sequence[QuestionScore]) -> Errors | None:
-    """Wrong answers by where they went wrong; None where nothing can be said of any."""
+    """Count wrong answers by stage; None if no stage is known and there is no retrieval diagnosis."""
     stages = [q.stage for q in questions if q.stage is not None]
     if all(stage == "unknown" for stage in stages) and retrieval(questions) is None:
         return None

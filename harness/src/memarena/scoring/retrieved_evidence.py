@@ -1,4 +1,4 @@
-"""How much of a question's evidence a search returned, and how much of it was in the prompt."""
+"""Counts how much of a question's evidence Search returned, and how much of it was in the prompt."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from memarena.scoring.results import Retrieved
 from memarena.scoring.sources import ItemSources, item_sources, suffices
 
 K = 10
-"""Recall of evidence counts the first ten items."""
+"""Number of first items over which recall of evidence at k is computed."""
 BYTES_PER_TOKEN = 4
-"""Context is counted as UTF-8 bytes over 4, the same for every reader."""
+"""Bytes of UTF-8 that count as one context token, the same for every reader."""
 
 
 _sources = lru_cache(maxsize=1 << 16)(item_sources)
-"""An item is retrieved for many questions."""
+"""Cached, since one item is retrieved for many questions."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetrievedEvidence:
-    """What was retrieved for one answer."""
+    """Counts of the evidence retrieved for one answer."""
 
     retrieved: Retrieved
     grep_choice: str | None
-    """D1: the option that occurs most often in the items; None without a single best one."""
+    """D1: letter of the option that occurs most often in the items; None without a single best option."""
 
 
 def retrieved_evidence(
@@ -40,14 +40,14 @@ def retrieved_evidence(
     shown: tuple[int, ...] | None,
     session_of: Mapping[str, str],
 ) -> RetrievedEvidence:
-    """Compare what Search found, and the items that the answer was read from, with the evidence.
+    """Compare the items that Search returned, and those that the answer was read from, with the evidence.
 
     Args:
-        question: with its evidence and gold.
+        question: has the evidence and the gold.
         search_items: items of Search.
-        items_read: items that the answer was read from: those of Search, or of the backend's own search.
-        shown: positions in ``items_read`` of the items in the prompt; None where that is not known, and all count.
-        session_of: session of each evidence turn.
+        items_read: items that the answer was read from: those of Search, or of the backend's own search in Answer.
+        shown: indices in ``items_read`` of the items in the prompt; None if unknown: then ``suffices`` takes all.
+        session_of: session id by id of each evidence turn.
     """
     gold = question.instance.gold
     evidence = set(question.instance.evidence_session_ids)
@@ -83,7 +83,7 @@ def _count(evidence: set[str], sources: Sequence[ItemSources]) -> int:
 
 
 def grep_choice(gold: ClozeGold, items: Sequence[ProjectedItem]) -> str | None:
-    """The letter of the option that occurs most often in the items; None if none or several do."""
+    """Return the letter of the option that occurs most often in the items; None if none does, or several do."""
     context = "\n".join(item.text for item in items).casefold()
     counts = [len(re.findall(rf"(?<!\w){re.escape(option.casefold())}(?!\w)", context)) for option in gold.options]
     best = max(counts, default=0)

@@ -1,4 +1,4 @@
-"""Rows of a run: cells that differ in their seed only, combined into everything that a table shows of them."""
+"""Scores the rows of a run: combines cells that differ only in their seed into all figures that tables show of them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _FAILED: dict[Outcome, Literal["backend_failed", "infra_failed", "reader_not_app
 
 
 def rows_of(cells: Sequence[Cell]) -> list[list[Cell]]:
-    """Cells that differ in their seed only, in the order of the manifest."""
+    """Group cells that differ only in their seed, in the order of the manifest."""
     groups: dict[str, list[Cell]] = {}
     for cell in cells:
         groups.setdefault(row_key(cell), []).append(cell)
@@ -58,21 +58,21 @@ def rows_of(cells: Sequence[Cell]) -> list[list[Cell]]:
 
 
 def row_key(cell: Cell) -> str:
-    """What a cell shares with those of other seeds."""
+    """Return the key of a cell's row: the cell as JSON without its id, seed and temperature."""
     reading = cell.reading.model_copy(update={"temperature": 0.0, "seed": 0})
     return cell.model_copy(update={"cell_id": "", "seed_label": "", "reading": reading}).model_dump_json()
 
 
 @dataclass(frozen=True)
 class RowInputs:
-    """What rows are made from."""
+    """All that is needed to score rows."""
 
     facts: RunFacts
     by_cell: Mapping[str, Sequence[QuestionScore]]
     baselines: Sequence[Baseline]
     judgments: Judgments
     draws: Draws | None
-    """None: no intervals."""
+    """Bootstrap draws of egos; None: no intervals are computed."""
     categories: Categories
 
 
@@ -92,27 +92,27 @@ class _Headline:
     questions: Sequence[QuestionScore]
     metrics: dict[str, Score]
     sums: Sequence[Tally]
-    """Of each seed; empty where no intervals are wanted."""
+    """Sums of each seed; empty if no intervals are computed."""
     intervals: dict[str, Interval]
 
 
 @dataclass(frozen=True)
 class _Conditions:
-    """Under what conditions the row's answers came about: what its marks are made from."""
+    """The conditions under which a row's answers were given, from which its marks follow."""
 
     version: str | None
     isolation: IsolationGrade | None
     own_model: bool
     use: ReaderUse | None
     unread: int
-    """Failed questions that no call of the reader belongs to."""
+    """How many failed questions have no answer."""
     silent: Mapping[NonAnswer, int]
-    """Answers that say nothing, by their kind."""
+    """Answers that say nothing, by reason."""
     load: CpuLoad | None
 
 
 def score_row(material: RowInputs, cells: Sequence[Cell]) -> RowScores:
-    """A row from cells that differ in their seed only."""
+    """Score a row from cells that differ only in their seed."""
     facts, first = material.facts, cells[0]
     draws_by_cell = {c.cell_id: _drawn(material, c) for c in cells}
     cell_scores = [_cell(material, c, draws_by_cell[c.cell_id]) for c in cells]
@@ -198,7 +198,7 @@ def _conditions(facts: RunFacts, cells: Sequence[Cell], questions: Sequence[Ques
 
 
 def _lacks_evidence(cell: Cell, questions: Sequence[QuestionScore], facts: RunFacts) -> bool:
-    """Whether a diagnostic that is sent the evidence, such as Oracle, was sent none and returned nothing."""
+    """Whether a diagnostic that gets the evidence, such as Oracle, got none and returned nothing."""
     retrievals = [q.retrieved for q in questions if q.retrieved is not None]
     if (
         not (cell.send_evidence and cell.projection == "ego")
@@ -210,7 +210,7 @@ def _lacks_evidence(cell: Cell, questions: Sequence[QuestionScore], facts: RunFa
 
 
 def _without_figures(row: RowScores) -> RowScores:
-    """The row with every figure of its answers n/a: what it would have answered with evidence is not known."""
+    """Set every figure of a row's answers to n/a, since its answers with evidence are not known."""
     none = dict.fromkeys(row.metrics, Score())
     cells = tuple(cell.model_copy(update={"metrics": none, "intervals": {}}) for cell in row.cells)
     update: dict[str, object] = {
@@ -227,7 +227,7 @@ def _without_figures(row: RowScores) -> RowScores:
 
 
 def row_label(cell: Cell) -> str:
-    """A cell's name without its seed."""
+    """Return a cell's name without its seed."""
     return cell.cell_id.removesuffix(f"/{cell.seed_label}")
 
 
@@ -264,7 +264,7 @@ def _variances(material: RowInputs, headline: _Headline) -> tuple[Variance, ...]
 
 
 def _over_seeds(cells: Sequence[CellScores]) -> dict[str, Score]:
-    """Mean over seeds with the sample standard deviation; a range where any seed has only a range."""
+    """Average each figure over seeds, with the sample standard deviation; a range if any seed has only a range."""
     by_name: dict[str, Score] = {}
     for name in cells[0].metrics:
         scores = [c.metrics[name] for c in cells]
@@ -318,9 +318,9 @@ def _marks(conditions: _Conditions, asked_count: int, evidence: Retrieval | None
 
 
 def _load(facts: RunFacts, cells: Sequence[Cell]) -> CpuLoad | None:
-    """The load of the cell in which others kept the CPUs busiest; one that was not measured where none was."""
-    own = {cell.cell_id for cell in cells}
-    loads = [phase.load for phase in facts.phases if phase.cell_id in own and phase.load is not None]
+    """Return the load of the cell in which other processes kept the CPUs busiest; None if the log has no load."""
+    cell_ids = {cell.cell_id for cell in cells}
+    loads = [phase.load for phase in facts.phases if phase.cell_id in cell_ids and phase.load is not None]
 
     def rank(load: CpuLoad) -> tuple[bool, float, float]:
         others, busy = (-1.0 if figure.value is None else figure.value for figure in (load.others, load.busy))
@@ -330,7 +330,7 @@ def _load(facts: RunFacts, cells: Sequence[Cell]) -> CpuLoad | None:
 
 
 def _failures(questions: Sequence[QuestionScore]) -> tuple[Failure, ...]:
-    """Failed questions by cause, the most frequent first."""
+    """Count failed questions by cause, the most frequent first."""
     asked_count = sum(q.outcome is not None for q in questions)
     causes = Counter((q.outcome, q.why) for q in questions if q.outcome is not None and q.outcome in _FAILED)
     by_count = sorted(causes.items(), key=lambda item: (-item[1], str(item[0])))

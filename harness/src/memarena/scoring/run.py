@@ -1,4 +1,4 @@
-"""Scores a run: from its facts and verdicts to questions, cells and rows. Pure: the same log gives the same result."""
+"""Scores a run: computes the scores of its questions, cells and rows from its facts and verdicts. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from memarena.scoring.uncertainty_records import RESAMPLES
 
 @dataclass(frozen=True)
 class ScoredRun:
-    """A run with an outcome for every question and every figure computed."""
+    """Scores of a run: of every question, and all figures."""
 
     questions: tuple[QuestionScore, ...]
     scores: RunScores
@@ -42,9 +42,9 @@ def score_run(
 
     Args:
         facts: the run, from its log.
-        judgments: of the judge that counts.
+        judgments: the verdicts of the judge that counts.
         resamples: draws of egos for the intervals; 0 leaves intervals and variances out.
-        run_both: how two halves are run: of the questions, then of the rows.
+        run_both: runs two halves of the work, first of the questions, then of the rows.
     """
     scored, computed = score_all(
         facts,
@@ -91,7 +91,7 @@ def score_run(
 def _counted_by_cell(
     questions: Sequence[QuestionScore], facts: RunFacts, judgments: Judgments
 ) -> dict[str, list[QuestionScore]]:
-    """Questions that count in figures, by cell; a judge leaves out those whose gold it cannot judge."""
+    """Group by cell the questions that count in figures: those whose gold the judge can judge."""
     left_out = {name for name, question in facts.questions.items() if judgments.leaves(question.instance.gold)}
     by_cell: dict[str, list[QuestionScore]] = {}
     for question in questions:
@@ -101,7 +101,7 @@ def _counted_by_cell(
 
 
 def _rows(material: RowInputs, groups: Sequence[Sequence[Cell]], run_both: RunBoth) -> tuple[RowScores, ...]:
-    """One row for each group of cells, every other one in each half of ``run_both``."""
+    """Score a row for each group of cells; even and odd groups are the two halves of ``run_both``."""
     ahead, behind = run_both(
         lambda: [score_row(material, cells) for cells in groups[::2]],
         lambda: [score_row(material, cells) for cells in groups[1::2]],
@@ -110,7 +110,7 @@ def _rows(material: RowInputs, groups: Sequence[Sequence[Cell]], run_both: RunBo
 
 
 def _question_only_baselines(facts: RunFacts, by_cell: Mapping[str, Sequence[QuestionScore]]) -> list[Baseline]:
-    """One for each reader that has a diagnostic row without any context."""
+    """Return a baseline for each reader that has a diagnostic row without any context."""
     by_reader: dict[str, Baseline] = {}
     for cells in rows_of(facts.manifest.cells):
         if not cells[0].diagnostic:
@@ -131,7 +131,7 @@ def _question_only_baselines(facts: RunFacts, by_cell: Mapping[str, Sequence[Que
 
 
 def _decided_by_rules(facts: RunFacts) -> list[Question]:
-    """Questions that a policy without a memory can be scored on: baselines are judged without a model."""
+    """Return the questions that rules can judge, as baselines are judged without a model."""
     return [q for q in facts.questions.values() if kind_of(q).has_rules]
 
 
@@ -146,7 +146,7 @@ def _families(facts: RunFacts) -> dict[str, int]:
 
 
 def _grep_baselines(rows: Sequence[RowScores], by_cell: Mapping[str, Sequence[QuestionScore]]) -> list[Baseline]:
-    """Grep over what each backend retrieved; the reader plays no part, so one line per backend is enough."""
+    """Return grep over each backend's items, one baseline per backend, since the reader does not matter."""
     by_backend: dict[str, Baseline] = {}
     for row in rows:
         share = grep_share(by_cell.get(row.cells[0].cell_id, ()))

@@ -1,4 +1,4 @@
-"""The records of a run, gathered into what scoring needs and nothing more: texts of prompts stay in the log."""
+"""Gathers from the records of a run only what scoring needs; texts of prompts, for example, stay in the log."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ from memarena.scoring.errors import ScoringError
 from memarena.scoring.retrieved_evidence import RetrievedEvidence, retrieved_evidence
 
 _CALLER_GONE = 499
-"""Status of a call whose caller hung up: the model may have read and written all the same."""
+"""Status of a call whose caller hung up; the model may have read the prompt and written a reply anyway."""
 _READING_ROUTES = WRITING_ROUTES | {"/v1/embeddings", "/v1/rerank"}
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """One attempt at a question without the texts of its items."""
+    """One attempt at a question, without the texts of its items."""
 
     record: QuestionAsked
-    """With the items of search and answer taken out; ``raw`` is there for D6 only."""
+    """The record without the items of Search and Answer; ``raw`` is set only for D6."""
     segment: int
     evidence: RetrievedEvidence | None
-    """What Search found of the evidence; None where it failed."""
+    """The evidence that Search returned; None if Search failed."""
 
 
 @dataclass
 class IngestFacts:
-    """Sums over the Ingest calls of a cell, and which days of which namespace arrived."""
+    """Sums over the Ingest calls of a cell, and the days of each namespace that were committed."""
 
     days: int = 0
     failed: int = 0
@@ -58,27 +58,27 @@ class IngestFacts:
     duration_ns: int = 0
     committed: set[tuple[str, int]] = field(default_factory=set)
     turns_on: dict[tuple[str, int], int] = field(default_factory=dict)
-    """Turns that arrived, by namespace and day."""
+    """Number of turns that were committed, by namespace and day."""
     ns_on: dict[tuple[str, int], int] = field(default_factory=dict)
-    """Time that taking a day in took, by namespace and day."""
+    """Duration of Ingest in nanoseconds, by namespace and day."""
     notices: dict[tuple[str, int], tuple[Notice, ...]] = field(default_factory=dict)
-    """What the memory said of a day, by namespace and day."""
+    """Notices of the memory on Ingest, by namespace and day."""
     model_calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    """Tokens read and written, as far as the server reported them; ``unsized_calls`` counts calls where it did not."""
+    """Tokens of prompts and replies that the server reported; ``unsized_calls`` counts the calls without a report."""
     model_ns: int = 0
-    """Time of its model calls, as far as it is known: to a call's end, else to its last content."""
+    """Duration of its model calls, to the end of a call if known, else to its last content, else 0."""
     unsized_calls: int = 0
-    """Model calls that a model took on and whose tokens are not known, or not all: the caller hung up before they were
-    told, or the server tells none."""
+    """Model calls whose tokens are not all known although a model worked: the caller hung up before they were
+    reported, or the server reports none. Calls that the server refused do not count."""
     untimed_calls: int = 0
     """Model calls whose end was not observed."""
 
 
 @dataclass
 class RunFacts:
-    """A run as scoring needs it. Filled by :func:`gather`, not changed afterwards."""
+    """The facts of a run that scoring needs. :func:`gather` fills them; they are not changed afterwards."""
 
     started: RunStarted
     questions: dict[str, Question] = field(default_factory=dict)
@@ -87,36 +87,39 @@ class RunFacts:
     not_isolated: set[str] = field(default_factory=set)
     """Cells whose backend ran at any time where it could read the data set."""
     attempts: dict[tuple[str, str], list[Attempt]] = field(default_factory=dict)
-    """By cell and instance, in the order in which they were made."""
+    """By cell and instance id, in the order in which the attempts were made."""
     verdicts: list[Verdict] = field(default_factory=list)
     buckets: list[BucketNamed] = field(default_factory=list)
     judging_failures: list[JudgingFailed] = field(default_factory=list)
     calls: dict[str, ProjectedCall] = field(default_factory=dict)
     after_return: dict[str, int] = field(default_factory=dict)
     budget_refusals: dict[str, int] = field(default_factory=dict)
-    """Model calls by cell that were refused because a budget was spent."""
+    """By cell, model calls that were refused because a budget was used up."""
     ingests: dict[str, IngestFacts] = field(default_factory=dict)
     floor_search_ns: list[int] = field(default_factory=list)
     floor_hop_ns: list[int] = field(default_factory=list)
     phases: list[PhaseMeasured] = field(default_factory=list)
     footprints: dict[str, FootprintTaken] = field(default_factory=dict)
-    """The last of each cell, with the highest peak of all of them."""
+    """By cell its last footprint, with the highest memory peak of all its footprints."""
     floor_added_ns: list[int] = field(default_factory=list)
     deletions: dict[str, list[DeletionProbed]] = field(default_factory=dict)
     """By cell."""
     problems: list[str] = field(default_factory=list)
     ended: RunEnded | None = None
-    """None while a process works on the run, or where the last one died."""
+    """None while a process works on the run, or if the last process died."""
     segments: int = 1
 
     @property
     def manifest(self) -> Manifest:
-        """All that determines the run."""
+        """The run's manifest: data set, cells, readers, versions and settings."""
         return self.started.manifest
 
 
 def gather(records: Iterable[AnyRecord], name: str = "log") -> RunFacts:
-    """Facts from records in the order in which they were written. Raises ScoringError if they make no run."""
+    """Gather the facts from records, in the order in which they were written. Raises ScoringError if they are no run.
+
+    ``name``: the log's name in error messages.
+    """
     builder = RunFactsBuilder(name)
     for record in records:
         builder.take(record)
@@ -124,28 +127,28 @@ def gather(records: Iterable[AnyRecord], name: str = "log") -> RunFacts:
 
 
 class RunFactsBuilder:
-    """Takes the records of a log one by one."""
+    """Builds the facts of a run from the records of its log, one by one."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._facts: RunFacts | None = None
         self._evidence_by_search: dict[tuple[str, str, tuple[int, ...] | None], RetrievedEvidence] = {}
         self._session_of: dict[str, str] = {}
-        """Of each evidence turn."""
+        """Session id by id of each evidence turn."""
 
     def facts(self) -> RunFacts:
-        """What was taken. Raises ScoringError if it was no run."""
+        """Return the facts so far. Raises ScoringError if there was no record yet."""
         if self._facts is None:
             raise ScoringError(f"{self._name}: the log holds no run yet")
         return self._facts
 
     def wants_raw(self, instance_id: str) -> bool:
-        """Whether a question's raw output decides anything: in D6, where the fact may hide in it."""
+        """Whether judging a question needs its raw output: only in D6, where the fact may be in it."""
         question = self._facts.questions.get(instance_id) if self._facts else None
         return question is not None and isinstance(question.instance.gold, PermissionGold)
 
     def take(self, record: AnyRecord | ProjectedAttempt | ProjectedCall) -> None:
-        """Take the next record. Raises ScoringError if the log does not begin as a run does."""
+        """Add the next record. Raises ScoringError if the log does not begin with run_started."""
         facts = self._facts
         if facts is None:
             if isinstance(record, ProjectedAttempt | ProjectedCall) or record.kind != "run_started":
@@ -173,7 +176,10 @@ class RunFactsBuilder:
         attempts.append(Attempt(record, facts.segments - 1, self._retrieved_evidence(question, attempt)))
 
     def _retrieved_evidence(self, question: Question, attempt: ProjectedAttempt) -> RetrievedEvidence | None:
-        """What Search found. Seeds and readers of a backend share results, so each result is compared once."""
+        """Return the evidence of an attempt; None if Search failed.
+
+        Seeds and readers of a backend share search results, so each result is compared with the evidence once.
+        """
         record = attempt.record
         if record.search is None or record.search.code != "OK":
             return None
@@ -217,7 +223,7 @@ def _take(facts: RunFacts, record: AnyRecord) -> None:
 
 
 def _take_course(facts: RunFacts, record: AnyRecord) -> None:
-    """Records about how the run went."""
+    """Add a record about the course of the run, such as its end, floor or footprints."""
     if record.kind == "run_resumed":
         facts.segments += 1
         facts.ended = None
@@ -244,7 +250,7 @@ def _take_course(facts: RunFacts, record: AnyRecord) -> None:
 
 
 def _with_reader(started: RunStarted, reader: ReaderRef) -> RunStarted:
-    """The manifest with what a reader reported of itself when it started, later than the run."""
+    """Replace a reader in the manifest by the one that it reported when it started, after the run began."""
     readers = tuple(reader if other.name == reader.name else other for other in started.manifest.readers)
     return started.model_copy(update={"manifest": started.manifest.model_copy(update={"readers": readers})})
 
@@ -262,14 +268,14 @@ def _take_call(facts: RunFacts, call: ProjectedCall) -> None:
 
 
 def _add_ingest_call(ingest: IngestFacts, call: ProjectedCall) -> None:
-    """Sum up what is known of a call, and count what is not: a size that was not reported is not 0."""
+    """Add the known sizes and times of a call, and count it as unsized or untimed if one was not reported."""
     ingest.model_calls += 1
     ingest.prompt_tokens += call.prompt_tokens or 0
     ingest.completion_tokens += call.completion_tokens or 0
     ingest.model_ns += call.done_ns or call.last_content_ns or 0
     ingest.untimed_calls += call.done_ns is None
     if 400 <= call.status < _CALLER_GONE or call.route not in _READING_ROUTES:
-        # Refused by the server (a context too long, an unknown model), or no call that reads with a model.
+        # Refused by the server (a context too long, an unknown model), or a route that uses no model.
         return
     ingest.unsized_calls += call.prompt_tokens is None or (call.writes and call.completion_tokens is None)
 

@@ -1,7 +1,7 @@
-"""Scores by the categories of the benchmark that a data set was imported from: what its publishers report.
+"""Scores a row by the categories of the benchmark that a data set was imported from, as its publishers report them.
 
-Importers keep a question's category in its metadata. A part is one category, all of them, their mean, or what most
-publish of a benchmark, such as categories 1 to 4 of LoCoMo. Intervals are over draws of egos, as everywhere.
+Importers store a question's category in its metadata. A part is one category, all of them, their mean, or the selection
+that most papers report, such as categories 1 to 4 of LoCoMo. Intervals are over draws of egos.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from memarena.scoring.uncertainty.bootstrap import Draws, interval
 from memarena.scoring.uncertainty_records import Interval
 
 KEYS = ("category", "ability", "question_type", "kind")
-"""Keys of metadata that hold a category: LoCoMo's, BEAM's, that of LongMemEval, HaluMem and PersonaMem, GateMem's."""
+"""Keys of metadata that hold a category, in order: of LoCoMo; BEAM; LongMemEval, HaluMem and PersonaMem; GateMem."""
 LOCOMO = {
     "multi-hop": "1 multi-hop",
     "temporal": "2 temporal",
@@ -43,7 +43,7 @@ class Categories:
     """The categories of a run's questions; empty where its data set has none."""
 
     by: str = ""
-    """The key of metadata."""
+    """The key of metadata that holds the category."""
     of: Mapping[str, str] = field(default_factory=dict)
     """Category by instance id."""
     abstain: frozenset[str] = frozenset()
@@ -51,11 +51,11 @@ class Categories:
     rubrics: frozenset[str] = frozenset()
     """Ids of questions that a rubric decides."""
     corrected: Mapping[str, Question] = field(default_factory=dict)
-    """Questions whose gold a correction changed, with the gold that was published."""
+    """By instance id, questions whose gold a correction changed, with their published gold."""
 
 
 def categories(questions: Iterable[Question]) -> Categories:
-    """The categories of a run's questions: the first key that every question has, if there are two or more of them."""
+    """Return the categories of a run's questions, by the first key that all questions have with two or more values."""
     all_questions = list(questions)
     for key in KEYS:
         values = {q.instance.instance_id: q.instance.metadata.get(key) for q in all_questions}
@@ -72,7 +72,7 @@ def categories(questions: Iterable[Question]) -> Categories:
 
 
 def _as_published(question: Question) -> Question | None:
-    """The question with the gold that a correction replaced; None where none did."""
+    """Return the question with the published gold that a correction replaced; None without a correction."""
     instance = question.instance
     correction = instance.metadata.get("correction")
     published = correction.get("published_ground_truth") if isinstance(correction, Mapping) else None
@@ -92,15 +92,15 @@ def source_scores(
     judgments: Judgments,
     draws: Draws | None,
 ) -> SourceScores | None:
-    """The scores of a row by category, seeds pooled; None without categories.
+    """Score a row by category, seeds pooled; None without categories.
 
     Args:
         of_run: the run's categories.
-        questions: of the row's headline cells.
-        facts: for the answers.
-        judgments: for what a judge's rubric gave. Where the rules judge, answers to corrected questions are judged by
-            the published gold too; what a model would say of that gold is not known.
-        draws: None: no intervals.
+        questions: those of the row's headline cells.
+        facts: has the answers.
+        judgments: has the scores by rubric. If the rules judge, answers to corrected questions are judged by the
+            published gold too; a model's verdict on that gold is not known.
+        draws: of egos; None: no intervals.
     """
     in_scores = [q for q in questions if not q.outside_f1 and q.instance_id in of_run.of]
     if not in_scores:
@@ -124,7 +124,7 @@ def source_scores(
 
 @dataclass(frozen=True)
 class _Scorer:
-    """Makes the parts of one row."""
+    """Scores the parts of one row."""
 
     of_run: Categories
     facts: RunFacts
@@ -132,7 +132,7 @@ class _Scorer:
     draws: Draws | None
 
     def part(self, key: str, questions: Sequence[QuestionScore]) -> SourcePart:
-        """The score of some questions."""
+        """Score a part that consists of these questions."""
         counts = count(questions)
         return SourcePart(
             key=key,
@@ -144,7 +144,7 @@ class _Scorer:
         )
 
     def mean(self, parts: Sequence[SourcePart], groups: Sequence[Sequence[QuestionScore]]) -> SourcePart:
-        """The mean of categories, each of which weighs the same."""
+        """Average categories with equal weights."""
         return SourcePart(
             key=MEAN,
             counts=count([q for group in groups for q in group]),
@@ -159,7 +159,7 @@ class _Scorer:
         )
 
     def _interval(self, groups: Sequence[Sequence[QuestionScore]]) -> Interval | None:
-        """Of the mean over groups of the share right. None where only a range is known, or without draws."""
+        """Return the interval of the share right, averaged over groups; None for a range, or without draws."""
         if self.draws is None or any(q.outcome is None or q.unmeasured for group in groups for q in group):
             return None
         shares = [self.draws.shares(group, lambda q: q.correct) for group in groups]
@@ -167,7 +167,7 @@ class _Scorer:
         return interval(np.mean(shares, axis=0), egos)
 
     def _rubric(self, questions: Sequence[QuestionScore]) -> float | None:
-        """Mean score by rubric; a failed question has 0. None without any, or where an answer has no verdict."""
+        """Average the scores by rubric, a failed backend's with 0; None without any, or if an answer has no verdict."""
         scores = []
         for question in questions:
             if question.instance_id not in self.of_run.rubrics:
@@ -181,7 +181,7 @@ class _Scorer:
         return _mean(scores)
 
     def _published(self, questions: Sequence[QuestionScore]) -> float | None:
-        """Share right by the golds as published; None without corrections, or where that is not known."""
+        """Return the share right by the published golds; None without corrections, or if it is not known."""
         if not self.judgments.is_rules or not self.of_run.corrected or count(questions).accuracy.value is None:
             return None
         return _mean([self._right_as_published(q) for q in questions if q.outcome is not None])
@@ -196,6 +196,6 @@ class _Scorer:
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    """The mean; None without values, or where one is not known."""
+    """Return the mean; None without values, or if any value is None."""
     figures = [value for value in values if value is not None]
     return sum(figures) / len(figures) if figures and len(figures) == len(values) else None

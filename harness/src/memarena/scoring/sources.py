@@ -1,4 +1,8 @@
-"""Which sessions an item counts for: what its text bears out, and a bounded number of claims where it rewrites."""
+"""Determines for which sessions an item counts, and whether a prompt's items suffice for the gold.
+
+A session counts if the item's text supports it. An item that *rewrites*, whose text is mostly not that of turns and
+events, may also count for a few sessions that it claims (names by id), since no check of its text is possible.
+"""
 
 from __future__ import annotations
 
@@ -10,34 +14,33 @@ from memarena_dataset.model import Instance
 from memarena.log.projection import ProjectedItem
 
 VERBATIM_SHARE = 0.5
-"""Share of an item's words from turns and events, from which the item stores what was said and claims decide nothing.
-"""
+"""Threshold of the share of an item's words that are from turns and events; below it the item rewrites."""
 MOST_CLAIMED = 3
-"""Sessions that an item which rewrites may name beyond what its text bears out."""
+"""Claims without support by its text that count for an item that rewrites, at most."""
 _WORDS_A_CLAIM = 4
-"""Words that an item needs for each of them."""
+"""Words of text that an item needs for each of these claims."""
 
 
 @dataclass(frozen=True, slots=True)
 class ItemSources:
-    """The sessions of an item."""
+    """Sessions of an item: those that count, and how many are claimed."""
 
     counted: frozenset[str]
-    """For recall."""
+    """Ids of the sessions that count for recall."""
     claims: int
-    """Sessions that the backend names."""
+    """How many sessions the backend names."""
     unsupported: int
-    """Of these, not counted: neither borne out by the text nor within the bound of an item that rewrites."""
+    """Claims that do not count: the text does not support them, nor are they within the bound of a rewriting item."""
     rewritten: bool
-    """It names sessions, and its text is not that of turns and events."""
+    """Whether it names sessions, and its text is mostly not that of turns and events."""
 
 
 def item_sources(item: ProjectedItem) -> ItemSources:
-    """The sessions that an item counts for.
+    """Determine the sessions that an item counts for.
 
-    A session counts where the item names it and its words bear it out; an item that names none counts for what its
-    words bear out. Where the words are mostly the memory's own, a few more claims count, since nothing can check them.
-    An item that was not audited counts for what it names.
+    A session counts if the item names it and its text supports it. An item that names none counts for all sessions that
+    its text supports. If it rewrites, a few more claims count, since nothing can check them. An item that was not
+    audited counts for all sessions that it names.
     """
     claims = list(dict.fromkeys(item.session_ids))
     if item.held is None:
@@ -58,12 +61,17 @@ def suffices(
 ) -> bool | None:
     """Whether the items of a prompt hold turns that suffice for the gold.
 
-    Any turn of each of the instance's groups will do (:attr:`Instance.needed_turns`); where the data set names no
-    turns, every evidence session is needed. What an item holds is read off its text; an item that rewrites, or that
-    was not audited, counts for the turns that it names, and for the sessions that it counts for where it names no turn.
+    One turn of each of the instance's groups is enough (:attr:`Instance.needed_turns`); if the data set names no turns,
+    every evidence session is needed. Which turns an item holds follows from its text. An item that rewrites, or was not
+    audited, counts for the turns that it names; if it names none, for all needed turns of its counted sessions.
+
+    Args:
+        instance: the question with its gold.
+        prompt: the items of the prompt, each with its sessions.
+        session_of: session id by turn id.
 
     Returns:
-        None where nothing has to be retrieved, and where items say nothing about where they come from.
+        None if nothing has to be retrieved, or the source of an item is unknown.
     """
     groups: tuple[tuple[str, ...], ...] = instance.needed_turns
     if not instance.gold.answerable or not (groups or instance.evidence_session_ids):
@@ -81,7 +89,7 @@ def suffices(
 def _turns(
     item: ProjectedItem, source: ItemSources, needed: frozenset[str], session_of: Mapping[str, str]
 ) -> Iterator[str]:
-    """Of the turns needed, those that an item counts for."""
+    """Yield the ids of the needed turns that an item counts for, some twice."""
     if item.held is not None:
         yield from needed.intersection(item.held.turn_ids)
     if item.held is None or source.rewritten:

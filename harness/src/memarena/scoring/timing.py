@@ -1,4 +1,4 @@
-"""Percentiles of times, each only where enough samples stand behind it."""
+"""Computes percentiles of times and the cost of Ingest; a percentile without enough samples is None."""
 
 from __future__ import annotations
 
@@ -12,37 +12,40 @@ from memarena.scoring.results import QuestionScore, Spans
 from memarena.scoring.run_facts import IngestFacts, RunFacts
 
 LEAST_N = {50: 11, 90: 64, 95: 130, 99: 662}
-"""Samples from which a percentile is known with 99% confidence (design 5)."""
+"""Least number of samples for each percentile, for 99% confidence (design 5)."""
 
 
 def percentiles(samples_ms: Iterable[float | None]) -> Percentiles:
-    """Percentiles (linear interpolation) of the samples that were read; None where there are too few for one."""
+    """Compute percentiles (linear interpolation) of the samples that are not None."""
     values = np.array([s for s in samples_ms if s is not None], dtype=np.float64)
     value = {p: float(np.percentile(values, p)) if len(values) >= least else None for p, least in LEAST_N.items()}
     return Percentiles(n=len(values), p50=value[50], p90=value[90], p95=value[95], p99=value[99])
 
 
 def latency(questions: Sequence[QuestionScore], floor: Floor | None = None) -> Latency | None:
-    """Times of answered questions, of the segment with most samples; None without any."""
+    """Compute the times of answered questions, over the segment with the most samples; None without any.
+
+    A segment is a process of the run; samples of two segments never mix. ``floor`` is that of the machine.
+    """
     spans = [q.spans for q in questions if q.spans is not None]
     if not spans:
         return None
     counts = Counter(s.segment for s in spans)
     segment = min(counts, key=lambda s: (-counts[s], s))
-    own = [s for s in spans if s.segment == segment]
-    with_server_time = [s for s in own if s.server_prompt_ms is not None]
-    search = percentiles(s.search_ms for s in own)
+    samples = [s for s in spans if s.segment == segment]
+    with_server_time = [s for s in samples if s.server_prompt_ms is not None]
+    search = percentiles(s.search_ms for s in samples)
     null = None if floor is None else floor.search.p50
     return Latency(
         segment=segment,
         segments=len(counts),
-        left_out=len(spans) - len(own),
+        left_out=len(spans) - len(samples),
         search=search,
         search_less_floor_p50=None if search.p50 is None or null is None else max(0.0, search.p50 - null),
-        ttft=percentiles(s.ttft_ms for s in own),
-        rest=percentiles(s.rest_ms for s in own),
-        end_to_end=percentiles(_end_to_end(s) for s in own),
-        first_delta=percentiles(s.first_delta_ms for s in own),
+        ttft=percentiles(s.ttft_ms for s in samples),
+        rest=percentiles(s.rest_ms for s in samples),
+        end_to_end=percentiles(_end_to_end(s) for s in samples),
+        first_delta=percentiles(s.first_delta_ms for s in samples),
         gateway_ttft=percentiles(s.gateway_ttft_ms for s in with_server_time),
         server_prompt=percentiles(s.server_prompt_ms for s in with_server_time),
     )
@@ -53,7 +56,7 @@ def _end_to_end(spans: Spans) -> float | None:
 
 
 def floor(facts: RunFacts) -> Floor | None:
-    """The overhead baseline of the machine; None where it was not measured."""
+    """Return the overhead baseline of the machine; None if it was not measured."""
     if not facts.floor_search_ns and not facts.floor_hop_ns:
         return None
     return Floor(
@@ -64,7 +67,7 @@ def floor(facts: RunFacts) -> Floor | None:
 
 
 def ingest_cost(ingests: Sequence[IngestFacts], *, timed: bool = True) -> Ingest | None:
-    """What ingest cost over the cells given; None without a call. Times are None where the cells are not timed."""
+    """Sum the cost of Ingest over cells; None without cells. Times are None if the cells are not timed."""
     if not ingests:
         return None
     seconds = sum(i.duration_ns for i in ingests) / 1e9

@@ -1,7 +1,7 @@
-"""Records of uncertainty: intervals, paired differences, kinds of variance, worlds.
+"""Defines the records of uncertainty: intervals, paired differences, kinds of variance, differences across worlds.
 
-The egos of a world are its clusters: their questions share a history, so that a bootstrap draws egos, never questions.
-Every record here is computed from logs alone and is the same for the same logs.
+The egos of a world are its clusters: their questions share a history, so a bootstrap draws egos, never questions. Every
+record is computed from logs alone and is the same for the same logs.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import Literal
 from memarena.log.records import Record
 
 FEWEST_CLUSTERS = 8
-"""Below so many clusters (egos of a world, or worlds) no interval is trusted: with 5 worlds a percentile bootstrap
-covers 84% instead of 95%."""
+"""Fewest clusters (egos of a world, or worlds) for a trusted interval: with 5 worlds a percentile bootstrap covers 84%
+instead of 95%."""
 RESAMPLES = 10_000
-"""Draws of every bootstrap."""
+"""Number of draws of a bootstrap."""
 POWER = 0.8
-"""Chance to be found, at 5% two-sided, of the smallest detectable difference of a design."""
+"""Power (at 5% two-sided) with which a design detects its smallest detectable difference."""
 
 IntervalMethod = Literal["bootstrap_egos", "bootstrap_egos_or_items", "t_worlds"]
 
@@ -30,14 +30,14 @@ class Interval(Record):
     """Standard error: the standard deviation over the draws (``t_worlds``: of the mean over worlds)."""
     method: IntervalMethod
     """``bootstrap_egos``: percentiles over draws of egos, expanded for few clusters (Hesterberg 2015), D6 stratified
-    by action. ``bootstrap_egos_or_items`` (J): at either end the wider of that and Newcombe's interval over items,
-    since no draw of egos can show a spread at P = U = 1. ``t_worlds``: Student's t over worlds."""
+    by action. ``bootstrap_egos_or_items`` (J): at each end the wider of that interval and Newcombe's over items, since
+    draws of egos show no spread at P = U = 1. ``t_worlds``: Student's t over worlds."""
     clusters: int
-    """Egos, or worlds, behind it."""
+    """Number of egos, or of worlds, that the interval is computed over."""
 
     @property
     def few_clusters(self) -> bool:
-        """Whether it rests on too few clusters to be relied on; a report says so."""
+        """Whether the interval is over too few clusters to be trusted; a report then says so."""
         return self.clusters < FEWEST_CLUSTERS
 
 
@@ -46,20 +46,20 @@ class Variance(Record):
 
     metric: str
     answer_sd: float | None
-    """Between seeds s2 to s4, which ask the same questions at T = 0.3: sample standard deviation of the figure."""
+    """Sample standard deviation of the figure between seeds s2 to s4, which ask the same questions at T = 0.3."""
     judge_sd: float | None
-    """Between repeated verdicts of the same judge on the same answers: sample standard deviation of the figure, mean
-    over the seeds."""
+    """Sample standard deviation of the figure between repeated verdicts of the judge on the same answers, mean over
+    the seeds."""
     judge_repeats: int
-    """Verdicts per answer behind ``judge_sd``; 0 or 1 where nothing was repeated."""
+    """Verdicts per answer behind ``judge_sd``; 0 or 1 if nothing was repeated."""
     ego_sd: float | None
-    """Between egos: sample standard deviation of the egos' own figures, over egos that have one."""
+    """Sample standard deviation between the egos' own figures, over egos that have one."""
     ego_se: float | None
     """Standard error of the row's figure over draws of egos."""
     world_sd: float | None = None
-    """Between worlds: filled only where runs of several worlds are compared."""
+    """Standard deviation between worlds; None unless runs of several worlds are compared."""
     smallest_difference: float | None = None
-    """Least difference to an independent row of the same design that would be found with 80% power."""
+    """Least difference to an independent row of the same design that is detected with 80% power."""
 
 
 class PairedDifference(Record):
@@ -69,17 +69,17 @@ class PairedDifference(Record):
     a: float | None
     b: float | None
     difference: float | None
-    """``a - b``; None where either is n/a."""
+    """``a - b``; None if either is n/a."""
     interval: Interval | None
-    """None with a single ego, or where most draws leave the figure undefined."""
+    """None for a single ego, or if most draws leave the figure undefined."""
     p_diagnostic: float | None
-    """Two-sided share of draws on the other side of 0, doubled. Diagnostic: egos of one world share its events."""
+    """Two-sided p from the share of draws on the other side of 0. Diagnostic, as egos of one world share its events."""
     smallest_difference: float | None
-    """Least difference that this pairing would have found with 80% power."""
+    """Least difference that this pairing detects with 80% power."""
     questions: int
-    """Questions behind the figure that both sides were asked."""
+    """Number of questions of the figure that both sides were asked."""
     only_a: int
-    """Of them: right in A only (a question asked under several seeds: right more often)."""
+    """Number of these questions that are right in A only (under several seeds: right more often in A)."""
     only_b: int
 
 
@@ -98,13 +98,13 @@ class Comparison(Record):
     a: Side
     b: Side
     incomparable: tuple[str, ...]
-    """Why the two must not be compared, one line each; then ``differences`` is empty."""
+    """Reasons why the two must not be compared, one line each; if there are any, ``differences`` is empty."""
     cautions: tuple[str, ...]
-    """Differences in set-up that matter for reading the result, such as another reader or another budget."""
+    """Differences in set-up that may explain the result, such as another reader or budget, one line each."""
     questions: int
-    """Questions asked on both sides."""
+    """Number of questions asked on both sides."""
     left_out: int
-    """Questions asked on one side only, or with an infrastructure failure on either side."""
+    """Number of questions asked on one side only, or with an infrastructure failure on either side."""
     differences: tuple[PairedDifference, ...] = ()
 
 
@@ -116,7 +116,7 @@ class UnpairedDifference(Record):
     b: float
     difference: float
     interval: Interval | None
-    """None with a single ego on a side. Egos of the two data sets are drawn independently."""
+    """None for a single ego on either side. Egos of the two data sets are drawn independently."""
     p_diagnostic: float | None
 
 
@@ -126,11 +126,11 @@ class UnpairedComparison(Record):
     a: Side
     b: Side
     datasets: tuple[str, str]
-    """Names, of A's and of B's."""
+    """Names of A's and B's data set."""
     incomparable: tuple[str, ...]
     cautions: tuple[str, ...]
     questions: tuple[int, int]
-    """With an outcome under every seed, on A's side and on B's."""
+    """Number of questions with an outcome under every seed, on A's side and on B's."""
     differences: tuple[UnpairedDifference, ...] = ()
 
 
@@ -151,15 +151,15 @@ class AcrossWorlds(Record):
     a_label: str
     b_label: str
     worlds: tuple[WorldDifference, ...]
-    """Worlds in which both figures are there."""
+    """Worlds in which both sides have the figure."""
     mean: float | None
     world_sd: float | None
     """Sample standard deviation of the difference between worlds."""
     interval: Interval | None
-    """Student's t over the worlds' differences; None below 8 worlds, and a report says so."""
+    """Student's t over the worlds' differences; None for fewer than 8 worlds, and a report then says so."""
     p_diagnostic: float | None
     smallest_difference: float | None
-    """None below 8 worlds."""
+    """None for fewer than 8 worlds."""
 
 
 class WorldsComparison(Record):

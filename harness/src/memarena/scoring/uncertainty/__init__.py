@@ -1,1 +1,1 @@
-"""Uncertainty of figures: bootstrap over egos, intervals, paired differences."""
+"""Computes the uncertainty of figures: bootstrap over egos, intervals, kinds of variance."""

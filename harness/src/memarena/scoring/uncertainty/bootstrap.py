@@ -1,9 +1,9 @@
-"""Draws of egos, and the intervals that they give.
+"""Draws egos (bootstrap) and computes the intervals of figures over these draws.
 
 Egos are drawn with replacement, D6 stratified by action: the egos of DENY items and those of ALLOW items are drawn
-apart, so that every draw has both. The same draws serve every cell, seed and comparison of a run, which is what makes
-differences paired. They come from the hash of the data set alone: the same answers give the same intervals, in
-whichever run they were given.
+separately, so that every draw has both. The same draws are used for every cell, seed and comparison of a run, which
+makes differences paired. Their seed is the hash of the data set, so the same answers have the same intervals in any
+run.
 """
 
 from __future__ import annotations
@@ -23,35 +23,38 @@ from memarena.scoring.tally import ALLOW, DENY, GROUPS, GROUPS_OF, OTHERS, Array
 from memarena.scoring.uncertainty_records import POWER, RESAMPLES, Interval
 
 _LEAST_DEFINED = 0.5
-"""Share of draws that must leave a figure defined for an interval to be given."""
+"""Least share of draws under which a figure must be defined to have an interval."""
 
 
 class Draws:
-    """How often each ego is in each draw, for the three strata. ``rows`` gives each ego its row of a tally."""
+    """How often each ego is in each draw, for the three strata.
+
+    ``rows`` has the row of each ego in a tally; ``weights`` has by stratum the counts, of shape (egos, draws).
+    """
 
     def __init__(self, rows: Mapping[str, int], weights: Mapping[str, Array]) -> None:
         self.rows = rows
         self._weights = weights
-        """Egos × draws."""
+        """By stratum, of shape (egos, draws)."""
         self._totals: dict[bytes, Array] = {}
 
     def figures(self, sums: Tally) -> dict[str, Array]:
-        """Every figure of a cell under every draw."""
+        """Compute every figure of a cell under every draw, by name, each of shape (draws,)."""
         key = sums.total.tobytes()
         if key not in self._totals:  # cells of a run are asked the same questions
             self._totals[key] = self.weigh(sums.total)
         return figures_of(self.weigh(sums.right), self._totals[key])
 
     def weigh(self, sums: Array) -> Array:
-        """Sums by draw (draws × groups, the draws of a group in a row) from sums by ego (egos × groups)."""
+        """Convert sums by ego, of shape (egos, groups), to sums by draw, of shape (draws, groups) and column-major."""
         out = np.empty((len(GROUPS), self._weights["others"].shape[1]))
         for stratum, groups in (("others", OTHERS), ("DENY", DENY), ("ALLOW", ALLOW)):
-            # A product with @ starts threads, which hinder each other where two processes do this.
+            # A product with @ starts threads, which slow each other down if two processes do this.
             np.einsum("eg,ed->gd", sums[:, groups], self._weights[stratum], out=out[groups])
         return out.T
 
     def shares(self, questions: Sequence[QuestionScore], right: Right) -> Array:
-        """Share of the questions that are right, by draw, all egos drawn together; NaN where none is drawn."""
+        """Return the share of right questions by draw, without strata; NaN for a draw without any of the questions."""
         rows = [self.rows[question.ego] for question in questions]
         counted = np.bincount(rows, [right(question) for question in questions], len(self.rows))
         totals = np.bincount(rows, minlength=len(self.rows))
@@ -61,12 +64,12 @@ class Draws:
 
 
 def draw_egos(questions: Sequence[QuestionScore], seed: str, resamples: int = RESAMPLES) -> Draws:
-    """Draws over the egos that the questions belong to.
+    """Draw from the egos that the questions belong to.
 
     Args:
-        questions: of any number of cells.
-        seed: seeds the draws: the hash of the data set.
-        resamples: how many draws.
+        questions: those of any number of cells.
+        seed: the hash of the data set, which seeds the draws.
+        resamples: number of draws.
     """
     egos = sorted({q.ego for q in questions})
     rows = {ego: row for row, ego in enumerate(egos)}
@@ -74,12 +77,12 @@ def draw_egos(questions: Sequence[QuestionScore], seed: str, resamples: int = RE
         name: {q.ego for q in questions if q.dimension == "D6" and not q.outside_f1 and q.allowed is may_disclose}
         for name, may_disclose in (("DENY", False), ("ALLOW", True))
     }
-    members = tuple((name, tuple(sorted(rows[ego] for ego in own))) for name, own in strata.items())
+    members = tuple((name, tuple(sorted(rows[ego] for ego in members_egos))) for name, members_egos in strata.items())
     return Draws(rows, _weights(seed, len(egos), members, resamples))
 
 
 def draw_rows(egos: int, seed: str, resamples: int = RESAMPLES) -> Draws:
-    """The draws of :func:`draw_egos` by the row of each ego, for figures without D6's strata alone."""
+    """Make the draws of :func:`draw_egos` for egos named by their row ("0", "1", …), with D6's strata empty."""
     strata = (("others", tuple(range(egos))), ("DENY", ()), ("ALLOW", ()))
     return Draws({str(row): row for row in range(egos)}, _weights(seed, egos, strata, resamples))
 
@@ -88,7 +91,7 @@ def draw_rows(egos: int, seed: str, resamples: int = RESAMPLES) -> Draws:
 def _weights(
     seed: str, egos: int, strata: tuple[tuple[str, tuple[int, ...]], ...], resamples: int
 ) -> Mapping[str, Array]:
-    """Draws of each stratum (egos × draws), not to be written to; ``strata``: rows of the egos in it."""
+    """Draw each stratum; read-only arrays of shape (egos, draws). ``strata``: name and rows of the egos of each."""
     digest = hashlib.sha256(seed.encode()).digest()
     rng = np.random.Generator(np.random.PCG64(int.from_bytes(digest[:16], "big")))
     return {name: _counts(rng, egos, rows, resamples) for name, rows in strata}
@@ -104,11 +107,11 @@ def _counts(rng: np.random.Generator, egos: int, rows: Sequence[int], resamples:
 
 
 def interval(values: Array, clusters: int) -> Interval | None:
-    """The 95% interval of a figure from its values by draw (NaN: undefined there).
+    """Return the 95% interval of a figure from its values by draw (NaN: undefined under that draw).
 
     Percentiles are expanded for few clusters (Hesterberg 2015, "What teachers should know about the bootstrap",
     section 3.3): a plain percentile interval is that of a normal with a variance too small by (n - 1)/n.
-    None with fewer than two clusters, or where most draws leave the figure undefined.
+    None for fewer than two clusters, or if most draws leave the figure undefined.
     """
     defined = values[~np.isnan(values)]
     if clusters < 2 or len(defined) < _LEAST_DEFINED * len(values) or not len(defined):
@@ -119,7 +122,7 @@ def interval(values: Array, clusters: int) -> Interval | None:
 
 
 def clusters_of(totals: Array, metric: str) -> int:
-    """Egos behind a figure: of its groups the one with the fewest egos counts for D6, any group for the others."""
+    """Count the egos behind a figure: the fewest of each of its D6 groups, and of all its other groups together."""
     columns = {g: totals[:, GROUPS.index(g)] > 0 for g in GROUPS_OF[metric]}
     sides = [column for g, column in columns.items() if g.startswith(("DENY", "ALLOW"))]
     others = [column for g, column in columns.items() if not g.startswith(("DENY", "ALLOW"))]
@@ -130,9 +133,9 @@ def clusters_of(totals: Array, metric: str) -> int:
 
 
 def p_value(values: Array, clusters: int) -> float | None:
-    """Two-sided: by the expanded percentiles of :func:`interval`, the least level at which 0 lies outside.
+    """Return the two-sided p: the least level at which 0 is outside of the expanded percentiles of :func:`interval`.
 
-    At least one draw counts as lying on the other side of 0. None without draws or below 2 clusters.
+    At least one draw counts as being on the other side of 0. None without draws or for fewer than 2 clusters.
     """
     defined = values[~np.isnan(values)]
     if not len(defined) or clusters < 2:
@@ -143,12 +146,12 @@ def p_value(values: Array, clusters: int) -> float | None:
 
 
 def _expansion(clusters: int) -> float:
-    """By how much percentiles are expanded besides Student's t: the spread over n units is too small."""
+    """Return the factor by which percentiles are expanded in addition to Student's t, as the spread is too small."""
     return math.sqrt(clusters / (clusters - 1))
 
 
 def smallest_difference(se: float, clusters: int) -> float | None:
-    """Least difference that is found with 80% power at 5% two-sided, from its standard error; None below 2 clusters."""
+    """Return the least difference detected with 80% power at 5% two-sided; None for fewer than 2 clusters."""
     if clusters < 2:
         return None
     return float((stdtrit(clusters - 1, 0.975) + stdtrit(clusters - 1, POWER)) * se)

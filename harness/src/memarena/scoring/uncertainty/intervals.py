@@ -1,4 +1,4 @@
-"""Uncertainty of a run's figures: intervals over egos, and each kind of variance separately."""
+"""Computes the uncertainty of a run's figures: intervals over egos, and each kind of variance separately."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ Figures = Mapping[str, Array]
 
 
 def intervals(metrics: Mapping[str, Score], sums: Sequence[Tally], figures: Sequence[Figures]) -> dict[str, Interval]:
-    """Intervals of the figures of a cell, or of several seeds averaged within every draw.
+    """Compute intervals of the figures of a cell, or of several seeds averaged within every draw.
 
     Args:
         metrics: the figures by name; one that is n/a or only a range has no interval.
-        sums: of each seed.
-        figures: of each seed, the values of every figure by draw, of shape (draws,).
+        sums: the sums per ego of each seed.
+        figures: for each seed, the values of every figure by draw, of shape (draws,).
 
     Returns:
-        by name of the figure; that of J is at each end at least as wide as Newcombe's over items.
+        by name of the figure; the interval of J is at each end at least as wide as Newcombe's over items.
     """
     by_metric: dict[str, Interval] = {}
     totals = sum(s.total for s in sums)
@@ -47,7 +47,7 @@ def intervals(metrics: Mapping[str, Score], sums: Sequence[Tally], figures: Sequ
 
 
 def _with_items(drawn_j: Interval, metrics: Mapping[str, Score], sums: Sequence[Tally]) -> Interval:
-    """The interval of J, at each end at least as wide as Newcombe's over the items of one seed."""
+    """Widen the interval of J so that each end is at least as far out as Newcombe's over the items of one seed."""
     privacy, utility = metrics["P"].value, metrics["U"].value
     deny, allow = (int(sums[0].total[:, GROUPS.index(side)].sum()) for side in ("DENY", "ALLOW"))
     if privacy is None or utility is None or not deny or not allow:
@@ -67,19 +67,19 @@ def variances(
     judge_sds: Mapping[str, float],
     judge_repeats: int,
 ) -> tuple[Variance, ...]:
-    """Kinds of spread of every figure that has a value, in its own unit (shares, 0 to 1).
+    """Compute the kinds of spread of every figure that has a value, in its own unit (shares, 0 to 1).
 
     Args:
         metrics: the figures, with their standard deviation over seeds.
         by_metric: their intervals over egos.
-        sums: of each seed.
-        judge_sds: of :func:`judge_spread`.
-        judge_repeats: most verdicts on one answer.
+        sums: the sums per ego of each seed.
+        judge_sds: standard deviations between judge repeats, from :func:`judge_spread`.
+        judge_repeats: the largest number of verdicts on one answer.
     """
     per_ego = [figures_of(s.right, s.total) for s in sums]
     out = []
     for name in GROUPS_OF:
-        score, own = metrics[name], by_metric.get(name)
+        score, bounds = metrics[name], by_metric.get(name)
         if score.value is None:
             continue
         out.append(
@@ -89,15 +89,15 @@ def variances(
                 judge_sd=judge_sds.get(name),
                 judge_repeats=judge_repeats,
                 ego_sd=_ego_sd([f[name] for f in per_ego]),
-                ego_se=own.se if own else None,
-                smallest_difference=smallest_difference(math.sqrt(2) * own.se, own.clusters) if own else None,
+                ego_se=bounds.se if bounds else None,
+                smallest_difference=smallest_difference(math.sqrt(2) * bounds.se, bounds.clusters) if bounds else None,
             )
         )
     return tuple(out)
 
 
 def _ego_sd(by_seed: Sequence[Array]) -> float | None:
-    """Between egos, each ego's figure averaged over the seeds first."""
+    """Return the standard deviation between egos, each ego's figure averaged over seeds first; None below two egos."""
     means = np.mean(by_seed, axis=0)
     defined = means[~np.isnan(means)]
     return float(defined.std(ddof=1)) if len(defined) > 1 else None
@@ -109,10 +109,10 @@ def judge_spread(
     attempts: Mapping[tuple[str, str], int],
     judgments: Judgments,
 ) -> dict[str, float]:
-    """Standard deviation of every figure between repeats of judging, mean over the cells (seeds) given.
+    """Compute the standard deviation of every figure between repeats of judging, mean over the cells (seeds).
 
-    ``attempts`` names the attempt of each cell and instance that counts. A question that was judged less often than
-    others keeps its first verdict. Empty where nothing was repeated.
+    ``attempts`` has by cell and instance the attempt that counts. In rounds beyond its own repeats a question keeps its
+    scored outcome. Empty if nothing was repeated.
     """
     sds: dict[str, list[float]] = {}
     for cell in cells:
@@ -137,7 +137,7 @@ def _round(
     number: int,
     rows: Mapping[str, int],
 ) -> Figures:
-    """The figures as if the verdicts of one repeat counted."""
+    """Compute the figures as if the verdicts of repeat ``number`` counted."""
     scores = []
     for question, key in zip(questions, keys, strict=True):
         verdicts = judgments.repeats.get(key, ())
