@@ -1,4 +1,4 @@
-"""What each turn of a session has to say, and whether a text says it."""
+"""Lists what each turn of a session has to say, and checks whether a text says it (for the LLM engine)."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from memarena_masim.rng import Stream
 
 _VALUE_SLOTS = ("v", "n")
 _CLAUSE_SLOTS = ("about",)
-"""Slots that only the other side's question uses."""
+"""Slots that only the other speaker's question uses."""
 _VERB_SLOTS = ("did", "do")
 _MEANT = ("tie", "change")
-"""Kinds whose meaning hangs on more than their values: "not friends", "no longer"."""
+"""Kinds whose meaning depends on more than their values: "not friends", "no longer"."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """One planned statement: the sentence that the phrase banks give it, and what another wording must keep.
+    """A planned statement: the phrase banks' sentence for it, and what another wording must keep.
 
-    ``verbatim`` is a sentence that must be said as it is (a wish for how the fact is treated), "" for none.
+    ``verbatim`` is a sentence that must be said literally (a wish for discretion), "" for none.
     """
 
     statement_id: str
@@ -43,7 +43,7 @@ class Point:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What the phrase banks say."""
+        """Return the phrase banks' sentences: the statement's, and ``verbatim`` if there is one."""
         return tuple(text for text in (self.sentence, self.verbatim) if text)
 
     @cached_property
@@ -52,12 +52,12 @@ class Point:
 
     @cached_property
     def _typed(self) -> bool:
-        """Whether the banks' sentence gives the value in so many words, so that another wording can be checked."""
+        """Whether the banks' sentence names the value, so that another wording can be checked for it."""
         return names_value(self.stated.value.value, self.sentence, self.said_on)
 
     @cached_property
     def exact(self) -> bool:
-        """Whether nothing but the banks' own sentence will do: its value cannot be read from the words."""
+        """Whether only the banks' own sentence is accepted, since its value cannot be read from another wording."""
         if self.kind in _MEANT:
             return True
         return not self._typed and self.stated.role is not Role.FATE and not self._dated
@@ -67,7 +67,7 @@ class Point:
         return any(name == "when" and phrase_occurs(text, normal(self.sentence)) for name, text in self.slots)
 
     def said_in(self, text: str) -> bool:
-        """Whether ``text`` makes the statement: value, item and person named, nothing named that must not be."""
+        """Whether ``text`` makes the statement: it names value, item and person, and does not name a fate's find."""
         words = normal(text)
         if self.verbatim and normal(self.verbatim).strip() not in words:
             return False
@@ -83,7 +83,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Ask:
-    """A question that the other side has to put in the turn before a statement."""
+    """A question that the other speaker must ask in the turn before a statement."""
 
     turn: int
     sentence: str
@@ -94,7 +94,7 @@ class Ask:
         return _taken_over(self.slots, self.sentence)
 
     def said_in(self, text: str) -> bool:
-        """Whether ``text`` asks after the same thing."""
+        """Whether ``text`` asks about the same thing."""
         words = normal(text)
         if normal(self.sentence).strip() in words:
             return True
@@ -102,7 +102,7 @@ class Ask:
 
 
 def points_of(config: WorldConfig, plan: SessionPlan, stated: dict[str, StatedFact]) -> tuple[Point, ...]:
-    """The statements of a session, worded by the phrase banks from the session's own stream."""
+    """Return the statements of a session, each worded by the phrase banks from its own random stream."""
     said_on = config.calendar_epoch + timedelta(days=plan.day)
     points = []
     for statement in plan.statements:
@@ -117,7 +117,7 @@ def points_of(config: WorldConfig, plan: SessionPlan, stated: dict[str, StatedFa
 
 
 def asks_of(config: WorldConfig, plan: SessionPlan) -> tuple[Ask, ...]:
-    """Questions that lead to a statement."""
+    """Return the questions that must precede a statement of a session."""
     return tuple(
         Ask(statement.turn - 1, _worded(config, plan, statement, statement.prompt), statement.slots)
         for statement in plan.statements
@@ -126,7 +126,7 @@ def asks_of(config: WorldConfig, plan: SessionPlan) -> tuple[Ask, ...]:
 
 
 def _worded(config: WorldConfig, plan: SessionPlan, statement: Statement, rule: str) -> str:
-    """A sentence of the facts bank."""
+    """Return a rule of the facts bank, expanded to a sentence."""
     stream = Stream(config.key, "statement", statement.statement_id, rule)
     slots = {"weekday": plan.weekday, "daypart": plan.daypart, **dict(statement.slots)}
     scope = Scope(stream, Voice(0), slots)
@@ -136,7 +136,7 @@ def _worded(config: WorldConfig, plan: SessionPlan, statement: Statement, rule: 
 
 
 def _taken_over(slots: tuple[tuple[str, str], ...], sentence: str) -> tuple[str, ...]:
-    """Phrases that the banks' sentence took over from the plan, apart from the value: another wording keeps them."""
+    """Return the phrases from the plan in the banks' sentence, without the value: another wording must keep them."""
     words, points = normal(sentence), []
     for name, text in slots:
         if not text or name in (*_VALUE_SLOTS, *_CLAUSE_SLOTS):
@@ -148,6 +148,6 @@ def _taken_over(slots: tuple[tuple[str, str], ...], sentence: str) -> tuple[str,
 
 
 def _without_verb(text: str) -> str:
-    """The words of a verb phrase that stay whatever its tense: ``moved the piano`` keeps ``the piano``."""
+    """Return the words of a verb phrase that do not depend on its tense: ``the piano`` for ``moved the piano``."""
     rest = re.sub(r"^\S+\s+", "", text)
     return rest if " " in rest else text

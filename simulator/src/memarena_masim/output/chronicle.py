@@ -1,6 +1,6 @@
-"""What the files need of planned days once these have words: who met whom, counts, sessions by person.
+"""Accumulates what the files need of finished days: who met whom, counts, sessions by person.
 
-A plan is as large as its text. A year of plans does not fit into memory, so that only this is kept of each day.
+A plan is as large as its text. A year of plans does not fit into memory, so only this is kept of each day.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ from memarena_masim.world.model import World
 
 @dataclass(slots=True)
 class Chronicle:
-    """Days are added in their order."""
+    """What is kept of the finished days, which are added in order."""
 
     world: World
     sessions_of: dict[str, list[str]] = field(default_factory=dict)
-    """Session ids by who spoke in them, assistants among them, in the order of time."""
+    """Session ids by speaker, including assistants, in the order of time."""
     met: dict[str, dict[str, int]] = field(default_factory=dict)
-    """``met[one][other]``: the first day on which two people talked."""
+    """``met[agent][other]``: the first day on which two people talked."""
     named: dict[str, set[str]] = field(default_factory=dict)
-    """Who else comes up in a session, by its id: in a talk that it looks back at, or in small talk."""
+    """Absent people who come up in a session, by session id: in small talk, or from a session looked back at."""
     kinds: Counter[str] = field(default_factory=Counter)
-    """Sessions by kind."""
+    """Number of sessions, by kind."""
     turns: int = 0
     mentioned: int = 0
-    """Facts said in passing."""
+    """Number of facts mentioned in passing."""
     events: int = 0
     days: int = 0
 
     @property
     def sessions(self) -> int:
-        """How many sessions there are."""
+        """Return the number of sessions."""
         return self.kinds.total()
 
     def add(self, plan: DayPlan) -> None:
-        """Keep what is needed of the next day."""
+        """Add the next day."""
         self.days += 1
         self.events += len(plan.events)
         for session in plan.sessions:

@@ -1,4 +1,4 @@
-"""Finished days of an unfinished data set: each written whole or not at all, kept until the data set is complete."""
+"""Stores the finished days of an unfinished data set: each is written atomically and kept until all are there."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from memarena_masim.errors import MasimError
 from memarena_masim.json_files import dump
 
 PARTS = ".days"
-"""Folder of finished days inside the output folder. While it is there, the data set is not complete."""
+"""Folder of finished days inside the output folder. While it exists, the data set is not complete."""
 _LEFT = ".days-done"
-"""What that folder is called while it is being deleted, so that a kill meanwhile leaves a complete data set."""
+"""Name of that folder while it is being deleted: a process killed meanwhile leaves a complete data set."""
 _STAMP = "configuration.json"
 
 
 class _Note(BaseModel):
-    """What an engine noted on a day."""
+    """Counts and log entries of an engine for one day."""
 
     counts: dict[str, JsonValue]
     log: list[dict[str, JsonValue]]
 
 
 def finished_days(out: Path) -> int:
-    """How many days of an unfinished data set have words; 0 if there is none."""
+    """Return the number of finished days of an unfinished data set; 0 if there is none."""
     return sum(1 for _ in (out / PARTS).glob("day_????.jsonl"))
 
 
 def is_left(out: Path) -> bool:
-    """Whether a generation was killed when its data set was complete, while it deleted its finished days."""
+    """Whether a generation was killed after its data set was complete, while it deleted the folder of days."""
     return (out / _LEFT).exists()
 
 
 def clear_left(out: Path) -> None:
-    """Delete what is left of those days."""
+    """Delete what a killed generation left of that folder."""
     shutil.rmtree(out / _LEFT)
 
 
@@ -53,7 +53,7 @@ class Parts:
 
     @classmethod
     def open(cls, config: WorldConfig, engine: Mapping[str, JsonValue], out: Path) -> Parts:
-        """Begin in the empty folder ``out``, or go on with what the same configuration and engine left.
+        """Begin in the empty folder ``out``, or resume what the same configuration and engine left.
 
         Raises:
             MasimError: ``out`` holds something else; the line says what differs.
@@ -84,23 +84,23 @@ class Parts:
         return self._day(day).exists()
 
     def write(self, words: DayWords) -> None:
-        """Keep a finished day. Its lines come last: they are what says that the day is complete."""
+        """Store a finished day. Its lines are written last, because their file marks the day as complete."""
         if words.counts or words.log:
             write_whole(self._engine(words.day), [dump({"counts": words.counts, "log": list(words.log)})], durable=True)
         write_whole(self._day(words.day), words.lines, durable=True)
 
     def lines(self, days: int) -> Iterator[str]:
-        """All lines of the corpus, day by day."""
+        """Yield all lines of the corpus, day by day."""
         for day in range(days):
             with self._day(day).open(encoding="utf-8") as lines:
                 yield from lines
 
     def counts(self, days: int) -> list[dict[str, JsonValue]]:
-        """What the engine counted on each day, of this call and of those before it."""
+        """Return the engine's counts of each day, including days of earlier calls."""
         return [note.counts for note in self._notes(days)]
 
     def log(self, days: int) -> Iterator[dict[str, JsonValue]]:
-        """What the engine noted, day by day."""
+        """Yield the engine's log entries, day by day."""
         for note in self._notes(days):
             yield from note.log
 
@@ -110,10 +110,10 @@ class Parts:
                 yield _Note.model_validate_json(self._engine(day).read_text(encoding="utf-8"))
 
     def remove(self) -> None:
-        """The data set is complete: its files hold everything; or there will be none.
+        """Delete the folder of days, when the data set is complete or given up.
 
-        The folder gets another name first, in one step: a generation killed before it goes on, one killed after it
-        has nothing left to do. Deleting alone could end between the stamp and the days.
+        The folder is renamed first, atomically: a generation killed before that resumes, one killed after it has
+        nothing left to do. Without the rename, a kill could leave days without their stamp.
         """
         self._folder.rename(self._folder.with_name(_LEFT))
         clear_left(self._folder.parent)
@@ -132,7 +132,7 @@ def _check_same(path: Path, stamp: Mapping[str, JsonValue], out: Path) -> None:
 
 
 def _difference(written: object, wanted: object, name: str = "") -> str | None:
-    """The first thing in which two values differ, in words; None if they are equal."""
+    """Return the first difference between two values, in words; None if they are equal."""
     if written == wanted:
         return None
     if isinstance(written, dict) and isinstance(wanted, dict):

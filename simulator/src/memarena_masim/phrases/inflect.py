@@ -1,4 +1,4 @@
-"""English verb forms, from the base form."""
+"""Forms the past and the -ing form of English verbs from the base form."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _IE = frozenset({"lie", "die", "tie"})
 
 @cache
 def _irregular() -> tuple[dict[str, str], frozenset[str]]:
-    """Past forms of irregular verbs, and verbs whose last letter doubles."""
+    """Return the past forms of irregular verbs, by base form, and the verbs whose last letter doubles."""
     lists: list[list[str]] = []
     for line in _FILE.read_text(encoding="utf-8").splitlines():
         if line.startswith("=="):
@@ -27,7 +27,7 @@ def _irregular() -> tuple[dict[str, str], frozenset[str]]:
 
 
 def inflect(verb: str, form: VerbForm) -> str:
-    """``verb`` in the given form: ``inflect("stop", "ing")`` is ``stopping``."""
+    """Return ``verb`` in the form ``form``: ``inflect("stop", "ing")`` is ``stopping``."""
     if form == "base":
         return verb
     return _past(verb) if form == "past" else _ing(verb)

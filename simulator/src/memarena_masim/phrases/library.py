@@ -1,4 +1,4 @@
-"""The scenes of a pack and the lines round them, read once per process."""
+"""Reads the scenes of a pack and the lines around them (``frame.bank``), once per process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memarena_masim.phrases.scenes import Scene, Topic, read_topic
 
 @dataclass(frozen=True)
 class Library:
-    """Topics with their scenes, of one half of a pack or of all, and the lines that go round scenes."""
+    """Topics with their scenes, and the lines around scenes, of one half of a pack or of both."""
 
     pack: PackHalf
     frame: Bank
@@ -25,12 +25,12 @@ class Library:
 
     @cached_property
     def scenes(self) -> dict[str, Scene]:
-        """All scenes of the topics, by key (``topic.scene``)."""
+        """Return all scenes of the topics, by key (``topic.scene``)."""
         return {scene.key: scene for topic in self.topics.values() for scene in topic.scenes}
 
     @cached_property
     def kin(self) -> dict[str, list[Sequence_]]:
-        """By scene, those relatives and friends who may come up in it: none of whom it has one of its own."""
+        """Return the relatives and friends who may come up in each scene, by its key: none that its teller mentions."""
         anybody = self.frame.rules["kin"].alternatives
         return {
             key: [rule for rule in anybody if not stems(wordings(rule)[0].split()[-1]) & told_in(scene)] or anybody
@@ -39,13 +39,13 @@ class Library:
 
     @cached_property
     def references(self) -> References:
-        """What answers may take up only where it was said."""
+        """Return the words that answers may use only if they were said in the talk."""
         return References(self.scenes.values())
 
 
 @cache
 def library(pack: PackHalf = PUBLIC_PACK) -> Library:
-    """The scenes of a pack. MasimError names file and line of the first fault.
+    """Read the scenes of a pack. MasimError names file and line of the first fault.
 
     Of a rule with four lines or more, the first, third, … belong to the tuning half and the others to the held-out
     half; shorter rules belong to both. A topic says itself to which half it belongs.
@@ -61,12 +61,12 @@ def library(pack: PackHalf = PUBLIC_PACK) -> Library:
 
 
 def folder_of(pack: PackHalf) -> Path:
-    """The folder of a pack, whose files were checked."""
+    """Return the folder of a pack, after its files were checked."""
     return root(pack.folder, pack.sha256)
 
 
 def scene_files(pack: PackHalf = PUBLIC_PACK) -> list[Path]:
-    """Every file that talk is made of."""
+    """Return all files from which talk is made: the frame bank and the scenes."""
     scenes = folder_of(pack) / "scenes"
     return [scenes / "frame.bank", *sorted(scenes.glob("*.toml"))]
 
@@ -78,7 +78,7 @@ def _scene_text(pack: PackHalf) -> str:
 
 @cache
 def may_arise(phrase: str, pack: PackHalf) -> bool:
-    """Whether two parts of the banks can meet so that they read as ``phrase``: ``on the ridge. Walk …``."""
+    """Whether two adjacent parts of the banks can read as ``phrase`` together: ``on the ridge. Walk …``."""
     words, text = phrase.lower().split(), _scene_text(pack)
     for cut in range(1, len(words)):
         before, after = " ".join(words[:cut]), " ".join(words[cut:])
@@ -88,12 +88,12 @@ def may_arise(phrase: str, pack: PackHalf) -> bool:
 
 
 def _ends_a_part(words: str, text: str) -> bool:
-    """Whether ``words`` stand in the banks before something that is no word."""
+    """Whether ``words`` occur in the banks before a character that belongs to no word."""
     return any(not _is_letter(text, at - 1) and _NO_WORD.match(text, at + len(words)) for at in _places(text, words))
 
 
 def _starts_a_part(words: str, text: str) -> bool:
-    """Whether ``words`` stand in the banks behind something that is no word."""
+    """Whether ``words`` occur in the banks after a character that belongs to no word."""
     for at in _places(text, words):
         before = text[max(0, at - _LONGEST_GAP) : at].rstrip()
         if before and not _PART_OF_WORD.match(before[-1]) and not _is_letter(text, at + len(words)):
@@ -115,4 +115,4 @@ def _is_letter(text: str, at: int) -> bool:
 _NO_WORD = re.compile(r"\s*[^a-z'\s]")
 _PART_OF_WORD = re.compile(r"[a-z']")
 _LONGEST_GAP = 40
-"""Characters before a line of the banks: more than any indentation."""
+"""Characters searched before an occurrence: more than any indentation of the banks."""

@@ -1,4 +1,8 @@
-"""What an answer takes up: words that the teller may have left out, by choice, for shortness or until another day."""
+"""Checks that an answer in a scene refers only to what its teller said in this talk.
+
+The teller may have left words out: by another choice of phrase, in a shorter turn, or because they belong to a beat of
+another day.
+"""
 
 from __future__ import annotations
 
@@ -13,18 +17,18 @@ _WORD = re.compile(r"[a-z]{3,}")
 _POINTED_AT = re.compile(r"\b(?:the|that|this|those|these|his|her|their) ([a-z]{3,})")
 _STEM_LETTERS = 5
 _COMMON_FROM = 0.3
-"""Words that are in this share of the scenes refer to something only where they are pointed at ("that letter")."""
+"""Words in more than this share of the scenes refer to something only after a pointing word ("that letter")."""
 _NEVER_FROM = 0.5
-"""Words that are in this share of the scenes refer to nothing in particular."""
+"""Words in more than this share of the scenes refer to nothing in particular."""
 
 
 def stems(text: str) -> set[str]:
-    """The words of a text without their endings."""
+    """Return the words of a text, cut to their first _STEM_LETTERS letters."""
     return {word[:_STEM_LETTERS] for word in _WORD.findall(text.lower())}
 
 
 class References:
-    """The words of each scene that an answer may take up only where they were said."""
+    """The words of each scene that an answer may use only if they were said in the talk."""
 
     def __init__(self, scenes: Iterable[Scene]) -> None:
         scenes = tuple(scenes)
@@ -38,14 +42,14 @@ class References:
                 words_so_far = self._told[scene.key, number] = (words_so_far | _told_in(beat)) - self._never
 
     def unsaid(self, text: str, scene: str, beat: int, heard: Heard) -> set[str]:
-        """What ``text`` takes up of the scene up to ``beat`` that was not heard."""
+        """Return the stems and values in ``text`` from the scene up to ``beat`` that were not said in the talk."""
         taken_up = (stems(text) - self._common) | {word[:_STEM_LETTERS] for word in _POINTED_AT.findall(text.lower())}
         missing = {value for value in heard.missing if _holds(text, value)}
         return (taken_up & self._told[scene, beat]) - heard.said | missing
 
 
 class Heard:
-    """What was said in a talk: its words, and those of a scene's values that are missing in it."""
+    """What was said in a talk: its stems, and in ``missing`` those of the scene's ``values`` that were not said."""
 
     def __init__(self, text: str, values: Iterable[str]) -> None:
         self.said = stems(text)
@@ -53,18 +57,18 @@ class Heard:
 
 
 def _holds(text: str, value: str) -> bool:
-    """Whether ``value`` stands in ``text`` as whole words."""
-    at = text.find(value)
-    while at >= 0:
-        end = at + len(value)
-        if not (text[at - 1 : at].isalnum() or text[end : end + 1].isalnum()):
+    """Whether ``text`` contains ``value`` as whole words."""
+    start = text.find(value)
+    while start >= 0:
+        end = start + len(value)
+        if not (text[start - 1 : start].isalnum() or text[end : end + 1].isalnum()):
             return True
-        at = text.find(value, end)
+        start = text.find(value, end)
     return False
 
 
 def told_in(scene: Scene) -> set[str]:
-    """The words that the teller of a scene may say."""
+    """Return the stems of all words that the teller of a scene may say."""
     return set[str]().union(*map(_told_in, scene.beats))
 
 

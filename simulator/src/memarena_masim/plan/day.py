@@ -1,4 +1,4 @@
-"""Plans a day: its sessions with topics, turns and statements, from what was known when the day began."""
+"""Plans the days of a world: sessions with their threads and statements, from what was known when each day began."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ from memarena_masim.world.model import Person, World, WorldEvent
 _STATED_BETWEEN_PEOPLE = (2, 3, 3, 3, 3)
 _STATED_TO_ASSISTANT = (0, 1, 1, 2)
 _LIKE = 0.9
-"""How often what is mentioned is of the kind of the statement next to it."""
+"""Chance that a fact mentioned in passing is of the kind of the statement before or after it."""
 PROBES = (("fact_recall", 0.5), ("conflict_probe", 0.2), ("temporal_probe", 0.3))
-"""What a memory probe is after, by share."""
+"""Kinds of memory probes, with their shares."""
 _TURNS_BETWEEN_PEOPLE = (10, 11, 11, 12, 12, 13, 13, 14, 15)
 _TURNS_WITH_ASSISTANT = (11, 11, 13)  # odd, so that the assistant has the last word
 _LOOKS_BACK_DAYS = 6
-"""How long ago a talk may be that a person looks back at with their assistant."""
+"""Maximum days ago of a talk that a person looks back at with their assistant."""
 _WORDS = {"face_to_face": 84.0, "voice_message": 85.0, "text_message": 75.0}
-"""Aimed words per turn; an assistant says a little over half as many."""
+"""Aimed words per turn, by medium; an assistant says a little over half as many."""
 
 
 @dataclass(frozen=True, slots=True)
 class DayPlan:
-    """Everything of a day before it has words."""
+    """The plan of a day, before its sessions have words."""
 
     day: int
     sessions: tuple[SessionPlan, ...]
@@ -59,21 +59,21 @@ class DayPlan:
     schedules: dict[str, DaySchedule]
     feelings: tuple[Feeling, ...] = ()
     mentioned: tuple[StatedFact, ...] = ()
-    """What is said in passing, which no person comes to know and no question is about."""
+    """Facts mentioned in passing: they enter no one's knowledge, and no question is about them."""
     talks: tuple[tuple[str, str, str, str, int], ...] = ()
-    """Who talked with whom of which topic, by which scene, and its next beat: what a later day may look back at."""
+    """Talks at which a later day may look back: (person, other, topic, scene, index of the scene's next beat)."""
     tellings: tuple[Telling, ...] = ()
-    """What was told of scenes."""
+    """Halves of scenes that were told."""
     noted: tuple[frozenset[Any], ...] = ()
-    """What the choice of statements remembers of the day."""
+    """Memory of the day of the ``Chooser``, for its ``commit``."""
     met: frozenset[Met] = frozenset()
-    """Lines round facts that people met."""
+    """Lines around statements that people said or heard."""
 
 
 class Planner:
     """Plans days in order.
 
-    ``plan`` reads what was committed by the last midnight and changes nothing of it; ``commit`` makes a new state.
+    ``plan`` reads the state of the last midnight without changing it; ``commit`` adds a planned day to it.
     """
 
     def __init__(self, config: WorldConfig, world: World, catalogue: Catalogue) -> None:
@@ -101,7 +101,7 @@ class Planner:
         self._looked: dict[str, list[tuple[int, str, str, str, int]]] = {}
 
     def plan(self, day: int) -> DayPlan:
-        """The plan of the next day."""
+        """Plan the next day."""
         self._chooser.begin_day(day)
         self._courses.begin_day()
         self._lines.begin_day(day)
@@ -143,7 +143,7 @@ class Planner:
         )
 
     def commit(self, plan: DayPlan) -> None:
-        """Midnight: what was said on the day becomes known, and what was felt is felt."""
+        """Add a day to the state, at midnight: statements become known, feelings become impressions."""
         self.knowledge.commit(list(plan.stated))
         self.impressions.commit(list(plan.feelings))
         self._chooser.commit(plan.noted)
@@ -218,7 +218,7 @@ class Planner:
     def _with_statements(
         self, plan: SessionPlan, stream: Stream, people: list[Person]
     ) -> tuple[SessionPlan, list[StatedFact], Theme]:
-        """The plan with its statements, these, and the theme that they keep to, if any."""
+        """Return the plan with its statements, these as provenance records, and their common theme (None: any)."""
         assistant, pace = plan.kind.with_assistant, self.config.pace
         count = stream.pick(_STATED_TO_ASSISTANT if assistant else _STATED_BETWEEN_PEOPLE)
         news = news_turns(plan)
@@ -255,13 +255,13 @@ class Planner:
         return replace(plan, statements=tuple(statements)), stated, theme or self._theme(stream, None)
 
     def _theme(self, stream: Stream, fact: Fact | None) -> Theme:
-        """The theme of a talk in which a fact is stated first; None where talks keep to none."""
+        """Draw the theme of a talk whose first fact is ``fact``; None in worlds whose talks have no theme."""
         if not self._chooser.themed:
             return None
         return stream.pick([theme for theme in self.catalogue.themes if fact is None or fact.theme_kind in theme])
 
     def _with_small_talk(self, plan: SessionPlan, theme: Theme) -> tuple[SessionPlan, list[StatedFact]]:
-        """The plan with something mentioned in the turns for news that state nothing planned."""
+        """Return the plan with small talk in those turns for news that state nothing planned, and its facts."""
         stream = Stream(self.config.key, "small talk", plan.day, plan.session_id)
         people = tuple(speaker.agent_id for speaker in plan.speakers if not speaker.assistant)
         by_turn = {statement.turn: statement for statement in plan.statements}
@@ -298,7 +298,10 @@ class Planner:
         return self._lines.with_lines(stream, plan), mentioned
 
     def _like(self, stream: Stream, by_turn: Mapping[int, Statement], turn: int, answering: set[int]) -> Mention | None:
-        """Something of the kind of the statement before ``turn``, or after it, where ``turn`` is to go with that."""
+        """Return a mention of the kind of the statement in the turn before or after, with the chance _LIKE; else None.
+
+        ``answering`` collects the turns that answer a statement with one of its kind; these are not answered again.
+        """
         for other, answer in ((turn - 1, turn), (turn + 1, turn + 1)):
             neighbour = by_turn.get(other)
             if neighbour is None or other in answering or neighbour.level or neighbour.prompt:
@@ -339,7 +342,7 @@ class Planner:
     def _with_scene(
         self, stream: Stream, thread: Thread, ids: list[str], looked: tuple[str, str, int] | None
     ) -> Thread:
-        """A thread with its scene: the one looked back at, or one of its topic; none for news."""
+        """Return a thread with its scene: the one looked back at, or an assigned one; a thread for news as it is."""
         if thread.topic == NEWS:
             return thread
         narrator = ids[thread.narrator]
@@ -353,7 +356,7 @@ class Planner:
         return stream.pick(liked) if liked and stream.chance(0.4) else stream.pick(self._topics)
 
     def _earlier(self, owner: str, day: int, stream: Stream) -> tuple[str, str, str, str, int] | None:
-        """A conversation of an earlier day: the other one's name, the day in words, the topic, scene and next beat."""
+        """Draw an earlier talk to look back at: (other's name, day in words, topic, scene, next beat); None if none."""
         talks = [talk for talk in self._looked.get(owner, ()) if day - _LOOKS_BACK_DAYS <= talk[0] < day]
         if not talks:
             return None
@@ -369,12 +372,12 @@ class Planner:
 
 
 def speaker_index(plan: SessionPlan, turn: int) -> int:
-    """Who speaks in a turn: index into the plan's speakers."""
+    """Return the speaker of a turn, as an index into the plan's speakers."""
     return plan.speaker_index(turn)
 
 
 def news_turns(plan: SessionPlan) -> list[int]:
-    """Turns that may state a fact: those of the thread for news, but for the first and the last, and an assistant's."""
+    """Return the turns that may state a fact: those for news, except for a talk's first, last and an assistant's."""
     first, turn_indices = 0, list[int]()
     for thread in plan.threads:
         if thread.topic == NEWS:
@@ -384,13 +387,13 @@ def news_turns(plan: SessionPlan) -> list[int]:
 
 
 def _taking_up(plan: SessionPlan, statement: Statement) -> tuple[str, str, str]:
-    """Who makes a statement, who speaks next, and of what kind the statement is."""
+    """Return the speaker of a statement, the next speaker (both agent ids), and the statement's attribute."""
     speaker, following = (plan.speakers[speaker_index(plan, statement.turn + step)] for step in (0, 1))
     return speaker.agent_id, following.agent_id, statement.frame.split(".")[1]
 
 
 def _to_look_back_at(tellings_so_far: list[Telling]) -> list[tuple[str, str, str, str, int]]:
-    """What of a talk between two people its tellers may go back to: scenes that have something left to tell."""
+    """Return the talks at which narrators may look back: those whose scene has beats left."""
     return [
         (telling.narrator, telling.listener, telling.scene.split(".")[0], telling.scene, telling.beats)
         for telling in tellings_so_far
@@ -399,7 +402,7 @@ def _to_look_back_at(tellings_so_far: list[Telling]) -> list[tuple[str, str, str
 
 
 def _relation(world: World, people: tuple[str, ...]) -> str:
-    """What people are to each other, where that is the same for all of them."""
+    """Return the relation between people (a value of RELATION_KINDS) if it is the same for all pairs; else ""."""
     kinds = {RELATION_KINDS[relation(world, person, other)] for person, other in combinations(people, 2)}
     return kinds.pop() if len(kinds) == 1 else ""
 

@@ -1,4 +1,4 @@
-"""The sessions of a day: who meets whom, when, where and by which medium, before anything is said."""
+"""Draws the meetings of a day: who meets whom, when, where and by which medium; ``day.py`` makes sessions of them."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from memarena_masim.world.model import World, WorldEvent
 KIND_SHARES = ((Kind.TOPIC, 0.40), (Kind.EVENT, 0.15), (Kind.ENCOUNTER, 0.25), (Kind.REMOTE, 0.20))
 ASSISTANT_SHARES = ((Kind.NARRATION, 0.40), (Kind.REFLECTION, 0.30), (Kind.PROBE, 0.30))
 TRIES = 60
-"""Draws of partner and quarter hour before a planned session is given up."""
+"""Maximum draws of partner and quarter hour before a meeting is dropped."""
 TALKED_OF_DAYS = 3
-"""Events of so many days, today's included, give people something to talk of."""
+"""Number of days, including today, whose events people talk about."""
 WARMTH = 0.12
-"""How much a point of warmth adds to the weight of a partner."""
+"""Increase of a partner's relative weight per point of warmth."""
 THIRD_PERSON = 0.12
-"""Share of the meetings in person that a third one joins, at density 1; where people meet less, more meet at once."""
+"""Share of the meetings in person that a third person joins, at density 1; at lower densities, it is larger."""
 
 
 @dataclass(frozen=True, slots=True)
 class Meeting:
-    """A session's frame. ``slot`` is the quarter hour in which it starts."""
+    """The frame of a session. ``slot`` is the index of the quarter hour of the day in which it starts."""
 
     kind: Kind
     modality: str
@@ -35,11 +35,11 @@ class Meeting:
     place_id: str | None = None
     group_id: str | None = None
     event: WorldEvent | None = None
-    """What the people talk of; all of them could see it, and it has happened."""
+    """The event that the people talk about: all of them could see it, and it is over."""
 
 
 class DayMeetings:
-    """Draws the meetings of one day. No person is in two sessions at once, and no person is spoken to while asleep."""
+    """Draws the meetings of one day. No person is in two sessions at once, or in one while asleep."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class DayMeetings:
         events: list[WorldEvent],
         impressions: Impressions | None = None,
     ) -> None:
-        """``events`` are those that people talk of; ``impressions`` those of the last midnight."""
+        """``events`` are those that people may talk about; ``impressions`` those of the last midnight."""
         self._config, self._world, self._day = config, world, day
         self._schedules, self._events = schedules, [event for event in events if len(event.mask) > 1]
         self._impressions = impressions or Impressions()
@@ -75,7 +75,7 @@ class DayMeetings:
         return others, list(accumulate(weights))
 
     def draw(self) -> list[Meeting]:
-        """All meetings of the day, by start."""
+        """Draw all meetings of the day, sorted by start."""
         count = len(self._ids)
         wanted = round(count * PP_SESSIONS_PER_AGENT_DAY * self._config.density)
         with_assistant = round(count * PA_SESSIONS_PER_AGENT_DAY * self._config.density)
@@ -172,13 +172,13 @@ class DayMeetings:
         return schedule.places[slot] == place_id or (schedule.doing[slot] == "free" and location.privacy == "public")
 
     def _place(self, person: str, other: str, slot: int) -> str | None:
-        """Where two people can meet in a quarter hour, or None."""
-        here, there = self._schedules[person].places[slot], self._schedules[other].places[slot]
-        for location in (here, there):
+        """Return the id of a place where two people can meet in a quarter hour; None if there is none."""
+        first, second = self._schedules[person].places[slot], self._schedules[other].places[slot]
+        for location in (first, second):
             if self._reaches(person, location, slot) and self._reaches(other, location, slot):
                 return location
         free = self._schedules[person].doing[slot] == "free" == self._schedules[other].doing[slot]
-        if free and here.startswith("home") and there.startswith("home"):
+        if free and first.startswith("home") and second.startswith("home"):
             third = [key for key in self._world.places if key.startswith("third")]
             location = self._stream.pick(third)
             return location if self._reaches(person, location, slot) and self._reaches(other, location, slot) else None

@@ -1,4 +1,4 @@
-"""D5 and witness pairs: questions that must not be answered, each with an answerable one of the same form."""
+"""Builds questions that must not be answered (D5, witness pairs), each with an answerable one of the same form."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memarena_masim.rng import Stream
 
 
 def answerable(book: Book, ego: str, stated: StatedFact, stream: Stream) -> Draft | None:
-    """D5, answer half: a question of the form of the abstain half about something that was said."""
+    """Build an answerable question of D5, in the form of those to abstain from; None if the fact does not allow it."""
     fact = stated.fact
     if not plain_detail(book, ego, stated) or not book.catalogue.distinctive(fact.item):
         return None
@@ -26,10 +26,11 @@ def answerable(book: Book, ego: str, stated: StatedFact, stream: Stream) -> Draf
 def abstention_pair(
     book: Book, source: FactSource, ego: str, stated: StatedFact, stream: Stream, egos: Iterable[str]
 ) -> tuple[Draft, Draft] | None:
-    """D5: one question that ``ego``'s sessions answer, and one of the same attribute and item that none does.
+    """Build a D5 pair: a question that ``ego``'s sessions answer, and one of the same form to abstain from.
 
-    The other one is asked of the first of ``egos`` that has never heard of it. Both speak of the asker or both of
-    somebody whom the asker heard about, so that neither words nor names tell which of the two it is.
+    The second has the same attribute and item, and is asked of the first of ``egos`` who never heard of it. Either both
+    are about the asker, or both about a person of whom the asker heard, so that neither words nor names tell the two
+    apart. None if there is no such ego.
     """
     answered, fact = answerable(book, ego, stated, stream), stated.fact
     if answered is None:
@@ -45,7 +46,7 @@ def abstention_pair(
 
 
 def never_came_up(book: Book, ego: str, fact: Fact) -> bool:
-    """Whether nothing in an ego's sessions brings the fact's person and its item together, at any time."""
+    """Whether no session of an ego, at any time, involves both the fact's subject and its item."""
     return not book.statements(ego, fact.fact_id) and book.absent(ego, fact.subject, fact.item)
 
 

@@ -1,4 +1,4 @@
-"""What each ego has heard, indexed for the families of questions; and the draft of a question."""
+"""Indexes what each ego has heard, for the builders of questions; defines the draft of a question."""
 
 from __future__ import annotations
 
@@ -33,18 +33,21 @@ class Draft:
     difficulty: str = "easy"
     extra: dict[str, Any] = field(default_factory=dict)
     uses: tuple[str, ...] = ()
-    """Facts that no other question of the ego may ask after."""
+    """Ids of facts that no other question of the ego may ask about."""
     no_evidence: bool = False
     last_day: int = 0
-    """The earliest day on which it can be asked, where that is later than its evidence."""
+    """The earliest day on which it can be asked, if that is later than the day of its last evidence."""
     day: int | None = None
     """The day on which it is asked, where that is settled already; None leaves it to the drawing of lags."""
     wanted: Wanted | None = None
-    """What it asks for, from which ``phrasing`` words it; None keeps ``query`` as it is."""
+    """Its content, which ``phrasing`` puts into other words; None keeps ``query`` as it is."""
 
 
 class Book:
-    """Statements by ego and fact, after all days are committed."""
+    """Index of all statements of a world, by ego and fact. Built once all days are committed.
+
+    ``named`` has the people who come up in each session without being there, by session id.
+    """
 
     def __init__(
         self,
@@ -72,7 +75,7 @@ class Book:
         self.outdated: frozenset[str] = frozenset(
             stated.fact.supersedes for stated in statements if stated.fact.supersedes
         )
-        """Facts that a later one replaced: what the world holds of them is no longer what some heard."""
+        """Ids of facts that a later fact replaced."""
         for index, stated in enumerate(statements):
             self._add(stated)
             for ego in stated.people:
@@ -101,83 +104,84 @@ class Book:
     # ---------------------------------------------------------------- facts
 
     def speaks(self, agent: str) -> bool:
-        """Whether anything was said in the agent's life; in a very small world some never meet anybody."""
+        """Whether the agent stated, heard or met anything; in a very small world some agents never meet another."""
         return bool(self.by_fact[agent] or self.met[agent])
 
     def statements(self, ego: str, fact_id: str) -> list[StatedFact]:
-        """All statements of a fact in an ego's projection."""
+        """Return all statements of a fact in an ego's sessions, oldest first."""
         return self.by_fact[ego].get(fact_id, [])
 
     def mentions(self, ego: str, value: str) -> list[tuple[int, int]]:
-        """Statements in the ego's sessions that give a value, of whatever fact: position among all, and day."""
+        """Return the statements of any fact in the ego's sessions that give a value, as (index among all, day)."""
         return self._mentions[ego, value]
 
     def contested(self, ego: str, fact: Fact) -> bool:
-        """Whether the ego heard or said another value for it."""
+        """Whether the ego heard or stated another value for ``fact``."""
         return any(stated.value.text != fact.value.text for stated in self.statements(ego, fact.fact_id))
 
     def heard_of_another(self, ego: str, fact: Fact) -> bool:
-        """Whether the ego's sessions hold another fact with the same attribute and value, told of another thing."""
+        """Whether the ego's sessions hold another fact with the same attribute and value."""
         return any(
             other.fact.fact_id != fact.fact_id and other.value.text == fact.value.text
             for other in self.by_attribute[ego, fact.attribute]
         )
 
     def interference(self, ego: str, fact: Fact) -> int:
-        """Near-duplicates in the projection: statements of the same attribute and item by or about others."""
+        """Count near-duplicates in the ego's sessions: statements of other facts with the same attribute and item."""
         return self._about[ego, fact.attribute, fact.item] - len(self.statements(ego, fact.fact_id))
 
     def absent(self, ego: str, subject: str, item: str) -> bool:
-        """Whether no session of the ego brings a person and an item together."""
+        """Whether no session of the ego involves both a person and an item."""
         return all(subject not in self._around[session_id] for session_id in self._items.get((ego, item), ()))
 
     def said_to(self, listener: str, speaker: str) -> list[StatedFact]:
-        """What a person said in a listener's presence."""
+        """Return the statements that a person made in a listener's presence."""
         return self._said_to[listener, speaker]
 
     def said_of(self, fact_id: str) -> list[StatedFact]:
-        """All statements of a fact, whoever heard them."""
+        """Return all statements of a fact in the world."""
         return self._said_of[fact_id]
 
     def heard_of(self, ego: str) -> list[str]:
-        """People of whom an ego heard some detail, by id; not the ego."""
+        """Return the ids of the other people about whom an ego heard a detail, sorted."""
         return sorted(self._heard_of[ego] - {ego})
 
     # ---------------------------------------------------------------- words
 
     def form(self, ego: str, fact: Fact, asker: str | None) -> PersonForm:
-        """In which person a question speaks of the fact's subject."""
+        """Return how a question refers to the fact's subject: ``own`` if the ego asks about themselves."""
         return "own" if fact.subject == ego == asker else "told"
 
     def wanted(self, kind: str, ego: str, fact: Fact, asker: str | None, **slots: str) -> Wanted:
-        """What a question of ``kind`` about a fact asks for; ``slots`` are further words that it needs."""
+        """Return the content of a question of ``kind`` about a fact; ``slots`` are more words that it needs."""
         form = self.form(ego, fact, asker)
         return Wanted(kind, fact.attribute, fact.item, form, self.names[fact.subject], tuple(sorted(slots.items())))
 
     def attribute(self, fact: Fact) -> Attribute:
-        """The attribute of a detail."""
+        """Return the attribute of a detail."""
         return self.catalogue.attributes[fact.attribute]
 
     def ask(self, ego: str, fact: Fact, asker: str | None) -> str:
-        """The plain question after a detail."""
+        """Return the plain question about a detail."""
         attribute = self.attribute(fact)
         form = self.form(ego, fact, asker)
         return attribute.fill(attribute.ask, form, fact.item, subject=self.names[fact.subject])
 
     def about(self, ego: str, fact: Fact, asker: str | None) -> str:
-        """A clause that names what a detail is: ``what Maya Chen paid for the desk lamp``."""
+        """Return a clause that names a detail: ``what Maya Chen paid for the desk lamp``."""
         attribute = self.attribute(fact)
         form = self.form(ego, fact, asker)
         return attribute.fill(attribute.about, form, fact.item, subject=self.names[fact.subject])
 
     def plain(self, ego: str, fact: Fact, value: str, number: str) -> str:
-        """A detail as a plain sentence with the given words for its value."""
+        """Return a detail as a plain sentence, with ``value`` and ``number`` as the words for its value."""
         attribute = self.attribute(fact)
         form = self.form(ego, fact, ego)
         return attribute.fill(attribute.plain, form, fact.item, value, number, self.names[fact.subject])
 
 
 def _called(config: WorldConfig, world: World, catalogue: Catalogue) -> dict[str, str]:
+    """Return the name that questions use for each person, by full name: the first name if it is unique."""
     others = [attribute.kind.choices for attribute in catalogue.attributes.values() if attribute.kind.type == "name"]
     shown = [*(person.name for person in world.people), *chain.from_iterable(others)]
     first_names = Counter(name.split()[0].lower() for name in shown)
@@ -187,12 +191,12 @@ def _called(config: WorldConfig, world: World, catalogue: Catalogue) -> dict[str
 
 
 def typed(*values: Value) -> list[dict[str, Any]]:
-    """Values as they are in a file."""
+    """Return values as rows of a file."""
     return [value.model_dump(exclude_none=True) for value in values]
 
 
 def span_difficulty(first: StatedFact, last: StatedFact, sessions: int) -> str:
-    """Of conflict and anaphora: how far their evidence lies apart, in days and in sessions of it."""
+    """Return the difficulty of a conflict or anaphora question, by the days and sessions that its evidence spans."""
     days = last.day - first.day
     if days <= 1 and sessions <= 2:
         return "easy"
@@ -200,5 +204,5 @@ def span_difficulty(first: StatedFact, last: StatedFact, sessions: int) -> str:
 
 
 def appearance_difficulty(appearances: int) -> str:
-    """Of metadata: how often what is asked after came up."""
+    """Return the difficulty of a metadata question, from the number of times that its subject came up."""
     return "easy" if appearances == 1 else "medium" if appearances == 2 else "hard"

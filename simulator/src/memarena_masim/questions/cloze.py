@@ -1,10 +1,10 @@
-"""D1: a value left out of a sentence, with four wrong options that the ego's history does not give away.
+"""Builds cloze questions (D1): a sentence with a gap, and four wrong options that the ego's history does not give away.
 
-A person who remembers only which option came up last, or most often, or most often in the mouth of or about the person
-whom the question names, must not be right more often than by chance. So the options are chosen by when and how often
-the ego's sessions name them, up to the day of the question: over all questions the right one is the latest, the second
-latest and so on equally often, and so it is with how often. Wrong options are values of the same kind that the same
-person named or was named with, as far as there are any.
+A memory that knows only which option came up last, or most often, or most often by or about the person whom the
+question names, must not be right more often than by chance. So the options are chosen by when and how often the ego's
+sessions name them, up to the day of the question: over all questions, the right one is the latest, the second latest
+and so on equally often, and the same holds for the number of mentions. Wrong options are values of the same attribute,
+if possible of statements by or about the same person.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from memarena_masim.rng import Stream
 
 OPTIONS = 5
 _LENGTH_RATIO = 1.8
-"""An option is at most so many times longer or shorter than the right one."""
+"""Maximum ratio between the lengths of an option and of the right one."""
 _SLACK = 0.5
-"""Hits above chance that whoever counts mentions may have at any time."""
+"""Maximum hits above chance of a guesser that counts mentions, at any time."""
 _SETS_TRIED = 40
-"""Sets of options drawn for a question, of which the one that balances best is taken."""
+"""Number of sets of options drawn for a question; the one that balances best is used."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mentioned:
-    """A value with its mentions in an ego's history: how many there are, and the position of the last one.
+    """A value and its mentions in an ego's history: ``last`` is the index of the last among all statements.
 
     ``theirs`` counts those by or about the person whom the question is about.
     """
@@ -44,19 +44,19 @@ class Mentioned:
 
 
 class ClozeQuestions:
-    """Builds cloze questions one after the other and keeps their options balanced."""
+    """Builds cloze questions one after another, and balances their options over all of them."""
 
     def __init__(self, book: Book, lags: LagDrawer) -> None:
         self._book, self._lags = book, lags
         self._by_recency: Counter[int] = Counter()
-        """Questions by how many wrong options are mentioned later than the right one."""
+        """Number of questions by rank: how many wrong options are mentioned later than the right one."""
         self._asked = 0
         self._hits = [0.0, 0.0]
-        """Expected hits of whoever takes the option mentioned most often, one of several at random: over all mentions,
-        and over those by or about the person."""
+        """Expected hits of two guessers of the option mentioned most often (ties at random): one counts all mentions,
+        the other those by or about the person."""
 
     def build(self, ego: str, stated: StatedFact, stream: Stream) -> Draft | None:
-        """A question about the detail that ``stated`` states; None if no balanced set of options can be found."""
+        """Build a question about the detail that ``stated`` states; None if no set of options is balanced."""
         fact = stated.fact
         if not plain_detail(self._book, ego, stated):
             return None
@@ -74,7 +74,7 @@ class ClozeQuestions:
         return draft
 
     def _options(self, ego: str, fact: Fact, day: int, stream: Stream) -> list[SpokenValue] | None:
-        """Four wrong options that balance what was asked before; notes the choice."""
+        """Choose four wrong options that balance earlier questions, and record the choice; None if there are none."""
         mentions = _mentions(self._book, ego, fact, day)
         right = mentions.pop(fact.value.text)
         pool = [mentioned for mentioned in mentions.values() if _alike(mentioned.value.text, fact.value.text)]
@@ -101,7 +101,7 @@ class ClozeQuestions:
         return [mentioned.value for mentioned in chosen]
 
     def _off_balance(self, hits: tuple[float, float]) -> float:
-        """How far the hits of both who count mentions would be from chance after a question with these."""
+        """Return how far the hits of both guessers would be from chance after a question with ``hits``, as a sum."""
         due = (self._asked + 1) / OPTIONS
         return sum(abs(before + hit - due) for before, hit in zip(self._hits, hits, strict=True))
 
@@ -124,7 +124,7 @@ class ClozeQuestions:
 
 
 def _mentions(book: Book, ego: str, fact: Fact, day: int) -> dict[str, Mentioned]:
-    """Values that the ego's sessions state of a fact's attribute up to a day, by text, with all their mentions."""
+    """Return values of a fact's attribute in the ego's sessions up to a day, with their mentions, by text."""
     by_text: dict[str, Mentioned] = {}
     for stated in book.by_attribute[ego, fact.attribute]:
         text = stated.value.text
@@ -136,18 +136,19 @@ def _mentions(book: Book, ego: str, fact: Fact, day: int) -> dict[str, Mentioned
 
 
 def _hits(right: Mentioned, wrong: tuple[Mentioned, ...]) -> tuple[float, float]:
-    """How likely whoever takes the option mentioned most often is right: over all mentions, and over the person's."""
+    """Return the chance that the option mentioned most often is right: by all mentions, and by the person's."""
     counts = [(mentioned.count, mentioned.theirs) for mentioned in (right, *wrong)]
-    overall, of_the_person = (_hit([pair[at] for pair in counts]) for at in (0, 1))
+    overall, of_the_person = (_hit([pair[index] for pair in counts]) for index in (0, 1))
     return overall, of_the_person
 
 
 def _hit(counts: list[int]) -> float:
-    """How likely the first of several is taken by whoever takes the highest count, one of equals at random."""
+    """Return the chance that a guesser of the highest count, with ties at random, chooses the first of ``counts``."""
     return 1 / counts.count(counts[0]) if counts[0] == max(counts) else 0.0
 
 
 def _alike(left: str, right: str) -> bool:
+    """Whether two options have a similar length, and both or neither have a capital, and both or neither a digit."""
     short, long = sorted((len(left), len(right)))
     same_form = left[:1].isupper() == right[:1].isupper() and _digits(left) == _digits(right)
     return long <= _LENGTH_RATIO * short and same_form

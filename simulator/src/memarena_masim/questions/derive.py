@@ -1,4 +1,4 @@
-"""Derives all questions of a world: each fact is asked about once per ego, with its own lag."""
+"""Derives all questions of a world: each fact is asked about once per ego, at its own lag after its evidence."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from memarena_masim.rng import Stream
 
 Builder = Callable[[str, StatedFact, Stream], Draft | None]
 CHANGED_SHARE = 0.25
-"""Of the factual questions: those after the current or the earlier value of something that changed."""
+"""Share of the factual questions that ask for the current or the earlier value of a detail that changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question ready to be written: the draft, its id and the time at which it comes up (simulated days)."""
+    """A question ready to be written. ``query_time`` is in simulated days, ``lag`` in days after its last evidence."""
 
     instance_id: str
     draft: Draft
@@ -38,7 +38,7 @@ class Asked:
     lag: int
 
     def row(self, antecedents: dict[str, str]) -> dict[str, Any]:
-        """The row of the instance file; ``antecedents`` gives the text of turns that a gold quotes."""
+        """Return the row of the instance file; ``antecedents`` has texts of turns that golds quote, by turn id."""
         draft = self.draft
         truth = dict(draft.truth)
         if "antecedent_turn" in truth:
@@ -69,7 +69,7 @@ class Asked:
 
 
 def spread_of_interference(asked: Iterable[Asked]) -> dict[str, dict[str, int]]:
-    """Questions by family and by how many near-duplicates their ego hears, in the classes that are aimed at."""
+    """Count the questions by family and by class of near-duplicates that their ego hears (AIMS)."""
     by_family: dict[str, Counter[int]] = {}
     for question in asked:
         if "interference" in question.draft.extra:
@@ -81,13 +81,13 @@ def spread_of_interference(asked: Iterable[Asked]) -> dict[str, dict[str, int]]:
 
 @dataclass(slots=True)
 class _Candidates:
-    """Statements with an ego each, in classes that are drawn from evenly."""
+    """Candidates for questions, (ego, statement), in classes from which questions are drawn evenly."""
 
     queues: dict[Hashable, list[tuple[str, StatedFact]]] = field(default_factory=dict)
     kept: Counter[Hashable] = field(default_factory=Counter)
 
     def __iter__(self) -> Iterator[tuple[Hashable, str, StatedFact]]:
-        """The next candidate of the class that was kept least often, until there are none."""
+        """Yield (class, ego, statement), each from the class with the fewest questions so far, until none is left."""
         while self.queues:
             least = min(self.queues, key=lambda key: (self.kept[key], str(key)))
             queue = self.queues[least]
@@ -109,7 +109,7 @@ class Deriver:
         self._lags = LagDrawer(book.config.days)
 
     def derive(self) -> list[Asked]:
-        """All questions, in a fixed order. A family that the world cannot fill stays short; the report says so."""
+        """Return all questions, in a fixed order. A family that the world cannot fill stays short, as reported."""
         book = self._book
         wanted = book.config.questions
         self._fill(Family.CONFLICT, lambda *args: links.conflict(book, *args), wanted(Family.CONFLICT))
@@ -135,7 +135,7 @@ class Deriver:
     # ------------------------------------------------------------------ filling
 
     def _room(self, family: Family, ego: str, wanted: int) -> bool:
-        """Whether an ego may have another question of a family: none has more than twice its share."""
+        """Whether an ego may have another question of a family: at most twice its share, but at least two."""
         return self._counts[family, ego] < max(2, -(-2 * wanted // len(self._book.names)))
 
     def _keep(self, draft: Draft) -> None:

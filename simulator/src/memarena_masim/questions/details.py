@@ -1,4 +1,4 @@
-"""Questions about one detail: factual and counterfactual."""
+"""Builds questions about one detail: factual and counterfactual (D3)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _BEFORE = (
 
 
 def plain_detail(book: Book, ego: str, stated: StatedFact) -> bool:
-    """Whether a statement's fact can be asked for as a plain detail: one value only, not kept for permission."""
+    """Whether a statement's fact can be asked for as a plain detail: with one value only, and not guarded."""
     fact = stated.fact
     if fact.kind is not FactKind.DETAIL or fact.guarded or fact.supersedes or fact.fact_id in book.outdated:
         return False
@@ -40,7 +40,7 @@ def plain_detail(book: Book, ego: str, stated: StatedFact) -> bool:
 
 
 def factual(book: Book, ego: str, stated: StatedFact, stream: Stream) -> Draft | None:
-    """D3 factual: the value of a detail."""
+    """Build a question for the value of a detail; None if it is not a plain one."""
     if not plain_detail(book, ego, stated):
         return None
     fact = stated.fact
@@ -53,7 +53,7 @@ def factual(book: Book, ego: str, stated: StatedFact, stream: Stream) -> Draft |
 
 
 def changed(book: Book, ego: str, stated: StatedFact, stream: Stream) -> Draft | None:
-    """D3 factual: the value that holds now, or the one that held before, of a detail that the ego heard change."""
+    """Build a question for the current or the earlier value of a detail, of which the ego heard both; else None."""
     if stated.role is not Role.CHANGE:
         return None
     fact = stated.fact
@@ -77,7 +77,7 @@ def changed(book: Book, ego: str, stated: StatedFact, stream: Stream) -> Draft |
 
 
 def counterfactual(book: Book, ego: str, stated: StatedFact, stream: Stream) -> Draft | None:
-    """D3: a premise with another value; right is the correction."""
+    """Build a question with a false premise about a detail, which a right answer corrects; None if it is not plain."""
     if not plain_detail(book, ego, stated):
         return None
     fact = stated.fact
@@ -97,7 +97,7 @@ def counterfactual(book: Book, ego: str, stated: StatedFact, stream: Stream) -> 
 
 
 def detail_draft(book: Book, family: Family, ego: str, fact: Fact, query: str, truth: Mapping[str, object]) -> Draft:
-    """A question after a detail that the ego's sessions state, with all statements of it as evidence."""
+    """Return the draft of a question about a detail, with all statements of it in the ego's sessions as evidence."""
     evidence = tuple(book.statements(ego, fact.fact_id))
     truth = {**truth, "source_session": evidence[0].session_id}
     draft = Draft(family, ego, query, truth, evidence, fact.fact_id, asker=ego)

@@ -1,4 +1,4 @@
-"""D4: questions that link several sessions, about conflicting versions and about references to an earlier session."""
+"""Builds questions that link several sessions (D4): conflicting versions, and references to an earlier session."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CONFLICTS = (
 
 
 def conflict(book: Book, ego: str, stated: StatedFact, stream: Stream) -> Draft | None:
-    """D4: both versions of a detail that two people tell differently."""
+    """Build a question for both versions of a detail that two people tell differently; None if it cannot be asked."""
     if stated.role is not Role.VERSION or stated.speaker == ego:
         return None
     fact = stated.fact
@@ -44,7 +44,7 @@ def conflict(book: Book, ego: str, stated: StatedFact, stream: Stream) -> Draft 
 
 
 def anaphora(book: Book, ego: str, stated: StatedFact, stream: Stream) -> Draft | None:
-    """D4: what a later word refers to that does not name it."""
+    """Build a question for the find to which a later statement refers without naming it; None if it cannot be asked."""
     if stated.role is not Role.FATE:
         return None
     fact = stated.fact

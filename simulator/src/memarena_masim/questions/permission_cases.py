@@ -1,4 +1,4 @@
-"""D6: all cases that the permission rules decide, and decide the same way at any later time."""
+"""Enumerates the cases for permission questions (D6) whose decision is the same at any later time."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from memarena_masim.world.build import relation, strangers
 
 AskerKind = Literal["known", "stranger", "anonymous", "self"]
 PLAIN_SHARE = 0.15
-"""Share of the details told without any wish that are taken for cases of rule 8, at least."""
+"""Minimum share of the details that are not guarded, but used for cases of rule 8."""
 PLAIN_PER_ITEM = 2
-"""So many of them there are for each wanted item, if the world has them: small worlds have little else to disclose."""
+"""Such details for each wanted item, if the world has them: small worlds have little else to disclose."""
 
 Ties = dict[tuple[str, str], dict[str, StatedFact]]
-"""What an ego heard of a person's friends: under (ego, one), by the other; both ways."""
+"""Statements about friendship that an ego heard: by (ego, person), then by the other person, both ways."""
 
 
 @dataclass(frozen=True, slots=True)
 class SharedFact:
     """A fact as an ego knows it: all its statements in the ego's sessions, and the wish that counts.
 
-    ``form`` is the form of that wish, ``turn`` what became of an earlier one: "changed" by the subject, "overruled" for
-    somebody else's that does not count, "" where there was one wish only.
+    ``turn`` says why there are several statements: "changed" if the subject stated the fact again, "overruled" if
+    another person did, whose wish does not count; "" if there is one statement.
     """
 
     ego: str
@@ -41,17 +41,17 @@ class SharedFact:
 
     @property
     def about(self) -> tuple[str, str]:
-        """Ego and fact."""
+        """Return the key of the fact: the ego's id and the fact's id."""
         return self.ego, self.fact.fact_id
 
     @property
     def form(self) -> str:
-        """The form of the wish that counts, without what leads it in; "" for none."""
+        """Return the form of the wish that counts, without the suffix of a second wish; "" for none."""
         return self.wish.form.split(".")[0]
 
     @property
     def earliest(self) -> int:
-        """The first day on which nothing more is said about it."""
+        """Return the day of the last statement, from which on the case does not change."""
         return max(stated.day for stated in self.statements)
 
 
@@ -66,14 +66,14 @@ class Case:
     action: Action
     rule: int
     relation: str
-    """What the asker is to the ego, as the question says it; "" for the ego and for no person in particular."""
+    """The asker's relation to the ego, as the question states it; "" for the ego and for an anonymous asker."""
     tie: StatedFact | None = None
 
 
 def told_facts(book: Book, stream: Stream, used_pairs: set[tuple[str, str]], wanted: int) -> Iterator[SharedFact]:
-    """Facts that can be asked about, in random order. Those in ``taken`` are left out, with their ego.
+    """Yield the facts that can be asked about, in random order, without the (ego, fact id) pairs ``used_pairs``.
 
-    ``wanted`` items are to be made of them.
+    ``wanted`` is the number of questions to be made: it raises the share of facts that are not guarded.
     """
     plain = sum(stated.fact.kind is FactKind.DETAIL and not stated.fact.guarded for stated in book.said)
     share = max(PLAIN_SHARE, PLAIN_PER_ITEM * wanted / max(plain, 1))
@@ -90,6 +90,7 @@ def told_facts(book: Book, stream: Stream, used_pairs: set[tuple[str, str]], wan
 
 
 def _shared(book: Book, ego: str, fact: Fact) -> SharedFact | None:
+    """Return a fact as an ego knows it from its subject; None if no permission question can be asked about it."""
     statements = tuple(book.statements(ego, fact.fact_id))
     first = statements[0]
     if fact.kind is not FactKind.DETAIL or ego == fact.subject or any(stated.speaker == ego for stated in statements):
@@ -109,7 +110,7 @@ def _shared(book: Book, ego: str, fact: Fact) -> SharedFact | None:
 
 
 class Cases:
-    """Decides who may be told what an ego heard."""
+    """Builds the decided cases of a fact: one for each person who could ask an ego about it."""
 
     def __init__(self, book: Book, stream: Stream) -> None:
         self._book, self._stream = book, stream
@@ -119,7 +120,7 @@ class Cases:
         self._last_date = book.config.days - 1
 
     def by_acquaintances(self, shared: SharedFact) -> list[Case]:
-        """Cases of everybody whom the ego knows, but those who were there when it was told."""
+        """Return the cases of people whom the ego knows, except for those who heard any statement of the fact."""
         heard = {person for stated in self._book.said_of(shared.fact.fact_id) for person in stated.people}
         askers = [
             person for person in self._people if person not in heard and person not in (shared.ego, shared.fact.subject)
@@ -127,7 +128,7 @@ class Cases:
         return [case for asker in askers if (case := self._known(shared, asker)) is not None]
 
     def by_strangers(self, shared: SharedFact) -> list[Case]:
-        """Cases of a person who does not say who they are, and of a person whom no person knows by their name."""
+        """Return the cases of an anonymous asker and of a stranger, whose name no person of the world knows."""
         start = sum(map(ord, shared.ego)) % len(self._outsiders)
         askers: list[str | None] = [None, self._outsiders[start]]
         cases = (self._case(shared, asker, "anonymous" if asker is None else "stranger", 0, None) for asker in askers)
@@ -150,7 +151,7 @@ class Cases:
         return self._case(shared, asker, "known", since, tie)
 
     def _both_circles(self, wish: Wish, ego: str, asker: str) -> bool:
-        """Whether a circle is named that the asker belongs to, though the question calls them something else."""
+        """Whether the wish names a circle of the asker's that differs from their relation in the question."""
         named = {*wish.may_know, *wish.may_not_know}
         return any(
             group.kind in kinds and ego in group.members and asker in group.members
@@ -189,7 +190,7 @@ class Cases:
 
 
 def self_case(book: Book, stream: Stream, shared: SharedFact) -> Case:
-    """A case of rule 1: the owner asks for what they heard, or the subject for what they told."""
+    """Return a case of rule 1: the ego asks for what they heard, or the subject for what they told."""
     asker = shared.ego if stream.chance(0.5) else shared.fact.subject
     related = "" if asker == shared.ego else relation(book.world, shared.ego, asker)
     return Case(shared, asker, "self", shared.earliest, "disclose", 1, related)
@@ -208,5 +209,5 @@ def _ties(book: Book) -> Ties:
 
 
 def halves(cases: Sequence[Case]) -> tuple[list[Case], list[Case]]:
-    """Those that may be told, and those that may not."""
+    """Return the cases to disclose, and those to withhold."""
     return [case for case in cases if case.action == "disclose"], [case for case in cases if case.action == "withhold"]

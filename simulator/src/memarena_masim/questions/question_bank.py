@@ -1,4 +1,4 @@
-"""The phrases that questions are put in: lines by attribute, names and descriptions of things, templates by kind."""
+"""Reads the words of questions from a pack: lines by attribute, names and descriptions of things, templates by kind."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ Wording = Literal["plain", "other_name", "description"]
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """What a thing is called besides its own name; either may be missing."""
+    """A thing's other names and its description; either may be empty."""
 
     names: tuple[str, ...]
     description: str
 
     def by(self, wording: Wording, own: str) -> tuple[str, ...]:
-        """What a question of a wording may call the thing, of which ``own`` is the own name."""
+        """Return what a question of a wording may call the thing whose own name is ``own``; empty if nothing."""
         if wording == "plain":
             return (own,)
         return self.names if wording == "other_name" else (self.description,) if self.description else ()
@@ -35,7 +35,7 @@ class Called:
 
 @dataclass(frozen=True, slots=True)
 class DetailWords:
-    """How questions after one attribute are put; ``before`` comes in front of whatever the thing is called."""
+    """Lines for questions about one attribute; ``before`` precedes the thing's name or description."""
 
     ask: tuple[str, ...]
     clause: tuple[str, ...]
@@ -52,16 +52,16 @@ class QuestionBank:
     kinds: Bank
     details: Mapping[str, DetailWords]
     items: Mapping[tuple[str, str], Called]
-    """By attribute and item."""
+    """Names of items, by attribute and item."""
     happenings: Mapping[str, Called]
-    """By happening, verbs marked, like the names themselves."""
+    """Names of happenings, by happening; in both, verbs are marked."""
     sources: Mapping[str, Called]
     fates: Mapping[str, Called]
-    """By what became of a find, in the past, like the names themselves."""
+    """Names of what became of a find, by its own words; both in the past tense."""
 
 
 def filled(line: str, form: PersonForm, subject: str, slots: Mapping[str, str]) -> str:
-    """A line of the details file in the given person, with its slots put in."""
+    """Return a line of the details file in the person ``form``, with its slots filled."""
     line = line.replace("$own", slots.get("own", ""))
     text = in_person(line, form).replace("$subject", subject)
     for name, value in sorted(slots.items(), reverse=True):
@@ -71,7 +71,7 @@ def filled(line: str, form: PersonForm, subject: str, slots: Mapping[str, str]) 
 
 @cache
 def question_bank(pack: PackHalf = PUBLIC_PACK) -> QuestionBank:
-    """The words of a pack's questions. MasimError names the file and what is missing in it."""
+    """Read the words of a pack's questions. MasimError names the file and what is missing in it."""
     folder, kinds = folder_of(pack) / "questions", Bank()
     kinds.read(folder / "kinds.bank")
     kinds.link(pack.half)
@@ -113,7 +113,7 @@ def _half(lines: list[str], banks: Half) -> tuple[str, ...]:
 
 
 def _sources(known: Catalogue, finds: Mapping[str, Any]) -> dict[str, Called]:
-    """What the sources of finds are called: ``the harbour flea market``, ``the flea market at the harbour``."""
+    """Return the names of the sources of finds: ``the harbour flea market``, ``the flea market at the harbour``."""
     sources: dict[str, Called] = {}
     for place, other_place in finds["places"].items():
         for kind, other_kind in finds["kinds"].items():
@@ -145,7 +145,7 @@ def _toml(folder: Path, name: str) -> dict[str, Any]:
 
 
 def _rows(folder: Path, name: str, columns: int) -> Iterator[tuple[str, ...]]:
-    """The lines of a table; the last two cells, other names and description, may be empty."""
+    """Yield the lines of a table; the last two cells, other names and description, may be empty."""
     for number, line in enumerate((folder / name).read_text(encoding="utf-8").splitlines(), 1):
         if line.strip() and not line.startswith("#"):
             row = tuple(part.strip() for part in line.split("|"))

@@ -1,4 +1,4 @@
-"""Which questions a model may reword, and which parts of each must stay."""
+"""Selects the questions that a model may reword, and the parts of each that must stay."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _VALUE: TypeAdapter[Value] = TypeAdapter(Value)
 
 
 def rewordable(asked: Sequence[Asked], book: Book, texts: Mapping[str, str], epoch: date) -> list[Question]:
-    """The questions that may be reworded. ``texts`` are the turns of evidence sessions by turn id."""
+    """Return the questions that may be reworded. ``texts`` are the turns of evidence sessions, by turn id."""
     golds: defaultdict[tuple[str, str], list[Value]] = defaultdict(list)
     for question in asked:
         golds[question.draft.ego, question.draft.fact_id] += _gold(question.draft.truth)

@@ -1,4 +1,4 @@
-"""Which turns suffice for a question's gold: groups of turns, of which any turn of each group is enough."""
+"""Computes which turns suffice for a question's gold: groups of turns, of which one turn per group is needed."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _ABSTAINS = "abstain"
 
 
 def sufficient_turns(draft: Draft) -> list[list[str]]:
-    """Groups of turn ids in the order of the evidence; empty where nothing has to be retrieved.
+    """Return groups of turn ids in the order of the evidence; empty if nothing has to be retrieved.
 
-    A fact that is stated again is one group: any of its statements does. Two versions of a fact are two groups, and so
-    are two facts; a reference (D4) needs what it refers to as well. Who is asked for (D2 ``speaker``) is known from a
-    statement of each person. A wish about a fact (D6) is needed next to the fact, in the turn that counts.
+    All statements of a fact with one value are one group: any of them suffices. Two versions of a fact are two groups,
+    and so are two facts; a reference (D4) also needs the statement that it refers to. A question for the speakers (D2
+    ``speaker``) needs one statement of each. A permission question (D6) needs the turn with the wish that counts.
     """
     truth = draft.truth
     if truth.get("expected_response") == _ABSTAINS or truth.get("expected_action") == "withhold":
@@ -31,7 +31,7 @@ def sufficient_turns(draft: Draft) -> list[list[str]]:
 
 
 def _counting(draft: Draft) -> tuple[StatedFact, ...]:
-    """The statements that can be part of a sufficient set."""
+    """Return the statements that can be part of a sufficient set."""
     if draft.truth.get("validity") == "current":
         return tuple(stated for stated in draft.evidence if stated.fact.fact_id == draft.fact_id)
     if draft.family is Family.PERMISSION:
@@ -40,7 +40,10 @@ def _counting(draft: Draft) -> tuple[StatedFact, ...]:
 
 
 def _with_the_wish(draft: Draft) -> tuple[StatedFact, ...]:
-    """D6: the subject's last statement where it holds the wish that counts, else every one; and the tie, if any."""
+    """Return the evidence of a permission question (D6) that counts.
+
+    Of its fact, only the subject's last statement if that has a wish in words, else all; and the tie, if any.
+    """
     own = [stated for stated in draft.evidence if stated.fact.fact_id == draft.fact_id]
     by_subject = [stated for stated in own if stated.speaker == stated.fact.subject]
     if by_subject and by_subject[-1].wish.form:
@@ -49,6 +52,7 @@ def _with_the_wish(draft: Draft) -> tuple[StatedFact, ...]:
 
 
 def _key(draft: Draft, stated: StatedFact) -> Hashable:
+    """Return the key of the group to which a statement belongs."""
     if draft.truth.get("attribute") == "speaker":
         return stated.speaker
     return stated.fact.fact_id, stated.value.text, draft.family is Family.ANAPHORA and stated.role is Role.FATE

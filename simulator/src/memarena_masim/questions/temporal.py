@@ -1,4 +1,4 @@
-"""Questions about time: the date of one event, the days between two, the order of five."""
+"""Builds questions about time (D3): the date of one happening, the days between two, the order of five."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ from memarena_masim.questions.book import Book, Draft, typed
 from memarena_masim.rng import Stream
 
 ORDERED = 5
-"""Events of an ordering; five have 120 orders, so that none can be guessed."""
+"""Number of events of an ordering; five have 120 orders, too many to guess."""
 
 
 KINDS = ("anchoring", "interval", "ordering")
 
 
 def temporal(book: Book, ego: str, stated: StatedFact, stream: Stream, used: frozenset[str], kind: str) -> Draft | None:
-    """D3 temporal of one of KINDS about what ``stated`` says happened. ``taken``: facts that others ask after."""
+    """Build a question of one of KINDS about the happening of ``stated``; None if it cannot be asked.
+
+    ``used`` are the ids of facts about which other questions of the ego ask.
+    """
     if stated.fact.kind is not FactKind.HAPPENING:
         return None
     if kind == "anchoring":
@@ -57,7 +60,7 @@ def _interval(book: Book, ego: str, fact: Fact, others: list[Fact], stream: Stre
     apart = [other for other in others if other.subject == fact.subject and _moment(other) != _moment(fact)]
     if not apart:
         return None
-    # Two random days mostly lie close together: every distance that there is comes as often, so that none is guessed.
+    # Two random days mostly lie close together: all distances are drawn equally often, so that none can be guessed.
     days_apart = stream.pick(sorted({abs((_moment(other) - _moment(fact)).days) for other in apart}))
     fitting = [other for other in apart if abs((_moment(other) - _moment(fact)).days) == days_apart]
     first, second = sorted((fact, stream.pick(fitting)), key=_moment)
@@ -81,8 +84,8 @@ def _ordering(book: Book, ego: str, fact: Fact, others: list[Fact], stream: Stre
         chosen.setdefault(_moment(other), other)
     if len(chosen) < ORDERED:
         return None
-    rest = stream.sample([other for moment, other in sorted(chosen.items()) if other is not fact], ORDERED - 1)
-    ordered = sorted([fact, *rest], key=_moment)
+    others_sample = stream.sample([other for moment, other in sorted(chosen.items()) if other is not fact], ORDERED - 1)
+    ordered = sorted([fact, *others_sample], key=_moment)
     phrases = [f"{_who(book, ego, fact)} {fact.fate}" for fact in ordered]
     items = tuple(
         TermValue(text=phrase, aliases=(fact.fate, fact.item)) for phrase, fact in zip(phrases, ordered, strict=True)

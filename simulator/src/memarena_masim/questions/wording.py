@@ -1,4 +1,4 @@
-"""What a question asks for, apart from the words that it is put in."""
+"""Describes what a question asks for, independent of its wording (``phrasing.py`` words it)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from memarena_masim.facts.catalogue import PersonForm
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a question is after.
+    """The content of a question.
 
     ``kind`` names how it asks (a rule ``ask.<kind>`` of ``banks/questions/kinds.bank``); ``attribute``, ``item``,
     ``form`` and ``subject`` name the fact; ``slots`` are further words that the rule needs (a teller, an altered

@@ -1,4 +1,4 @@
-"""A session with its text as one line of the corpus file."""
+"""Writes a session with its text as one line of the corpus file."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _DAY_SECONDS = 86400
 
 
 def line_of(plan: SessionPlan, turns: tuple[SpokenTurn, ...]) -> str:
-    """A session's line of the corpus."""
+    """Return a session's line of the corpus file."""
     return dump(session_row(plan, turns)) + "\n"
 
 
 def session_row(plan: SessionPlan, turns: tuple[SpokenTurn, ...]) -> dict[str, Any]:
-    """A session with its words. A turn lasts as long as its words take, within the session's quarter hour."""
+    """Return the row of a session. A turn lasts as long as its words take; all turns fit into ten minutes."""
     ids = [speaker.agent_id for speaker in plan.speakers]
     seconds = [max(2.0, SECONDS_PER_WORD * (turn.text.count(" ") + 1)) for turn in turns]
     scale = min(1.0, 600 / sum(seconds))
-    rows, at = [], 0.0
+    rows, elapsed = [], 0.0
     event = plan.event_ids[0] if plan.event_ids else None
     for number, (turn, length) in enumerate(zip(turns, seconds, strict=True)):
         rows.append(
@@ -33,20 +33,20 @@ def session_row(plan: SessionPlan, turns: tuple[SpokenTurn, ...]) -> dict[str, A
                 "speaker_id": ids[turn.speaker],
                 "listener_id": ids[turn.listener],
                 "text": turn.text,
-                "timestamp": round(plan.start + at * scale / _DAY_SECONDS, 6),
+                "timestamp": round(plan.start + elapsed * scale / _DAY_SECONDS, 6),
                 "triggering_event": event,
                 "entities_mentioned": [],
                 "extracted_facts": [],
                 "metadata": {},
             }
         )
-        at += length
+        elapsed += length
     return {
         "session_id": plan.session_id,
         "participants": ids,
         "turns": rows,
         "start_time": round(plan.start, 6),
-        "end_time": round(plan.start + at * scale / _DAY_SECONDS + 1e-5, 6),
+        "end_time": round(plan.start + elapsed * scale / _DAY_SECONDS + 1e-5, 6),
         "triggering_events": list(plan.event_ids),
         "location_id": plan.place_id,
         "group_id": plan.group_id,

@@ -1,7 +1,6 @@
-"""Writes the text of a planned session: each thread goes on with one scene, beat by beat, or tells news in turn.
+"""Writes the text of a planned session: each thread tells one scene, beat by beat, or news by the speakers in turn.
 
-What a teller's scene holds (amounts, names, times) is drawn once per teller, so that every telling agrees with every
-other.
+The values of a scene (amounts, names, times) are drawn once per teller, so that all tellings by one person agree.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ def _scene_so_far(talk: Talk, thread: Thread, narrator: int) -> SceneTelling:
 
 
 def _scene(talk: Talk, scene: SceneTelling, speaker: int, last: bool) -> int:
-    """Say the turns of a thread that tells a scene; returns who speaks next."""
+    """Write the turns of a thread that tells a scene; return the index of the next speaker."""
     plan, thread = talk.plan, scene.thread
     people = len(plan.speakers)
     narrator = 0 if plan.kind.with_assistant else thread.narrator
@@ -83,7 +82,7 @@ def _scene(talk: Talk, scene: SceneTelling, speaker: int, last: bool) -> int:
 
 
 def _news(talk: Talk, thread: Thread, before: SceneTelling | None, speaker: int) -> int:
-    """Say the turns of a thread in which each has something to tell; returns who speaks next."""
+    """Write the turns of the thread for news; return the index of the next speaker."""
     plan = talk.plan
     for position in range(thread.turns):
         index = len(talk.turns)
@@ -94,17 +93,17 @@ def _news(talk: Talk, thread: Thread, before: SceneTelling | None, speaker: int)
             turn.news(statement)
         elif not turn.text:
             turn.frame("pa.answer.plain" if turn.who.assistant else "answer.plain")  # nothing was left to mention
-        left = plan.turn_count - 1 - index
+        turns_left = plan.turn_count - 1 - index
         if plan.kind.with_assistant:
-            turn.end(index, last=left == 0)
-        elif left < 2:
-            turn.leave(replies=left == 0)
+            turn.end(index, last=turns_left == 0)
+        elif turns_left < 2:
+            turn.leave(replies=turns_left == 0)
         speaker = _hand_over(talk, turn, _statement(talk, index + 1))
     return speaker
 
 
 def _hand_over(talk: Talk, turn: Turn, following: Statement | None) -> int:
-    """End a turn with the question that the next one answers, if there is one; returns who speaks next."""
+    """End a turn, if need be with the question that the next one answers; return the index of the next speaker."""
     index = len(talk.turns)
     talk.invited = None
     if following is not None and _invites(talk, following):
@@ -116,15 +115,15 @@ def _hand_over(talk: Talk, turn: Turn, following: Statement | None) -> int:
 
 
 def _invites(talk: Talk, following: Statement) -> bool:
-    """Whether a turn asks for the statement of the next: not where that one has something of the same kind to tell."""
+    """Whether a turn asks for the statement of the next: not if both state facts of the same kind."""
     return not alike(talk, _statement(talk, len(talk.turns)), following)
 
 
 def _statement(talk: Talk, index: int) -> Statement | None:
-    """What a turn states: one thing at most."""
+    """Return the statement of a turn; None if it has none."""
     return next((statement for statement in talk.plan.statements if statement.turn == index), None)
 
 
 def _listener(talk: Talk, speaker: int) -> int:
-    """Whom a turn speaks to: who spoke last; in the first turn, who speaks next."""
+    """Return the index of the listener of a turn: the last speaker; in the first turn, the next speaker."""
     return (speaker + (-1 if talk.turns else 1)) % len(talk.plan.speakers)

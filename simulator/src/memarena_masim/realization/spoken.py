@@ -1,4 +1,4 @@
-"""What an engine makes of a planned session: its turns in words."""
+"""Defines what an engine returns for a planned session: its turns in words."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SpokenTurn:
-    """Words of one turn: who says it to whom (indices into the plan's speakers)."""
+    """The text of one turn; ``speaker`` and ``listener`` are indices into the plan's speakers."""
 
     speaker: int
     listener: int

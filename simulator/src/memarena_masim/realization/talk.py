@@ -1,4 +1,4 @@
-"""What a talk has come to while it is written, and a thread's scene in it."""
+"""Holds the state of a talk while its turns are written, and the scene of a thread as this teller tells it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FIRST_PERSON = re.compile(r"\b(?:I'm|I was|I|we|me|my|our)\b")
 
 @dataclass(frozen=True, slots=True)
 class SceneTelling:
-    """A thread's scene in this session: who tells it, its values, and the text of its slots by speaker."""
+    """A thread's scene in this session: its values, and the text of its slots by speaker."""
 
     scene: Scene
     thread: Thread
@@ -27,11 +27,11 @@ class SceneTelling:
     kin: str
 
     def thing(self, teller: bool) -> str:
-        """The scene's thing in the mouth of its teller, or of anybody else."""
+        """Return the scene's thing as its teller names it, or as the person spoken to does."""
         return self.scene.thing if teller else _to_you(self.scene.thing)
 
     def slots(self, teller: bool) -> dict[str, str]:
-        """Slots of a line of the scene."""
+        """Return the slots of a line of the scene."""
         return {**self.values, "kin": self.kin if teller else _to_you(self.kin)}
 
 
@@ -43,20 +43,20 @@ class Talk:
     library: Library
     turns: list[SpokenTurn] = field(default_factory=list)
     stated: Statement | None = None
-    """The fact of the turn before."""
+    """The statement of the turn before; None if it stated nothing."""
     invited: Statement | None = None
-    """The fact that the turn before asked for."""
+    """The statement for which the turn before asked; None if it asked for none."""
     telling: SceneTelling | None = None
-    """The scene that was told so far."""
+    """The latest scene of the talk; None before the first."""
     said: set[str] = field(default_factory=set)
-    """Sentences from round the scenes and of third persons that were said."""
+    """Sentences of the frame bank and of third persons that were already said."""
 
     @property
     def heard(self) -> str:
-        """What was said so far."""
+        """Return the text of all turns so far."""
         return " ".join(turn.text for turn in self.turns)
 
 
 def _to_you(text: str) -> str:
-    """A noun phrase of the first person in the mouth of the one spoken to."""
+    """Return a noun phrase of the first person as the person spoken to says it: ``my`` becomes ``your``."""
     return _FIRST_PERSON.sub(lambda match: _TO_YOU[match.group()], text)

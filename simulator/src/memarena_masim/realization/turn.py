@@ -1,4 +1,4 @@
-"""A turn of a talk: it answers the one before, goes on with the scene or states its news, and hands over."""
+"""Writes one turn of a talk: it answers the turn before, continues the scene or states a fact, and hands over."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from memarena_masim.plan.model import Kind, Statement
 from memarena_masim.realization.talk import SceneTelling, Talk
 
 TIE_SHOWS = 0.4
-"""Share of the openings that show what people are to each other."""
+"""Share of the openings that show the relation between the speakers."""
 PAUSES = 0.3
-"""How often a speaker thinks aloud, next to the share of sentences with filler in his or her style."""
+"""Factor on a speaker's share of fillers: the chance that a turn begins with a pause."""
 _DRAWS = 8
-"""How often a line is drawn again that was said before, or takes up what was not said."""
+"""Maximum draws of a line that was said before, or that refers to what was not said."""
 _LEAD_IN = re.compile(r"^(?:so|well|and|oh|oh, and),? ", re.IGNORECASE)
 _SENTENCE_START = re.compile(r"(^\"?|[.?!] \"?)([a-z])")
 _OFFER = re.compile(r"(?:Shall I|(?:Do you want|Would you like) (?:me to|an?)) (?![^?]* or )[^?]*\?$")
@@ -31,7 +31,7 @@ _LED_UP = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A sentence of a turn in words."""
+    """A sentence of a turn with its slots filled; the flags are those of ``Sentence``."""
 
     text: str
     optional: bool
@@ -39,7 +39,7 @@ class Part:
 
 
 class Turn:
-    """Sentences of one turn."""
+    """Collects the sentences of one turn."""
 
     def __init__(self, talk: Talk, scene: SceneTelling | None, speaker: int, listener: int) -> None:
         self._talk, self._scene, self.speaker, self.listener = talk, scene, speaker, listener
@@ -61,19 +61,19 @@ class Turn:
         self._sentences: list[str] = []
         self._words = 0
         self._invited = talk.invited
-        """The fact that the turn before asked for."""
+        """The statement for which the turn before asked; None if it asked for none."""
         self._marked = False
-        """Whether a line leads up to the sentences of the scene."""
+        """Whether a line was said that leads to the scene's sentences."""
 
     @property
     def _told(self) -> SceneTelling:
-        """The scene of a turn that tells one."""
+        """Return the scene of the turn, which must have one."""
         assert self._scene is not None
         return self._scene
 
     @property
     def text(self) -> str:
-        """The turn."""
+        """Return the text of the turn."""
         return " ".join(self._sentences)
 
     # ------------------------------------------------------------ parts
@@ -88,7 +88,7 @@ class Turn:
         self.say(self._framed(rule, **slots))
 
     def _framed(self, rule: str, **slots: str) -> str:
-        """A line of the frame bank, one that was not said in this talk where possible."""
+        """Draw a line of the frame bank, if possible one that was not said in this talk."""
         talk = self._talk
         for _ in range(_DRAWS):
             text = self._phrase(talk.library.frame.rules[rule].draw(talk.stream), {**self._slots, **slots})
@@ -98,7 +98,7 @@ class Turn:
         return text
 
     def ask(self, shifts: bool) -> None:
-        """Ask after the scene."""
+        """Ask about the scene. ``shifts``: after another subject."""
         first = not self._talk.turns
         if self.who.assistant and not self._told.thread.first_beat:
             self.frame("pa.ask.first" if first else "pa.ask")  # a scene's own questions are those of a person with eyes
@@ -108,7 +108,7 @@ class Turn:
         self.line("again" if self._told.thread.first_beat else "ask")
 
     def also(self) -> None:
-        """What a third person puts in: each line once."""
+        """Say a line of a third person, each at most once in a talk."""
         talk = self._talk
         for words in talk.stream.shuffled(self._told.scene.lines["also"]):
             text = self._of_scene(words)
@@ -126,7 +126,7 @@ class Turn:
         self.say(text)
 
     def _of_scene(self, words: Sequence_, again: int = 0) -> str:
-        """A line of the scene: to those who met it before, in other words. ``again`` asks for yet others."""
+        """Return a line of the scene, in other words for people who met it before; ``again`` selects further ones."""
         slots = {"you": self._slots["you"], **self._told.slots(self._teller)}
         voice = Voice(self.who.leaning, self._told.thread.met + again)
         return phrase(words, Scope(self._talk.stream, voice, slots))
@@ -135,7 +135,7 @@ class Turn:
         return phrase(words, Scope(self._talk.stream, Voice(self.who.leaning), slots))
 
     def _matter(self) -> dict[str, str]:
-        """The thing of the talk's scene as this speaker calls it, where the one spoken to or the speaker told it."""
+        """Return the slot for the scene's thing as the speaker names it; empty unless speaker or listener told it."""
         telling = self._talk.telling
         narrator = -1 if telling is None else 0 if self._talk.plan.kind.with_assistant else telling.thread.narrator
         if telling is None or narrator not in (self.speaker, self.listener):
@@ -145,7 +145,7 @@ class Turn:
     # ------------------------------------------------------------ course
 
     def begin(self, index: int, before: SceneTelling | None) -> None:
-        """Greet, answer the greeting, or take up what was said last."""
+        """Greet, answer the greeting, or react to the last turn."""
         plan = self._talk.plan
         if index == 0:
             self._greet()
@@ -185,7 +185,7 @@ class Turn:
             self.frame(rule, e=plan.event.clauses[self.speaker].replace("*", ""))
 
     def _answer_last(self, before: SceneTelling) -> None:
-        """At a change of subject: the answer to the last beat of the scene before, if its teller spoke last."""
+        """At a change of subject, answer the last beat of the earlier scene, if its teller spoke last."""
         plan = self._talk.plan
         people = len(plan.speakers)
         narrator = 0 if plan.kind.with_assistant else before.thread.narrator
@@ -200,13 +200,13 @@ class Turn:
         self._scene, self._teller = now, teller
 
     def parts(self, sentences: Sequence[Sentence]) -> tuple[Part, ...]:
-        """Sentences in words."""
+        """Fill the slots of sentences."""
         return tuple(
             Part(self._of_scene(sentence.words), sentence.optional, sentence.question) for sentence in sentences
         )
 
     def answer(self, beat: int) -> tuple[Part, ...]:
-        """The answer to a beat of the scene, without what takes up words that the teller did not say in this talk."""
+        """Return the answer to a beat, without sentences that refer to words the teller did not say in this talk."""
         scene, references = self._told, self._talk.library.references
         beat_lines = scene.scene.beats[beat]
         heard = Heard(f"{self._talk.heard} {scene.scene.thing}", (*scene.values.values(), scene.kin.split()[-1]))
@@ -223,30 +223,30 @@ class Turn:
         return tuple(parts)
 
     def body(self, sentences: Sequence[Part], question: bool) -> None:
-        """The sentences of a beat. Optional sentences come in as the turn's length allows."""
+        """Say the sentences of a beat; optional ones as the turn's length allows."""
         talk = self._talk
         if sentences and not self._marked and not self.who.assistant and talk.stream.chance(PAUSES * self.who.fillers):
             self.frame("pause" if self._teller else "pause.answer")
         aim = self._aim()
         texts = [sentence.text for sentence in sentences]
         candidates = [n for n, sentence in enumerate(sentences) if question or not sentence.question]
-        kept = {n for n in candidates if not sentences[n].optional} or set(candidates[:1])
-        words = self._words + sum(texts[n].count(" ") + 1 for n in kept)
-        for n in talk.stream.shuffled([n for n in candidates if n not in kept]):
+        chosen = {n for n in candidates if not sentences[n].optional} or set(candidates[:1])
+        words = self._words + sum(texts[n].count(" ") + 1 for n in chosen)
+        for n in talk.stream.shuffled([n for n in candidates if n not in chosen]):
             length = texts[n].count(" ") + 1
             if words + length / 2 <= aim:
-                kept.add(n)
+                chosen.add(n)
                 words += length
-        for n in sorted(kept):
+        for n in sorted(chosen):
             self.say(texts[n])
 
     def _aim(self) -> float:
-        """Words of the turn. The pace counts thrice, for it can only add or leave out optional sentences."""
+        """Draw the aimed number of words. The pace is cubed, since it only adds or omits optional sentences."""
         stream = self._talk.stream
         return self._talk.plan.words_per_turn * self.who.pace**3 * math.exp(0.15 * stream.bell() - 0.01)
 
     def end(self, index: int, last: bool) -> None:
-        """Take leave when all is told."""
+        """Say goodbye in the last turns, by position and role of the speaker."""
         plan = self._talk.plan
         people, left = len(plan.speakers), plan.turn_count - 1 - index
         if plan.kind.with_assistant:
@@ -258,7 +258,7 @@ class Turn:
             self.leave(replies=False)
 
     def leave(self, replies: bool) -> None:
-        """Take leave, or answer that; with a word on the scene if one of the two told it."""
+        """Say goodbye, or reply to a goodbye; with a word on the scene if speaker or listener told it."""
         telling = self._talk.telling
         if telling is None or "matter" not in self._slots:
             role = "other"
@@ -267,7 +267,7 @@ class Turn:
         self.frame(f"close.reply.{role}" if replies else f"close.{role}")
 
     def invite(self, statement: Statement) -> None:
-        """Ask what the statement of the next turn answers."""
+        """Ask the question that the statement of the next turn answers."""
         if statement.prompt:
             self.say(self._fact(statement.prompt, statement))
             return
@@ -283,7 +283,7 @@ class Turn:
     # ------------------------------------------------------------ facts
 
     def news(self, statement: Statement) -> None:
-        """State a fact and say more about it: in answer to a question, after one of its kind, or of oneself."""
+        """State a fact with the lines around it: as an answer, after one of its kind, or unprompted."""
         text = self._fact(statement.frame, statement)
         if self._invited is not statement and not _LED_UP.match(text):
             like = alike(self._talk, self._talk.stated, statement)
@@ -297,7 +297,7 @@ class Turn:
             self.say(self._fact(f"level.{statement.level}", statement))
 
     def _more(self, statement: Statement) -> None:
-        """What there is to say about a fact that those present have not just heard; else a word on what was done."""
+        """Say the planned lines about a fact; if there are none, a comment on a fact of the speaker's own."""
         listed, slots = catalogue(self._talk.library.pack), dict(statement.slots)
         lines = listed.bank.rules[more_rule(statement, listed)].alternatives
         for number in statement.more:
@@ -307,7 +307,7 @@ class Turn:
             self.frame(comment, **slots)
 
     def _react_to(self, statement: Statement) -> None:
-        """Take up a fact without giving its value, and the wish that went with it."""
+        """React to a fact without its value, and to the wish that went with it."""
         listed = catalogue(self._talk.library.pack)
         form, attribute, _ = statement.frame.split(".")
         slots = dict(statement.slots)
@@ -335,7 +335,7 @@ class Turn:
 
 
 def alike(talk: Talk, first: Statement | None, second: Statement) -> bool:
-    """Whether a person answers a statement with one of its kind about themselves, so that nothing need ask for it."""
+    """Whether ``second`` follows ``first`` with a fact of its kind about the speaker, so that no question is needed."""
     if first is None or first.level or first.prompt or second.prompt:
         return False
     form, _, person = second.frame.split(".")
@@ -345,17 +345,17 @@ def alike(talk: Talk, first: Statement | None, second: Statement) -> bool:
 
 
 def _taken_up_as(attribute: str, slots: Mapping[str, str]) -> str:
-    """How a fact is named when it is taken up: by what it is about, or by lines for its kind."""
+    """Return the suffix of the rule that reacts to a fact: ``about``, ``tie`` or its attribute."""
     return "about" if "about" in slots else "tie" if attribute in ("friends", "not_friends") else attribute
 
 
 def _taken_up(clause: str) -> str:
-    """What of an event's clause the other one takes up: what stands between asterisks."""
+    """Return the words between asterisks in an event's clause, which the answer takes up."""
     return clause.split("*")[1]
 
 
 def finish(text: str) -> str:
-    """``text`` as a sentence, or several: capitals where they start, a full stop where there is no other mark."""
+    """Return ``text`` with a capital at the start of each sentence, and a full stop if it has no final mark."""
     text = text.rstrip(",;: ")
     if text[-1] not in ".?!" and not text.endswith(('."', '?"', '!"')):
         text += "."
