@@ -1,13 +1,13 @@
-"""Backends of this repository for the tools that check and build them: every folder of backends/ with a backend.toml.
+"""Finds the backends of this repository, for tools that check and build them: folders of backends/ with a backend.toml.
 
 python3 scripts/backend_folders.py compose [NAME…|--all]
 
-prints the options of `compose -f base.yaml` that build images, in compose/: by default those of the harness and of
-every backend, but for backends with their own environment, whose images take minutes; with names those of these
-backends alone; with --all every one.
+prints the options of `compose -f base.yaml` (run in compose/) that build images: by default those of the harness and of
+every backend, except backends with their own environment, whose images take minutes; with names only those of these
+backends; with --all all of them.
 
-Needs nothing but Python, since images are built without .venv. Manifests are taken as they are here: the harness checks
-them (memarena.execution.backends.manifests), and so do the tests.
+Needs only Python, since images are built without .venv. Manifests are not validated here: the harness does that
+(memarena.execution.backends.manifests), and so do the tests.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from typing import cast
 
 ROOT = Path(__file__).resolve().parent.parent
 COMPOSE = "compose"
-"""The folder in which compose is run: the files that it is given are named relative to it."""
+"""The folder in which compose runs; paths of compose files are relative to it."""
 
 
 def folders(root: Path = ROOT) -> list[Path]:
-    """The folder of every backend, sorted by name."""
+    """Return the folder of every backend, sorted by name."""
     return sorted(path.parent for path in root.glob("backends/*/backend.toml"))
 
 
 def packages(root: Path = ROOT) -> dict[str, Path]:
-    """Python packages of all backends by name; each lies in ``src/`` of a backend's folder."""
+    """Return the Python packages of all backends by name; each is in ``src/`` of a backend's folder."""
     packages = (path.parent for folder in folders(root) for path in folder.glob("src/*/__init__.py"))
     return {path.name: path for path in sorted(packages)}
 
 
 def backend_names(root: Path = ROOT) -> list[str]:
-    """Names of all backends; a folder may hold several."""
+    """Return the names of all backends; a folder may contain several."""
     return [str(backend["name"]) for folder in folders(root) for backend in _backends(folder)]
 
 
@@ -60,7 +60,7 @@ def compose_files(root: Path = ROOT, *, with_environments: bool = False) -> dict
 
 
 def build_options(root: Path = ROOT, names: Sequence[str] = (), *, everything: bool = False) -> str:
-    """What follows ``compose -f base.yaml`` to build the images of harness and backends, or of ``names`` alone.
+    """Return the arguments after ``compose -f base.yaml`` that build the images of harness and backends, or of names.
 
     Raises SystemExit for a name that has no compose file.
     """
@@ -73,7 +73,7 @@ def build_options(root: Path = ROOT, names: Sequence[str] = (), *, everything: b
 
 
 def _backends(folder: Path) -> list[dict[str, object]]:
-    """The tables of a manifest."""
+    """Return the tables of a manifest."""
     return cast(list[dict[str, object]], _manifest(folder)["backend"])
 
 
@@ -83,7 +83,7 @@ def _manifest(folder: Path) -> dict[str, object]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print what a tool asks for; the exit code."""
+    """Print the requested options and return the exit code."""
     what, *names = arguments or [""]
     everything = names == ["--all"]
     if what != "compose" or (not everything and any(name.startswith("-") for name in names)):

@@ -1,9 +1,9 @@
-"""Every bar of the simulator in one go: makes the worlds, measures them, and takes what ten times the people cost.
+"""Measures every bar (quality threshold) of the simulator: generates and measures worlds, runs the scale benchmark.
 
     python scripts/bars.py [--llm] [--worlds N] [--preset s] [--banks held-out] [--keep DIR]
 
-Classifiers, patterns and guessers learn from seeds 1 to 5 on the half of the phrase banks that is tuned on. What is
-reported comes from seeds 32 and up on the half held out, 26 worlds unless told otherwise.
+Classifiers, patterns and guessers are trained on seeds 1 to 5 with the tuning half of the phrase banks. The reported
+figures are of seeds 32 and up with the held-out half, by default of 26 worlds.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 TUNING_SEEDS = range(1, 6)
 FIRST_REPORTED_SEED = 32
-"""Seeds below it, and those above 100, may be looked at while sentences, questions and measures are made (21 to 31 were
-reported from once)."""
+"""Seeds below it, and above 100, may be looked at during development of sentences, questions and measures (21 to 31
+were reported from once)."""
 WORLDS = 26
 
 
 def masim(*arguments: str) -> None:
-    """Run the command of the simulator; its failure ends ours."""
+    """Run the simulator's command; exit with its code if it fails."""
     process = subprocess.run([sys.executable, "-m", "memarena_masim", *arguments], check=False)
     if process.returncode:
         raise SystemExit(process.returncode)
 
 
 def make(folder: Path, preset: str, seed: int, banks: str) -> Path:
-    """A world, unless it is there already, whole: what is half made has its finished days next to it."""
+    """Return the folder of a world, which is generated unless it is complete (``.days`` marks an incomplete one)."""
     out = folder / f"{preset}_{banks}_{seed}"
     if not (out / "run_info.json").exists() or (out / ".days").exists():
         masim("generate", "--preset", preset, "--seed", str(seed), "--banks", banks, "--out", str(out), "--quiet")
@@ -38,7 +38,7 @@ def make(folder: Path, preset: str, seed: int, banks: str) -> Path:
 
 
 def report(folder: Path, arguments: argparse.Namespace) -> None:
-    """The table, and behind it the benchmark of scale."""
+    """Print the table of bars, then run the benchmark of scale."""
     train = [make(folder, arguments.preset, seed, "tuning") for seed in TUNING_SEEDS]
     seeds = range(FIRST_REPORTED_SEED, FIRST_REPORTED_SEED + arguments.worlds)
     tested = [make(folder, arguments.preset, seed, arguments.banks) for seed in seeds]
@@ -56,7 +56,7 @@ def report(folder: Path, arguments: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    """Entry point."""
+    """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--preset", default="s", help="tiny, s, m or l")
     parser.add_argument("--worlds", type=int, default=WORLDS, help="how many worlds are measured")

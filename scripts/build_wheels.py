@@ -1,8 +1,8 @@
 """Builds the wheel of every distribution of this repository: python scripts/build_wheels.py [FOLDER] (default: dist).
 
-Each is built from a copy of its folder with the licence next to it, so that every wheel carries the licence and nothing
-that lies about in a checkout gets in. What is for developers alone is left out. A backend with its own
-environment carries the files that this is made from next to its manifest, in its package. Needs hatchling.
+Each is built from a copy of its folder with the licence, so that every wheel contains the licence and no stray files of
+a checkout. Distributions for developers only are left out. The package of a backend with its own environment contains,
+next to its manifest, the files that the environment is installed from. Needs hatchling.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 _FOLDER = re.compile(r"^(?:-e|--editable)[\s=]+(?P<folder>[^\s\[]+)(?P<extras>\[[^\]]*\])?", re.MULTILINE)
 NOT_SHIPPED = frozenset({"memarena-judge-training"})
-"""Texts and programs that train the judge's models."""
+"""Distributions without a wheel: the texts and programs that train the judge's models."""
 
 
 def distributions(root: Path = ROOT) -> dict[str, Path]:
-    """Folders of the distributions that are released, by name."""
+    """Return the folders of the released distributions, by name."""
     paths = sorted([*root.glob("*/pyproject.toml"), *root.glob("*/*/pyproject.toml")])
     folders = [path.parent for path in paths if not path.relative_to(root).parts[0].startswith(".")]
     by_name = {str(project(folder)["name"]): folder for folder in folders}
@@ -31,15 +31,15 @@ def distributions(root: Path = ROOT) -> dict[str, Path]:
 
 
 def project(folder: Path) -> dict[str, object]:
-    """The table ``project`` of a distribution."""
+    """Return the table ``project`` of a distribution's pyproject.toml."""
     table: dict[str, object] = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     return table
 
 
 def environment_files(folder: Path) -> dict[str, str]:
-    """What a backend's environment is made from: texts by their path in its folder.
+    """Return the files that a backend's environment is installed from: texts by their path in its folder.
 
-    Of folders that are requirements, ``-e ../kit`` becomes the release.
+    A requirement that is a folder, such as ``-e ../kit``, is replaced by its released version.
     """
     manifest = folder / "backend.toml"
     table = tomllib.loads(manifest.read_text(encoding="utf-8")).get("environment", {}) if manifest.exists() else {}
@@ -56,7 +56,7 @@ def _release(folder: Path) -> Callable[[re.Match[str]], str]:
 
 
 def build(out: Path) -> list[Path]:
-    """Build all wheels into ``out``; earlier wheels of ours that lie there are removed. The wheels, by name."""
+    """Build all wheels into ``out``, from which earlier memarena wheels are removed; return their paths, sorted."""
     out.mkdir(parents=True, exist_ok=True)
     for old in out.glob("memarena*.whl"):
         old.unlink()
@@ -81,7 +81,7 @@ def build(out: Path) -> list[Path]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Build, and print what was built."""
+    """Build the wheels, print their paths, and return the exit code."""
     if len(arguments) > 1 or any(each.startswith("-") for each in arguments):
         sys.stderr.write("error: expected at most one argument, the folder for the wheels\n")
         return 2

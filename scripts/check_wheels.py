@@ -1,8 +1,8 @@
-"""Installs the built wheels as a stranger would, and uses them: python scripts/check_wheels.py [PYTHON].
+"""Checks that the built wheels work for a user without this repository: python scripts/check_wheels.py [PYTHON].
 
-Wheels of all distributions are built, `memarena` is installed from them into a new environment outside the repository,
-and there a world is made, bm25 is asked about it, the run is reported, the demonstration shows what is installed, and
-bm25 is held to one chapter of the contract.
+Builds the wheels of all distributions, installs `memarena` from them into a new environment outside the repository,
+and there generates a world, asks bm25 about it, reports the run, runs the demonstration, and checks bm25 against one
+chapter of the contract.
 PYTHON is the interpreter of the environment (default: that of .venv). Other packages come from the index that pip uses,
 as constraints.txt pins them.
 """
@@ -27,16 +27,16 @@ QUESTIONS = 6
 
 
 class CheckError(Exception):
-    """Something does not work as installed; the message is one line, and what the program printed."""
+    """A program does not work as installed; the message is one line, then the program's output."""
 
 
 class Installed:
-    """An environment with ``memarena`` installed from wheels. ``folder`` is where its commands run."""
+    """An environment with ``memarena`` installed from wheels. Its commands run in ``folder``."""
 
     def __init__(self, python: str, wheels: Path, folder: Path) -> None:
         self.folder = folder
         self._bin = folder / "env" / "bin"
-        # Nothing of this checkout: neither its packages nor the folder in which backends are looked for.
+        # Variables that would lead to this checkout: to its packages or its folder of backends.
         outside = ("PYTHONPATH", "VIRTUAL_ENV", "MEMARENA_BACKENDS")
         self._env = {name: value for name, value in os.environ.items() if name not in outside}
         self._call([python, "-m", "venv", str(folder / "env")])
@@ -45,7 +45,7 @@ class Installed:
         self._call([str(self._bin / "pip"), "install", *quiet, *where, "memarena"])
 
     def run(self, program: str, *arguments: str) -> str:
-        """Run an installed program; what it printed. Raises :class:`CheckError` if it fails."""
+        """Run an installed program and return its stdout. Raises :class:`CheckError` if it fails."""
         return self._call([str(self._bin / program), *arguments])
 
     def start(self, program: str, *arguments: str) -> subprocess.Popen[bytes]:
@@ -62,7 +62,7 @@ class Installed:
 
 
 def check(installed: Installed) -> None:
-    """Go through what a user does first. Raises :class:`CheckError` at the first thing that does not work."""
+    """Run a user's first commands. Raises :class:`CheckError` at the first that does not work."""
     module_path = installed.run("python", "-c", "import memarena; print(memarena.__file__)").strip()
     if not Path(module_path).is_relative_to(installed.folder):
         raise CheckError(f"memarena is imported from {module_path}, not from the new environment")

@@ -2,11 +2,11 @@
 
 python -m scripts.conformance [BACKEND[+VARIANT]…]    exit 1 if one fails a check, 2 if one cannot be started
 
-Without a name: every backend of backends/, in each of the ways that its manifest names (``conformance``); one whose
-environment is not made is left out, with a line. BACKEND is what ``memarena run --backend`` takes and can be started
-here: a name, a folder or a backend.toml; its environment is made if need be. Several are held side by side, since most
-of a run of the suite is waiting. It ends with the time that each took. More than two minutes is a warning, not a
-failure: the machine decides it too.
+Without a name: every backend of backends/, in each variant that its manifest lists (``conformance``); a backend whose
+environment is not installed is skipped, with a line. BACKEND is a value of ``memarena run --backend`` that can be
+started here: a name, a folder or a backend.toml; its environment is installed if it is missing. Several backends are
+checked in parallel, since most of a run of the suite is waiting. The last lines are the duration of each. More than two
+minutes is a warning, not a failure, since it depends on the machine too.
 """
 
 from __future__ import annotations
@@ -42,48 +42,48 @@ from memarena.execution.errors import RunError
 from scripts import backend_folders
 
 TARGET_S = 120.0
-"""What the suite is meant to take at most with a healthy backend, in seconds of wall-clock time."""
+"""Seconds of wall-clock time above which a run of the suite gets a warning."""
 
 CALL_S = 120.0
-"""Seconds for a single call: a memory that embeds a thousand turns on shared cores is slow, not broken."""
+"""Timeout of a single call in seconds: a memory that embeds a thousand turns on shared cores is slow, not broken."""
 
 SEED = 3027433293
-"""Of the life that every backend is fed here, so that a change of a result is a change of the backend or the suite.
-`memarena conformance` draws a new one each time."""
+"""Seed of the life that every backend ingests here. It is fixed, so that a result changes only with the backend or the
+suite; `memarena conformance` draws a new seed for each run."""
 
 SIDE_BY_SIDE = 3
-"""Backends held at a time: one takes a quarter of a core, and start and end of the largest take more."""
+"""Number of backends checked in parallel: one uses a quarter of a core, and more while the largest start and end."""
 
 
 Chosen = tuple[LaunchableBackend, ConformanceVariant | None]
 
 
 def main(names: Sequence[str]) -> int:
-    """Run the suite against each backend and print what failed; the exit code."""
+    """Run the suite against each backend, print the failures, and return the exit code."""
     results: dict[str, SuiteResult] = {}
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         try:
             chosen = ready({name: _chosen(name) for name in names or all_names()}, by_name=bool(names))
-            begun = {name: pool.submit(_run_suite, *each) for name, each in chosen.items()}
-            for name, future in begun.items():
+            futures = {name: pool.submit(_run_suite, *each) for name, each in chosen.items()}
+            for name, future in futures.items():
                 results[name] = future.result()
                 _say("\n".join(lines_of(name, results[name])))
         except (RunError, LaunchError, ConformanceError) as error:
             return _refuse(str(error))
         finally:
-            pool.shutdown(cancel_futures=True)  # after Ctrl-C, too, none begins that has not begun
+            pool.shutdown(cancel_futures=True)  # after an error or Ctrl-C no further backend is started
     sys.stdout.write("".join(f"{line}\n" for line in times({name: r.duration_s for name, r in results.items()})))
     return 0 if all(result.passed for result in results.values()) else 1
 
 
 def all_names(root: Path = backend_folders.ROOT) -> list[str]:
-    """Every backend of a repository, ``BACKEND+VARIANT`` where its manifest names variants."""
+    """Return the names of all backends of a repository, as ``BACKEND+VARIANT`` if its manifest lists variants."""
     backends = (each for folder in backend_folders.folders(root) for each in load_manifest(folder / "backend.toml"))
     return [name for each in backends for name in _names_of(each)]
 
 
 def ready(chosen: Mapping[str, Chosen], *, by_name: bool) -> dict[str, Chosen]:
-    """Those whose environment is there, or, where they were asked for by name, is made now."""
+    """Return the backends that have their environment; a missing one is installed with ``by_name``, else skipped."""
     ready = {}
     for name, (backend, variant) in chosen.items():
         environment = backend.environment
@@ -106,9 +106,9 @@ def _names_of(backend: LaunchableBackend) -> list[str]:
 
 
 def _chosen(name: str) -> Chosen:
-    """What a name means. Raises RunError if there is no such backend or variant."""
-    of, plus, variant_name = (name, "", "") if Path(name).exists() else name.partition("+")
-    backend = choose_backend(of)
+    """Return the backend and variant of a name. Raises RunError if there is no such backend or variant."""
+    backend_name, plus, variant_name = (name, "", "") if Path(name).exists() else name.partition("+")
+    backend = choose_backend(backend_name)
     if not isinstance(backend, LaunchableBackend):
         raise RunError(f"{name}: expected a backend that can be started; for an address there is memarena conformance")
     if not plus:
@@ -120,13 +120,13 @@ def _chosen(name: str) -> Chosen:
 
 
 def lines_of(name: str, result: SuiteResult) -> list[str]:
-    """What failed of a backend, one line each, and how it ended."""
+    """Return the lines to print for a backend: each failed check, and the summary."""
     before = [f"{name}:"] if "+" in name else []
     return [*before, *(result_line(each) for each in result.results if each.status == "failed"), summary_line(result)]
 
 
 def times(took_s: Mapping[str, float]) -> list[str]:
-    """A line for each backend with the seconds of its run, and a warning for each that took more than the target."""
+    """Return a line with the seconds of each backend's run, and a warning for each above the target."""
     lines = [
         f"{name:21} {took:7.1f} s  {'above' if took > TARGET_S else 'below'} {TARGET_S:g} s"
         for name, took in took_s.items()
@@ -143,14 +143,14 @@ def _run_suite(backend: LaunchableBackend, variant: ConformanceVariant | None) -
     key = secrets.token_hex(8)
     with _substitute(backend, variant, key) as url:
         settings = {k: v.replace("{url}", url).replace("{key}", key) for k, v in variant.settings.items()}
-        # A stand-in that no setting leads to is a model: it extracts in the place of the suite's own extractor.
+        # A substitute without a setting that has its URL is a model, and replaces the suite's own extractor.
         is_model = url and not any("{url}" in value for value in variant.settings.values())
         return _hold(backend, settings, RealModel(url, None, None) if is_model else None)
 
 
 @contextmanager
 def _substitute(backend: LaunchableBackend, variant: ConformanceVariant, key: str) -> Iterator[str]:
-    """What a variant puts in a server's place, as long as needed: the line that it prints. Without one, empty."""
+    """Run the variant's substitute of a server and yield the URL that it prints; "" if the variant has none."""
     if not variant.stand_in:
         yield ""
         return

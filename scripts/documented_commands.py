@@ -1,5 +1,6 @@
-"""Runs the shell blocks of the documentation and fails if a command fails: python scripts/documented_commands.py
-[FILE...].
+"""Runs the shell blocks of the documentation and fails if a command fails.
+
+    python scripts/documented_commands.py [FILE...]
 
 A shell block is a fence with the info string ``sh``. Its commands run in order, in a new folder for each block, with
 the programs of this environment, and must end with exit code 0. The placeholders of the documentation exist there under

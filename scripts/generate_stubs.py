@@ -1,7 +1,7 @@
 """Generates the Python stubs of the contract into proto/src/memarena_proto, or compares them with what is committed.
 
     python scripts/generate_stubs.py            generate
-    python scripts/generate_stubs.py --check    compare; exit 1 and a diff if the committed stubs are not what comes out
+    python scripts/generate_stubs.py --check    compare; exit 1 and a diff if the committed stubs differ
 
 The generators are pinned in proto/requirements-generate.txt and live in their own environment below .cache/,
 keyed on that file, so that a second call needs no network. The wire package is memarena.v1, which would collide with
@@ -35,8 +35,8 @@ class GenerationError(Exception):
 
 
 def generator_environment() -> Path:
-    """Return the bin folder of an environment with the pinned generators, made if it is not there yet."""
-    # Programs in an environment begin with its path: another folder needs another environment, links are followed.
+    """Return the bin folder of an environment with the pinned generators, which is created if missing."""
+    # Programs in an environment begin with its path, so each folder (links resolved) needs its own environment.
     cache = (ROOT / ".cache").resolve()
     key = hashlib.sha256(REQUIREMENTS.read_bytes() + f"{sys.version}\n{cache}".encode()).hexdigest()[:12]
     home = cache / f"generator-{key}"

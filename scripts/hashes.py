@@ -1,7 +1,7 @@
-"""Hashes of every file of every pinned package: one hashes.txt next to each constraints.txt.
+"""Writes the hashes of every file of every pinned package: one hashes.txt next to each constraints.txt.
 
-Setting up, the environments of backends and the images install by these files with ``pip --require-hashes``, so a file
-that was replaced on its way is refused. One line is one package with the hashes of its files for all platforms.
+Set-up, environments of backends and images install from these files with ``pip --require-hashes``, which refuses a file
+that was replaced in transit. A line is one package with the hashes of its files for all platforms.
 
 python -m scripts.hashes [--check]    write them (needs uv and a network); --check: compare the pins
 """
@@ -22,7 +22,7 @@ HEAD = "# From constraints.txt by python -m scripts.hashes; edit that file, not 
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write or compare; the exit code."""
+    """Write or compare the files and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="compare the pins, write nothing")
     if parser.parse_args(arguments).check:
@@ -38,25 +38,25 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def pinning() -> list[Path]:
-    """Every constraints.txt of the repository."""
+    """Return every constraints.txt of the repository."""
     folders = (".", "backends/*", "compose/*", "harness/src/memarena/readers/environments/*")
     return [path for folder in folders for path in sorted(ROOT.glob(f"{folder}/constraints.txt"))]
 
 
 def hashes_of(constraints: Path) -> Path:
-    """The file of hashes that belongs to a constraints.txt."""
+    """Return the path of the hashes.txt that belongs to a constraints.txt."""
     return constraints.with_name("hashes.txt")
 
 
 def write(constraints: Path) -> str:
-    """Ask the index for the hashes of each pinned package. Raises CalledProcessError."""
+    """Return the text of hashes.txt, with hashes from the package index. Raises CalledProcessError."""
     options = ("-q", "--no-deps", "--universal", "--python-version", "3.11", "--generate-hashes", "--no-annotate")
     command = ["uv", "pip", "compile", *options, "--no-header", str(constraints)]
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.replace(" \\\n    ", " ")
 
 
 def compare(constraints: Path) -> Iterator[str]:
-    """What differs between the pins and the lines with hashes, a line each."""
+    """Yield a line for each difference between the pins and the lines with hashes."""
     name = hashes_of(constraints).relative_to(ROOT)
     if not hashes_of(constraints).exists():
         yield f"{name}: is not there; run python -m scripts.hashes"

@@ -1,8 +1,8 @@
-"""Contract types for import-linter: a package may import only the packages of ours that are listed.
+"""Defines contract types for import-linter: a package may import only the listed packages of this repository.
 
-The built-in types list what is forbidden, so that a package which is added later is allowed by default. Here it is not.
-What is not ours (the standard library, dependencies) is left to other contracts. Backends are found by their manifests
-(scripts/backend_folders.py): no list names them.
+The built-in types list forbidden packages, so that a package added later is allowed by default; here it is not. Imports
+from outside the repository (the standard library, dependencies) are left to other contracts. Backends are found by
+their manifests (scripts/backend_folders.py): no list names them.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from scripts import backend_folders
 
 
 class MayImportOnly(Contract):
-    """Options: ``source_modules``, packages that the rule is about; ``allowed_modules``, what else they may import.
+    """Options: ``source_modules``, the packages that the rule is about; ``allowed_modules``, packages they may import.
 
-    A source may always import itself, but not another source. Every direct import counts, also one in a function or
-    for type checking only.
+    A source may always import itself, but not another source. Every direct import counts, including imports within
+    functions or only for type checking.
     """
 
     type_name = "may_import_only"
@@ -42,9 +42,9 @@ class MayImportOnly(Contract):
 
 
 class BackendsImportOnly(Contract):
-    """Option: ``allowed_modules``, what the packages of every backend may import besides themselves.
+    """Option: ``allowed_modules``, packages that those of every backend may import in addition to themselves.
 
-    Within a backend, no files or folders may import each other in a circle.
+    Within a backend, imports between files or folders must not form a cycle.
     """
 
     type_name = "backends_import_only"
@@ -52,7 +52,7 @@ class BackendsImportOnly(Contract):
     allowed_modules = fields.ListField(subfield=fields.ModuleField(), required=False)
 
     def check(self, graph: ImportGraph, verbose: bool) -> ContractCheck:
-        """Return the imports that are not allowed; ``graph`` holds none of a backend, so one is made here."""
+        """Return the imports that are not allowed; ``graph`` lacks the backends, so a graph of them is built here."""
         sources = sorted(backend_folders.packages())
         if not sources:
             return _verdict(())
@@ -70,7 +70,7 @@ class BackendsImportOnly(Contract):
 
 
 def _ours(contract: Contract) -> tuple[str, ...]:
-    """All packages of this repository."""
+    """Return the names of all packages of this repository."""
     return (*cast(list[str], contract.session_options["root_packages"]), *backend_folders.packages())
 
 
@@ -90,7 +90,7 @@ def _illegal(
 
 
 def _circles(graph: ImportGraph, package: str) -> list[str]:
-    """Imports without which there would be no circle below a package."""
+    """Return the imports whose removal would leave no cycle below a package."""
     parents = {package, *(module for module in graph.find_descendants(package) if graph.find_children(module))}
     steps = {step for parent in parents for step in graph.nominate_cycle_breakers(parent)}
     return [f"{importer} -> {imported}" for importer, imported in sorted(steps)]

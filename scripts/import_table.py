@@ -1,4 +1,4 @@
-"""The column *imports* of the table of rooms in docs/architecture.md, from the import rules of pyproject.toml.
+"""Writes the column *imports* of the table of rooms in docs/architecture.md, from the import rules of pyproject.toml.
 
 ``python -m scripts.import_table`` writes the column; with ``--check`` it prints each row that differs and each module
 with a rule that has no row, and exits with 1.
@@ -19,7 +19,10 @@ COMMANDS = "memarena.cli"
 
 
 def rules(pyproject: str) -> dict[str, str]:
-    """What each module with a rule may import, in the words of the table: ``{"memarena.log": "dataset"}``."""
+    """Return by module with a rule the packages that it may import, as the table writes them.
+
+    For example ``{"memarena.log": "dataset"}``.
+    """
     contracts = tomllib.loads(pyproject)["tool"]["importlinter"]["contracts"]
     allowed: dict[str, str] = {}
     for contract in contracts:
@@ -34,7 +37,7 @@ def rules(pyproject: str) -> dict[str, str]:
 
 
 def written(page: str, allowed: dict[str, str]) -> tuple[str, list[str]]:
-    """The page with the column as the rules have it, and one line for each row or module that cannot be written."""
+    """Return the page with the column by the rules, and one line for each row or module that cannot be written."""
     before, head, rest = page.partition(HEAD)
     table, blank, after = rest.partition("\n\n")
     faults, modules_with_row, lines = [], set[str](), []
@@ -62,7 +65,7 @@ def written(page: str, allowed: dict[str, str]) -> tuple[str, list[str]]:
 
 
 def main(arguments: list[str]) -> int:
-    """Write or compare; the exit code."""
+    """Write or compare the column and return the exit code."""
     page = (ROOT / PAGE).read_text(encoding="utf-8")
     new, faults = written(page, rules((ROOT / "pyproject.toml").read_text(encoding="utf-8")))
     if arguments == ["--check"]:

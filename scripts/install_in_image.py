@@ -1,13 +1,13 @@
-"""Installs distributions of this repository into an image, so that a change of ours repeats only the last step.
+"""Installs distributions of this repository into an image, in steps: a change of the code repeats only the last.
 
-python3 install_in_image.py dependencies FOLDER[EXTRA]...    what others wrote, into the new environment /opt/venv
+python3 install_in_image.py dependencies FOLDER[EXTRA]...    third-party packages, into the new environment /opt/venv
 python3 install_in_image.py environment                      the same: all of hashes.txt
-python3 install_in_image.py more FOLDER[EXTRA]...            what these need next to it, into /opt/more
-python3 install_in_image.py alone NAME...                    packages without what they require, into /opt/more
+python3 install_in_image.py more FOLDER[EXTRA]...            third-party packages that /opt/venv lacks, into /opt/more
+python3 install_in_image.py alone NAME...                    packages without their dependencies, into /opt/more
 python3 install_in_image.py ours FOLDER...                   the distributions themselves, into /opt/ours
-/opt/more and /opt/ours are copied over /opt/venv. Neither pip nor a build tool gets there. The first step reads nothing
-of a folder but its pyproject.toml. Versions come from constraints.txt, and every file that is fetched has a hash in
-hashes.txt, else pip refuses it. Needs nothing but Python with venv.
+/opt/more and /opt/ours are copied over /opt/venv, which contains neither pip nor build tools. The first step reads only
+the pyproject.toml of a folder. Versions come from constraints.txt, and pip refuses a downloaded file without a hash in
+hashes.txt. Needs only Python with venv.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from pathlib import Path
 
 VENV, MORE, OURS, TOOLS = Path("/opt/venv"), Path("/opt/more"), Path("/opt/ours"), Path("/opt/tools")
 CACHE = Path("/opt/pip-cache")
-"""Between the call that names packages and the one that installs them; removed at the end of a step."""
+"""pip's cache between its dry run, which lists packages, and the installation; removed at the end of a step."""
 CONSTRAINTS, HASHES = Path("constraints.txt"), Path("hashes.txt")
 BUILD_TOOLS = ("hatchling", "packaging", "pathspec", "pluggy", "tomlkit", "trove-classifiers")
 _OURS = re.compile(r"memarena(-[a-z0-9-]+)?\b")
 
 
 def foreign(specs: Iterable[str]) -> list[str]:
-    """Requirements of ``FOLDER`` or ``FOLDER[EXTRA,...]`` that are no distributions of ours, each once and sorted."""
+    """Return the third-party requirements of ``FOLDER`` or ``FOLDER[EXTRA,...]``, each once and sorted."""
     requirements: set[str] = set()
     for spec in specs:
         folder, _, extras = spec.removesuffix("]").partition("[")
@@ -43,14 +43,14 @@ def foreign(specs: Iterable[str]) -> list[str]:
 
 
 def pip(*what: str, prefix: Path | None = None) -> str:
-    """Run pip's install for /opt/venv, or for a folder that is to be copied over it; what it printed on stdout."""
+    """Run pip install for /opt/venv, or into ``prefix``, a folder to copy over it, and return its stdout."""
     into = ["--prefix", str(prefix)] if prefix else []
     call = [str(TOOLS / "bin/pip"), "--python", str(VENV / "bin/python"), "install", "--cache-dir", str(CACHE), *into]
     return subprocess.run([*call, *what], check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 def hashed(names: Iterable[str]) -> str:
-    """The lines of hashes.txt of some packages. Raises SystemExit where a package has none."""
+    """Return the lines of hashes.txt of some packages. Raises SystemExit if a package has none."""
     lines = all_hashed()
     packages = sorted(map(canonical, names))
     if missing := [name for name in packages if name not in lines]:
@@ -59,18 +59,18 @@ def hashed(names: Iterable[str]) -> str:
 
 
 def all_hashed() -> dict[str, str]:
-    """The lines of hashes.txt by package."""
+    """Return the lines of hashes.txt by package."""
     lines = HASHES.read_text(encoding="utf-8").splitlines()
     return {canonical(line.split("==")[0]): line for line in lines if "==" in line}
 
 
 def canonical(name: str) -> str:
-    """A package's name as the index writes it."""
+    """Return a package's name in the index's normal form."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def install(names: Iterable[str], *, python: Path = VENV, prefix: Path | None = None) -> None:
-    """Install packages without what they require, by their hashes."""
+    """Install packages without their dependencies, with hash checking."""
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as listed:
         listed.write(hashed(names))
         listed.flush()
@@ -82,14 +82,14 @@ def install(names: Iterable[str], *, python: Path = VENV, prefix: Path | None = 
 
 
 def install_with_dependencies(requirements: Sequence[str], prefix: Path | None = None) -> None:
-    """Install requirements and what they require, by their hashes: pip names them, then installs."""
+    """Install requirements and their dependencies, with hash checking: a dry run of pip lists them first."""
     dry_run = ("--dry-run", "--quiet", "--report", "-", "--constraint", str(CONSTRAINTS))
     report = json.loads(pip(*dry_run, *requirements, prefix=prefix))
     install((each["metadata"]["name"] for each in report["install"]), prefix=prefix)
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Do one step; the exit code."""
+    """Run one step and return the exit code."""
     step, *specs = arguments
     if step == "dependencies":
         make_environments()
@@ -114,7 +114,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def make_environments() -> None:
-    """The environment of the image, and another with pip and what builds our distributions."""
+    """Create the environment of the image, and another with pip and the build tools."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(VENV)], check=True)
     subprocess.run([sys.executable, "-m", "venv", str(TOOLS)], check=True)
     install(BUILD_TOOLS, python=TOOLS)

@@ -1,9 +1,9 @@
-"""Puts the demonstration's first screen and its picture into the README, so that they stay what a run printed.
+"""Copies the first screen and chart of a finished demonstration into the README.
 
     make readme-demo            # runs the demonstration first
     python scripts/readme_demo.py FOLDER
 
-Writes docs/demo.svg and what stands between the two marks in README.md.
+Writes docs/demo.svg and the text between the two marker comments in README.md.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ text { font: 12px system-ui, sans-serif; fill: #1b1f24; } .tick, .label { fill: 
 
 
 def picture(run: ReportInput) -> str:
-    """The ranked bars as a drawing that stands alone, for light and dark pages."""
+    """Return the ranked bars as a standalone SVG, for light and dark pages."""
     [(_, rows)] = brief_groups([run])
     figure = ranked_right(rows, "demo")
     if figure is None:
@@ -41,7 +41,7 @@ def picture(run: ReportInput) -> str:
 
 
 def with_screen(readme: str, screen: str) -> str:
-    """The README with the screen between its marks."""
+    """Return the README with the screen between its marker comments."""
     block = f"{BEGIN}\n```text\n{screen.strip()}\n```\n{END}"
     text, count = re.subn(f"{re.escape(BEGIN)}.*?{re.escape(END)}", lambda _: block, readme, flags=re.DOTALL)
     if count != 1:
@@ -50,7 +50,7 @@ def with_screen(readme: str, screen: str) -> str:
 
 
 def main() -> None:
-    """Entry point."""
+    """Run the command."""
     if len(sys.argv) != 2:
         raise SystemExit("error: expected the folder of a demonstration")
     folder = Path(sys.argv[1])

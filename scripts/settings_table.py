@@ -27,7 +27,7 @@ _TYPES = {"integer": "whole number", "number": "number", "boolean": "true or fal
 
 
 def page() -> str:
-    """The whole page."""
+    """Return the text of the page."""
     parts = [_HEAD]
     for panel in Panel:
         rows = [_row(each) for each in SETTINGS if each.setting.panel is panel and not _repeats(each)]
@@ -37,7 +37,7 @@ def page() -> str:
 
 
 def _repeats(each: SettingField) -> bool:
-    """Settings of helping models are the same for each: those of the embedder are shown."""
+    """Whether a setting is left out: all helping models have the same settings, so only the embedder's are shown."""
     return each.role in ("extractor", "reranker") and not each.commands
 
 
@@ -67,7 +67,7 @@ def _also(each: SettingField) -> Iterator[str]:
 
 
 def _expected(each: SettingField) -> str:
-    """Type, bounds and unit: ``whole number, 16 to 4294967295, tokens``."""
+    """Return type, bounds and unit of a setting: ``whole number, 16 to 4294967295, tokens``."""
     model = RunConfig if not each.role else ReaderConfig if each.role == "readers" else HelperConfig
     whole = model.model_json_schema()
     schema: Mapping[str, Any] = whole["properties"][each.name]

@@ -90,22 +90,22 @@ def make(folders: Sequence[Path]) -> None:
         first.flush()
         pip("--no-deps", "--require-hashes", "-r", first.name)
     pip("--no-build-isolation", "--no-deps", "--require-hashes", "-r", str(HASHES))
-    # Named without its extras too: pip finds no local package for another one that needs it plain otherwise.
+    # Each also without its extras: otherwise pip does not find it for a package that requires it without extras.
     requirements = [name for folder in folders for name in dict.fromkeys((str(folder), with_extras(folder)))]
     editable = [part for name in requirements for part in ("-e", name)]
-    # Without an index: what is required and has no hash is an error, not a download.
+    # Without an index, so that a requirement without a hash is an error, not a download.
     pip("--no-build-isolation", "--no-index", "-r", str(DEV), *editable)
 
 
 def usable() -> bool:
-    """Whether an environment for this folder and this Python is there and starts."""
+    """Whether an environment for this folder and this Python exists and starts."""
     if not MADE_FOR.exists() or MADE_FOR.read_text(encoding="utf-8") != identity():
         return False
     return subprocess.run([str(PYTHON), "-c", "import pip"], capture_output=True, check=False).returncode == 0
 
 
 def pip(*arguments: str) -> None:
-    """Install into the environment. Modules are compiled when first imported: most never are."""
+    """Install into the environment, without compiling modules, as most are never imported."""
     options = ("-qq", "--disable-pip-version-check", "--no-input", "--no-compile", "--no-warn-script-location")
     process = subprocess.run([str(PYTHON), "-m", "pip", "install", *options, *arguments], check=False)
     if process.returncode:

@@ -1,4 +1,4 @@
-"""Make the extractive reader's table of synonyms from WordNet 3.0.
+"""Makes the extractive reader's table of synonyms from WordNet 3.0.
 
 ``python scripts/synonyms.py --wordnet DIR --words FILE…`` writes ``lexicons/synonyms.v1.txt.gz`` of the readers. DIR
 contains ``data.*`` and ``index.*`` (Debian's wordnet-base), the FILEs are lists of common words, one a line (Debian's

@@ -1,12 +1,12 @@
-"""Make the judge's table of related words from WordNet 3.0.
+"""Makes the judge's table of related words from WordNet 3.0.
 
 ``python -m scripts.word_relations --wordnet DIR --words FILE…`` writes ``tables/word_relations.v1.txt.gz`` of judging.
-DIR holds ``data.*``, ``index.*`` and ``*.exc`` (Debian's wordnet-base), the FILEs are lists of common words, one a line
-(Debian's wamerican-small and wbritish-small). Three kinds of lines:
+DIR contains ``data.*``, ``index.*`` and ``*.exc`` (Debian's wordnet-base), the FILEs are lists of common words, one a
+line (Debian's wamerican-small and wbritish-small). The table has three kinds of lines:
 
-* ``= happy glad felic``: stems of which each pair of first and other shares a sense or is derived from the same word;
-* ``~ dog canin animal``: stems of what is directly above or similar;
-* ``> went go``: an irregular form and the word that it is a form of.
+* ``= happy glad felic``: a stem, then the stems that share a sense with it or are derived from the same word;
+* ``~ dog canin animal``: a stem, then the stems of its direct hypernyms and of similar words;
+* ``> went go``: an irregular form and its base form.
 
 The same input gives the same bytes.
 """
@@ -27,11 +27,11 @@ from scripts.synonyms import PARTS, senses, synsets
 
 TABLE = "word_relations.v1.txt.gz"
 SENSES = {"noun": 2, "verb": 3, "adj": 3, "adv": 2}
-"""Senses of a word that count, the commonest first."""
+"""Number of senses of a word that are used, the most common first."""
 MOST = {"=": 14, "~": 8}
-"""Words that one word goes with at most, the surest first."""
+"""Maximum of related words of one word, by kind of line; the first in order of part of speech and sense are used."""
 LEAST_PREFIX = 3
-"""Letters that a derived form shares with its word."""
+"""Number of first letters that a derived form must share with its word."""
 NOTICE = (
     "# From WordNet 3.0, Copyright 2006 by Princeton University. All rights reserved. Licence: synonyms.LICENSE.txt.",
     "# Made by scripts/word_relations.py.",
@@ -40,22 +40,22 @@ _DERIVED = "+"
 
 
 def relations(folder: Path, common: frozenset[str]) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """Stems that mean the same, and stems that are near, by stem."""
-    every = synsets(folder)
+    """Return the lines ``=`` and ``~`` of the table: by stem the stems of the same meaning, and the near ones."""
+    all_synsets = synsets(folder)
     grammar = word_list("function_words.v1.txt")
     known = {stem(word) for word in common}
     same: dict[str, dict[str, None]] = {}
     near: dict[str, dict[str, None]] = {}
     for part in PARTS:
-        for word, indices in senses(folder, part).items():
+        for word, offsets in senses(folder, part).items():
             if word not in common or word in grammar:
                 continue
             base = stem(word)
-            for index in indices[: SENSES[part]]:
-                synset = every[part, index]
+            for offset in offsets[: SENSES[part]]:
+                synset = all_synsets[part, offset]
                 _add(same, base, synset.words, known)
                 for mark, target in synset.pointers:
-                    words = every[target].words
+                    words = all_synsets[target].words
                     if mark == _DERIVED:
                         _add(same, base, (w for w in words if w[:LEAST_PREFIX] == word[:LEAST_PREFIX]), known)
                     else:
@@ -65,7 +65,7 @@ def relations(folder: Path, common: frozenset[str]) -> tuple[dict[str, list[str]
 
 
 def irregular(folder: Path, common: frozenset[str]) -> dict[str, str]:
-    """Forms that no ending tells, and their base, both common words."""
+    """Return irregular forms, whose stem is not that of their base, with their base; both are common words."""
     result: dict[str, str] = {}
     for part in ("noun", "verb", "adj", "adv"):
         for line in (folder / f"{part}.exc").read_text(encoding="latin-1").splitlines():
@@ -88,7 +88,7 @@ def _rows(table: dict[str, dict[str, None]], kind: str) -> dict[str, list[str]]:
 
 
 def main() -> None:
-    """Entry of the script."""
+    """Write the table and print its size."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--wordnet", type=Path, required=True)
     parser.add_argument("--words", type=Path, nargs="+", required=True)

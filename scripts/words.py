@@ -64,7 +64,7 @@ PATTERN = re.compile(r"\(\?|\w\|\w|\\[bdsw]")  # of a regular expression: `(?:in
 
 @dataclass(frozen=True)
 class Word:
-    """A word that is out: names that may not end in it, and the pattern that finds it in prose, if there is one."""
+    """A word that is out: its forms in names, and the pattern that finds it in prose, None if prose may have it."""
 
     word: str
     names: tuple[str, ...]
@@ -72,11 +72,11 @@ class Word:
     why: str
     prose: re.Pattern[str] | None
     folders: tuple[str, ...] = ("",)
-    """Where names are held to it: by default everywhere."""
+    """Folders in which names are checked for the word; by default all."""
 
     @property
     def row(self) -> str:
-        """The word's row in the glossary."""
+        """Return the word's row in the glossary."""
         return f"| {self.word} | {self.instead} | {self.why} |"
 
     def names_it(self, name: str) -> bool:
@@ -86,7 +86,7 @@ class Word:
 
 @dataclass(frozen=True, order=True)
 class Hit:
-    """A word that is out, where it was read."""
+    """An occurrence of a word that is out."""
 
     file: str
     line: int
@@ -99,7 +99,7 @@ class Hit:
 
 
 def words(path: Path = TABLE) -> list[Word]:
-    """The list of words that are out."""
+    """Read the list of words that are out."""
     return [
         Word(
             word=entry["word"],
@@ -114,7 +114,7 @@ def words(path: Path = TABLE) -> list[Word]:
 
 
 def hits(root: Path, paths: Sequence[str], listed: Sequence[Word]) -> list[Hit]:
-    """Every hit in files or folders of a repository, in order."""
+    """Return every hit in files or folders of a repository, sorted by file and line."""
     result: set[Hit] = set()
     for path in _files(root, paths):
         file = path.relative_to(root).as_posix()
@@ -138,7 +138,7 @@ def hits(root: Path, paths: Sequence[str], listed: Sequence[Word]) -> list[Hit]:
 
 
 def missing_rows(root: Path, listed: Sequence[Word]) -> list[str]:
-    """One line for each word whose row the glossary lacks."""
+    """Return one line for each word whose row the glossary lacks."""
     text = (root / GLOSSARY).read_text(encoding="utf-8")
     return [f"{GLOSSARY}: the table of words lacks this row: {word.row}" for word in listed if word.row not in text]
 
@@ -155,7 +155,7 @@ def _files(root: Path, paths: Sequence[str]) -> Iterator[Path]:
 
 
 def _names(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Line and name of whatever gives a name: assignments, parameters, functions, classes, fields."""
+    """Yield line and name of everything that code names: variables, parameters, functions, classes, fields."""
     for node in ast.walk(tree):
         match node:
             case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()) | ast.arg(arg=name):
@@ -175,7 +175,7 @@ def _comments(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _strings(tree: ast.Module, *, messages: bool) -> Iterator[tuple[int, str]]:
-    """Line and text of docstrings; with ``messages`` of every string of several words that is no pattern."""
+    """Yield line and text of docstrings; with ``messages`` also of other strings of several words, except patterns."""
     docstrings = {
         node.body[0].value
         for node in ast.walk(tree)
@@ -190,12 +190,12 @@ def _strings(tree: ast.Module, *, messages: bool) -> Iterator[tuple[int, str]]:
 
 
 def _without_code(text: str) -> str:
-    """The text with code blanked out, lines kept."""
+    """Return the text with backquotes in place of code, so that lines and columns stay the same."""
     return CODE.sub(lambda match: re.sub(r"[^\n]", "`", match.group()), text)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; its exit code."""
+    """Run the command and return its exit code."""
     parser = argparse.ArgumentParser(description="Find words that are out.")
     parser.add_argument("--count", action="store_true", help="how many hits each word has, instead of the hits")
     parser.add_argument("--root", type=Path, default=ROOT, help="the repository")
