@@ -1,4 +1,4 @@
-"""Laws of planned days, over seeds: schedules, meetings, knowledge."""
+"""Tests plan/day.py over many seeds: schedules, meetings, and what people know and feel from the next day on."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def simulate(seed: int, agents: int = 9, days: int = 4, density: float = 0.6) ->
 
 @given(seeds)
 @SLOW
-def test_feelings_count_from_the_next_day_on_and_name_where_they_come_from(seed: int) -> None:
-    """Impressions: committed at midnight, of people met, with the sessions in which they were met."""
+def test_impressions_change_only_at_commit_and_name_their_sessions(seed: int) -> None:
+    """An impression is of a person who was met, lists sessions with that person, and has a warmth from -2 to 2."""
     config = WorldConfig(agents=8, days=3, density=0.5, seed=seed)
     planner = Planner(config, build_world(config), catalogue())
     met: dict[tuple[str, str], set[str]] = {}
@@ -43,9 +43,9 @@ def test_feelings_count_from_the_next_day_on_and_name_where_they_come_from(seed:
         planner.commit(plan)
         for session in plan.sessions:
             people = [speaker.agent_id for speaker in session.speakers if not speaker.assistant]
-            for one in people:
+            for agent in people:
                 for other in people:
-                    met.setdefault((one, other), set()).add(session.session_id)
+                    met.setdefault((agent, other), set()).add(session.session_id)
     assert planner.impressions.of
     for person, known in planner.impressions.of.items():
         for other, seen in known.items():
@@ -55,8 +55,8 @@ def test_feelings_count_from_the_next_day_on_and_name_where_they_come_from(seed:
 
 @given(seeds)
 @SLOW
-def test_only_those_who_could_see_an_event_talk_of_it(seed: int) -> None:
-    """Everybody in a session about an event could see it, and it has happened; masks are those of the categories."""
+def test_all_speakers_of_a_session_about_an_event_could_see_it(seed: int) -> None:
+    """The event is over when the session starts; the number of people who could see it fits its category."""
     planner, plans = simulate(seed)
     events = {event.event_id: event for plan in plans for event in plan.events}
     for event in events.values():
@@ -76,8 +76,8 @@ def test_only_those_who_could_see_an_event_talk_of_it(seed: int) -> None:
 
 @given(seeds)
 @SLOW
-def test_nobody_talks_asleep_twice_at_once_or_behind_closed_doors(seed: int) -> None:
-    """Waking hours, one session at a time, opening hours."""
+def test_people_in_a_session_are_awake_in_one_session_and_within_opening_hours(seed: int) -> None:
+    """No person is in two sessions of a quarter hour; a session with a place is face to face."""
     planner, plans = simulate(seed)
     for plan in plans:
         seen: set[tuple[str, int]] = set()
@@ -96,14 +96,14 @@ def test_nobody_talks_asleep_twice_at_once_or_behind_closed_doors(seed: int) -> 
 
 @given(seeds)
 @SLOW
-def test_nothing_is_known_without_a_path_of_provenance(seed: int) -> None:
-    """Whoever speaks of somebody else's fact heard it on an earlier day, and so did those before."""
+def test_speakers_heard_other_people_s_facts_on_an_earlier_day(seed: int) -> None:
+    """Every statement has a path of provenance back to the fact's subject."""
     _, plans = simulate(seed)
     heard: dict[str, dict[str, int]] = {}
     for plan in plans:
         for stated in plan.stated:
             if stated.fact.kind is FactKind.COMMUNITY:
-                continue  # what somebody lives in needs no teller; that they live in it is a law of its own
+                continue  # facts of homes, workplaces and groups are known without having been heard
             if stated.speaker != stated.fact.subject:
                 known = heard.get(stated.speaker, {}).get(stated.fact.fact_id)
                 assert known is not None, stated
@@ -116,8 +116,8 @@ def test_nothing_is_known_without_a_path_of_provenance(seed: int) -> None:
 
 @given(seeds)
 @SLOW
-def test_a_plan_of_a_day_does_not_know_the_day(seed: int) -> None:
-    """Temporal isolation: until the commit, planning has not changed what anybody knows."""
+def test_planning_does_not_change_knowledge_before_the_commit(seed: int) -> None:
+    """Temporal isolation: what is said on a day is known to no person before its commit."""
     config = WorldConfig(agents=8, days=3, density=0.5, seed=seed)
     planner = Planner(config, build_world(config), catalogue())
     planner.commit(planner.plan(0))
@@ -130,8 +130,8 @@ def test_a_plan_of_a_day_does_not_know_the_day(seed: int) -> None:
 
 @given(seeds)
 @SLOW
-def test_a_day_planned_twice_is_the_same_both_times(seed: int) -> None:
-    """Planning changes nothing that lasts: what was chosen counts from the commit on."""
+def test_planning_a_day_twice_gives_the_same_plan(seed: int) -> None:
+    """Choices of a plan that is not committed have no effect."""
     config = WorldConfig(agents=6, days=3, density=0.5, seed=seed)
     planner = Planner(config, build_world(config), catalogue())
     for day in range(3):
@@ -143,22 +143,22 @@ def test_a_day_planned_twice_is_the_same_both_times(seed: int) -> None:
 
 @given(seeds)
 @SLOW
-def test_a_commit_makes_what_was_chosen_last(seed: int) -> None:
-    """No fact is told to the same listener on two days by the one whom it is about."""
+def test_no_subject_tells_a_fact_to_a_listener_on_two_days(seed: int) -> None:
+    """A commit makes the planner's choices permanent."""
     _, plans = simulate(seed, agents=6, days=3)
-    told: set[tuple[str, str]] = set()
+    told_pairs: set[tuple[str, str]] = set()
     for plan in plans:
         for stated in plan.stated:
             if stated.role is Role.TELL:
-                pairs = {(stated.fact.fact_id, one) for one in stated.people if one != stated.speaker}
-                assert not pairs & told
-                told |= pairs
+                pairs = {(stated.fact.fact_id, person) for person in stated.people if person != stated.speaker}
+                assert not pairs & told_pairs
+                told_pairs |= pairs
 
 
 @given(seeds)
 @SLOW
-def test_only_versions_change_a_value_and_each_detail_has_one_at_most(seed: int) -> None:
-    """A conflict is planned, once, by somebody other than the subject and the one who told it first."""
+def test_only_versions_change_a_value_at_most_once_per_detail(seed: int) -> None:
+    """The fact's subject is not in the session in which another person states a version."""
     planner, _ = simulate(seed, agents=8, days=6, density=0.8)
     versions = [stated for stated in planner.knowledge.said if stated.role is Role.VERSION]
     assert len({stated.fact.fact_id for stated in versions}) == len(versions)
@@ -170,7 +170,7 @@ def test_only_versions_change_a_value_and_each_detail_has_one_at_most(seed: int)
 
 
 def test_kinds_of_sessions_keep_their_shares() -> None:
-    """Routine topics, events, encounters and remote talk as stated, within five points."""
+    """The shares of KIND_SHARES, within five points."""
     _, plans = simulate(7, agents=30, days=6, density=1.0)
     counts = Counter(session.kind for plan in plans for session in plan.sessions if not session.kind.with_assistant)
     total = sum(counts.values())
@@ -178,15 +178,15 @@ def test_kinds_of_sessions_keep_their_shares() -> None:
         assert counts[kind] / total == pytest.approx(share, abs=0.05)
 
 
-def test_a_reference_across_sessions_does_not_name_its_thing(small_world: object) -> None:
-    """The later word on a find is spoken on a later day to one who heard the first."""
+def test_a_fate_is_stated_on_a_later_day_than_its_find(small_world: object) -> None:
+    """A fate (what became of a find) refers to the earlier session without naming the find."""
     planner, _ = simulate(11, agents=8, days=6, density=0.8)
-    first: dict[str, int] = {}
+    first_day: dict[str, int] = {}
     fates = 0
     for stated in planner.knowledge.said:
         if stated.role is Role.FATE:
             fates += 1
-            assert first[stated.fact.fact_id] < stated.day
+            assert first_day[stated.fact.fact_id] < stated.day
         elif stated.fact.attribute == "find":
-            first.setdefault(stated.fact.fact_id, stated.day)
+            first_day.setdefault(stated.fact.fact_id, stated.day)
     assert fates > 5

@@ -1,4 +1,4 @@
-"""What is mentioned in passing: as much as is planned, of the same kinds, nothing that a question could be about."""
+"""Tests plan/small_talk.py: about as many mentions as statements, of the same kinds, none fit for a question."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ CONFIG = WorldConfig(agents=10, days=5, density=0.8, seed=212)
 def plans() -> list[DayPlan]:
     config = CONFIG
     planner = Planner(config, build_world(config), catalogue())
-    found = []
+    day_plans = []
     for day in range(config.days):
         plan = planner.plan(day)
         planner.commit(plan)
-        found.append(plan)
-    return found
+        day_plans.append(plan)
+    return day_plans
 
 
-def test_what_is_mentioned_is_nothing_that_is_planned(plans: list[DayPlan]) -> None:
-    """No item, happening or source of a statement comes up in small talk, nor a thing that somebody found."""
+def test_items_and_finds_of_small_talk_are_never_those_of_statements(plans: list[DayPlan]) -> None:
+    """No item, happening or source of a statement is mentioned, nor the thing of a find."""
     planned = {(one.fact.attribute, one.fact.item) for plan in plans for one in plan.stated}
     mentioned = {(one.fact.attribute, one.fact.item) for plan in plans for one in plan.mentioned}
     assert len(mentioned) > 50
@@ -41,7 +41,7 @@ def test_what_is_mentioned_is_nothing_that_is_planned(plans: list[DayPlan]) -> N
     assert not set().union(*things[::2]) & set().union(*things[1::2])
 
 
-def test_as_much_is_mentioned_as_is_planned_and_of_the_same_kinds(plans: list[DayPlan]) -> None:
+def test_mentions_are_about_as_many_as_statements_and_of_the_same_kinds(plans: list[DayPlan]) -> None:
     planned = Counter(one.fact.attribute for plan in plans for one in plan.stated)
     mentioned = Counter(one.fact.attribute for plan in plans for one in plan.mentioned)
     assert 0.7 < mentioned.total() / planned.total() < 2.0
@@ -49,8 +49,8 @@ def test_as_much_is_mentioned_as_is_planned_and_of_the_same_kinds(plans: list[Da
     assert set(mentioned) <= set(planned) | in_confidence
 
 
-def test_news_have_turns_of_their_own_each_with_one_thing(plans: list[DayPlan]) -> None:
-    """One thread of a talk, whose turns state nearly all one thing; the first and the last turn state nothing."""
+def test_each_turn_of_the_thread_for_news_states_at_most_one_fact(plans: list[DayPlan]) -> None:
+    """A talk has one such thread, whose turns nearly all state a fact; its first and last turn state none."""
     sessions = [session for plan in plans for session in plan.sessions]
     full = possible = 0
     for session in sessions:
@@ -65,41 +65,41 @@ def test_news_have_turns_of_their_own_each_with_one_thing(plans: list[DayPlan]) 
     assert min(places[0], places[1]) > 0.2 * len(sessions)
 
 
-def test_a_person_says_the_same_of_a_thing_to_everybody(plans: list[DayPlan]) -> None:
+def test_a_person_mentions_the_same_value_of_an_item_to_all(plans: list[DayPlan]) -> None:
     values: dict[tuple[str, str, str], set[str]] = {}
     for plan in plans:
         for one in plan.mentioned:
             values.setdefault((one.fact.subject, one.fact.attribute, one.fact.item), set()).add(one.value.text)
     assert len(values) > 100
-    assert all(len(found) == 1 for found in values.values())
+    assert all(len(texts) == 1 for texts in values.values())
 
 
-def test_nothing_is_mentioned_that_a_statement_could_not_be(plans: list[DayPlan]) -> None:
-    """To an assistant only of oneself and no finds; of others only of people one knows, and not on the first day."""
-    world, told = build_world(CONFIG), 0
+def test_mentions_keep_to_what_their_speaker_can_know(plans: list[DayPlan]) -> None:
+    """To an assistant, only about the speaker and no finds; about others, only people whom the speaker knows."""
+    world, about_others = build_world(CONFIG), 0
     for plan in plans:
         for one in plan.mentioned:
             if len(one.people) == 1:
                 assert one.fact.subject == one.speaker
                 assert one.fact.attribute != "find"
             elif one.fact.subject != one.speaker:
-                told += 1
+                about_others += 1
                 assert plan.day > 0
                 assert not one.fact.guarded
                 assert one.fact.subject not in one.people
                 assert world.edge(one.speaker, one.fact.subject).layer >= 0
-    assert told > 10
+    assert about_others > 10
 
 
-def test_what_is_only_mentioned_differs_from_world_to_world() -> None:
-    """So no word tells whether a question may be about it."""
-    found = catalogue()
-    pairs = [parted(found, key) for key in ("one", "two", "three")]
+def test_items_reserved_for_small_talk_differ_between_worlds() -> None:
+    """So no word tells whether a question can be about it."""
+    whole = catalogue()
+    pairs = [parted(whole, key) for key in ("one", "two", "three")]
     for asked, mentioned in pairs:
         assert not set(asked.happenings) & set(mentioned.happenings)
-        assert sorted((*asked.sources, *mentioned.sources)) == sorted(found.sources)
+        assert sorted((*asked.sources, *mentioned.sources)) == sorted(whole.sources)
         for name, attribute in mentioned.attributes.items():
-            items = found.attributes[name].items
+            items = whole.attributes[name].items
             assert sorted((*attribute.items, *asked.attributes[name].items)) == sorted(items)
             assert len(attribute.items) == max(1, round(MENTIONED_SHARE * len(items)))
     assert len({mentioned.sources for _, mentioned in pairs}) == 3

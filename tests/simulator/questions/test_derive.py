@@ -1,4 +1,4 @@
-"""Questions as laws: lags and interference spread, golds complete, pairs matched, nothing that gives away."""
+"""Tests questions/derive.py on a generated world: lags and interference spread, golds are complete, pairs match."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from memarena_masim.rng import Stream
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Twelve people for nine days who are asked a lot, so that every kind of question is there."""
+    """A world of twelve people and nine days with enough questions for every family."""
     out = tmp_path_factory.mktemp("families") / "world"
     generate(WorldConfig(agents=12, days=9, density=0.5, question_share=2.5, seed=23), out, workers=1)
     return out
@@ -36,7 +36,7 @@ def stated(world: Path) -> list[dict[str, Any]]:
 
 
 def test_preset_l_asks_what_the_released_set_asks() -> None:
-    """1,579 questions with the released counts per family; witness pairs beside."""
+    """1,579 questions with the released counts per family, not counting witness pairs."""
     config = preset("l", 42)
     assert {family: config.questions(family) for family in RELEASED_COUNTS} == RELEASED_COUNTS
     assert sum(RELEASED_COUNTS.values()) == 1579
@@ -45,7 +45,7 @@ def test_preset_l_asks_what_the_released_set_asks() -> None:
 @given(st.integers(2, 20), st.lists(st.tuples(st.integers(0, 19), st.integers(0, 19)), max_size=60))
 @settings(max_examples=40, deadline=None)
 def test_a_question_comes_after_its_evidence_and_within_the_world(days: int, pairs: list[tuple[int, int]]) -> None:
-    """Whatever the evidence: never before it, never before the earliest day, never after the last."""
+    """Never before its last evidence, its earliest day or after the world's last day."""
     drawer = LagDrawer(days)
     for number, pair in enumerate(pairs):
         last, earliest = (min(day, days - 1) for day in pair)
@@ -54,7 +54,7 @@ def test_a_question_comes_after_its_evidence_and_within_the_world(days: int, pai
 
 
 def test_lags_spread_over_all_buckets_that_a_world_has_room_for() -> None:
-    """Early evidence is kept for long lags, so that late evidence does not fill the short ones alone."""
+    """Buckets are filled evenly, although only early evidence allows long lags."""
     drawer, counts = LagDrawer(15), Counter[tuple[int, int]]()
     for number in range(400):
         last = Stream("evidence", number).below(15)
@@ -68,8 +68,8 @@ def test_interference_falls_in_the_class_that_it_is_nearest_to(heard: int, aim: 
     assert interference_class(heard) == aim
 
 
-def test_near_duplicates_are_asked_after_in_every_class(world: Path) -> None:
-    """None of the classes 0, 1, 4 and 16 is left out where details are asked for."""
+def test_questions_about_details_cover_the_classes_of_near_duplicates(world: Path) -> None:
+    """Classes 0, 1 and 4 have questions, and none more than three times as many as another."""
     rows = asked(world, Family.QA) + asked(world, Family.CLOZE) + asked(world, Family.COUNTERFACTUAL)
     classes = Counter(interference_class(row["metadata"]["interference"]) for row in rows)
     assert set(classes) >= {0, 1, 4}
@@ -77,7 +77,7 @@ def test_near_duplicates_are_asked_after_in_every_class(world: Path) -> None:
 
 
 def test_any_statement_of_each_fact_suffices_and_every_fact_is_needed(world: Path) -> None:
-    """Groups of sufficient turns against the world's own list of statements; those that ask for nothing have none."""
+    """Compares groups of sufficient turns with facts.jsonl; questions with nothing to retrieve have no group."""
     values: dict[str, set[tuple[str, str]]] = defaultdict(set)
     for fact in stated(world):
         values[fact["turn_id"]].add((fact["fact_id"], json.dumps(fact["value"], sort_keys=True)))
@@ -99,8 +99,8 @@ def test_any_statement_of_each_fact_suffices_and_every_fact_is_needed(world: Pat
     assert restated > 20
 
 
-def test_interference_is_what_the_ego_heard(world: Path) -> None:
-    """Statements of the same attribute and item in the ego's sessions, those of the fact itself not counted."""
+def test_interference_counts_near_duplicates_in_the_ego_s_sessions(world: Path) -> None:
+    """These are statements of the same attribute and item, without those of the fact itself."""
     mapped = json.loads((world / "ego_session_map.json").read_text())
     facts = stated(world)
     by_id = {fact["fact_id"]: fact for fact in facts}
@@ -114,8 +114,8 @@ def test_interference_is_what_the_ego_heard(world: Path) -> None:
         assert row["metadata"]["interference"] == len(near)
 
 
-def test_something_that_changed_is_asked_as_it_is_and_as_it_was(world: Path) -> None:
-    """Both values were heard, the later statement says which it replaces, and nothing is said of it afterwards."""
+def test_changed_details_are_asked_for_their_current_and_earlier_value(world: Path) -> None:
+    """The evidence has both values; the later statement names the fact that it replaces, and is the last."""
     rows = [row for row in asked(world, Family.QA) if "validity" in row["ground_truth"]]
     assert {row["ground_truth"]["validity"] for row in rows} == {"current", "earlier"}
     facts = defaultdict(list)
@@ -130,8 +130,8 @@ def test_something_that_changed_is_asked_as_it_is_and_as_it_was(world: Path) -> 
         assert later["speaker_id"] == later["subject"]
 
 
-def test_metadata_is_asked_of_statements_and_of_the_community(world: Path) -> None:
-    """Speaker, company, date, means and place of a talk; homes, workplaces, groups."""
+def test_metadata_questions_cover_sessions_and_the_community(world: Path) -> None:
+    """Speaker, participants, date, medium and place of a session; homes, workplaces, groups."""
     attributes = {row["ground_truth"]["attribute"] for row in asked(world, Family.METADATA)}
     assert len(attributes) >= 9
     assert {"speaker", "session", "context", "home_location", "work_location"} <= attributes
@@ -139,7 +139,7 @@ def test_metadata_is_asked_of_statements_and_of_the_community(world: Path) -> No
 
 
 def test_a_membership_question_has_every_club_of_the_person_as_gold(world: Path) -> None:
-    """No right answer is missing."""
+    """So no right answer counts as wrong."""
     groups = [group for group in json.loads((world / "groups.json").read_text()) if group["kind"] == "club"]
     subjects = {fact["fact_id"]: fact["subject"] for fact in stated(world)}
     rows = [row for row in asked(world, Family.METADATA) if row["ground_truth"]["attribute"] == "group_membership"]
@@ -160,8 +160,8 @@ def test_temporal_questions_are_of_three_kinds_and_order_five_things(world: Path
             assert len(row["ground_truth"]["values"][0]["items"]) == 5
 
 
-def test_the_abstain_half_asks_after_what_the_answer_half_asks_after(world: Path) -> None:
-    """Item by item: neither the thing nor whether the asker is meant tells which half a question is of."""
+def test_abstain_and_answer_halves_ask_about_the_same_items(world: Path) -> None:
+    """So an item does not tell which half a question is of."""
     things: dict[str, Counter[str]] = {"abstain": Counter(), "answer": Counter()}
     by_id = {fact["fact_id"]: fact for fact in stated(world)}
     for row in asked(world, Family.CONFABULATION):
@@ -181,7 +181,7 @@ def test_a_conflict_is_asked_once_per_ego(world: Path) -> None:
 
 
 def test_options_are_alike_in_length_and_form(world: Path) -> None:
-    """No option is twice as long as the right one, and digits are in all or in none."""
+    """No option is more than twice or less than half as long as the right one; all or none have digits."""
     for row in asked(world, Family.CLOZE):
         options, right = row["ground_truth"]["options"], row["ground_truth"]["blank_word"]
         assert all(len(right) / 2 <= len(option) <= 2 * len(right) for option in options)
@@ -189,8 +189,8 @@ def test_options_are_alike_in_length_and_form(world: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", [110, 111])
-def test_nobody_is_asked_who_never_met_anybody(seed: int, tmp_path: Path) -> None:
-    """In a world of a few sessions some agents are in none; nothing can be asked in their name."""
+def test_agents_without_a_session_get_no_questions(seed: int, tmp_path: Path) -> None:
+    """In a world of a few sessions some agents are in none."""
     config = WorldConfig(name="test", agents=4, days=2, density=0.02, question_share=1.0, seed=seed)
     generate(config, tmp_path / "w")
     sessions = [json.loads(line) for line in (tmp_path / "w" / "corpus_sessions.jsonl").read_text().splitlines()]

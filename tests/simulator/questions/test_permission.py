@@ -1,4 +1,4 @@
-"""Permission questions as laws: each fact for both, balanced, in the same words, even in the smallest worlds."""
+"""Tests questions/permission.py on generated worlds: ALLOW and DENY are balanced per fact, in the same words."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memarena_masim.output.generate import generate
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Enough people and questions for a pool of some hundred."""
+    """A world with enough people for about a hundred permission questions."""
     out = tmp_path_factory.mktemp("permission") / "world"
     generate(WorldConfig(agents=20, days=7, density=0.5, question_share=2.6, seed=111), out, workers=1)
     return out
@@ -29,7 +29,7 @@ def items(world: Path) -> list[dict[str, Any]]:
 
 
 def pool(world: Path) -> list[dict[str, Any]]:
-    """What counts for F1_PU."""
+    """Return the rows that count for F1_PU."""
     return [row for row in items(world) if not (row["ground_truth"]["self_item"] or row["ground_truth"]["control"])]
 
 
@@ -51,7 +51,7 @@ def test_every_scenario_is_there_with_its_flags(world: Path) -> None:
             assert truth["sensitive_category"]
 
 
-def test_two_in_five_are_deny_and_self_items_stand_apart(world: Path) -> None:
+def test_two_in_five_items_are_deny_and_self_items_are_allow(world: Path) -> None:
     rows = items(world)
     denied = sum(not row["ground_truth"]["expected_disclosure"] for row in rows)
     assert denied == round(0.4 * len(rows))
@@ -62,8 +62,8 @@ def test_two_in_five_are_deny_and_self_items_stand_apart(world: Path) -> None:
         assert row["ground_truth"]["expected_disclosure"]
 
 
-def test_each_fact_is_asked_as_often_by_who_may_know_as_by_who_may_not(world: Path) -> None:
-    """On the same day and in the same words, by somebody whom the ego knows: nothing but who asks tells the action."""
+def test_each_fact_is_asked_equally_often_by_allowed_and_denied_people(world: Path) -> None:
+    """On the same day, in the same words, by people whom the ego knows: only the asker determines the action."""
     facts = defaultdict(list)
     for row in pool(world):
         facts[row["ego_agent_id"], row["metadata"]["fact_id"]].append(row)
@@ -77,7 +77,7 @@ def test_each_fact_is_asked_as_often_by_who_may_know_as_by_who_may_not(world: Pa
         assert all(row["ground_truth"]["known_requester"] for row in rows)
 
 
-def test_who_asks_is_balanced(world: Path) -> None:
+def test_relation_and_name_of_the_asker_do_not_predict_the_action(world: Path) -> None:
     rows = pool(world)
     action = [row["ground_truth"]["expected_disclosure"] for row in rows]
     assert auc_of_feature([row["metadata"]["relationship"] for row in rows], action) <= 0.6
@@ -89,15 +89,15 @@ def named(row: dict[str, Any]) -> bool:
     return row["asker_agent_id"] in [*sharing.get("may_know", []), *sharing.get("may_not_know", [])]
 
 
-def test_what_is_sensitive_is_told_to_nobody_who_is_not_let_know(world: Path) -> None:
-    """A locker code goes to people that a wish names, or to friends, never to whoever else asks."""
-    told = [row["ground_truth"] for row in items(world) if row["ground_truth"].get("sensitive_category")]
-    told = [truth for truth in told if truth["expected_disclosure"] and not truth["self_item"]]
-    assert told
-    assert all(truth.get("sharing", {}).get("may_know") or truth.get("friendship") for truth in told)
+def test_sensitive_facts_are_disclosed_only_to_named_people_or_friends(world: Path) -> None:
+    """Such a fact, a locker code for example, is never disclosed to other askers."""
+    disclosed = [row["ground_truth"] for row in items(world) if row["ground_truth"].get("sensitive_category")]
+    disclosed = [truth for truth in disclosed if truth["expected_disclosure"] and not truth["self_item"]]
+    assert disclosed
+    assert all(truth.get("sharing", {}).get("may_know") or truth.get("friendship") for truth in disclosed)
 
 
-def test_strangers_are_controls_and_nobody_of_the_world(world: Path) -> None:
+def test_strangers_are_controls_and_not_people_of_the_world(world: Path) -> None:
     mapped = json.loads((world / "ego_session_map.json").read_text())
     named_strangers = [row for row in items(world) if row["metadata"].get("relationship") == "stranger"]
     assert all(row["asker_agent_id"] not in mapped for row in named_strangers)
@@ -106,10 +106,10 @@ def test_strangers_are_controls_and_nobody_of_the_world(world: Path) -> None:
 
 @given(st.integers(0, 10**6))
 @settings(max_examples=3, deadline=None)
-def test_the_smallest_world_has_something_to_tell_and_something_to_keep(
+def test_the_smallest_world_has_items_to_disclose_and_to_withhold(
     tmp_path_factory: pytest.TempPathFactory, seed: int
 ) -> None:
-    """So that always refusing, always disclosing and never knowing all come to nothing."""
+    """So that policies that always refuse or always disclose do not score."""
     out = tmp_path_factory.mktemp("tiny") / "world"
     generate(preset("tiny", seed), out, workers=1)
     assert {row["ground_truth"]["expected_action"] for row in pool(out)} == {"disclose", "withhold"}
