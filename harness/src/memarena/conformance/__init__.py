@@ -1,4 +1,4 @@
-"""The vendor suite: holds any backend to SPEC.md from outside, by its address alone."""
+"""Checks any backend against SPEC.md from outside, by its address alone (the conformance suite for vendors)."""
 
 from memarena.conformance.backend_under_test import Patience
 from memarena.conformance.check import Check, CheckResult

@@ -1,4 +1,4 @@
-"""The backend under test: what it declared, the namespaces that a check makes in it, what is expected of its calls."""
+"""Gives checks access to the backend under test: its declarations, new namespaces, calls and their expectations."""
 
 from __future__ import annotations
 
@@ -36,30 +36,30 @@ _AGAIN = ("ABORTED", "UNAVAILABLE")
 _CUT_SHORT = ("DEADLINE_EXCEEDED", "CANCELLED")
 _OF_A_STATE = ("ABORTED", "ALREADY_EXISTS", "FAILED_PRECONDITION", "NOT_FOUND", "UNAVAILABLE")
 _NEAR = 32
-"""Characters of a batch id that are compared, without regard to case, where one is refused that should be new."""
+"""Length of the prefix by which a message finds batch ids that resemble a wrongly refused one, ignoring case."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Patience:
-    """Seconds that a check waits for what may take a moment."""
+    """Seconds that a check waits, by purpose."""
 
     retry_s: float = 5.0
-    """For what must come to rest: a cancelled call, a namespace that was busy."""
+    """Until a cancelled call has ended, or a busy namespace is free."""
     linger_s: float = 1.0
-    """For what must not come: a model call after the return of the call that it belongs to."""
+    """For an event that must not come: a model call after the return of its call."""
     hold_s: float = 5.0
-    """For what must come while something else is held back."""
+    """For an event that must come while another is withheld."""
     deadline_s: float = 0.5
-    """Deadlines that are meant to pass."""
+    """Deadline of a call that is meant to exceed it."""
     notice_s: float = 0.3
-    """For frames to arrive, and for a backend to notice that a call has ended."""
+    """Until frames have arrived, or the backend has noticed that a call ended."""
 
 
 @dataclass
 class BackendUnderTest:
-    """A backend and what the checks share of it. One check runs at a time."""
+    """A backend, with the state that checks share. One check runs at a time."""
 
     wire: Connection
     models: ScriptedModels
@@ -68,16 +68,16 @@ class BackendUnderTest:
     restart: Callable[[], None] | None = None
     """Kills the backend with SIGKILL and starts it again. Raises BrokenError if that fails."""
     cell_access: Access | None = None
-    """The one access of a backend that cannot pass on a token per call (MOD-8)."""
+    """The access for all calls of a backend that cannot use a token per call (MOD-8); None for others."""
     digest_is_wrong: bool = False
-    """Found by dig.gate: a sound day that is DATA_LOSS is then its fault, and not reported again."""
+    """Whether dig.gate failed: DATA_LOSS for a sound day is then due to the digest, and not reported again."""
     missing_rpcs: frozenset[str] = frozenset()
-    """RPCs that are not there yet: what needs them is skipped."""
+    """RPCs that the backend does not implement yet: checks that need them are skipped."""
     seed: int = 0
-    """What the life of the run and every word are drawn from."""
+    """Seed of the run's life and of every word."""
     life_size: LifeSize = field(default_factory=LifeSize)
     life_s: float = 6.0
-    """Seconds for asking for what a life holds, each time."""
+    """Seconds for asking for the contents of the life, each time."""
     log: Path | None = None
     words: Words = field(default_factory=Words)
     namespaces: list[NamespaceFixture] = field(default_factory=list)
@@ -85,19 +85,19 @@ class BackendUnderTest:
     kept: list[NamespaceFixture] = field(default_factory=list)
     """Namespaces that outlive their check; reset when the run ends."""
     linger_until: float = 0.0
-    """Until when a late model call of the chapter mod is waited for; 0 before it has made any call."""
+    """Monotonic time until which chapter mod waits for late model calls; 0 before it has made any call."""
     life: object = None
-    """Made by the first check that needs it (lived.py)."""
+    """The life (``Lived`` of lived.py), made by the first check that needs it; None before."""
     unwell: list[str] = field(default_factory=list)
-    """What health said, other than SERVING, while the life was fed."""
+    """Health states other than SERVING while the life was ingested."""
     first_day: tuple[NamespaceFixture, list[pb.IngestRequest], Fact] | None = None
-    """Sent by hlt.first-ingest, and expected to be there by hlt.first-batch at the end of the run."""
+    """The day that hlt.first-ingest sent, which hlt.first-batch expects at the end of the run."""
     batches: list[tuple[str, str]] = field(default_factory=list)
     """Namespace and batch id of each committed day."""
     _run_id: str = field(default_factory=lambda: secrets.token_hex(4))
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
-    # ---------------------------------------------------------------- what was declared
+    # ---------------------------------------------------------------- declarations
 
     def has(self, capability: pb.Capability.ValueType) -> bool:
         """Whether Describe declares a capability."""
@@ -110,35 +110,35 @@ class BackendUnderTest:
 
     @property
     def keeps_words(self) -> bool:
-        """Whether words can be returned again as they were sent."""
+        """Whether texts are returned in the words in which they were sent."""
         return self.described.retention != pb.RETENTION_EXTRACTED
 
     # ---------------------------------------------------------------- making things
 
     def new_id(self) -> str:
-        """An id that no other call of this run has."""
+        """Return an id that is unique in this run."""
         return f"c{self._run_id}-{next(self._numbers)}"
 
     def namespace(self, namespace: str | None = None) -> NamespaceFixture:
-        """A namespace that does not exist yet."""
+        """Return a namespace that does not exist yet."""
         ns = NamespaceFixture(self, namespace or self.new_id())
         self.namespaces.append(ns)
         self.wire.namespaces.add(ns.namespace)
         return ns
 
     def keep(self, ns: NamespaceFixture) -> None:
-        """Let a namespace live until the run ends."""
+        """Keep a namespace until the run ends; others are reset after their check."""
         self.namespaces.remove(ns)
         self.kept.append(ns)
 
     def filled(self) -> tuple[NamespaceFixture, Fact]:
-        """A namespace of one day that holds one fact."""
+        """Return a namespace with a committed day that has one fact, and the fact."""
         ns, fact = self.namespace(), self.fact()
         ns.add(fact)
         return ns, fact
 
     def fact(self) -> Fact:
-        """Something that the backend can be expected to keep, and a question that finds it."""
+        """Return a fact that the backend must keep by its declaration."""
         value = self.words.next()
         if self.keeps_words or not self.described.kept_facts:
             return Fact(f"My neighbour calls her canoe {value}.", f"{value}?", value)
@@ -146,7 +146,7 @@ class BackendUnderTest:
         return Fact(kept.statement.replace("{value}", value), kept.question, value)
 
     def reset_namespaces(self) -> None:
-        """Reset what a check has made. A failure is left to the checks that are about Reset."""
+        """Reset the namespaces of the check. Failures are ignored, since other checks test Reset."""
         for ns in self.namespaces:
             try:
                 self.wire.reset(ns.namespace)
@@ -158,7 +158,7 @@ class BackendUnderTest:
     def access(
         self, label: str, script: ReaderScript | None = None, models: Sequence[pb.Model] | None = None
     ) -> Iterator[pb.ModelAccess]:
-        """Model access for one call, revoked at the end."""
+        """Yield model access for one call, which is revoked at the end."""
         if (cell := self.cell_access) is not None:
             cell.script = script or ReaderScript()
             base_url, token = cell.message.base_url, cell.message.token
@@ -172,14 +172,14 @@ class BackendUnderTest:
                 raise
 
     def abandon(self, token: str, error: Exception | None) -> None:
-        """Note that the suite itself ended a call: a model call that is under way then comes late through no fault."""
+        """Note that the suite itself ended a call, so that a late model call of it is no fault."""
         if error is not None and getattr(error, "code", "CANCELLED") in _CUT_SHORT:
             self.models.abandon(token)
 
     # ---------------------------------------------------------------- sending
 
     def ingest(self, frames: Iterable[pb.IngestRequest], deadline_s: float | None = None) -> pb.IngestResponse:
-        """Send frames as they are, with model access in the header. Raises RefusedError."""
+        """Send frames unchanged but for model access in the header. Raises RefusedError."""
         self.need("Ingest")
         with self.access("Ingest") as access:
             return self.wire.ingest(with_access(frames, access), deadline_s)
@@ -195,12 +195,12 @@ class BackendUnderTest:
             return self.wire.search(sent, deadline_s)
 
     def need(self, rpc: str) -> None:
-        """Raise SkippedError if an RPC is not there yet; gen.mandatory says so once."""
+        """Raise SkippedError if the backend does not implement an RPC yet, which gen.mandatory reports."""
         if rpc in self.missing_rpcs:
             raise SkippedError(f"{rpc} is UNIMPLEMENTED so far")
 
     def retried(self, call: Callable[[], T]) -> T:
-        """The call's result; ABORTED and UNAVAILABLE are tried again for a while, as a caller does (ERR-3)."""
+        """Return the call's result; after ABORTED or UNAVAILABLE it is retried for a while, as callers do (ERR-3)."""
         deadline = time.monotonic() + self.patience.retry_s
         while True:
             try:
@@ -213,7 +213,7 @@ class BackendUnderTest:
 
 @dataclass
 class NamespaceFixture:
-    """One namespace: what was committed to it, and what it must show."""
+    """One namespace: sends days and questions to it, and knows the days committed to it."""
 
     backend: BackendUnderTest
     namespace: str
@@ -221,7 +221,7 @@ class NamespaceFixture:
     sessions: list[pb.Session] = field(default_factory=list)
     """Committed sessions, oldest first."""
     asked_at: str = ""
-    """The moment of its questions; empty: the day after the last."""
+    """Time of its questions, RFC 3339; empty: the day after the last."""
 
     # ---------------------------------------------------------------- days
 
@@ -232,17 +232,17 @@ class NamespaceFixture:
         day: int | None = None,
         batch_id: str | None = None,
     ) -> list[pb.IngestRequest]:
-        """A whole day, by default the next one, with its trailer."""
+        """Return the frames of a day, by default the next one, with its trailer."""
         index = self.last_day + 1 if day is None else day
         head = fixtures.header(self.namespace, index, batch_id or self.backend.new_id())
         return fixtures.sealed(fixtures.frames(head, sessions, events))
 
     def session(self, *texts: str, day: int | None = None) -> pb.Session:
-        """A session of the next day, in which the owner says these texts."""
+        """Return a session of the next day, or of ``day``, in which the owner says these texts."""
         return fixtures.session(self.backend.new_id(), texts, day=self.last_day + 1 if day is None else day)
 
     def commit(self, frames: Sequence[pb.IngestRequest], deadline_s: float | None = None) -> pb.IngestResponse:
-        """Send a sound day, which must be accepted."""
+        """Send a sound day. Raises BrokenError if it is refused."""
         try:
             response = self.backend.retried(lambda: self.backend.ingest(frames, deadline_s))
         except RefusedError as error:
@@ -256,7 +256,7 @@ class NamespaceFixture:
         return response
 
     def replay(self, frames: Sequence[pb.IngestRequest], what: str = "a replay of a day") -> None:
-        """Send a committed day again, which must be OK, reported as a replay, and without any effect."""
+        """Send a committed day again. Raises BrokenError unless it is OK, reported as a replay, and changes no day."""
         response = self.expect_ok(lambda: self.backend.ingest(frames), what)
         if not response.replayed:
             raise BrokenError(f"{what} is not reported as one")
@@ -264,7 +264,7 @@ class NamespaceFixture:
             raise BrokenError(f"{what} says visible_through_day {last}; the last day is {self.last_day}")
 
     def _in_context(self, error: RefusedError) -> str:
-        """The error, and how an earlier call on the namespace had ended, of which it may be an effect."""
+        """Return the error, with the end of an earlier failed call on the namespace that may have caused it."""
         calls = self.backend.wire.ended.get(self.namespace, ()) if error.code in _OF_A_STATE else ()
         earlier = [each for each in calls if each != f"{error.rpc} with {error.code}"]
         return f"{error}" + (f"; before, a call on the namespace had ended: {earlier[-1]}" if earlier else "")
@@ -282,7 +282,7 @@ class NamespaceFixture:
         return f"the batch id {day.batch_id!r} is refused as known in {self.namespace!r}; committed are {known}"
 
     def note(self, frames: Iterable[pb.IngestRequest]) -> None:
-        """Remember a day as committed."""
+        """Record a day as committed."""
         for frame in frames:
             if frame.HasField("header"):
                 self.backend.batches.append((self.namespace, frame.header.batch_id))
@@ -302,7 +302,7 @@ class NamespaceFixture:
     # ---------------------------------------------------------------- questions
 
     def question(self, text: str, as_of_day: int | None = None) -> pb.SearchRequest:
-        """A sound question of the owner, as of the last committed day by default."""
+        """Return a sound question of the owner, by default as of the last committed day."""
         as_of = max(self.last_day, 0) if as_of_day is None else as_of_day
         request = pb.SearchRequest(
             namespace=self.namespace,
@@ -319,15 +319,15 @@ class NamespaceFixture:
         return request
 
     def search(self, text: str, as_of_day: int | None = None, what: str = "a sound question") -> pb.SearchResponse:
-        """A sound question, which must be answered."""
+        """Send a sound question. Raises BrokenError if it is refused."""
         request = self.question(text, as_of_day)
         return self.expect_ok(lambda: self.backend.search(request), what)
 
     def items(
         self, fact: Fact, as_of_day: int | None = None, *, verbatim: bool | None = None
     ) -> Sequence[pb.MemoryItem]:
-        """What is returned for a fact's question, which must be something that holds it; by default in its own words
-        where words are kept.
+        """Return the items for a fact's question. Raises BrokenError if none contains the fact: its statement if
+        ``verbatim`` (default: if the backend keeps words), else its value.
         """
         in_words = self.backend.keeps_words if verbatim is None else verbatim
         deadline = time.monotonic() + self.backend.patience.retry_s
@@ -335,14 +335,14 @@ class NamespaceFixture:
             response = self.search(fact.question, as_of_day)
             if shows(response.items, fact, verbatim=in_words):
                 return response.items
-            # Whether it was there at once is for one check alone (ing.ready); what is there in other words stays so.
+            # Retried, since only ing.ready tests that a fact is returned at once; other words will not change.
             if (altered := mentions(response.items, fact)) or time.monotonic() > deadline:
                 how = "is returned in other words" if altered else "is not returned"
                 raise BrokenError(f"{quoted(fact)} was committed, but {how} ({seen(response.items)})")
             time.sleep(_POLL_S)
 
     def stable_items(self, text: str) -> Sequence[pb.MemoryItem]:
-        """What a question finds, once it finds something. Raises SkippedError if the same Search differs by itself."""
+        """Return a question's items, once there are any. Raises SkippedError if a second Search returns others."""
         deadline = time.monotonic() + self.backend.patience.retry_s
         while not (items := self.search(text).items):
             if time.monotonic() > deadline:
@@ -353,12 +353,12 @@ class NamespaceFixture:
         return items
 
     def expect_visible(self, *facts: Fact, as_of_day: int | None = None) -> None:
-        """Each fact is returned."""
+        """Raise BrokenError unless each fact is returned."""
         for fact in facts:
             self.items(fact, as_of_day)
 
     def expect_hidden(self, fact: Fact, why: str, as_of_day: int | None = None) -> None:
-        """A fact is not returned, whether the question names it or not. Call :meth:`expect_visible` too."""
+        """Raise BrokenError if a fact is returned. Call :meth:`expect_visible` too, as a control."""
         response = self.search(fact.question, as_of_day)
         if mentions(response.items, fact):
             raise BrokenError(f"{quoted(fact)} is returned, but {why}")
@@ -366,7 +366,7 @@ class NamespaceFixture:
     # ---------------------------------------------------------------- answers
 
     def answer_request(self, text: str, max_tokens: int = 64) -> pb.AnswerRequest:
-        """A sound request for an answer by the suite's reader, model access left out."""
+        """Return a sound request for an answer by the suite's reader, without model access."""
         reading = pb.Reading(model=READER, max_tokens=max_tokens)
         return pb.AnswerRequest(search=self.question(text), reading=reading)
 
@@ -395,7 +395,7 @@ class NamespaceFixture:
     # ---------------------------------------------------------------- expectations
 
     def expect_ok(self, call: Callable[[], T], what: str) -> T:
-        """The call must work, after a wait if the backend asks for one."""
+        """Return the result of a call, retried if the backend asks for it. Raises BrokenError if it is refused."""
         try:
             return self.backend.retried(call)
         except RefusedError as error:
@@ -412,7 +412,7 @@ class NamespaceFixture:
         script: ReaderScript | None = None,
         models: Sequence[pb.Model] | None = None,
     ) -> RefusedError:
-        """A day, a question or a request for an answer must fail with this code and name the field, if one is named."""
+        """Send a request that must fail with this code (and name ``field``). Raises BrokenError if it does not."""
 
         def send() -> None:
             if isinstance(sent, pb.SearchRequest):
@@ -430,7 +430,7 @@ class NamespaceFixture:
             raise
 
     def expect_unharmed(self, kept: Fact, refused: Fact, why: str, sound: Sequence[pb.IngestRequest]) -> None:
-        """What was there is, what was refused is not, and is once its day is sent as it should be."""
+        """Expect ``kept`` to be returned, and ``refused`` only after its day is sent correctly (``sound``)."""
         self.expect_visible(kept)
         self.expect_hidden(refused, why)
         if self.commit(sound).replayed:

@@ -1,4 +1,4 @@
-"""What a check is: an id, the clauses of SPEC.md that it holds a backend to, and the function that does it."""
+"""Defines a check: its id, the clauses of SPEC.md that it tests, and the function that tests a backend."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from memarena.conformance.backend_under_test import BackendUnderTest
 Status = Literal["passed", "failed", "skipped", "advice"]
 
 Applies = Callable[[BackendUnderTest], str | None]
-"""Says why a check does not apply to a backend, None where it does."""
+"""Returns why a check does not apply to a backend, None if it does."""
 
 
 def always(_: BackendUnderTest) -> str | None:
-    """Every backend is held to it."""
+    """Return None: the check applies to every backend."""
     return None
 
 
 @dataclass(frozen=True)
 class Check:
-    """One property, seen from outside. ``run`` raises BrokenError where it does not hold."""
+    """One property that is tested from outside. ``run`` raises BrokenError if the backend lacks it."""
 
     check_id: str
     clauses: tuple[str, ...]
@@ -29,7 +29,7 @@ class Check:
     run: Callable[[BackendUnderTest], None]
     applies: Applies = always
     advisory: bool = False
-    """What it finds is worth knowing and breaks no clause: it never fails a run."""
+    """Whether a finding breaks no clause and is only advice: it never fails a run."""
 
     @property
     def chapter(self) -> str:
@@ -40,7 +40,7 @@ class Check:
 def check(
     check_id: str, *clauses: str, applies: Applies = always, advisory: bool = False
 ) -> Callable[[Callable[[BackendUnderTest], None]], Check]:
-    """Make a function a check. Its docstring is the title."""
+    """Return a decorator that makes a function a check; its docstring is the title."""
 
     def wrap(function: Callable[[BackendUnderTest], None]) -> Check:
         title = " ".join((function.__doc__ or "").split()).removesuffix(".")
@@ -51,11 +51,11 @@ def check(
 
 @dataclass(frozen=True)
 class CheckResult:
-    """How a check ended. ``message`` says what was seen (failed, advice) or why it does not apply (skipped)."""
+    """Result of a check. ``message``: what was observed (failed, advice), or why it was skipped."""
 
     check: Check
     status: Status
     message: str
     duration_s: float
     not_run: bool = False
-    """Whether it was left out since time was over or the backend had stopped answering."""
+    """Whether it was not run, as the time was over or the backend had stopped answering."""

@@ -1,4 +1,4 @@
-"""Sizes that the contract sets (SPEC.md LIM-1)."""
+"""Defines the size limits of the contract (SPEC.md LIM-1)."""
 
 from __future__ import annotations
 

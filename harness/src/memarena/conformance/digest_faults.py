@@ -1,7 +1,7 @@
-"""The mistakes that are made with the digest, as encodings: which of them a backend makes can be tried out.
+"""Defines the common mistakes in computing the digest as encodings, so that a check can name a backend's mistake.
 
-A backend does not say what it hashed. But a day whose trailer carries the digest of a known wrong encoding is accepted
-by the backend that makes just this mistake, which names it.
+A backend does not report what it hashed. But it accepts a day whose trailer has the digest of a wrong encoding if it
+makes the same mistake.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Encoding:
     absent: bytes = _ABSENT
     integer: Callable[[int], bytes] = lambda value: _ascii(str(value))
     day_index: Callable[[int], bytes] | None = None
-    """In another form than other integers."""
+    """Encoding of the day index; None: that of other integers."""
     counts: bool = True
     role: Callable[[Encoding, int], bytes] = lambda encoding, role: encoding.integer(role)
     merged: bool = True
@@ -41,10 +41,10 @@ class Encoding:
     sessions_by: str = ""
     turns_by: str = ""
     events_by: str = ""
-    """Field by which they are sorted; empty: the order of the wire."""
+    """``sessions_by``, ``turns_by``, ``events_by``: field by which each is sorted; empty: the order of the wire."""
 
     def day(self, frames: Sequence[pb.IngestRequest]) -> bytes:
-        """The encoded day."""
+        """Return the encoded day."""
         head = next(frame.header for frame in frames if frame.HasField("header"))
         sessions = _ordered(self._sessions(frames), self.sessions_by)
         events = _ordered([frame.event for frame in frames if frame.HasField("event")], self.events_by)
@@ -61,7 +61,7 @@ class Encoding:
         )
 
     def digest(self, frames: Sequence[pb.IngestRequest]) -> bytes:
-        """SHA-256 over the encoded day."""
+        """Return the SHA-256 of the encoded day."""
         return hashlib.sha256(self.day(frames)).digest()
 
     def _sessions(self, frames: Iterable[pb.IngestRequest]) -> list[pb.Session]:
@@ -157,11 +157,11 @@ FAULTS: dict[str, Encoding] = {
     "events are sorted by id, not in the order of the wire (DIG-5)": Encoding(events_by="event_id"),
     "events are sorted by time, not in the order of the wire (DIG-5)": Encoding(events_by="happened_at"),
 }
-"""Known mistakes by what is to be reported of them."""
+"""Known mistakes, by the text with which they are reported."""
 
 
 def first_difference(expected: bytes, other: bytes) -> int:
-    """Index of the first byte that differs; the length of the shorter one if it begins the longer one."""
+    """Return the index of the first byte that differs; the shorter length if one is a prefix of the other."""
     return next(
         (n for n, (a, b) in enumerate(zip(expected, other, strict=False)) if a != b), min(len(expected), len(other))
     )

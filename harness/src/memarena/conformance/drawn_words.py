@@ -1,4 +1,4 @@
-"""Words that a run draws from its seed: made-up Latin ones, and letters of every script, with and without marks."""
+"""Draws words from the seed of a run: made-up Latin words, and words of every script, with and without marks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cache
 _CONSONANTS = "bdfgklmnprstvz"
 _VOWELS = "aeiou"
 _MARKED = 0.35
-"""How often a letter carries a mark, in scripts that have any."""
+"""Share of letters with a combining mark, in scripts that have marks."""
 
 _BLOCKS: dict[str, tuple[int, int]] = {
     "Latin with combining marks": (0x61, 0x7A),
@@ -54,10 +54,10 @@ SCRIPTS = tuple(_BLOCKS)
 
 @cache
 def _signs(script: str) -> tuple[list[str], list[str]]:
-    """Letters and marks of a script."""
+    """Return the letters and the marks of a script."""
     first, last = _BLOCKS[script]
     signs = [chr(code) for code in range(first, last + 1)]
-    # Those alone whose letter case can be changed and changed back, and that are one letter in either.
+    # Only letters whose case can be changed and changed back, and that are a single letter in both cases.
     letters = [sign for sign in signs if unicodedata.category(sign)[0] == "L" and sign.upper().lower() == sign.lower()]
     letters = [sign for sign in letters if len(sign.lower()) == 1]
     marks = [sign for sign in signs if unicodedata.category(sign) in ("Mn", "Mc")]
@@ -65,20 +65,20 @@ def _signs(script: str) -> tuple[list[str], list[str]]:
 
 
 class Words:
-    """Made-up words, none of them twice and none part of another."""
+    """Draws made-up words, each only once."""
 
     def __init__(self, seed: int | None = None) -> None:
         self._random = random.Random(seed)  # noqa: S311 (nothing secret)
         self._used: set[str] = set()
 
     def next(self) -> str:
-        """A word of four syllables, for example ``Zulobira``."""
+        """Return a word of four syllables, for example ``Zulobira``."""
         return self._fresh(
             lambda: "".join(self._pick(_CONSONANTS) + self._pick(_VOWELS) for _ in range(4))
         ).capitalize()
 
     def of_script(self, script: str) -> str:
-        """A word of five to seven letters of a script, some with a mark where it has marks."""
+        """Return a word of five to seven letters of a script, some with a mark if the script has marks."""
         letters, marks = _signs(script)
 
         def drawn() -> str:
@@ -88,7 +88,7 @@ class Words:
         return self._fresh(drawn)
 
     def emoji(self) -> str:
-        """A symbol outside the basic plane."""
+        """Return a symbol outside the basic plane."""
         return chr(self._random.randint(*_EMOJI))
 
     def _pick(self, signs: str | list[str]) -> str:

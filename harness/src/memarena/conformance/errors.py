@@ -1,4 +1,4 @@
-"""How a check ends when it does not pass, and what the operator has to mend."""
+"""Defines the errors with which a check ends that does not pass, and the error for the operator."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from memarena_dataset.errors import MemArenaError
 
 
 class BrokenError(Exception):
-    """The backend does what a clause forbids, or leaves out what it demands; the message says what was seen."""
+    """The backend breaks a clause; the message says what was observed."""
 
 
 class SkippedError(Exception):

@@ -1,4 +1,4 @@
-"""What checks expect of calls and items: refusals by code and field, facts that show or do not."""
+"""Tests calls and items against expectations: refusals by code and field, facts that are returned or not."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memarena.conformance.wire import Received, RefusedError
 def expect_refused(
     call: Callable[[], object], code: str | Sequence[str], what: str, *, field: str | None = None
 ) -> RefusedError:
-    """The call must fail with this code, and name this field (or one within it) in its BadRequest if one is named."""
+    """Expect the call to fail with this code, and its BadRequest to name this field (or one within it), if any."""
     codes = (code,) if isinstance(code, str) else tuple(code)
     try:
         call()
@@ -29,7 +29,7 @@ def expect_refused(
 
 
 def completion(received: Received, what: str = "a sound request") -> pb.Completed:
-    """The reply, whole in its pieces, too. Raises BrokenError where the call failed or did not complete."""
+    """Return the Completed. Raises BrokenError if the call failed, did not complete, or its pieces differ from it."""
     if received.refused is not None:
         raise BrokenError(f"Answer: {what} was refused: {received.refused}")
     if (completed := received.completed) is None:
@@ -43,7 +43,7 @@ def completion(received: Received, what: str = "a sound request") -> pb.Complete
 
 
 def with_access(frames: Iterable[pb.IngestRequest], access: pb.ModelAccess) -> list[pb.IngestRequest]:
-    """The frames with model access in every header that has none."""
+    """Return the frames with model access in every header that has none."""
     sent = []
     for frame in frames:
         if frame.HasField("header") and not frame.header.HasField("model_access"):
@@ -57,14 +57,14 @@ def with_access(frames: Iterable[pb.IngestRequest], access: pb.ModelAccess) -> l
 
 
 def shows(items: Iterable[pb.MemoryItem], fact: Fact, *, verbatim: bool) -> bool:
-    """Whether an item holds a fact: its words as they were sent, or, where words may be lost, its value."""
+    """Whether an item contains a fact: its statement if ``verbatim``, else its value."""
     if verbatim:
         return any(fact.statement in item.text for item in items)
     return mentions(items, fact)
 
 
 def mentions(items: Iterable[pb.MemoryItem], fact: Fact) -> bool:
-    """Whether an item holds the value of a fact in any letter case."""
+    """Whether an item contains the value of a fact in any letter case."""
     return any(fact.value.lower() in item.text.lower() for item in items)
 
 
@@ -85,7 +85,7 @@ def scores_differ(first: Sequence[pb.MemoryItem], second: Sequence[pb.MemoryItem
 
 
 def score_change(first: Sequence[pb.MemoryItem], second: Sequence[pb.MemoryItem]) -> str:
-    """How a message tells of items before and after."""
+    """Format the items before and after for a message."""
 
     def listed(items: Sequence[pb.MemoryItem]) -> str:
         return ", ".join(f"{item.text[:24]!r} {item.score:.5g}" for item in items[:4]) or "no items"
@@ -94,10 +94,10 @@ def score_change(first: Sequence[pb.MemoryItem], second: Sequence[pb.MemoryItem]
 
 
 def quoted(fact: Fact) -> str:
-    """How a message names a fact."""
+    """Format a fact for a message."""
     return f"“{fact.statement[:80]}”"
 
 
 def seen(items: Sequence[pb.MemoryItem]) -> str:
-    """How a message names what was returned."""
+    """Format the returned items for a message."""
     return "no items" if not items else f"{len(items)} items, the first {items[0].text[:80]!r}"

@@ -1,4 +1,4 @@
-"""Days to send: made-up facts, sessions that hold them, and the trailer that belongs to them."""
+"""Builds days to send: made-up facts, sessions with them, and the matching trailer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ AIDE = pb.Participant(participant_id="p2", display_name="Aide", role=pb.PARTICIP
 
 _BEGIN = datetime(2025, 1, 1, 9, tzinfo=UTC)
 _LAST_DATED_DAY = 100_000
-"""Days above it share one date: the calendar ends before the day indices do."""
+"""Days above this index share one date, since the calendar ends before the day indices do."""
 
 
 M = TypeVar("M", bound=Message)
@@ -25,7 +25,7 @@ M = TypeVar("M", bound=Message)
 
 @dataclass(frozen=True)
 class Fact:
-    """Something that is ingested once and can be asked for. ``value`` is a made-up word that occurs nowhere else."""
+    """A statement that is ingested once, and its question. ``value`` is a made-up word that occurs nowhere else."""
 
     statement: str
     question: str
@@ -33,12 +33,12 @@ class Fact:
 
 
 def moment(day: int, minute: int = 0) -> str:
-    """A time of a day of the simulated life, RFC 3339. The life begins on 2025-01-01; minute 0 is nine o'clock."""
+    """Return a time of a simulated day, RFC 3339. Day 0 is 2025-01-01; minute 0 is nine o'clock."""
     return (_BEGIN + timedelta(days=min(day, _LAST_DATED_DAY), minutes=minute)).isoformat()
 
 
 def session(session_id: str, texts: Sequence[str], *, day: int = 0, minute: int = 0) -> pb.Session:
-    """A session in which the owner says each text, a minute each. Turn ids are the session's with a number."""
+    """Return a session in which the owner says each text, one a minute. Turn ids are the session's id with a number."""
     turns = [
         pb.Turn(
             turn_id=f"{session_id}-{number}",
@@ -58,7 +58,7 @@ def session(session_id: str, texts: Sequence[str], *, day: int = 0, minute: int 
 
 
 def split(whole: pb.Session, step: int) -> list[pb.Session]:
-    """A session in frames, ``step`` turns in the first and twice as many in each that follows, up to 1,000."""
+    """Split a session into frames: ``step`` turns in the first, and twice as many in each next, up to 1,000."""
     frames, begin = [], 0
     while begin < max(len(whole.turns), 1):
         part = pb.Session(session_id=whole.session_id, continuation=begin > 0, turns=whole.turns[begin : begin + step])
@@ -71,19 +71,19 @@ def split(whole: pb.Session, step: int) -> list[pb.Session]:
 
 
 def event(event_id: str, text: str, day: int = 0) -> pb.Event:
-    """Something that happened at noon."""
+    """Return an event at noon."""
     return pb.Event(event_id=event_id, happened_at=moment(day, 180), text=text)
 
 
 def header(namespace: str, day: int, batch_id: str) -> pb.DayHeader:
-    """Header of a day."""
+    """Return the header of a day."""
     return pb.DayHeader(namespace=namespace, day_index=day, date=moment(day)[:10], batch_id=batch_id, owner=OWNER)
 
 
 def frames(
     head: pb.DayHeader, sessions: Iterable[pb.Session] = (), events: Iterable[pb.Event] = ()
 ) -> list[pb.IngestRequest]:
-    """Frames of a day without its trailer."""
+    """Return the frames of a day without its trailer."""
     return [
         pb.IngestRequest(header=head),
         *(pb.IngestRequest(session=each) for each in sessions),
@@ -92,7 +92,7 @@ def frames(
 
 
 def trailer(day: Iterable[pb.IngestRequest]) -> pb.IngestRequest:
-    """The trailer of these frames; of as many as make sense, where they are in an order that has no digest."""
+    """Return the trailer of these frames; if their order is invalid, that of the frames before the first error."""
     digest = DayDigest()
     for frame in day:
         try:
@@ -106,14 +106,14 @@ def trailer(day: Iterable[pb.IngestRequest]) -> pb.IngestRequest:
 
 
 def sealed(day: Iterable[pb.IngestRequest]) -> list[pb.IngestRequest]:
-    """The frames with the trailer that belongs to them."""
+    """Return the frames with their matching trailer."""
     whole = list(day)
     return [*whole, trailer(whole)]
 
 
 def edited(message: M, path: str, value: object = None) -> M:
-    """A copy with another value in the field at ``path`` (names of the proto file), which is cleared without one.
-    Of a repeated message the last one is meant. A function is applied to the value that is there.
+    """Return a copy with another value in the field at ``path`` (names of the proto file); None clears the field.
+    Of a repeated message the last is edited. If ``value`` is a function, it is applied to the present value.
     """
     copy = type(message)()
     copy.CopyFrom(message)
@@ -135,8 +135,8 @@ def edited(message: M, path: str, value: object = None) -> M:
 def edited_day(
     day: Sequence[pb.IngestRequest], path: str, value: object = None, *, seal: bool = True
 ) -> list[pb.IngestRequest]:
-    """A whole day with one field of its frames edited (``session.turns.text``), under the trailer that belongs to it or
-    the one that it had.
+    """Return a day with one field of its frames edited (``session.turns.text``), with a matching trailer, or, if not
+    ``seal``, the former one.
     """
     kind = path.partition(".")[0]
     # The stubs of HasField know the literal names of fields alone.

@@ -1,4 +1,4 @@
-"""A run as JUnit XML, for continuous integration."""
+"""Writes a run as JUnit XML, for continuous integration."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def write_junit(result: SuiteResult, path: Path) -> None:
 
 
 def junit(result: SuiteResult) -> bytes:
-    """The XML. A check that was skipped says why, one that failed what was seen."""
+    """Return the XML. A skipped check has the reason, a failed one what was observed."""
     suite = ElementTree.Element(
         "testsuite",
         name=one_line(f"memarena.conformance {result.described.name or result.target}"),

@@ -1,4 +1,4 @@
-"""One rich life, drawn from a seed: months with gaps and empty days, many people, scripts, offsets, long sessions."""
+"""Draws one life from a seed: months of days, with gaps, empty days, many people, scripts, offsets, long sessions."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from memarena.conformance.life_size import LifeSize
 
 _MODALITIES = ("face_to_face", "voice_message", "text_message", "")
 _FIRST_FRAME = 37
-"""Turns in the first frame of a session; the further ones are longer."""
+"""Number of turns in the first frame of a session; further frames have more."""
 _WITHOUT_TEXT = 0.3
-"""Share of sessions whose first turn has no text."""
+"""Probability that a session begins with a turn without text."""
 _CATEGORIES = ("global", "community", "dyadic", "private", "")
 _FIRST, _LAST = "the first turn of a long session", "the last turn of a long session"
 _ODD = (
@@ -35,12 +35,12 @@ _ODD = (
     "{word} “it’s” ‘so’ – — … ½ ² ①  Ａ two\u00a0kinds\u202fof\u3000blanks\u2028and of\u2029lines",
     "{word} " + " ".join(map(chr, (*range(0x1, 0x20), *range(0x7F, 0xA0)))) + " .",
 )
-"""Characters that stores and parsers change, about a drawn word and drawn symbols."""
+"""Texts with characters that stores and parsers tend to change, around a drawn word and drawn symbols."""
 
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """A turn or an event that can be asked for. ``group``: what it could be lost with."""
+    """A turn or an event that can be asked for. ``group``: the kind of turns or events that may be lost together."""
 
     group: str
     fact: Fact
@@ -53,7 +53,7 @@ class Entry:
 
     @property
     def kinds(self) -> list[str]:
-        """The group, and what else it may be lost with."""
+        """Return the group, and the other kinds that it belongs to."""
         if self.session is None or self.turn is None:
             return [self.group]
         roles = {p.participant_id: pb.ParticipantRole.Name(p.role) for p in self.session.participants}
@@ -69,26 +69,26 @@ class Entry:
 
 @dataclass
 class Life:
-    """What was drawn: days to send, oldest first, and what can be asked afterwards."""
+    """A drawn life: days to send, oldest first, and the entries that can be asked for afterwards."""
 
     days: list[list[pb.IngestRequest]] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)
     renamed: tuple[str, str] = ("", "")
     """The earlier and the later name of a person."""
     common: str = ""
-    """A word of many turns, which a question can ask for."""
+    """A word that many turns contain, to ask for many of them at once."""
     asked_at: str = ""
 
     session_ids: list[str] = field(default_factory=list)
     people: list[pb.Participant] = field(default_factory=list)
-    """The owner first."""
+    """Participants of the life; the first is the owner."""
 
 
 Draft = tuple[str, Fact]
 
 
 class LifeWriter:
-    """Writes one life of a namespace."""
+    """Draws the life of one namespace."""
 
     def __init__(self, ns: NamespaceFixture, seed: int, size: LifeSize) -> None:
         self._ns, self._size = ns, size
@@ -107,7 +107,7 @@ class LifeWriter:
     # ---------------------------------------------------------------- parts
 
     def id(self) -> str:
-        """An id whose order is not that of time, with a sign that stores and parsers give a meaning."""
+        """Return an id that does not sort by time, with a sign that has a meaning to some stores and parsers."""
         sign = self._random.choice(string.punctuation)
         return f"{self._random.choice('azmAZM')}{sign}b{self._ns.backend.new_id()}"
 
@@ -118,12 +118,12 @@ class LifeWriter:
         return f"{self._words.next()} {self._words.next()}"
 
     def sentence(self, *own: str) -> str:
-        """Words that occur often, about some that occur here alone."""
+        """Return a sentence of frequent words around ``own``, words that occur only here."""
         often = self._random.sample(self._vocabulary, self._random.randint(3, 7))
         return f"{often[0].capitalize()} {' '.join((*own, *often[1:]))}{self._random.choice('.!?…')}"
 
     def fact(self, *own: str) -> Fact:
-        """A sentence that only its own word finds."""
+        """Return a fact whose statement has a word of its own, by which it is asked for."""
         value = self._words.next()
         return Fact(self.sentence(value, *own), f"{value}?", value)
 
@@ -143,7 +143,7 @@ class LifeWriter:
         return self._begin + timedelta(days=day)
 
     def moment(self, day: int, hour: float | None = None) -> datetime:
-        """A moment of a day in an offset that is drawn."""
+        """Return a moment of a day, by default at a drawn hour, with a drawn UTC offset."""
         zone = timezone(timedelta(minutes=15 * self._random.randint(-44, 56)))
         start = datetime.combine(self.date_of(day), time(0), zone)
         return start + timedelta(hours=self._random.uniform(0, 22) if hour is None else hour)
@@ -151,10 +151,10 @@ class LifeWriter:
     def talk(
         self, day: int, drafts: Sequence[Draft], *, speaker: int | None = None, step_s: int = 20, session_id: str = ""
     ) -> pb.Session:
-        """A session in which each draft is a turn. ``step_s`` 0: all turns have one time."""
+        """Return a session in which each draft is a turn. ``step_s`` 0: all turns have the same time."""
         at = self.moment(day).replace(microsecond=0)
         others = [index for index in range(1, len(self._people)) if index != speaker]
-        # A namesake talks to the person whose id differs from the own one in its case alone.
+        # Person 3 talks to person 2, whose id differs from theirs only in letter case.
         present = ([2] if speaker == 3 else self._random.sample(others, 2)) + (
             [0] if speaker != 0 and self._random.random() < 0.7 else []
         )
@@ -175,13 +175,13 @@ class LifeWriter:
         return session
 
     def happens(self, day: int, drafts: Sequence[Draft], hour: float | None = None) -> list[pb.Event]:
-        """Events of a day, at one time if an hour is passed."""
+        """Return events of a day, all at the same time if an hour is passed."""
         events: list[pb.Event] = []
         together = self.moment(day, hour)
         for number, (group, fact) in enumerate(drafts):
             at = together if hour is not None else self.moment(day)
             event = pb.Event(event_id=self.id(), happened_at=at.isoformat(), text=fact.statement)
-            if number % 2:  # an id that differs from the one before in its case alone
+            if number % 2:  # an id that differs from that of the previous event only in letter case
                 event.event_id = events[-1].event_id.swapcase()
             event.category = _CATEGORIES[number % len(_CATEGORIES)]
             events.append(event)
@@ -195,7 +195,7 @@ class LifeWriter:
             namespace=self._ns.namespace, day_index=index, date=self.date_of(index).isoformat(), batch_id=self.id()
         )
         head.owner.CopyFrom(self._people[0])
-        if len(self._life.days) % 5 == 4:  # an id that differs from the one before in its case alone
+        if len(self._life.days) % 5 == 4:  # an id that differs from the previous one only in letter case
             head.batch_id = self._life.days[-1][0].header.batch_id.swapcase()
         frames = (pb.IngestRequest(session=part) for whole in sessions for part in fixtures.split(whole, _FIRST_FRAME))
         whole = [pb.IngestRequest(header=head), *frames, *(pb.IngestRequest(event=event) for event in events)]
@@ -204,15 +204,15 @@ class LifeWriter:
     # ---------------------------------------------------------------- the life
 
     def write(self) -> Life:
-        """The whole life."""
+        """Draw and return the whole life."""
         life = self._life
         indices = self._indices(self._size.days)
         parts = self._parts()
         self._random.shuffle(parts)
-        # What is dealt first and last may share a day; these events have theirs alone.
+        # Parts are dealt to days in turn, so that the first and last may share a day; these in the middle do not.
         at_one_time = partial(self.happens, drafts=self.facts("events that happen at one time", 4), hour=7)
         parts[len(parts) // 2 : len(parts) // 2] = [at_one_time, self._crowd_of_events]
-        # The first day holds something, the last one nothing; every third or so in between is empty, too.
+        # The first day has a session, the last is empty, and about a third of those in between are empty too.
         busy = sorted(self._random.sample(indices[1:-1], min(len(parts), len(indices) * 2 // 3 - 1)))
         shares: dict[int, list[Callable[[int], object]]] = {day: [] for day in busy}
         for number, part in enumerate(parts):
@@ -240,7 +240,7 @@ class LifeWriter:
         return indices
 
     def _parts(self) -> list[Callable[[int], object]]:
-        """What fills the days: a session, a tuple of sessions, or a list of events each."""
+        """Return functions of the day that each return a part of it: a session, a tuple of sessions, or events."""
         scripts = [draft for script in SCRIPTS for draft in self._in_script(script)]
         self._random.shuffle(scripts)
         parts: list[Callable[[int], object]] = [
@@ -276,14 +276,14 @@ class LifeWriter:
         return self.happens(day, drafts)
 
     def _long(self, day: int) -> pb.Session:
-        """A session of very many turns."""
+        """Return a session of very many turns."""
         most = self._ns.backend.described.limits.max_day_bytes
         count = min(self._size.long_turns, most // 400) if most else self._size.long_turns
         groups = dict.fromkeys(range(count - 4, count - 1), "the end of a very long session")
         groups |= dict.fromkeys(self._random.sample(range(101, max(count, 104)), 3), "a turn behind a hundred others")
         groups |= dict.fromkeys(range(count // 2 - 1, count // 2 + 2), "the middle of a long session")
         groups |= {0: _FIRST, count - 1: _LAST}
-        # Every other turn has a word of some script: what changes text may do so in later frames alone.
+        # Every other turn has a word of some script, since a backend may change text only in later frames.
         own = [[self._words.of_script(self._random.choice(SCRIPTS))] if n % 2 else [] for n in range(count)]
         return self.talk(day, [(groups.get(n, "long"), self.fact(*own[n])) for n in range(count)], step_s=2)
 
@@ -293,7 +293,7 @@ class LifeWriter:
         return self.talk(day, [(groups.get(n, "long"), self.fact()) for n in range(last + 1)])
 
     def _at_the_limit(self, day: int) -> pb.Session:
-        """Two turns of the longest text, with another word at each end."""
+        """Return a session with two turns of the maximum length, each with a unique word at either end."""
         limit = min(self._ns.backend.described.limits.max_turn_text_bytes or TURN_TEXT_BYTES, self._size.text_bytes)
         drafts = []
         for _ in range(2):
@@ -318,7 +318,7 @@ class LifeWriter:
         return drafts
 
     def _near_ids(self, day: int) -> tuple[pb.Session, ...]:
-        """Two sessions whose ids, and those of their turns, differ in their case alone."""
+        """Return two sessions whose ids, and the ids of their turns, differ only in letter case."""
         earlier = self.talk(day, self.facts("sessions whose ids differ in case"))
         other = self.talk(
             day, self.facts("sessions whose ids differ in case"), session_id=earlier.session_id.swapcase()

@@ -1,4 +1,4 @@
-"""What items of a life may say of themselves: sources, times and names that their own text bears out."""
+"""Audits the items of a life: their sources, times and names must be supported by their own text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ROUNDING = timedelta(seconds=1)
 
 
 class Audit:
-    """Knows every word that a life holds once. ``provenance``: sources must be named, not only right."""
+    """Audits items by the words that occur once in a life. ``provenance``: sources must be named, not only right."""
 
     def __init__(self, life: Life, *, provenance: bool) -> None:
         self._life, self._provenance = life, provenance
@@ -39,11 +39,11 @@ class Audit:
         self._sound: set[bytes] = set()
 
     def words_in(self, text: str) -> set[str]:
-        """The words of a text that only one turn or event of the life holds."""
+        """Return the words of a text that identify turns or events of the life."""
         return {word for word in _WORD.findall(text.lower()) if word in self._by_word}
 
     def check(self, items: Iterable[pb.MemoryItem]) -> None:
-        """Raises BrokenError for an item that names what it cannot come from, or not what it comes from."""
+        """Raise BrokenError for an item that names a wrong source, time or person, or lacks its source."""
         for item in items:
             if not item.text or not math.isfinite(item.score):
                 raise BrokenError(f"an item has the text {item.text[:60]!r} and the score {item.score}")
@@ -53,7 +53,7 @@ class Audit:
                 self._sound.add(key)
 
     def _held(self, item: pb.MemoryItem) -> list[Entry]:
-        """What an item holds a word of."""
+        """Return the entries of which an item contains a word, or, for entries without such a word, the text."""
         held = dict.fromkeys(entry for word in self.words_in(item.text) for entry in self._by_word[word])
         return [*held] + [entry for entry in self._others if entry.fact.statement in item.text]
 
@@ -85,7 +85,7 @@ class Audit:
             self._named(item, whole)
 
     def _named(self, item: pb.MemoryItem, whole: list[Entry]) -> None:
-        """Each turn that an item holds unchanged is among its sources; of one that comes twice, one of the two."""
+        """Raise BrokenError for a turn whose text the item contains, but its sources lack, unless it occurs twice."""
         twice = {entry.fact for entry in whole if sum(each.fact is entry.fact for each in whole) > 1}
         for entry in whole:
             if entry.turn is None or entry.session is None or entry.fact in twice:
@@ -103,7 +103,7 @@ class Audit:
                 )
 
     def _names(self, item: pb.MemoryItem, whole: list[Entry]) -> None:
-        """Who is named took part, by the name of that session; of a single turn, the speaker."""
+        """Raise BrokenError for a name in an item of a person who took no part, or who is not the turn's speaker."""
         sessions = [entry.session for entry in whole if entry.session is not None]
         if not sessions or len(sessions) != len(whole):
             return
@@ -163,7 +163,7 @@ def _source(entry: Entry) -> str:
 
 
 def _span(entry: Entry) -> tuple[datetime, datetime]:
-    """First and last moment that an item of it may carry."""
+    """Return the first and the last moment that an item of the entry may have as its time."""
     if entry.session is None:
         assert entry.event is not None
         return (at := datetime.fromisoformat(entry.event.happened_at)), at

@@ -1,4 +1,4 @@
-"""How long and how full a life is."""
+"""Defines the size of a life: the simulated history of one namespace that the suite ingests."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from memarena.conformance.contract_limits import TURN_TEXT_BYTES
 
 @dataclass(frozen=True)
 class LifeSize:
-    """How much happens in a life."""
+    """Number of days, turns and other parts of a life."""
 
     days: int = 112
-    """Committed ones; day indices reach further."""
+    """Number of committed days; as there are gaps, day indices reach further."""
     long_turns: int = 2_000
     many: int = 64
-    """Sessions of one day, and events of another."""
+    """Number of sessions of one day, and of events of another."""
     per_group: int = 6
-    """Things of most kinds."""
+    """Number of facts in most groups."""
     asked: int = 2
-    """Of a kind, at first; the others where these are missed."""
+    """Number of facts of a group that are asked for first; others are asked for if these are missed."""
     text_bytes: int = TURN_TEXT_BYTES
 
 

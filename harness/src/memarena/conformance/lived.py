@@ -1,4 +1,4 @@
-"""A life as a backend has it: fed day by day, asked, and what was returned and prompted for each question."""
+"""Feeds a life to a backend day by day, asks for its contents, and stores the items and prompts of each question."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from memarena.conformance.scripted_models import ReaderScript, default_models
 from memarena.conformance.wire import SERVICE, RefusedError
 
 _PATIENCE = 20
-"""Times the usual wait for one call: what a day of thousands of turns may take."""
+"""Factor on the usual timeout of a call, for Ingest of a day of thousands of turns."""
 _WHOLE = 200
-"""Items that a memory returns for any question, if it returns so many of the same to three."""
+"""Least number of items from which a memory that returns as many to three questions is taken to return all always."""
 _NEIGHBOURS = ("N1", "n10", "n_1", "N", "n.1")
 _PATTERNS = ("n%", "n_", "n*", "n?", "n.", "n")
-"""Those whose names are a pattern of others somewhere, and the beginning of all others."""
+"""Suffixes of namespaces that are patterns of others in some query language, and the common prefix of all ("n")."""
 _NEIGHBOUR_DAYS = (2, 9, 10)
-"""As text they have another order than as numbers."""
+"""Day indices whose order as text is not that as numbers."""
 _PULSE_S = 0.02
 _ASKED_CHARS = 1_000
 _WINDOW_TOKENS = 4_000_000
@@ -40,7 +40,7 @@ Items = Sequence[pb.MemoryItem]
 
 @dataclass
 class Neighbour:
-    """Another namespace, nearly of the same name: a few days, with ids that the life has, too."""
+    """Another namespace with a similar name and a few days, whose ids also occur in the life."""
 
     ns: NamespaceFixture
     facts: list[Fact]
@@ -48,12 +48,12 @@ class Neighbour:
 
     @property
     def question(self) -> str:
-        """Asks for everything that it holds, and by a word that others hold, too."""
+        """Return a question for all of its facts, with a word that other namespaces contain too."""
         return " ".join((self.common, *(fact.question for fact in self.facts)))
 
 
 class Pulse(threading.Thread):
-    """Asks for the health again and again, until it is stopped."""
+    """Polls the backend's health until it is stopped; other states than SERVING go to ``backend.unwell``."""
 
     def __init__(self, backend: BackendUnderTest) -> None:
         super().__init__(daemon=True)
@@ -64,7 +64,7 @@ class Pulse(threading.Thread):
             try:
                 status = self._backend.wire.health(SERVICE, deadline_s=5.0)
             except RefusedError:
-                continue  # under load an answer may be late; that it is another one is what is looked for
+                continue  # under load an answer may be late: only another status is a fault
             if status != "SERVING":
                 self._backend.unwell.append(status)
 
@@ -75,7 +75,7 @@ class Pulse(threading.Thread):
 
 @dataclass
 class Lived:
-    """One life in the backend, its neighbours, and what was returned for it."""
+    """A life in the backend, its neighbour namespaces, and the items that were returned for it."""
 
     backend: BackendUnderTest
     ns: NamespaceFixture
@@ -84,20 +84,20 @@ class Lived:
     neighbours: list[Neighbour] = field(default_factory=list)
     to_reset: list[Neighbour] = field(default_factory=list)
     at_once: dict[int, bool] = field(default_factory=dict)
-    """For what was asked by the call after its day, by its index among the entries: whether it was returned."""
+    """By index of an entry that was asked for right after its day: whether it was returned."""
     returned: dict[int, Items] = field(default_factory=dict)
-    """What was returned for it at the end of the feeding."""
+    """By index of an entry, the items returned for it after all days were ingested."""
     forgotten: list[tuple[NamespaceFixture, list[Fact]]] = field(default_factory=list)
-    """What Forget deleted from namespaces that live on."""
+    """Namespaces with the facts that Forget deleted from them."""
     since: str = ""
-    """What happened to it before the question."""
+    """What happened to the life before the question, for messages; empty at first."""
     lost: str = ""
-    """Why it is not there any more."""
+    """Why the life is not in the backend any more; empty if it is."""
 
     # ---------------------------------------------------------------- feeding
 
     def feed(self) -> None:
-        """Send every day, and ask for something of it by the next call."""
+        """Ingest every day, and ask for one of its entries with the next call."""
         self.ns.asked_at = self.life.asked_at
         patience_s = self.backend.wire.timeout_s * _PATIENCE
         for number, frames in enumerate(self.life.days):
@@ -111,12 +111,12 @@ class Lived:
                 each for each in self.life.entries if each.day == day and each.group != "long" and self.can_ask(each)
             ]
             if entries:
-                # Of a day of events and sessions, the last that came.
+                # The last entry of the day.
                 index = self.life.entries.index(entries[-1])
                 self.at_once[index] = self.hit(entries[-1], self.ask(entries[-1]))
 
     def near(self) -> None:
-        """Fill the neighbours, with ids of batches, sessions and people that the life has."""
+        """Ingest the neighbour namespaces, with ids of batches, sessions and people that the life has too."""
         ids, common, person = self.life.session_ids, self.life.common, self.life.people[0].participant_id
         stem = self.ns.namespace.removesuffix("n1")
         most = self.backend.described.limits.max_concurrent_namespaces or len(_NEIGHBOURS) + 1
@@ -139,11 +139,11 @@ class Lived:
     # ---------------------------------------------------------------- asking
 
     def can_ask(self, entry: Entry) -> bool:
-        """What a diagnostic is to find is named by its session."""
+        """Whether an entry can be asked for: of a diagnostic only if it has a session, which names its evidence."""
         return not self.backend.diagnostic or entry.session is not None
 
     def question(self, entry: Entry, text: str = "") -> pb.SearchRequest:
-        """The question for something that was ingested, with the evidence of it for a diagnostic."""
+        """Return the question for an entry, with its evidence for a diagnostic."""
         request = self.ns.question(text or entry.fact.question)
         if self.backend.diagnostic and entry.session is not None:
             evidence = pb.PrivilegedEvidence(session_ids=[entry.session.session_id])
@@ -151,12 +151,12 @@ class Lived:
         return request
 
     def ask(self, entry: Entry, text: str = "") -> Items:
-        """What is returned for it."""
+        """Return the items for an entry's question."""
         request = self.question(entry, text)
         return self.ns.expect_ok(partial(self.backend.search, request), f"a question of a life{self.since}").items
 
     def ask_again(self, entry: Entry) -> Items:
-        """What is returned for its whole text and that of the turns about it, which a memory may keep as one."""
+        """Return the items for the text of an entry and its adjacent turns, which a memory may store together."""
         texts = [entry.fact.statement]
         if entry.session is not None and entry.turn is not None:
             at = list(entry.session.turns).index(entry.turn)
@@ -164,7 +164,7 @@ class Lived:
         return self.ask(entry, "\n".join(text[:_ASKED_CHARS] for text in texts))
 
     def hit(self, entry: Entry, items: Items) -> bool:
-        """Whether it is among the items, in its own words; of a text at the limit, its end."""
+        """Whether the items contain the entry's statement, or, for a text of maximum length, the word at its end."""
         if entry.group.startswith("the end of"):
             return mentions(items, Fact("", "", entry.fact.question.rstrip("?")))
         named = self.backend.has(pb.CAPABILITY_PROVENANCE) and not self.backend.diagnostic
@@ -179,8 +179,8 @@ class Lived:
         return shows(items, entry.fact, verbatim=True)
 
     def ask_all(self, seconds: float) -> dict[int, Items]:
-        """What is returned for each entry, a group after the other: of each group the first entry in any case, and
-        more until ``seconds`` have passed.
+        """Return the items by index of the entry. Of each group the first entry is asked for in any case, and more
+        (up to ``LifeSize.asked``) until ``seconds`` have passed.
         """
         end, returned, groups = time.monotonic() + seconds, dict[int, Items](), Counter[str]()
         whole: Items = ()
@@ -200,7 +200,7 @@ class Lived:
         return returned
 
     def order(self) -> list[int]:
-        """What can be asked, the first of every group before the second of any."""
+        """Return the indices of entries to ask for, the first of every group before the second of any."""
         seen: dict[str, int] = {}
         ranked = []
         for index, entry in enumerate(self.life.entries):
@@ -210,7 +210,7 @@ class Lived:
         return [index for _, index in sorted(ranked)]
 
     def answer(self, ns: NamespaceFixture, request: pb.SearchRequest) -> tuple[Items, str]:
-        """What Answer retrieved, and the prompts of the call in lower case. The reply must be its own."""
+        """Return the items that Answer retrieved, and its prompts in lower case. The reply must be the reader's."""
         script = ReaderScript(pieces=[f"{self.backend.words.next()} " for _ in range(8)])
         asked = ns.answer_request(request.text)
         asked.search.CopyFrom(request)
@@ -227,7 +227,7 @@ class Lived:
 
 
 def lived(backend: BackendUnderTest) -> Lived:
-    """The life of this run, fed by the first check that needs it."""
+    """Return the life of this run, which the first check that needs it ingests."""
     if isinstance(backend.life, Lived):
         return backend.life
     ns = backend.namespace(f"{backend.new_id()}n1")
@@ -247,5 +247,5 @@ def lived(backend: BackendUnderTest) -> Lived:
 
 
 def words_of(text: str) -> set[str]:
-    """The words of a text in lower case."""
+    """Return the words of a text in lower case."""
     return set(re.findall(r"\w+", text.lower()))

@@ -1,4 +1,4 @@
-"""What a user reads of a run: one line for each check, and one at the end."""
+"""Formats a run for its user: one line for each check, and a summary."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from memarena.conformance.suite import SuiteResult
 
 _MARKS = {"passed": "ok  ", "failed": "FAIL", "skipped": "skip", "advice": "note"}
 _SHARED_BY = 4
-"""Failures of the same words that are reported together."""
+"""Least number of failures with the same message that are reported together."""
 _VARYING = re.compile(r"“.*?”|'.*?'|\d+")
-"""What differs between two failures of one cause: what was ingested, ids, numbers."""
+"""Parts of a message that differ between failures of one cause: quoted texts, ids, numbers."""
 
 
 def check_line(check: Check) -> str:
-    """A check as ``--list`` shows it."""
+    """Format a check as ``--list`` shows it."""
     return f"{check.check_id:21} {', '.join(check.clauses):21} {check.title}"
 
 
 def result_line(result: CheckResult) -> str:
-    """How a check ended: what was seen where it failed, why where it was skipped."""
+    """Format the result of a check, with its message if it has one."""
     mark = _MARKS[result.status]
     line = f"{mark} {check_line(result.check)}"
     return f"{line}: {one_line(result.message)}" if result.message else line
 
 
 def summary_line(result: SuiteResult) -> str:
-    """Who was looked at, and how many checks ended how."""
+    """Format the backend's description and the number of checks by status."""
     described = result.described
     kind = enum_name(pb.BackendKind.DESCRIPTOR, described.kind).removeprefix("BACKEND_KIND_").lower()
     who = one_line(f"{described.name} {described.version} ({kind}, contract {described.contract_version})")
@@ -41,7 +41,7 @@ def summary_line(result: SuiteResult) -> str:
 
 
 def shared_causes(result: SuiteResult) -> list[str]:
-    """What several failures have in common, the most frequent first: mend that first, the others may go with it."""
+    """Return a line for each message that several failures share, the most frequent first: one fix may do."""
     by_message: dict[str, list[str]] = {}
     for each in result.results:
         if each.status == "failed":
@@ -51,5 +51,5 @@ def shared_causes(result: SuiteResult) -> list[str]:
 
 
 def one_line(text: str) -> str:
-    """The text without line feeds and control characters, so that a line stays a line."""
+    """Return the text as one line: without line feeds and control characters."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())

@@ -1,4 +1,4 @@
-"""When a check applies: what a backend has to declare, or an operator to pass, for it."""
+"""Defines when a check applies: which capability a backend must declare, or which option an operator must pass."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ extraction = _if(lambda backend: not backend.keeps_words, "words are kept")
 diagnostic = _if(lambda backend: backend.diagnostic, "the backend is a competitor")
 competitor = _if(lambda backend: not backend.diagnostic, "the backend is a diagnostic")
 recall = _all(words, competitor)
-"""Words are kept and no evidence is sent, so that what is returned is for the backend to decide."""
+"""Words are kept and no evidence is sent, so the backend itself must find the items."""
 ranking = _all(recall, stable_search)
-"""The same search has one order, made by the backend itself."""
+"""The same search returns one order, which the backend itself determines."""
 forget_of_words = _all(forget, words)
 stable_time_travel = _all(time_travel, stable_search)
 stable_words = _all(words, stable_search)

@@ -1,8 +1,8 @@
-"""The suite's own model endpoint: an OpenAI-compatible gateway with scripted models and tokens that get revoked.
+"""Serves the suite's model endpoint: an OpenAI-compatible gateway with scripted models and tokens that are revoked.
 
-It serves chat completions (streaming and not), embeddings, the list of models and token counts, as SPEC.md MOD asks of
-a caller, and keeps a record of every call. The reader says what a check tells it to say; the embedder counts words; an
-extractor can be a real model elsewhere.
+It serves chat completions (streaming and not), embeddings, the list of models and token counts, as SPEC.md MOD demands
+of a caller, and records every call. The reader replies as the check's script says; the embedder hashes words; the
+extractor may be a real model at another endpoint.
 """
 
 from __future__ import annotations
@@ -41,22 +41,22 @@ _WORD = re.compile(r"\w+")
 
 Phase = Literal["in_call", "after_return", "abandoned", "unknown_token", "not_offered", "no_such_path"]
 PATHS = {"/chat/completions": (READER, EXTRACTOR), "/embeddings": (EMBEDDER,), "/tokenize": (READER,), "/models": ("",)}
-"""What the gateway serves below base_url, and for which models."""
+"""Paths that the gateway serves below base_url, with the models of each."""
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a stream of server-sent events is written: all of these are the same stream."""
+    """A way to write a stream of server-sent events; all of them are equivalent."""
 
     colon: str = "data: "
     end: str = "\n"
     before: str = ""
-    """Lines before an event: comments, and fields that say nothing."""
+    """Lines before an event: comments, or fields without a meaning here."""
     splits: int = 0
-    """How often the data go on in a further line, behind a comma of their JSON."""
+    """How many times the data are continued on a new line, after a comma of their JSON."""
 
     def event(self, data: str) -> bytes:
-        """An event with these data."""
+        """Return an event with these data."""
         data = data.replace(', "', f',\n{self.colon}"', self.splits)
         return f"{self.before}{self.colon}{data}".replace("\n", self.end).encode() + 2 * self.end.encode()
 
@@ -73,32 +73,32 @@ DIALECTS = (
 
 @dataclass
 class ReaderScript:
-    """What the reader does in one call. ``hold_reply`` and ``hold_rest`` are waited for before the first piece and
-    after it; ``held_out`` says that the wait was in vain.
+    """How the reader behaves in one call. It waits for ``hold_reply`` before its reply, and for ``hold_rest`` after the
+    first piece; ``held_out``: whether a wait timed out.
     """
 
     pieces: Sequence[str] = ("Yes, ", "that is ", "right.")
     finish: str = "stop"
     prompt_tokens: int | None = 31
-    """None: the reader reports no tokens at all."""
+    """None: the reader reports no token counts."""
     completion_tokens: int = 7
     status: int = 200
     tokenize_status: int = 200
     breaks: Literal["", "connection", "JSON", "error"] = ""
-    """What ends after the first piece: the connection, as when the model's server dies, the JSON of the next event, or
+    """What breaks after the first piece: the connection, as if the model's server died; the JSON of the next event; or
     the stream, with an error as its last event."""
     dialect: Dialect = DIALECTS[0]
     redirect: str = ""
-    """URL to send the caller on to, with 307."""
+    """URL to which the caller is redirected with status 307; empty: no redirect."""
     hold_reply: threading.Event | None = None
     hold_rest: threading.Event | None = None
     hold_timeout_s: float = HOLD_TIMEOUT_S
     held_out: bool = False
     calls: list[ModelCall] = field(default_factory=list)
-    """Requests that came with the token of the call."""
+    """Requests with the token of the call."""
 
     def usage(self) -> dict[str, int] | None:
-        """What the reader reports of its tokens."""
+        """Return the token counts that the reader reports; None if it reports none."""
         if self.prompt_tokens is None:
             return None
         return {
@@ -108,14 +108,14 @@ class ReaderScript:
         }
 
     def hold(self, gate: threading.Event | None) -> None:
-        """Wait for a gate that the check opens."""
+        """Wait for an event that the check sets, at most ``hold_timeout_s``."""
         if gate is not None and not gate.wait(self.hold_timeout_s):
             self.held_out = True
 
 
 @dataclass(frozen=True)
 class ModelCall:
-    """One request that arrived."""
+    """One request to the endpoint."""
 
     path: str
     model: str
@@ -124,7 +124,7 @@ class ModelCall:
     body: Mapping[str, object] = field(repr=False)
 
     def messages(self) -> list[tuple[str, str]]:
-        """Role and text of each message of a chat."""
+        """Return role and text of each message of a chat."""
         sent = self.body.get("messages")
         returned = []
         for message in sent if isinstance(sent, list) else []:
@@ -142,7 +142,7 @@ class Access:
     script: ReaderScript
     revoked: bool = False
     abandoned: bool = False
-    """The caller ended the call, by a deadline or by going away."""
+    """Whether the caller ended the call, by a deadline or by cancelling."""
 
     def __enter__(self) -> pb.ModelAccess:
         return self.message
@@ -189,19 +189,19 @@ class ScriptedModels:
         return access
 
     def tokens(self) -> list[str]:
-        """Every token that was issued so far."""
+        """Return every token issued so far."""
         with self._lock:
             return list(self._grants)
 
     def abandon(self, token: str) -> None:
-        """The call was ended by its caller."""
+        """Mark the call of a token as ended by its caller."""
         with self._lock:
             if token in self._grants:
                 self._grants[token].abandoned = True
 
     @contextmanager
     def recording(self) -> Iterator[list[ModelCall]]:
-        """The calls that arrive within the block, in a list that is filled when it ends."""
+        """Yield a list that contains, after the block, the calls that arrived within it."""
         begin = len(self.calls)
         recorded: list[ModelCall] = []
         try:
@@ -211,7 +211,7 @@ class ScriptedModels:
                 recorded += self.calls[begin:]
 
     def admit(self, path: str, authorization: str, body: Mapping[str, object]) -> tuple[Phase, ReaderScript]:
-        """Put a request on the record and say whether it may go on."""
+        """Record a request and return its phase (whether it may be served) and the script of its token."""
         token = authorization.removeprefix("Bearer ") if authorization.startswith("Bearer ") else ""
         model = str(body.get("model", ""))
         with self._lock:
@@ -235,7 +235,7 @@ class ScriptedModels:
 def default_models(
     window_tokens: int = 8192, *, no_system_role: bool = False, counts_tokens: bool = True
 ) -> list[pb.Model]:
-    """A reader, an extractor and an embedder."""
+    """Return a reader, an extractor and an embedder."""
     return [
         pb.Model(
             name=READER,
@@ -250,13 +250,13 @@ def default_models(
 
 
 def count_tokens(text: str) -> int:
-    """Tokens of the scripted models: UTF-8 bytes divided by 4, rounded up."""
+    """Return the tokens of a text by the scripted models' rule: UTF-8 bytes divided by 4, rounded up."""
     return -(-len(text.encode()) // 4)
 
 
 def embed(text: str) -> list[float]:
-    """A set of hashed words, of length 1: texts that share rare words are near each other. A word counts once, so that
-    words which recur do not hide a rare one, and is several signed dimensions, so that words which share one of them
+    """Return a unit vector of hashed words: texts that share rare words are near each other. A word counts once, so
+    that frequent words do not hide a rare one, and has several signed dimensions, so that words that share one of them
     are not near.
     """
     vector = [0] * EMBEDDING_DIMENSIONS
@@ -275,7 +275,7 @@ def _signs_of(word: str) -> tuple[tuple[int, int], ...]:
 
 
 class RealModel:
-    """An OpenAI-compatible server that extracts instead of the scripted extractor."""
+    """A client of an OpenAI-compatible server that extracts instead of the scripted extractor."""
 
     def __init__(self, base_url: str, model: str | None, api_key: str | None) -> None:
         self._base_url = base_url.rstrip("/")
@@ -295,7 +295,7 @@ class RealModel:
             raise ConformanceError(f"--model-endpoint {self._base_url}: no list of models: {error}") from error
 
     def chat(self, body: Mapping[str, object]) -> tuple[int, bytes]:
-        """Status and reply of a chat, the model's name replaced by the real one, not streamed."""
+        """Forward a chat, with the real model's name and without streaming; return status and reply."""
         sent = {**body, "model": self.model, "stream": False}
         sent.pop("stream_options", None)
         try:
@@ -325,10 +325,10 @@ REFUSALS: dict[Phase, tuple[int, str]] = {
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
-    request_queue_size = 64  # more than calls that come at the same time: what does not fit is reset
+    request_queue_size = 64  # more than simultaneous calls, as connections beyond it are reset
 
     def handle_error(self, request: socket.socket | tuple[bytes, socket.socket], client_address: Any) -> None:
-        """A backend may hang up whenever it likes; any other error is a fault of the suite and is shown."""
+        """Ignore that a backend hung up, which it may do; print any other error, which is a fault of the suite."""
         if not isinstance(sys.exc_info()[1], ConnectionError):
             super().handle_error(request, client_address)
 
@@ -339,7 +339,7 @@ class _Handler(BaseHTTPRequestHandler):
     endpoint: ScriptedModels
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (named by the base class)
-        """Nothing is printed: calls are on the record."""
+        """Print nothing, since calls are recorded."""
 
     def do_GET(self) -> None:
         path = self.path.removeprefix(self.endpoint.path).partition("?")[0]
@@ -366,7 +366,7 @@ class _Handler(BaseHTTPRequestHandler):
             else:
                 self._serve(path, body, script)
         except (BrokenPipeError, ConnectionResetError):
-            self.close_connection = True  # the backend gave up waiting, which is its right
+            self.close_connection = True  # the backend stopped waiting, which it may do
 
     def _serve(self, path: str, body: Mapping[str, object], script: ReaderScript) -> None:
         model = body.get("model")
@@ -437,8 +437,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(b"0\r\n\r\n")
 
     def _event(self, data: str, dialect: Dialect) -> None:
-        """One event in a chunk; in two, sent apart, where a character has more than one byte: a network
-        splits where it likes, and whoever decodes each part by itself loses the character.
+        """Send an event as one chunk; if it is not ASCII, as two chunks that split a character: networks may split
+        anywhere, and a client that decodes each part by itself loses the character.
         """
         whole = dialect.event(data)
         inside = next((index for index, byte in enumerate(whole) if byte >= _BEYOND_ASCII), 0)

@@ -10,7 +10,7 @@ _FACTORS = {"": 1, "k": 1024, "m": 1024 * 1024}
 
 
 def sizes_in(message: str) -> set[int]:
-    """Every number of a message as a count; units of memory are read as powers of 1024."""
+    """Return every number of a message as a count; units of memory are read as powers of 1024."""
     returned: set[int] = set()
     for text in (message, _ungrouped(message)):
         for number, unit in _SIZE.findall(text):

@@ -1,4 +1,4 @@
-"""Runs the checks against one backend, each within its time, and says how every one of them ended."""
+"""Runs the checks against one backend, each with its timeouts, and returns the result of every check."""
 
 from __future__ import annotations
 
@@ -36,36 +36,36 @@ _CAUSE = re.compile(
     r"\bpanic\b|fatal|exception|error\b|abort|terminate called|assertion|out of memory|SIG[A-Z]{3}", re.I
 )
 _RESTARTS = 5
-"""A backend that dies more often is not worth the wait."""
+"""Maximum of restarts in a run; after them a backend that dies ends the run."""
 _RESTART_COMMAND_TIMEOUT_S = 120.0
 _LIFE_S = 4.0
-"""For asking for what a life holds, each of two times: a slow backend is asked for less."""
+"""Seconds for asking for the contents of the life, each of two times; a slow backend gets fewer questions."""
 _WITHOUT_DAYS = ("dsc", "hlt", "sec")
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How a run is made. Seconds are wall-clock."""
+    """Settings of a run of the suite. Seconds are wall-clock time."""
 
     timeout_s: float = 30.0
-    """For a single call."""
+    """Timeout of a single call."""
     start_s: float = 30.0
-    """For the backend to become SERVING."""
+    """Timeout for the backend to become SERVING."""
     total_s: float = 600.0
-    """After it no further check is begun."""
+    """Time after which no further check is started."""
     patience: Patience = field(default_factory=Patience)
     log: Path | None = None
-    """File that the backend writes its messages to: the last of them are shown if it dies."""
+    """The backend's log file; its last lines are shown if the backend dies."""
     seed: int | None = None
-    """What words and the life are drawn from; drawn for the run if there is none."""
+    """Seed of the words and the life; None: drawn for the run."""
     thorough: bool = False
-    """A longer life, and as long as it takes to ask for all of it."""
+    """Whether the life is longer, and asked for without the usual time limit."""
     life_size: LifeSize | None = None
 
 
 @dataclass(frozen=True)
 class SuiteResult:
-    """How a run ended. ``described`` is its response to Describe, empty without one."""
+    """Result of a run. ``described`` is the backend's response to Describe, empty without one."""
 
     target: str
     described: pb.DescribeResponse
@@ -75,22 +75,22 @@ class SuiteResult:
 
     @property
     def passed(self) -> bool:
-        """Whether every check that applies was run and passed, one at least."""
+        """Whether every check that applies was run and passed, and at least one did."""
         statuses = [result.status for result in self.results]
         return "failed" not in statuses and "passed" in statuses and not self.ended_early
 
     @property
     def ended_early(self) -> bool:
-        """Whether checks were left out because time was over or the backend had stopped answering."""
+        """Whether checks were not run, as the time was over or the backend had stopped answering."""
         return any(result.not_run for result in self.results)
 
     def ids(self, status: Status) -> list[str]:
-        """Ids of the checks that ended so."""
+        """Return the ids of the checks with this status."""
         return [result.check.check_id for result in self.results if result.status == status]
 
 
 def select(only: Sequence[str]) -> tuple[Check, ...]:
-    """The checks of these ids or chapters (``src``), all if there are none. Raises ConformanceError for others."""
+    """Return the checks of these ids or chapters (``src``), all without any. Raises ConformanceError for others."""
     checks = all_checks()
     if not only:
         return checks
@@ -111,9 +111,9 @@ def run_suite(
     settings: Settings | None = None,
     on_result: Callable[[CheckResult], None] = lambda _: None,
 ) -> SuiteResult:
-    """Hold the backend at ``target`` (HOST:PORT) to SPEC.md.
+    """Check the backend at ``target`` (HOST:PORT) against SPEC.md.
 
-    ``advertise`` is the host by which the backend reaches this process. ``restart`` kills and starts the backend.
+    ``advertise`` is the host at which the backend reaches this process. ``restart`` kills and starts the backend.
     ``on_result`` is called with every check as it ends. Raises ConformanceError if the target cannot be reached.
     """
     checks = select(only)
@@ -160,7 +160,7 @@ def _await_start(wire: Connection, start_s: float) -> None:
             reached = True
         except RefusedError as error:
             last = f"{error.code} {error.message}"
-            # What is no gRPC server, or not there, cannot be distinguished from one that is still starting.
+            # A server that is missing, or not gRPC, cannot be distinguished from one that is still starting.
             reached = reached or error.code not in ("UNAVAILABLE", "DEADLINE_EXCEEDED")
             if error.code == "UNIMPLEMENTED":
                 return  # no health service: hlt.serving will say so
@@ -174,7 +174,7 @@ def _await_start(wire: Connection, start_s: float) -> None:
 
 
 def _describe(wire: Connection) -> pb.DescribeResponse:
-    """What the backend says of itself; nothing if it says nothing, which dsc.complete will report."""
+    """Return the response to Describe; an empty one if the call fails, which dsc.complete will report."""
     try:
         return wire.describe()
     except RefusedError as error:
@@ -184,7 +184,7 @@ def _describe(wire: Connection) -> pb.DescribeResponse:
 
 
 def _missing_rpcs(wire: Connection) -> frozenset[str]:
-    """RPCs that are not there at all: UNIMPLEMENTED to an empty request, which anything else would refuse."""
+    """Return the RPCs that the backend does not implement: an empty request, otherwise refused, is UNIMPLEMENTED."""
     missing = set()
     for name, call in (
         ("Ingest", lambda: wire.ingest([])),
@@ -201,7 +201,7 @@ def _missing_rpcs(wire: Connection) -> frozenset[str]:
 
 
 class _Run:
-    """Holds a backend to one check after the other, and notices when it is gone."""
+    """Runs one check after the other against a backend, and detects that it died or hangs."""
 
     def __init__(self, backend: BackendUnderTest, settings: Settings, on_result: Callable[[CheckResult], None]) -> None:
         self.results: list[CheckResult] = []
@@ -213,7 +213,7 @@ class _Run:
         self._restarts_left = _RESTARTS
 
     def hold(self, check: Check, *, quietly: bool = False) -> None:
-        """Run a check, or say why it is not run. ``quietly``: only a failure is put on the record."""
+        """Run a check, or record why it is not run. ``quietly``: record only a failure."""
         if self._given_up is None and time.monotonic() - self._began > self._settings.total_s:
             self._given_up = f"{self._settings.total_s:g} s have passed"
         result = _run(check, self._backend, self._given_up)
@@ -230,7 +230,7 @@ class _Run:
             self._backend.reset_namespaces()
 
     def _seen_alive(self, result: CheckResult) -> CheckResult:
-        """The result; if the backend died or hung it says so once, and what follows is not run."""
+        """Return the result; if the backend died or hangs, the result says so, and further checks may not be run."""
         wire = self._backend.wire
         gone = _gone(wire) if result.status == "failed" and wire.lost else None
         if gone is not None:
@@ -239,7 +239,7 @@ class _Run:
                 self._given_up = f"the backend died during {result.check.check_id}{still_gone}"
             result = replace(result, message=message)
         elif wire.hung:
-            # A call hung. One more that hangs means that all of them would.
+            # A call hung. If a health check hangs too, all other calls would.
             try:
                 wire.health(SERVICE, deadline_s=_PROBE_S)
             except RefusedError as error:
@@ -249,7 +249,7 @@ class _Run:
         return result
 
     def _start_again(self) -> str | None:
-        """Run the operator's command; None if the backend is back, else what is to be added to the reason."""
+        """Run the operator's command; return None if the backend serves again, else a suffix for the reason."""
         if self._backend.restart is None:
             return ""
         if not self._restarts_left:
@@ -264,7 +264,7 @@ class _Run:
 
 
 def _gone(wire: Connection) -> str | None:
-    """Why nothing answers any more; None if something does."""
+    """Return why the backend does not answer any more; None if it does."""
     deadline = time.monotonic() + _GONE_S
     while True:
         try:
@@ -280,7 +280,7 @@ def _gone(wire: Connection) -> str | None:
 
 
 def _last_words(log: Path | None) -> str:
-    """The end of the backend's log, or how to have it shown."""
+    """Return the end of the backend's log for a message, or how to have it shown."""
     if log is None:
         return " (with --log FILE the last lines of its log would stand here)"
     try:
@@ -288,7 +288,7 @@ def _last_words(log: Path | None) -> str:
     except OSError as error:
         return f"; its log {log} cannot be read: {error.strerror}"
     lines = [line.strip() for line in text.strip().splitlines()]
-    # A stack may stand behind the line that says what happened.
+    # A long stack trace may follow the line with the cause.
     causes = [index for index, line in enumerate(lines) if _CAUSE.search(line) and index >= len(lines) - _STACK_LINES]
     shown = lines[-_LOG_LINES:]
     if causes and causes[-1] < len(lines) - _LOG_LINES:
@@ -316,7 +316,7 @@ def _run(check: Check, backend: BackendUnderTest, not_run: str | None) -> CheckR
     except ConformanceError:
         raise
     except Exception as error:  # noqa: BLE001
-        # What a backend sends may have a shape that is not foreseen: that ends one check, not the run and its report.
+        # A response of an unexpected shape ends one check, not the run and its report.
         status, message = "failed", f"the suite could not read the response: {_where(error)}"
     finally:
         backend.reset_namespaces()
@@ -324,13 +324,13 @@ def _run(check: Check, backend: BackendUnderTest, not_run: str | None) -> CheckR
 
 
 def _where(error: Exception) -> str:
-    """The error with the line of the suite that it came from."""
+    """Return the error with the line of the suite that raised it."""
     last = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__}: {error} ({Path(last.filename).name}:{last.lineno})"
 
 
 def restart_by(command: str) -> Callable[[], None]:
-    """A restart that runs an operator's command, without a shell. Raises ConformanceError if it names no program."""
+    """Return a function that runs the operator's command without a shell. Raises ConformanceError if it cannot run."""
     try:
         argv = shlex.split(command)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""The suite's own connection to a backend: any call, also a wrong one, with a deadline, and errors parsed."""
+"""Connects the suite to a backend: sends any call, also an invalid one, with a deadline, and parses its errors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SERVICE = pb.DESCRIPTOR.services_by_name["MemoryBackend"].full_name
 
 _OPTIONS = (
     ("grpc.enable_retries", 0),
-    # What a response may weigh is for a check to say, not for the transport.
+    # The limit of a response is for a check to enforce, not for the transport.
     ("grpc.max_receive_message_length", 64 << 20),
     ("grpc.max_send_message_length", 64 << 20),
     ("grpc.use_local_subchannel_pool", 1),
@@ -37,7 +37,7 @@ Q = TypeVar("Q")
 T = TypeVar("T")
 
 MINOR_VERSION = 2
-"""Of the contract that the suite holds a backend to."""
+"""Minor version of the contract that the suite checks."""
 
 
 class RefusedError(Exception):
@@ -59,26 +59,26 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True)
 class Received:
-    """What came of an Answer: its events in order, and the error that ended it, if one did."""
+    """The events of an Answer in order, and the error that ended it, None if it ended OK."""
 
     events: tuple[pb.AnswerEvent, ...]
     refused: RefusedError | None
 
     def kinds(self) -> list[str]:
-        """Names of the events in order."""
+        """Return the names of the events in order."""
         return [event.WhichOneof("event") or "nothing" for event in self.events]
 
     @property
     def completed(self) -> pb.Completed | None:
-        """The last Completed, None if there is none."""
+        """Return the last Completed, None if there is none."""
         return next((event.completed for event in reversed(self.events) if event.HasField("completed")), None)
 
 
 class Connection:
-    """Calls to one address. Every call ends within ``timeout_s``, unless it is passed another deadline.
+    """Calls to one address. A call ends within ``timeout_s``, unless it has another deadline.
 
-    ``hung`` counts the calls that did not end in time although nothing was withheld from the backend, ``lost`` those
-    that ended as if no server were there.
+    ``hung`` counts the calls that timed out although the suite withheld nothing from the backend, ``lost`` the calls
+    that ended with UNAVAILABLE.
     """
 
     def __init__(self, target: str, security: Security, timeout_s: float) -> None:
@@ -88,13 +88,13 @@ class Connection:
         self.hung = 0
         self.lost = 0
         self.namespaces: set[str] = set()
-        """Every namespace that a check has made."""
+        """Every namespace that a check created."""
         self.names_of_others: list[str] = []
-        """Errors of calls on one namespace that name another."""
+        """Messages about errors of a call on one namespace that name another namespace."""
         self.ended: dict[str, list[str]] = {}
-        """How calls on a namespace ended that did not succeed, oldest first."""
+        """By namespace, RPC and code of each call that failed, oldest first."""
         self.missing: frozenset[str] = frozenset()
-        """RPCs that are not there yet: a check that calls one is skipped."""
+        """RPCs that the backend does not implement yet: a check that calls one is skipped."""
         if security.tls_ca is not None:
             credentials = grpc.ssl_channel_credentials(security.tls_ca.read_bytes())
             self._channel = grpc.secure_channel(target, credentials, options=_OPTIONS)
@@ -106,7 +106,7 @@ class Connection:
         self._metadata = () if token is None else (("authorization", f"Bearer {token}"),)
 
     def close(self) -> None:
-        """Cancel what is under way and close the connection."""
+        """Cancel the pending calls and close the connection."""
         self._channel.close()
 
     def __enter__(self) -> Self:
@@ -139,7 +139,7 @@ class Connection:
         deadline_s: float | None = None,
         on_event: Callable[[pb.AnswerEvent], None] = lambda _: None,
     ) -> Received:
-        """Stream an answer to its end; an error is part of what is received."""
+        """Stream an answer to its end; an error is returned, not raised."""
         events: list[pb.AnswerEvent] = []
 
         def drain(timeout: float) -> None:
@@ -164,7 +164,7 @@ class Connection:
         return self._unary("Forget", self._stub.Forget, request, request.namespace)
 
     def searches(self, request: pb.SearchRequest, count: int) -> list[RefusedError]:
-        """The same search so often at one time; the errors of those that failed."""
+        """Send ``count`` equal searches at the same time and return the errors of those that failed."""
         send = partial(self._stub.Search.future, request, timeout=self.timeout_s, metadata=self._metadata)
         errors = [call.exception() for call in [send() for _ in range(count)]]
         return [refusal("Search", error) for error in errors if isinstance(error, grpc.RpcError)]
@@ -188,13 +188,13 @@ class Connection:
         return enum_name(health_pb2.HealthCheckResponse.ServingStatus.DESCRIPTOR, response.status)
 
     def open_ingest(self, frames: Iterable[pb.IngestRequest], deadline_s: float) -> OpenIngest:
-        """An Ingest that sends ``frames`` and then keeps its stream open."""
+        """Start an Ingest that sends ``frames`` and then keeps its stream open."""
         return OpenIngest(self, list(frames), deadline_s)
 
-    # ---------------------------------------------------------------- beneath
+    # ---------------------------------------------------------------- internals
 
     def start_ingest(self, frames: Iterator[pb.IngestRequest], deadline_s: float) -> grpc.Future[pb.IngestResponse]:
-        """The call as a future."""
+        """Start an Ingest and return its future."""
         return self._stub.Ingest.future(frames, timeout=deadline_s, metadata=self._metadata)
 
     def _unary(
@@ -231,16 +231,16 @@ class Connection:
             raise refused from error
 
     def _named(self, refused: RefusedError, namespace: str) -> str | None:
-        """Another namespace than that of the call, and the error that names it; None where there is none."""
+        """Return another namespace than the call's that the error names, with the error; None if it names none."""
         text = " ".join((refused.message, *refused.fields, *refused.details))
         own = text.replace(namespace, " ") if namespace else text
-        # Ids of sessions and turns begin like those of namespaces: only a whole one counts.
+        # Ids of sessions and turns have the same prefix as namespaces, so only a whole id counts.
         others = set(re.findall(r"[\w-]+", own)) & self.namespaces - {namespace}
         return f"{min(others)} ({refused})" if others else None
 
 
 class OpenIngest:
-    """An Ingest of which the first frames are sent and the rest is withheld, until it is cancelled or times out."""
+    """An Ingest that sends its first frames and withholds the others until it is cancelled or times out."""
 
     def __init__(self, connection: Connection, frames: list[pb.IngestRequest], deadline_s: float) -> None:
         self._frames = frames
@@ -257,17 +257,17 @@ class OpenIngest:
         self._over.wait(self._deadline_s + 1.0)
 
     def wait_until_sent(self) -> None:
-        """Return when the frames are on their way, or when the backend ended the call early."""
+        """Wait until the frames are sent, or the backend ended the call early."""
         self._sent.wait(self._deadline_s)
 
     def cancel(self) -> None:
-        """Cancel the call as a caller does that has gone away."""
+        """Cancel the call, as a caller does that goes away."""
         self._ended.append("Ingest, which was cancelled")
         self._call.cancel()
         self._over.set()
 
     def outlast(self) -> str:
-        """Wait for the deadline and say with which code the call ended."""
+        """Wait for the deadline and return the code with which the call ended."""
         self._ended.append("Ingest, whose deadline passed")
         try:
             self._call.result(timeout=self._deadline_s + 5.0)
@@ -279,7 +279,7 @@ class OpenIngest:
 
 
 def refusal(rpc: str, error: grpc.RpcError) -> RefusedError:
-    """The error of a call with the fields that its BadRequest names."""
+    """Return the error of a call with the fields that its BadRequest names."""
     call: object = error
     if not isinstance(call, grpc.Call):
         return RefusedError(rpc, "UNKNOWN", str(error), ())
@@ -288,7 +288,7 @@ def refusal(rpc: str, error: grpc.RpcError) -> RefusedError:
     try:
         status = rpc_status.from_call(call)
     except ValueError:
-        status = None  # details that contradict the status line carry nothing that could be relied on
+        status = None  # details that contradict the status line are ignored
     for detail in status.details if status is not None else ():
         bad_request, quota = error_details_pb2.BadRequest(), error_details_pb2.QuotaFailure()
         info = error_details_pb2.ErrorInfo()

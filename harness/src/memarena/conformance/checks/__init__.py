@@ -1,4 +1,4 @@
-"""Every check of the suite, a file for each chapter of SPEC.md."""
+"""Collects the checks of the suite, which are in one file for each chapter of SPEC.md."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ CHAPTERS = {
 
 
 def all_checks() -> tuple[Check, ...]:
-    """Every check in the order of a run: the first Ingest and the digest first, what looks back on the run last."""
+    """Return every check in the order of a run: first Ingest and digest first, checks of the whole run last."""
     modules = (module for chapter in CHAPTERS.values() for module in chapter)
     checks = [each for module in modules for each in vars(module).values() if isinstance(each, Check)]
     first, last = (health.first_ingest, digest.gate), (models.after_return, security.log, health.after_errors)
