@@ -1,4 +1,4 @@
-"""BM25 recall at 10: how much of a question's evidence BM25 finds in the ego's talk up to the day of the question.
+"""Measures BM25 recall at 10: the share of a question's evidence in BM25's top ten of the ego's turns up to its day.
 
 The ranking is that of rank-bm25's ``BM25Okapi`` (k1 1.5, b 0.75, words in more than half of the turns weigh a quarter
 of the mean weight), computed over sparse postings so that every question sees only what had been said by then.
@@ -21,7 +21,7 @@ TOP = 10
 
 
 class Ranking:
-    """BM25 over texts in a fixed order, of which the first ``count`` are taken into account."""
+    """BM25 over texts in a fixed order; each query ranks only the first ``count`` of them."""
 
     def __init__(self, texts: Iterable[Sequence[str]]) -> None:
         postings: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
@@ -41,7 +41,7 @@ class Ranking:
         self._lengths = np.array(lengths, dtype=np.float64)
 
     def scores(self, query: Sequence[str], count: int) -> npt.NDArray[np.float64]:
-        """Score of each of the first ``count`` texts; every word of the query counts as often as it stands there."""
+        """Return the score of each of the first ``count`` texts; repeated words of the query count repeatedly."""
         scores = np.zeros(count)
         if not count:
             return scores
@@ -64,13 +64,13 @@ class Ranking:
         return scores
 
     def top(self, query: Sequence[str], count: int) -> list[int]:
-        """Places of the ten best of the first ``count`` texts; of equals the earlier."""
+        """Return the indices of the ten best of the first ``count`` texts; ties in favour of the earlier."""
         scores = self.scores(query, count)
         return [int(index) for index in np.argsort(-scores, kind="stable")[:TOP]]
 
 
 def recalls(worlds: Iterable[World]) -> dict[str, float]:
-    """Mean share of a question's evidence turns among the first ten, by family."""
+    """Return the mean share of a question's evidence turns among the top ten, by family."""
     shares: defaultdict[str, list[float]] = defaultdict(list)
     for world in worlds:
         by_ego: defaultdict[str, list[int]] = defaultdict(list)
@@ -85,7 +85,7 @@ def recalls(worlds: Iterable[World]) -> dict[str, float]:
                 asked_at = instance.query_timestamp
                 until = world.day_count if asked_at is None else int(asked_at) + 1
                 count = sum(1 for turn in turns if turn.timestamp < until)
-                best = {turns[at].turn_id for at in ranking.top(words(instance.query), count)}
+                best = {turns[rank].turn_id for rank in ranking.top(words(instance.query), count)}
                 evidence = set(instance.evidence_turn_ids)
                 shares[instance.family.value].append(len(evidence & best) / len(evidence))
     return {family: statistics.fmean(values) for family, values in sorted(shares.items())}

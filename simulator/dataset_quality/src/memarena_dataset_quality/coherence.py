@@ -1,4 +1,4 @@
-"""Coherence as a language model sees it: the true next turn against a random one, and bits per byte of the talk."""
+"""Measures coherence by a language model: whether it prefers the true next turn, and bits per byte of the talk."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ LEAST_WORDS = 8
 CONTEXT_TURNS = 4
 CONTEXT_CHARACTERS = 900
 ROUNDS = 5
-"""Turns that one session can give, the second only after every session gave one."""
+"""Maximum pairs from one session; a second is used only after every session gave one."""
 SCORED_TOKENS = 24
-"""Both turns are read up to this many tokens, so that length cannot decide."""
+"""Maximum tokens scored of both turns, so that length cannot decide."""
 WINDOW_BYTES = 500
-"""What is scored of a window, about 120 tokens, after at most ``CONTEXT_CHARACTERS`` of the same session."""
+"""Characters scored of a window (about 120 tokens), after at most ``CONTEXT_CHARACTERS`` of the same session."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """What was said before, the turn that followed, and a turn of the same speaker from another session."""
+    """A context, the turn that followed it, and a random turn of the same speaker from another session."""
 
     context: str
     true: str
@@ -37,7 +37,7 @@ class Pair:
 
 
 def pairs(worlds: Sequence[World], count: int, seed: int = 0) -> list[Pair]:
-    """``count`` pairs, drawn evenly over worlds, and within a world over all sessions. Fewer if there are no more."""
+    """Draw ``count`` pairs, evenly over worlds and, within a world, over sessions; fewer if there are no more."""
     result: list[Pair] = []
     rng = random.Random(seed)  # noqa: S311 (a sample for a measure)
     sources = [_pairs_of(world, rng, seed) for world in worlds]
@@ -81,7 +81,7 @@ def _first(world: World, agent_id: str) -> str:
 
 
 def preference(model: ServerProcess, pairs: Sequence[Pair]) -> float:
-    """Share of pairs whose true turn the model finds likelier, per token; ties count half. NaN for no pair."""
+    """Return the share of pairs whose true turn is likelier per token; ties count half. NaN for no pair."""
     wins = []
     for pair in pairs:
         true, other = (
@@ -93,7 +93,7 @@ def preference(model: ServerProcess, pairs: Sequence[Pair]) -> float:
 
 
 def windows(worlds: Sequence[World], count: int, seed: int = 0) -> list[tuple[str, str]]:
-    """``count`` stretches of talk from as many sessions, evenly over worlds: what was said before, and the stretch."""
+    """Draw ``count`` stretches of talk from as many sessions, evenly over worlds, as (context, stretch)."""
     rng = random.Random(seed)  # noqa: S311 (a sample for a measure)
     sources = [_stretches(world, rng) for world in worlds]
     result: list[tuple[str, str]] = []
@@ -124,7 +124,7 @@ def _stretches(world: World, rng: random.Random) -> Iterator[tuple[str, str]]:
 
 
 def bits_per_byte(model: ServerProcess, windows: Sequence[tuple[str, str]]) -> float:
-    """Mean over windows of the bits that the model needs for a byte of UTF-8. NaN for no window."""
+    """Return the mean over windows of the bits that the model needs per byte of UTF-8. NaN for no window."""
     needed = []
     for context, stretch in windows:
         tokens = tokens_of(model, stretch)

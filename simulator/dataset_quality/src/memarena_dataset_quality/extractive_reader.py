@@ -1,4 +1,4 @@
-"""The harness's extractive reader, asked over HTTP with the gold evidence in the prompt."""
+"""Asks the harness's extractive reader over HTTP, with the gold evidence in the prompt."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MODULE = "memarena.readers.extractive_server"
 
 
 def ask(reader: ServerProcess, lines: Sequence[str], query: str) -> str:
-    """What the reader answers. ``lines`` are turns as ``Name: words``."""
+    """Return the reader's answer. ``lines`` are turns as ``Name: words``. QualityError if a reply has no answer."""
     turns = "\n".join(" ".join(line.split()) for line in lines)
     prompt = f"Context:\n{turns}\n\nQuestion: {' '.join(query.split())}"
     body: dict[str, Json] = {"model": "extractive", "messages": [{"role": "user", "content": prompt}]}

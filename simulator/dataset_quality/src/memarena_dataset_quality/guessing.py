@@ -1,8 +1,8 @@
-"""How many questions can be answered without any memory, by guessers that see only the question.
+"""Measures how many questions can be answered without any memory, by guessers that see only the question.
 
-Guessers learn from the questions of training worlds; which of them answers for a family is decided on those worlds,
-each left out in turn. On the worlds under test the chosen guessers are compared, question by question, with the best
-constant answer of each family, which is read off the tested questions themselves.
+Guessers learn from the questions of training worlds; the guesser of each family is chosen on those worlds by leaving
+out one at a time. On the worlds under test, the chosen guessers are compared, question by question, with the best
+constant answer of each family, which is the most frequent one of the tested questions themselves.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from memarena_dataset_quality.world import World
 
 NEIGHBOURS = 15
 MOST_CLASSES = 8
-"""Answers that the regression tells apart: the commonest."""
+"""Number of classes of the regression: the most frequent answers."""
 LEAST_ITEMS = 1_600
-"""Questions that the pooled figure should rest on (design bar)."""
+"""Minimum number of questions for the pooled figure (by the design)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Guessed:
 
     @classmethod
     def of(cls, differences: Sequence[int], constant: float) -> Guessed:
-        """From the differences, question by question, between guesser and constant."""
+        """Compute from the differences between guesser and constant, question by question."""
         above = statistics.fmean(differences)
         error = statistics.pstdev(differences) / math.sqrt(len(differences))
         return cls(len(differences), constant + above, constant, above, above + 1.96 * error)
@@ -50,16 +50,16 @@ class Guessed:
 
 @dataclass(frozen=True, slots=True)
 class Guessing:
-    """What guessers know of all families' questions, each family with its own best constant."""
+    """Results of the guessers over all families, each compared with its own best constant."""
 
     pooled: Guessed
     by_family: dict[str, Guessed]
     chosen: dict[str, str]
-    """Which guesser answered for a family."""
+    """Name of the guesser that was chosen, by family."""
 
 
 def label(instance: Instance) -> str:
-    """The right answer in one comparable form: a letter, an action, ``abstain`` or typed values."""
+    """Return the right answer in a comparable form: a letter, an action, ``abstain`` or typed values as JSON."""
     gold = instance.gold
     if isinstance(gold, ClozeGold):
         return gold.answer_letter

@@ -1,9 +1,8 @@
-"""Shortcuts through the ego's history that need no understanding: right answers found by order or count.
+"""Measures shortcuts through the ego's history: answers found by order or count of mentions, without understanding.
 
-A cloze question (D1) falls to the option that came up last or most often, over all turns or over those by or about the
-person whom it names. Two more figures count golds that a careful
-reader could dispute: a reference (D2) to a thing while the ego heard of another one of the same name, and a date told
-so that it may be any day of a week.
+For cloze questions (D1), they choose the option that came up last or most often, over all turns or over those by or
+about the person whom the question names. Two more figures count golds that a careful reader could dispute: a reference
+(D4) to a thing of whose name the ego heard of another, and a date given in whole weeks, which may be any day of a week.
 """
 
 from __future__ import annotations
@@ -24,9 +23,9 @@ _VAGUE_WEEK = re.compile(rf"\b{_NUMBER} weeks? ago\b(?! to the day)", re.IGNOREC
 
 @dataclass(frozen=True, slots=True)
 class ClozeShortcuts:
-    """Shares of cloze questions that a choice of option by its mentions answers; ties by chance.
+    """Shares of cloze questions that are answered by choosing an option by its mentions; ties count by chance.
 
-    ``last`` and ``most_often`` look at all turns, ``of_the_person`` takes the option named in most turns by or about
+    ``last`` and ``most_often`` use all turns, ``of_the_person`` chooses the option named in most turns by or about
     the person whom the question names.
     """
 
@@ -37,7 +36,7 @@ class ClozeShortcuts:
 
 
 def cloze_shortcuts(worlds: Iterable[World]) -> ClozeShortcuts | None:
-    """Over the history up to the end of the question's day. None where there is no cloze question."""
+    """Measure over the history up to the end of each question's day. None if there is no cloze question."""
     questions, last, most_often, of_the_person = 0, 0.0, 0.0, 0.0
     for world in worlds:
         talks = {ego: [(turn, normal(turn.text)) for turn in turns] for ego, turns in world.projections.items()}
@@ -61,7 +60,7 @@ def cloze_shortcuts(worlds: Iterable[World]) -> ClozeShortcuts | None:
 
 
 def _by_or_about(world: World, instance: Instance, turns: Sequence[tuple[Turn, str]]) -> frozenset[int]:
-    """Positions of the turns that the person of a question says, or that name them; of an ego's own, also what its
+    """Return the indices of the turns that the person of a question says, or that name them; for an ego, also those its
     assistant says.
     """
     ego, stem = instance.ego_agent_id, normal(instance.query.split("\n")[0])
@@ -82,15 +81,15 @@ def _asked_until(world: World, instance: Instance) -> int:
 
 
 def _hit(scores: Sequence[int], right: int) -> float:
-    """How likely the right option is taken by whoever takes the highest score, one of several at random."""
+    """Return the chance that choosing the highest score, with ties at random, gives the right option."""
     best = max(scores)
     return 1 / scores.count(best) if scores[right] == best else 0.0
 
 
 def ambiguous_references(worlds: Iterable[World]) -> tuple[int, int] | None:
-    """Questions about a reference to a thing whose ego heard of another thing of the same name, and all such questions.
+    """Count the questions about a reference whose ego heard of another thing of the same name, and all such questions.
 
-    None where there are no planned statements or no such question.
+    None if there are no planned statements or no such question.
     """
     return _counted(worlds, Family.ANAPHORA, _is_ambiguous)
 
@@ -110,7 +109,7 @@ def _is_ambiguous(world: World, instance: Instance) -> bool:
 
 
 def vague_dates(worlds: Iterable[World]) -> tuple[int, int] | None:
-    """Questions about time whose evidence dates something by whole weeks, not to the day; and all of them."""
+    """Count the questions about time whose evidence has a date in whole weeks, and all questions about time."""
     return _counted(worlds, Family.TEMPORAL, _is_vague)
 
 

@@ -1,4 +1,4 @@
-"""How many of the sentences that a person hears and says were met before, word for word, names and numbers aside."""
+"""Measures how many sentences that an ego hears or says repeat earlier ones literally, except for names and numbers."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from memarena_dataset_quality.tokenization import sentences
 from memarena_dataset_quality.world import World
 
 LEAST_WORDS = 4
-"""Shorter sentences ("I see.") are left out: everybody says them again."""
+"""Minimum words of a sentence that counts: all people repeat shorter ones ("I see.")."""
 _WORD = re.compile(r"[A-Za-z0-9':]+")
 _FIRST_PERSON = re.compile(r"I(?:'|$)")
 
 
 @dataclass(frozen=True, slots=True)
 class MetBefore:
-    """Sentences of four words or more over all egos, and how many of them the same ego had met before."""
+    """Number of sentences of four words or more over all egos, and how many of them the same ego had met before."""
 
     sentences: int
     repeated: int
 
     @property
     def share(self) -> float:
-        """Repeated sentences as a share of all, from 0 to 1."""
+        """Return repeated sentences as a share of all, from 0 to 1."""
         return self.repeated / self.sentences
 
 
 def met_before(worlds: Sequence[World], days: float | None) -> MetBefore | None:
-    """Over every ego's turns of the first ``days`` days (None: of all days).
+    """Count over every ego's turns of the first ``days`` days (None: of all days).
 
-    None where no world is that long, or no sentence is.
+    None if no world has that many days, or no sentence is long enough.
     """
     total = repeated = 0
     for world in worlds:
@@ -53,7 +53,7 @@ def met_before(worlds: Sequence[World], days: float | None) -> MetBefore | None:
 
 
 def masked(sentence: str) -> tuple[str, ...]:
-    """Words of a sentence in lower case; ``#`` for those with a digit, ``@`` for names: capitals inside of it."""
+    """Return the words of a sentence in lower case; ``#`` for words with a digit, ``@`` for names (inner capitals)."""
     return tuple(
         "#"
         if any(char.isdigit() for char in word)

@@ -1,4 +1,4 @@
-"""Whether position or length betrays evidence: its position in the session, and how long it is."""
+"""Measures whether evidence turns stand out by their position in the session or by their length."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ from memarena_dataset_quality.world import World
 
 @dataclass(frozen=True, slots=True)
 class PositionFigures:
-    """``worst_decile``: largest share of evidence turns in one tenth of the session. ``length_ratio``: of medians."""
+    """``worst_decile`` is the largest share of evidence turns that lie in one tenth of their session.
+
+    ``length_ratio`` is the median number of words of evidence turns, divided by that of other turns.
+    """
 
     worst_decile: float
     length_ratio: float
 
 
 def position_figures(worlds: Iterable[World]) -> PositionFigures | None:
-    """Evidence of all worlds together. None where no question cites a turn."""
+    """Compute the figures over the evidence of all worlds. None if no question cites a turn, or all turns are cited."""
     deciles: Counter[int] = Counter()
     lengths: dict[bool, list[int]] = {True: [], False: []}
     for world in worlds:

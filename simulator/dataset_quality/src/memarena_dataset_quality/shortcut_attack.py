@@ -1,8 +1,8 @@
-"""A shortcut attack: finds answers by the form of question and sentence, with every content word masked.
+"""Attacks questions by a shortcut: finds answers by the form of question and sentence, with content words masked.
 
 It learns from the questions of some worlds which context answers have (the common words next to them, their shape,
-their position), given how the question begins, and is tried on the gold evidence of other worlds. If form alone leads
-to the answers, answering needs no understanding. The extractive reader, given the same evidence, is the comparison.
+their position), given how the question begins, and is tested on the gold evidence of other worlds. If form alone leads
+to the answers, answering needs no understanding. It is compared with the extractive reader on the same evidence.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FAMILIES = (
     Family.CONFABULATION,
     Family.WITNESS,
 )
-"""Those whose answer is a stretch of the evidence."""
+"""Families whose answers are stretches of the evidence."""
 SPAN_WORDS = 4
 COMMONEST = 150
 LEAST_SEEN = 3
@@ -38,7 +38,7 @@ _TOKEN = re.compile(r"\d+(?:[:.,]\d+)*|[^\W\d_][\w'’-]*|[^\w\s]")
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of a sentence and what of it is not content."""
+    """A stretch of a sentence, and its features without content words."""
 
     text: str
     features: tuple[str, ...]
@@ -46,7 +46,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class AttackResult:
-    """Shares answered rightly by the attack and the extractive reader, over all and by family (right, right, asked)."""
+    """Shares that attack and extractive reader answer rightly; by family: (attack's right, reader's right, asked)."""
 
     questions: int
     attack: float
@@ -55,7 +55,7 @@ class AttackResult:
 
 
 def questions_of(world: World) -> list[Instance]:
-    """Questions whose answer is a stretch of cited turns."""
+    """Return the questions whose answer is a stretch of cited turns."""
     return [
         instance
         for instance in world.instances
@@ -64,7 +64,7 @@ def questions_of(world: World) -> list[Instance]:
 
 
 class ShortcutAttack:
-    """Log odds of a stretch being the answer, learned from worlds that are not asked later."""
+    """A model of the log odds that a stretch is the answer, learned from worlds other than those tested."""
 
     def __init__(self, worlds: Iterable[World]) -> None:
         worlds = list(worlds)
@@ -93,12 +93,12 @@ class ShortcutAttack:
             shortest = min((span.text.count(" ") for span, good in zip(spans, right, strict=True) if good), default=0)
             for span, good in zip(spans, right, strict=True):
                 if good and span.text.count(" ") > shortest:
-                    continue  # the answer with words around it teaches neither
+                    continue  # the answer with words around it is neither a positive nor a negative example
                 self._totals[good] += 1
                 self._counts[good].update(_under(opening, span.features))
 
     def answer(self, world: World, instance: Instance) -> str:
-        """The likeliest stretch of the evidence; of questions after two versions, that of two turns."""
+        """Return the likeliest stretch of the evidence; for a conflict, those of the two best turns."""
         opening = self._opening(instance.query)
         best: list[tuple[float, str]] = []
         for turn, _ in world.evidence(instance):
@@ -153,7 +153,7 @@ def _under(opening: str, features: Sequence[str]) -> list[str]:
 
 
 def compare(attack: ShortcutAttack, worlds: Iterable[World], reader: ServerProcess) -> AttackResult | None:
-    """Attack and extractive reader on the same questions and evidence. None where there is no question."""
+    """Compare attack and extractive reader on the same questions and evidence. None if there is no question."""
     counts: dict[str, list[int]] = {}
     for world in worlds:
         for instance in questions_of(world):

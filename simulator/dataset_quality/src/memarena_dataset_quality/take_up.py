@@ -1,4 +1,4 @@
-"""Taking up: how often a turn shares a content word with the turn before it, and how often it would by chance."""
+"""Measures how often a turn shares a content word with the turn before it, and how often it would by chance."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _STOP_WORDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class TakeUp:
-    """Shares of turns that have a content word in common: with the turn before, with a random one of its speaker."""
+    """Shares of turns that share a content word with the turn before, and with a random other turn of its speaker."""
 
     turns: int
     before: float
@@ -29,12 +29,12 @@ class TakeUp:
 
     @property
     def above_chance(self) -> float:
-        """What the turn before has over a random one: long turns have words in common with any other."""
+        """Return ``before`` minus ``random``: long turns share words with any other turn."""
         return self.before - self.random
 
 
 def take_up(worlds: Sequence[World], seed: int = 0) -> TakeUp | None:
-    """Over all turns but the first of a session; names of people count for nothing. None without such a turn."""
+    """Measure all turns except for the first of a session, ignoring names of people. None if there is no such turn."""
     rng = random.Random(seed)  # noqa: S311 (a sample for a measure)
     before = by_chance = turns = 0
     for world in worlds:
@@ -56,7 +56,7 @@ def take_up(worlds: Sequence[World], seed: int = 0) -> TakeUp | None:
 
 
 def _elsewhere(turns: Sequence[Turn], session_id: str, rng: random.Random) -> Turn | None:
-    """A random turn of another session; None for a speaker who has none, or is not met in a few draws."""
+    """Draw a turn of another session; None if eight draws give none."""
     draws = (rng.choice(turns) for _ in range(8))
     return next((turn for turn in draws if turn.session_id != session_id), None)
 

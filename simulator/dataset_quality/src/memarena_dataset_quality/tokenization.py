@@ -9,12 +9,12 @@ _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|\n+")
 
 
 def words(text: str) -> list[str]:
-    """Words of a text: letters, digits and apostrophes, in lower case."""
+    """Return the words of a text, in lower case: letters, digits and apostrophes."""
     return [word.lower() for word in _WORDS.findall(text)]
 
 
 def sentences(text: str) -> list[str]:
-    """Sentences of a turn. An abbreviated title ends none."""
+    """Return the sentences of a turn. An abbreviated title (``Dr.``) does not end a sentence."""
     parts: list[str] = []
     for part in _SENTENCE_END.split(text):
         if parts and re.search(r"\b(?:Dr|Mr|Mrs|Ms|St|Prof)\.$", parts[-1]):

@@ -5,24 +5,25 @@ from __future__ import annotations
 from memarena_dataset_quality.world import World, opening_hours
 
 TOLERANCE_HOURS = 1 / 3600
-"""Times stand in the files as rounded fractions of a day: a second more or less is the same moment."""
+"""One second: times in the files are rounded fractions of a day."""
 
 
 def asleep(world: World) -> int | None:
-    """Sessions with a person who sleeps at their start or end by the schedules; None where there are none."""
+    """Count the sessions in which a person sleeps at the start or end; None if there are no schedules."""
     if not world.blocks:
         return None
     return sum(
         any(
-            _sleeps(world, person, at)
+            _sleeps(world, person, moment)
             for person in session.participants
-            for at in (session.start_time, session.end_time)
+            for moment in (session.start_time, session.end_time)
         )
         for session in world.sessions
     )
 
 
 def _sleeps(world: World, person: str, at: float) -> bool:
+    """Whether a person sleeps at a time in simulated days."""
     day, hour = int(at), (at - int(at)) * 24
     return any(
         block.activity == "sleep" and block.start_hour + TOLERANCE_HOURS < hour < block.end_hour - TOLERANCE_HOURS
@@ -31,7 +32,7 @@ def _sleeps(world: World, person: str, at: float) -> bool:
 
 
 def outside_hours(world: World) -> int | None:
-    """Sessions at a place that is closed at their start or end; None where no place states its hours."""
+    """Count the sessions at a location that is closed at their start or end; None if no location has opening hours."""
     hours = opening_hours(world.path)
     if not hours:
         return None

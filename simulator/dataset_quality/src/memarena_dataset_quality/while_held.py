@@ -1,6 +1,6 @@
-"""``python -m memarena_dataset_quality.while_held MODULE …`` runs a module until its standard input is closed.
+"""Runs a module until its standard input is closed: ``python -m memarena_dataset_quality.while_held MODULE …``.
 
-Whoever started it holds the other end, so a model server ends with its user, however that one ends.
+The process that started it holds the other end, so a model server ends with that process, even if it is killed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import threading
 
 
 def main() -> None:
-    """Run the module; the process is killed when no process holds its standard input any more."""
+    """Run the module; kill this process when its standard input is closed."""
     threading.Thread(target=_wait, daemon=True).start()
     del sys.argv[0]
     runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)

@@ -1,4 +1,4 @@
-"""A data set as the measures use it: sessions, planned statements and questions, read from the files."""
+"""Reads a data set as the measures use it: sessions, planned statements and questions, in memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from memarena_dataset_quality.errors import QualityError
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A stretch of a person's day; hours from 0 to 24."""
+    """A stretch of a person's day with one activity; hours from 0 to 24."""
 
     start_hour: float
     end_hour: float
@@ -30,10 +30,10 @@ class Block:
 
 @dataclass(frozen=True)
 class World:
-    """One data set, whole in memory.
+    """One data set in memory.
 
-    ``turns`` gives turn and session by turn id; ``facts`` is empty where the data set has no planned statements;
-    ``blocks`` gives an agent's day by (agent, day index).
+    ``facts`` is empty if the data set has no planned statements; ``names`` and ``locations`` are by id; ``blocks`` has
+    an agent's day by (agent id, day index).
     """
 
     path: Path
@@ -48,12 +48,12 @@ class World:
 
     @cached_property
     def turns(self) -> Mapping[str, tuple[Turn, Session]]:
-        """Every turn with its session, by id."""
+        """Return every turn with its session, by turn id."""
         return {turn.turn_id: (turn, session) for session in self.sessions for turn in session.turns}
 
     @cached_property
     def places(self) -> Mapping[str, float]:
-        """Relative place of every turn in its session, 0 the first and 1 the last, by turn id."""
+        """Return the relative position of every turn in its session, by turn id: 0 for the first, 1 for the last."""
         return {
             turn.turn_id: number / max(1, len(session.turns) - 1)
             for session in self.sessions
@@ -62,7 +62,7 @@ class World:
 
     @cached_property
     def projections(self) -> Mapping[str, tuple[Turn, ...]]:
-        """Turns that each person took part in, in the order in which they were said."""
+        """Return the turns of each participant's sessions, in the order of time, by agent id."""
         turns_of: defaultdict[str, list[Turn]] = defaultdict(list)
         for session in sorted(self.sessions, key=lambda session: (session.start_time, session.session_id)):
             for person in dict.fromkeys(session.participants):
@@ -70,20 +70,20 @@ class World:
         return {person: tuple(turns) for person, turns in turns_of.items()}
 
     def evidence(self, instance: Instance) -> tuple[tuple[Turn, Session], ...]:
-        """Evidence turns of a question with their sessions, in the order in which they were said."""
+        """Return the evidence turns of a question with their sessions, in the order of time."""
         turns = [self.turns[turn_id] for turn_id in instance.evidence_turn_ids]
         return tuple(sorted(turns, key=lambda pair: (pair[0].timestamp, pair[0].turn_id)))
 
     def day_of(self, t: float) -> date:
-        """Calendar day of a time in simulated days."""
+        """Return the calendar day of a time in simulated days."""
         return self.epoch + timedelta(days=int(t))
 
     def name(self, agent_id: str) -> str:
-        """Display name of an agent."""
+        """Return the display name of an agent."""
         return self.names.get(agent_id, agent_id)
 
     def texts(self) -> list[list[str]]:
-        """Texts of the turns of each session."""
+        """Return the texts of the turns of each session."""
         return [[turn.text for turn in session.turns] for session in self.sessions]
 
 
@@ -131,7 +131,7 @@ def _blocks(path: Path) -> dict[tuple[str, int], tuple[Block, ...]]:
 
 
 def opening_hours(path: Path) -> dict[str, tuple[float, float]]:
-    """Opening and closing hour by location, of those that state them.
+    """Return (opening hour, closing hour) by location id, for locations that have them.
 
     Raises:
         QualityError: an hour is no number.

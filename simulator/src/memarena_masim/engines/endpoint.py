@@ -1,4 +1,4 @@
-"""A model behind a URL as the simulator asks it: bounded concurrency, counted calls, an end where it is of no use."""
+"""Calls a model behind a URL for the simulator: limits concurrency, counts calls, and gives up if it is unusable."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from memarena_masim.engines.prompting import Message
 from memarena_masim.errors import MasimError
 
 _LOST_IN_A_ROW, _REFUSED_IN_A_ROW = 1, 8
-"""Requests in a row without a reply, per slot, after which the endpoint counts as of no use. A few sessions may be too
-long for a model's window; when all are refused, something else is wrong."""
+"""Consecutive failed requests per slot, lost and refused, after which the endpoint counts as unusable. A few sessions
+may be too long for a model's window; if all are refused, something else is wrong."""
 _YIELDS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A completion. ``cut``: it ran into its length limit."""
+    """A completion. ``cut``: whether it reached its length limit."""
 
     text: str
     cut: bool
 
 
 class NoReplyError(Exception):
-    """A request that got no reply, whatever was tried; the message is one line."""
+    """A request got no reply after all retries; the message is one line."""
 
 
 class Endpoint:
@@ -46,15 +46,15 @@ class Endpoint:
         self.tokens: dict[str, int] = {"prompt": 0, "completion": 0}
 
     async def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         await self._server.close()
 
     async def complete(self, messages: Sequence[Message], max_tokens: int, schema: Mapping[str, object]) -> Reply:
-        """The reply to a chat.
+        """Return the reply to a chat.
 
         Raises:
-            NoReplyError: this request got none: refused, or its tries are used up.
-            MasimError: the endpoint is of no use at all: wrong key, unknown model, or it does not answer any more.
+            NoReplyError: this request got none: it was refused, or its attempts are used up.
+            MasimError: the endpoint is unusable: wrong key, unknown model, or it no longer answers.
         """
         retrying = asking_again(self.config.attempts, self.config.longest_wait_s)
         try:
@@ -71,7 +71,7 @@ class Endpoint:
                 ) from error
             raise NoReplyError(str(error)) from error
         self._in_a_row = 0
-        for _ in range(_YIELDS):  # whoever waits for the slot sends before this reply is worked on
+        for _ in range(_YIELDS):  # let requests that wait for the slot be sent before this reply is processed
             await asyncio.sleep(0)
         return reply
 
@@ -87,7 +87,7 @@ class Endpoint:
             await asyncio.sleep(self._closed_for_s())
 
     def _closed_for_s(self) -> float:
-        """Seconds until the server wants to hear from anybody again; 0 if it does now."""
+        """Return the seconds until the server accepts requests again (Retry-After); 0 if it does now."""
         return max(0.0, self._open_from_s - time.monotonic())
 
     async def _call(self, messages: Sequence[Message], max_tokens: int, schema: Mapping[str, object]) -> Reply:
@@ -108,7 +108,7 @@ class Endpoint:
         self.counts[what] = self.counts.get(what, 0) + 1
 
     def take_counts(self) -> dict[str, JsonValue]:
-        """Calls and tokens since this was last asked for."""
+        """Return calls and tokens since the last call of this function, and reset them."""
         figures: dict[str, JsonValue] = {"calls": dict(sorted(self.counts.items())), "tokens": dict(self.tokens)}
         self.counts, self.tokens = {}, {"prompt": 0, "completion": 0}
         return figures

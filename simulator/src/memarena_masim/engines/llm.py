@@ -1,7 +1,8 @@
-"""The LLM engine: a language model writes the planned sessions, several at a time, also across the end of a day.
+"""Words planned sessions with a language model (the LLM engine), several at a time, also across the end of a day.
 
-The plan is exact, so the words of a day need nothing of the words of the day before: the next day's sessions begin as
-soon as there is room, and the days still come out whole and in order. What a model writes is not the same twice.
+A plan decides all that is stated, so the words of a day do not depend on those of the day before: sessions of the next
+day begin as soon as there is a free slot, and days are still returned complete and in order. A model's text is not
+deterministic.
 """
 
 from __future__ import annotations
@@ -29,15 +30,15 @@ from memarena_masim.plan.state import StatedFact
 from memarena_masim.realization.corpus_lines import line_of
 
 DAYS_AHEAD = 3
-"""Days that may be unfinished at a time: the one that is waited for, and those that keep the endpoint busy."""
+"""Maximum unfinished days at a time: the next to be returned, and those that keep the endpoint busy."""
 SPARE = 2
-"""Sessions beyond the concurrency that are ready to be sent when a reply comes in."""
+"""Workers beyond the concurrency, so that a session is ready to be sent when a reply comes in."""
 T = TypeVar("T")
 
 
 @dataclass(slots=True)
 class _Day:
-    """A day on its way."""
+    """An unfinished day. ``left`` is the number of sessions without words; ``lines`` has one line per session."""
 
     plan: DayPlan
     stated: Mapping[str, Mapping[str, StatedFact]]
@@ -67,7 +68,7 @@ class LlmEngine:
         self.close()
 
     def close(self) -> None:
-        """Drop what is in flight and let go of the connections."""
+        """Cancel requests in flight and close the connections."""
         if not self._thread.is_alive():
             return
         self._run(self._end())
@@ -77,7 +78,7 @@ class LlmEngine:
 
     @property
     def identity(self) -> Mapping[str, JsonValue]:
-        """Model, temperature, prompts: a data set has one of each. The URL may change, as a server's address does."""
+        """Return model, temperature and prompts: a data set has one of each, while the URL may change."""
         files: dict[str, JsonValue] = {**prompting.data_files(), **hard_facts.data_files()}
         return {
             "name": "llm",
@@ -89,7 +90,7 @@ class LlmEngine:
 
     @property
     def run_info(self) -> Mapping[str, JsonValue]:
-        """Where the model was and how many requests were in flight at a time."""
+        """Return the model's URL and the number of requests in flight at a time."""
         return {
             "endpoint": self._config.url,
             "model": self._config.model,
@@ -99,11 +100,11 @@ class LlmEngine:
 
     @property
     def rewords(self) -> bool:
-        """It does."""
+        """Whether ``reword`` can do anything: yes."""
         return True
 
     def words(self, setting: Setting, plans: Iterator[DayPlan]) -> Iterator[DayWords]:
-        """The days' words, in order. MasimError if the endpoint is of no use; days given out before stay good."""
+        """Yield the days' words, in order. MasimError if the endpoint is unusable; days yielded before remain valid."""
         shared = Shared(setting, self._endpoint, Detector(setting.world, setting.config.words))
         queue: asyncio.Queue[tuple[_Day, int]] = asyncio.Queue()
         crew = self._submit(self._crew(shared, queue))
@@ -114,7 +115,7 @@ class LlmEngine:
         try:
             while planned or waiting:
                 while planned and len(waiting) < DAYS_AHEAD:
-                    waiting.append(self._begun(planned.pop(0), queue))
+                    waiting.append(self._queued(planned.pop(0), queue))
                 day = waiting.pop(0)
                 _first_of(day.done, crew)
                 yield DayWords(day.plan.day, day.lines, {**day.tally.as_json(), **self._taken()}, day.log)
@@ -122,11 +123,11 @@ class LlmEngine:
             crew.cancel()
 
     def reword(self, questions: Sequence[Question]) -> Rewordings:
-        """Questions in the model's words, where those hold."""
+        """Return the model's wordings of questions, as far as they pass the checks."""
         return self._run(reword_all(self._endpoint, questions))
 
-    def _begun(self, plan: DayPlan, queue: asyncio.Queue[tuple[_Day, int]]) -> _Day:
-        """Queue a day's sessions, long ones first, so that its end is not one long straggler."""
+    def _queued(self, plan: DayPlan, queue: asyncio.Queue[tuple[_Day, int]]) -> _Day:
+        """Queue a day's sessions, long ones first, so that the day does not end with a single long one."""
         stated: dict[str, dict[str, StatedFact]] = {}
         for statement in (*plan.stated, *plan.mentioned):
             stated.setdefault(statement.session_id, {})[statement.statement_id] = statement
@@ -139,7 +140,7 @@ class LlmEngine:
         return day
 
     async def _crew(self, shared: Shared, queue: asyncio.Queue[tuple[_Day, int]]) -> None:
-        """Workers that take sessions as long as there are any; the first failure ends all."""
+        """Run the workers, which write queued sessions; the first failure ends all."""
         async with asyncio.TaskGroup() as group:
             for _ in range(self._config.concurrency + SPARE):
                 group.create_task(self._worker(shared, queue))
@@ -162,7 +163,7 @@ class LlmEngine:
         self._progress(Status(self._done, self._planned, self._endpoint.in_flight, tokens))
 
     def _taken(self) -> dict[str, JsonValue]:
-        """Calls and tokens since the last day, taken over in the loop's own thread."""
+        """Return calls and tokens since the last day; they are read in the loop's own thread."""
         self._tokens += sum(self._endpoint.tokens.values())
         return self._run(_counts(self._endpoint))
 
@@ -189,7 +190,7 @@ async def _counts(endpoint: Endpoint) -> dict[str, JsonValue]:
 
 
 def _first_of(day: Future[None], crew: Future[None]) -> None:
-    """Wait for a day; if the crew fails before, raise why."""
+    """Wait for a day; raise the crew's exception if it fails before."""
     ready = threading.Event()
     for future in (day, crew):
         future.add_done_callback(lambda _: ready.set())

@@ -1,4 +1,4 @@
-"""The interface of an engine: it takes planned days and returns the corpus lines of each day, in order."""
+"""Defines the interface of an engine, which turns planned days into lines of the corpus, in order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memarena_masim.world.model import World
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What holds on every day: the configuration and the world before its first day."""
+    """What is the same on every day: the configuration, and the world before its first day."""
 
     config: WorldConfig
     world: World
@@ -23,10 +23,10 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class DayWords:
-    """A day that has words.
+    """The words of one day.
 
-    ``lines`` are pieces of the corpus file, each of whole lines, in the order of the sessions. ``counts`` says what
-    the engine had to do for them (empty where there is nothing to say); ``log`` has one row per thing worth noting.
+    ``lines`` are parts of the corpus file, each of complete lines, in the order of the sessions. ``counts`` are the
+    engine's counts for the report (empty if it has none); ``log`` has one row per incident.
     """
 
     day: int
@@ -37,7 +37,7 @@ class DayWords:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """How far an engine has come in this call. ``tokens`` counts those that a server reported, both ways."""
+    """Progress of an engine in this call. ``tokens`` are prompt and completion tokens as a server reported them."""
 
     sessions_done: int
     sessions_planned: int
@@ -49,8 +49,8 @@ class Status:
 class Question:
     """A question that may be reworded.
 
-    ``names`` must all stay, and so must one word of each of ``anchors``; ``sources`` are the texts of its evidence
-    sessions, ``gives_away`` says whether a text states the gold.
+    A rewording must keep all ``names``, and a word of each of ``anchors``; ``sources`` are the texts of its evidence
+    sessions, ``gives_away`` decides whether a text states the gold.
     """
 
     question_id: str
@@ -63,7 +63,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Rewordings:
-    """New wordings by question id (only those that hold), with counts of what became of all."""
+    """Accepted wordings by question id, with counts of accepted and rejected ones."""
 
     texts: Mapping[str, str]
     counts: Mapping[str, JsonValue]
@@ -74,12 +74,12 @@ class Engine(Protocol):
 
     @property
     def identity(self) -> Mapping[str, JsonValue]:
-        """What must be the same for a killed generation to go on: name, and whatever else decides the words."""
+        """Return what must be the same to resume a killed generation: name, and what else determines the words."""
         ...
 
     @property
     def run_info(self) -> Mapping[str, JsonValue]:
-        """What varies between runs of the same engine, for ``run_info.json``."""
+        """Return what may vary between runs of the same engine, for ``run_info.json``."""
         ...
 
     @property
@@ -88,9 +88,9 @@ class Engine(Protocol):
         ...
 
     def words(self, setting: Setting, plans: Iterator[DayPlan]) -> Iterator[DayWords]:
-        """The days' words, in order. ``plans`` may be taken in advance: they need nothing of the words."""
+        """Yield the days' words, in order. ``plans`` may be read in advance: they do not depend on the words."""
         ...
 
     def reword(self, questions: Sequence[Question]) -> Rewordings:
-        """Other wordings for questions; none from an engine that has no model."""
+        """Return other wordings for questions; none from an engine that has no model."""
         ...

@@ -1,4 +1,7 @@
-"""The offline engine: text from the phrase banks, in several processes. The same plan gives the same bytes anywhere."""
+"""Words planned sessions from the phrase banks (the offline engine), in several processes.
+
+The same plan gives the same bytes on every machine and with any number of processes.
+"""
 
 from __future__ import annotations
 
@@ -27,27 +30,27 @@ _SAFE_PATH = "PYTHONSAFEPATH"
 
 @dataclass(frozen=True)
 class OfflineEngine:
-    """Realises sessions in ``workers`` processes (in this one if there is one)."""
+    """Words sessions in ``workers`` processes; in this process if that is 1 or less."""
 
     workers: int = 1
 
     @property
     def identity(self) -> Mapping[str, JsonValue]:
-        """Nothing but its name: configuration and banks are compared anyway."""
+        """Return only the name: configuration and banks are compared separately."""
         return {"name": "offline"}
 
     @property
     def run_info(self) -> Mapping[str, JsonValue]:
-        """The number of workers."""
+        """Return the number of workers."""
         return {"workers": self.workers}
 
     @property
     def rewords(self) -> bool:
-        """It has no model to do so."""
+        """Whether ``reword`` can do anything: no, there is no model."""
         return False
 
     def words(self, setting: Setting, plans: Iterator[DayPlan]) -> Iterator[DayWords]:
-        """The days' words. The next day is planned while the workers are still at the last one."""
+        """Yield the days' words. The next day is planned while the workers are still busy with the last one."""
         with _pool(self.workers) as pool:
             waiting: DayWords | None = None
             for plan in plans:
@@ -58,18 +61,18 @@ class OfflineEngine:
                 yield waiting
 
     def reword(self, questions: Sequence[Question]) -> Rewordings:
-        """None: there is no model."""
+        """Return no wordings, since there is no model."""
         return Rewordings({}, {})
 
 
 def realise(job: tuple[WorldConfig, tuple[SessionPlan, ...]]) -> str:
-    """Lines of the corpus for some sessions of a world; runs in a worker."""
+    """Return the lines of the corpus for some sessions of a world. Runs in a worker."""
     config, sessions = job
     return "".join(line_of(plan, words_of(config, plan)) for plan in sessions)
 
 
 def words_of(config: WorldConfig, plan: SessionPlan) -> tuple[SpokenTurn, ...]:
-    """The turns of a session, from the session's own stream."""
+    """Return the turns of a session, drawn from its own random stream."""
     return speak(config, plan, Stream(config.key, "speech", plan.day, plan.session_id), library(config.words))
 
 
@@ -84,7 +87,7 @@ def _pool(workers: int) -> Iterator[Pool | None]:
 
 @contextmanager
 def _safe_path() -> Iterator[None]:
-    """What multiprocessing starts imports no file of the current folder in a module's place."""
+    """Prevent worker processes from importing files of the current folder instead of modules."""
     before = os.environ.get(_SAFE_PATH)
     os.environ[_SAFE_PATH] = "1"
     try:

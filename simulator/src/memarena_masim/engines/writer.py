@@ -1,6 +1,6 @@
-"""Writes one session with a model: requested whole, checked and repaired by turn, completed from the phrase banks.
+"""Writes one session with a model: requested in one reply, checked and repaired by turn, completed from the banks.
 
-No statement is ever lost: what a model does not say in the turn meant for it is put there in the phrase banks' words.
+No statement is lost: if the model omits one in its turn, the phrase banks' sentence is inserted there.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ from memarena_masim.plan.state import StatedFact
 from memarena_masim.realization.spoken import SpokenTurn
 
 TOKENS_PER_WORD = 1.6
-"""Room for a reply, generously: English needs about 1.3."""
+"""Tokens allowed per word of a reply; English needs about 1.3."""
 OVERHEAD_TOKENS = 24
-"""JSON around a turn."""
+"""Tokens allowed for the JSON around a turn."""
 LONGEST = 3.0
-"""Words of a turn, as a multiple of what it should have, above which it counts as endless."""
+"""Maximum words of a turn, as a multiple of the planned number; a longer one is rejected."""
 _SHORTEST_WORDS = 3
 _REMEMBERED_WORDS = 12
 
 
 @dataclass(slots=True)
 class Shared:
-    """What the sessions of a world have in common."""
+    """What all sessions of a world share."""
 
     setting: Setting
     endpoint: Endpoint
     detector: Detector
     spoken: set[str] = field(default_factory=set)
-    """Turns of more than twelve words that were said already: none may come twice in a world."""
+    """Texts of turns of more than twelve words so far: none may occur twice in a world."""
 
 
 @dataclass(slots=True)
 class _Checked:
-    """A turn's text after checking. ``missing`` counts statements, ``problem`` says what to mend, "" if it is fine."""
+    """A turn's text after checking. ``missing`` has the kinds of missing statements, ``problem`` the fault or ""."""
 
     text: str
     missing: list[str]
@@ -69,7 +69,7 @@ class SessionWriter:
         self.log: list[dict[str, JsonValue]] = []
 
     async def write(self) -> tuple[SpokenTurn, ...]:
-        """The turns. MasimError if the endpoint is of no use at all."""
+        """Return the turns. MasimError if the endpoint is unusable."""
         self._tally.add("sessions", "planned")
         try:
             read = await self._session()
@@ -85,7 +85,7 @@ class SessionWriter:
         return tuple(self._spoken(turn, text) for turn, text in enumerate(turns))
 
     async def _session(self) -> ReadSession:
-        """The reply to the whole session; asked for again once if half of it or more cannot be used."""
+        """Return the reply for the session; it is requested once more if half of its turns or more are unusable."""
         brief, room = self._brief, self._room(sum(self._brief.words_of(turn) for turn in range(len(self._names))))
         schema, best = session_schema(brief), None
         for attempt in range(2):
@@ -105,7 +105,7 @@ class SessionWriter:
         return best
 
     async def _turn(self, turn: int, text: str | None, before: list[str]) -> str:
-        """The words of a turn in which everything planned is said and nothing else that could be checked."""
+        """Return the text of a turn: with everything planned, and without any other hard fact."""
         self._tally.add("turns", "planned")
         checked = self._checked(turn, text)
         first = checked
@@ -119,7 +119,7 @@ class SessionWriter:
                 if len(second.missing) < len(checked.missing) or not second.problem or not checked.text:
                     checked = second
         self._count(turn, first, checked)
-        return self._settled(turn, checked)
+        return self._final_text(turn, checked)
 
     async def _asked_again(self, turn: int, before: list[str], problem: str) -> str | None:
         spoken = [f"{self._names[index]}: {text}" for index, text in enumerate(before)]
@@ -138,7 +138,7 @@ class SessionWriter:
         return text
 
     def _checked(self, turn: int, text: str | None) -> _Checked:
-        """A turn without its sentences that hold unplanned hard facts, and what it lacks then."""
+        """Remove sentences with unplanned hard facts from a turn, and list what it then lacks."""
         points, asks = self._brief.points_in(turn), self._brief.asks_in(turn)
         everything = [point.kind for point in points]
         if text is None:
@@ -159,7 +159,7 @@ class SessionWriter:
         return _Checked(kept, missing, hard_facts, problem)
 
     def _cleaned(self, turn: int, text: str) -> tuple[str, list[HardFact]]:
-        """``text`` without the sentences that hold what the plan does not."""
+        """Return ``text`` without the sentences that have unplanned hard facts, and these facts."""
         allowed = self._allowed(turn)
         kept: list[str] = []
         hard_facts: list[HardFact] = []
@@ -175,7 +175,7 @@ class SessionWriter:
         return " ".join(kept), hard_facts
 
     def _allowed(self, turn: int) -> Allowed:
-        """What a turn may name: its own statements, the things that the session is about, who and when it is."""
+        """Return what a turn may name: its statements, what the session is about, its people and its time."""
         plan, brief = self._plan, self._brief
         texts = [text for point in brief.points_in(turn) for text in (*point.sentences, dict(point.slots).get("v", ""))]
         texts += [ask.sentence for ask in brief.asks_in(turn)]
@@ -197,8 +197,8 @@ class SessionWriter:
         hidden = [point.stated.value.text for point in brief.points_in(turn) if point.kind == "fate"]
         return Allowed([text for text in texts if text not in hidden], said_on)
 
-    def _settled(self, turn: int, checked: _Checked) -> str:
-        """The turn's final words: the model's, with the banks' sentences for what is missing, or the banks' turn."""
+    def _final_text(self, turn: int, checked: _Checked) -> str:
+        """Return the final text: the model's with the banks' sentences for what is missing, or the banks' turn."""
         points, asks = self._brief.points_in(turn), self._brief.asks_in(turn)
         text = checked.text
         lost = [point for point in points if not point.said_in(text)]
@@ -224,7 +224,7 @@ class SessionWriter:
         return text
 
     def _count(self, turn: int, first: _Checked, last: _Checked) -> None:
-        """Statements as they ended up, and what was found that no person planned."""
+        """Count how each statement was worded, and the unplanned hard facts."""
         lacking = list(last.missing)
         repaired = [kind for kind in first.missing if kind not in lacking]
         for point in self._brief.points_in(turn):
@@ -266,7 +266,7 @@ class SessionWriter:
         return self._brief.words_of(turn) + planned
 
     def _room(self, words: int) -> int:
-        """Tokens that a reply may have."""
+        """Return the maximum tokens of a reply of ``words`` words."""
         return round(words * TOKENS_PER_WORD) + OVERHEAD_TOKENS * (len(self._names) + 1)
 
     def _note(self, what: str, words: str, turn: int | None = None) -> None:

@@ -1,4 +1,4 @@
-"""The solver's input: the question's words, and the evidence sentence by sentence with speaker and date."""
+"""Prepares the solver's input: the question's words, and the evidence by sentence with speaker and date."""
 
 from __future__ import annotations
 
@@ -26,38 +26,38 @@ _ENDINGS = ("ing", "ed", "es", "s")
 
 @dataclass(frozen=True, slots=True)
 class EvidenceTurn:
-    """An evidence turn: who said it in whose presence, on which day, where, and its sentences."""
+    """An evidence turn with its speaker, the others present, day, location and sentences."""
 
     speaker: str
     others: tuple[str, ...]
-    """Display names of the other people, assistants left out."""
+    """Display names of the other people in the session, without assistants."""
     ego: bool
-    """Whether the owner of the memory spoke."""
+    """Whether the ego is the speaker."""
     day: date
     location: str | None
     means: str
-    """How the session was held ("voice message")."""
+    """Medium of the session ("voice message")."""
     sentences: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A question with its evidence. ``kinds`` are the types of value asked for, never the values."""
+    """A question with its evidence. ``kinds`` are the types of the expected values, never the values themselves."""
 
     query: str
     kinds: tuple[str, ...]
     attribute: str | None
-    """For questions about a session or a community: what of it is asked for."""
+    """The attribute in question, for questions about a session or a community."""
     own: str
-    """Id of the fact that is asked after."""
+    """Id of the fact that the question is about."""
     ego: str
     people: tuple[str, ...]
-    """Display names of everybody in the world."""
+    """Display names of all people of the world."""
     turns: tuple[EvidenceTurn, ...]
 
 
 def task_of(world: World, instance: Instance) -> Task:
-    """A question as the solver sees it."""
+    """Return a question as the solver sees it."""
     fact = instance.metadata.get("fact_id")
     return Task(
         query=instance.query,
@@ -87,7 +87,7 @@ def _evidence_turn(world: World, instance: Instance, turn_id: str) -> EvidenceTu
 
 @lru_cache(maxsize=1 << 16)
 def stem(word: str) -> str:
-    """A word without its commonest endings."""
+    """Return a word without its commonest endings."""
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             word = word[: -len(ending)]
@@ -98,20 +98,20 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=1 << 14)
 def content(text: str) -> frozenset[str]:
-    """Stems of the words of a text that carry meaning."""
+    """Return the stems of a text's words, without function words."""
     return frozenset(stem(word) for word in tokens_of(text) if word not in _FUNCTION_WORDS)
 
 
 def overlap(stems: frozenset[str], sentence: str) -> float:
-    """How many of the wanted stems a sentence holds; alike beginnings of long stems count half."""
+    """Count the stems that a sentence contains; long stems that share only their first five letters count half."""
     sentence_stems = content(sentence)
     exact = stems & sentence_stems
-    rest = {word[:5] for word in sentence_stems - exact if len(word) >= 5}
-    return len(exact) + 0.5 * sum(1 for word in stems - exact if len(word) >= 5 and word[:5] in rest)
+    beginnings = {word[:5] for word in sentence_stems - exact if len(word) >= 5}
+    return len(exact) + 0.5 * sum(1 for word in stems - exact if len(word) >= 5 and word[:5] in beginnings)
 
 
 def best_sentence(stems: frozenset[str], candidates: Sequence[str]) -> tuple[float, str]:
-    """The sentence that shares most with what is wanted, the first of equals."""
+    """Return the highest overlap with ``stems`` and its sentence; the first of ties, (0.0, "") for no candidate."""
     scored = [(overlap(stems, sentence), -index, sentence) for index, sentence in enumerate(candidates)]
     best = max(scored, default=(0.0, 0, ""))
     return best[0], best[2]

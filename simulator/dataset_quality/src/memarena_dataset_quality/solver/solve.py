@@ -1,4 +1,4 @@
-"""The solver: which rule answers which family of questions, and how often it is right."""
+"""Chooses the solver's rule for each family of questions, and measures how often it is right."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memarena_dataset_quality.world import World
 
 @dataclass(frozen=True, slots=True)
 class Miss:
-    """A question that the solver does not answer rightly."""
+    """A question that the solver answers wrongly."""
 
     world: str
     instance_id: str
@@ -31,12 +31,12 @@ class Miss:
 
 @dataclass(frozen=True, slots=True)
 class Solved:
-    """Shares of value questions answered rightly, over all and by family, and what was missed."""
+    """Counts of value questions and of right answers, over all and by family, with the wrong answers."""
 
     questions: int
     right: int
     by_family: dict[str, tuple[int, int]]
-    """Right and asked."""
+    """(Right, asked) by family."""
     misses: tuple[Miss, ...]
 
 
@@ -46,7 +46,7 @@ def is_value_question(instance: Instance) -> bool:
 
 
 def solve(task: Task, family: Family, lexicon: Lexicon) -> str:
-    """An answer from the evidence; empty if no rule finds one."""
+    """Return an answer from the evidence; empty if no rule gives one."""
     match family:
         case Family.CLOZE:
             return details.option(task)
@@ -63,11 +63,11 @@ def solve(task: Task, family: Family, lexicon: Lexicon) -> str:
 
 
 def _detail(task: Task, lexicon: Lexicon) -> str:
-    """One detail that was told; where several are asked for, one of each turn."""
+    """Return a detail from the evidence; for a set, one from each turn, joined by semicolons."""
     if task.kinds != ("set",):
         return _first(details.candidates(task, lexicon, 1))
-    each = [replace(task, kinds=("term",), turns=(turn,)) for turn in task.turns]
-    return "; ".join(_first(details.candidates(single, lexicon, 1)) for single in each)
+    tasks = [replace(task, kinds=("term",), turns=(turn,)) for turn in task.turns]
+    return "; ".join(_first(details.candidates(single, lexicon, 1)) for single in tasks)
 
 
 def _first(values: list[str]) -> str:

@@ -34,26 +34,26 @@ _NEGATED = re.compile(r"\bnot (?:a|an|the|any) \w+ (?:one|answer|word|version)\b
 
 
 def answer(task: Task, lexicon: Lexicon) -> str:
-    """The answer to a question about time, by the type of value that it wants; empty if the evidence gives none."""
+    """Answer a question about time, by the expected type of value; empty if the evidence gives none."""
     rules: dict[tuple[str, ...], Callable[[Task, Lexicon], str]] = {("order",): order, ("duration",): interval}
     return rules.get(task.kinds, day)(task, lexicon)
 
 
 def day(task: Task, lexicon: Lexicon) -> str:
-    """The one day that the evidence means."""
+    """Return the day that most evidence turns mean; empty if none means a day."""
     days = Counter(moment for turn in task.turns if (moment := _meant(turn, content(task.query), lexicon)) is not None)
     return _written(days.most_common(1)[0][0]) if days else ""
 
 
 def interval(task: Task, lexicon: Lexicon) -> str:
-    """Days between the two days that the evidence means."""
+    """Return the days between the two days that the evidence means; empty if there are not two."""
     days = Counter(moment for turn in task.turns if (moment := _meant(turn, content(task.query), lexicon)) is not None)
     two = sorted(moment for moment, _ in days.most_common(2))
     return f"{(two[1] - two[0]).days} days" if len(two) == 2 else ""
 
 
 def order(task: Task, lexicon: Lexicon) -> str:
-    """The listed things, first to last."""
+    """Return the listed things in the order of their days; empty if one has no day."""
     items = listed(task.query)
     dates: defaultdict[int, Counter[date]] = defaultdict(Counter)
     for turn in task.turns:
@@ -69,10 +69,10 @@ def order(task: Task, lexicon: Lexicon) -> str:
 
 
 def as_asked(task: Task) -> Task:
-    """Where statements differ because something was changed: the task with the turns before or after the change.
+    """Return the task with only the turns before or after a change, if the evidence has one.
 
-    A change announces itself; the question says whether the earlier or the later word is wanted, the later one if
-    neither.
+    Words of the evidence announce a change; words of the question say whether it asks for the earlier value. If they
+    say nothing, the later one is meant.
     """
     query = _NEGATED.sub(" ", task.query)
     late = _LATE.search(query) is not None and _SURELY_EARLY.search(query) is None
@@ -86,7 +86,7 @@ def as_asked(task: Task) -> Task:
 
 
 def listed(query: str) -> list[str]:
-    """The things that a question lists: its longest list by lines, semicolons, slashes or commas."""
+    """Return the things that a question lists, separated by lines, semicolons, slashes or commas."""
     _, _, tail = query.partition(":")
     items: list[str] = []
     for text in (tail, query):
@@ -100,7 +100,7 @@ def listed(query: str) -> list[str]:
 
 
 def _fit(turn: EvidenceTurn, item: str, ego: str) -> float:
-    """How well a turn fits a listed thing: shared words, and whether it speaks of the same person."""
+    """Score how well a turn fits a listed thing: shared words, and whether it is about the same person."""
     words = content(item)
     best, _ = best_sentence(words, turn.sentences)
     speaks_of_self = item.startswith("I ") or " I " in item or re.search(r"\bmy\b", item) is not None
@@ -109,9 +109,9 @@ def _fit(turn: EvidenceTurn, item: str, ego: str) -> float:
 
 
 def _meant(turn: EvidenceTurn, stems: frozenset[str], lexicon: Lexicon) -> date | None:
-    """The day that a turn means: in a sentence that names a day and tells something that happened, if there is one.
+    """Return the day that a turn means, from a sentence that has a day and tells a happening, if there is one.
 
-    Of several, the one that is closest to what is asked.
+    Of several sentences, the one that shares most with ``stems``. None if no sentence has a day.
     """
     dated = [sentence for sentence in turn.sentences if past_day(sentence, turn.day) is not None]
     if not dated:
