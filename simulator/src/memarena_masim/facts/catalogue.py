@@ -1,4 +1,4 @@
-"""The kinds of facts that people can state, read from the data files together with their phrases."""
+"""Reads the kinds of facts that people can state from a pack, together with the phrases that word them."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ _WORDS: dict[PersonForm, dict[str, str]] = {
     "they": {"I": "they", "my": "their", "me": "them", "their": "their", "they": "they"},
 }
 _NAMED_HOURS = ("00:00", "12:00")
-"""Hours that have their own word: noon may come up in any talk."""
+"""Times that have their own word: noon and midnight may come up in any talk."""
 _FEWEST_ITEMS = 2
-"""Of a detail: one that questions may be about, one that is only mentioned."""
+"""Minimum items of a detail: one that questions may be about, one that is only mentioned."""
 SENSITIVE_CLASSES = ("credentials", "identity_number", "payment_number", "medical", "home_address")
 
 
 def in_person(line: str, form: PersonForm) -> str:
-    """A line of a data file in the given person: pronouns put in, verbs agreed."""
+    """Return a line of a data file in the person ``form``: with pronouns filled in and verbs agreed."""
     group = 2 if form == "told" else 1
     line = _AGREEING.sub(lambda match: match.group(group), line)
     return _PRONOUN.sub(lambda match: _WORDS[form][match.group(1)], line)
@@ -48,7 +48,7 @@ def in_person(line: str, form: PersonForm) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """A kind of detail, of which a person has one value per item."""
+    """A kind of detail, of which a person has one value per item (``kind`` draws it)."""
 
     key: str
     category: str
@@ -59,12 +59,12 @@ class Attribute:
     about: str
     ask: str
     confidential: bool = False
-    """Whether people tell some of it in confidence; what is sensitive always."""
+    """Whether some of it is told in confidence; a sensitive attribute always is."""
     changes: bool = False
-    """Whether a person's value can be replaced by another one in the course of a world."""
+    """Whether a person's value can change in the course of a world."""
 
     def fill(self, line: str, form: PersonForm, item: str, value: str = "", number: str = "", subject: str = "") -> str:
-        """``plain``, ``about`` or ``ask`` with its slots filled."""
+        """Return ``line`` (``plain``, ``about`` or ``ask``) with its slots filled."""
         text = in_person(line, form).replace("$item", item).replace("$subject", subject)
         text = text.replace("$v", value).replace("$n", number or value)
         return text[0].upper() + text[1:] if line is self.ask else text
@@ -72,51 +72,51 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class CommunityKind:
-    """A kind of fact that the world holds (homes, workplaces, groups): ``ask`` its questions, ``about`` a clause."""
+    """A kind of fact about homes, workplaces or groups: ``ask`` has its questions, ``about`` is a clause for it."""
 
     key: str
     about: str
     ask: tuple[str, ...]
 
     def fill(self, line: str, form: PersonForm, subject: str, group: str) -> str:
-        """``about`` or a line of ``ask`` with its slots filled."""
+        """Return ``about`` or a line of ``ask`` with its slots filled."""
         text = in_person(line, form).replace("$subject", subject).replace("$group", group)
         return text[0].upper() + text[1:] if line in self.ask else text
 
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """Everything that can be stated."""
+    """All facts that can be stated, and the bank that words them."""
 
     attributes: dict[str, Attribute]
     community: dict[str, CommunityKind]
     happenings: tuple[str, ...]
     moods: Mapping[str, str]
-    """Of each happening in its base form: the mood that a listener takes it in."""
+    """Mood in which a listener reacts to each happening, by its base form."""
     finds: tuple[str, ...]
     sources: tuple[str, ...]
     fates: tuple[str, ...]
     bank: Bank
     common: str
-    """Normal form of all banks but the details themselves, to tell which items only details bring up."""
+    """Normal form of all banks except for details, to find items that only details bring up."""
 
     details: str
-    """Normal form of all that details are made of but their items, each item once."""
+    """Normal form of the items, values and templates of details, with each item once."""
     common_numbers: frozenset[float]
     """Numbers that ``common`` spells out."""
     themes: tuple[frozenset[str], ...]
-    """Kinds of facts that belong together in a talk: attributes, community kinds, ``happening``, ``find``, ``tie``."""
+    """Sets of kinds of facts that fit into one talk: attributes, community kinds, ``happening``, ``find``, ``tie``."""
     pack: PackHalf
 
     def distinctive(self, item: str) -> bool:
-        """Whether an item's words come up in statements about it only."""
+        """Whether an item's words come up only in statements about it."""
         if phrase_occurs(item, self.common) or _nearly(item, self.common) or may_arise(item, self.pack):
             return False
         needle = normal(item).strip().removeprefix("the ")
         return self.details.count(f" {needle} ") <= 1
 
     def everyday(self, value: Value) -> bool:
-        """Whether a value's words come up in any talk, so that hearing them says nothing of a fact that has it."""
+        """Whether a value's words may come up in any talk, so that they do not tell a fact that has this value."""
         if isinstance(value, WeekdayValue) or (isinstance(value, TimeValue) and value.time in _NAMED_HOURS):
             return True
         if isinstance(value, AmountValue):
@@ -128,7 +128,7 @@ class Catalogue:
 
 @cache
 def _nearly(item: str, common: str) -> bool:
-    """Whether an item's words stand close to each other in the banks, where a choice may bring them together."""
+    """Whether an item's words are so close in the banks that a choice may make them adjacent."""
     words = item.lower().removeprefix("the ").split()
     gap = rf"(?: \S+){{0,{_CHOICE_WORDS}}} "
     return len(words) > 1 and re.search(rf" {gap.join(map(re.escape, words))} ", common) is not None
@@ -138,18 +138,18 @@ _CHOICE_WORDS = 4
 
 
 def did(phrase: str) -> str:
-    """The verb phrase of a happening in the past: ``had the boiler serviced``."""
+    """Return the verb phrase of a happening in the past: ``had the boiler serviced``."""
     return _VERB.sub(lambda match: inflect(match.group(1), "past"), phrase)
 
 
 def base(phrase: str) -> str:
-    """The verb phrase of a happening in its base form."""
+    """Return the verb phrase of a happening in its base form."""
     return _VERB.sub(lambda match: match.group(1), phrase)
 
 
 @cache
 def catalogue(pack: PackHalf = PUBLIC_PACK) -> Catalogue:
-    """The facts of a pack, worded from one half of it or from all. MasimError names file and key of the first fault."""
+    """Read the facts of a pack, worded from one half or both. MasimError names file and key of the first fault."""
     library(pack)
     facts = folder_of(pack) / "facts"
     bank = Bank()
@@ -253,14 +253,14 @@ def _rules(bank: Bank, key: str, lines: list[str], where: str) -> None:
 
 
 def _invites(bank: Bank, key: str, lines: list[str]) -> None:
-    """Questions after a detail of the one who is asked, and of a person who is not there."""
+    """Add the questions about a detail of the person asked, and of a person who is not present."""
     for line in lines:
         bank.add(f"invite.{key}.own", f"{in_person(line, 'you')}?", f"facts/invites.toml: {key}")
         bank.add(f"invite.{key}.told", f"{in_person(line, 'told')}?", f"facts/invites.toml: {key}")
 
 
 def _no_stray_rules(bank: Bank, kinds: Sequence[str], attributes: Collection[str]) -> None:
-    """A question or an addition to a fact that there is no kind of would never be said."""
+    """Raise MasimError for a question or addition to a kind of fact that does not exist: it would never be said."""
     known = {f"more.{kind}" for kind in (*kinds, "told", "change")}
     known |= {f"invite.{kind}" for kind in kinds if kind not in attributes}
     known |= {f"invite.{kind}.{form}" for kind in attributes for form in ("own", "told")}
@@ -270,7 +270,7 @@ def _no_stray_rules(bank: Bank, kinds: Sequence[str], attributes: Collection[str
 
 
 def _reactions(bank: Bank, key: str, row: dict[str, Any], where: str) -> None:
-    """How a listener takes a fact of this kind, whoever it is about."""
+    """Add the rule of a listener's reactions to a fact of this kind, about any person."""
     if not row.get("react"):
         raise MasimError(f"{where}: react is missing")
     for line in row["react"]:
@@ -278,7 +278,7 @@ def _reactions(bank: Bank, key: str, row: dict[str, Any], where: str) -> None:
 
 
 def _change_rules(bank: Bank, attributes: dict[str, Attribute], changes: dict[str, Any]) -> None:
-    """For every detail that can change, sentences that say so before they give the new value."""
+    """Add rules for every detail that can change: sentences that announce a change and then give the new value."""
     for key in changes["attributes"]:
         if key not in attributes or attributes[key].sensitive:
             raise MasimError(f"facts/changes.toml: attributes: {key!r} is no section of facts/details.toml")

@@ -1,4 +1,4 @@
-"""Parts what may be stated in a world: what its questions may be about, and what people only mention in passing."""
+"""Divides a catalogue for a world: facts that questions may be about, and facts that are only mentioned in passing."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ MENTIONED_SHARE = 0.35
 """Share of the items, happenings and finds of a world that no question is about."""
 
 _FEWEST_VALUES = 10
-"""Of a list of values that is parted."""
+"""Minimum length of a list of values that is divided."""
 
 T = TypeVar("T")
 
 
 def parted(catalogue: Catalogue, key: str) -> tuple[Catalogue, Catalogue]:
-    """The catalogue of what a world's questions may be about, and that of what is only mentioned.
+    """Return two catalogues: of what a world's questions may be about, and of what is only mentioned.
 
-    No item, happening, find or source is in both, nor a value that has words of its own; they are drawn again for each
-    world (``key``): no word tells which of the two it belongs to. Homes, jobs, groups and ties are not mentioned.
+    No item, happening, find or source is in both, nor a name, place or term as a value. The division is drawn for each
+    world (``key``), so that no word tells to which of the two it belongs. Homes, jobs, groups and ties are not divided.
     """
     stream = Stream(key, "parting")
     asked: dict[str, Attribute] = {}
@@ -47,15 +47,15 @@ def parted(catalogue: Catalogue, key: str) -> tuple[Catalogue, Catalogue]:
 
 
 def _kinds(stream: Stream, kind: ValueKind) -> tuple[ValueKind, ValueKind]:
-    """The values of each part; amounts, times and days are anybody's."""
+    """Return the values of each part; amounts, times, days and short lists are not divided."""
     if kind.type not in ("name", "place", "term") or len(kind.choices) < _FEWEST_VALUES:
         return kind, kind
-    mine, others = _cut(stream, kind.choices)
-    return replace(kind, choices=mine), replace(kind, choices=others)
+    asked, mentioned = _cut(stream, kind.choices)
+    return replace(kind, choices=asked), replace(kind, choices=mentioned)
 
 
 def _cut(stream: Stream, ones: Sequence[T]) -> tuple[tuple[T, ...], tuple[T, ...]]:
-    """``ones`` in two parts, each in the order given."""
+    """Divide ``ones`` at random into two parts, each in its original order; the second has MENTIONED_SHARE."""
     chosen = set(stream.sample(range(len(ones)), max(1, round(MENTIONED_SHARE * len(ones)))))
     return (
         tuple(item for index, item in enumerate(ones) if index not in chosen),

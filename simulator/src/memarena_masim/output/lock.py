@@ -1,4 +1,4 @@
-"""A lock, so that only one process writes a folder at a time."""
+"""Locks an output folder, so that only one process writes it at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several worlds of one seed: one folder each, and which of them are already complete."""
+"""Names the folders of several worlds of one seed, and finds those that are already complete."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ REPORT = "pipeline_report.json"
 
 
 def world_folder(out: Path, world: int, worlds: int) -> Path:
-    """Folder of a world: ``out`` itself if there is only one."""
+    """Return the folder of a world: ``out`` itself if there is only one."""
     return out / f"world_{world:02d}" if worlds > 1 else out
 
 
 def counts_of_complete(config: WorldConfig, engine: Mapping[str, JsonValue], folder: Path) -> dict[str, int] | None:
-    """Questions per family of a world that an earlier call completed; None if it is not complete.
+    """Return the questions per family of a world that an earlier call completed; None if it is not complete.
 
     MasimError if the folder holds a complete world of another configuration or engine.
     """
@@ -37,12 +37,12 @@ def counts_of_complete(config: WorldConfig, engine: Mapping[str, JsonValue], fol
 
 
 def summary(counts: Mapping[str, int]) -> str:
-    """How many questions there are, those of witness pairs apart, which stand next to the nine families."""
+    """Return the number of questions as text, with witness pairs (an extension of the nine families) separately."""
     witness = counts.get(Family.WITNESS.value, 0)
     return f"{sum(counts.values()) - witness:,} questions, and {witness:,} in witness pairs"
 
 
 def shortage(config: WorldConfig, counts: Mapping[str, int]) -> str:
-    """Families with fewer questions than are aimed at, found of wanted; empty if there is none."""
+    """Return the families with fewer questions than configured, as "FAMILY actual of configured"; "" if none."""
     counted = ((family, counts[family.value], config.questions(family)) for family in Family)
     return ", ".join(f"{family.value} {count} of {wanted}" for family, count, wanted in counted if count < wanted)

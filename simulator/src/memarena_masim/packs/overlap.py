@@ -1,4 +1,4 @@
-"""How much of a pack is in another one: frames of statements, things with their names, scenes, people's names."""
+"""Measures how much of a pack is in another one: frames of statements, names of things and people, scenes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from memarena_masim.phrases.scenes import Scene
 from memarena_masim.world.build import pools
 
 SHARED_SCENE = 0.5
-"""A scene is in another pack if this share of what its teller says is."""
+"""A scene counts as shared if this share of its teller's sentences is in the other pack."""
 
 
 def overlap(words: Words, other: Words) -> Mapping[str, tuple[int, int]]:
-    """By part: how many entries a pack has, and how many of them are in the other pack."""
+    """Return for each part how many entries a pack has, and how many of them are in the other pack."""
     counts = {}
     for part, ones_of in _PARTS.items():
         mine, theirs = ones_of(words), ones_of(other)
@@ -26,14 +26,14 @@ def overlap(words: Words, other: Words) -> Mapping[str, tuple[int, int]]:
 
 
 def frames(words: Words) -> frozenset[str]:
-    """Every wording of a sentence that states a fact or a wish, slots as ``$name``."""
+    """Return every wording of a sentence that states a fact or a wish, with slots as ``$name``."""
     rules = words.facts.bank.rules.items()
     stating = [rule for name, rule in rules if name.startswith(("say.", "level."))]
     return _normal(text for rule in stating for line in rule.alternatives for text in wordings(line))
 
 
 def things(words: Words) -> frozenset[str]:
-    """Everything that a question may call a thing."""
+    """Return all names and descriptions of things, happenings, finds and their sources."""
     named = [(item, one) for (_, item), one in words.questions.items.items()]
     named += [*words.questions.happenings.items(), *words.questions.sources.items(), *words.questions.fates.items()]
     texts = [*words.facts.finds, *(text for own, one in named for text in (own, *one.names, one.description))]
@@ -41,7 +41,7 @@ def things(words: Words) -> frozenset[str]:
 
 
 def people(words: Words) -> frozenset[str]:
-    """First and last names, of people of the world and of those who are only spoken of."""
+    """Return first and last names, of people of the world and of invented ones."""
     pool = pools(words.facts.pack)
     keys = ("first_names", "last_names", "other_men", "other_women")
     return _normal(name for key in keys for name in pool[key])
@@ -59,7 +59,7 @@ def _normal(texts: Iterable[str]) -> frozenset[str]:
 
 
 def _told(scene: Scene) -> list[frozenset[str]]:
-    """The wordings of each sentence of the teller."""
+    """Return the wordings of each sentence of the teller."""
     return [_wordings(sentence.words) for beat in scene.beats for sentence in beat.tell]
 
 
@@ -68,11 +68,11 @@ def _wordings(sentence: Sequence_) -> frozenset[str]:
 
 
 def sentences_told(words: Words) -> frozenset[str]:
-    """Every wording of what the tellers of all scenes say."""
+    """Return every wording of the tellers' sentences of all scenes."""
     return frozenset(text for scene in words.scenes.scenes.values() for texts in _told(scene) for text in texts)
 
 
 def is_shared(scene: Scene, told: frozenset[str]) -> bool:
-    """Whether half of what the teller of a scene says is among ``told``."""
+    """Whether at least SHARED_SCENE of the teller's sentences of a scene have a wording in ``told``."""
     sentences = _told(scene)
     return sum(not texts.isdisjoint(told) for texts in sentences) >= SHARED_SCENE * len(sentences)

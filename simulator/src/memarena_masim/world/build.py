@@ -17,7 +17,7 @@ from memarena_masim.world.model import Group, Person, Place, World
 
 _RELATIONS = ("close friend", "friend", "acquaintance")
 _OWN_PACE, _OWN_FILLERS = 0.04, 0.04
-"""How far people of the same style and traits may differ."""
+"""Maximum deviation of a person's pace and fillers from those of their style and traits."""
 RELATION_KINDS = {
     "family": "family",
     "colleague": "colleague",
@@ -26,12 +26,12 @@ RELATION_KINDS = {
     "acquaintance": "acquaintance",
     "passing acquaintance": "acquaintance",
 }
-"""How ``relation`` colours talk: close friends talk like friends."""
+"""Kind of relation in talk, by the value of ``relation``: close friends talk like friends."""
 
 
 @cache
 def pools(pack: PackHalf) -> dict[str, Any]:
-    """The pools that people and places are drawn from."""
+    """Read the pools from which people and places are drawn (``world/people.toml``)."""
     try:
         return tomllib.loads((folder_of(pack) / "world" / "people.toml").read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
@@ -39,7 +39,7 @@ def pools(pack: PackHalf) -> dict[str, Any]:
 
 
 def build_world(config: WorldConfig) -> World:
-    """The world before its first day."""
+    """Build the world before its first day."""
     places = _places(config)
     people = _people(config, places)
     ids = tuple(person.agent_id for person in people)
@@ -48,7 +48,7 @@ def build_world(config: WorldConfig) -> World:
 
 
 def strangers(config: WorldConfig, world: World) -> list[str]:
-    """Agent ids of people with names of their own who are no part of the world: no person has ever met them."""
+    """Return agent ids of invented people who are not part of the world, so that no person has ever met them."""
     pool = pools(config.words)
     stream = Stream(config.key, "strangers")
     firsts = {person.first_name for person in world.people}
@@ -63,7 +63,7 @@ def strangers(config: WorldConfig, world: World) -> list[str]:
 
 
 def relation(world: World, ego: str, other: str) -> str:
-    """What ``other`` is to ``ego``: family, colleague, friend or acquaintance."""
+    """Return the relation of ``other`` to ``ego``: a key of RELATION_KINDS."""
     for group in world.groups:
         if ego in group.members and other in group.members and group.kind in ("family", "team"):
             return "family" if group.kind == "family" else "colleague"
@@ -112,7 +112,7 @@ def _person(name: str, home_id: str, stream: Stream, pack: PackHalf) -> Person:
     age, traits = stream.between(19, 78), tuple(stream.sample(sorted(pool["traits"]), 2))
     style = stream.pick(sorted(pool["styles"]))
     pace, fillers, asking = _manner(pool, stream, style, traits)
-    own = [key for key, topic in library(pack).topics.items() if heads & set(topic.heads)]
+    topics = [key for key, topic in library(pack).topics.items() if heads & set(topic.heads)]
     return Person(
         agent_id=name.lower().replace(" ", "_"),
         name=name,
@@ -130,7 +130,7 @@ def _person(name: str, home_id: str, stream: Stream, pack: PackHalf) -> Person:
         work_start=start,
         work_end=start + 8,
         days_off=tuple(sorted(stream.sample(range(7), 2))) if stream.chance(0.25) else (5, 6),
-        topics=tuple(own),
+        topics=tuple(topics),
         leaning=stream.below(1 << 20),
         pace=pace,
         fillers=fillers,
@@ -139,7 +139,7 @@ def _person(name: str, home_id: str, stream: Stream, pack: PackHalf) -> Person:
 
 
 def _manner(pool: dict[str, Any], stream: Stream, style: str, traits: tuple[str, ...]) -> tuple[float, float, float]:
-    """Pace, fillers and asking of a person of a style and traits, and their own little."""
+    """Return pace, fillers and asking of a person: by style and traits, with a small random deviation."""
     rows = [pool["styles"][style], *(pool["traits"][trait] for trait in traits)]
     pace, fillers, asking = (sum(column) for column in zip(*rows, strict=True))
     pace += _OWN_PACE * (2 * stream.unit() - 1)
@@ -174,7 +174,7 @@ def _groups(config: WorldConfig, people: tuple[Person, ...], places: dict[str, P
 
 
 _POSTS = 5
-"""Posts that a club has."""
+"""Number of posts of a club."""
 
 
 def _group(
@@ -187,7 +187,7 @@ def _group(
     titles: Sequence[str],
     stream: Stream,
 ) -> Group:
-    """A group whose members have the ``titles``, one each; whoever is left has the last."""
+    """Return a group whose members get one of the ``titles`` each, in random order; all others get the last."""
     shuffled = stream.shuffled([person.agent_id for person in members])
     roles = tuple((agent, titles[min(index, len(titles) - 1)]) for index, agent in enumerate(shuffled))
     ids = tuple(sorted(person.agent_id for person in members))

@@ -1,4 +1,4 @@
-"""The social graph: nested Watts–Strogatz layers with the sizes of Dunbar's circles."""
+"""Builds the social graph: nested Watts–Strogatz layers with the sizes of Dunbar's circles."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from memarena_masim.rng import Stream
 from memarena_masim.world.model import Edge
 
 LAYERS = ((5, 4, 0.30), (15, 4, 0.15), (50, 6, 0.08))
-"""Size of a layer's rings, neighbours of each member, share of rewired edges."""
+"""For each layer: size of its rings, neighbours of each member, share of rewired edges."""
 ALPHA = 0.33
 LAYER_WEIGHTS = (1.0, ALPHA, round(ALPHA**2, 3))
 FLOOR = 0.02
-"""Weight of a pair that no layer joins."""
+"""Weight of a pair that is in no layer."""
 
 
 def build_graph(ids: tuple[str, ...], stream: Stream) -> dict[tuple[str, str], Edge]:
-    """An edge for every pair; a pair that several layers join keeps the closest."""
+    """Return an edge for every pair; a pair that is joined in several layers gets the closest."""
     order = stream.shuffled(ids)
     layer_of: dict[tuple[str, str], int] = {}
     for layer, (full, neighbours, rewiring) in enumerate(LAYERS):
@@ -36,7 +36,7 @@ def build_graph(ids: tuple[str, ...], stream: Stream) -> dict[tuple[str, str], E
 
 
 def watts_strogatz(ring: list[str], neighbours: int, rewiring: float, stream: Stream) -> list[tuple[str, str]]:
-    """Edges of a ring in which each member knows its ``neighbours`` nearest, some of them rewired at random."""
+    """Return the edges of a ring in which each member knows its ``neighbours`` nearest, some rewired at random."""
     count = len(ring)
     reach = min(neighbours // 2, (count - 1) // 2) or (1 if count > 1 else 0)
     edges: dict[tuple[str, str], None] = {}
@@ -45,7 +45,7 @@ def watts_strogatz(ring: list[str], neighbours: int, rewiring: float, stream: St
             other = (index + step) % count
             if stream.chance(rewiring) and count > 2 * reach + 1:
                 strangers = [n for n in range(count) if n != index and _pair(ring[index], ring[n]) not in edges]
-                other = stream.pick(strangers) if strangers else other  # whoever knows everybody keeps the neighbour
+                other = stream.pick(strangers) if strangers else other  # a member who knows all keeps the neighbour
             if other != index:
                 edges.setdefault(_pair(ring[index], ring[other]), None)
     return list(edges)

@@ -1,4 +1,4 @@
-"""Records of a world: people, places, groups, social graph, events."""
+"""Records of a world: people, places, groups, the social graph, events."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cached_property
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A person. Hours are on a 24-hour clock; ``sleep`` after ``wake``, at most 24."""
+    """A person. Hours are on a 24-hour clock; ``sleep`` is after ``wake`` and at most 24."""
 
     agent_id: str
     name: str
@@ -27,12 +27,12 @@ class Person:
     work_start: float
     work_end: float
     days_off: tuple[int, ...]
-    """Weekdays without work, Monday is 0."""
+    """Weekdays without work; 0 is Monday."""
     topics: tuple[str, ...]
     """Topics that this person likes to bring up."""
     leaning: int
     pace: float
-    """Scale of the length of turns, 1 on average; like ``fillers`` and ``asking`` it comes from style and traits."""
+    """Scale of the length of turns, 1 on average; like ``fillers`` and ``asking``, it depends on style and traits."""
     fillers: float
     """Share of sentences with a filler."""
     asking: float
@@ -40,18 +40,18 @@ class Person:
 
     @property
     def first_name(self) -> str:
-        """The name that others use in talk."""
+        """Return the first name."""
         return self.name.split(" ", 1)[0]
 
     @property
     def assistant_id(self) -> str:
-        """Agent id of the person's assistant."""
+        """Return the agent id of the person's assistant."""
         return f"assistant_{self.agent_id}"
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place. ``privacy`` is public, semi or private."""
+    """A place. ``privacy`` is ``public``, ``semi`` or ``private``; ``opens`` and ``closes`` are hours."""
 
     location_id: str
     name: str
@@ -66,7 +66,7 @@ GROUP_KINDS = ("family", "team", "club")
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """One of :data:`GROUP_KINDS`. ``meets`` is (weekday, hour), or None where members see each other daily."""
+    """A group of one of GROUP_KINDS. ``meets`` is (weekday, hour), or None if its members meet daily."""
 
     group_id: str
     name: str
@@ -79,7 +79,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """How close two people are. ``layer`` counts from 0, the closest; -1 outside of all layers."""
+    """The closeness of two people. ``layer`` counts from 0, the closest; -1 is outside of all layers."""
 
     source: str
     target: str
@@ -89,7 +89,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class WorldEvent:
-    """Something that happened, with the agents who could see it, fixed when it was broadcast."""
+    """An event, with the ids of the agents who could see it in ``mask``. ``time`` is in simulated days."""
 
     event_id: str
     time: float
@@ -98,33 +98,33 @@ class WorldEvent:
     mask: tuple[str, ...]
     location_id: str | None = None
     event_type: str = ""
-    """What sort of event it is: a notice, a meeting, a repair …"""
+    """Kind of the event: a notice, a meeting, a repair …"""
     group_id: str | None = None
     said: str = ""
-    """How people say it: ``content`` without place and group by name, ``$a`` and ``$b`` unfilled, what can be taken up
-    between asterisks."""
+    """Its wording in talk: ``content`` without names of place and group, with ``$a`` and ``$b`` unfilled; asterisks
+    enclose the words that an answer can take up."""
     cast: tuple[str, ...] = ()
-    """Who ``$a`` and ``$b`` are; nobody if it is no deed of anybody's."""
+    """Agent ids of ``$a`` and ``$b``; empty if the event has no actors."""
 
 
 @dataclass(frozen=True)
 class World:
-    """Everything that holds before the first day."""
+    """The state of a world before its first day."""
 
     people: tuple[Person, ...]
     places: dict[str, Place]
     groups: tuple[Group, ...]
     edges: dict[tuple[str, str], Edge]
-    """One for every pair, under (smaller id, larger id)."""
+    """One edge for every pair, by (smaller id, larger id)."""
 
     @cached_property
     def _by_id(self) -> Mapping[str, Person]:
         return {person.agent_id: person for person in self.people}
 
     def person(self, agent_id: str) -> Person:
-        """A person by id. KeyError if there is none."""
+        """Return a person by id. KeyError if there is none."""
         return self._by_id[agent_id]
 
     def edge(self, agent: str, other: str) -> Edge:
-        """The edge of a pair."""
+        """Return the edge of a pair."""
         return self.edges[(agent, other) if agent < other else (other, agent)]
