@@ -1,4 +1,4 @@
-"""Backends with one planted defect each, by the names of defects.toml."""
+"""Lists the broken backends with one defect each, by the names of defects.toml."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Backends whose Search is sound and whose Answer goes wrong: at what it rests on, at its stream, at the reader."""
+"""Defines broken backends with a sound Search and a faulty Answer: in its items, its stream, or its reader calls."""
 
 from __future__ import annotations
 

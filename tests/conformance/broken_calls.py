@@ -1,4 +1,4 @@
-"""Backends in which calls know of each other, or in which one kind of call lacks what the others have."""
+"""Defines broken backends whose calls affect each other, or one of whose calls lacks a rule of the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Backends that take in, keep, show or forget other days than they were sent."""
+"""Defines broken backends that ingest, store, return or forget other days than they were sent (defects.toml)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def memory_of(engine: Engine) -> SoundMemory:
 
 
 class EditedIngest(Engine, abc.ABC):
-    """An engine that sees other frames than were sent."""
+    """An engine that gets edited frames."""
 
     def ingest(self, header: pb.DayHeader, rest: Frames, call: Call) -> Ingested:
         return super().ingest(header, self.edited(header, rest, call), call)
@@ -114,7 +114,7 @@ def _in_normal_form(frame: pb.IngestRequest) -> pb.IngestRequest:
 
 
 class DigestOfAnOrder(EditedIngest):
-    """Compares the trailer with the digest of the day in an order of its own."""
+    """Compares the trailer with the digest of the day in its own order."""
 
     def edited(self, header: pb.DayHeader, rest: Frames, call: Call) -> Frames:
         arranged = [pb.IngestRequest(header=header)]
@@ -187,7 +187,7 @@ class ComparesTimesAsText(EditedIngest):
 
 
 class KeepsDamagedStaging(Engine):
-    """What arrived of a day that was DATA_LOSS waits for the next one of the same batch."""
+    """Adds the frames of a day that was DATA_LOSS to the next day of the same batch."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -297,7 +297,7 @@ class KeepsCancelledDays(Engine):
 
         try:
             return super().ingest(header, noted(), call)
-        except grpc.RpcError:  # how gRPC tells one who reads a stream that it was broken off
+        except grpc.RpcError:  # gRPC raises it for the reader of a stream that was cancelled
             days = memory_of(self).days.get(header.namespace)
             if days:
                 digest, assembler = DayDigest(), DayAssembler()
@@ -375,7 +375,7 @@ class IgnoresDeadlines(Engine):
 
 
 class _Stubborn(Call):
-    """A call that believes that a person still waits for it."""
+    """A call that never counts as ended by its caller."""
 
     def __init__(self, call: Call) -> None:
         super().__init__(None, call.models)
@@ -416,7 +416,7 @@ class KnowsBatchesForAMoment(DayStore):
 
 
 class BatchIdsOfAll(DayStore):
-    """Looks for a batch id in every namespace that it was ever asked about."""
+    """Looks for a batch id in every namespace of earlier calls."""
 
     _namespaces: ClassVar[set[str]] = set()
 
@@ -427,7 +427,7 @@ class BatchIdsOfAll(DayStore):
 
 
 class DaysGoBack(DayStore):
-    """Says that there is no last day to one who has just asked for a batch that is new."""
+    """Reports no last day right after a look-up of a new batch id, so that days may go back."""
 
     _asked = threading.local()
 
@@ -470,7 +470,7 @@ class _WholeDays(Target):
 
 
 class ForgetTakesWholeTurns(Engine):
-    """Deletes what is equal to the words of a fact; names it finds in any text."""
+    """Deletes only texts that equal the fact's text, not those that contain it; subjects match as they should."""
 
     def forget(self, namespace: str, target: Target, call: Call) -> int:
         def says(text: str) -> bool:
@@ -481,7 +481,7 @@ class ForgetTakesWholeTurns(Engine):
 
 
 class ForgetTakesSingleWords(Engine):
-    """Looks for a name in the words of its index, where a name of two is not returned."""
+    """Matches a subject against single words, so that a name of two words is not deleted."""
 
     def forget(self, namespace: str, target: Target, call: Call) -> int:
         def says(text: str) -> bool:
@@ -492,7 +492,7 @@ class ForgetTakesSingleWords(Engine):
 
 
 def _by_name(target: Target, text: str) -> bool:
-    """Whether it is the name of a subject that stands in a text: letter case does not matter then."""
+    """Whether a text matches by a subject's name, for which letter case does not matter."""
     return target.says(text.swapcase())
 
 
@@ -531,7 +531,7 @@ class WrongCode(Engine):
 
 
 class Unchecked(Engine):
-    """Lets results through that are above what was asked for."""
+    """Does not check that results are within the requested bounds."""
 
     def _check_result(self, result: SearchResult, query: Query) -> None:
         """Nothing."""

@@ -1,4 +1,4 @@
-"""Backends that are broken where two things come together, or where a value is not the usual one."""
+"""Defines broken backends whose fault needs two conditions together, or an unusual value (test_lives.py)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Backends that a single day, a single question or a process that lives on does not show to be broken."""
+"""Defines broken backends whose fault shows only over many days, several questions or a restart (test_lives.py)."""
 
 from __future__ import annotations
 
@@ -65,14 +65,14 @@ class HoursLost(SoundMemory):
 
 
 class DaysByName(SoundMemory):
-    """After a restart day 10 comes before day 2."""
+    """After a restart, day 10 is before day 2, as days are sorted as text."""
 
     def restore(self, namespace: str, days: Iterable[Day], call: Call) -> None:
         super().restore(namespace, sorted(days, key=lambda day: str(day.index)), call)
 
 
 class NearNamesInOneFile(SoundMemory):
-    """After a restart namespaces that differ in case are one."""
+    """After a restart, namespaces that differ only in letter case are one."""
 
     def restore(self, namespace: str, days: Iterable[Day], call: Call) -> None:
         whole = [*days]
@@ -82,7 +82,7 @@ class NearNamesInOneFile(SoundMemory):
 
 
 class LosesOnRestart(DayStore):
-    """Keeps a part of what it ingested until its process ends."""
+    """Loses some days when its process ends."""
 
     def __init__(self, data_dir: Path) -> None:
         super().__init__(data_dir)
@@ -107,7 +107,7 @@ class FirstDayInMemoryOnly(LosesOnRestart):
 
 
 def edited(day: Day, text: Any) -> Day:
-    """The day with other text in its turns."""
+    """Return the day with ``text`` applied to the text of each turn."""
     return with_turns(day, lambda s: tuple(replace(turn, text=text(turn.text)) for turn in s.turns))
 
 
@@ -169,7 +169,7 @@ class FirstFiftyEvents(Takes):
 
 
 class FirstContinuationOnly(EditedIngest):
-    """Of a session in frames it keeps two."""
+    """Keeps only the first two frames of a session."""
 
     def edited(self, header: pb.DayHeader, rest: Frames, call: Call) -> Frames:
         digest, parts = DayDigest(), 0
@@ -203,7 +203,7 @@ class WholeSeconds(EditedIngest):
 
 
 class Resealed(EditedIngest):
-    """Makes a trailer of its own for some days."""
+    """Replaces the trailer of some days by its own."""
 
     wrong = False
 
@@ -228,7 +228,7 @@ class EmptyDaysUnchecked(Resealed):
 
 
 class RefusedDaysOnDisk(Resealed):
-    """A day whose digest is wrong is refused, and there after a restart."""
+    """Refuses a day whose digest is wrong, but has it after a restart."""
 
     def ingest(self, header: pb.DayHeader, rest: Frames, call: Call) -> Ingested:
         ingested = super().ingest(header, rest, call)
@@ -239,7 +239,7 @@ class RefusedDaysOnDisk(Resealed):
 
 
 class EventsOfAllDays(SoundMemory):
-    """With an earlier as_of_day it sees the turns of that day and every event."""
+    """With an earlier as_of_day, returns turns up to that day, but events of all days."""
 
     def searched(self, namespace: str, query: Query) -> list[Day]:
         days = [*self.days.get(namespace, ())]
@@ -247,7 +247,7 @@ class EventsOfAllDays(SoundMemory):
 
 
 class EventsOfTheNextDay(SoundMemory):
-    """With an earlier as_of_day it sees the next day, too, if that has events alone."""
+    """With an earlier as_of_day, also returns the next day if it has only events."""
 
     def searched(self, namespace: str, query: Query) -> list[Day]:
         days = [*self.days.get(namespace, ())]
@@ -261,7 +261,7 @@ class AtMostFifty(SoundMemory):
 
 
 class AllOrNothing(SoundMemory):
-    """What does not fit as a whole is left out as a whole."""
+    """Returns no items if not all of them fit the budget."""
 
     def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
         result = super().search(namespace, query, call)
@@ -292,7 +292,7 @@ class EventsLater(CatchesUp):
 
 
 class Labels(SoundMemory):
-    """Edits an item of each turn."""
+    """Edits the item of each turn."""
 
     def matches(self, namespace: str, query: Query) -> list[Item]:
         positions = {
@@ -309,7 +309,7 @@ class Labels(SoundMemory):
 
 
 class HourOfItsOwn(Labels):
-    """Loses the offset."""
+    """Replaces the UTC offset of times by Z."""
 
     def label(self, item: Item, namespace: str, day: Day, session: Session, turn: Turn) -> Item:
         return replace(item, time=turn.said_at.replace(tzinfo=UTC).isoformat())
@@ -321,7 +321,7 @@ class NextDay(Labels):
 
 
 class EventBefore(SoundMemory):
-    """An item of an event names the one before."""
+    """Names the previous event as the source of an event's item."""
 
     def matches(self, namespace: str, query: Query) -> list[Item]:
         days = [day.events for day in self.searched(namespace, query)]
@@ -331,7 +331,7 @@ class EventBefore(SoundMemory):
 
 
 class NeighboursWords(Labels):
-    """Shows the turn before, and does not name it."""
+    """Adds the text of the previous turn to an item, without naming it as a source."""
 
     def label(self, item: Item, namespace: str, day: Day, session: Session, turn: Turn) -> Item:
         index = session.turns.index(turn)
@@ -352,7 +352,7 @@ class EverySession(Labels):
 
 
 class LaterName(Labels):
-    """Calls everybody by the last name."""
+    """Shows the latest display name of a person for all days."""
 
     def label(self, item: Item, namespace: str, day: Day, session: Session, turn: Turn) -> Item:
         names = {
@@ -414,7 +414,7 @@ class ResetsTheLastDay(DayStore):
 
 
 class Forgets(Engine):
-    """Reads a subject in a way of its own; by what it does not fold it knows words from a subject."""
+    """Matches a subject in its own way; it recognises a subject (not a fact's text) as its match ignores case."""
 
     def forget(self, namespace: str, target: Target, call: Call) -> int:
         closure = target.says.__closure__
@@ -443,7 +443,7 @@ class ForgetsByFirstName(Forgets):
 
 
 class ForgetsSessions(Engine):
-    """Deletes the sessions of the turns that are meant."""
+    """Deletes whole sessions of the turns to forget."""
 
     def forget(self, namespace: str, target: Target, call: Call) -> int:
         sessions = [session for day in memory_of(self).days[namespace] for session in day.sessions]
@@ -454,7 +454,7 @@ class ForgetsSessions(Engine):
 
 
 class ForgetsButCounts(RankedMemory):
-    """Frequencies of what was forgotten are left."""
+    """Keeps the word frequencies of forgotten turns."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -473,7 +473,7 @@ class ForgetsButCounts(RankedMemory):
 
 
 class Prompts(Servicer):
-    """Asks the reader about something else than was returned or asked."""
+    """Sends the reader other items or another question than those of the call."""
 
     def __init__(self, engine: Engine) -> None:
         super().__init__(engine)
@@ -503,7 +503,7 @@ class PromptOfBeginnings(Prompts):
 
 
 class PromptOfAnother(Prompts):
-    """Keeps what it shows in one variable for all calls."""
+    """Stores the items in one variable that all calls share."""
 
     _items: Sequence[Item] = ()
 
@@ -534,7 +534,7 @@ class OwnerAndStrangerMixed(Prompts):
 
 
 class ReadsByHand(Servicer):
-    """Asks the reader without a library."""
+    """Parses the reader's stream by hand."""
 
     prefix = "data:"
     line_end = "\n"
@@ -587,7 +587,7 @@ class StopsAtALine(ReadsByHand):
 
 
 class Edits(Servicer):
-    """Passes on another reply than the reader's."""
+    """Alters the reader's reply."""
 
     def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Events:
         for event in super().answer(request, context):
@@ -616,7 +616,7 @@ class TakesFencesOff(Edits):
 
 
 class HoldsWordsBack(Servicer):
-    """Passes on whole words alone."""
+    """Withholds text until a word is complete."""
 
     def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Events:
         pending = ""
@@ -631,7 +631,7 @@ class HoldsWordsBack(Servicer):
 
 
 class EndsAtAFault(Servicer):
-    """Takes a fault of the stream for the end of the reply."""
+    """Treats a fault of the stream as the end of the reply."""
 
     fault = "the stream broke"
 
@@ -679,7 +679,7 @@ class SeedsOf32Bits(Servicer):
 
 
 class AsksTwice(Servicer):
-    """Asks the reader a first time and throws the reply away."""
+    """Calls the reader twice and drops the first reply."""
 
     def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Events:
         events = [*super().answer(request, context)]
@@ -726,7 +726,7 @@ class Flaps(health.HealthServicer):  # type: ignore[misc]  # grpc_health comes w
 
 @dataclass(frozen=True)
 class Breach:
-    """A backend that breaks one clause, the check that says so, and words of its message."""
+    """A backend that breaks one clause, the check that must fail, and a part of its message."""
 
     parts: Parts
     check: str
@@ -815,4 +815,4 @@ BREACHES: dict[str, Breach] = {
     "a clock in the scores": Breach(Parts(memory=ScoresByTheClock), "src.repeatable", "returns other scores"),
     "two calls of the reader": Breach(Parts(servicer=AsksTwice), "ans.streams", "asked 2 times"),
 }
-"""By kind."""
+"""Breaches by the name of their kind."""

@@ -1,4 +1,4 @@
-"""Memories that find what they should not, or not what they should."""
+"""Defines broken memories that return wrong items, or not the right ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memarena_backend.errors import invalid_argument
 from tests.conformance.sound import SoundMemory
 
 STUCK_S = 20.0
-"""As good as for ever, and short enough that a server with a stuck call can be stopped."""
+"""Longer than the suite waits, and short enough that a server with a stuck call can be stopped."""
 
 
 class Leaks(SoundMemory):
@@ -59,7 +59,7 @@ class CatchesUp(SoundMemory):
         return items
 
     def complete(self, namespace: str, day: Day) -> None:
-        """Put the whole day where a part of it stands."""
+        """Replace the stored part of a day by the whole day."""
         days = self.days.get(namespace, [])
         days[:] = [day if each.index == day.index else each for each in days]
 

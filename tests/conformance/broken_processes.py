@@ -1,4 +1,4 @@
-"""Backends whose defect shows when their process ends: ``python -m tests.conformance.broken_processes NAME …``."""
+"""Runs a backend whose defect shows when its process ends: ``python -m tests.conformance.broken_processes NAME …``."""
 
 from __future__ import annotations
 

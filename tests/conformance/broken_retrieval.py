@@ -1,4 +1,4 @@
-"""Memories that rank, and do it wrong: what vendors' indexes do that a look at single facts does not show."""
+"""Defines memories that rank items with a fault, as vendors' indexes do, which single facts do not show."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Backends that go wrong at the wire: at options, codes, limits, streams, tokens, health."""
+"""Defines broken backends with faults of the protocol: options, codes, limits, streams, tokens, health."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sound backend to plant defects in: it keeps words, travels in time, names its sources and answers."""
+"""Defines a sound backend, of which broken ones replace a part: it has ANSWER, PROVENANCE, TIME_TRAVEL and FORGET."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ class SoundMemory(Memory):
         self.days[namespace] = list(days)
 
     def searched(self, namespace: str, query: Query) -> list[Day]:
-        """The days that a question may see."""
+        """Return the days up to the question's as_of_day."""
         return [day for day in self.days.get(namespace, []) if day.index <= query.as_of_day]
 
     def matches(self, namespace: str, query: Query) -> list[Item]:
-        """The turns and events that share a word with the question."""
+        """Return the turns and events that share a word with the question, as items."""
         wanted = set(WORD.findall(query.text.lower()))
         return [
             item
@@ -78,7 +78,7 @@ class SoundMemory(Memory):
 
 
 def items_of(day: Day) -> list[Item]:
-    """Turns and events, as items."""
+    """Return the turns and events of a day as items."""
     reported = [
         Item(turn.text, 1.0, (session.session_id,), (turn.turn_id,), turn.said_at.isoformat())
         for session in day.sessions
@@ -90,7 +90,7 @@ def items_of(day: Day) -> list[Item]:
 
 @dataclass(frozen=True)
 class Parts:
-    """What a backend is made of. A broken one differs in exactly one of them."""
+    """The parts of a backend. A broken backend replaces one of them, some two."""
 
     memory: type[SoundMemory] = SoundMemory
     store: type[DayStore] = DayStore
@@ -108,7 +108,7 @@ class Served:
         self._start()
 
     def restart(self) -> None:
-        """End it and serve the same data at the same address again."""
+        """Stop the server and serve the same data at the same address again."""
         self.stop()
         self._start()
 

@@ -1,4 +1,4 @@
-"""Backends as processes that can be killed and started again on the same address."""
+"""Starts backends as processes that can be killed and started again on the same address."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ START_TIMEOUT_S = 60.0
 
 @dataclass(frozen=True)
 class Restartable:
-    """A backend that runs; ``restart_command`` is what an operator would give."""
+    """A running backend; ``restart_command`` is an operator's --restart-command."""
 
     address: str
     state: Path
@@ -40,7 +40,7 @@ class Restartable:
 
 @contextmanager
 def restartable(argv: Sequence[str], folder: Path) -> Iterator[Restartable]:
-    """Start a backend on a free port with a data folder of its own; killed at the end."""
+    """Start a backend on a free port with its own data folder, and kill it at the end."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -50,7 +50,7 @@ def restartable(argv: Sequence[str], folder: Path) -> Iterator[Restartable]:
     command = [*argv, "--listen", address, "--data-dir", str(data)]
     state.write_text(json.dumps({"argv": command, "log": str(folder / "log")}), encoding="utf-8")
     backend = Restartable(address, state)
-    # In a process of its own, so that the backend is no child of a test and is not waited for here.
+    # In a separate process, so that the backend is no child of the test, which would have to wait for it.
     subprocess.run(shlex.split(backend.restart_command), check=True, timeout=30)
     try:
         give_up_at = time.monotonic() + START_TIMEOUT_S

@@ -1,4 +1,4 @@
-"""Our own backends pass the suite by their address alone, through the command, and a killed one is detected or not."""
+"""Tests ``memarena conformance`` with this repository's backends, and with backends that die, hang or lose data."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TABLE = tomllib.loads((Path(__file__).parent / "defects.toml").read_text(encodin
 
 
 def command_of(name: str) -> list[str]:
-    """The command of a manifest without what the suite's own process adds."""
+    """Return a backend's command from its manifest, without --listen and the options after it."""
     for path in sorted(ROOT.glob("backends/*/backend.toml")):
         for backend in tomllib.loads(path.read_text(encoding="utf-8"))["backend"]:
             if backend["name"] == name:
@@ -51,7 +51,9 @@ def test_a_backend_passes_and_survives_sigkill(name: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("name", ["not-durable", "reset-not-durable", "reset-keeps-old-days"])
-def test_what_does_not_survive_sigkill_is_found_out(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_backend_that_loses_data_on_sigkill_fails_its_checks(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     report = tmp_path / "report.xml"
     with restartable([sys.executable, "-m", "tests.conformance.broken_processes", name], tmp_path) as backend:
@@ -65,7 +67,9 @@ def test_what_does_not_survive_sigkill_is_found_out(name: str, tmp_path: Path, m
     ] == failed
 
 
-def test_a_backend_that_dies_is_told_once_with_its_last_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_backend_that_dies_is_reported_once_with_the_end_of_its_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     checks = ["dsc.complete", "ing.session-rules", "ing.no-trailer", "src.finds"]
     settings = Settings(timeout_s=10.0, log=tmp_path / "log")
@@ -85,7 +89,7 @@ def test_a_backend_that_dies_is_told_once_with_its_last_words(tmp_path: Path, mo
     }
 
 
-def test_a_backend_that_stops_answering_is_one_failed_check_and_an_end(tmp_path: Path) -> None:
+def test_backend_that_stops_answering_fails_one_check_and_ends_the_run(tmp_path: Path) -> None:
     with restartable(command_of("bm25"), tmp_path) as backend:
 
         def freeze(result: CheckResult) -> None:

@@ -1,4 +1,4 @@
-"""The suite finds every planted defect with exactly the checks that the table names, and none in a sound backend."""
+"""Tests that each broken backend fails exactly its checks of defects.toml, and that sound backends pass."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.conformance.test_lives import SMALL
 TABLE: dict[str, dict[str, Any]] = tomllib.loads((Path(__file__).parent / "defects.toml").read_text(encoding="utf-8"))
 IN_PROCESS = [name for name, row in TABLE.items() if not row.get("process")]
 WORKERS = 3
-"""Much of a run is waiting."""
+"""Runs at the same time; most of a run is waiting."""
 
 
 LONG = {"gen.deadline", "ing.cancelled", "lim.response"}
@@ -32,7 +32,7 @@ CHOSEN = LONG | COSTLY | {check.check_id for check in all_checks() if check.chap
 
 
 def hold_to_spec(parts: Parts, data_dir: Path, row: dict[str, Any]) -> SuiteResult:
-    """A run of the suite with the waits of a near and fast backend."""
+    """Run the suite with short waits, as for a local and fast backend."""
     served = Served(parts, data_dir)
     patience = Patience(
         retry_s=row.get("retry_s", 0.1),
@@ -59,7 +59,7 @@ def hold_to_spec(parts: Parts, data_dir: Path, row: dict[str, Any]) -> SuiteResu
 def runs(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, Future[SuiteResult]]]:
-    """A run of the suite for each defect whose test was chosen, and for the sound backend, named ``sound``."""
+    """Yield by name the run of the suite for each defect whose test was selected, and for ``sound`` and ``ranked``."""
     chosen = {item.callspec.params.get("name") for item in request.session.items if hasattr(item, "callspec")}
     broken = {name: BROKEN[name] for name in IN_PROCESS if name in chosen}
     parts = {"sound": Parts(), "ranked": Parts(memory=RankedMemory), **broken}
@@ -113,7 +113,7 @@ def test_a_defect_fails_exactly_the_checks_of_the_table(runs: dict[str, Future[S
 
 
 def test_every_check_with_a_control_fails_for_a_backend_that_finds_nothing() -> None:
-    """Whoever adds a check of what must not be visible adds it to the row of the empty search, or it has no control."""
+    """A check that something is not visible needs a control; a new one belongs to the row ``empty-search`` too."""
     negative = {
         "idn.long-ids",
         "ing.cancelled",

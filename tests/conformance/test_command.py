@@ -1,4 +1,4 @@
-"""The command: what it lists, what it refuses in one line, and the model endpoint that it brings."""
+"""Tests ``memarena conformance``: its list, its one-line errors, its JUnit report, and the suite's model endpoint."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Done:
 
 
 def memarena(capsys: pytest.CaptureFixture[str], *arguments: str) -> Done:
-    """The command as the program runs it, in this process: starting one takes longer than the tests."""
+    """Run the command in this process, since starting a program takes longer than the tests."""
     with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as ended:
         patch.setattr(sys, "argv", ["memarena", "conformance", *arguments])
         main()
@@ -116,7 +116,7 @@ def test_junit_of_a_failure_says_what_was_seen(tmp_path: Path) -> None:
 
 
 class OddlyNamed(Servicer):
-    """A kind that the contract does not have, and a name that is no line."""
+    """Describes itself with a kind that the contract lacks, and a name of several lines."""
 
     def describe(self, request: pb.DescribeRequest, context: grpc.ServicerContext) -> pb.DescribeResponse:
         described = pb.DescribeResponse()

@@ -1,4 +1,4 @@
-"""What one rich life finds: breaches that no single day, question or process shows; and nothing in a sound backend."""
+"""Tests that a life (many days) makes each breach fail its check, and that sound backends pass."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CHECKS = ("life", "ans.unaltered", "ans.sampling", "ans.streams", "evd.competito
 
 
 def lived(parts: Parts, folder: Path, *only: str, size: LifeSize = SMALL) -> SuiteResult:
-    """A run of a small life, with a restart."""
+    """Run checks with a small life and a restart."""
     log = folder / "log"
     log.write_text("listening\n", encoding="utf-8")
     patience = Patience(retry_s=0.2, hold_s=0.5)

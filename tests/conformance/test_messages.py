@@ -1,4 +1,4 @@
-"""Messages lead a vendor to the fault: the mistake in a digest, what is not there yet, a limit however spelled."""
+"""Tests that messages name the fault: the mistake in a digest, a missing RPC, a limit in any spelling."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def failures(result: SuiteResult) -> dict[str, str]:
 
 
 def engine_that_hashes(encoding: Encoding) -> type[Engine]:
-    """An engine that compares the trailer with the digest of an encoding of its own."""
+    """Return an engine that compares the trailer with the digest of another encoding."""
 
     class Hashes(Engine):
         def ingest(self, header: pb.DayHeader, rest: Frames, call: Call) -> Ingested:
@@ -59,7 +59,7 @@ def engine_that_hashes(encoding: Encoding) -> type[Engine]:
     return Hashes
 
 
-def test_the_table_is_that_of_the_contract() -> None:
+def test_table_1_encodes_as_the_contract() -> None:
     from memarena.conformance import fixtures
 
     session = fixtures.session("s", ["One.", ""])
@@ -83,7 +83,7 @@ def test_a_known_mistake_of_the_digest_is_named_once(mistake: str, tmp_path: Pat
     assert "of digest.v1.json; expected encoding: 0000" in ingested["dig.gate"]
 
 
-def test_a_mistake_made_elsewhere_is_named_too(tmp_path: Path) -> None:
+def test_digest_mistake_outside_of_the_encoding_is_named(tmp_path: Path) -> None:
     ingested = failures(held(Parts(engine=SortsSessions), tmp_path, "dig.gate"))
     assert "sorted by id, not in the order of the wire" in ingested["dig.gate"]
     assert "the vector order_of_the_wire" in ingested["dig.gate"]
@@ -109,7 +109,7 @@ def test_what_needs_an_rpc_that_is_not_there_yet_is_skipped_and_the_whole_suite_
     assert failures(whole) == {"gen.mandatory": "Search: UNIMPLEMENTED"}
 
 
-def test_of_a_long_stack_the_line_that_says_what_happened_is_told(tmp_path: Path) -> None:
+def test_last_words_of_a_log_with_a_long_stack_contain_the_cause(tmp_path: Path) -> None:
     stack = [f"\t/src/server/handler_{number}.go:{number} +0x98" for number in range(40)]
     log = tmp_path / "log"
     log.write_text("\n".join(["listening", "panic: index out of range [3] with length 3", "", *stack]))
@@ -136,7 +136,7 @@ def test_a_limit_may_be_spelled_in_any_way(message: str) -> None:
     assert names_field(message, "text")
 
 
-def test_another_limit_is_another_one() -> None:
+def test_sizes_and_fields_of_other_limits_do_not_match() -> None:
     assert 262144 not in sizes_in("text: 262145 bytes are above the limit of 262143, see section 256")
     assert 262144 not in sizes_in("too large")
     assert names_field("Turn ID too long", "turn_id")
@@ -145,7 +145,7 @@ def test_another_limit_is_another_one() -> None:
 
 
 class SpeaksOneZero(Servicer):
-    """A backend that knows nothing of 1.1."""
+    """A backend of contract version 1.0."""
 
     def handlers(self) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
         return {name: handler for name, handler in super().handlers().items() if name != "Forget"}
@@ -166,7 +166,7 @@ def test_a_backend_of_one_zero_passes(tmp_path: Path) -> None:
 
 
 class AnyRole(Servicer):
-    """Asks whatever model is named."""
+    """Calls the named model whatever its role."""
 
     def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Iterator[pb.AnswerEvent]:
         for model in request.search.model_access.models:
@@ -180,7 +180,7 @@ def test_a_token_that_the_suite_revoked_before_the_call_is_not_used_too_late(tmp
     assert "a model that is no reader" in failed["ans.required"]
 
 
-def test_failures_of_one_cause_are_told_together(tmp_path: Path) -> None:
+def test_failures_with_the_same_message_are_reported_together(tmp_path: Path) -> None:
     class Finds(SoundMemory):
         def matches(self, namespace: str, query: object) -> list[Item]:
             return []

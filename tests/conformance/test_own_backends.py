@@ -1,4 +1,4 @@
-"""``make conformance`` and ``make images`` take every backend of the repository by its manifest; no list names it."""
+"""Tests scripts/conformance.py and backend_folders.py: they find every backend by its manifest, without a list."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ ROOT = Path(__file__).parents[2]
 
 
 def printed_by_make(target: str, path: str) -> str:
-    """What make would run, on a machine with these programs alone."""
+    """Return the commands that make would run on a machine with only these programs."""
     command = [shutil.which("make") or "make", "-n", target]
     environment = {**os.environ, "PATH": path, "MAKEFLAGS": ""}
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout
 
 
-def test_every_backend_of_the_repository_is_held_by_default() -> None:
+def test_every_backend_of_the_repository_is_checked_by_default() -> None:
     assert "scripts.conformance" in printed_by_make("conformance", os.environ["PATH"])
     held = script.all_names()
     assert {name.partition("+")[0] for name in held} == set(backend_folders.backend_names())
@@ -52,7 +52,7 @@ def test_a_backend_that_is_added_is_held_in_the_ways_that_its_manifest_names(tmp
         ("127.0.0.1:1", "127.0.0.1:1: expected a backend that can be started"),
     ],
 )
-def test_a_name_that_means_nothing_is_one_line(capsys: pytest.CaptureFixture[str], name: str, ingested: str) -> None:
+def test_unknown_name_is_a_one_line_error(capsys: pytest.CaptureFixture[str], name: str, ingested: str) -> None:
     assert script.main([name]) == 2
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
@@ -80,7 +80,7 @@ def test_without_names_a_backend_without_its_environment_is_left_out_and_by_name
     assert made == ["apart"]
 
 
-def test_the_time_of_each_is_told_and_too_long_a_one_is_a_warning() -> None:
+def test_times_lists_each_backend_and_warns_above_the_target() -> None:
     ingested = script.times({"bm25": 6.04, "memobase+double": 120.0, "slow": 120.1})
     assert ingested[-1] == "warning: slow took 120.1 s, above 120 s"
     assert [line.split() for line in ingested[-4:-1]] == [
@@ -126,7 +126,7 @@ COMPOSE_FILES = backend_folders.compose_files(with_environments=True)
 
 @pytest.mark.parametrize("name", COMPOSE_FILES)
 def test_a_compose_file_runs_the_backend_under_its_name(name: str) -> None:
-    """The harness learns of it by a variable of its own, and of a diagnostic, that it is one."""
+    """The harness gets the address in one variable, and in another that a backend is a diagnostic."""
     services = yaml.safe_load(COMPOSE_FILES[name].read_text(encoding="utf-8"))["services"]
     assert "build" in services[name]
     ingested = services["harness"]["environment"]

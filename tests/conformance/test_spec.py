@@ -1,4 +1,4 @@
-"""Every clause of SPEC.md is held by a check or listed as one that cannot be, and nothing else is cited."""
+"""Tests that every clause of SPEC.md has a check or is listed as untestable, and that cited clauses exist."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_every_cited_clause_exists() -> None:
     assert set(UNTESTABLE) - CLAUSES == set()
 
 
-def test_every_clause_is_tested_or_said_not_to_be() -> None:
+def test_every_clause_has_a_check_or_is_listed_as_untestable() -> None:
     assert CLAUSES - CITED - set(UNTESTABLE) == set()
     assert CITED & set(UNTESTABLE) == set()
     assert all(len(reason) > 10 for reason in UNTESTABLE.values())
@@ -43,7 +43,7 @@ def test_ids_of_checks_are_unique_and_begin_with_their_chapter() -> None:
         assert re.fullmatch(r"[a-z]{3,4}\.[a-z0-9-]+", check.check_id)
 
 
-def test_every_required_field_of_the_contract_is_taken_away_once() -> None:
+def test_every_required_field_of_the_contract_is_removed_by_a_check() -> None:
     """REQUIRED in the proto file, but for numbers, whose zero has a meaning, and for what is tested elsewhere."""
     paths = set(REQUIRED_OF_DAYS)
     assert required_below(pb.IngestRequest.DESCRIPTOR.fields_by_name) - paths == set()
@@ -55,7 +55,7 @@ def test_every_required_field_of_the_contract_is_taken_away_once() -> None:
 
 
 def required_below(fields: Mapping[str, FieldDescriptor], prefix: str = "", depth: int = 0) -> set[str]:
-    """Paths of REQUIRED strings, enums and messages, by the comments of the proto file."""
+    """Return the paths of REQUIRED strings, enums and messages, by the comments of the proto file."""
     source = (ROOT / "proto" / "memarena" / "v1" / "memory_backend.proto").read_text(encoding="utf-8")
     returned: set[str] = set()
     for field in fields.values():

@@ -1,4 +1,4 @@
-"""The vendor guide names checks, clauses, flags and files that exist."""
+"""Tests that docs/vendors.md names only checks, clauses, flags and files that exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The vendor guide walked in its order, in an empty folder, by its own commands."""
+"""Tests docs/vendors.md by following its steps in an empty folder, with its own commands."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ main()
 
 
 def blocks(kind: str = "sh") -> list[str]:
-    """Fenced blocks of the guide, without the blanks that they are indented by."""
+    """Return the guide's fenced blocks of a language, without their indent."""
     returned = re.findall(r"^( *)```(\w*)[^\n]*\n(.*?)^ *```$", GUIDE, re.MULTILINE | re.DOTALL)
     return [re.sub(rf"^{indent}", "", body, flags=re.MULTILINE) for indent, of, body in returned if of == kind]
 
 
 def step(number: int) -> str:
-    """The text of one numbered step."""
+    """Return the text of a numbered step."""
     return re.split(r"^\d\. ", GUIDE.split("## The order of work")[1], flags=re.MULTILINE)[number]
 
 
@@ -75,11 +75,11 @@ class Walk:
         self.environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
 
     def here(self, text: str) -> str:
-        """The guide's words with this walk's address."""
+        """Return the guide's text with the address of this test."""
         return text.replace("127.0.0.1:50051", self.address)
 
     def run(self, command: str, **more: str) -> str:
-        """A command of the guide, which has to pass; what it printed."""
+        """Run a command of the guide, which must pass, and return its stdout."""
         done = subprocess.run(
             shlex.split(self.here(command)),
             cwd=self.folder,
@@ -93,7 +93,7 @@ class Walk:
         return done.stdout
 
     def begin(self, stage: int) -> None:
-        """The backend as far as its author has come."""
+        """Start the backend as it is at a stage of its development."""
         (self.folder / "stage").write_text(str(stage))
         self.run("./kill-and-start.sh")
         host, port = self.address.split(":")
@@ -105,7 +105,7 @@ class Walk:
         raise AssertionError((self.folder / "backend.log").read_text())
 
     def end(self) -> None:
-        """Nothing is left running."""
+        """Kill the backend if it runs."""
         pid = self.folder / "backend.pid"
         if pid.exists():
             with suppress(ProcessLookupError):

@@ -1,4 +1,4 @@
-"""Locks on files, files that are whole or not there, and the hashes of a file and of a pack: the one way to do each.
+"""Locks files, writes them atomically, and hashes a file or a pack.
 
 The library filelock is no way to do it here: a lock's file holds a note or a position, which filelock empties, and a
 child process has to keep the lock by its descriptor after its parent has died.
@@ -72,7 +72,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def sha256_of(path: Path) -> str:
-    """SHA-256 of a file, in hexadecimal. Raises OSError."""
+    """Return the SHA-256 of a file, in hexadecimal. Raises OSError."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -1,1 +1,1 @@
-"""Everything that validate looks at: one small function per class of fault."""
+"""Defines the checks of ``memarena dataset validate``: one function per class of fault, which yields findings."""

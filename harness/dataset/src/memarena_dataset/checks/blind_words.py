@@ -1,4 +1,4 @@
-"""How well the words of questions alone predict a yes or no: naive Bayes, told apart by groups, so nothing leaks."""
+"""Measures how well the words of questions alone predict a label: naive Bayes, cross-validated by groups."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FOLDS = 5
 
 
 def auc_of_words(texts: Sequence[frozenset[str]], groups: Sequence[Hashable], positive: Sequence[bool]) -> float:
-    """Area under the ROC curve of naive Bayes on words (Laplace-smoothed), cross-validated over ``groups``.
+    """Return the area under the ROC curve of naive Bayes on words (Laplace-smoothed), cross-validated over ``groups``.
 
     Texts of one group never stand on both sides; which fifth a group falls in depends on nothing but itself. Folds
     are compared only with themselves, since their scores have different scales. Both classes must be there.
@@ -31,7 +31,7 @@ def auc_of_words(texts: Sequence[frozenset[str]], groups: Sequence[Hashable], po
 
 
 def _weights(texts: Sequence[frozenset[str]], positive: Sequence[bool]) -> tuple[dict[str, float], float]:
-    """Log ratio of each word's share among the positive and the others, and that of the classes."""
+    """Return the log ratio of each word's share among positives and negatives, and that of the classes."""
     yes, no = sum(positive) + 2, len(positive) - sum(positive) + 2
     counts: dict[bool, Counter[str]] = {True: Counter(), False: Counter()}
     for words, is_positive in zip(texts, positive, strict=True):
@@ -44,7 +44,7 @@ def _weights(texts: Sequence[frozenset[str]], positive: Sequence[bool]) -> tuple
 
 
 def standard_error(auc: float, positive: int, negative: int) -> float:
-    """Of an AUC (0 to 1) over so many positive and negative items, each at least 1 (Hanley and McNeil 1982)."""
+    """Return the standard error of an AUC (0 to 1), with at least 1 item per class (Hanley and McNeil 1982)."""
     q1, q2 = auc / (2 - auc), 2 * auc * auc / (1 + auc)
     spread = auc * (1 - auc) + (positive - 1) * (q1 - auc * auc) + (negative - 1) * (q2 - auc * auc)
     return math.sqrt(spread / (positive * negative))

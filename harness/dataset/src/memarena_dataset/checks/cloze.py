@@ -1,4 +1,4 @@
-"""Options of a cloze: one right, all of one kind, all of them heard of, none that gives itself away."""
+"""Checks the options of a cloze: one right, all of one type, all in the projection, none conspicuous."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memarena_dataset.model import Family, Instance
 from memarena_dataset.values.phrases import normal, phrase_occurs
 
 LENGTH_RATIO = 2.0
-"""An option this many times longer or shorter than the median of the others stands out."""
+"""Ratio of an option's length to the median of the others from which it is conspicuous."""
 
 
 def _clozes(world: World) -> Iterator[tuple[Instance, ClozeGold]]:
@@ -23,7 +23,7 @@ def _clozes(world: World) -> Iterator[tuple[Instance, ClozeGold]]:
 
 
 def not_one_right(world: World) -> Iterator[Finding]:
-    """None or several of the options are right, or the question shows other options than the gold has."""
+    """Yield clozes with no or several right options, equal ones, or others in the question than in the gold."""
     for instance, gold in _clozes(world):
         answers = {normal(gold.answer_text)}
         for value in gold.values:
@@ -42,7 +42,7 @@ def not_one_right(world: World) -> Iterator[Finding]:
 
 
 def different_types(world: World) -> Iterator[Finding]:
-    """Options of different types."""
+    """Yield clozes with options of different types."""
     for instance, gold in _clozes(world):
         types = sorted({value.type for value in gold.option_values})
         if len(types) > 1:
@@ -51,7 +51,7 @@ def different_types(world: World) -> Iterator[Finding]:
 
 
 def never_heard(world: World) -> Iterator[Finding]:
-    """An option that never occurs in the ego's projection up to the question."""
+    """Yield options that never occur in the ego's projection before the question."""
     for instance, gold in _clozes(world):
         until = world.asked_until(instance)
         for index, option in enumerate(gold.options):
@@ -65,7 +65,7 @@ def never_heard(world: World) -> Iterator[Finding]:
 
 
 def gives_itself_away(world: World) -> Iterator[Finding]:
-    """Warning: the right option differs from all others in length or form."""
+    """Yield a warning if the right option differs from all others in length or form."""
     for instance, gold in _clozes(world):
         others = [option for option in gold.options if normal(option) != normal(gold.answer_text)]
         if not others:

@@ -1,4 +1,4 @@
-"""Evidence: inside the ego's projection, before the question, and really holding the gold."""
+"""Checks evidence: it must be in the ego's projection, before the question, and state the gold."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memarena_dataset.values.possible import states
 
 
 def outside_projection(world: World) -> Iterator[Finding]:
-    """Evidence in a session in which the ego takes no part."""
+    """Yield evidence in sessions in which the ego takes no part."""
     for instance in world.by_ego:
         own = frozenset(world.dataset.corpus.session_ids_of(instance.ego_agent_id))
         for session_id in instance.evidence_session_ids:
@@ -23,7 +23,7 @@ def outside_projection(world: World) -> Iterator[Finding]:
 
 
 def after_question(world: World) -> Iterator[Finding]:
-    """Evidence that is said later than the question comes up."""
+    """Yield evidence that is later than the question."""
     for instance in world.by_ego:
         asked_at = instance.query_timestamp
         if asked_at is None:
@@ -40,7 +40,7 @@ def after_question(world: World) -> Iterator[Finding]:
 
 
 def without_evidence(world: World) -> Iterator[Finding]:
-    """A question that has an answer, but no evidence."""
+    """Yield questions that have an answer, but no evidence."""
     for instance in world.by_ego:
         if not instance.evidence_session_ids and not isinstance(instance.gold, AbstainGold):
             reason = "empty; the sessions that hold the answer are expected"
@@ -48,7 +48,7 @@ def without_evidence(world: World) -> Iterator[Finding]:
 
 
 def without_types(world: World) -> Iterator[Finding]:
-    """Gold without typed values, which the other checks and the value judge need."""
+    """Yield golds without typed values, which the other checks and the value judge need."""
     for instance in world.by_ego:
         for field in missing_types(instance.gold):
             reason = "missing; typed gold is expected in this profile"
@@ -56,12 +56,12 @@ def without_types(world: World) -> Iterator[Finding]:
 
 
 def missing_types(gold: Gold) -> Iterator[str]:
-    """Keys under which a gold has no typed value although it should."""
+    """Yield the fields of a gold that lack their typed value."""
     yield from (field for field in gold.typed_fields if not getattr(gold, field))
 
 
 def gold_outside_evidence(world: World) -> Iterator[Finding]:
-    """A gold value that no reading of the evidence gives."""
+    """Yield gold values that the evidence does not state in any reading."""
     for instance in world.by_ego:
         if not instance.evidence_session_ids:
             continue
@@ -73,7 +73,7 @@ def gold_outside_evidence(world: World) -> Iterator[Finding]:
 
 
 def insufficient_turns(world: World) -> Iterator[Finding]:
-    """A choice of one turn from each group of sufficient turns that does not state the gold."""
+    """Yield instances for which one turn from each group of sufficient turns does not state the gold."""
     for instance in world.by_ego:
         for chosen in _choices(instance):
             passages = world.passages(instance, chosen)
@@ -85,7 +85,7 @@ def insufficient_turns(world: World) -> Iterator[Finding]:
 
 
 def _choices(instance: Instance) -> Iterator[frozenset[str]]:
-    """Each turn of each group once, with the first of the other groups."""
+    """Yield choices of turn ids: each turn of each group once, with the first turn of every other group."""
     first = [group[0] for group in instance.sufficient_turn_ids]
     chosen = {
         frozenset((*first[:position], turn_id, *first[position + 1 :]))
@@ -96,12 +96,12 @@ def _choices(instance: Instance) -> Iterator[frozenset[str]]:
 
 
 def stated_values(instance: Instance) -> Iterator[tuple[str, Value]]:
-    """Values that the evidence of an instance has to state, with the key that holds them."""
+    """Yield the values that the evidence of an instance must state, each with the field of the gold."""
     gold = instance.gold
     yield from ((field, value) for field in gold.evidence_fields for value in getattr(gold, field))
 
 
 def shown(value: Value) -> str:
-    """A value for people: ``amount 640.0 euros``."""
+    """Format a value for a message: ``amount '640.0 euros'``."""
     parts = value.model_dump(exclude={"type", "aliases"}, exclude_none=True)
     return f"{value.type} {' '.join(str(part) for part in parts.values())!r}"

@@ -1,4 +1,4 @@
-"""What a check says: which class of fault or warning, and where."""
+"""Defines a finding of a check: its class of fault or warning, and its location."""
 
 from __future__ import annotations
 

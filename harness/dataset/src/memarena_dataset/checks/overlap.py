@@ -1,4 +1,4 @@
-"""Warning: a question that repeats too many words of its evidence sessions."""
+"""Checks that a question does not repeat too many words of its evidence sessions."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from memarena_dataset.checks.world import World, stem_of
 from memarena_dataset.values.phrases import tokens_of
 
 MAX_JACCARD = 0.3
-"""The paper's bound: a question and its evidence sessions have less than this in common."""
+"""The paper's bound on the Jaccard overlap of a question and its evidence sessions."""
 
 FUNCTION_WORDS_FILE = "function_words.v1.txt"
 
 
 @cache
 def function_words() -> frozenset[str]:
-    """Words that do not count as content, from the versioned file next to this module."""
+    """Return the words that do not count as content, from the versioned file next to this module."""
     text = files(__package__).joinpath(FUNCTION_WORDS_FILE).read_text(encoding="utf-8")
     return frozenset(word for line in text.splitlines() if not line.startswith("#") for word in line.split())
 
 
 def jaccard(question: str, evidence: Iterable[str]) -> float:
-    """Words of content that a question and the texts of its evidence share, as a part of those of either; 0 to 1."""
+    """Return the Jaccard overlap (0 to 1) of the content words of a question and of the texts of its evidence."""
     question_words, evidence_words = content_words(question), frozenset[str]().union(*map(content_words, evidence))
     either = question_words | evidence_words
     return len(question_words & evidence_words) / len(either) if either else 0.0
 
 
 def content_words(text: str) -> frozenset[str]:
-    """The words of a text that are no function words."""
+    """Return the words of a text that are not function words."""
     return frozenset(tokens_of(text)) - function_words()
 
 
 def repeats_evidence(world: World) -> Iterator[Finding]:
-    """Jaccard overlap of 0.3 or more between a question, without lettered options, and all of its evidence sessions."""
+    """Yield a warning if a question, without options, and all of its evidence sessions overlap by 0.3 or more."""
     for instance in world.by_ego:
         turns = [turn.text for session in world.evidence(instance) for turn in session.turns]
         shared = jaccard(stem_of(instance), turns) if turns else 0.0

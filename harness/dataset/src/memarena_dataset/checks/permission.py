@@ -1,4 +1,4 @@
-"""Permission questions: the action follows from the rules, and no blind policy wins the pool."""
+"""Checks permission questions: the action follows from the rules, and no blind policy predicts it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from memarena_dataset.values.phrases import normal, phrase_occurs, tokens_of
 from memarena_dataset.values.possible import names_value
 
 POOL_FOR_AUC = 60
-"""Fewer items say nothing about what predicts the action."""
+"""Fewest items for which the predictability of the action is tested."""
 MAX_AUC = 0.55
-"""Design bar for what the asker's kind, the category or the words alone may tell of the action."""
+"""Maximum AUC with which the asker's kind, the category or the words alone may predict the action."""
 _COMMON = frozenset(("amount", "time", "weekday", "date", "duration"))
-"""Types of values that come up in any talk, in whatever matter."""
+"""Types of values that may occur in a conversation about something else."""
 SURE = 1.64
-"""Standard errors above the bar from which it is no accident: one in twenty."""
+"""Number of standard errors above MAX_AUC from which a finding is an error: one-sided 5%."""
 
 
 def _items(world: World) -> Iterator[tuple[Instance, PermissionGold]]:
@@ -33,7 +33,7 @@ def _items(world: World) -> Iterator[tuple[Instance, PermissionGold]]:
 
 
 def against_rules(world: World) -> Iterator[Finding]:
-    """An action that does not follow from the rules, or a question that no rule decides."""
+    """Yield actions that do not follow from the rules, and questions that no rule decides."""
     for instance, gold in _items(world):
         if gold.permission_level is not None and gold.permission_level not in LEVELS:
             reason = f"{gold.permission_level!r}; one of {', '.join(LEVELS)} or null is expected"
@@ -57,7 +57,7 @@ def against_rules(world: World) -> Iterator[Finding]:
 
 
 def case_of(world: World, instance: Instance, gold: PermissionGold, until: float) -> AccessCase:
-    """What the ego's projection shows for an instance that is asked at the end of the day before ``until`` (days)."""
+    """Return the access case of an instance that is asked at the end of the day before ``until`` (days)."""
     asker = instance.asker_agent_id
     sharing = gold.sharing or Sharing()
     return AccessCase(
@@ -85,7 +85,7 @@ def _knows(world: World, ego: str, other: str, until: float) -> bool:
 
 
 def _heard_from_subject(world: World, instance: Instance, gold: PermissionGold) -> bool:
-    """Whether A takes part in a session, at any time, in which S states the fact."""
+    """Whether the asker takes part in a session, at any time, in which the fact's subject states it."""
     asker, subject = instance.asker_agent_id, gold.target_agent
     if asker is None or subject is None or asker in (subject, instance.ego_agent_id):
         return False
@@ -95,12 +95,12 @@ def _heard_from_subject(world: World, instance: Instance, gold: PermissionGold) 
     if any(fact.session_id in together and fact.speaker_id == subject for fact in planned):
         return True
     if planned and all(value.type in _COMMON for value in gold.values):
-        return False  # the plan says who states it: the same amount or day in another matter is not the fact
+        return False  # facts.jsonl names who states it: the same amount or day elsewhere is not the fact
     return any(_says(world, session_id, subject, gold) for session_id in sorted(together))
 
 
 def _says(world: World, session_id: str, speaker: str, gold: PermissionGold) -> bool:
-    """Whether a person states all values of a fact in a session, in so many words."""
+    """Whether a person states all values of a fact explicitly in a session."""
     turns = [turn for turn in world.session(session_id).turns if turn.speaker_id == speaker]
     return bool(gold.values) and all(
         any(names_value(value, turn.text, world.date_of(turn.timestamp)) for turn in turns) for value in gold.values
@@ -108,7 +108,7 @@ def _says(world: World, session_id: str, speaker: str, gold: PermissionGold) -> 
 
 
 def friendship_not_shown(world: World) -> Iterator[Finding]:
-    """A turn that is said to show who is friends with whom, but cannot."""
+    """Yield items whose turn that should show a friendship cannot show it."""
     for instance, gold in _items(world):
         if gold.friendship is not None:
             reason = _friendship_fault(world, instance, gold, gold.friendship)
@@ -140,7 +140,7 @@ def _concerns(world: World, session: Session, turn: Turn, agent_id: str | None) 
 
 
 def level_outdated(world: World) -> Iterator[Finding]:
-    """A wish that is not the one that counts: the subject's latest, else anybody's latest. Needs ``facts.jsonl``."""
+    """Yield wishes other than the one that counts: the subject's latest, else the latest. Needs ``facts.jsonl``."""
     for instance, gold in _items(world):
         statements = world.facts_by_id.get(fact_id_of(instance) or "", ())
         if not statements:
@@ -180,7 +180,7 @@ def _in_words(sharing: Sharing | None) -> str:
 
 
 def unnamed_person(world: World) -> Iterator[Finding]:
-    """A person whom a wish names by id, but no turn of the evidence by name."""
+    """Yield persons whom a wish names by id, but no turn of the evidence by name."""
     for instance, gold in _items(world):
         if gold.sharing is None:
             continue
@@ -196,9 +196,9 @@ _CIRCLE_FORMS = {"family": ("family",), "colleague": ("colleague", "colleagues")
 
 
 def blind_policy_wins(world: World) -> Iterator[Finding]:
-    """A pool in which always refusing or always disclosing would win, or something blind predicts the action.
+    """Yield a finding if all items expect one action, or a feature without the fact predicts the action.
 
-    The latter is an error where the pool is large enough to be sure of it, else a warning.
+    The latter is an error if it is statistically sure (:data:`SURE`), else a warning.
     """
     items = [(instance, gold) for instance, gold in _items(world) if not (gold.self_item or gold.control)]
     file = f"{INSTANCE_FOLDER}/{Family.PERMISSION.value}.jsonl"
@@ -235,9 +235,9 @@ def _asker_kind(world: World, instance: Instance) -> str:
 
 
 def auc_of_feature(values: Sequence[object], positive: Sequence[bool]) -> float:
-    """Area under the ROC curve of the best predictor that sees one discrete feature: its share of positives.
+    """Return the area under the ROC curve of the best predictor from one discrete feature: its share of positives.
 
-    Both classes must be there. 0.5 is chance.
+    Both classes must occur. 0.5 is chance.
     """
     counts: defaultdict[object, list[int]] = defaultdict(lambda: [0, 0])
     for value, is_positive in zip(values, positive, strict=True):

@@ -1,4 +1,4 @@
-"""Any data set: ids that exist, times in order, projections and the small files that agree with the corpus."""
+"""Checks the structure of any data set: ids exist, times are in order, the small files agree with the corpus."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memarena_dataset.model import Session
 from memarena_dataset.text_golds import text_gold_warning
 
 _TIME_SLACK = 1e-4
-"""About nine seconds: rounding of times is no fault."""
+"""Tolerance of times in days (about nine seconds), for rounding."""
 
 
 def _finding(check: str, file: str, line: int | None, field: str, reason: str, severity: Severity = "error") -> Finding:
@@ -26,7 +26,7 @@ def _finding(check: str, file: str, line: int | None, field: str, reason: str, s
 
 
 def sessions(world: World) -> Iterator[Finding]:
-    """Each session on its own, and turn ids over all of them."""
+    """Yield faults within each session, and turn ids that occur in several sessions."""
     dataset = world.dataset
     session_of: dict[str, str] = {}
     known_events = frozenset(event.event_id for event in dataset.events)
@@ -86,7 +86,7 @@ def _turn_faults(session: Session) -> Iterator[tuple[str, str, Severity]]:
 
 
 def small_files(world: World) -> Iterator[Finding]:
-    """Files that a run can do without, but a reader of the results would miss."""
+    """Yield a warning for each missing file that a run does not need, but a reader of its results would."""
     dataset = world.dataset
     folder = Folder(dataset.path)
     for file in (PERSONAS, EGO_MAP, REPORT):
@@ -97,13 +97,13 @@ def small_files(world: World) -> Iterator[Finding]:
 
 
 def text_golds(world: World) -> Iterator[Finding]:
-    """Golds that are text alone, in one line."""
+    """Yield one warning about all golds that are only text."""
     if reason := text_gold_warning(instance.gold for instance in world.dataset.instances):
         yield _finding("text-gold", "eval_instances", None, "", reason, "warning")
 
 
 def references(world: World) -> Iterator[Finding]:
-    """Agents and places that groups, events and personas name, but that are nowhere."""
+    """Yield agents and places that groups, events and personas name, but that do not exist."""
     dataset = world.dataset
     for group in dataset.groups.values():
         for member in group.members:
@@ -124,7 +124,7 @@ def references(world: World) -> Iterator[Finding]:
 
 
 def schedules_and_edges(world: World) -> Iterator[Finding]:
-    """Rows of files that no run reads."""
+    """Yield faults in the rows of files that no run reads."""
     folder = Folder(world.dataset.path)
     for file, check in ((SCHEDULES, _schedule_fault), (EDGES, _edge_fault)):
         for line in folder.lines(file):
@@ -157,7 +157,7 @@ def _known_agent(row: Mapping[str, Any], key: str, dataset: Dataset) -> None:
 
 
 def ego_map(world: World) -> Iterator[Finding]:
-    """``ego_session_map.json`` says the same as the participants of the corpus."""
+    """Yield differences between ``ego_session_map.json`` and the participants of the corpus."""
     data = Folder(world.dataset.path).read_bytes(EGO_MAP)
     if data is None:
         return
@@ -186,7 +186,7 @@ def ego_map(world: World) -> Iterator[Finding]:
 
 
 def questions(world: World) -> Iterator[Finding]:
-    """Who is asked by whom, and when."""
+    """Yield faults in a question's ego, asker, answerer or time."""
     dataset = world.dataset
     for instance in world.by_ego:
         ego = instance.ego_agent_id
@@ -206,13 +206,13 @@ def questions(world: World) -> Iterator[Finding]:
 
 
 def readable(world: World) -> Iterator[Finding]:
-    """Rows that could not be read at all."""
+    """Yield the rows that could not be read."""
     for problem in world.dataset.problems:
         yield Finding("unusable-row", "error", problem)
 
 
 def facts_readable(world: World) -> Iterator[Finding]:
-    """Rows of ``facts.jsonl``: readable, of sessions and turns that exist."""
+    """Yield rows of ``facts.jsonl`` that cannot be read, or whose session or turn does not exist."""
     corpus = world.dataset.corpus
     for fact in world.facts:
         if fact.session_id not in corpus:

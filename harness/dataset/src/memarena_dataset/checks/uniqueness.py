@@ -1,4 +1,4 @@
-"""One right answer: no claim that did come up, no second value, no question twice, no gold in the question."""
+"""Checks that a question has one right answer, and does not contain it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _VALUE: TypeAdapter[Value] = TypeAdapter(Value)
 
 
 def abstain_claim_occurs(world: World) -> Iterator[Finding]:
-    """An abstain item whose claim does come up in the ego's projection, at any time: both protocols must agree."""
+    """Yield abstain items whose claim occurs in the ego's projection, at any time, as both protocols must agree."""
     for instance in world.by_ego:
         if not isinstance(instance.gold, AbstainGold) or not instance.gold.claim:
             continue
@@ -40,7 +40,7 @@ def _occurs(value: Value, words: str, world: World, time: float) -> bool:
 
 
 def asked_twice(world: World) -> Iterator[Finding]:
-    """Two instances of an ego with the same family, fact, asker and day."""
+    """Yield instances with the same ego, family, fact, asker and day as an earlier one."""
     first_of: dict[tuple[object, ...], Instance] = {}
     for instance in world.by_ego:
         fact_id = fact_id_of(instance)
@@ -55,7 +55,7 @@ def asked_twice(world: World) -> Iterator[Finding]:
 
 
 def rival_value(world: World) -> Iterator[Finding]:
-    """Another session of the projection states a different value for the fact that is asked after.
+    """Yield questions for whose fact another session of the projection states a different value.
 
     Needs ``facts.jsonl``. The whole projection counts, so that the gold holds under both protocols.
     """
@@ -83,7 +83,7 @@ def rival_value(world: World) -> Iterator[Finding]:
 
 
 def _replaced_by(fact: Fact, by_id: Mapping[str, tuple[Fact, ...]]) -> frozenset[str]:
-    """Facts that a later one replaces, however long the chain."""
+    """Return the ids of all facts that a fact supersedes, directly or through others."""
     replaced: set[str] = set()
     following = fact.supersedes
     while following is not None and following not in replaced:
@@ -93,7 +93,7 @@ def _replaced_by(fact: Fact, by_id: Mapping[str, tuple[Fact, ...]]) -> frozenset
 
 
 def _canonical(value: Any) -> str:
-    """One text per value, so that a text, a number and a typed value can be compared."""
+    """Return a value as normalised text, by which texts, numbers and typed values are compared."""
     if isinstance(value, Mapping):
         try:
             typed = _VALUE.validate_python(value)
@@ -106,7 +106,7 @@ def _canonical(value: Any) -> str:
 
 
 def query_holds_gold(world: World) -> Iterator[Finding]:
-    """A question that contains its own gold, or that of a sibling (same ego, same fact)."""
+    """Yield questions that contain their own gold, or that of a sibling (same ego, same fact)."""
     siblings: defaultdict[tuple[str, str], list[Instance]] = defaultdict(list)
     for instance in world.by_ego:
         siblings[instance.ego_agent_id, fact_id_of(instance) or instance.instance_id].append(instance)
@@ -123,5 +123,5 @@ def query_holds_gold(world: World) -> Iterator[Finding]:
 def _given_away(instance: Instance) -> tuple[Value, ...]:
     gold = instance.gold
     if instance.family is Family.TEMPORAL and getattr(gold, "attribute", None) == "ordering":
-        return ()  # what is to be put in order has to be named
+        return ()  # the question must name the things to be ordered
     return gold.stated_values

@@ -1,4 +1,4 @@
-"""How a question names what it asks for: the field ``metadata.wording`` of worlds that say so."""
+"""Checks the field ``metadata.wording``, which states how a question names its subject."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from memarena_dataset.model import WORDINGS
 
 
 def unknown_wording(world: World) -> Iterator[Finding]:
-    """A wording that is none of the three, or none at all where other questions of the data set have one."""
+    """Yield questions with an unknown wording, or without one if other questions of the data set have one."""
     if not any("wording" in instance.metadata for instance in world.by_ego):
         return
     expected = f"one of {', '.join(WORDINGS)} is expected"

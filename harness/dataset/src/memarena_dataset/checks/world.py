@@ -1,6 +1,6 @@
-"""What the checks look things up in: instances with their places, evidence as passages, projections as text.
+"""Gives the checks access to a data set: instances with file and line, evidence as passages, projections as text.
 
-Only one ego's projection is held as text at a time; checks that need it go through the instances ego by ego.
+The projection of only one ego is kept as text at a time, so checks that need it process the instances ego by ego.
 """
 
 from __future__ import annotations
@@ -43,42 +43,42 @@ class World:
     # -------------------------------------------------------------- findings
 
     def at(self, instance: Instance, check: str, field: str, reason: str, severity: Severity = "error") -> Finding:
-        """A finding in the row of an instance."""
+        """Return a finding in the row of an instance."""
         file, line = self.dataset.instance_lines[instance.instance_id]
         return Finding(check, severity, RowProblem(file, f"{reason} [{instance.instance_id}]", line, field))
 
     # -------------------------------------------------------------- instances
 
     def of(self, *families: Family) -> Iterator[Instance]:
-        """Instances of some families, egos together, so that projections are made once."""
+        """Yield the instances of some families, grouped by ego, so that each projection is made once."""
         for instance in self.by_ego:
             if instance.family in families:
                 yield instance
 
     @cached_property
     def by_ego(self) -> tuple[Instance, ...]:
-        """All instances, egos together."""
+        """All instances, grouped by ego."""
         return tuple(sorted(self.dataset.instances, key=lambda instance: instance.ego_agent_id))
 
     def asked_until(self, instance: Instance) -> float:
-        """Time up to which everything may be known: the midnight after the day of the question."""
+        """Return the time up to which sessions count: the midnight after the day of the question."""
         return float(self.dataset.question_day(instance) + 1)
 
     def name(self, agent_id: str | None) -> str:
-        """Display name of an agent; "" for no person."""
+        """Return the display name of an agent; "" for None."""
         if agent_id is None:
             return ""
         agent = self.dataset.agents.get(agent_id)
         return display_name_of(agent_id) if agent is None else agent.name
 
     def date_of(self, time: float) -> date:
-        """Calendar date of a time in simulated days."""
+        """Return the calendar date of a time in simulated days."""
         return self.dataset.calendar_epoch + timedelta(days=int(time))
 
     # -------------------------------------------------------------- evidence
 
     def session(self, session_id: str) -> Session:
-        """A session; the few last ones are kept, since checks look at the same evidence in turn."""
+        """Return a session; the last 64 are cached, since successive checks read the same evidence."""
         session = self._sessions.pop(session_id, None) or self.dataset.session(session_id)
         self._sessions[session_id] = session
         if len(self._sessions) > 64:
@@ -86,17 +86,17 @@ class World:
         return session
 
     def evidence(self, instance: Instance) -> tuple[Session, ...]:
-        """Evidence sessions of an instance."""
+        """Return the evidence sessions of an instance."""
         return tuple(self.session(session_id) for session_id in instance.evidence_session_ids)
 
     def evidence_turns(self, instance: Instance) -> tuple[Turn, ...]:
-        """The turns that an instance cites, or all turns of its evidence sessions if it cites none."""
+        """Return the turns that an instance cites, or all turns of its evidence sessions if it cites none."""
         cited = frozenset(instance.evidence_turn_ids)
         turns = [turn for session in self.evidence(instance) for turn in session.turns]
         return tuple(turn for turn in turns if not cited or turn.turn_id in cited)
 
     def passages(self, instance: Instance, only: frozenset[str] = frozenset()) -> tuple[Passage, ...]:
-        """Evidence as passages: the head of each session (who, where, when, which group), then the turns.
+        """Return the evidence as passages: the head of each session (who, where, when, which group), then the turns.
 
         ``only``: ids of the evidence turns that count, with the heads of their sessions; empty: all.
         """
@@ -109,7 +109,7 @@ class World:
         return heads + tuple(Passage(turn.text, self.date_of(turn.timestamp)) for turn in turns)
 
     def head(self, session: Session) -> Passage:
-        """What a session shows next to its words."""
+        """Return the head of a session: names of people, place and group, and the session's other labels."""
         dataset = self.dataset
         parts = [self.name(agent_id) for agent_id in session.participants]
         location = dataset.locations.get(session.location_id or "")
@@ -126,7 +126,7 @@ class World:
     # -------------------------------------------------------------- projections
 
     def windows(self, ego: str) -> tuple[Window, ...]:
-        """An ego's whole projection as windows, in no particular order of time."""
+        """Return an ego's whole projection as windows, not sorted by time."""
         if self._windows is None or self._windows[0] != ego:
             corpus = self.dataset.corpus
             sessions = (corpus.session(session_id) for session_id in corpus.session_ids_of(ego))
@@ -178,13 +178,13 @@ class World:
 
 
 def fact_id_of(instance: Instance) -> str | None:
-    """The fact that an instance asks after, where its metadata say so."""
+    """Return the id of the fact that an instance asks for; None if its metadata has none."""
     fact_id = instance.metadata.get("fact_id")
     return fact_id if isinstance(fact_id, str) and fact_id else None
 
 
 def stem_of(instance: Instance) -> str:
-    """The question without its lettered options."""
+    """Return the question without its lettered options."""
     options = lettered_options(instance.query)
     if not options:
         return instance.query

@@ -1,7 +1,7 @@
 """Splits a gold that names several right answers: ``25 minutes and 50 seconds (or 25:50)`` is two.
 
-Conservative: only what the writer of the gold marks as another right answer, and ``X or Y`` where both sides are one
-value in two wordings. A gold that merely contains "or" stays whole, since "tea or coffee" may be one answer.
+It splits only what the gold marks as another right answer, and ``X or Y`` if both sides are one value in two wordings.
+A gold that merely contains "or" is not split, since "tea or coffee" may be one answer.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _TOO = (
 _ACCEPTED = rf"(?:{_TOO}|(?:is|are|would be)\s+(?:acceptable|accepted))"
 _STATED_TOO = re.compile(rf"(?P<alt>{_PART})\s+{_TOO}", re.IGNORECASE)
 _ALSO_ACCEPTED = re.compile(rf"(?P<alt>{_PART})\s+{_ACCEPTED}", re.IGNORECASE)
-"""Within brackets, where "acceptable" alone is about the answer and not what the answer says."""
+"""Within brackets, where a bare "acceptable" comments on the answer and is not part of it."""
 _LISTED = re.compile(
     r"(?:also\s+(?:accept(?:able|ed)?|correct)(?:\s+(?:is|are))?:?|accept(?:able|ed)?:|alternatively,?)\s+(?P<alt>.+)",
     re.IGNORECASE,
@@ -40,7 +40,7 @@ _VAGUE = re.compile(
     r"comparable|related|thereabouts|something|somewhere|anything|any|other|others|another|both|neither|none|else)\b",
     re.IGNORECASE,
 )
-"""What follows "or" where no answer is named: ``(or so)``, ``(or something similar)``."""
+"""Words after "or" that name no answer: ``(or so)``, ``(or something similar)``."""
 _COUNTED = re.compile(r"\s*\((?:including|counting|inclusive|excluding|not counting|if)\b[^()]*\)", re.IGNORECASE)
 _BETWEEN = re.compile(r",?\s+or\s+|\s+/\s+", re.IGNORECASE)
 _NAMED = re.compile(r"(?P<one>[^,;.]+),?\s+(?:also known as|a\.?k\.?a\.?)\s+(?P<two>[^,;.]+)", re.IGNORECASE)
@@ -49,14 +49,14 @@ _NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
 _NUMBER_WITH_UNIT = re.compile(r"\d+(?:[.,]\d+)?(?P<unit>\s+[a-z]+)", re.IGNORECASE)
 _NO_INITIAL = frozenset({"of", "the", "and", "for", "in"})
 _LONGEST = 400
-"""Characters of a gold that is looked at; a longer one is prose."""
+"""Maximum length of a gold that is split, in characters; a longer one is prose."""
 
 
 def alternatives(text: str) -> tuple[str, ...]:
-    """Every right answer that a gold names, the main one first; the text alone where it names no other.
+    """Return every right answer that a gold names, the main one first; only the text itself if it names no other.
 
     Args:
-        text: a gold as its data set has it.
+        text: a gold as it is in its data set.
     """
     whole = text.strip()
     if len(whole) > _LONGEST:
@@ -88,14 +88,14 @@ def _split(text: str) -> Iterator[str]:
 
 
 def _accepted(text: str, stating: re.Pattern[str]) -> Iterator[str]:
-    """Answers that a text says are accepted as well; none if it says anything else."""
+    """Yield the answers that a text states to be accepted too; none if it states anything else."""
     listed = stating.fullmatch(text) or _LISTED.fullmatch(text)
     if listed:
         yield from _BETWEEN.split(listed["alt"].strip())
 
 
 def _inside_brackets(text: str) -> Iterator[str]:
-    """Answers that brackets behind a gold name; none if they explain it."""
+    """Yield the answers that brackets after a gold name; none if they explain it."""
     alternatives = _OR.fullmatch(text)
     if alternatives is None:
         yield from _accepted(text, _ALSO_ACCEPTED)
@@ -106,13 +106,13 @@ def _inside_brackets(text: str) -> Iterator[str]:
 
 
 def _with_unit(other: str, main: str) -> str:
-    """A bare number counts what the main answer counts: ``7 days (8 is also acceptable)``."""
+    """Add the main answer's unit to a bare number: ``7 days (8 is also acceptable)``."""
     unit = _NUMBER_WITH_UNIT.fullmatch(main)
     return f"{other}{unit['unit']}" if unit and _NUMBER.fullmatch(other) else other
 
 
 def _same(left: str, right: str) -> bool:
-    """Whether two texts are one value in two wordings: equal once read, equal as values, or initials of each other."""
+    """Whether two texts are one value in two wordings: equal when normalised, as values, or as initials."""
     left, right = (_TIMES.get(side.strip().casefold(), side) for side in (left, right))
     plain = ["".join(re.findall(r"[^\W_]+", read_text(side).text.casefold())) for side in (left, right)]
     if plain[0] and plain[0] == plain[1]:
@@ -124,7 +124,7 @@ def _same(left: str, right: str) -> bool:
 
 
 def _value(text: str) -> tuple[object, ...] | None:
-    """The one value that a text consists of; None where it holds more than that, or nothing that can be read."""
+    """Return the single value that a text consists of; None if it has more words, or no value."""
     read = read_text(text)
     for mention in read.mentions:
         remainder = (read.text[: mention.start] + read.text[mention.end :]).casefold()
@@ -144,12 +144,12 @@ def _content(mention: Mention) -> tuple[object, ...] | None:
 
 
 def _initials(text: str) -> str | None:
-    """Initials of two or more words; None for fewer."""
+    """Return the initials of two or more words; None for fewer."""
     initial_words = [word for word in re.findall(r"[^\W_]+", text) if word.lower() not in _NO_INITIAL]
     return "".join(word[0] for word in initial_words).upper() if len(initial_words) > 1 else None
 
 
 def _letters(text: str) -> str:
-    """An abbreviation without its points; empty for anything else."""
+    """Return an abbreviation without its points; "" for anything else."""
     letters = text.replace(".", "").strip()
     return letters if re.fullmatch(r"[A-Z]{2,6}", letters) else ""

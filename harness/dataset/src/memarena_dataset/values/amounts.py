@@ -27,12 +27,12 @@ _MEASURES: tuple[dict[str | None, float], ...] = (
     {"kilometre": 1000.0, "metre": 1.0, "centimetre": 0.01, "mile": 1609.344, "foot": 0.3048, "inch": 0.0254},
     {"kilogram": 1000.0, "gram": 1.0, "weight_pound": 453.592, "pound_or_weight": 453.592},
 )
-"""Sizes of units that measure the same."""
+"""Sizes of units of the same measure: metres, and grams."""
 _FACTORS = {"k": 1e3, "thousand": 1e3, "m": 1e6, "million": 1e6, "bn": 1e9, "billion": 1e9}
 
 
 def amounts(text: str, apart_from: Iterable[tuple[int, int]]) -> list[AmountMention]:
-    """Numbers that are no part of the spans given (dates, times, durations). The word behind a number is its unit."""
+    """Return the numbers outside of the spans ``apart_from`` (dates, times, durations), with the next word as unit."""
     spans = list(apart_from)
     amounts = []
     for match in _NUMBER.finditer(text):
@@ -50,17 +50,17 @@ def amounts(text: str, apart_from: Iterable[tuple[int, int]]) -> list[AmountMent
 
 
 def canonical_unit(word: str) -> str | None:
-    """The unit that a word or sign stands for: a known unit's name, else the word's stem; None for mere grammar."""
+    """Return the unit of a word or sign: a known unit's name, else the word's stem; None for a function word."""
     return _units().get(word.lower()) or (stem(word.lower()) if word.lower() not in _NOT_UNITS else None)
 
 
 def is_known_unit(name: str) -> bool:
-    """Whether a canonical unit is in the table of units; any other is just the word behind a number."""
+    """Whether a canonical unit is in the table of units; any other is only the word after a number."""
     return name in table("units.v1.txt")
 
 
 def converted(amount: float, unit: str | None, other: str | None) -> float | None:
-    """An amount of one unit in another of the same measure; None where there is no such other unit."""
+    """Convert an amount to another unit of the same measure; None if the units are equal or of other measures."""
     if unit == other:
         return None
     for sizes in _MEASURES:
@@ -75,7 +75,7 @@ def _units() -> dict[str, str]:
 
 
 def _value(digits: str, *, money: bool = False) -> float:
-    # "1.240 euros" is no sum with three places behind the point.
+    # "1.240 euros" are 1240 euros, not 1.24.
     if re.fullmatch(r"\d{1,3}(?:\.\d{3})+,\d{1,2}", digits) or (money and re.fullmatch(r"\d{1,3}(?:\.\d{3})+", digits)):
         return float(digits.replace(".", "").replace(",", "."))
     if re.fullmatch(r"\d{1,3}(?:[,' ]\d{3})+(?:\.\d+)?", digits):

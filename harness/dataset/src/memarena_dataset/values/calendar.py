@@ -1,4 +1,4 @@
-"""Names of months and weekdays, and lengths of units of time: the one table that every reader of values shares."""
+"""Defines the names of months and weekdays, and the lengths of units of time, for all modules that read values."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _SHORT_UNITS = {"sec": "second", "min": "minute", "hr": "hour"}
 
 
 def month_number(word: str) -> int:
-    """1 to 12, by the month's first three letters in any case. Raises ValueError for any other word."""
+    """Return 1 to 12, by the month's first three letters in any case. Raises ValueError for any other word."""
     return [name[:3] for name in MONTHS].index(word[:3].lower()) + 1
 
 
 def weekday_number(word: str) -> int:
-    """0 (Monday) to 6, by the day's first three letters in any case. Raises ValueError for any other word."""
+    """Return 0 (Monday) to 6, by the day's first three letters in any case. Raises ValueError for any other word."""
     return [name[:3] for name in WEEKDAYS].index(word[:3].lower())
 
 
 def unit_name(word: str) -> str:
-    """A unit of time in the singular and in full: ``Hrs`` is ``hour``; other words only lose their ``s``."""
+    """Return a unit of time in the singular and in full: ``Hrs`` is ``hour``; other words only lose their ``s``."""
     word = word.lower().removesuffix("s")
     return _SHORT_UNITS.get(word, word)

@@ -1,4 +1,4 @@
-"""Disguises of letters taken off: HTML entities, look-alikes of other alphabets, marks above and below letters."""
+"""Removes disguises of letters: HTML entities, look-alikes of other alphabets, marks above and below letters."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ _ALPHABETS = (
     ("ᴀʙᴄᴅᴇɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢıɑɡ", "abcdeghijklmnoprstuvwyziag"),  # small capitals and other Latin letters
 )
 LOOK_ALIKES = {ord(other): letter for others, latin in _ALPHABETS for other, letter in zip(others, latin, strict=True)}
-"""Letters of other alphabets by the Latin letter that they look like, for ``str.translate``."""
+"""Code points of letters of other alphabets, each with the Latin letter that it resembles, for ``str.translate``."""
 _MOST_LAYERS = 3
-"""How often an entity is resolved that hides another."""
+"""Maximum number of times that nested HTML entities are resolved."""
 
 
 def undisguised(text: str) -> str:
-    """The text as a reader sees it, in plain Latin letters.
+    """Return the text as a reader sees it, in plain Latin letters.
 
-    Entities are resolved, full-width and other compatibility forms folded, look-alikes of other alphabets read as the
-    Latin letters that they look like, combining marks dropped. Meant for looking for what may be hidden: text that is
-    written in those alphabets is no text afterwards.
+    Entities are resolved, full-width and other compatibility forms folded, look-alikes of other alphabets replaced by
+    the Latin letters that they resemble, combining marks dropped. It serves to detect hidden text: text in those
+    alphabets is unreadable afterwards.
     """
     for _ in range(_MOST_LAYERS):
         plain = html.unescape(text)

@@ -1,4 +1,4 @@
-"""Patterns of dates, times of day and durations, over text whose numbers are digits."""
+"""Defines regular expressions of dates, times of day and durations, for text whose numbers are digits."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ LONE_YEAR = _any_case(
     r"(?![\d%€:/]|[.,]\d|\s*(?:%|\w*(?:euro|dollar|pound|usd|eur|gbp|km|mile|people|steps|calorie)))"
 )
 DOTTED_TIME = re.compile(r"(?<![\d.,:$€£])(?P<h>[01]?\d|2[0-3])\.(?P<m>[0-5]\d)(?!\d|[.,]\d|[:%])(?!\s*[ap]\.?m\b)")
-"""``16.10`` may be a time or an amount: it is read as either."""
+"""``16.10`` may be a time or an amount, and is read as both."""
 QUALIFIER = _any_case(
     rf"\b(?P<what>week|weekend|day|night|{_FULL_WEEKDAY}|month|year)"
     r"\s+(?P<side>before|after|prior to|of|following)\s+(?:the\s+)?$"
 )
-"""What stands before a date and moves it: ``the Sunday before``, ``the week of``."""
+"""Words before a date that refer to another day or period: ``the Sunday before``, ``the week of``."""
 RELATIVE = _any_case(
     r"\b(?:(?P<fixed>the day before yesterday|the day after tomorrow|yesterday|today|tonight|"
     r"this (?:morning|afternoon|evening)|last night|tomorrow)|"
@@ -82,4 +82,4 @@ TAKES = _any_case(
     r"(?:\b(?:for|about|took|takes?|lasted|lasts?|within|around|than|nearly|almost|roughly|approximately|over|only|is|"
     r"was|in|after|every|every other)\s+|^\W*)$"
 )
-"""What stands before ``a week`` where a length is meant."""
+"""Words before ``a week`` that show that it is a length."""

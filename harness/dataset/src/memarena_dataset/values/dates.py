@@ -31,7 +31,7 @@ from memarena_dataset.values.mentions import (
 
 
 def dates(text: str, today: date | None) -> list[DateMention]:
-    """Dates in the text. Relative ones (``yesterday``, ``two weeks ago``) are left out where ``today`` is None."""
+    """Return the dates in the text, without relative ones (``yesterday``, ``two weeks ago``) if ``today`` is None."""
     spans: list[tuple[int, int]] = []
     dates: list[DateMention] = []
     for pattern in DATES:
@@ -63,7 +63,7 @@ def dates(text: str, today: date | None) -> list[DateMention]:
 
 
 def weekdays(text: str, apart_from: list[DateMention]) -> list[WeekdayMention]:
-    """Bare days of the week that are no part of a date found before, nor stand right next to one."""
+    """Return the days of the week that are neither part of a date nor right next to one (``apart_from``)."""
     weekdays = []
     for match in BARE_WEEKDAY.finditer(text):
         word = match.group("weekday")
@@ -75,7 +75,7 @@ def weekdays(text: str, apart_from: list[DateMention]) -> list[WeekdayMention]:
 
 
 def times(text: str) -> list[TimeMention]:
-    """Times of day."""
+    """Return the times of day in the text, by position."""
     spans: list[tuple[int, int]] = []
     times = []
     for pattern in TIMES:
@@ -88,21 +88,21 @@ def times(text: str) -> list[TimeMention]:
 
 
 def dotted_times(text: str, apart_from: list[TimeMention]) -> list[TimeMention]:
-    """Numbers such as ``16.10`` that may be times, apart from times found before. They may be amounts as well."""
+    """Return numbers such as ``16.10`` that may be times or amounts, outside of known times (``apart_from``)."""
     spans = [(m.start, m.end) for m in apart_from]
     matches = [(match, _minutes(match)) for match in DOTTED_TIME.finditer(text)]
     return [TimeMention(*m.span(), minutes) for m, minutes in matches if minutes and not _overlaps(spans, m.span())]
 
 
 AHEAD = 200
-"""So many characters before a length show whether one is meant: no more, so that long answers stay quick to read."""
+"""Number of characters before a length that are checked for its context, limited so that long answers are read fast."""
 
 
 _TAKEN_OFF = re.compile(r"\s(?:minus|less)\s", re.IGNORECASE)
 
 
 def durations(text: str, *, any_article: bool = False) -> list[DurationMention]:
-    """Lengths of time. ``a week`` counts where a length is meant, not in ``twice a week``, or with ``any_article``."""
+    """Return the lengths of time in the text; ``a week`` if it is a length (not ``twice a week``), or any_article."""
     durations = []
     for match in DURATION.finditer(text):
         article = not any_article and match.group(1).lower() in ("a", "an")
@@ -123,7 +123,7 @@ def durations(text: str, *, any_article: bool = False) -> list[DurationMention]:
 
 
 def _duration(start: int, end: int, parts: Sequence[Sequence[str | None]]) -> DurationMention:
-    """A length from its parts: number, half, unit, half behind."""
+    """Return a length from its parts: number, "and a half" before the unit, unit, "and a half" after it."""
     lengths = [(_length(n or "", half, unit or "", behind), unit_name(unit or "")) for n, half, unit, behind in parts]
     slack = sum(UNIT_SLACK.get(unit, 0.0) * max(1.0, days / UNIT_DAYS[unit]) for days, unit in lengths)
     return DurationMention(start, end, sum(days for days, _ in lengths), slack)
@@ -147,7 +147,7 @@ def _absolute(match: re.Match[str]) -> frozenset[PartialDate]:
 
 
 def _qualified(text: str, match: re.Match[str], readings: frozenset[PartialDate]) -> DateMention:
-    """``the Sunday before 25 May 2023`` is a day, ``the week before …`` a week next to the date."""
+    """Apply words before a date: ``the Sunday before 25 May 2023`` is a day, ``the week before …`` a week near it."""
     qualifier = QUALIFIER.search(text[: match.start()])
     if qualifier is None:
         return DateMention(*match.span(), readings)
@@ -195,7 +195,7 @@ def _relative(match: re.Match[str], today: date) -> Iterator[PartialDate]:
 
 
 def _shifted(today: date, count: int, unit: str, whole: bool) -> PartialDate:
-    """Today moved by days or weeks as a whole date, by months or years as far as that is exact."""
+    """Shift today by days or weeks to a date, by months or years to a month or year."""
     if unit in ("day", "week"):
         return PartialDate.of(today + timedelta(days=count * (7 if unit == "week" else 1)))
     if unit == "year":
@@ -205,7 +205,7 @@ def _shifted(today: date, count: int, unit: str, whole: bool) -> PartialDate:
 
 
 def _named_weekday(which: str, weekday: int, today: date) -> list[date]:
-    """Days that ``last Friday`` or ``next Friday`` can mean: usage differs by a week."""
+    """Return the days that ``last Friday`` or ``next Friday`` can mean, as usage differs by a week."""
     back = _next_weekday(today, weekday, back=True)
     ahead = _next_weekday(today, weekday, back=False)
     if which in ("last", "past", "this past"):
@@ -216,7 +216,7 @@ def _named_weekday(which: str, weekday: int, today: date) -> list[date]:
 
 
 def _next_weekday(day: date, weekday: int, back: bool) -> date:
-    """The nearest day of that name strictly before or after ``day``."""
+    """Return the nearest day with this weekday strictly before or after ``day``."""
     step = (day.weekday() - weekday) % 7 or 7 if back else -((weekday - day.weekday()) % 7 or 7)
     return day - timedelta(days=step)
 
@@ -242,7 +242,7 @@ def _minutes(match: re.Match[str]) -> frozenset[int]:
 
 
 def _past_the_hour(groups: dict[str, str | None]) -> int:
-    """Minutes past the hour; negative for ``quarter to``."""
+    """Return the minutes past the hour; negative for ``quarter to``."""
     relation = (groups.get("rel") or "").lower()
     if not relation:
         return int(groups.get("m") or 0)
@@ -266,7 +266,7 @@ def _overlaps(spans: list[tuple[int, int]], span: tuple[int, int]) -> bool:
 
 
 def _touches(text: str, span: tuple[int, int], date_span: tuple[int, int]) -> bool:
-    """Whether a weekday is inside a date's words or next to them (``Tuesday, 7 May``; ``7 May (Tuesday)``)."""
+    """Whether a weekday is within a date's text or next to it (``Tuesday, 7 May``; ``7 May (Tuesday)``)."""
     if _overlaps([date_span], span):
         return True
     low, high = (span[1], date_span[0]) if span[1] <= date_span[0] else (date_span[1], span[0])

@@ -1,8 +1,8 @@
-"""Every number, length, clock time and date that a text could mean.
+"""Returns every number, length, clock time and date that a text could mean.
 
-Generous where :mod:`memarena_dataset.values.reading` is strict: these readings decide whether a text *could* state a
-value (``possible``), never whether an answer is right. An hour without morning or evening stands for both, "Thursday"
-for the last one or the next, "the twentieth" for that of this month or the one before.
+:mod:`memarena_dataset.values.reading` is strict; these readings decide only whether a text *could* state a value
+(``possible``), never whether an answer is right. An hour without morning or evening counts as both, "Thursday" as the
+last or the next one, "the twentieth" as the last or the next day with that number.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ _NEAR_DAYS = {"tomorrow": {1, 2}, "yesterday": {-1, -2}, "last night": {-1}, "ov
 
 
 def numbers_in(text: str) -> frozenset[float]:
-    """Every number in a text: "six hundred and forty", "1,250", "24", "a dozen"."""
+    """Return every number in a text: "six hundred and forty", "1,250", "24", "a dozen"."""
     return frozenset(_numbers(text))
 
 
 def small_number(word: str) -> int | None:
-    """Value of a number below 100 in digits or words ("7", "seven", "twenty-five"); None for any other word."""
+    """Return a number below 100 from digits or words ("7", "seven", "twenty-five"); None for any other word."""
     values = list(_numbers(word))
     return int(values[0]) if len(values) == 1 and values[0] < 100 else None
 
 
 def lengths_in(text: str) -> list[DurationMention]:
-    """Every length of time in a text: "three weeks", "one week plus four days", "half an hour", "a year"."""
+    """Return every length of time in a text: "three weeks", "one week plus four days", "half an hour", "a year"."""
     return durations(_digital(text), any_article=True)
 
 
 def times_in(text: str) -> frozenset[int]:
-    """Every clock time in a text, in minutes after midnight."""
+    """Return every clock time in a text, in minutes after midnight."""
     digital = _digital(text)
     strict = times(digital)
     all_minutes = {minutes for time in (*strict, *dotted_times(digital, strict)) for minutes in time.minutes}
@@ -67,20 +67,20 @@ def times_in(text: str) -> frozenset[int]:
 
 
 def explicit_dates_in(text: str, said_on: date) -> frozenset[date]:
-    """Dates written with day and month; a missing year is the one that brings them nearest to ``said_on``."""
+    """Return the dates written with day and month; a missing year is the one nearest to ``said_on``."""
     days: set[date] = set()
     for mention in dates(_digital(text), None):
         for reading in mention.readings:
             if reading.month is None or reading.day is None or reading.around:
                 continue
             years = (said_on.year - 1, said_on.year, said_on.year + 1) if reading.year is None else (reading.year,)
-            there = [day for year in years if (day := _day(year, reading.month, reading.day))]
-            days |= {min(there, key=lambda day: abs((day - said_on).days))} if there else set()
+            candidates = [day for year in years if (day := _day(year, reading.month, reading.day))]
+            days |= {min(candidates, key=lambda day: abs((day - said_on).days))} if candidates else set()
     return frozenset(days)
 
 
 def dates_in(text: str, said_on: date) -> frozenset[date]:
-    """Every date that a text could mean, the day on which it was said included."""
+    """Return every date that a text could mean, including the day on which it was said."""
     lowered, days = text.lower(), {said_on} | explicit_dates_in(text, said_on)
     for match in _DAY_OF_A_MONTH.finditer(lowered):
         digits = re.match(r"\d+", match.group(1))
@@ -123,7 +123,7 @@ def _value(digits: str) -> float:
 
 
 def _day_numbers_near(number: int, said_on: date) -> set[date]:
-    """The last and the next day with that number in its month."""
+    """Return the last and the next day with this number in its month."""
     days: set[date] = set()
     for shifts in (range(0, -62, -1), range(62)):
         days |= set(islice((day for shift in shifts if (day := _shift(said_on, shift)).day == number), 1))

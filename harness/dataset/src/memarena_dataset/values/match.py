@@ -1,7 +1,7 @@
-"""Where a text states a typed value, in whatever form: ``occurrences(value, text)``.
+"""Locates a typed value in a text, in any wording: ``occurrences(value, text)``.
 
-Dates, times, lengths and amounts are compared as mentions (``14:10`` is ``ten past two in the afternoon``). Names
-count by their parts as people use them. Things and places are phrases, see :mod:`memarena_dataset.values.terms`.
+Dates, times, lengths and amounts are compared as mentions (``14:10`` is ``ten past two in the afternoon``). Names,
+things and places are phrases, see :mod:`memarena_dataset.values.terms`.
 """
 
 from __future__ import annotations
@@ -49,23 +49,23 @@ _KINDS: dict[str, tuple[Kind, ...]] = {
     "amount": ("amount",),
 }
 _ROUNDED = 0.01
-"""By how much an amount may differ that is told in another unit of the same measure: 16.2 miles are 26.1 km."""
+"""Relative tolerance of an amount in another unit of the same measure: 16.2 miles are 26.1 km."""
 _ONCE = re.compile(r"\b(?:one|once|a single)\b", re.IGNORECASE)
 
 
 def kinds_of(value: ScalarValue) -> tuple[Kind, ...]:
-    """Kinds of mention that compete with a value; empty for a term, whose like cannot be told from other words."""
+    """Return the kinds of mention that compete with a value; empty for a term, as any word could be another term."""
     kinds = _KINDS[value.type]
     return (*kinds, "duration") if _length_of(value) is not None else kinds
 
 
 def occurrences(value: ScalarValue, text: ReadText, unit: str | None = None) -> list[Span]:
-    """Everywhere that the text states the value, by position.
+    """Return the spans in which the text states the value, by position.
 
     Args:
-        value: what is looked for.
-        text: as read.
-        unit: the unit of time of bare numbers, where the question counts in one ("how many days").
+        value: the value to look for.
+        text: the text to search.
+        unit: the unit of time of bare numbers, if the question counts in one ("how many days").
     """
     if isinstance(value, NameValue):
         return name_spans(value, text.text)
@@ -86,9 +86,9 @@ def _wanted_day(value: WeekdayValue) -> WeekdayMention:
 
 
 def rivals(value: ScalarValue, text: ReadText, unit: str | None = None) -> list[Mention]:
-    """Mentions of the value's kind that mean something else: other times for a time, other sums for a sum.
+    """Return mentions of the value's kind that mean another value: other times for a time, other sums for a sum.
 
-    The arguments are those of :func:`occurrences`. ``3 kg`` is no rival of ``3 days``.
+    The arguments are those of :func:`occurrences`. ``3 kg`` is not a rival of ``3 days``.
     """
     kinds = kinds_of(value)
     if unit is not None and isinstance(value, DurationValue):
@@ -101,10 +101,10 @@ def is_value(value: ScalarValue, mention: Mention, today: date | None, unit: str
     """Whether a mention means the value.
 
     Args:
-        value: what is looked for.
-        mention: as read off a text.
-        today: the day of the question, near which a bare weekday is a date; None where it is not known.
-        unit: the unit of time of a bare number, where the question counts in one.
+        value: the value to compare.
+        mention: a mention in a text.
+        today: the day of the question, near which a bare weekday is a date; None if unknown.
+        unit: the unit of time of a bare number, if the question counts in one.
     """
     if isinstance(value, NameValue | PlaceValue | TermValue):
         return isinstance(mention, ProperMention) and bool(phrase_spans(_name(value), " ".join(mention.name)))
@@ -143,7 +143,7 @@ def _is_amount(value: AmountValue, mention: Mention) -> bool:
 
 
 def _competes(value: ScalarValue, mention: AmountMention) -> bool:
-    """Whether another number could have been meant for the value: same unit, or none."""
+    """Whether another number could be meant as the value: it has the same unit, or none."""
     if isinstance(value, DurationValue):
         return mention.unit is None
     gold_unit = _unit(value) if isinstance(value, AmountValue) else None
@@ -161,7 +161,7 @@ def _unit(value: AmountValue) -> str | None:
 
 
 def _agree(unit: str, other: str) -> bool:
-    """Whether two units can be one: ``pounds`` are money or weight until a sign says which."""
+    """Whether two units may be the same: ``pounds`` are money or weight unless a sign shows which."""
     return unit == other or unit.startswith(f"{other}_or_") or other.startswith(f"{unit}_or_")
 
 
@@ -170,7 +170,7 @@ def _name(value: NameValue | PlaceValue | TermValue) -> str:
 
 
 def _length_of(value: ScalarValue) -> DurationMention | None:
-    """An amount of a unit of time as a length; None for other values."""
+    """Return an amount of a unit of time as a length; None for other values."""
     if not isinstance(value, AmountValue) or value.unit is None:
         return None
     unit = unit_name(value.unit)
@@ -186,7 +186,7 @@ def _is_date(iso: str, mention: Mention, today: date | None) -> bool:
 
 
 def _says(reading: PartialDate, gold: PartialDate) -> bool:
-    """Whether a reading says all of the gold; the year may go without saying where a month is said."""
+    """Whether a reading states all of the gold; the year may be missing if it has a month."""
     if not reading.agrees(gold):
         return False
     if gold.day is not None:
@@ -195,5 +195,5 @@ def _says(reading: PartialDate, gold: PartialDate) -> bool:
 
 
 def _near(day: date, weekday: int, today: date) -> bool:
-    """A bare weekday means the day of that name within a week before or after the question."""
+    """Whether a bare weekday can mean the day: it is at most a week before or after the question."""
     return day.weekday() == weekday and abs(day - today) <= timedelta(days=7)

@@ -1,4 +1,4 @@
-"""Numbers written as words become digits, so that everything behind reads one form."""
+"""Replaces numbers in words by digits, so that later steps read a single form."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _ORDINAL_BEHIND = re.compile(rf"(?<=\b)({_MONTHS})(\s+(?:the\s+)?)({ORDINAL_PATT
 _TOKEN = re.compile(r"[a-z]+", re.I)
 _COUPLE = re.compile(r"\ba couple(?: of)?(?= \w)", re.I)
 _SAYS_NUMBER = frozenset(_TOKEN.findall(f"{_NUMBER} {' '.join(_ORDINALS)} couple"))
-"""Words without which a text says no number."""
+"""Words of which a text with a number in words contains at least one."""
 _COUNTABLE = re.compile(
     r"[\s-]+(?:seconds?|minutes?|mins?|hours?|days?|nights?|weeks?|months?|years?|euros?|dollars?|pounds?|cents?|percent|"
     r"km|kilometers?|kilometres?|miles?|metres?|meters?|kg|kilos?|o'clock)\b",
@@ -46,12 +46,12 @@ _COUNTABLE = re.compile(
 )
 
 
-@lru_cache(maxsize=4096)  # an answer is read in several ways, a gold form for every answer
+@lru_cache(maxsize=4096)  # an answer is read several times, and a gold form for every answer
 def digits_for_words(text: str, every_digit: bool = False) -> str:
-    """The text with spelled-out numbers as digits: ``four thousand two hundred`` is ``4200``, ``two`` is ``2``.
+    """Return the text with spelled-out numbers as digits: ``four thousand two hundred`` is ``4200``, ``two`` is ``2``.
 
-    Digits said one by one stay apart (``four two`` is ``4 2``); years said in pairs join (``nineteen eighty`` is
-    ``1980``). A lone ``one`` counts only before something that is counted, since it is mostly a pronoun, or with
+    Single digits stay separate (``four two`` is ``4 2``); years in two halves are joined (``nineteen eighty`` is
+    ``1980``). A lone ``one`` is replaced only before a unit such as ``hour``, since it is mostly a pronoun, or with
     ``every_digit``.
     """
     if text.isascii() and _SAYS_NUMBER.isdisjoint(_TOKEN.findall(text.lower())):
@@ -62,12 +62,12 @@ def digits_for_words(text: str, every_digit: bool = False) -> str:
 
 
 def ordinal_of(word: str) -> int | None:
-    """Day number of an ordinal word ("twenty-first", "twenty first"); None for any other word."""
+    """Return the day number of an ordinal word ("twenty-first", "twenty first"); None for any other word."""
     return _ORDINALS.get(word.lower().replace(" ", "-"))
 
 
 def numbers_of_words(text: str) -> Iterator[tuple[int, int, list[int]]]:
-    """Runs of number words: where each begins and ends, and the numbers that it says one behind the other."""
+    """Yield the runs of number words: start and end offset, and the numbers of the run in order."""
     for match in _SEQUENCE.finditer(text):
         yield (*match.span(), [int(piece) for piece in _pieces(match.group().lower()) if piece != "and"])
 
@@ -83,12 +83,12 @@ def _digits(match: re.Match[str], every_digit: bool) -> str:
 
 @dataclass
 class _Open:
-    """A number while its words come in."""
+    """A number while its words are being read."""
 
     total: int = 0
     current: int | None = None
     room: int = 100
-    """The next word has to be smaller than this to go on with the number."""
+    """The value of the next word must be below this to continue the number."""
     scale: int = 10**12
 
     def value(self) -> int:
@@ -96,7 +96,7 @@ class _Open:
 
 
 def _pieces(spoken: str) -> Iterator[str]:
-    """Numbers in a run of number words; ``and`` that joins two numbers is kept."""
+    """Yield the numbers of a run of number words, and each ``and`` between two numbers."""
     open_number: _Open | None = None
     joined_by_and = False
     for word in _TOKEN.findall(spoken):
@@ -117,7 +117,7 @@ def _pieces(spoken: str) -> Iterator[str]:
 
 
 def _takes(number: _Open, word: str, joined_by_and: bool) -> bool:
-    """Add a word to the number if it can go on with it."""
+    """Add a word to the number if it can continue it; return whether it could."""
     if joined_by_and and not (number.room == 100 and number.value() >= 100):
         return False
     if word in _SCALES:
@@ -133,7 +133,7 @@ def _takes(number: _Open, word: str, joined_by_and: bool) -> bool:
 
 
 def _take_multiple(number: _Open, size: int) -> bool:
-    """``two hundred``, ``two dozen``; a hundred may be followed by more, a dozen not."""
+    """Multiply the number, as in ``two hundred``, ``two dozen``; other words may follow a hundred, but not a dozen."""
     if number.current is not None and not 1 <= number.current <= 99:
         return False
     number.current, number.room = (number.current or 1) * size, 100 if size == 100 else 0
@@ -149,7 +149,7 @@ def _take_scale(number: _Open, scale: int) -> bool:
 
 
 def _joined_years(pieces: list[str]) -> Iterator[str]:
-    """``19 84`` is a year said in two halves; every other run stays as it is."""
+    """Yield the pieces with a year in two halves (``19 84``) joined; all others unchanged."""
     position = 0
     while position < len(pieces):
         head, tail = pieces[position], pieces[position + 1 : position + 2]

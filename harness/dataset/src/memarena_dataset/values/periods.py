@@ -1,7 +1,7 @@
-"""Stretches of the calendar that a text names: "the week before 6 July 2023", "early May", "9-10 September".
+"""Reads periods of the calendar from a text: "the week before 6 July 2023", "early May", "9-10 September".
 
-Where :mod:`memarena_dataset.values.dates` reads single days for typed golds, this module reads whatever an annotator
-or a model writes for *when*, as first and last day, so that two wordings of one stretch can be compared.
+:mod:`memarena_dataset.values.dates` reads single days for typed golds. This module reads any wording by which an
+annotator or a model says *when*, as first and last day, so that two wordings of one period can be compared.
 """
 
 from __future__ import annotations
@@ -65,13 +65,13 @@ _MOVED = re.compile(
     r"(?:(?:week|conversation|session|chat|talk|date)\s+(?:of|on)\s+)?(?:\w+day,?\s+)?$",
     re.IGNORECASE,
 )
-"""What comes before a date and moves it: ``two weekends before``, ``the week of``, ``a few days after``."""
+"""Words before a date that refer to another period: ``two weekends before``, ``the week of``, ``a few days after``."""
 _GLUED = re.compile(r"(?<=\d)(?=[A-Za-z]{3,})(?!(?:st|nd|rd|th)\b)")
-"""Between a number and the word that follows without a blank: ``6July``, but not ``6th``."""
+"""Position between a number and a word without a blank: in ``6July``, but not in ``6th``."""
 _MONTH_SLIP = re.compile(r"(?<=\d )[a-z]{4,9}\b|\b[a-z]{4,9}(?=,? (?:19|20)\d\d)", re.IGNORECASE)
-"""A word in a month's position, which may be a month misspelled: ``6 Setpember``, ``Janury 2023``."""
+"""A word in the position of a month, which may be a misspelled month: ``6 Setpember``, ``Janury 2023``."""
 _FEW_MOST = 6
-"""Days, weeks or months that "a few" are at most."""
+"""Maximum of days, weeks or months that "a few" means."""
 _PARTS = {
     "first half": (0, 0.5),
     "second half": (0.5, 1),
@@ -84,7 +84,7 @@ _PARTS = {
     "late": (0.6, 1),
     "end": (0.6, 1),
 }
-"""Parts of a month or year by how they open, as shares of it."""
+"""Parts of a month or year by their first words: begin and end as shares of its length."""
 _SEASONS = {  # first and last month; winter ends in the next year
     "spring": (3, 5),
     "summer": (6, 8),
@@ -96,13 +96,13 @@ _SEASONS = {  # first and last month; winter ends in the next year
 
 @dataclass(frozen=True)
 class Period:
-    """A stretch of days, both ends included.
+    """A period of days, both ends included.
 
     Attributes:
-        first, last: its days; in the year 2000 where ``yearless``.
+        first, last: its first and last day; in the year 2000 if ``yearless``.
         yearless: whether the text names no year.
         start, end: offsets in the text as :func:`periods` reads it.
-        vague: whether its ends are a matter of taste ("early May", "the week before").
+        vague: whether its ends are not exact ("early May", "the week before").
     """
 
     first: date
@@ -112,17 +112,17 @@ class Period:
     end: int
     vague: bool = False
     relation: str = ""
-    """``week before``, ``friday before``: how it stands to a date; empty for a plain one."""
+    """Its relation to a date, such as ``week before``, ``friday before``; empty if it has none."""
     anchor: date | None = None
-    """That date, where there is a relation."""
+    """The date that the relation refers to; None without a relation."""
 
     @property
     def days(self) -> int:
-        """Its length."""
+        """Length in days."""
         return (self.last - self.first).days + 1
 
     def states(self, gold: Period) -> bool:
-        """Whether this period, as an answer, says what ``gold`` says: lies within it, or is as good as the same."""
+        """Whether this period, as an answer, agrees with ``gold``: it is within it, or nearly the same."""
         mine, other = _in_one_year(self, gold)
         if self.relation and self.relation == gold.relation and not self.yearless and not gold.yearless:
             return self.anchor == gold.anchor
@@ -134,19 +134,19 @@ class Period:
         return shared > 0 and 2 * shared >= mine.days and mine.days <= other.days + 7
 
     def overlaps(self, other: Period) -> bool:
-        """Whether they share a day."""
+        """Whether the two periods share a day."""
         mine, theirs = _in_one_year(self, other)
         return mine.first <= theirs.last and theirs.first <= mine.last
 
 
 def readable(text: str) -> str:
-    """The text as :func:`periods` reads it: tidied, digits for words, months apart from digits and spelled right."""
+    """Prepare a text for :func:`periods`: tidied, numbers as digits, months separated from digits and spelled right."""
     text = _GLUED.sub(" ", digits_for_words(tidy(text)))
     return _MONTH_SLIP.sub(lambda m: _right_month(m.group()), text)
 
 
 def periods(text: str) -> list[Period]:
-    """The periods of a text made :func:`readable`, in order."""
+    """Return the periods of a text prepared by :func:`readable`, in order."""
     result = []
     for match in _PATTERN.finditer(text):
         if (
@@ -162,7 +162,7 @@ def periods(text: str) -> list[Period]:
 
 
 def _joined(text: str, parts: list[Period]) -> list[Period]:
-    """``between A and B``, ``from A to B`` as one period."""
+    """Join ``between A and B`` and ``from A to B`` to one period."""
     result: list[Period] = []
     for period in parts:
         before = result[-1] if result else None
@@ -188,7 +188,7 @@ def _right_month(word: str) -> str:
 
 
 def _one_slip(right: str, spelling: str) -> bool:
-    """Whether one letter is left out, doubled, swapped or other."""
+    """Whether one letter is omitted, added, swapped with the next, or replaced."""
     head = 0
     while head < min(len(right), len(spelling)) and right[head] == spelling[head]:
         head += 1
@@ -209,12 +209,12 @@ def _base(match: re.Match[str]) -> Period | None:
 
 
 Days = tuple[date, date, bool, bool]
-"""First and last day, whether the year is missing, whether the ends are vague."""
+"""First day, last day, whether the year is missing, whether the ends are vague."""
 Groups = Mapping[str, str | None]
 
 
 def _days(groups: Groups) -> Days | None:
-    """The days of whichever form matched. Raises ValueError for a day that no month has."""
+    """Return the days of the form that matched. Raises ValueError for a day that does not exist."""
     return next((read(groups) for form, read in _FORMS.items() if groups[form]), None)
 
 
@@ -276,11 +276,11 @@ _FORMS: Mapping[str, Callable[[Groups], Days]] = {
     "lone": _month,
     "only": _month,
 }
-"""How each form of the pattern is read."""
+"""By form of the pattern, the function that reads its days."""
 
 
 def _part(part: str | None, first: date, last: date) -> tuple[date, date]:
-    """``early``, ``the last week of`` and so on as a part of a month or year."""
+    """Return first and last day of a part (``early``, ``the last week of``) of a month or year."""
     word = (part or "").lower().removeprefix("the ")
     days = (last - first).days + 1
     if "week" in word:
@@ -295,7 +295,7 @@ def _part(part: str | None, first: date, last: date) -> tuple[date, date]:
 
 
 def _moved(text: str, match: re.Match[str], base: Period) -> Period:
-    """``the week before DATE``, ``two weekends before DATE``, ``a few days after DATE``."""
+    """Return the period of ``the week before DATE``, ``two weekends before DATE``, ``a few days after DATE``."""
     moved = _MOVED.search(text[: match.start()])
     if moved is None:
         return base
@@ -318,7 +318,7 @@ def _moved(text: str, match: re.Match[str], base: Period) -> Period:
 
 
 def _around(what: str, base: Period) -> tuple[date, date] | None:
-    """``the week of DATE``, ``the weekend of DATE``; None for other units, which say no more than the date."""
+    """Return the days of ``the week of DATE``, ``the weekend of DATE``; None for other units, which add nothing."""
     monday = base.first - timedelta(days=base.first.weekday())
     if what == "week":
         return min(monday, base.first), max(monday + timedelta(days=6), base.last)
@@ -331,14 +331,14 @@ def _around(what: str, base: Period) -> tuple[date, date] | None:
 
 
 def _few(what: str, anchor: date, back: bool) -> tuple[date, date]:
-    """``a few weeks before DATE``: from one unit to six before it, or after it where not ``back``."""
+    """Return the days of ``a few weeks before DATE``: one to six units before it, or after it if not ``back``."""
     length = {"week": 7, "weekend": 7, "month": 30, "year": 365}.get(what, 1)
     near, far = timedelta(days=length), timedelta(days=length * _FEW_MOST)
     return (anchor - far, anchor - near) if back else (anchor + near, anchor + far)
 
 
 def _counted(what: str, count: int, anchor: date, back: bool, exact: bool) -> tuple[date, date]:
-    """``two days before DATE``, ``the Friday after DATE``, ``the month before DATE``; ``exact``: a number is stated."""
+    """Return the days of ``two days before DATE``, ``the Friday after DATE``; ``exact``: a number is stated."""
     sign = -1 if back else 1
     if what in ("day", "night"):
         day = anchor + timedelta(days=sign * count)
@@ -359,7 +359,7 @@ def _counted(what: str, count: int, anchor: date, back: bool, exact: bool) -> tu
 
 
 def _weekend(anchor: date, count: int, back: bool) -> tuple[date, date]:
-    """Friday to Sunday of the nth weekend before or after a day."""
+    """Return Friday and Sunday of the nth weekend before or after a day."""
     step = (anchor.weekday() - 5) % 7 or 7
     saturday = anchor - timedelta(days=step) if back else anchor + timedelta(days=7 - step or 7)
     saturday += timedelta(days=(-7 if back else 7) * (count - 1))
@@ -367,7 +367,7 @@ def _weekend(anchor: date, count: int, back: bool) -> tuple[date, date]:
 
 
 def _weeks(anchor: date, count: int, back: bool) -> tuple[date, date]:
-    """The week before or after a day, as seven days or as the calendar's; about a day for more weeks."""
+    """Return the week before or after a day, seven days or the calendar week; for more weeks, days around a day."""
     if count > 1:
         day = anchor + timedelta(days=(-7 if back else 7) * count)
         return day - timedelta(days=4), day + timedelta(days=4)
@@ -378,7 +378,7 @@ def _weeks(anchor: date, count: int, back: bool) -> tuple[date, date]:
 
 
 def _in_one_year(a: Period, b: Period) -> tuple[Period, Period]:
-    """Both as they are, or both without their years where either has none."""
+    """Return both unchanged, or both without their years if either has none."""
     if a.yearless == b.yearless:
         return a, b
     return _without_year(a), _without_year(b)

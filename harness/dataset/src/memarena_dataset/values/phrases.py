@@ -23,18 +23,18 @@ def tokens_of(text: str) -> list[str]:
 
 
 def normal(text: str) -> str:
-    """Tokens joined by single blanks, with one at each end, so that whole words are found by ``in``."""
+    """Return the tokens joined by single blanks, with one at each end, so that ``in`` matches whole words."""
     return f" {' '.join(tokens_of(text))} "
 
 
 def phrase_occurs(phrase: str, normal_text: str) -> bool:
-    """Whether the words of ``phrase`` are in a text that ``normal`` made, a leading article left out."""
+    """Whether the words of ``phrase``, without a leading article, are in a text from ``normal``."""
     needle = _needle(phrase)
     return bool(needle) and needle in normal_text
 
 
 def spellings(value: NameValue | PlaceValue | TermValue) -> tuple[str, ...]:
-    """The forms that count as a name, a place or a term. A full name is also found by its first word."""
+    """Return the forms of a name, a place or a term; a name also has its first word as a form."""
     shown = value.text if isinstance(value, TermValue) else value.name
     first = tuple(shown.split()[:1]) if isinstance(value, NameValue) else ()
     return (shown, *first, *value.aliases)

@@ -1,7 +1,7 @@
-"""Whether a text could state a typed value: the evidence test of validate.
+"""Tests whether a text could state a typed value, for the evidence check of ``memarena dataset validate``.
 
-Not the value judge: that one decides whether an answer is right and has to be strict. Here a text passes if some
-reading of it gives the value, so that what fails is certainly not there.
+Unlike the value judge, which decides whether an answer is right and must be strict, this test passes if any reading of
+the text gives the value: if it fails, the text certainly does not state it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from memarena_dataset.values.types import (
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Words with the day on which they were said."""
+    """A text with the day on which it was said."""
 
     text: str
     said_on: date
@@ -90,9 +90,9 @@ def _states_date(iso: str, passages: Sequence[Passage]) -> bool:
 
 
 def names_value(value: Value, text: str, said_on: date) -> bool:
-    """Whether a question gives a value away: it is there in so many words, no reading between the lines.
+    """Whether a text, such as a question, states a value explicitly.
 
-    An order is never given away by naming its items.
+    An order is never stated by naming its items.
     """
     if isinstance(value, OrderValue):
         return False

@@ -16,38 +16,38 @@ from memarena_dataset.values.words import tidy
 
 @dataclass(frozen=True)
 class ReadText:
-    """A text as read on a day; offsets of mentions and clauses count in ``text``."""
+    """A text, read as of a day. Offsets of mentions and clauses refer to ``text``."""
 
     text: str
     """Tidied, with digits for spelled-out numbers, case kept."""
     today: date | None = None
-    """The day against which ``yesterday`` is read."""
+    """The day to which ``yesterday`` refers; None: relative dates are not read."""
 
     @cached_property
     def mentions(self) -> tuple[Mention, ...]:
-        """Every value mentioned, by position."""
-        found_dates = dates(self.text, self.today)
-        found_times, found_durations = times(self.text), durations(self.text)
-        spans: list[Mention] = [*found_dates, *found_times, *found_durations]
+        """Every value that the text mentions, by position."""
+        date_mentions = dates(self.text, self.today)
+        time_mentions, duration_mentions = times(self.text), durations(self.text)
+        spans: list[Mention] = [*date_mentions, *time_mentions, *duration_mentions]
         mentions: list[Mention] = [
             *spans,
-            *(m for m in dotted_times(self.text, found_times) if not any(s.start <= m.start < s.end for s in spans)),
-            *weekdays(self.text, found_dates),
+            *(m for m in dotted_times(self.text, time_mentions) if not any(s.start <= m.start < s.end for s in spans)),
+            *weekdays(self.text, date_mentions),
             *amounts(self.text, [(m.start, m.end) for m in spans]),
             *proper_names(self.text),
         ]
         return tuple(sorted(mentions, key=lambda m: (m.start, m.end, m.kind)))
 
     def of_kind(self, *kinds: Kind) -> list[Mention]:
-        """Mentions of the kinds given."""
+        """Return the mentions of these kinds."""
         return [m for m in self.mentions if m.kind in kinds]
 
 
 @lru_cache(maxsize=4096)
 def read_text(text: str, today: date | None = None) -> ReadText:
-    """Read a text. ``today`` resolves relative dates; without it they are no values.
+    """Read a text. ``today`` resolves relative dates; without it they are not read.
 
-    The latest readings are kept with what was found in them: a question, its evidence and a baseline's answer are read
-    again for every answer and every question.
+    Readings are cached with their mentions, since a question, its evidence and a baseline's answer are read again for
+    every answer and every question.
     """
     return ReadText(digits_for_words(tidy(text)), today)

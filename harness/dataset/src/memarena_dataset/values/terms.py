@@ -1,7 +1,7 @@
-"""Where a text names a thing, a place or a person.
+"""Locates the mentions of a thing, a place or a person in a text.
 
-A thing may be said by its phrase, with another word of quantity ("ice skates" for "a pair of ice skates"), or with a
-slip of one letter.
+A thing may be named by its phrase, with another quantity word ("ice skates" for "a pair of ice skates"), or with a typo
+of one letter.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _SAME = {
     "inside": "in", "into": "in", "within": "in", "at": "in", "beneath": "under", "underneath": "under",
     "below": "under", "onto": "on", "middle": "mid", "beginning": "early", "start": "early", "end": "late",
 }  # fmt: skip
-"""Words that count as one in a phrase: ``inside`` as ``in``, ``the middle of July`` as ``mid-July``."""
+"""Synonyms within a phrase: ``inside`` counts as ``in``, ``the middle of July`` as ``mid-July``."""
 _PERIOD = re.compile(r"\b(middle|beginning|start|end)\s+of\s+(?=[A-Z])")
 _QUANTITY = re.compile(
     r"^(?:a|an|the|some) (?:pair|set|piece|couple|bunch|bit|lot|number|box|bottle|jar) of (?=\S)", re.I
 )
 _TAIL = re.compile(r"(?<=\w) (?:of|with|for|from|in|on|by|without)\b.*", re.I | re.S)
-"""What follows the noun of a thing: ``a house of cards`` is a house."""
+"""Words after the noun of a thing: ``a house of cards`` is a house."""
 _PLACED = re.compile(
     r"^(?:in|inside|at|on|under|behind|beside|above|below|beneath) (?:the|a|an|my|her|his|their) (?=\S)", re.IGNORECASE
 )
@@ -59,14 +59,14 @@ _PREPOSITIONS = frozenset(
     ]
 )
 _MADE_OF = frozenset(stem(word) for word in ("made", "out", "of", "in", "that", "which", "is", "was", "from"))
-"""Words between a noun and what it is made of, or looks like."""
+"""Stems that may occur between a noun and its material or appearance."""
 _LEAST_LETTERS = 5
-"""A word of fewer letters has no slips: another short word is another word."""
+"""Fewest letters of a word in which a typo is accepted, since short words differ by one letter."""
 
 
 @dataclass(frozen=True, order=True)
 class Span:
-    """Where something is in a text, as character offsets."""
+    """A part of a text, as character offsets."""
 
     start: int
     end: int
@@ -80,12 +80,12 @@ class _Token:
 
 
 def phrase_spans(phrase: str, text: str) -> list[Span]:
-    """Where the words of a phrase stand one behind the other, by their stems; articles do not count."""
+    """Return the spans in which the words of a phrase occur in a row, compared by stem, without articles."""
     return _in_a_row(_words_of(phrase), _tokens(text))
 
 
 def term_spans(forms: Iterable[str], text: str) -> list[Span]:
-    """Where a thing or place stands that may be said in any of ``forms``."""
+    """Return the spans of a thing or place that may be named in any of ``forms``, by position."""
     tokens = _tokens(text)
     spans: list[Span] = []
     for form in forms:
@@ -104,7 +104,7 @@ def term_spans(forms: Iterable[str], text: str) -> list[Span]:
 
 
 def _turned_round(phrase: Sequence[str], tokens: Sequence[_Token]) -> list[Span]:
-    """Where a thing of two words is told with its noun first: ``the kettle made of copper``."""
+    """Return the spans of a thing of two words with its noun first: ``the kettle made of copper``."""
     if len(phrase) != 2:
         return []
     kind, noun = phrase
@@ -117,9 +117,9 @@ def _turned_round(phrase: Sequence[str], tokens: Sequence[_Token]) -> list[Span]
 
 
 def _is_short_for(form: str, text: str, tokens: Sequence[_Token]) -> bool:
-    """Whether a text is nothing but some of a form's words, with the noun that tells it: ``the oil lamp``.
+    """Whether a text consists of some of a form's words, with its identifying noun: ``the oil lamp``.
 
-    Of a name any word of it will do: ``Riverside`` for ``the Riverside Park``.
+    For a name any of its words is enough: ``Riverside`` for ``the Riverside Park``.
     """
     form_words = _words_of(_QUANTITY.sub("", form))
     text_words = _words_of(_QUANTITY.sub("", text.strip()))
@@ -136,7 +136,7 @@ def _tells(word: str) -> bool:
 
 
 def name_spans(value: NameValue, text: str) -> list[Span]:
-    """Where a person stands: full name, aliases, first name unless another surname follows, surname alone or titled."""
+    """Return the spans of a person: full name, aliases, first name without another surname, surname alone or titled."""
     tokens = _tokens(text)
     spans = [
         s
@@ -164,12 +164,12 @@ def name_spans(value: NameValue, text: str) -> list[Span]:
 
 
 def merged(spans: Iterable[Span]) -> list[Span]:
-    """Spans by position, without those that begin inside another."""
-    apart: list[Span] = []
+    """Return the spans sorted by position, without those that begin within another."""
+    separate: list[Span] = []
     for span in sorted(set(spans), key=lambda s: (s.start, -s.end)):
-        if not apart or span.start >= apart[-1].end:
-            apart.append(span)
-    return apart
+        if not separate or span.start >= separate[-1].end:
+            separate.append(span)
+    return separate
 
 
 def _in_a_row(phrase: Sequence[str], tokens: Sequence[_Token]) -> list[Span]:
@@ -189,7 +189,7 @@ def _same(word: str, expected: str) -> bool:
 
 @lru_cache(maxsize=65_536)
 def _slip(word: str, expected: str) -> bool:
-    """Whether a word is another with one letter left out, doubled, or exchanged with its neighbour."""
+    """Whether a word is another with one letter omitted, doubled, or swapped with its neighbour."""
     if word[:1] != expected[:1] or abs(len(word) - len(expected)) > 1 or word.isdigit() or expected.isdigit():
         return False
     if len(word) == len(expected):
@@ -235,7 +235,7 @@ def _bare(word: str) -> str:
 
 
 def _is_name(form: str, text: str, span: Span) -> bool:
-    """A name that is also an everyday word (``Will``, ``Rose``) has to be written as a name."""
+    """Whether a span is a name: one that is also an everyday word (``Will``, ``Rose``) must be capitalised."""
     bare = _words_of(form)
     everyday = len(bare) == 1 and (
         bare[0] in word_list("function_words.v1.txt") or bare[0] in word_list("common_words.v1.txt")
@@ -244,7 +244,7 @@ def _is_name(form: str, text: str, span: Span) -> bool:
 
 
 def is_everyday(word: str) -> bool:
-    """Whether a word is everyday English, in the form given."""
+    """Whether a word, in exactly this form, is everyday English."""
     lists = ("function_words.v1.txt", "common_words.v1.txt", "talk_words.v1.txt")
     return any(word.lower() in word_list(name) for name in lists)
 

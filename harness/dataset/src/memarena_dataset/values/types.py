@@ -1,6 +1,6 @@
-"""Typed values of gold answers, discriminated by ``type`` (design 4, value judge).
+"""Defines the typed values of gold answers, discriminated by ``type`` (design 4, value judge).
 
-Only the forms stand here; how an answer's words are matched against them is the value judge's business.
+The value judge matches an answer's words against them; here are only the records.
 """
 
 from __future__ import annotations

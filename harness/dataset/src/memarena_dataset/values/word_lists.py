@@ -1,4 +1,4 @@
-"""The word lists next to this package: which words are grammar, everyday English or units."""
+"""Reads the word lists of this package: function words, everyday English, units."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ _FOLDER = files("memarena_dataset.values") / "lists"
 
 
 def data_files() -> dict[str, str]:
-    """SHA-256 of every list, by name."""
+    """Return the SHA-256 of every list, by name."""
     entries = sorted(_FOLDER.iterdir(), key=lambda entry: entry.name)
     return {f"values/{e.name}": hashlib.sha256(e.read_bytes()).hexdigest() for e in entries if e.name.endswith(".txt")}
 
 
 @cache
 def word_list(name: str) -> frozenset[str]:
-    """All words of a plain list."""
+    """Return all words of a plain list."""
     return frozenset(word for line in _lines(name) for word in line.split())
 
 
 @cache
 def word_section(name: str, title: str) -> frozenset[str]:
-    """Words of a plain list between the comment ``title`` and the next comment."""
+    """Return the words of a plain list between the comment ``title`` and the next comment."""
     lines = (_FOLDER / name).read_text(encoding="utf-8").split(f"\n# {title}\n")[1].split("\n#")[0]
     return frozenset(lines.split())
 
 
 @cache
 def table(name: str) -> Mapping[str, tuple[str, ...]]:
-    """Lines ``key: word word …`` of a file."""
+    """Return the words by key of a file with lines ``key: word word …``."""
     pairs = (line.split(":", 1) for line in _lines(name))
     return {key.strip(): tuple(words.split()) for key, words in pairs}
 

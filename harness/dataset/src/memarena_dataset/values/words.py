@@ -1,4 +1,4 @@
-"""Normal forms of text: tidy characters, words, clauses, and the token-F1 of SQuAD."""
+"""Normalises text: tidy characters, words, stems, clauses, and the token-F1 of SQuAD."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _CONTRACTIONS = (
     ("'s", re.compile(r"\b(he|she|it|that|there|here|what|who|where|when|how)'s\b"), r"\1 is"),
     ("let's", re.compile(r"\b(let)'s\b"), r"\1 us"),
 )
-"""What a text must hold for the pattern to be looked for, the pattern, and how it is spelled out."""
+"""A substring that a text must contain (a fast pre-check), the pattern of the contraction, and its replacement."""
 
 _ABBREVIATION = re.compile(
     r"(?:^|\W)(?:[a-z]|mr|mrs|ms|dr|prof|st|vs|etc|no|approx|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)$",
@@ -57,12 +57,12 @@ _CLAUSE_END = re.compile(
 
 
 def tidy(text: str) -> str:
-    """Compatibility characters folded, invisible ones dropped, one kind of quote and dash, case kept.
+    """Fold compatibility characters, drop invisible ones, and unify quotes and dashes; keep the case.
 
-    A dash that stands for a pause becomes an em dash with spaces, one inside a word a hyphen.
+    A dash that marks a pause becomes an em dash with spaces, a dash within a word a hyphen.
     """
     if text.isascii():
-        # Most text is: what follows below comes to no more than this for it.
+        # Most text is ASCII, for which this gives the same result as the steps below.
         text = _CONTROL.sub("", text.replace("`", "'"))
         return _LONG_DASHES.sub(" — ", text) if "-" in text else text
     text = unicodedata.normalize("NFKC", text).translate(_FOLDED)
@@ -74,7 +74,7 @@ def tidy(text: str) -> str:
 
 
 def spell_out(text: str) -> str:
-    """Lower case with contractions spelled out: ``can't`` is ``can not``, ``I'm`` is ``i am``."""
+    """Return the text in lower case with contractions spelled out: ``can't`` is ``can not``, ``I'm`` is ``i am``."""
     text = tidy(text).lower()
     for contraction, pattern, spelled in _CONTRACTIONS:
         if contraction in text:
@@ -83,19 +83,19 @@ def spell_out(text: str) -> str:
 
 
 def words(text: str) -> list[str]:
-    """Words in lower case with contractions spelled out and possessive endings dropped."""
+    """Return the words in lower case, with contractions spelled out and possessive endings dropped."""
     return list(_words(text))
 
 
 @lru_cache(maxsize=16_384)
 def _words(text: str) -> tuple[str, ...]:
-    # Questions, names and clauses come round again and again.
+    # Cached, as the same questions, names and clauses are read many times.
     return tuple(w.removesuffix("'s").removesuffix("'") for w in _WORD.findall(spell_out(text)))
 
 
 @lru_cache(maxsize=16_384)
 def stem(word: str) -> str:
-    """The word without a plural, past or -ing ending: enough to see that two forms are one word.
+    """Return the word without a plural, past or -ing ending, by which two forms of one word are equal.
 
     At least three letters stay, so that no name or short word becomes another (``Ines`` is not ``in``).
     """
@@ -113,14 +113,14 @@ def _without_e(word: str) -> str:
 
 
 def content_words(text: str) -> list[str]:
-    """Words that are not mere grammar, stemmed."""
+    """Return the stems of words that are not function words."""
     grammar = word_list("function_words.v1.txt")
     return [stem(w) for w in words(text) if w not in grammar]
 
 
 @dataclass(frozen=True)
 class Clause:
-    """A stretch of a text that says one thing. ``start`` and ``end`` are offsets into the tidied text."""
+    """A clause of a text. ``start`` and ``end`` are offsets into the tidied text."""
 
     start: int
     end: int
@@ -128,7 +128,7 @@ class Clause:
 
 
 def clauses(text: str) -> list[Clause]:
-    """Clauses of a tidied text in order: cut at sentence ends, brackets, commas, dashes, contrasting conjunctions."""
+    """Split a tidied text into clauses: at sentence ends, brackets, commas, dashes and contrasting conjunctions."""
     clauses: list[Clause] = []
     start = 0
     for match in _CLAUSE_END.finditer(text):
@@ -145,7 +145,7 @@ def clauses(text: str) -> list[Clause]:
 
 
 def _goes_on(text: str, match: re.Match[str]) -> bool:
-    """Whether the sentence goes on behind an abbreviation's full stop."""
+    """Whether the sentence continues after an abbreviation's full stop."""
     rest = text[match.end() :].lstrip()
     return bool(rest) and (
         not rest[0].isupper() or bool(re.search(r"\b(?:mr|mrs|ms|dr|prof|st)$", text[: match.start()], re.I))
@@ -160,7 +160,7 @@ def _add(clauses: list[Clause], text: str, start: int, end: int) -> None:
 
 
 def squad_tokens(text: str) -> list[str]:
-    """SQuAD's normal form as tokens: lower case, no punctuation, no articles."""
+    """Return the tokens of SQuAD's normal form: lower case, no punctuation, no articles."""
     return list(_squad_tokens(text))
 
 
