@@ -1,4 +1,4 @@
-"""Worlds that the LLM engine words, and what is to be read from them."""
+"""Helpers for tests of the LLM engine: generate worlds with a scripted model, and read them back."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ VALUE: TypeAdapter[Value] = TypeAdapter(Value)
 
 
 def endpoint(server: ModelServer, **more: Any) -> EndpointConfig:
-    """The scripted server as the engine sees it, with waits that suit a test."""
+    """Return the engine's configuration for the scripted server, with short waits."""
     return EndpointConfig(server.base_url, "scripted", **{"longest_wait_s": 0.05, "timeout_s": 20.0, **more})
 
 
 def made(out: Path, behaviour: Reply = perfect, config: WorldConfig = CONFIG, **more: Any) -> dict[str, Any]:
-    """Make a data set with the scripted model; returns what the report says of the engine."""
+    """Make a data set with the scripted model; return the report's record of the engine."""
     with ModelServer(behaviour) as server, LlmEngine(endpoint(server, **more)) as engine:
         generate(config, out, engine=engine)
     report = json.loads((out / "pipeline_report.json").read_text())
@@ -46,7 +46,7 @@ def rows(path: Path) -> list[dict[str, Any]]:
 
 
 def unsaid(out: Path) -> list[str]:
-    """Statements of ``facts.jsonl`` whose value is not in so many words in the turn, by the speaker, that it names."""
+    """Return the statements of ``facts.jsonl`` whose turn has another speaker, or does not name their value."""
     lost = []
     with open_dataset(out) as dataset:
         sessions = {row["session_id"]: row for row in rows(out / "corpus_sessions.jsonl")}
@@ -63,12 +63,12 @@ def unsaid(out: Path) -> list[str]:
 
 
 def said(out: Path) -> int:
-    """Statements and what is mentioned in passing: everything that has to be said."""
+    """Return the number of facts that must be said: statements and mentions in passing."""
     counts = json.loads((out / "pipeline_report.json").read_text(encoding="utf-8"))["counts"]
     assert counts["statements"] == len(rows(out / "facts.jsonl"))
     return int(counts["statements"]) + int(counts["mentioned"])
 
 
 def total(report: Mapping[str, Any], what: str) -> int:
-    """A count over all kinds of statements."""
+    """Return the count ``what`` of the report, summed over all kinds of statements."""
     return sum(int(counts.get(what, 0)) for counts in report["statements"].values())

@@ -1,4 +1,4 @@
-"""Nothing said on a day is known to anyone before the next one, whatever words it: a fact is planted and looked for."""
+"""Tests, with both engines, that a fact planted on a day is known and stated by others only from the next day on."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ MARKER = "Quillfeather"
 
 @dataclass
 class Gossips:
-    """A chooser that plants a fact in the first talk of ``DAY``, and whose people pass it on as soon as they know it.
+    """A chooser that plants a fact in the first talk of ``DAY``; all who know it pass it on in every talk.
 
-    ``leaky`` is the fault that the test is for: people then also act on what was said earlier on the same day.
+    ``leaky`` is the fault to be detected: people also pass on what they heard earlier on the same day.
     """
 
     planner: Planner
@@ -43,7 +43,7 @@ class Gossips:
     fact: Fact
     leaky: bool = False
     told: list[tuple[int, str, tuple[str, ...]]] = field(default_factory=list)
-    """Day, speaker and listeners of every statement of the planted fact."""
+    """(Day, speaker, listeners) of every statement of the planted fact."""
 
     def choose(self, stream: Any, day: int, speaker: str, listeners: tuple[str, ...], *rest: Any) -> Choice | None:
         plants = day == DAY and not self.told and bool(listeners)
@@ -54,8 +54,8 @@ class Gossips:
             role = Role.TELL if plants else Role.RETELL
             self.told.append((day, speaker, listeners))
             return Choice(self.fact, speaker, role, self.fact.value)
-        found: Choice | None = self.inner.choose(stream, day, speaker, listeners, *rest)
-        return found
+        choice: Choice | None = self.inner.choose(stream, day, speaker, listeners, *rest)
+        return choice
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
@@ -63,7 +63,7 @@ class Gossips:
 
 @dataclass
 class Trial:
-    """A world with a planted fact: its days in order, and who knew the fact at the end of each day's planning."""
+    """A world with a planted fact: the plans of its days, and by day the ids of those who knew it before its commit."""
 
     leaky: bool = False
     plans: list[DayPlan] = field(default_factory=list)
@@ -88,7 +88,7 @@ class Trial:
         self.planner._chooser = self.gossips  # type: ignore[assignment]
 
     def days(self) -> Iterator[DayPlan]:
-        """Every day planned from what was known at its start, then committed."""
+        """Plan and commit every day; yield its plan."""
         for day in range(CONFIG.days):
             plan = self.planner.plan(day)
             heard = self.planner.knowledge.heard
@@ -98,15 +98,15 @@ class Trial:
             yield plan
 
     def sessions_with_marker(self, engine: Engine) -> dict[int, set[str]]:
-        """Sessions whose words hold the planted value, by day."""
-        found: dict[int, set[str]] = {}
+        """Return the ids of the sessions whose text has the planted value, by day."""
+        sessions: dict[int, set[str]] = {}
         for words in engine.words(self.setting, self.days()):
             rows = [json.loads(line) for text in words.lines for line in text.splitlines()]
-            found[words.day] = {row["session_id"] for row in rows if MARKER in json.dumps(row["turns"])}
-        return found
+            sessions[words.day] = {row["session_id"] for row in rows if MARKER in json.dumps(row["turns"])}
+        return sessions
 
     def planned_sessions(self) -> dict[int, set[str]]:
-        """Sessions in which the plan says it, by day."""
+        """Return the ids of the sessions in which the fact is planned, by day."""
         return {
             plan.day: {one.session_id for one in plan.stated if one.fact.fact_id == self.gossips.fact.fact_id}
             for plan in self.plans
@@ -114,8 +114,9 @@ class Trial:
 
 
 def check_isolated(trial: Trial, spoken: Mapping[int, set[str]]) -> None:
-    """On the day nobody acts on the fact but its speaker, and no other session's words hold it; from the next day on
-    those who heard it do.
+    """Check that on ``DAY`` only the speaker states the fact, and no other session's text has it.
+
+    From the next day on, those who heard it pass it on.
     """
     first, *later = trial.gossips.told
     assert first[0] == DAY
@@ -129,14 +130,14 @@ def check_isolated(trial: Trial, spoken: Mapping[int, set[str]]) -> None:
     assert dict(spoken) == trial.planned_sessions()
 
 
-def test_a_planted_fact_is_found_from_the_next_day_on_offline() -> None:
-    """Knowledge of every other agent, every other session of the same day."""
+def test_a_planted_fact_spreads_from_the_next_day_on_offline() -> None:
+    """With the offline engine: in no other agent's knowledge and no other session of the same day."""
     trial = Trial()
     check_isolated(trial, trial.sessions_with_marker(OfflineEngine()))
 
 
-def test_the_check_finds_a_leak() -> None:
-    """People who act on what they heard an hour ago are noticed."""
+def test_the_check_detects_a_leak() -> None:
+    """It fails if people pass on what they heard earlier on the same day."""
     trial = Trial(leaky=True)
     spoken = trial.sessions_with_marker(OfflineEngine())
     with pytest.raises(AssertionError):
@@ -144,7 +145,7 @@ def test_the_check_finds_a_leak() -> None:
 
 
 class LeakyModel:
-    """A model that works in whatever it has seen in any prompt: a server with a memory that nobody asked for."""
+    """A model that adds the planted value to every session once any prompt had it: a server with a memory."""
 
     def __init__(self) -> None:
         self.has_seen = False
@@ -163,8 +164,8 @@ class LeakyModel:
         return Script(json.dumps(reply))
 
 
-def test_a_planted_fact_is_found_from_the_next_day_on_with_a_model() -> None:
-    """No prompt of another session holds it, and what a model brings in from elsewhere does not reach the text."""
+def test_a_planted_fact_spreads_from_the_next_day_on_with_a_model() -> None:
+    """No prompt of another session has it, and where the model adds it nevertheless, it is removed."""
     trial, model = Trial(), LeakyModel()
     with ModelServer(model) as server, LlmEngine(EndpointConfig(server.base_url, "leaky", concurrency=4)) as engine:
         check_isolated(trial, trial.sessions_with_marker(engine))

@@ -1,4 +1,4 @@
-"""The LLM engine against a scripted model: whatever the model does, every statement is said where it was planned."""
+"""Tests engines/llm.py with a scripted model: whatever it writes, each statement is in the turn planned for it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .scripted_llm import Asked, as_json, perfect, read, session_reply
 
 
 def only_sessions(change: Callable[[list[dict[str, str]], Asked], object]) -> Reply:
-    """Session replies changed in place (or replaced by what is returned); all others perfect."""
+    """Return a model that changes session replies in place (or replaces them by a return value); others are perfect."""
 
     def behave(body: Body) -> Script:
         asked = read(body)
@@ -33,13 +33,13 @@ def only_sessions(change: Callable[[list[dict[str, str]], Asked], object]) -> Re
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
-    """A data set of a model that does as it is told."""
+    """A data set of a model that follows its prompts, and the report's record of the engine."""
     out = tmp_path_factory.mktemp("llm") / "whole"
     return out, made(out)
 
 
-def test_a_good_model_says_everything_at_once(whole: tuple[Path, dict[str, Any]]) -> None:
-    """Every statement stands where it was planned, in the model's words, and the data set is valid."""
+def test_statements_of_a_perfect_model_need_no_repair(whole: tuple[Path, dict[str, Any]]) -> None:
+    """Every statement is in its planned turn, in the model's words, and the data set is valid."""
     out, report = whole
     assert unsaid(out) == []
     assert total(report, "planned") == total(report, "at_once") == said(out)
@@ -50,8 +50,8 @@ def test_a_good_model_says_everything_at_once(whole: tuple[Path, dict[str, Any]]
     )
 
 
-def test_the_report_says_that_words_differ_between_runs(whole: tuple[Path, dict[str, Any]]) -> None:
-    """Model, prompts and the lack of determinism are on record; the address is what varies."""
+def test_the_report_records_model_prompts_and_no_determinism(whole: tuple[Path, dict[str, Any]]) -> None:
+    """The address, which may vary between runs, is only in ``run_info.json``."""
     out, report = whole
     assert report["name"] == "llm"
     assert report["model"] == "scripted"
@@ -69,15 +69,15 @@ def dropping(turns: list[dict[str, str]], asked: Asked) -> None:
             turn["text"] = "Never mind what I was going to say there."
 
 
-def test_what_is_missing_is_asked_for_again(tmp_path: Path) -> None:
-    """A model that leaves every statement out is asked for those turns, and says them then."""
+def test_turns_without_their_statement_are_requested_again(tmp_path: Path) -> None:
+    """A model that omits every statement in a session adds them in the repaired turns."""
     report = made(tmp_path / "w", only_sessions(dropping))
     assert unsaid(tmp_path / "w") == []
     assert total(report, "asked_again") == total(report, "repaired") == total(report, "planned") > 0
 
 
-def test_what_is_missing_still_is_said_offline(tmp_path: Path) -> None:
-    """A model that never says a statement: the banks' sentence stands in its turn, and is counted by kind."""
+def test_statements_missing_after_the_repair_are_inserted_from_the_banks(tmp_path: Path) -> None:
+    """With a model that never makes a statement: each is inserted in its turn, and counted by kind."""
 
     def never(body: Body) -> Answer:
         asked = read(body)
@@ -95,8 +95,8 @@ def test_what_is_missing_still_is_said_offline(tmp_path: Path) -> None:
 INVENTED = "My cousin Sarah met Leopold there. It was 4711 steps. See you on March 3 at 5:15 pm. I got a typewriter."
 
 
-def test_invented_facts_are_taken_out_and_logged(tmp_path: Path) -> None:
-    """Names, numbers, dates, times and things that facts are about leave the text; the rest of the turn stays."""
+def test_sentences_with_invented_facts_are_removed_and_logged(tmp_path: Path) -> None:
+    """Names, numbers, dates, times and things of other facts are removed; other sentences of the turn remain."""
 
     def inventing(turns: list[dict[str, str]], _asked: Asked) -> None:
         for turn in turns:
@@ -114,8 +114,8 @@ def test_invented_facts_are_taken_out_and_logged(tmp_path: Path) -> None:
     assert report["turns"]["from_model"] == report["turns"]["planned"]
 
 
-def test_a_statement_inside_an_invention_is_asked_for_again(tmp_path: Path) -> None:
-    """Where a sentence both states the fact and invents another, the turn is written again without the invention."""
+def test_a_turn_whose_statement_has_an_invention_is_requested_again(tmp_path: Path) -> None:
+    """The statement is lost with the sentence that is removed, so the turn is repaired."""
 
     def mixing(turns: list[dict[str, str]], asked: Asked) -> None:
         for turn, (_, must) in zip(turns, asked.turns, strict=True):
@@ -128,8 +128,8 @@ def test_a_statement_inside_an_invention_is_asked_for_again(tmp_path: Path) -> N
     assert "Leopold" not in (tmp_path / "w" / "corpus_sessions.jsonl").read_text()
 
 
-def test_a_value_is_said_by_nobody_but_its_speaker(tmp_path: Path) -> None:
-    """A model that repeats each statement in every turn of the session does not spread the evidence."""
+def test_a_value_is_in_no_other_turn_than_its_statement_s(tmp_path: Path) -> None:
+    """Even if the model repeats each statement in every turn of the session."""
 
     def echoing(turns: list[dict[str, str]], asked: Asked) -> None:
         said = [sentence for _, must in asked.turns for sentence in must]
@@ -170,7 +170,7 @@ FAULTS: dict[str, tuple[Callable[[str], Script], str]] = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_malformed_replies_cost_no_statement(fault: str, tmp_path: Path) -> None:
-    """Half of the session replies are malformed, again and again; the fault is counted, the data set is whole."""
+    """Half of the session replies are malformed; the fault is counted, and the data set is complete."""
     react, counted = FAULTS[fault]
 
     def behave(body: Body) -> Script:
@@ -187,14 +187,14 @@ def test_malformed_replies_cost_no_statement(fault: str, tmp_path: Path) -> None
     assert [str(finding.problem) for finding in validate(out, Profile.FULL).errors] == []
 
 
-def test_a_reply_in_a_fence_is_read(tmp_path: Path) -> None:
-    """Words around the JSON are no fault."""
+def test_a_reply_in_a_code_fence_is_accepted(tmp_path: Path) -> None:
+    """Text around the JSON does not count as a fault."""
     report = made(tmp_path / "w", lambda body: Script(f"Here you are:\n```json\n{perfect(body)}\n```\nEnjoy!"))
     assert report["turns"]["from_model"] == report["turns"]["planned"]
 
 
-def test_a_turn_that_never_ends_is_cut_short(tmp_path: Path) -> None:
-    """A turn of a thousand words is written again."""
+def test_an_overlong_turn_is_requested_again(tmp_path: Path) -> None:
+    """With a turn of a thousand words."""
 
     def rambling(turns: list[dict[str, str]], _asked: Asked) -> None:
         turns[0]["text"] = "and so on " * 400
@@ -207,8 +207,8 @@ def test_a_turn_that_never_ends_is_cut_short(tmp_path: Path) -> None:
     assert longest < 300
 
 
-def test_no_turn_comes_twice(tmp_path: Path) -> None:
-    """A model that always says the same gets its first turn in; the others are worded offline."""
+def test_a_repeated_turn_is_worded_offline(tmp_path: Path) -> None:
+    """Of a model that always writes the same, the first turn is accepted."""
     same = "It is what it is, and what it is is nothing that I would want to be, if you ask me."
 
     def parrot(body: Body) -> Script:

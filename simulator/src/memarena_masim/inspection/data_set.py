@@ -1,4 +1,4 @@
-"""The text that ``masim inspect`` prints: overview, social graph, a person's day, the history of a fact."""
+"""Writes the text that ``masim inspect`` prints: overview, social graph, a person's day, the history of a fact."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from memarena_masim.inspection.social_graph import LAYER_NAMES, SocialGraph
 from memarena_masim.json_files import json_rows, json_value
 
 _SHADES = ("█", "▓", "░", " ")
-"""Layers from the closest outwards, and none."""
+"""Shades of the layers from the closest outwards, and of no layer."""
 MATRIX_PEOPLE = 40
-"""Above this many people a matrix no longer fits a terminal."""
+"""Maximum people of a matrix that fits a terminal."""
 _SHOWN = 5
 
 
 @dataclass(frozen=True)
 class Inspected:
-    """A data set folder that is looked at."""
+    """A data set folder to be inspected."""
 
     folder: Path
 
     @classmethod
     def open(cls, folder: Path) -> Inspected:
-        """MasimError if the folder holds no complete data set."""
+        """Open a data set. MasimError if the folder holds no complete one."""
         if not (folder / "pipeline_report.json").exists():
             raise MasimError(f"{folder}: pipeline_report.json is missing; the folder of a data set is expected")
         return cls(folder)
 
     @cached_property
     def names(self) -> dict[str, str]:
-        """Display names of people, by agent id."""
+        """Return the display names of people, by agent id."""
         return {
             str(row["agent_id"]): str(row["persona"].get("name", row["agent_id"]))
             for row in json_rows(self.folder, "agents_personas.jsonl")
@@ -46,17 +46,17 @@ class Inspected:
 
     @cached_property
     def graph(self) -> SocialGraph:
-        """Who is how close to whom."""
+        """Return the social graph."""
         return SocialGraph.of(list(self.names), json_rows(self.folder, "graph_edges.jsonl"))
 
     @property
     def days(self) -> int:
-        """Days of the world."""
+        """Return the number of days of the world."""
         return int(json_value(self.folder, "pipeline_report.json")["day_count"])
 
 
 def overview_lines(data: Inspected) -> list[str]:
-    """Counts, and the facts that were told most often."""
+    """Return lines with counts, and with the facts that were stated most often."""
     report = json_value(data.folder, "pipeline_report.json")
     engine = report.get("engine", {})
     lines = [f"made by: {' '.join(str(engine[key]) for key in ('name', 'model') if key in engine) or 'unknown'}"]
@@ -75,7 +75,7 @@ def overview_lines(data: Inspected) -> list[str]:
 
 
 def _counts(data: Inspected, report: dict[str, Any]) -> dict[str, int]:
-    """What the files hold; of mentions, which no file lists, what the report says."""
+    """Count the rows of the files; mentions, which no file lists, are from the report."""
     for family, count in report.get("instances", {}).items():
         name = f"eval_instances/{family}.jsonl"
         if count and not any((data.folder / file).exists() for file in (name, f"{name}.gz")):
@@ -98,7 +98,7 @@ def _counts(data: Inspected, report: dict[str, Any]) -> dict[str, int]:
 
 
 def graph_lines(data: Inspected) -> list[str]:
-    """The social graph: a matrix of layers if it fits, then everybody's people, layer by layer, with weights."""
+    """Return the social graph as lines: a matrix of layers if it fits, then each person's people with weights."""
     graph = data.graph
     sizes = Counter(edge.layer for edge in graph.edges)
     counted = ", ".join(f"{sizes[layer]} {name}" for layer, name in enumerate(LAYER_NAMES))
@@ -127,7 +127,7 @@ def _matrix(data: Inspected) -> list[str]:
 
 
 def day_lines(data: Inspected, agent: str, day: int) -> list[str]:
-    """An agent's day: where they were, whom they talked to in which order, and what was stated there.
+    """Return an agent's day as lines: places, sessions in order, and the statements in each.
 
     MasimError if there is no such agent or day.
     """
@@ -171,7 +171,7 @@ def day_lines(data: Inspected, agent: str, day: int) -> list[str]:
 
 
 def fact_lines(data: Inspected, fact_id: str) -> list[str]:
-    """Who learned a fact when, from whom, in which words, and which questions ask after it.
+    """Return the history of a fact as lines: who learned it when, from whom, in which words, and its questions.
 
     MasimError if there is no such fact.
     """

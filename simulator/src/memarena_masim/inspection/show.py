@@ -1,4 +1,4 @@
-"""``masim inspect``: prints what was asked for and writes drawings of the social graph."""
+"""Runs ``masim inspect``: prints what the flags ask for and writes drawings of the social graph."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memarena_masim.inspection.data_set import Inspected, day_lines, fact_lines,
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What to show, as the flags were given."""
+    """What to show, as the flags say."""
 
     graph: bool
     svg: Path | None
@@ -24,7 +24,7 @@ class Wanted:
 
 
 def show(folder: Path, wanted: Wanted) -> None:
-    """Print what is wanted of a data set, or an overview; write its drawings. MasimError for what a user can mend."""
+    """Print what ``wanted`` asks for, or an overview; write drawings. MasimError for faults that a user can fix."""
     data = Inspected.open(folder)
     if wanted.day is not None and wanted.agent is None:
         raise MasimError(f"--day {wanted.day}: give --agent too")

@@ -1,4 +1,4 @@
-"""The social graph read from a data set, and drawn as SVG or HTML."""
+"""Reads the social graph from a data set, and draws it as SVG or HTML."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LAYER_NAMES = ("close friends", "friends", "acquaintances")
 _SIZE, _MARGIN = 960, 70
 _ROUNDS = 300
 _PULL = (1.0, 0.35, 0.12)
-"""How strongly a layer's edges draw people together in the drawing."""
+"""Force by which a layer's edges pull people together in the drawing."""
 _LOOK = (("#1b3a4b", 2.4, 0.9), ("#4f86a3", 1.2, 0.6), ("#a9c4d0", 0.6, 0.45))
 """Colour, width and opacity of a layer's edges."""
 _NODE = "#d97b29"
@@ -36,14 +36,14 @@ class DrawnEdge:
 
 @dataclass(frozen=True)
 class SocialGraph:
-    """People and pairs."""
+    """The people and pairs of a world."""
 
     people: tuple[str, ...]
     edges: tuple[DrawnEdge, ...]
 
     @classmethod
     def of(cls, people: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> SocialGraph:
-        """From the rows of ``graph_edges.jsonl``. A pair's layer is the one whose weight is nearest to its own."""
+        """Build from the rows of ``graph_edges.jsonl``. A pair's layer is the one with the nearest weight."""
         edges = tuple(
             DrawnEdge(str(row["source"]), str(row["target"]), float(row["weight"]), _layer(float(row["weight"])))
             for row in rows
@@ -51,7 +51,7 @@ class SocialGraph:
         return cls(tuple(sorted(people)), edges)
 
     def layer(self, person: str, other: str) -> int:
-        """Layer of a pair, -1 for none."""
+        """Return the layer of a pair; -1 for none."""
         return self._layers.get((min(person, other), max(person, other)), -1)
 
     @cached_property
@@ -59,7 +59,7 @@ class SocialGraph:
         return {(min(edge.one, edge.other), max(edge.one, edge.other)): edge.layer for edge in self.edges}
 
     def near(self, person: str, layer: int) -> list[tuple[float, str]]:
-        """Weights and ids of a person's people in a layer, the closest first."""
+        """Return (weight, id) of a person's people in a layer, the closest first."""
         pairs = [
             (edge.weight, edge.other if edge.one == person else edge.one)
             for edge in self.edges
@@ -69,13 +69,13 @@ class SocialGraph:
 
 
 def _layer(weight: float) -> int:
-    """Weights are drawn within a fifth of their layer's, so that the nearest one, as a ratio, is their own."""
+    """Return the layer of a weight: the nearest by ratio, since weights are within a fifth of their layer's."""
     nearest = min(range(len(LAYER_WEIGHTS)), key=lambda layer: abs(math.log(weight / LAYER_WEIGHTS[layer])))
     return nearest if 0.75 <= weight / LAYER_WEIGHTS[nearest] <= 1.25 else -1
 
 
 def svg_of(graph: SocialGraph, names: Mapping[str, str], title: str) -> str:
-    """The graph as an SVG image: close people near each other, edges drawn by layer, the far layers below."""
+    """Return the graph as an SVG image: close people near each other, edges by layer, the far layers below."""
     places = dict(zip(graph.people, layout(graph).tolist(), strict=True))
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_SIZE} {_SIZE}" font-family="sans-serif">',
@@ -113,9 +113,9 @@ def svg_of(graph: SocialGraph, names: Mapping[str, str], title: str) -> str:
 
 
 def layout(graph: SocialGraph) -> npt.NDArray[np.float64]:
-    """Places of the people (n × 2, in pixels) by forces: all push each other away, edges pull by layer.
+    """Compute positions of the people (n × 2, in pixels) by forces: all repel each other, edges pull by layer.
 
-    The method of Fruchterman and Reingold (1991), begun on a circle, so that the same graph always looks the same.
+    The method of Fruchterman and Reingold (1991), started on a circle, so that the same graph always looks the same.
     """
     count = len(graph.people)
     index = {person: index for index, person in enumerate(graph.people)}
@@ -141,7 +141,7 @@ def layout(graph: SocialGraph) -> npt.NDArray[np.float64]:
 
 
 def html_of(graph: SocialGraph, names: Mapping[str, str], title: str, lines: Sequence[str]) -> str:
-    """A page with the drawing and the same in words."""
+    """Return a page with the drawing and the same as text."""
     drawing, words = svg_of(graph, names, title), escape("\n".join(lines))
     style = "body{margin:2rem auto;max-width:60rem;font-family:sans-serif}pre{overflow:auto;font-size:.8rem}"
     head = (

@@ -43,7 +43,7 @@ from memarena_masim.world.model import World
 __all__ = ["PARTS", "Progress", "generate"]
 
 ENGINE_LOG = "engine_log.jsonl"
-"""What an engine noted, one row each: unplanned facts that it took out, sessions that it had to word offline."""
+"""File of an engine's log: a row for each removed unplanned fact, each session worded offline, and so on."""
 
 Progress = Callable[[str], None]
 
@@ -88,9 +88,9 @@ def generate(
 def _unwritten(
     planner: Planner, chronicle: Chronicle, day_lines: dict[int, str], parts: Parts, progress: Progress
 ) -> Iterator[DayPlan]:
-    """All days, planned and committed one after the other; those that have no words yet are handed out.
+    """Plan and commit all days in order; yield those that have no words yet.
 
-    ``said`` is given the line of progress for each of these.
+    ``day_lines`` gets the line of progress for each of these, by day.
     """
     for day in range(planner.config.days):
         plan = planner.plan(day)
@@ -150,7 +150,7 @@ def _too_little(config: WorldConfig, sessions: int) -> str:
 def _reword(
     asked: list[Asked], book: Book, texts: dict[str, str], config: WorldConfig, engine: Engine
 ) -> Mapping[str, JsonValue]:
-    """Put questions in other words where the engine can; returns its counts."""
+    """Reword questions, if the engine can; return its counts."""
     if not engine.rewords:
         return {}
     done = engine.reword(rewordable(asked, book, texts, config.calendar_epoch))
@@ -160,7 +160,7 @@ def _reword(
 
 
 def _write_corpus(out: Path, parts: Parts, days: int, wanted: set[str]) -> dict[str, str]:
-    """Join the days to the corpus; returns the texts of the wanted turns."""
+    """Write the corpus from the finished days; return the texts of the ``wanted`` turns, by turn id."""
     sessions = {turn.rsplit("_t", 1)[0] for turn in wanted}
     texts: dict[str, str] = {}
     draft = out / "corpus_sessions.part"

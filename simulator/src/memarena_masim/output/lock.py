@@ -13,7 +13,7 @@ from memarena_dataset.safe_files import acquire_lock
 from memarena_masim.errors import MasimError
 
 _CANNOT_LOCK = (errno.EBADF, errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL)
-"""What file systems without locks on folders say, some network file systems among them."""
+"""Error numbers of file systems that cannot lock folders, such as some network file systems."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Checks a pack: all of it can be read, its frames have their slots, its names keep the gold safe."""
+"""Checks a pack: its files can be read, its frames have their slots, and no name makes a gold ambiguous."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PLACE = re.compile(r"((?:scenes|facts|questions|world)/[a-z0-9_]+\.toml): ([\w.
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """All that worlds are worded from: one pack, read and linked."""
+    """A pack that was read and linked: all words of its worlds."""
 
     facts: Catalogue
     questions: QuestionBank
@@ -39,7 +39,7 @@ class Words:
 
 
 def words_of_pack(pack: Pack) -> Words:
-    """Read a pack whole. MasimError names file, line and what is expected of the first fault."""
+    """Read all files of a pack. MasimError names file, line and expectation of the first fault."""
     key = PackHalf(str(pack.folder), pack.sha256)
     try:
         words = Words(catalogue(key), question_bank(key), library(key))
@@ -54,7 +54,7 @@ def words_of_pack(pack: Pack) -> Words:
 
 
 def _located(folder: Path, message: str) -> str:
-    """``message`` with the path of the file that it names, and the line of the key."""
+    """Return ``message`` with the path of the file that it names, and the line of the key."""
     match = _PLACE.match(message)
     if match is None:
         return f"{folder}: {message}" if str(folder) not in message else message
@@ -64,7 +64,7 @@ def _located(folder: Path, message: str) -> str:
 
 
 def _draws(attribute: Attribute) -> None:
-    """Every value that can be drawn is one of its type."""
+    """Check that every value that can be drawn is valid for its type."""
     for raw in (*attribute.kind.choices, None):
         try:
             if raw is None:
@@ -79,7 +79,7 @@ def _draws(attribute: Attribute) -> None:
 
 
 def _same_kinds(words: Words) -> None:
-    """What MaSim itself knows by name is there: rules, and kinds of what the world holds."""
+    """Check that the rules and kinds of facts that MaSim's code names exist."""
     public, asked = catalogue(PUBLIC_PACK), question_bank(PUBLIC_PACK)
     for key in public.community:
         if key not in words.facts.community:
@@ -95,7 +95,7 @@ def _same_kinds(words: Words) -> None:
 
 
 def _people(words: Words, pool: Mapping[str, Iterable[str]]) -> None:
-    """Topics are brought up by hobbies, concerns and occupations that there are."""
+    """Check that the hobbies, concerns and occupations of topics exist."""
     heads = {f"{kind}:{name}" for kind in ("hobby", "concern", "occupation") for name in pool[_POOL[kind]]}
     for topic in words.scenes.topics.values():
         if not heads & set(topic.heads):
@@ -107,7 +107,7 @@ _POOL = {"hobby": "hobbies", "concern": "concerns", "occupation": "occupations"}
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What is wrong with a line, of which ``text`` is a part. ``doubtful``: a person decides whether it is."""
+    """A fault of a line of which ``text`` is a part. If ``doubtful``, a person must decide whether it is one."""
 
     file: str
     text: str
@@ -115,19 +115,19 @@ class Finding:
     doubtful: bool = False
 
     def line(self, folder: Path) -> str:
-        """The finding with file and line; the file alone where it does not hold the text letter by letter (escapes)."""
+        """Return the finding with file and line; without a line if the text is not literally in the file (escapes)."""
         path = folder / self.file
         before, match, _ = path.read_text(encoding="utf-8").partition(self.text)
         return f"{at_line(path, before.count(chr(10)) + 1 if match else None)}: {self.problem}"
 
 
 def findings(words: Words) -> list[Finding]:
-    """What makes a gold wrong or ambiguous, or may do so."""
+    """Return what makes a gold wrong or ambiguous, or may do so."""
     return [*_slot_findings(words), *_name_findings(words)]
 
 
 def refuse_faults(pack: Pack) -> None:
-    """MasimError names the first fault of a pack: no world is made of it."""
+    """Raise MasimError with the first fault of a pack, from which no world can then be made."""
     words = words_of_pack(pack)
     first = next((one for one in findings(words) if not one.doubtful), None)
     if first is not None:
@@ -135,7 +135,7 @@ def refuse_faults(pack: Pack) -> None:
 
 
 def _slot_findings(words: Words) -> Iterator[Finding]:
-    """Lines that lack a slot which every line of their rule has in the public pack, or have one that it never has."""
+    """Yield lines that lack a slot of all lines of the rule in the public pack, or have a slot of none of them."""
     public = Words(catalogue(PUBLIC_PACK), question_bank(PUBLIC_PACK), library(PUBLIC_PACK))
     for bank, known in (
         (words.facts.bank, public.facts.bank),
@@ -166,7 +166,7 @@ def _slot_findings(words: Words) -> Iterator[Finding]:
 
 
 def _heading(file: str, rule: str) -> str:
-    """The text that opens the section of a rule in its file."""
+    """Return the text that opens the section of a rule in its file."""
     if file.endswith(".bank"):
         return f"== {rule}"
     kind = rule.split(".")[1]
@@ -174,7 +174,7 @@ def _heading(file: str, rule: str) -> str:
 
 
 def _slots(bank: Bank, known: Catalogue) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
-    """By group of rules: slots that a line may have, and those that every line has."""
+    """Return by group of rules the slots that a line may have, and those that every line has."""
     allowed: dict[str, set[str]] = {}
     needed: dict[str, set[str]] = {}
     for name, rule in bank.rules.items():
@@ -187,7 +187,7 @@ def _slots(bank: Bank, known: Catalogue) -> tuple[dict[str, set[str]], dict[str,
 
 
 def _group(name: str, known: Catalogue) -> str:
-    """The rules that are alike: those of all details and of all moods."""
+    """Return the group of a rule: rules of all details are one group, and those of all moods."""
     parts = name.split(".")
     if len(parts) > 1 and (parts[1] in known.attributes or parts[1] in set(known.moods.values())):
         parts[1] = "*"
@@ -212,7 +212,7 @@ def _file_of(rule: str, known: Catalogue) -> str:
 
 
 def _name_findings(words: Words) -> Iterator[Finding]:
-    """Names that fit two things, say more or less than the thing, or hold a value of it."""
+    """Yield names that fit two things, say more or less than the thing, or contain a value of it."""
     facts, questions = words.facts, words.questions
     for attribute in facts.attributes.values():
         called = {item: questions.items[attribute.key, item] for item in attribute.items}
@@ -247,7 +247,7 @@ def _names(item: str, called: Called) -> Sequence[str]:
 
 
 def name_problems(called: Mapping[str, Called]) -> Iterator[tuple[str, str, bool]]:
-    """Of things that one kind of question is about: thing, what is wrong with a name of it, whether in doubt."""
+    """Yield (thing, fault of one of its names, whether doubtful) for the things of one kind of question."""
     owners: dict[str, str] = {}
     content = {item: _content(item) for item in called}
     for item, one in called.items():

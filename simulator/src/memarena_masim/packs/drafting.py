@@ -1,6 +1,6 @@
-"""Drafts a pack from another one: keeps a drawn half of it, and lets a model propose the other half where there is one.
+"""Drafts a pack from another one: keeps a random half, and lets a model, if there is one, propose the other half.
 
-Checks decide on each proposal; a person edits what is left. ``WRITE.md`` lists what is still the source's,
+Checks accept or refuse each proposal; a person edits the draft further. ``WRITE.md`` lists what is still the source's,
 ``REFUSED.md`` what was refused and why.
 """
 
@@ -50,7 +50,7 @@ Shape = TypeVar("Shape", bound=BaseModel)
 
 @dataclass
 class Draft:
-    """A pack that is being drafted, with what is still the source's and what was refused."""
+    """A pack that is being drafted, with notes of what is still the source's and what was refused."""
 
     folder: Path
     words: Words
@@ -64,12 +64,12 @@ class Draft:
     accepted: int = 0
 
     def drawn(self, ones: Sequence[str], fewest: int) -> list[str]:
-        """The half of ``ones`` that is kept, in its order."""
+        """Return the random half of ``ones`` that is kept, in the original order."""
         chosen = set(self.stream.sample(range(len(ones)), max(fewest, len(ones) // 2)))
         return [one for index, one in enumerate(ones) if index in chosen]
 
     def decide(self, part: str, section: str, proposal: str, fault: str | None) -> bool:
-        """Count a proposal, and note why it is refused; whether it is accepted."""
+        """Count a proposal, and note ``fault`` if it is refused; return whether it is accepted."""
         self.proposed += 1
         self.accepted += fault is None
         if fault is not None:
@@ -77,11 +77,11 @@ class Draft:
         return fault is None
 
     def note(self, section: str, kept: int, new: int, before: int) -> None:
-        """State how many entries of a section are the source's, and how many are missing."""
+        """Note how many entries of a section are the source's, and how many are missing."""
         self.left.append(f"- `{section}`: {kept} of the source's to replace, {max(0, before - kept - new)} to add")
 
     async def ask(self, part: str, shape: type[Shape], section: str, **slots: object) -> Shape | None:
-        """A reply of the given shape; None where no model is asked or its reply has another shape."""
+        """Return a reply of ``shape``; None if no model is asked or its reply has another shape."""
         if self.endpoint is None or part not in self.parts:
             return None
         prompts = tomllib.loads(_PROMPTS.read_text(encoding="utf-8"))
@@ -102,7 +102,7 @@ class Draft:
 def draft_pack(
     folder: Path, source: Pack, seed: int, connection: EndpointConfig | None, parts: Sequence[str] = PARTS
 ) -> Draft:
-    """Write a draft to the new folder ``folder``. MasimError if it is there, or the endpoint is of no use."""
+    """Write a draft to the new folder ``folder``. MasimError if it exists, or the endpoint is unusable."""
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,63}", folder.name):
         raise MasimError(f"{folder}: small letters, digits and hyphens are expected: the folder names the pack")
     if folder.exists():
@@ -159,7 +159,7 @@ def _file(attribute: Attribute) -> str:
 
 
 async def _things(draft: Draft, attribute: Attribute) -> None:
-    """Half of the things of a kind, and those that a model proposes instead of the other half."""
+    """Keep half of the things of an attribute, and add those that a model proposes for the other half."""
     kept, key = draft.drawn(attribute.items, _FEWEST["items"]), attribute.key
     called: dict[str, Called] = {item: draft.words.questions.items[key, item] for item in kept}
     new: list[Thing] = []
@@ -189,7 +189,7 @@ def _cells(line: str) -> tuple[str, ...]:
 
 
 async def _frames(draft: Draft, attribute: Attribute) -> None:
-    """Half of the sentences that state a kind of fact, and a model's."""
+    """Keep half of the sentences that state an attribute, and add a model's."""
     before = table(draft.folder, _file(attribute))[attribute.key]["say"]
     kept, new = draft.drawn(before, _FEWEST["say"]), list[str]()
     reply = await draft.ask(
@@ -204,7 +204,7 @@ async def _frames(draft: Draft, attribute: Attribute) -> None:
 
 
 async def _names(draft: Draft) -> None:
-    """Half of the names of people, and a model's."""
+    """Keep half of the names of people, and add a model's."""
     rows = table(draft.folder, _PEOPLE)
     for key, what in NAMES.items():
         kept, new = draft.drawn(rows[key], _FEWEST_PEOPLE), list[str]()
@@ -218,7 +218,7 @@ async def _names(draft: Draft) -> None:
 
 
 async def _scenes(draft: Draft, file: str) -> None:
-    """Half of the scenes of a topic, and one of a model; none of episodes, which have another form."""
+    """Keep half of the scenes of a topic, and add a model's scene; none of episodes, which have another form."""
     rows: dict[str, Any] = table(draft.folder, file)
     about, topic = rows.pop("topic"), Path(file).stem
     kept, new = draft.drawn(list(rows), _FEWEST["scenes"]), 0
@@ -239,7 +239,7 @@ async def _scenes(draft: Draft, file: str) -> None:
 
 
 def _lists(draft: Draft) -> None:
-    """Half of what people did and of what they got: their verbs are for a person to write."""
+    """Keep half of the happenings and finds; others are left for a person to write, because of their verbs."""
     for mood, row in table(draft.folder, "facts/happenings.toml").items():
         if mood != "say":
             kept = draft.drawn(row["items"], _FEWEST["items"])

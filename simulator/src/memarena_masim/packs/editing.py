@@ -12,12 +12,12 @@ from memarena_masim.pack_schema import line_of
 
 
 def table(folder: Path, file: str) -> dict[str, Any]:
-    """A TOML file of a pack that was checked."""
+    """Read a TOML file of a pack that was checked."""
     return tomllib.loads((folder / file).read_text(encoding="utf-8"))
 
 
 def put_list(folder: Path, file: str, loc: Sequence[str], values: Sequence[str]) -> None:
-    """Replace the list that ``loc`` leads to by ``values``."""
+    """Replace the list at the keys ``loc`` by ``values``."""
     path = folder / file
     lines = path.read_text(encoding="utf-8").splitlines()
     line = line_of("\n".join(lines), loc)
@@ -40,7 +40,7 @@ def _whole(text: str) -> bool:
 
 
 def keep_rows(folder: Path, file: str, keep: Callable[[str], bool], more: Sequence[str]) -> None:
-    """Keep the lines of a table that ``keep`` holds for, and all comments; add ``more`` at the end."""
+    """Keep the lines of a table for which ``keep`` is true, and all comments; add ``more`` at the end."""
     path = folder / file
     lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("#") or keep(line)]
     path.write_text("\n".join([*lines, *more]) + "\n", encoding="utf-8")

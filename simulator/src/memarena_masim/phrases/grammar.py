@@ -1,4 +1,4 @@
-"""The phrase grammar: parses bank files and expands their rules.
+"""Parses bank files, which hold a phrase grammar, and expands their rules to text.
 
 A bank file holds rules; a rule starts with ``== name`` and has one alternative per line. In an alternative
 
@@ -8,7 +8,7 @@ A bank file holds rules; a rule starts with ``== name`` and has one alternative 
 * ``^verb`` marks a verb that is inflected when a form is asked for;
 * ``#`` opens a comment line.
 
-In a choice, a speaker leans towards the same branch each time.
+Each speaker prefers one branch of a choice, the same each time.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _LEAST_SPACES = 2
 _VERB = re.compile(r"\^([a-z]+)")
 SPLIT_FROM: Final = 4
 LEANING: Final = 0.3
-"""Share of the choices in which a speaker takes the branch that he or she favours."""
+"""Share of the choices in which a speaker uses the preferred branch."""
 
 
 class Rule:
@@ -55,7 +55,7 @@ class Rule:
         self._sums: list[float] = []
 
     def draw(self, stream: Stream) -> Sequence_:
-        """An alternative, drawn by weight: what can be said in more ways is said more often."""
+        """Draw an alternative by weight: those with more wordings are drawn more often."""
         sums = self._sums
         if not sums:
             sums = self._sums = list(
@@ -79,7 +79,7 @@ Sequence_ = tuple[Node, ...]
 
 
 def ways(sequence: Sequence_) -> float:
-    """In how many ways an alternative can be said; a reference counts as a fixed number of ways."""
+    """Return the number of wordings of an alternative; a reference to a rule counts as a fixed number."""
     total = 1.0
     for node in sequence:
         if node.kind == CHOICE:
@@ -90,7 +90,7 @@ def ways(sequence: Sequence_) -> float:
 
 
 def wordings(sequence: Sequence_) -> list[str]:
-    """Every text of a sequence without references to rules, slots as ``$name``."""
+    """Return every text of a sequence that refers to no rule, with slots as ``$name``."""
     texts = [""]
     for node in sequence:
         if node.kind == CHOICE:
@@ -103,7 +103,7 @@ def wordings(sequence: Sequence_) -> list[str]:
 
 @cache
 def wordings_of(rule: Rule) -> tuple[str, ...]:
-    """Every wording of a rule, slots as ``$name``."""
+    """Return every wording of a rule, with slots as ``$name``."""
     return tuple(dict.fromkeys(text for line in rule.alternatives for text in wordings(line)))
 
 
@@ -122,7 +122,7 @@ class Bank:
 
     @property
     def wanted(self) -> frozenset[str]:
-        """Names of the rules that this bank's lines refer to."""
+        """Return the names of the rules to which this bank's lines refer."""
         return frozenset(self._wanted)
 
     def _rule(self, name: str) -> Rule:
@@ -220,21 +220,22 @@ class Bank:
                     rule.alternatives = rule.alternatives[half == "held-out" :: 2]
 
     def slots_of(self, sequence: Sequence_) -> set[str]:
-        """Names of the slots that an alternative names itself."""
+        """Return the names of the slots of an alternative, without those of rules to which it refers."""
         return _names(sequence, SLOT)
 
 
 def _names(sequence: Sequence_, kind: int) -> set[str]:
-    """What the nodes of a kind name, in all branches."""
+    """Return the names of all nodes of a kind, in all branches."""
     names = {node.text for node in sequence if node.kind == kind}
     return names.union(*(_names(branch, kind) for node in sequence for branch in node.branches))
 
 
 @dataclass(slots=True)
 class Voice:
-    """Who speaks: the leaning that a speaker's wording shows.
+    """A speaker's preference for branches of choices (``leaning``).
 
-    ``telling`` counts how often those present met the words before: each time other branches come up, none at random.
+    ``telling`` is how often the people present met the words before; each count has other branches, without chance.
+    None: branches are drawn.
     """
 
     leaning: int = 0
@@ -250,10 +251,10 @@ class Scope:
     slots: Mapping[str, str]
     used: set[int] = field(default_factory=set)
     ways: int = 1
-    """In how many ways the choices so far can be made, where telling decides."""
+    """Number of combinations of branches so far, if ``telling`` decides."""
 
     def branch(self, node: Node) -> Sequence_:
-        """A branch of a choice."""
+        """Return a branch of a choice."""
         branches, voice = node.branches, self.voice
         if voice.telling is not None:
             step = voice.telling + (voice.telling // self.ways if self.ways > 1 else 0)
@@ -264,7 +265,7 @@ class Scope:
         return branches[self.stream.below(len(branches))]
 
     def draw(self, rule: Rule) -> Sequence_:
-        """An alternative of ``rule``, one that this conversation has not used where possible."""
+        """Draw an alternative of ``rule``, if possible one that this conversation has not used."""
         alternatives = rule.alternatives
         count = len(alternatives)
         if count == 1:
@@ -296,7 +297,7 @@ def expand(sequence: Sequence_, scope: Scope, out: list[str]) -> None:
 
 
 def phrase(sequence: Sequence_, scope: Scope) -> str:
-    """One expansion as text, with single spaces and without spaces before punctuation."""
+    """Return one expansion as text, with single spaces and without spaces before punctuation."""
     out: list[str] = []
     expand(sequence, scope, out)
     return tidy("".join(out))
@@ -308,7 +309,7 @@ _DOUBLE = re.compile(r"[,;](?:\s*[,;])*\s*([,.;?!])")
 
 
 def tidy(text: str) -> str:
-    """Single spaces, none before punctuation, no doubled commas."""
+    """Return ``text`` with single spaces, without spaces before punctuation and doubled commas."""
     text = _ARTICLE.sub(_article, " ".join(text.split()))
     text = _GAP.sub(r"\1", text)
     if _DOUBLE.search(text):
