@@ -1,4 +1,4 @@
-"""The LLM engine and its endpoint: what a server refuses, breaks or delays, and that it is kept busy."""
+"""Tests engines/endpoint.py through the LLM engine: refused, malformed and late replies, retries and concurrency."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from .llm_worlds import CONFIG, endpoint, made, unsaid
 from .scripted_llm import perfect, read, requests
 
 
-def test_too_many_requests_wait_as_long_as_they_are_told(tmp_path: Path) -> None:
-    """429 with Retry-After: nothing is sent before, nothing is lost, and the retries are counted."""
+def test_status_429_is_retried_after_the_time_of_retry_after(tmp_path: Path) -> None:
+    """Nothing is lost, and the refused calls are counted."""
     refused_at: list[int] = []
 
     def busy(body: Body) -> Script:
@@ -37,8 +37,8 @@ def test_too_many_requests_wait_as_long_as_they_are_told(tmp_path: Path) -> None
     assert unsaid(tmp_path / "w") == []
 
 
-def test_retry_after_holds_everybody_back() -> None:
-    """While the server asks for time, other requests wait too."""
+def test_retry_after_delays_all_requests() -> None:
+    """Other requests wait too, until the time is over."""
     moments: list[float] = []
 
     async def run(server: ModelServer) -> None:
@@ -58,15 +58,15 @@ def test_retry_after_holds_everybody_back() -> None:
 
 
 def test_a_redirect_is_not_followed(tmp_path: Path) -> None:
-    """It would take the key and the prompts elsewhere."""
+    """It would send the key and the prompts to another server."""
     elsewhere = {"Location": "http://127.0.0.1:9/v1/chat/completions"}
     with pytest.raises(MasimError, match=r"a redirect to http://127\.0\.0\.1:9/.*, which is not followed"):
         made(tmp_path / "w", lambda body: Script(status=307, headers=elsewhere))
 
 
 @pytest.mark.parametrize("status", [500, 502, 503, 529])
-def test_server_errors_are_tried_again(status: int, tmp_path: Path) -> None:
-    """Every fifth request fails; the words are the model's all the same."""
+def test_server_errors_are_retried(status: int, tmp_path: Path) -> None:
+    """Every fifth request fails; still all turns are the model's."""
 
     def shaky(body: Body) -> Script:
         return Script(status=status) if body.number % 5 == 0 else Script(perfect(body))
@@ -76,8 +76,8 @@ def test_server_errors_are_tried_again(status: int, tmp_path: Path) -> None:
     assert report["turns"]["from_model"] == report["turns"]["planned"]
 
 
-def test_timeouts_are_tried_again(tmp_path: Path) -> None:
-    """A reply that does not come in time is asked for again."""
+def test_timeouts_are_retried(tmp_path: Path) -> None:
+    """Two replies come too late."""
 
     def slow(body: Body) -> Script:
         return Script(perfect(body), delay_s=5.0 if body.number in (0, 3) else 0.0)
@@ -88,8 +88,8 @@ def test_timeouts_are_tried_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("raw", ["{this is no JSON", "[]", '{"choices": []}', '{"choices": [{"message": null}]}', "7"])
-def test_bodies_that_are_no_completion_are_tried_again(raw: str, tmp_path: Path) -> None:
-    """And never taken for an empty reply. A prompt gets one such body at most, whatever the order of requests."""
+def test_bodies_that_are_not_a_completion_are_retried(raw: str, tmp_path: Path) -> None:
+    """They do not count as empty replies. A prompt gets at most one such body, so that a retry succeeds."""
     prompts: set[str] = set()
 
     def broken(body: Body) -> Script:
@@ -103,8 +103,8 @@ def test_bodies_that_are_no_completion_are_tried_again(raw: str, tmp_path: Path)
     assert report["turns"]["from_model"] == report["turns"]["planned"]
 
 
-def test_a_server_without_schemas_is_asked_without(tmp_path: Path) -> None:
-    """It refuses the first requests that ask for JSON; from then on none does."""
+def test_a_server_that_refuses_schemas_is_asked_without_them(tmp_path: Path) -> None:
+    """It refuses the first requests with ``response_format``; later ones have none."""
     with_schema: list[int] = []
 
     def plain(body: Body) -> Script:
@@ -120,7 +120,7 @@ def test_a_server_without_schemas_is_asked_without(tmp_path: Path) -> None:
 
 
 def test_a_session_that_is_refused_is_worded_offline(tmp_path: Path) -> None:
-    """400 for some sessions, schema or not: those are worded by the banks, and counted; the others by the model."""
+    """Status 400 for some sessions, with schema or without: these are worded by the banks and counted."""
 
     def picky(body: Body) -> Script:
         asked = read(body)
@@ -136,8 +136,8 @@ def test_a_session_that_is_refused_is_worded_offline(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("status", "said"), [(401, "--api-key-env"), (404, "--model"), (503, "finished days are kept")]
 )
-def test_an_endpoint_of_no_use_ends_the_generation_in_one_line(status: int, said: str, tmp_path: Path) -> None:
-    """Wrong key, wrong model, nobody there: no data set is made offline in silence."""
+def test_an_unusable_endpoint_ends_the_generation_with_one_line(status: int, said: str, tmp_path: Path) -> None:
+    """Wrong key, wrong model or no answer: the data set is not silently made offline."""
     with pytest.raises(MasimError) as failure:
         made(tmp_path / "w", lambda body: Script(message="no", status=status), attempts=2)
     assert said in str(failure.value)

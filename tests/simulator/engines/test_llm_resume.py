@@ -1,4 +1,4 @@
-"""Killed and refused generations: finished days are kept, engines and models are never mixed, worlds are skipped."""
+"""Tests resuming a killed generation of the LLM engine, refusing another engine or model, and ``masim generate``."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ FIRST_DAY = "Wednesday"
 
 
 def generate_from(url: str, out: Path) -> None:
-    """What the process that is killed does."""
+    """Generate a world with the model at ``url``: the process that is killed."""
     with LlmEngine(EndpointConfig(url, "scripted", concurrency=3)) as engine:
         generate(CONFIG, out, engine=engine)
 
 
 def only_the_first_day(body: Body) -> Script:
-    """Replies for the first day; everything else has to wait."""
+    """Return replies for the first day only; other requests have to wait."""
     return Script(perfect(body), delay_s=0.0 if FIRST_DAY in str(body["messages"]) else 60.0)
 
 
@@ -62,12 +62,12 @@ def once_killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def killed(once_killed: Path, tmp_path: Path) -> Path:
-    """A copy of it for one test."""
+    """A copy of ``once_killed`` for one test."""
     return Path(shutil.copytree(once_killed, tmp_path / "w"))
 
 
 def test_a_killed_generation_resumes_at_the_last_complete_day(killed: Path) -> None:
-    """The finished day stays as it was and is not asked for again; counts of both calls are in the report."""
+    """The finished day is unchanged and not requested again; the report has the counts of both calls."""
     first_day = (killed / PARTS / "day_0000.jsonl").read_text()
     with ModelServer(perfect) as server:
         generate_from(server.base_url, killed)
@@ -81,8 +81,8 @@ def test_a_killed_generation_resumes_at_the_last_complete_day(killed: Path) -> N
 
 
 @pytest.mark.parametrize("other", ["offline", "model", "temperature"])
-def test_engines_and_models_are_not_mixed(killed: Path, other: str) -> None:
-    """What one model began, another one, or the phrase banks, does not finish unnoticed."""
+def test_resuming_with_another_engine_or_model_is_refused(killed: Path, other: str) -> None:
+    """So a data set has the words of one engine and model."""
     before = sorted(path.name for path in (killed / PARTS).iterdir())
     with pytest.raises(MasimError, match=r"another configuration \(engine (name|model|temperature): ") as failure:
         if other == "offline":
@@ -98,7 +98,7 @@ def test_engines_and_models_are_not_mixed(killed: Path, other: str) -> None:
 
 
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    """The command in this process: exit code, standard output, standard error."""
+    """Run the command in this process; return exit code, standard output and standard error."""
     monkeypatch.setattr("sys.argv", ["masim", *arguments])
     code = 0
     try:
@@ -115,7 +115,7 @@ LLM = ("generate", "--engine", "llm", "--agents", "4", "--days", "2", "--density
 def test_the_command_makes_a_world_with_a_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The key is taken from the named variable and written nowhere; progress goes to standard error."""
+    """The key is read from the named variable and written nowhere; progress goes to standard error."""
     monkeypatch.setenv("SCRIPTED_KEY", "hush-hush")
     out = tmp_path / "w"
     with ModelServer(perfect) as server:

@@ -1,4 +1,4 @@
-"""What the LLM engine checks a text for: planned statements, unplanned hard facts, rewordings that hold."""
+"""Tests the LLM engine's checks of a text: planned statements, unplanned hard facts, rewordings of questions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SAID_ON = date(2025, 1, 1)
 
 @pytest.fixture(scope="module")
 def points() -> list[Point]:
-    """Every statement of a small world."""
+    """All statements of a small world."""
     planner = Planner(CONFIG, build_world(CONFIG), catalogue(CONFIG.words))
     found: list[Point] = []
     for day in range(CONFIG.days):
@@ -50,16 +50,16 @@ def points() -> list[Point]:
     return found
 
 
-def test_the_banks_sentences_make_their_statement(points: list[Point]) -> None:
-    """What is put in offline passes the check that the model's words failed; small talk does not."""
+def test_said_in_accepts_the_banks_own_sentences(points: list[Point]) -> None:
+    """And rejects a text without the statement."""
     assert len({point.kind for point in points}) >= 6
     for point in points:
         assert point.said_in(" ".join(("Well now.", *point.sentences, "There.")))
         assert not point.said_in("Well now. I would rather talk about something else.")
 
 
-def test_another_value_is_another_statement(points: list[Point]) -> None:
-    """The sentence of one statement never passes for another fact of the same kind."""
+def test_said_in_rejects_a_statement_with_another_value_and_item(points: list[Point]) -> None:
+    """The sentence of one detail never passes for another detail."""
     details = [point for point in points if point.kind == "detail"][:60]
     for point in details:
         for other in details:
@@ -69,8 +69,8 @@ def test_another_value_is_another_statement(points: list[Point]) -> None:
             assert same or not point.said_in(" ".join(other.sentences))
 
 
-def test_a_statement_may_be_worded_freely(points: list[Point]) -> None:
-    """Value, item and person are enough; without the item, or with another number, it is not said."""
+def test_said_in_accepts_another_wording_with_value_item_and_person(points: list[Point]) -> None:
+    """Without the item, or with another number, it is rejected."""
     point = next(p for p in points if p.stated.value.value.type == "amount" and not p.verbatim and not p.exact)
     value, item = point.stated.value.text, point.stated.fact.item
     who = "" if point.stated.speaker == point.stated.fact.subject else dict(point.slots)["subject"]
@@ -93,7 +93,7 @@ def test_a_prompt_says_what_the_session_is_about() -> None:
 
 @pytest.fixture(scope="module")
 def detector() -> Detector:
-    """Knows the world of ``CONFIG``."""
+    """A detector of hard facts for the world of ``CONFIG``."""
     return Detector(build_world(CONFIG), CONFIG.words)
 
 
@@ -122,8 +122,8 @@ ALLOWED = Allowed(["The desk lamp cost me 45 euros.", "Maya", "Wednesday", "At 4
         ("The flat viewing was late.", {"value"}),
     ],
 )
-def test_hard_facts_that_nobody_planned(sentence: str, kinds: set[str], detector: Detector) -> None:
-    """Numbers, dates, times, names and what facts are about; not the harmless words that look like them."""
+def test_detector_reports_unplanned_hard_facts(sentence: str, kinds: set[str], detector: Detector) -> None:
+    """Numbers, dates, times, names and things of facts; not harmless words that look like them."""
     assert {found.kind for found in detector.find(sentence, ALLOWED)} == kinds
 
 
@@ -145,7 +145,7 @@ def test_planned_sentences_hold_nothing_unplanned(points: list[Point], detector:
 
 
 @given(st.lists(st.from_regex(r"[A-Z][a-z]{1,6}( [a-z]{1,6}){0,5}[.!?]", fullmatch=True), min_size=1, max_size=6))
-def test_splitting_and_joining_is_the_text_again(parts: list[str]) -> None:
+def test_splitting_and_joining_sentences_gives_the_text(parts: list[str]) -> None:
     """No sentence is lost or cut."""
     text = " ".join(parts)
     assert sentences.split(text) == parts
@@ -206,7 +206,7 @@ def rewording(body: Body) -> Script:
 
 
 def test_questions_are_reworded_within_the_limits(tmp_path: Path) -> None:
-    """What holds is taken, the rest keeps the wording of the templates; all of it is counted."""
+    """Accepted rewordings are used, other questions keep the templates' wording; all are counted."""
     config = WorldConfig(name="test", agents=6, days=3, density=0.3, question_share=2.0, seed=106)
     with ModelServer(rewording) as server, LlmEngine(EndpointConfig(server.base_url, "m")) as engine:
         generate(config, tmp_path / "w", engine=engine)

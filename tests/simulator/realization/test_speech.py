@@ -1,4 +1,4 @@
-"""Whether offline talk hangs together: questions are answered, turns take up words of the turn before."""
+"""Tests that offline talk is coherent: questions are answered, turns refer to the turn before."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from memarena_masim.world.model import World
 
 COMMONEST = 150
 LOCOMO_TAKEN_UP = 0.467
-"""Share of LoCoMo's turns that share a word of content with the turn before, measured as below on its five talks."""
+"""Share of LoCoMo's turns that share a content word with the turn before, measured as below on its five talks."""
 
 
 def texts(world: Path) -> list[list[str]]:
@@ -38,7 +38,7 @@ def texts(world: Path) -> list[list[str]]:
 
 
 def content(sessions: Sequence[Sequence[str]]) -> list[list[set[str]]]:
-    """Words of each turn but the commonest of the corpus."""
+    """Return the words of each turn, without the commonest of the corpus."""
     tokens = [[words(text) for text in session] for session in sessions]
     counts = Counter(word for session in tokens for turn in session for word in turn)
     common = {word for word, _ in counts.most_common(COMMONEST)}
@@ -56,8 +56,8 @@ def test_turns_take_up_words_of_the_turn_before(small_world: Path) -> None:
     assert sum(shared) / len(shared) > 2 * sum(by_chance) / len(by_chance)
 
 
-def test_the_next_speaker_takes_a_fact_up_without_its_value(small_world: Path) -> None:
-    """Most found things are spoken of again in the next turn by where they came from; none by what they are."""
+def test_the_next_speaker_names_a_find_s_source_and_not_the_find(small_world: Path) -> None:
+    """Most next turns name where a find came from; none names what it is."""
     turns = {
         f"{row['session_id']}_t{number:02d}": turn["text"]
         for row in map(json.loads, (small_world / "corpus_sessions.jsonl").read_text(encoding="utf-8").splitlines())
@@ -105,8 +105,8 @@ def _content_of(text: str) -> set[str]:
     return {word for word in words(text) if len(word) > 2} - _SAID_ANYWAY
 
 
-def test_sessions_about_an_event_speak_of_it(spoken: tuple[World, Spoken]) -> None:
-    """The first turn says it, the second takes its noun up; talk of other kinds opens with none of the events."""
+def test_sessions_about_an_event_open_with_it(spoken: tuple[World, Spoken]) -> None:
+    """The first turn states it, the second repeats its noun; other sessions open with no event."""
     sessions = spoken[1]
     events = [(plan, turns) for plan, turns in sessions if plan.event is not None]
     assert len(events) > 25
@@ -132,7 +132,7 @@ def test_sessions_about_an_event_speak_of_it(spoken: tuple[World, Spoken]) -> No
 
 
 def test_style_and_traits_show_in_length_and_questions(spoken: tuple[World, Spoken]) -> None:
-    """Those whose manner is brief say less than those whose is not; those who ask a lot end more turns with one."""
+    """People of low pace say less than others; people of high ``asking`` end more turns with a question."""
     world, sessions = spoken
     lengths: dict[str, list[int]] = {}
     asks: dict[str, list[bool]] = {}
@@ -155,8 +155,8 @@ def test_style_and_traits_show_in_length_and_questions(spoken: tuple[World, Spok
     assert mean(many, asks) > 1.15 * mean(few, asks)
 
 
-def test_manner_comes_from_style_and_traits() -> None:
-    """Over many people each style has its own pace, fillers and asking, as its name says."""
+def test_pace_fillers_and_asking_depend_on_style_and_traits() -> None:
+    """Over many people, each style has its own means."""
     people = build_world(WorldConfig(agents=400, days=2, seed=1)).people
     by_style = {style: [one for one in people if one.style == style] for style in {one.style for one in people}}
 
@@ -170,8 +170,8 @@ def test_manner_comes_from_style_and_traits() -> None:
     assert 0.97 < sum(one.pace for one in people) / len(people) < 1.03
 
 
-def test_openings_show_what_people_are_to_each_other(spoken: tuple[World, Spoken]) -> None:
-    """Each tie has openings of its own, said in a good part of its talks and in no other's."""
+def test_openings_show_the_relation_of_the_speakers(spoken: tuple[World, Spoken]) -> None:
+    """Each relation has its own openings, used in many of its talks and in no others."""
     rules = library().frame.rules
     ties = ("family", "friend", "colleague", "acquaintance")
     own = {tie: [branch for line in rules[f"open.{tie}"].alternatives for branch in _texts(line)] for tie in ties}
@@ -187,12 +187,12 @@ def test_openings_show_what_people_are_to_each_other(spoken: tuple[World, Spoken
 
 
 def _texts(line: Sequence_) -> list[str]:
-    """What the branches of a line's choices say."""
+    """Return the texts in the branches of a line's choices."""
     return [node.text for part in line for branch in part.branches for node in branch if len(node.text) > 12]
 
 
 def test_a_talk_tells_one_half_of_a_scene(spoken: tuple[World, Spoken]) -> None:
-    """From its first beat on; the second half only to who heard the first on an earlier day, and neither half twice."""
+    """The second half only to listeners who heard the first on an earlier day, and neither half twice."""
     heard: dict[tuple[str, str, str], int] = {}
     day_of: dict[tuple[str, str, str], int] = {}
     second = 0
@@ -215,8 +215,8 @@ def test_a_talk_tells_one_half_of_a_scene(spoken: tuple[World, Spoken]) -> None:
     assert second > 20
 
 
-def test_what_somebody_tells_stays_the_same(spoken: tuple[World, Spoken]) -> None:
-    """The amounts of a scene are the same in every telling by one person, and differ between people."""
+def test_a_teller_s_values_of_a_scene_are_the_same_in_every_talk(spoken: tuple[World, Spoken]) -> None:
+    """They differ between tellers."""
     told: dict[tuple[str, str], set[str]] = {}
     for plan, turns in spoken[1]:
         index = 0
@@ -231,15 +231,21 @@ def test_what_somebody_tells_stays_the_same(spoken: tuple[World, Spoken]) -> Non
     assert len(set().union(*told.values())) > 1
 
 
-def test_an_assistant_says_nothing_of_a_life_of_its_own(spoken: tuple[World, Spoken]) -> None:
-    """What a friend adds to a question ("I only run for the bus") is not said by an assistant."""
-    said = [turn.text for plan, turns in spoken[1] for turn in turns if plan.speakers[turn.speaker].assistant]
-    assert len(said) > 200
-    assert not [text for text in said if re.search(r"\b[Mm]y (?:mother|sister|grandfather|family|legs|flat)\b", text)]
+def test_an_assistant_does_not_claim_a_private_life(spoken: tuple[World, Spoken]) -> None:
+    """A friend's addition to a question ("I only run for the bus") is not said by an assistant."""
+    texts_of_assistants = [
+        turn.text for plan, turns in spoken[1] for turn in turns if plan.speakers[turn.speaker].assistant
+    ]
+    assert len(texts_of_assistants) > 200
+    assert not [
+        text
+        for text in texts_of_assistants
+        if re.search(r"\b[Mm]y (?:mother|sister|grandfather|family|legs|flat)\b", text)
+    ]
 
 
 def _threads(plan: SessionPlan) -> list[tuple[Thread, range, int]]:
-    """The threads of a session that tell a scene, their turns, and who tells each."""
+    """Return the threads of a session that tell a scene, as (thread, its turns, index of the teller)."""
     found, first = [], 0
     for thread in plan.threads:
         if thread.scene:
@@ -249,7 +255,7 @@ def _threads(plan: SessionPlan) -> list[tuple[Thread, range, int]]:
 
 
 def _reaction(plan: SessionPlan, statement: Statement, assistant: bool) -> set[str]:
-    """Beginnings of what may take a statement up."""
+    """Return the beginnings of turns that may react to a statement."""
     _, attribute, _ = statement.frame.split(".")
     found, frame = catalogue(), library().frame.rules
     tie = "tie" if attribute in ("friends", "not_friends") else attribute
@@ -268,8 +274,8 @@ def _reaction(plan: SessionPlan, statement: Statement, assistant: bool) -> set[s
     return {finish(text) if "." in text else text for text in texts}
 
 
-def test_every_fact_is_taken_up_in_the_next_turn(spoken: tuple[World, Spoken]) -> None:
-    """None stands in the last turn of a session, where nobody could."""
+def test_the_next_turn_reacts_to_every_fact(spoken: tuple[World, Spoken]) -> None:
+    """No fact is in the last turn of a session, after which no one could react."""
     count = 0
     for plan, turns in spoken[1]:
         for statement in plan.statements:
@@ -282,7 +288,7 @@ def test_every_fact_is_taken_up_in_the_next_turn(spoken: tuple[World, Spoken]) -
 
 
 def _asks(plan: SessionPlan, statement: Statement) -> set[str]:
-    """Ends of the turns that may ask for a statement."""
+    """Return the ends of turns that may ask for a statement."""
     if plan.kind.with_assistant:
         rules = library().frame.rules
         asks = (text for name in ("pa.invited", "pa.invited.first") for text in wordings_of(rules[name]))
@@ -297,7 +303,7 @@ def _asks(plan: SessionPlan, statement: Statement) -> set[str]:
 
 
 def test_most_facts_answer_a_question(spoken: tuple[World, Spoken]) -> None:
-    """Of the others most follow one of their kind."""
+    """Most others follow a fact of the same kind."""
     asked = count = 0
     for plan, turns in spoken[1]:
         for statement in plan.statements:
@@ -310,24 +316,24 @@ def test_most_facts_answer_a_question(spoken: tuple[World, Spoken]) -> None:
     assert asked > 0.5 * count
 
 
-def test_each_name_is_one_persons(spoken: tuple[World, Spoken]) -> None:
-    """People of two scenes have no name in common in one talk or in one teller's scenes, nor with anybody real."""
+def test_an_invented_name_belongs_to_one_person(spoken: tuple[World, Spoken]) -> None:
+    """No name is shared by people of two scenes in one talk or of one teller, or with a person of the world."""
     names: dict[tuple[str, str], set[str]] = {}
     real = {person.first_name for person in spoken[0].people}
     for plan, _ in spoken[1]:
-        said = [name for thread in plan.threads for _, name in thread.names]
-        assert len(said) == len(set(said))
+        talk_names = [name for thread in plan.threads for _, name in thread.names]
+        assert len(talk_names) == len(set(talk_names))
         for thread in plan.threads:
             teller = plan.speakers[thread.narrator].agent_id
             names.setdefault((teller, thread.scene), set()).update(name for _, name in thread.names)
     for teller in {who for who, _ in names}:
-        own = [name for (who, _), found in names.items() if who == teller for name in found]
-        assert len(own) == len(set(own)) > 5
-        assert not real & set(own)
+        of_teller = [name for (who, _), in_scene in names.items() if who == teller for name in in_scene]
+        assert len(of_teller) == len(set(of_teller)) > 5
+        assert not real & set(of_teller)
 
 
-def test_nobody_takes_up_what_was_not_said_in_the_talk(spoken: tuple[World, Spoken]) -> None:
-    """A value of a scene in an answer was said by its teller before; the mouths of three people agree."""
+def test_answers_use_only_values_that_the_teller_said_in_the_talk(spoken: tuple[World, Spoken]) -> None:
+    """Each name of a scene in an answer occurs in an earlier turn of the talk."""
     count = 0
     for plan, turns in spoken[1]:
         for thread, places, narrator in _threads(plan):
@@ -342,8 +348,8 @@ def test_nobody_takes_up_what_was_not_said_in_the_talk(spoken: tuple[World, Spok
     assert count > 50
 
 
-def test_a_third_person_waits_for_the_story(spoken: tuple[World, Spoken]) -> None:
-    """What it reminds them of comes after the teller has begun, and no line twice in a talk."""
+def test_a_third_person_speaks_after_the_teller_has_begun(spoken: tuple[World, Spoken]) -> None:
+    """And says no line twice in a talk."""
     count = 0
     for plan, turns in spoken[1]:
         if len(plan.speakers) < 3:
@@ -359,8 +365,8 @@ def test_a_third_person_waits_for_the_story(spoken: tuple[World, Spoken]) -> Non
     assert count > 20
 
 
-def test_what_goes_with_a_fact_is_new_to_all_who_are_present(spoken: tuple[World, Spoken]) -> None:
-    """Within three days no line is added twice before a person, and no view of a kind of fact is ever given twice."""
+def test_lines_around_a_fact_are_new_to_all_present(spoken: tuple[World, Spoken]) -> None:
+    """Within three days a person hears no added line twice; no opinion of a kind of fact is ever repeated."""
     bank = catalogue().bank
     met: dict[tuple[str, str, str], int] = {}
     lines = views = 0
@@ -383,8 +389,8 @@ def test_what_goes_with_a_fact_is_new_to_all_who_are_present(spoken: tuple[World
     assert views > 200
 
 
-def test_a_scene_met_again_is_told_in_other_words(spoken: tuple[World, Spoken]) -> None:
-    """A teller says to the next listener, in most sentences that have a choice, something else than to the last."""
+def test_a_scene_is_told_to_the_next_listener_in_other_words(spoken: tuple[World, Spoken]) -> None:
+    """Most sentences with a choice of words differ from those to the last listener."""
     told: dict[tuple[str, str, int], list[set[str]]] = {}
     for plan, turns in spoken[1]:
         for thread, positions, narrator in _threads(plan):
@@ -396,8 +402,8 @@ def test_a_scene_met_again_is_told_in_other_words(spoken: tuple[World, Spoken]) 
     assert sum(shared) / len(shared) < 0.5
 
 
-def test_people_tell_what_those_present_have_met_least(spoken: tuple[World, Spoken]) -> None:
-    """No half of a scene is met far more often than another by the same person."""
+def test_people_meet_all_halves_of_scenes_about_equally_often(spoken: tuple[World, Spoken]) -> None:
+    """No person meets one half of a scene far more often than another."""
     met: Counter[tuple[str, str, int]] = Counter()
     for plan, _ in spoken[1]:
         for thread, _, _ in _threads(plan):
