@@ -1,4 +1,4 @@
-"""Running the commands that users have, as programs in separate processes, for benchmarks of the whole way."""
+"""Runs users' commands as programs in separate processes, for end-to-end benchmarks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One ego's life of any length, with words distributed as in talk; made from a seed, so that runs compare."""
+"""Draws one ego's life of any length from a seed, with words distributed as in speech."""
 
 from __future__ import annotations
 

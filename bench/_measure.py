@@ -1,4 +1,4 @@
-"""Timing two sides of a comparison in turn, so that whatever else the machine does hits both alike."""
+"""Times two sides of a comparison in turn, so that other load of the machine affects both equally."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A log as a whole published grid would leave it: 75 cells of 1,579 questions, written through the real writer.
+"""Writes a log like that of a whole published grid (75 cells of 1,579 questions) through the real writer.
 
 Families, golds and counts are those of the published set; items, prompts and answers repeat as they do in a run (every
 reader and seed of a backend sees the same items). Answers are right, wrong, refusing or ignorant by a seeded draw.
@@ -74,7 +74,7 @@ _CHAT = "Did you sleep well? The bus was late again, and I still have to water t
 
 @dataclass(frozen=True)
 class _Planned:
-    """A question with a right and a wrong answer to it."""
+    """A question with a right and a wrong answer."""
 
     question: Question
     right: str
@@ -145,7 +145,7 @@ def _question(rng: random.Random, number: int, family: Family) -> _Planned:
 def _wording(
     rng: random.Random, family: Family, number: int, names: tuple[str, str, str, str], day: int, amount: int
 ) -> tuple[Gold, str, str, str]:
-    """Gold, question, a right answer and a wrong one."""
+    """Return gold, question, a right answer and a wrong one."""
     name, thing, location, _ = names
     if family is Family.CLOZE:
         options = tuple(rng.sample(_THINGS, 5))

@@ -1,4 +1,4 @@
-"""What the scripted servers share: a delay that is known to about a tenth of a millisecond on the wire.
+"""Base of the scripted servers: delays a reply by a time that is exact to about a tenth of a millisecond on the wire.
 
 The delay counts from the moment at which the kernel took the request's last packet in, not from when Python learned of
 it; the last of it is spent awake, since who sleeps wakes late; and the reply is made beforehand, so that nothing but
@@ -89,7 +89,7 @@ def serve(handler: Callable[..., socketserver.BaseRequestHandler]) -> None:
 
 @contextmanager
 def serving(server: str, delay_ms: float) -> Iterator[str]:
-    """Run a server of this folder meanwhile; its HOST:PORT. It ends with this process, too, however that ends."""
+    """Run a server of this folder within the block and yield its HOST:PORT. It also ends with this process."""
     command = [sys.executable, str(Path(__file__).with_name(f"{server}.py")), "--delay-ms", str(delay_ms)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True

@@ -1,4 +1,4 @@
-"""What ``memarena dataset validate --profile full`` says of a world."""
+"""Runs ``memarena dataset validate --profile full`` on a world and counts its faults."""
 
 from __future__ import annotations
 

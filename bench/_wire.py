@@ -1,4 +1,4 @@
-"""An independent witness of a round trip: when the kernel saw request and reply pass on the loopback (packet(7)).
+"""Measures round trips independently: when the kernel saw request and reply pass on the loopback (packet(7)).
 
 ``python bench/_wire.py PORT ASKED ANSWERED FILE`` notes packets to and from a port until SIGTERM: of requests those
 that hold ``ASKED``, of replies those that hold ``ANSWERED``. It needs CAP_NET_RAW. It is a separate process, since a

@@ -1,4 +1,4 @@
-"""bm25: its index against the package rank-bm25 in one process, and its Search against the null backend's over gRPC."""
+"""Compares bm25's index with the package rank-bm25 in one process, and its Search with the null backend's over gRPC."""
 
 from __future__ import annotations
 

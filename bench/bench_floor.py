@@ -1,4 +1,4 @@
-"""The floor of this machine, and whether the stopwatch shows known delays as they are."""
+"""Measures the floor of this machine, and whether the harness measures known delays correctly."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ _ORDERLY = {130, -signal.SIGINT, -signal.SIGTERM}
 
 @dataclass
 class Ended:
-    """How one struck run came out."""
+    """Result of one run that was killed."""
 
     seed: int
     kind: str
@@ -69,7 +69,7 @@ class Ended:
 
 @dataclass(frozen=True)
 class Setup:
-    """What all runs share."""
+    """Settings that all runs share."""
 
     folder: Path
     backends: str
@@ -105,7 +105,7 @@ class Harness:
             _become(arguments, mark, output)
 
     def running(self) -> bool:
-        """Whether it has not ended; collects its exit code."""
+        """Whether the process still runs; collects its exit code if it ended."""
         if self.code is None:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
@@ -113,7 +113,7 @@ class Harness:
         return self.code is None
 
     def wait(self, timeout_s: float) -> bool:
-        """Whether it ended in time."""
+        """Whether the process ended in time."""
         deadline = time.monotonic() + timeout_s
         while self.running():
             if time.monotonic() > deadline:
@@ -123,7 +123,7 @@ class Harness:
 
 
 def _become(arguments: Sequence[str], mark: str, output: Path) -> None:
-    """Be ``memarena`` with these arguments from here on, and never return."""
+    """Run ``memarena`` with these arguments in this (forked) process, and never return."""
     code = 70
     try:
         os.setsid()
@@ -173,7 +173,7 @@ def marked(mark: str) -> list[psutil.Process]:
 
 
 def role_of(process: psutil.Process) -> str:
-    """What a process of a run is; empty for those that are no victims."""
+    """Return the role of a run's process; "" for processes that are not killed."""
     with contextlib.suppress(psutil.Error):
         words = process.cmdline()
         if "memarena.processes" in words:
@@ -202,12 +202,12 @@ def outliving(mark: str, timeout_s: float) -> list[str]:
 
 
 def logs(out: Path) -> list[Path]:
-    """Folders of the logs of a run, or of a sweep's cells."""
+    """Return the folders of the logs of a run, or of a sweep's cells."""
     return [out] if (out / LOG_NAME).exists() else [log.parent for log in out.rglob(LOG_NAME)]
 
 
 def progress(out: Path) -> int:
-    """Days and questions in the logs so far."""
+    """Count the days and questions in the logs so far."""
     count = 0
     for folder in logs(out):
         with contextlib.suppress(LogError), LogReader(folder) as log:
@@ -297,7 +297,7 @@ def _last_line(output: Path) -> str:
 
 
 def attempts_of(out: Path) -> Iterator[QuestionAsked]:
-    """Every attempt at a question."""
+    """Return every attempt at a question."""
     return (record for log in logs(out) for record in read_records(log, "asked") if isinstance(record, QuestionAsked))
 
 
@@ -348,7 +348,7 @@ class Task:
 
 
 def carry_out(task: Task) -> Ended:
-    """Strike a run and compare it."""
+    """Kill processes of a run, and compare the completed run with an undisturbed one."""
     ended = struck(task.setup, task.seed, task.records, task.kills)
     compare(task.setup.folder / f"run-{ended.seed}", task.right, ended)
     return ended

@@ -1,4 +1,4 @@
-"""masim: what ten times the people cost, in CPU time and memory per agent and day."""
+"""Measures how masim scales to ten times the people, in CPU time and memory per agent and day."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scoring a whole published grid from its log: 75 cells of 1,579 questions, and its 10,000 draws of egos.
+"""Times scoring of a whole published grid from its log: 75 cells of 1,579 questions, with 10,000 draws of egos.
 
 The log is written first through the real writer; how long that takes and how large it becomes is a separate table.
 Scoring is what ``memarena score`` does on a log that was judged: no verdict is missing.

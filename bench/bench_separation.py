@@ -28,7 +28,7 @@ from memarena.scoring.uncertainty_records import AcrossWorlds, Comparison, Inter
 from rich.table import Table
 
 ORDER = ("oracle", "bm25", "vanilla")
-"""From the one that has to be best to the one that has to be worst."""
+"""Backends from the expected best to the expected worst."""
 BARRED = ("D2", "D3", "D4")
 PRINTED = ("D1", "D2", "D3", "D4", "D5", "D6")
 LEAST_POINTS = 10.0

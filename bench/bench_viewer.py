@@ -1,4 +1,4 @@
-"""Pages of the viewer on a whole published grid: 75 cells of 1,579 questions, asked for as a browser does.
+"""Times pages of the viewer on a whole published grid (75 cells of 1,579 questions), requested as by a browser.
 
 The log is written through the real writer and its cache built by the viewer itself; then each page is asked for several
 times over HTTP from the server in a separate process. The bars: the first page within 1 s, any filter within 500 ms.

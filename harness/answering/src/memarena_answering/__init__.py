@@ -1,4 +1,4 @@
-"""Asking a reader over retrieved context: prompts fitted to its window, the call, the answer read out of the reply.
+"""Asks a reader over retrieved context: fits the prompt to its window, calls it, and parses the answer from the reply.
 
 A leaf: used by the harness (central reading) and by backends (their own Answer) alike, so that both ask the same way.
 Nothing in a prompt depends on gold, task family or dimension.

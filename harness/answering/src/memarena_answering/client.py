@@ -1,4 +1,4 @@
-"""Asking a reader through the harness's gateway: streaming replies, counting tokens, each call with its own token."""
+"""Asks a reader through the harness's gateway: streams replies and counts tokens, each call with its own token."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from memarena_answering.servers.door import Door
 
 COUNT_TIMEOUT_S = 30.0
-"""Counting tokens takes milliseconds; longer means that the server hangs."""
+"""Timeout of counting tokens, which takes milliseconds."""
 _KEEPALIVE_S = 5.0
 _DONE = b"[DONE]"
 
@@ -68,7 +68,7 @@ class ReaderClient:
                 self._door = None
 
     def counter(self, token: str, model: str) -> TokenCounter:
-        """A counter by the reader's own tokenizer, at POST {base_url}/tokenize. It raises :class:`ReaderCallError`."""
+        """Return a counter by the reader's tokenizer (POST {base_url}/tokenize). It raises :class:`ReaderCallError`."""
 
         def count_texts(texts: Sequence[str]) -> Sequence[int]:
             return self._count(token, model, texts) if texts else []

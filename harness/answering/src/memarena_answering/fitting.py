@@ -1,4 +1,4 @@
-"""Fitting context into a reader's window: which items stay, what is cut, and the finished prompt."""
+"""Fits context into a reader's window: chooses the items, cuts one if needed, and builds the prompt."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from memarena_answering.model import (
 )
 
 TEMPLATE_MARGIN_TOKENS = 48
-"""Kept free for what a chat template adds around two messages (role marks, a date line)."""
+"""Tokens reserved for those that a chat template adds around two messages (role marks, a date line)."""
 
 ESTIMATE_SHARE = 0.75
-"""Share of the window that is used when tokens are only estimated: digits and rare words cost more than bytes/4."""
+"""Share of the window that is used if tokens are only estimated, as digits and rare words cost more than bytes/4."""
 
 _PIECE = re.compile(r"\s*\S{1,24}")
 """A word with the space before it, which is how tokenizers see words; scripts without spaces in runs of 24."""
 
 
 def count_by_bytes(texts: Sequence[str]) -> list[int]:
-    """UTF-8 bytes divided by 4, rounded up, of each text."""
+    """Estimate the tokens of each text: UTF-8 bytes divided by 4, rounded up."""
     return [math.ceil(len(text.encode("utf-8", "surrogatepass")) / 4) for text in texts]
 
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """What a prompt is built from, and its limits in tokens (``inf``: none)."""
+    """The parts of a prompt, and its limits in tokens (``inf``: none)."""
 
     items: tuple[ContextItem, ...]
     question: str
@@ -93,7 +93,7 @@ def _attempt(request: _Request, rendered: Sequence[str], count: TokenCounter) ->
 
 
 def prompt_limit(plan: ReadingPlan) -> float:
-    """Tokens that the messages may have together, or infinity where the window is unknown."""
+    """Return the maximum of tokens of all messages together; infinity if the window is unknown."""
     if plan.context_window_tokens <= 0:
         return math.inf
     share = 1.0 if plan.counts_tokens else ESTIMATE_SHARE
@@ -101,7 +101,7 @@ def prompt_limit(plan: ReadingPlan) -> float:
 
 
 def _survivors(items: Sequence[ContextItem], costs: Sequence[int], budget: float) -> list[int]:
-    """Indices, in order, that stay when the lowest score goes first (ties: the later). At least one stays."""
+    """Return the sorted indices of the best items within the budget, at least one; of equal scores the earlier wins."""
     by_rank = _by_rank(items)
     total, count = 0, 0
     for index in by_rank:
@@ -121,7 +121,7 @@ def _score(item: ContextItem) -> float:
 
 
 def _whole(text: str, end: int) -> int:
-    """The cut position moved left so that it splits no combined character."""
+    """Return the cut offset, moved left so that it splits no combined character."""
     while 0 < end < len(text) and (
         unicodedata.combining(text[end]) or text[end] in "\u200d\ufe0e\ufe0f" or text[end - 1] == "\u200d"
     ):
@@ -130,7 +130,7 @@ def _whole(text: str, end: int) -> int:
 
 
 def _cut(item: ContextItem, request: _Request, count: TokenCounter, budget: float) -> ContextItem | None:
-    """The longest start of the item, ending at a line or word, that should fit the budget; None if nothing does.
+    """Cut an item to its longest prefix, ending at a line or word, that should fit the budget; None if nothing does.
 
     Lines are counted in one call; the words of the first line that is too long in another.
     """
@@ -156,12 +156,13 @@ def build_prompt(
     plan: ReadingPlan,
     count: TokenCounter,
 ) -> Prompt:
-    """The prompt for a question over as many of the items as fit, in the order given; no asker, no word on who asks.
+    """Build the prompt for a question over as many of the items as fit, in their order.
 
-    The budget of the context is ``plan.max_context_tokens`` (where set), and what the window leaves next to the reply,
-    the scaffold, the question and a margin for the chat template. When the items exceed it, whole items with the
-    lowest score go first (ties: the later one); one that is too long alone is cut at its end. The finished prompt is
-    counted as a whole, so that it never exceeds the window whatever the counter.
+    The budget of the context is ``plan.max_context_tokens`` (if set), and at most the window less the reply, the
+    scaffold, the question and a margin for the chat template. If the items exceed it, whole items with the lowest score
+    are dropped first (ties: the later one); an item that is too long alone is cut at its end. The finished prompt is
+    counted as a whole, so that it never exceeds the window by the counter. ``asker`` None: the prompt says nothing of
+    who asks.
 
     Raises :class:`PromptTooLongError` if the prompt exceeds the window even without any item.
     """
@@ -211,7 +212,7 @@ def _shrunk(request: _Request, rendered: Sequence[str], scaffold: int, count: To
 
 
 def _room_for_more(request: _Request, costs: Sequence[int], prompt: Prompt, slack: float) -> bool:
-    """Whether the item that would be the next to stay fits into what the chosen ones leave."""
+    """Whether the best dropped item fits into the tokens that are left."""
     if prompt.cut_items or not prompt.dropped_items:
         return False
     return costs[_by_rank(request.items)[prompt.kept_items]] <= slack
@@ -220,9 +221,9 @@ def _room_for_more(request: _Request, costs: Sequence[int], prompt: Prompt, slac
 def _trial(
     request: _Request, rendered: Sequence[str], costs: Sequence[int], budget: float, count: TokenCounter
 ) -> tuple[Prompt, float] | None:
-    """The prompt for a budget that the parts' costs should keep, and by how much its whole exceeds the limits.
+    """Return the prompt with items within the budget by their costs, and by how many tokens it exceeds the limits.
 
-    None if not even a piece of the best item fits.
+    None if not even a part of the best item fits.
     """
     indices = _survivors(request.items, costs, budget)
     texts, cut = [rendered[i] for i in indices], 0

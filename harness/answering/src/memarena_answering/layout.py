@@ -1,4 +1,4 @@
-"""The form of a prompt: how context, question and asker are laid out, and how such a prompt is taken apart again."""
+"""Renders a prompt from context, question and asker, and parses such a prompt into its parts."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday",
 
 
 def single_line(text: str) -> str:
-    """The text with every run of white space as one space."""
+    """Return the text with every run of white space as one space."""
     return " ".join(text.split())
 
 
 def readable_time(text: str) -> str:
-    """An RFC 3339 moment or date as weekday, date and minute of its own offset; any other text as a single line."""
+    """Format an RFC 3339 moment or date as weekday, date and minute, in its own offset; other text as a single line."""
     text = single_line(text)
     try:
         if len(text) == len("2025-01-01"):
@@ -47,7 +47,7 @@ def _shifted_line() -> re.Pattern[str]:
 
 
 def render_item(item: ContextItem, style: PromptStyle) -> str:
-    """One item as the context block has it. It does not depend on its neighbours."""
+    """Render an item for the context block; the result does not depend on other items."""
     time = readable_time(item.time)
     if style is PromptStyle.JSON_CONTEXT:
         fields = {"time": time, "text": item.text} if time else {"text": item.text}
@@ -58,7 +58,7 @@ def render_item(item: ContextItem, style: PromptStyle) -> str:
 
 
 def join_items(rendered: Sequence[str], style: PromptStyle) -> str:
-    """The body of the context block."""
+    """Return the body of the context block."""
     if style is PromptStyle.JSON_CONTEXT:
         return "[" + ",\n".join(rendered) + "]"
     return "\n".join(rendered) or prompt_text().nothing_found
@@ -86,7 +86,7 @@ def render_messages(
     policy_header: bool = False,
     d6_rules: Literal["stated", "inferred"] = "stated",
 ) -> tuple[Message, ...]:
-    """The messages around a context body, the system text in the user turn where the template knows no system.
+    """Return the messages around a context body; the system text is in the user turn if there is no system role.
 
     Without an asker there is no line that says who asks.
     """
@@ -106,7 +106,7 @@ def render_messages(
 
 @dataclass(frozen=True, slots=True)
 class PromptParts:
-    """A prompt taken apart. Times are as shown; ``asked_by`` is empty where the prompt does not say who asks."""
+    """The parts of a prompt. Times are as shown; ``asked_by`` is "" if the prompt does not say who asks."""
 
     items: tuple[ContextItem, ...]
     question: str

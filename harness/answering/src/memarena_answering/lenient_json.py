@@ -1,4 +1,4 @@
-"""A forgiving reader of JSON objects as small models write them: single quotes, bare words, cut off anywhere."""
+"""Parses JSON objects leniently, as small models write them: with single quotes, bare words, or cut off anywhere."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 MAX_DEPTH = 40
-"""Deeper nesting is noise, and is given up on rather than recursed into."""
+"""Maximum nesting; deeper text is not parsed as JSON."""
 
 _SPACE = re.compile(r"\s*")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?=\s*(?:[,}\]]|\Z))")
@@ -19,14 +19,14 @@ _WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None, "n
 
 
 class JsonNumber(str):
-    """A number in its own digits, so that 2.50 stays 2.50."""
+    """A number as text, so that 2.50 stays 2.50."""
 
 
 JsonValue: TypeAlias = "bool | str | list[JsonValue] | dict[str, JsonValue] | None"
 
 
 class _NotJsonError(Exception):
-    """What stands here cannot be read as JSON even with good will."""
+    """The text at this position cannot be parsed, not even leniently."""
 
 
 class _Reader:
@@ -37,7 +37,7 @@ class _Reader:
         self.at = at
 
     def _skip(self) -> str:
-        """Pass white space; the next character, empty at the end."""
+        """Skip white space and return the next character, "" at the end."""
         match = _SPACE.match(self.text, self.at)
         assert match is not None
         self.at = match.end()
@@ -110,7 +110,7 @@ class _Reader:
                 values.append(self.value(depth + 1))
 
     def _string(self) -> str:
-        """A quoted string. A quote inside that nothing structural follows belongs to the text."""
+        """Parse a quoted string. A quote that no structural character follows belongs to the text."""
         close = _CLOSES[self.text[self.at]]
         self.at += 1
         out: list[str] = []
@@ -148,7 +148,7 @@ class _Reader:
 
 
 def lenient_objects(text: str) -> Iterator[dict[str, JsonValue]]:
-    """Objects that can be read from the text, left to right; what lies inside one is not read again."""
+    """Yield the objects in the text from left to right; objects within another are not yielded."""
     at = text.find("{")
     while at >= 0:
         reader = _Reader(text, at)

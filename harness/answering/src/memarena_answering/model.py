@@ -1,4 +1,4 @@
-"""The values that answering works on: context items, who asks, how to read, prompts, what came back."""
+"""Defines the records of answering: context items, asker, reading plan, prompt, reply, parsed answer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TokenCounter = Callable[[Sequence[str]], Sequence[int]]
 
 
 class AnsweringError(Exception):
-    """Base of what this package raises; the message is one line."""
+    """Base of the package's errors; the message is one line."""
 
 
 class PromptTooLongError(AnsweringError):
@@ -57,27 +57,27 @@ class Asker:
 
 @dataclass(frozen=True, slots=True)
 class ReadingPlan:
-    """How the reader is asked. Token counts of 0 mean: no such bound known."""
+    """How the reader is asked. Token counts of 0: the limit is unknown or not set."""
 
     model: str
     max_tokens: int
-    """Most tokens of the reply, at least 1."""
+    """Maximum of tokens of the reply, at least 1."""
     temperature: float = 0.0
     seed: int = 0
     style: PromptStyle = PromptStyle.TEXT_SESSIONS
     thinking: Literal["default", "on", "off"] = "default"
     context_window_tokens: int = 0
-    """Prompt and reply together."""
+    """Tokens of prompt and reply together."""
     max_context_tokens: int = 0
-    """Budget of the context block alone, its layout included."""
+    """Tokens of the context block alone, including its layout."""
     no_system_role: bool = False
-    """The chat template has no system role: its text opens the user turn."""
+    """Whether the chat template has no system role, so that the system text begins the user turn."""
     policy_header: bool = False
-    """Open the system text with rules for sharing (a control experiment)."""
+    """Whether the system text begins with rules for sharing (a control experiment)."""
     d6_rules: Literal["stated", "inferred"] = "stated"
     """Whether the system text says who may know what, or leaves it to the reader."""
     counts_tokens: bool = False
-    """The counter is the reader's own. Otherwise it estimates, and a quarter of the window is kept free for that."""
+    """Whether the counter is the reader's own; otherwise it estimates, and a quarter of the window is reserved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,21 +94,21 @@ class Prompt:
 
     messages: tuple[Message, ...]
     kept_items: int
-    """Items that are shown, a cut one included."""
+    """Number of items that are shown, including a cut one."""
     dropped_items: int
     cut_items: int
-    """1 if the only item left was shortened at its end, else 0."""
+    """1 if the only shown item was cut at its end, else 0."""
     context_tokens: int
-    """The context block with its layout."""
+    """Tokens of the context block with its layout."""
     prompt_tokens: int
-    """All messages."""
+    """Tokens of all messages."""
     kept: tuple[int, ...] = ()
-    """Positions of the items that are shown, among those given, in the order shown."""
+    """Indices of the shown items in the input, in the order shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """More of the reply; never empty."""
+    """The next part of the reply; never empty."""
 
     text: str
 

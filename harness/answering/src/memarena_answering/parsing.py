@@ -1,4 +1,4 @@
-"""Reading an answer out of whatever a reader wrote: thinking stripped, JSON found and repaired, else plain text."""
+"""Parses the answer from a reader's output: removes thinking, parses or repairs JSON, else takes the plain text."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _thinking_patterns() -> tuple[tuple[re.Pattern[str], re.Pattern[str], re.Pat
 
 
 def _trimmed(text: str) -> str:
-    """The text without white space and stray template tokens at its ends."""
+    """Return the text without white space and stray template tokens at its ends."""
     while True:
         before = len(text)
         text = text.strip()
@@ -55,7 +55,7 @@ def _final_channel(text: str) -> str:
 
 
 def strip_thinking(raw: str) -> str:
-    """The reply without thinking, other channels and stray template tokens. An unclosed block takes all after it."""
+    """Return the reply without thinking, other channels and template tokens; an unclosed block extends to the end."""
     text = _trimmed(_final_channel(raw))
     for closed, closing, swallowed, unclosed in _thinking_patterns():
         # Behind the last closing mark no block is closed, and looking for its end at every opening costs the square.
@@ -71,7 +71,7 @@ def _key(text: str) -> str:
 
 
 def _words(value: JsonValue) -> str:
-    """A JSON value as the words of an answer."""
+    """Return a JSON value as the text of an answer."""
     table = parsing_table()
     if value is None:
         return ""
@@ -100,7 +100,7 @@ def _pick(content: dict[str, JsonValue], keys: tuple[str, ...]) -> JsonValue | _
 
 
 def _from_object(content: JsonValue, parse: str) -> ParsedAnswer | None:
-    """The answer of an object, looking into nested ones; None if there is none."""
+    """Return the answer in an object or the objects within it; None if there is none."""
     if not isinstance(content, dict):
         return None
     table = parsing_table()
@@ -134,7 +134,7 @@ def _headings(names: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _unquoted(text: str) -> str:
-    """The text without quotation marks around all of it."""
+    """Return the text without quotation marks around all of it."""
     if len(text) > 2 and (text[0], text[-1]) in {('"', '"'), ("'", "'"), ("“", "”")} and text[0] not in text[1:-1]:
         return text[1:-1].strip()
     return text
@@ -157,7 +157,7 @@ def _plain(text: str) -> ParsedAnswer:
 
 
 def parse_answer(raw: str) -> ParsedAnswer:
-    """What a reply says, never raising: strict JSON, repaired JSON anywhere in the text, else the text itself."""
+    """Parse a reply, without raising: as strict JSON, repaired JSON anywhere in the text, or the text itself."""
     text = strip_thinking(raw)
     try:
         return _from_json(raw, text) or _plain(text)
@@ -166,7 +166,7 @@ def parse_answer(raw: str) -> ParsedAnswer:
 
 
 def _from_json(raw: str, text: str) -> ParsedAnswer | None:
-    """The answer of the first object that has one, None if none has. ``text`` is ``raw`` without thinking."""
+    """Return the answer of the first object that has one, else None. ``text`` is ``raw`` without thinking."""
     whole = _strict(raw.strip())
     if not isinstance(whole, _Absent) and (answer := _from_object(whole, "json")):
         return answer

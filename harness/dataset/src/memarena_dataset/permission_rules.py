@@ -1,4 +1,4 @@
-"""Who may know what: the rules that give a permission question its right action (D6).
+"""Decides the right action of a permission question (D6): who may know what.
 
 Ego E owns the assistant, S is the person whom the fact is about, A asks. The first rule that matches decides; what no
 rule decides must not be asked. The reader is told the same rules (``prompts/answer.v2.toml`` of memarena-answering).
