@@ -25,7 +25,7 @@ class GoldRecord(BaseModel, ABC):
     typed_fields: ClassVar[tuple[str, ...]] = ("values",)
     """Fields that hold typed values where the data set has them."""
     evidence_fields: ClassVar[tuple[str, ...]] = ("values",)
-    """Those whose values the evidence states."""
+    """Fields whose values the evidence states."""
 
     values: tuple[Value, ...] = ()
     """Typed values that a right answer states; empty where the data set carries text only."""
@@ -33,11 +33,11 @@ class GoldRecord(BaseModel, ABC):
     @property
     @abstractmethod
     def described(self) -> str:
-        """The gold in words, for people."""
+        """The gold as text, for people."""
 
     @property
     def answerable(self) -> bool:
-        """Whether the right reaction is to state something."""
+        """Whether the right answer states something."""
         return True
 
     @property
@@ -70,7 +70,7 @@ class OpenGold(GoldRecord):
     @property
     @abstractmethod
     def texts(self) -> tuple[str, ...]:
-        """Texts, any of which an answer may match."""
+        """Texts of right answers; an answer may match any of them."""
 
     @property
     def required_values(self) -> tuple[Value, ...]:
@@ -131,7 +131,7 @@ class CounterfactualGold(OpenGold):
 
     @property
     def premise_values(self) -> tuple[Value, ...]:
-        """Those of ``altered_detail``."""
+        """Typed values of ``altered_detail``."""
         return self.altered_values
 
     @property
@@ -141,7 +141,7 @@ class CounterfactualGold(OpenGold):
 
     @property
     def described(self) -> str:
-        """The fact, and what the question supposes."""
+        """The fact, and the question's wrong premise."""
         return f"{self.real_fact} (the question supposes: {self.altered_detail})"
 
 
@@ -160,7 +160,7 @@ class ConflictGold(OpenGold):
 
     @property
     def other_values(self) -> tuple[Value, ...]:
-        """Those of ``changed_detail``."""
+        """Typed values of ``changed_detail``."""
         return self.changed_values
 
     @property
@@ -197,9 +197,9 @@ class AbstainGold(GoldRecord):
 
     kind: Literal["abstain"] = "abstain"
     adversarial_answer: str | None = None
-    """The answer that a person would give who falls for the premise, where the data set names it."""
+    """The answer of a person who believes the premise; empty if the data set does not have it."""
     claim: tuple[Value, ...] = ()
-    """What the question takes for granted, as values that would stand together if it had ever been said."""
+    """The question's premise, as values that would occur together if it had ever been said."""
 
     typed_fields = ("claim",)
     evidence_fields = ()
@@ -235,7 +235,7 @@ class Sharing(BaseModel):
     """Agent ids, or relations to the ego (``permission_rules.CIRCLES``)."""
     may_not_know: tuple[str, ...] = ()
     not_before: date | None = None
-    """The first day on which the level holds; before it, no person may know but ``may_know``."""
+    """The first day on which the level holds; before it, only ``may_know`` may know."""
 
 
 class PermissionGold(GoldRecord):
@@ -248,18 +248,18 @@ class PermissionGold(GoldRecord):
     target_agent: str | None = None
     permission_level: str | None = None
     sharing: Sharing | None = None
-    """What the wish that counts says next to its level; None if it names no person and no day."""
+    """Persons and day that the wish that counts names besides its level; None if it names none."""
     sensitive_category: str | None = None
-    """What kind of sensitive fact it is (permission_rules.py lists them); None if it is not sensitive."""
+    """Category of a sensitive fact (permission_rules.py lists them); None if the fact is not sensitive."""
     friendship: FriendshipShown | None = None
     """For level ``friends_only``: the turn that decides; None if the sessions say nothing about it."""
     autonomous_privacy: bool = False
     anonymous_querier: bool = False
     known_requester: bool = False
     self_item: bool = False
-    """The owner asks, or the subject of the fact: reported apart, outside F1_PU (design 3, rule 1)."""
+    """Whether the owner or the fact's subject asks: reported separately, outside F1_PU (design 3, rule 1)."""
     control: bool = False
-    """Everybody who is asked for gets the same answer, such as with a public fact: reported apart, outside F1_PU."""
+    """Whether every asker gets the same answer, such as with a public fact: reported separately, outside F1_PU."""
 
     @property
     def allowed(self) -> bool:

@@ -12,13 +12,13 @@ from typing import Literal
 Action = Literal["disclose", "withhold"]
 
 LEVELS = ("public", "friends_only", "private")
-"""What a speaker can say about sharing; None where nothing was said."""
+"""Levels of sharing that a speaker can state; None: nothing was stated."""
 
 CIRCLES = ("family", "colleague")
 """Relations to E that a wish can name instead of people: "your family", "your colleagues"."""
 
 SENSITIVE_CATEGORIES = ("credentials", "identity_number", "payment_number", "medical", "home_address")
-"""Kinds of facts that are withheld even if no person said so."""
+"""Categories of facts that are withheld without a stated wish."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +30,11 @@ class AccessCase:
     """
 
     asker: str | None
-    """None: a stranger who does not say who they are."""
+    """Agent id; None: a stranger who does not say who they are."""
     ego: str
     subject: str | None
     heard_from_subject: bool
-    """Rule 2: A was there when S said it."""
+    """Rule 2: whether A took part when S said it."""
     level: str | None
     """The latest level that was stated."""
     friends: bool | None
@@ -45,11 +45,11 @@ class AccessCase:
     relation: str = ""
     """What A is to E; "" if nothing says it."""
     may_know: tuple[str, ...] = ()
-    """Who the wish lets know by name: agent ids, or relations of CIRCLES."""
+    """Who may know by the wish: agent ids, or relations of CIRCLES."""
     may_not_know: tuple[str, ...] = ()
-    """Who it rules out by name."""
+    """Who may not know by the wish: agent ids, or relations of CIRCLES."""
     pending: bool = False
-    """Whether the day from which the wish lets others know is still to come."""
+    """Whether the first day on which others may know by the wish is in the future."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def decide(case: AccessCase) -> Decision:
 
 
 def _by_level(case: AccessCase) -> Decision:
-    """What holds for everybody whom the wish does not name."""
+    """Decide for persons whom the wish does not name."""
     stranger = case.asker is None or not case.known_to_ego
     if case.pending:
         return Decision(4, "withhold")

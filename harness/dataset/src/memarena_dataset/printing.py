@@ -1,4 +1,4 @@
-"""What commands print, and cells of CSV files: no text of a backend, a server or a data set acts on who reads it."""
+"""Prints output of commands and CSV cells safely: text of backends, servers or data sets cannot control a terminal."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def open_standard_streams() -> None:
 
 
 def printable(text: str) -> str:
-    """The text with U+FFFD for each character that a terminal would execute or hide."""
+    """Return the text with U+FFFD for each character that a terminal would execute or hide."""
     return _UNPRINTABLE.sub("\ufffd", text)
 
 

@@ -1,4 +1,4 @@
-"""How the programs ``memarena``, ``masim`` and ``memarena-spark`` end: exit codes, and one line for an error."""
+"""Ends the programs ``memarena``, ``masim`` and ``memarena-spark``: exit codes, and one line for an error."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _plain(message: str) -> str:
 
 
 def _reason(error: OSError) -> str:
-    """An error of a file or socket in a line."""
+    """Return an error of a file or socket as one line."""
     if error.filename:
         return f"{error.filename}: {error.strerror}"
     try:
