@@ -1,4 +1,4 @@
-"""Data sets as written: valid, deterministic, resumable, with evidence that holds."""
+"""Tests output/generate.py: data sets are valid, deterministic and resumable, and evidence has the stated facts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def rows(path: Path) -> list[dict[str, Any]]:
 
 
 def contents(folder: Path) -> dict[str, str]:
-    """Digest of each file that a seed decides."""
+    """Return the digest of each file that depends on the seed alone, by relative path."""
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(folder.rglob("*"))
@@ -37,21 +37,21 @@ def contents(folder: Path) -> dict[str, str]:
 
 
 def test_full_profile_finds_no_error(small_world: Path, tiny_world: Path) -> None:
-    """Everything that makes an instance valid holds for the worlds that the tests make."""
+    """``validate`` with the full profile accepts the small worlds of the tests."""
     for world in (small_world, tiny_world):
         found = validate(world, Profile.FULL)
         assert [str(finding.problem) for finding in found.errors] == []
 
 
-def test_all_families_are_asked(small_world: Path) -> None:
-    """The nine families and the extension."""
+def test_every_family_has_questions(small_world: Path) -> None:
+    """The nine families and witness pairs."""
     report = json.loads((small_world / "pipeline_report.json").read_text())
     assert len(report["instances"]) == 10
     assert all(count > 0 for count in report["instances"].values())
 
 
 def test_the_smallest_preset_asks_of_every_family(world_of: WorldOf) -> None:
-    """Over eight seeds: each of the nine families in all worlds but one at most, witness pairs in most."""
+    """Over eight seeds: each of the nine families in all worlds except for at most one, witness pairs in most."""
     worlds = [world_of(preset("tiny", seed)) for seed in range(111, 119)]
     counts = [json.loads((world / "pipeline_report.json").read_text())["instances"] for world in worlds]
     nine = [family.value for family in Family if family is not Family.WITNESS]
@@ -60,7 +60,7 @@ def test_the_smallest_preset_asks_of_every_family(world_of: WorldOf) -> None:
 
 
 def test_groups_say_when_they_meet(small_world: Path) -> None:
-    """Weekday (0 is Monday) and hour of those that have a time; it is when their members' days have a meeting."""
+    """Weekday (0 is Monday) and hour; at that time, the schedules of members have a meeting."""
     groups = json.loads((small_world / "groups.json").read_text())
     epoch = date.fromisoformat(json.loads((small_world / "pipeline_report.json").read_text())["calendar_epoch"])
     assert {group["kind"] for group in groups if group["meets"] is None} == {"family", "team"}
@@ -78,7 +78,7 @@ def test_groups_say_when_they_meet(small_world: Path) -> None:
 
 
 def test_projection_is_participation_and_visible_events(small_world: Path) -> None:
-    """The map that is written is the one that the reader computes."""
+    """The written map of sessions is the one that the data set's reader computes."""
     mapped = json.loads((small_world / "ego_session_map.json").read_text())
     with open_dataset(small_world) as dataset:
         for ego in dataset.egos:
@@ -89,7 +89,7 @@ def test_projection_is_participation_and_visible_events(small_world: Path) -> No
 
 
 def test_same_bytes_for_one_and_two_workers(small_config: WorldConfig, small_world: Path, tmp_path: Path) -> None:
-    """Who realises a session has no say in its words."""
+    """The words of a session do not depend on the process that writes it."""
     generate(small_config, tmp_path / "two", workers=2)
     assert contents(tmp_path / "two") == contents(small_world)
 
@@ -99,7 +99,7 @@ def _forever(config: WorldConfig, out: Path) -> None:
 
 
 def test_same_bytes_after_a_kill_and_a_resume(small_config: WorldConfig, small_world: Path, tmp_path: Path) -> None:
-    """A generation killed after its first days goes on where it stopped."""
+    """A generation killed after its first days resumes where it stopped."""
     out = tmp_path / "killed"
     child = multiprocessing.get_context("spawn").Process(target=_forever, args=(small_config, out))
     child.start()
@@ -130,13 +130,13 @@ def test_another_configuration_does_not_resume(small_config: WorldConfig, tmp_pa
 
 
 def test_nothing_is_overwritten(tiny_world: Path) -> None:
-    """A folder that holds something is refused."""
+    """A folder that is not empty is refused."""
     with pytest.raises(MasimError, match="not empty"):
         generate(preset("tiny", 102), tiny_world)
 
 
 def test_every_statement_is_in_its_turn(small_world: Path) -> None:
-    """The words of a planned statement stand in the turn that facts.jsonl names, said by the speaker it names."""
+    """The turn that facts.jsonl names has the statement's value, and the speaker that it names."""
     turns = {
         turn["turn_id"]: turn for session in rows(small_world / "corpus_sessions.jsonl") for turn in session["turns"]
     }
@@ -149,7 +149,7 @@ def test_every_statement_is_in_its_turn(small_world: Path) -> None:
 
 
 def test_a_fate_does_not_name_its_thing(small_world: Path) -> None:
-    """The reference across sessions can only be resolved by the earlier session."""
+    """So the reference can be resolved only by the earlier session."""
     turns = {
         turn["turn_id"]: turn for session in rows(small_world / "corpus_sessions.jsonl") for turn in session["turns"]
     }
@@ -160,7 +160,7 @@ def test_a_fate_does_not_name_its_thing(small_world: Path) -> None:
 
 
 def test_witness_pairs_ask_the_same_of_one_who_knows_and_one_who_does_not(small_world: Path) -> None:
-    """Same words, two egos, one of them has to abstain."""
+    """The same words for two egos, one of whom has to abstain."""
     by_query: dict[str, list[dict[str, Any]]] = {}
     for row in rows(small_world / "eval_instances" / "x1_witness.jsonl"):
         by_query.setdefault(row["query"], []).append(row)
@@ -170,7 +170,7 @@ def test_witness_pairs_ask_the_same_of_one_who_knows_and_one_who_does_not(small_
 
 
 def test_half_of_the_abstention_questions_have_an_answer(small_world: Path) -> None:
-    """And they look the same."""
+    """Within one question."""
     kinds = [
         row["ground_truth"]["expected_response"]
         for row in rows(small_world / "eval_instances" / "d3_confabulation.jsonl")

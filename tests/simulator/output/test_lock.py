@@ -1,4 +1,4 @@
-"""Two generations never share a folder; one that is killed at its very end goes on, and ends with the same bytes."""
+"""Tests output/lock.py, and resuming a generation that is killed between its last file and its end."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FLAGS = ("--agents", "4", "--days", "2", "--density", "0.25", "--seed", "110", "
 
 
 def contents(folder: Path) -> dict[str, str]:
-    """Digest of each file that a seed decides."""
+    """Return the digest of each file that depends on the seed alone, by relative path."""
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(folder.rglob("*"))
@@ -37,27 +37,27 @@ def contents(folder: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """What the world holds if nothing comes between."""
+    """Digests of the files of a world that is made without interruption."""
     out = tmp_path_factory.mktemp("whole") / "w"
     generate(CONFIG, out)
     return contents(out)
 
 
-def test_of_two_at_once_one_makes_the_world_and_the_other_is_told(whole: dict[str, str], tmp_path: Path) -> None:
-    """The same command twice: whoever comes second ends with one line and touches nothing."""
+def test_of_two_generations_at_once_the_second_ends_with_one_line(whole: dict[str, str], tmp_path: Path) -> None:
+    """The same command twice: the second to lock the folder exits with 2 and changes nothing."""
     out = tmp_path / "w"
     command = [sys.executable, "-m", "memarena_masim", "generate", *FLAGS, "--out", str(out)]
     both = [subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) for _ in range(2)]
-    said = [process.communicate()[1] for process in both]
-    assert sorted(process.returncode for process in both) == [0, 2], said
-    (refused,) = (text for process, text in zip(both, said, strict=True) if process.returncode == 2)
+    errors = [process.communicate()[1] for process in both]
+    assert sorted(process.returncode for process in both) == [0, 2], errors
+    (refused,) = (text for process, text in zip(both, errors, strict=True) if process.returncode == 2)
     assert refused.startswith(f"error: --out {out}: ")
     assert refused.count("\n") == 1
     assert contents(out) == whole
 
 
 def test_a_folder_that_is_written_is_refused_until_it_is_free(whole: dict[str, str], tmp_path: Path) -> None:
-    """Nothing is put into it meanwhile."""
+    """No file is written to it meanwhile."""
     out = tmp_path / "new" / "w"
     with only_writer(out, lambda _: None):
         with pytest.raises(MasimError, match=f"--out {out}: another process is making a data set there"):
@@ -67,10 +67,10 @@ def test_a_folder_that_is_written_is_refused_until_it_is_free(whole: dict[str, s
     assert contents(out) == whole
 
 
-def test_a_file_system_without_locks_is_said(
+def test_a_file_system_without_locks_is_reported(
     whole: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The world is made, and a line says what nobody watches over."""
+    """The world is made, and a line of progress says that the folder cannot be locked."""
 
     def flock(descriptor: int, operation: int) -> None:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
@@ -106,8 +106,8 @@ def _killed_at(point: str, out: Path) -> None:
 
 
 @pytest.mark.parametrize("point", list(POINTS))
-def test_killed_at_its_end_the_same_command_goes_on(point: str, whole: dict[str, str], tmp_path: Path) -> None:
-    """At each moment between the last file and the end: the same bytes, nothing left over, nothing missing."""
+def test_a_generation_killed_at_its_end_is_resumed(point: str, whole: dict[str, str], tmp_path: Path) -> None:
+    """At each moment between the last file and the end: the same bytes, no hidden file left, none missing."""
     out = tmp_path / "w"
     child = multiprocessing.get_context("spawn").Process(target=_killed_at, args=(point, out))
     child.start()
@@ -120,10 +120,10 @@ def test_killed_at_its_end_the_same_command_goes_on(point: str, whole: dict[str,
     assert not [path.name for path in out.iterdir() if path.name.startswith(".")]
 
 
-def test_another_world_is_not_finished_in_its_place(
+def test_leftovers_of_a_complete_world_are_not_removed_for_another_seed(
     whole: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is left of a complete data set is only cleared away by the command that made it."""
+    """Only the command that made a data set removes what is left of its days."""
     out = tmp_path / "w"
     with monkeypatch.context() as patch:
         patch.setattr(shutil, "rmtree", _interrupt)

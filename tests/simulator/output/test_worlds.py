@@ -1,4 +1,4 @@
-"""Several worlds of a seed: each its own data set, made again byte by byte, skipped once complete."""
+"""Tests ``masim generate --worlds``: each world is its own data set, reproducible, and skipped once complete."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FLAGS = ("--agents", "4", "--days", "2", "--density", "0.25", "--seed", "110", "
 
 
 def masim(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
-    """The command in this process; returns its exit code."""
+    """Run ``masim generate`` in this process; return its exit code."""
     monkeypatch.setattr("sys.argv", ["masim", "generate", *FLAGS, *arguments])
     try:
         main()
@@ -30,7 +30,7 @@ def masim(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
 
 
 def contents(folder: Path) -> dict[str, str]:
-    """Digest of each file that a seed decides."""
+    """Return the digest of each file that depends on the seed alone, by relative path."""
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(folder.rglob("*"))
@@ -47,8 +47,8 @@ def worlds(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def test_each_world_is_a_data_set_of_its_own(worlds: Path) -> None:
-    """Folder, people, sessions and questions of its own; all can be opened."""
+def test_each_world_is_its_own_data_set(worlds: Path) -> None:
+    """It has its own folder, people, sessions and questions, and can be opened."""
     folders = sorted(worlds.iterdir())
     assert [folder.name for folder in folders] == ["world_00", "world_01", "world_02"]
     people = []
@@ -63,23 +63,23 @@ def test_each_world_is_a_data_set_of_its_own(worlds: Path) -> None:
     assert len(corpora) == 3
 
 
-def test_complete_worlds_are_kept_and_the_missing_one_is_made(
+def test_complete_worlds_are_skipped_and_a_missing_one_is_made(
     worlds: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """The same command after one world is gone: the others are not touched, the new one has the same bytes."""
+    """The same command after one world was deleted: the others are unchanged, the new one has the same bytes."""
     import shutil
 
     out = Path(shutil.copytree(worlds, tmp_path / "w"))
-    kept = (out / "world_00" / "facts.jsonl").stat().st_mtime_ns
+    modified_ns = (out / "world_00" / "facts.jsonl").stat().st_mtime_ns
     shutil.rmtree(out / "world_01")
     assert masim(monkeypatch, "--worlds", "3", "--out", str(out)) == 0
     assert capsys.readouterr().out.count("questions") == 3
-    assert (out / "world_00" / "facts.jsonl").stat().st_mtime_ns == kept
+    assert (out / "world_00" / "facts.jsonl").stat().st_mtime_ns == modified_ns
     assert contents(out) == contents(worlds)
 
 
-def test_killed_between_and_inside_worlds_the_same_command_goes_on(worlds: Path, tmp_path: Path) -> None:
-    """SIGKILL while the second or third world is being made; the same bytes in the end."""
+def test_a_call_killed_between_or_inside_worlds_is_resumed(worlds: Path, tmp_path: Path) -> None:
+    """SIGKILL while the second or third world is being made: the same command gives the same bytes."""
     out = tmp_path / "w"
     flags = (*FLAGS, "--worlds", "3", "--quiet", "--out", str(out))
     command = [sys.executable, "-m", "memarena_masim", "generate", *flags]
@@ -94,10 +94,10 @@ def test_killed_between_and_inside_worlds_the_same_command_goes_on(worlds: Path,
     assert contents(out) == contents(worlds)
 
 
-def test_worlds_of_another_seed_are_not_taken_for_these(
+def test_worlds_of_another_configuration_are_refused(
     worlds: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One line, and nothing is changed."""
+    """With one line, and nothing is changed."""
     before = contents(worlds)
     assert masim(monkeypatch, "--worlds", "3", "--preset", "s", "--out", str(worlds)) == 2
     errors = capsys.readouterr().err

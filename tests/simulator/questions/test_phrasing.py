@@ -1,4 +1,4 @@
-"""Questions as people put them: three ways to name a thing in the shares asked for, names that are known."""
+"""Tests questions/phrasing.py: things are named in three ways, in the configured shares, and people unambiguously."""
 
 from __future__ import annotations
 
@@ -44,35 +44,35 @@ def stem(row: dict[str, Any]) -> str:
 
 
 def thing_of(row: dict[str, Any], facts: dict[str, dict[str, Any]]) -> tuple[str, str]:
-    """Attribute and item of the fact that a question is after."""
+    """Return attribute and item of the fact that a question is about."""
     attribute, _, item = facts[row["metadata"]["fact_id"]]["attribute"].partition(": ")
     return attribute, item
 
 
-def test_questions_name_things_in_the_shares_asked_for(worlds: list[Path], world_of: WorldOf) -> None:
-    """As the configuration has them, to one question in each world; the report counts the same."""
+def test_wordings_have_the_configured_shares(worlds: list[Path], world_of: WorldOf) -> None:
+    """Within two questions in each world; the report has the same counts."""
     described = world_of(sized(preset("tiny", 111), wording="0/0/100"))
     for world in (*worlds, described):
-        found = Counter(row["metadata"]["wording"] for row in instances(world))
+        counts = Counter(row["metadata"]["wording"] for row in instances(world))
         report = json.loads((world / "pipeline_report.json").read_text())
         shares = dict(zip(WORDINGS, report["configuration"]["wording"], strict=True))
-        assert {name: report["wording"].get(name, 0) for name in WORDINGS} == {name: found[name] for name in WORDINGS}
+        assert {name: report["wording"].get(name, 0) for name in WORDINGS} == {name: counts[name] for name in WORDINGS}
         if world is not described:  # some questions name no thing that could be described
             for name, share in shares.items():
-                assert abs(found[name] - share / 100 * found.total()) <= 2, (name, found)
-    assert found["description"] > 0.6 * found.total()
-    assert found["other_name"] == 0
+                assert abs(counts[name] - share / 100 * counts.total()) <= 2, (name, counts)
+    assert counts["description"] > 0.6 * counts.total()
+    assert counts["other_name"] == 0
 
 
 @pytest.mark.parametrize("shares", ["70/20", "70/20/20", "110/-20/10", "many/few/none"])
-def test_shares_that_are_none_are_refused(shares: str) -> None:
-    """In the words of the flag."""
+def test_invalid_shares_are_refused(shares: str) -> None:
+    """The error names the flag and its value."""
     with pytest.raises(MasimError, match=rf"--wording {shares}: three whole numbers that add up to 100"):
         sized(preset("tiny", 1), wording=shares)
 
 
-def test_the_wording_is_what_the_question_calls_the_thing(worlds: list[Path]) -> None:
-    """Of details: the item itself, one of its other names, or its description stands in the question."""
+def test_a_question_names_its_thing_as_its_wording_says(worlds: list[Path]) -> None:
+    """Questions about details have the item itself, one of its other names, or its description."""
     bank = question_bank()
     seen = Counter[str]()
     for world in worlds:
@@ -91,16 +91,16 @@ def test_the_wording_is_what_the_question_calls_the_thing(worlds: list[Path]) ->
     assert set(seen) == set(WORDINGS)
 
 
-def test_validate_finds_no_fault(worlds: list[Path]) -> None:
-    """Neither errors nor the warning of repeated evidence."""
+def test_validate_reports_no_error_and_no_repeated_evidence(worlds: list[Path]) -> None:
+    """That is, no warning ``query-repeats-evidence``."""
     for world in worlds:
         found = validate(world, Profile.FULL)
         assert [str(finding.problem) for finding in found.errors] == []
         assert [finding for finding in found.warnings if finding.check == "query-repeats-evidence"] == []
 
 
-def test_people_are_named_so_that_they_are_known(worlds: list[Path]) -> None:
-    """By the first name where nobody else has it, in full else and where somebody other than the owner asks."""
+def test_people_are_named_unambiguously(worlds: list[Path]) -> None:
+    """By a unique first name, else in full; always in full in permission questions."""
     in_short = 0
     for world in worlds:
         agents = {row["agent_id"]: row["persona"]["name"] for row in rows(world / "agents_personas.jsonl")}
@@ -136,8 +136,8 @@ def test_questions_are_put_in_many_ways(small_world: Path) -> None:
         assert len(found) >= 3, family
 
 
-def test_a_description_says_it_in_other_words() -> None:
-    """At most half of the content words of what it stands for."""
+def test_a_description_shares_at_most_half_of_the_content_words() -> None:
+    """Compared with the item, happening, source or fate that it describes."""
     bank = question_bank()
     pairs = [(item, called) for (_, item), called in bank.items.items()]
     pairs += [(base(one), called) for one, called in bank.happenings.items()]
@@ -148,8 +148,8 @@ def test_a_description_says_it_in_other_words() -> None:
         assert len(shared) <= len(content) / 2, (one, called.description)
 
 
-def test_a_name_fits_one_item_of_its_attribute() -> None:
-    """No other name or description is, or holds, what another item of the attribute is called."""
+def test_no_other_name_or_description_contains_another_item() -> None:
+    """Another item of the same attribute, that is."""
     bank = question_bank()
     for attribute in catalogue().attributes.values():
         for item in attribute.items:
@@ -160,7 +160,7 @@ def test_a_name_fits_one_item_of_its_attribute() -> None:
 
 
 def test_every_template_names_whose_fact_it_is() -> None:
-    """Each line names the person and the thing, and sentences leave room for the value."""
+    """Each line names the person and the thing, and plain sentences have a slot for the value."""
     for key, words in question_bank().details.items():
         unit = catalogue().attributes[key].kind.unit
         for line in (*words.ask, *words.clause, *words.about, *words.plain, *words.earlier):
