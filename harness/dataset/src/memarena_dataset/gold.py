@@ -197,7 +197,7 @@ class AbstainGold(GoldRecord):
 
     kind: Literal["abstain"] = "abstain"
     adversarial_answer: str | None = None
-    """The answer of a person who believes the premise; empty if the data set does not have it."""
+    """The answer of a person who believes the premise; None if the data set does not have it."""
     claim: tuple[Value, ...] = ()
     """The question's premise, as values that would occur together if it had ever been said."""
 
