@@ -1,4 +1,4 @@
-"""``masim inspect``: the graph, a day of an agent, the life of a fact, and one line for what is not there."""
+"""Tests ``masim inspect``: the graph, an agent's day, the history of a fact, and one-line errors."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def rows(path: Path) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def inspect(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
-    """``masim inspect`` in this process: exit code, standard output, standard error."""
+    """Run ``masim inspect`` in this process; return exit code, standard output and standard error."""
 
     def run(*arguments: str | Path) -> tuple[int, str, str]:
         monkeypatch.setattr("sys.argv", ["masim", "inspect", *map(str, arguments)])
@@ -52,7 +52,7 @@ def inspect(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
 
 
 def test_overview_names_people_and_facts(world: Path, inspect: Any) -> None:
-    """What it names can be looked at in turn."""
+    """Each of these can be inspected in turn."""
     code, said, _ = inspect(world)
     assert code == 0
     assert "made by: offline" in said
@@ -62,8 +62,8 @@ def test_overview_names_people_and_facts(world: Path, inspect: Any) -> None:
     assert inspect(world, "--fact", fact)[0] == 0
 
 
-def test_overview_shows_how_much_interferes(world: Path, inspect: Any) -> None:
-    """Each family's questions by class of near-duplicates, as the questions themselves record them."""
+def test_overview_counts_questions_by_class_of_near_duplicates(world: Path, inspect: Any) -> None:
+    """For each family, as the questions' metadata have them."""
     _, said, _ = inspect(world)
     shown = {line.split(":")[0].strip(): line.split(": ")[1] for line in said.splitlines() if line.startswith("  ")}
     counted: dict[str, Counter[int]] = {}
@@ -78,7 +78,7 @@ def test_overview_shows_how_much_interferes(world: Path, inspect: Any) -> None:
 
 
 def test_graph_shows_every_pair_of_a_layer_with_its_weight(world: Path, inspect: Any) -> None:
-    """Each edge stands with both of its people; pairs of no layer are only counted."""
+    """Each edge is listed for both people; pairs of no layer are only counted."""
     code, said, _ = inspect(world, "--graph")
     assert code == 0
     built = build_world(CONFIG)
@@ -93,8 +93,8 @@ def test_graph_shows_every_pair_of_a_layer_with_its_weight(world: Path, inspect:
     assert f"{counts[-1]} of no layer" in said
 
 
-def test_layers_are_read_back_from_the_weights() -> None:
-    """The files hold weights only; every layer is found again, at several sizes."""
+def test_layers_are_recovered_from_the_weights() -> None:
+    """The files have only weights; every pair's layer follows from them, at several sizes."""
     for size in (6, 20, 60):
         ids = tuple(f"p{number:02d}" for number in range(size))
         edges = build_graph(ids, Stream("layers", size))
@@ -103,7 +103,7 @@ def test_layers_are_read_back_from_the_weights() -> None:
         assert all(graph.layer(e.source, e.target) == e.layer for e in edges.values())
 
 
-def test_drawing_has_everybody_inside_the_picture(world: Path, inspect: Any, tmp_path: Path) -> None:
+def test_drawing_has_all_people_inside_the_picture(world: Path, inspect: Any, tmp_path: Path) -> None:
     """A line per pair of a layer, a name per person, and close people nearer to each other than others."""
     svg, html = tmp_path / "graph.svg", tmp_path / "graph.html"
     code, said, _ = inspect(world, "--svg", svg, "--html", html)
@@ -136,7 +136,7 @@ def test_close_people_are_drawn_near_each_other() -> None:
 
 
 def test_a_day_lists_its_sessions_in_order(world: Path, inspect: Any) -> None:
-    """Every session of the agent's day, once, by time, with what is stated there."""
+    """Every session of the agent's day, once, by time, with the statements in it."""
     sessions = rows(world / "corpus_sessions.jsonl")
     agent = Counter(one for row in sessions for one in row["participants"] if "assistant" not in one).most_common(1)[0][
         0
@@ -156,8 +156,8 @@ def test_a_day_lists_its_sessions_in_order(world: Path, inspect: Any) -> None:
         assert all(fact in said for fact in stated)
 
 
-def test_a_facts_life_is_told_in_order(world: Path, inspect: Any) -> None:
-    """Who told it to whom in which words, who has learned it, and every question after it."""
+def test_a_fact_s_history_is_in_order(world: Path, inspect: Any) -> None:
+    """Who told it to whom in which words, who learned it, and every question about it."""
     facts = rows(world / "facts.jsonl")
     asked = {
         row["metadata"]["fact_id"]: row
@@ -189,8 +189,8 @@ def test_a_facts_life_is_told_in_order(world: Path, inspect: Any) -> None:
         (("--svg", "no/such/folder/x.svg"), "--svg no/such/folder/x.svg: No such file"),
     ],
 )
-def test_what_is_not_there_is_one_line(flags: tuple[str, ...], said: str, world: Path, inspect: Any) -> None:
-    """Exit code 2, and the flag that names it."""
+def test_unknown_names_are_one_line(flags: tuple[str, ...], said: str, world: Path, inspect: Any) -> None:
+    """With exit code 2 and the name of the flag."""
     code, _, errors = inspect(world, *flags)
     assert code == 2
     assert errors.startswith(f"error: {said}")
@@ -207,7 +207,7 @@ def test_days_out_of_range_and_assistants_say_what_there_is(world: Path, inspect
 
 @pytest.mark.parametrize("missing", ["pipeline_report.json", "graph_edges.jsonl", "facts.jsonl"])
 def test_missing_and_broken_files_are_one_line(missing: str, world: Path, inspect: Any, tmp_path: Path) -> None:
-    """A data set of other origin has no such files; a broken line is named with its number."""
+    """A data set from elsewhere lacks such files; a broken line is named with its number."""
     copy = Path(shutil.copytree(world, tmp_path / "copy"))
     (copy / missing).unlink()
     code, _, errors = inspect(copy, "--graph") if missing == "graph_edges.jsonl" else inspect(copy)
@@ -219,7 +219,7 @@ def test_missing_and_broken_files_are_one_line(missing: str, world: Path, inspec
 
 
 def test_the_overview_counts_the_files_and_names_one_that_is_missing(world: Path, inspect: Any, tmp_path: Path) -> None:
-    """Whatever the report says of them."""
+    """Whatever the report's counts are."""
     copy = Path(shutil.copytree(world, tmp_path / "copy"))
     corpus = rows(copy / "corpus_sessions.jsonl")
     turns = sum(len(session["turns"]) for session in corpus)

@@ -1,4 +1,4 @@
-"""Drafts of packs: what is kept of the source, what a model proposes, and what is refused of that."""
+"""Tests packs/drafting.py: what is kept of the source pack, and which of a model's proposals are accepted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.model_server import ModelServer
 
 
 def masim(*arguments: str | Path) -> int:
-    """The exit code of the command in this process."""
+    """Run the command in this process; return its exit code."""
     with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as stop:
         patch.setattr("sys.argv", ["masim", *map(str, arguments)])
         main()
@@ -24,12 +24,12 @@ def masim(*arguments: str | Path) -> int:
 
 
 def letters(number: int) -> str:
-    """A word that is in no pack."""
+    """Return a word that is in no pack, by number."""
     return "qu" + "".join("aeioukmnrt"[int(digit)] for digit in str(number)) + "x"
 
 
 def scripted(body: Body) -> Script:
-    """One proposal that holds in each reply, and those that do not; the first reply is no JSON."""
+    """Return a reply with one acceptable proposal and several that are not; the first reply is not JSON."""
     prompt, word = body["messages"][-1]["content"], letters(body.number)
     reply: dict[str, Any]
     if "Propose another scene" in prompt:
@@ -58,7 +58,7 @@ def scripted(body: Body) -> Script:
 
 
 def test_a_draft_without_a_model_is_half_of_its_source_and_says_what_to_write(tmp_path: Path) -> None:
-    """The same seed keeps the same half, and what is kept passes every check."""
+    """The same seed keeps the same half, which passes every check."""
     for name in ("one/draft", "two/draft"):
         assert masim("pack", "new", tmp_path / name, "--seed", "7") == 0
     files = [path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("*") if path.is_file()]
@@ -72,7 +72,7 @@ def test_a_draft_without_a_model_is_half_of_its_source_and_says_what_to_write(tm
 
 
 def test_checks_decide_on_what_a_model_proposes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What holds is in the draft, what does not is listed with its reason; the draft passes every check."""
+    """Accepted proposals are in the draft, refused ones are listed with the reason; the draft passes every check."""
     folder = tmp_path / "draft"
     with ModelServer(scripted) as server:
         assert masim("pack", "new", folder, "--seed", "7", "--llm", server.base_url, "--model", "scripted") == 0

@@ -1,4 +1,4 @@
-"""Packs: their hash, what is refused of hostile ones, what makes a gold unsafe, and worlds of another pack."""
+"""Tests pack.py and packs/check.py: the hash, hostile packs, names that make a gold ambiguous, worlds of a pack."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DETAILS = "facts/details.toml"
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """``masim`` in this process: exit code, stdout, stderr."""
+    """Run ``masim`` in this process; return exit code, stdout and stderr."""
 
     def masim(*arguments: str | Path) -> tuple[int, str, str]:
         monkeypatch.setattr("sys.argv", ["masim", *map(str, arguments)])
@@ -50,7 +50,7 @@ def pack(tmp_path: Path) -> Path:
 
 
 def swap(folder: Path, file: str, old: str, new: str) -> None:
-    """Put ``new`` in the place of the first ``old``."""
+    """Replace the first ``old`` by ``new``."""
     text = (folder / file).read_text(encoding="utf-8")
     assert old in text, (file, old)
     (folder / file).write_text(text.replace(old, new, 1), encoding="utf-8")
@@ -107,7 +107,7 @@ HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_pack_that_cannot_be_used_is_one_line_and_exit_code_2(name: str, pack: Path, run: Run) -> None:
-    """The file, the line where there is one, and what is expected."""
+    """With the file, the line if there is one, and the expectation."""
     spoil, message = HOSTILE[name]
     spoil(pack)
     code, out, err = run("pack", "check", pack)
@@ -116,8 +116,8 @@ def test_a_pack_that_cannot_be_used_is_one_line_and_exit_code_2(name: str, pack:
     assert message in err, err
 
 
-def test_the_hash_is_that_of_the_files_and_binds_an_announced_pack(pack: Path, run: Run) -> None:
-    """The manifest and notes for people are no part of it."""
+def test_the_hash_covers_the_files_and_a_pack_that_changed_is_refused(pack: Path, run: Run) -> None:
+    """The hash does not cover the manifest and notes for people."""
     files = sorted(
         path.relative_to(pack).as_posix()
         for path in pack.rglob("*")
@@ -134,8 +134,8 @@ def test_the_hash_is_that_of_the_files_and_binds_an_announced_pack(pack: Path, r
     assert (code, "the files that were announced are expected" in err) == (2, True)
 
 
-def test_what_makes_a_gold_unsafe_is_listed_by_line(pack: Path, run: Run) -> None:
-    """Names that fit two things or are too wide, frames without their slots. ``generate`` refuses such a pack."""
+def test_names_and_frames_that_make_a_gold_ambiguous_are_listed_by_line(pack: Path, run: Run) -> None:
+    """Names that fit two things or are too general, frames without their slots. ``generate`` refuses such a pack."""
     swap(pack, "questions/items.txt", "| the coffee mill ;", "| the garden bench ; the bench ;")
     swap(pack, "questions/items.txt", "| the lamp for the desk ;", "| the desk ;")
     swap(pack, "questions/items.txt", "| the mattress |", "| the mattress ; the tall desk lamp |")
@@ -167,8 +167,8 @@ def test_what_makes_a_gold_unsafe_is_listed_by_line(pack: Path, run: Run) -> Non
     assert not (pack.parent / "out").exists()
 
 
-def test_a_world_of_another_pack_says_so(pack: Path, tmp_path: Path, tiny_world: Path) -> None:
-    """The same words under another name give the same talk. ``validate`` sees a hash that is not that of the files."""
+def test_a_world_records_its_pack(pack: Path, tmp_path: Path, tiny_world: Path) -> None:
+    """A pack with the same words and another name gives the same talk; ``validate`` reports a wrong hash."""
 
     ref = PackRef.of(open_pack(pack), str(pack))
     config = sized(preset("tiny", 102), pack=ref)

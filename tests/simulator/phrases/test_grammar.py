@@ -1,4 +1,4 @@
-"""Phrase grammar: what a bank file can say, and how faults in one are reported."""
+"""Tests phrases/grammar.py: how rules of bank files expand, and how faults in a file are reported."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SLOTS = (
     *("you", "owner", "other", "lastday", "weekday", "daypart", "weather", "place", "thing"),
     *("e", "k", "about", "source", "a", "q", "subject_you", "did", "matter"),
 )
-"""What the engine may bind when it says a line of the dialogue banks."""
+"""Slots that the engine may bind for a line of the dialogue banks."""
 
 
 def scope(seed: int = 0, **slots: str) -> Scope:
@@ -69,15 +69,15 @@ def test_a_speaker_leans_towards_the_same_branch() -> None:
 
 @pytest.mark.parametrize("line", ["{a|b", "a}", "a | b", "[a}", "{a]"])
 def test_a_fault_names_file_and_line(line: str, tmp_path: Path) -> None:
-    """Unbalanced brackets are found when the file is read."""
+    """Unbalanced brackets are reported when the file is read."""
     path = tmp_path / "bad.bank"
     path.write_text(f"== rule\nfine\n{line}\n")
     with pytest.raises(MasimError, match=r"bad\.bank:3"):
         Bank().read(path)
 
 
-def test_a_rule_that_nobody_defines_is_reported(tmp_path: Path) -> None:
-    """The reference is named with its place."""
+def test_a_reference_to_an_undefined_rule_is_reported(tmp_path: Path) -> None:
+    """With its file and line."""
     path = tmp_path / "bad.bank"
     path.write_text("== rule\nsay <nothing>\n")
     bank = Bank()
@@ -88,7 +88,7 @@ def test_a_rule_that_nobody_defines_is_reported(tmp_path: Path) -> None:
 
 @given(st.text(alphabet="ab ,.?;", max_size=40))
 def test_tidy_is_idempotent(text: str) -> None:
-    """Tidying what is tidy changes nothing."""
+    """Tidying a tidy text changes nothing."""
     once = tidy(text)
     assert tidy(once) == once
 
@@ -98,7 +98,7 @@ def test_articles_follow_the_next_word() -> None:
     assert tidy("a old hat, an hour, an unit, a honest man") == "an old hat, an hour, a unit, an honest man"
 
 
-def test_every_rule_round_scenes_can_be_said() -> None:
+def test_every_rule_around_scenes_expands() -> None:
     """Each alternative expands without a missing slot."""
     slots = dict.fromkeys(SLOTS, "xx")
     for number, rule in enumerate(library().frame.rules.values()):
@@ -141,8 +141,8 @@ def test_verbs_of_the_banks_double_their_last_letter() -> None:
     assert [verb for verb, form in past.items() if form == f"{verb}ed"] == []
 
 
-def test_long_ago_is_told_in_words_or_as_a_date() -> None:
-    """Never in words that a reader of dates could take for another day."""
+def test_day_words_can_be_read_as_their_day() -> None:
+    """For days up to five weeks ago."""
     today = date(2025, 1, 3)
     told = {back: day_words(today, today - timedelta(days=back)) for back in range(35)}
     assert [told[back] for back in (0, 1, 3, 7, 10, 21)] == [
