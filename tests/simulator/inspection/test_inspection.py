@@ -189,7 +189,7 @@ def test_a_fact_s_history_is_in_order(world: Path, inspect: Any) -> None:
         (("--svg", "no/such/folder/x.svg"), "--svg no/such/folder/x.svg: No such file"),
     ],
 )
-def test_unknown_names_are_one_line(flags: tuple[str, ...], said: str, world: Path, inspect: Any) -> None:
+def test_unusable_flags_are_one_line(flags: tuple[str, ...], said: str, world: Path, inspect: Any) -> None:
     """With exit code 2 and the name of the flag."""
     code, _, errors = inspect(world, *flags)
     assert code == 2
