@@ -75,7 +75,9 @@ def test_the_sheet_holds_both_sources_and_tells_neither(written: tuple[Path, Pat
     world = read_world(small_world)
     names = {part for agent, name in world.names.items() if not agent.startswith("assistant_") for part in (name,)}
     words = set(re.findall(r"\w+", talk))
-    assert not words & {*(name.split()[0] for name in names), "Caroline", "Melanie", "Mel", "photo"}
+    assert words & {*(name.split()[0] for name in names), "Caroline", "Melanie", "Mel"} == set()
+    own_words = {word for session in world.sessions for turn in session.turns for word in re.findall(r"\w+", turn.text)}
+    assert "photo" not in words - own_words, "pictures of LoCoMo are not in the sheet"
     assert not any(one["session_id"] in text for one in items)
     assert talk.isascii() or not set(talk) & set("\u2019\u2014\U0001f60a")
     assert "talk 4" not in talk

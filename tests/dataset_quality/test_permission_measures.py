@@ -101,7 +101,22 @@ def test_a_wish_in_other_words_has_another_action(world: World) -> None:
     """The reading hangs on the words: with every "not" and "nobody" gone it goes wrong."""
 
     def soft(text: str) -> str:
-        for word in ("nobody else", "no one else", " not ", "everybody else", "everyone else", "nobody", "no one"):
+        for word in (
+            "n't",
+            "keep",
+            "only",
+            "just",
+            "secret",
+            "private",
+            "between",
+            "nobody else",
+            "no one else",
+            " not ",
+            "everybody else",
+            "everyone else",
+            "nobody",
+            "no one",
+        ):
             text = text.replace(word, " ")
         return text
 

@@ -46,7 +46,8 @@ def test_echoes_and_small_talk_are_the_ends(world: World) -> None:
 
     alone = take_up([retold(world, own)])
     assert alone is not None
-    assert (alone.before, alone.random) == (0.0, 0.0)
+    assert alone.before == 0.0
+    assert alone.random < 0.001  # a random turn of a speaker may be the turn itself
     echo = take_up([retold(world, lambda turn: f"the {turn.session_id.replace('_', '')} again")])
     assert echo is not None
     assert (echo.before, echo.random) == (1.0, 0.0)
