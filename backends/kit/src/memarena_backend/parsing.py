@@ -123,7 +123,9 @@ def parse_model_access(sent: pb.ModelAccess, field: str) -> ModelAccess:
     for position, model in enumerate(sent.models):
         role = _MODEL_ROLES.get(model.role)
         if role is None:
-            raise invalid_argument(f"{field}.models[{position}].role", "expected READER, EXTRACTOR, EMBEDDER or RERANKER")
+            raise invalid_argument(
+                f"{field}.models[{position}].role", "expected READER, EXTRACTOR, EMBEDDER or RERANKER"
+            )
         name = check_required_text(f"{field}.models[{position}].name", model.name)
         models.append(Model(name, role, model.context_window_tokens, model.no_system_role, model.counts_tokens))
     return ModelAccess(
