@@ -218,7 +218,7 @@ class FewStreams(Engine):
 
 
 class CommitsAtTheTrailer(Engine):
-    """A stream that is cancelled behind its trailer leaves the day without its batch id."""
+    """A stream that is cancelled after its trailer leaves the day without its batch id."""
 
     def ingest(self, header: pb.DayHeader, rest: Frames, call: Call) -> Ingested:
         def whole() -> Frames:

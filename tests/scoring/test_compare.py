@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -317,8 +318,8 @@ def few_records(run_id: str, answers: Sequence[str], tokens: int) -> list[AnyRec
     for question, answer in zip(FEW, answers, strict=True):
         status = {"fails": "backend_failed", "lost": "infra_failed"}.get(answer)
         if answer:
-            fields: dict[str, object] = {"status": status, "cause": "gone"} if status else {}
-            attempts.append(make_asked(cell, question, answer, search_ms=2.0, **fields))  # type: ignore[arg-type]
+            fields: dict[str, Any] = {"status": status, "cause": "gone"} if status else {}
+            attempts.append(make_asked(cell, question, answer, search_ms=2.0, **fields))
     run = make_run([cell], FEW, [], attempts)
     assert run[0].kind == "run_started"
     config = json.dumps({"limit": 6, "backends": {"bm25": {"k": tokens}}})

@@ -92,17 +92,17 @@ def judge(
     budget = _budget(budget_usd, max_tokens, usd_per_mtok_in, usd_per_mtok_out)
     sent_seed = None if model_seed < 0 else model_seed
     patience = Patience(tries=tries, timeout_s=timeout_s, longest_wait_s=longest_wait_s)
-    asked = None
+    server_judge = None
     if endpoint is not None:
         model_judge = ModelJudge(_judge_name(name, model), model, temperature, sent_seed)
-        asked = AskedJudge(model_judge, endpoint, _key(api_key_env), concurrency, patience, budget)
+        server_judge = AskedJudge(model_judge, endpoint, _key(api_key_env), concurrency, patience, budget)
     if answers is not None:
         if run is not None:
             raise judging.JudgeError("--answers: expected no RUN beside it: the file stands in its place")
-        judge_answers(answers, dataset or [], output, asked)
+        judge_answers(answers, dataset or [], output, server_judge)
         return
     if calibrating:
-        judge_trust.calibrate(judge_trust.questions_of(run, dataset or []), phrasings, seed, output, asked)
+        judge_trust.calibrate(judge_trust.questions_of(run, dataset or []), phrasings, seed, output, server_judge)
         return
     if run is None:
         raise judging.JudgeError("judge: expected the folder of a RUN")
@@ -110,10 +110,10 @@ def judge(
         judge_trust.write_sample(run, sample, name or judging.JUDGE_NAME, seed)
     elif labels:
         _read_people(run, of, labels, name, output)
-    elif asked is None:
+    elif server_judge is None:
         _judge_by_value(run, name or judging.JUDGE_NAME)
     else:
-        _judge_by_model(run, asked, repeat, buckets=buckets)
+        _judge_by_model(run, server_judge, repeat, buckets=buckets)
 
 
 def _read_people(run: Path, of: Path | None, labels: list[Path] | None, name: str | None, output: str) -> None:
@@ -122,17 +122,17 @@ def _read_people(run: Path, of: Path | None, labels: list[Path] | None, name: st
     judge_trust.read_people(run, of, labels or [], name or judging.JUDGE_NAME, output)
 
 
-def _judge_by_model(run: Path, asked: AskedJudge, repeats: int, *, buckets: bool) -> None:
+def _judge_by_model(run: Path, server_judge: AskedJudge, repeats: int, *, buckets: bool) -> None:
     batch = Batch(
         run_dir=run,
-        judge=asked.judge,
-        url=asked.url,
-        api_key=asked.api_key,
-        concurrency=asked.concurrency,
+        judge=server_judge.judge,
+        url=server_judge.url,
+        api_key=server_judge.api_key,
+        concurrency=server_judge.concurrency,
         repeats=repeats,
         buckets=buckets,
-        patience=asked.patience,
-        budget=asked.budget,
+        patience=server_judge.patience,
+        budget=server_judge.budget,
     )
     _say(batch.judge, judge_with_model(batch, JudgeProgress()))
 

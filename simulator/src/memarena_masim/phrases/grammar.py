@@ -109,7 +109,7 @@ def wordings_of(rule: Rule) -> tuple[str, ...]:
 
 @cache
 def sentences_of(text: str) -> tuple[str, ...]:
-    """The sentences of a text; a few words ("I see.") may come again."""
+    """Return the sentences of a text, without those of fewer than three words ("I see.")."""
     return tuple(sentence for sentence in _SENTENCE_END.split(text) if sentence.count(" ") >= _LEAST_SPACES)
 
 

@@ -351,11 +351,11 @@ def refusals(backend: BackendUnderTest) -> None:
 def one_question(backend: BackendUnderTest) -> None:
     """A prompt holds its own question alone, and neither questions nor replies are remembered."""
     ns, fact = backend.filled()
-    asked, reported = (Fact(word, f"{word}?", word) for word in (backend.words.next(), backend.words.next()))
+    questioned, replied = (Fact(word, f"{word}?", word) for word in (backend.words.next(), backend.words.next()))
     ns.expect_visible(fact)
-    ns.search(f"Was it {asked.value}?")
-    earlier = ns.answer_request(f"{fact.question} Was it {asked.value}?")
-    completion(ns.answer(earlier, ReaderScript(pieces=("It was ", reported.value, "."))))
+    ns.search(f"Was it {questioned.value}?")
+    earlier = ns.answer_request(f"{fact.question} Was it {questioned.value}?")
+    completion(ns.answer(earlier, ReaderScript(pieces=("It was ", replied.value, "."))))
     _, foreign = backend.filled()
     question = f"{fact.question} {foreign.question}" if backend.keeps_words else fact.question
     with backend.models.recording() as calls:
@@ -363,7 +363,7 @@ def one_question(backend: BackendUnderTest) -> None:
     prompt = prompt_of(calls).replace(question.lower(), "")
     if foreign.value.lower() in prompt or mentions(received.events[0].retrieved.items, foreign):
         raise BrokenError(f"an Answer of {ns.namespace} holds {quoted(foreign)} of another namespace")
-    for what, word in (("question", asked), ("reply", reported)):
+    for what, word in (("question", questioned), ("reply", replied)):
         if word.value.lower() in prompt:
             raise BrokenError(f"the prompt holds {word.value!r}, which an earlier {what} held and the memory does not")
         if not backend.has(pb.CAPABILITY_STATEFUL_SEARCH) and mentions(ns.search(word.question).items, word):

@@ -198,7 +198,7 @@ def _cancelled_behind_the_trailer(ns: NamespaceFixture) -> None:
         open_call.cancel()
         backend.models.abandon(access.token)
     time.sleep(backend.patience.notice_s)
-    what, shown = f"day {ns.last_day + 1}, whose stream was cancelled behind the trailer,", True
+    what, shown = f"day {ns.last_day + 1}, whose stream was cancelled after the trailer,", True
     try:
         backend.retried(partial(backend.search, ns.question("Anything?", as_of_day=ns.last_day + 1)))
     except RefusedError as error:

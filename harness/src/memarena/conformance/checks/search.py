@@ -305,9 +305,9 @@ def order(backend: BackendUnderTest) -> None:
             rising, shown = rising + 1, ", ".join(f"{value:.4g}" for value in values)
         question = ns.question(text)
         question.max_items = 1
-        kept = ns.expect_ok(partial(backend.search, question), "max_items 1").items
+        best = ns.expect_ok(partial(backend.search, question), "max_items 1").items
         lowest = {item.text for item in free if item.score == min(values)}
-        worst_kept += bool(kept) and kept[0].text in lowest
+        worst_kept += bool(best) and best[0].text in lowest
     if len(orders) == 1:
         return  # the question does not decide the order: it may be that of time
     if rising == len(questions):

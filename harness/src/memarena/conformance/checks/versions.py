@@ -56,13 +56,13 @@ def unknown_enums(backend: BackendUnderTest) -> None:
     ns.refuse(question, "INVALID_ARGUMENT", f"requester.kind {_UNKNOWN_VALUE}")
     if backend.has(pb.CAPABILITY_ANSWER):
         for name in ("prompt_style", "thinking"):
-            asked = []
+            requests = []
             for value in (0, _UNKNOWN_VALUE):
                 request = ns.answer_request("What?")
                 setattr(request.reading, name, value)
                 with backend.models.recording() as calls:
                     completion(ns.answer(request), f"reading.{name} {value}, which means the same as none,")
-                asked.append([call.body for call in calls if call.path == "/chat/completions"])
-            if asked[0] != asked[1] and requirements.stable_search(backend) is None:
+                requests.append([call.body for call in calls if call.path == "/chat/completions"])
+            if requests[0] != requests[1] and requirements.stable_search(backend) is None:
                 raise BrokenError(f"reading.{name} {_UNKNOWN_VALUE} means the same as none, and the reader is asked "
                                   "otherwise")  # fmt: skip
