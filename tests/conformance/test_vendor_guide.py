@@ -26,7 +26,7 @@ def test_checks_and_clauses_exist() -> None:
 def test_a_line_of_the_checklist_names_a_check_that_cites_its_clause() -> None:
     cites = {check.check_id: set(check.clauses) for check in all_checks()}
     rows = re.findall(r"^\| [^|]+\? \| ([A-Z0-9, -]+) \| ([^|]+) \|$", GUIDE, re.MULTILINE)
-    assert len(rows) == 20
+    assert len(rows) > 20
     for clauses, checks in rows:
         cited = set().union(*(cites[check] for check in re.findall(r"`([^`]+)`", checks)))
         assert set(clauses.split(", ")) <= cited
