@@ -173,8 +173,8 @@ def test_a_fact_s_history_is_in_order(world: Path, inspect: Any) -> None:
         assert code == 0
         told = [row for row in facts if row["fact_id"] in (fact_id, f"{fact_id}_v")]
         told.sort(key=lambda row: start[row["session_id"]])
-        positions = [said.index(turns[row["turn_id"]]["text"]) for row in told]
-        assert positions == sorted(positions)
+        quotes = [f"    “{turns[row['turn_id']]['text']}”" for row in told]
+        assert [line for line in said.splitlines() if line in quotes] == quotes
         assert asked[fact_id]["query"].splitlines()[0] in said
         days = [int(part.split(",")[0]) for part in said.split("\n  day ")[1:]]
         assert days == sorted(days)
