@@ -1,4 +1,4 @@
-"""The versioned files that decide how readers are asked and read: loading and their hashes."""
+"""Loads the versioned files of prompts and parsing rules, which decide how readers are asked, and hashes them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class PromptText:
 
 @dataclass(frozen=True, slots=True)
 class ControlText:
-    """Words of control experiments; a run shows them only where it asks for them."""
+    """Words of control experiments; only runs that enable such an experiment use them."""
 
     policy_header: str
     access_denied: str
@@ -44,7 +44,7 @@ class ControlText:
 
 @dataclass(frozen=True, slots=True)
 class ParsingTable:
-    """Keys, headings and markers by which an answer is found."""
+    """Keys, headings and markers by which an answer is parsed from a reply."""
 
     answer_keys: tuple[str, ...]
     reason_keys: tuple[str, ...]
@@ -76,20 +76,20 @@ def _table(name: str, expected: Mapping[str, object]) -> dict[str, object]:
 
 @cache
 def prompt_text() -> PromptText:
-    """The words of prompts."""
+    """Return the words of prompts. Raises ValueError if the file's keys are not those of :class:`PromptText`."""
     table = _table(PROMPT_FILE, {f.name: None for f in fields(PromptText)})
     return PromptText(**{key: str(value).strip("\n") for key, value in table.items()})
 
 
 @cache
 def inferred_system() -> str:
-    """The system text without the rules of D6."""
+    """Return the system text without the rules of D6 (permission questions)."""
     return str(_table(INFERRED_FILE, {"system": None})["system"]).strip("\n")
 
 
 @cache
 def control_text() -> ControlText:
-    """The words of control experiments."""
+    """Return the words of control experiments."""
     table = _table(CONTROLS_FILE, {f.name: None for f in fields(ControlText)})
     return ControlText(**{key: str(value).strip("\n") for key, value in table.items()})
 
@@ -101,7 +101,7 @@ def _strings(value: object) -> tuple[str, ...]:
 
 @cache
 def parsing_table() -> ParsingTable:
-    """The table of parsing."""
+    """Return the table by which replies are parsed."""
     table = _table(PARSING_FILE, {f.name: None for f in fields(ParsingTable)})
     pairs = table["thinking"]
     assert isinstance(pairs, list)
@@ -125,6 +125,6 @@ def parsing_table() -> ParsingTable:
 
 
 def data_files() -> dict[str, str]:
-    """SHA-256 (hex) of every file that can decide a score, by its name within this package."""
+    """Return the SHA-256 (hex) of every file that can decide a score, by its name within this package."""
     names = (PROMPT_FILE, INFERRED_FILE, CONTROLS_FILE, PARSING_FILE)
     return {f"memarena_answering/{name}": hashlib.sha256(_data(name)).hexdigest() for name in names}

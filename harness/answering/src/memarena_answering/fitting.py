@@ -69,7 +69,7 @@ class _Attempt:
     prompt_tokens: int
 
     def excess(self, request: _Request) -> float:
-        """Tokens above the limits; 0 or less fits."""
+        """Return the tokens above the limits; the prompt fits if it is 0 or less."""
         return max(self.prompt_tokens - request.prompt_limit, self.context_tokens - request.context_limit)
 
 

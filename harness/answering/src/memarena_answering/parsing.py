@@ -15,7 +15,11 @@ _FENCE = re.compile(r"\A```[a-zA-Z]*\s*\n?(?P<inside>.*?)\n?```\s*\Z", re.DOTALL
 
 @cache
 def _thinking_patterns() -> tuple[tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str], re.Pattern[str]], ...]:
-    """For each pair of marks: a closed block, its end, one whose opening the template swallowed, an unclosed block."""
+    """Return four patterns for each pair of thinking marks.
+
+    They match a closed block, the closing mark, a text up to a closing mark (the chat template contained the opening
+    mark), and an unclosed block.
+    """
     patterns = []
     for opening, closing in parsing_table().thinking:
         start, end = re.escape(opening), re.escape(closing)
@@ -50,7 +54,7 @@ def _final_channel(text: str) -> str:
     _, marker, tail = text.rpartition(final)
     if marker:
         return tail.partition(table.channel_message)[2]
-    # Only thinking so far: what stands before the first channel mark is the answer, if anything.
+    # There is no final channel: the text before the first channel mark is the answer, if there is any.
     return text.partition(table.channel)[0]
 
 
@@ -58,7 +62,7 @@ def strip_thinking(raw: str) -> str:
     """Return the reply without thinking, other channels and template tokens; an unclosed block extends to the end."""
     text = _trimmed(_final_channel(raw))
     for closed, closing, swallowed, unclosed in _thinking_patterns():
-        # Behind the last closing mark no block is closed, and looking for its end at every opening costs the square.
+        # No block is closed after the last closing mark, and a search for it from every opening takes quadratic time.
         last = max((match.end() for match in closing.finditer(text)), default=0)
         text = closed.sub("", text[:last]) + text[last:]
         text = swallowed.sub("", text)

@@ -1,4 +1,4 @@
-"""Croissant metadata of a data set folder: what its files are, with their hashes, and what their columns hold.
+"""Describes a data set folder as Croissant metadata: its files with their hashes, and the columns of each.
 
 Format: Croissant 1.0 (https://docs.mlcommons.org/croissant/docs/croissant-spec.html), JSON-LD.
 """
@@ -84,7 +84,7 @@ _CONTEXT: Final[Mapping[str, object]] = {
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What a folder does not say of itself; None is left out."""
+    """Metadata that a folder does not hold itself; a field that is None is left out."""
 
     name: str | None = None
     description: str | None = None
@@ -99,25 +99,25 @@ class About:
 
 
 def croissant(folder: Path, about: About | None = None) -> dict[str, Any]:
-    """The metadata as a JSON-LD object. Files are named relative to the folder.
+    """Return the metadata as a JSON-LD object. Files are named relative to the folder.
 
     Raises:
-        DatasetError: the folder is no data set, or a file cannot be read.
+        DatasetError: the folder is not a data set, or a file cannot be read.
     """
-    described = about or About()
+    metadata = about or About()
     with open_dataset(folder, strict=False) as dataset:
         if not len(dataset.corpus):
             raise DatasetError(f"{folder}: {dataset.problems[0]}")
-    name = described.name or folder.resolve().name
+    name = metadata.name or folder.resolve().name
     files = [path for path in _files(folder) if path.name != FILE_NAME]
     return {
         "@context": _CONTEXT,
         "@type": "sc:Dataset",
         "conformsTo": "http://mlcommons.org/croissant/1.0",
         "name": name,
-        "description": described.description
+        "description": metadata.description
         or "Conversations of a group of people over some days, and questions on them with their right answers.",
-        **_about_fields(described),
+        **_about_fields(metadata),
         "distribution": [_file(folder, path) for path in files],
         "recordSet": [record for path in files for record in _records(folder, path)],
     }
@@ -170,15 +170,15 @@ def _encoding(path: Path) -> str:
 
 
 def _records(folder: Path, path: Path) -> list[dict[str, Any]]:
-    """The record set of a file of lines; compressed ones are described as files only.
+    """Return the record set of a ``.jsonl`` file as a list of at most one; empty if the file is compressed or unknown.
 
     Objects within a line (turns, persona, ground truth) have no fields: readers take a column's value as text.
     """
     columns = _QUESTIONS if path.parent.name == "eval_instances" else _COLUMNS.get(path.name, ())
     if path.suffix != ".jsonl":
         return []
-    there = _keys(folder, path) if columns else set()
-    columns = tuple(column for column in columns if column[0] in there)
+    present = _keys(folder, path) if columns else set()
+    columns = tuple(column for column in columns if column[0] in present)
     if not columns:
         return []
     name = path.name.removesuffix(".jsonl")
@@ -194,7 +194,7 @@ def _records(folder: Path, path: Path) -> list[dict[str, Any]]:
 
 
 def _keys(folder: Path, path: Path) -> set[str]:
-    """The keys of the first row: readers of Croissant fail on a column that a file does not have."""
+    """Return the keys of the first row: readers of Croissant fail on a column that a file does not have."""
     for first in Folder(folder).lines(_id(folder, path)):
         try:
             return set(load_object(first.data))

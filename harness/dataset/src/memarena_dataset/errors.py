@@ -1,4 +1,4 @@
-"""The base of all errors that a user reads, and what can be wrong with a data set.
+"""Defines the base of all errors that a user reads, and the errors and problems of a data set.
 
 A problem names file, line, field and reason: ``corpus_sessions.jsonl:17: turns.3.text: a text is expected``.
 """
@@ -21,16 +21,16 @@ class MemArenaError(Exception):
     exit_code: ClassVar[int] = 2
 
     def __init__(self, message: str = "", *, remedy: str = "") -> None:
-        """``message`` states what is wrong, in one line; ``remedy``, if there is one, the command that mends it."""
+        """Set the text: ``message`` states the fault in one line; ``remedy``, if any, is the command that mends it."""
         super().__init__(message)
         self.remedy = remedy
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled as what it holds: a class whose constructor takes other arguments comes back from a worker too."""
+        """Pickle the attributes, so that a class whose constructor takes other arguments can be unpickled too."""
         return _unpickled, (type(self), self.args), self.__dict__
 
     def __str__(self) -> str:
-        """``message`` or ``message: remedy``."""
+        """Return ``message`` or ``message: remedy``."""
         return ": ".join(part for part in (super().__str__(), self.remedy) if part)
 
     def write(self) -> None:
@@ -48,19 +48,19 @@ def _unpickled(kind: type[MemArenaError], args: tuple[object, ...]) -> MemArenaE
 
 @dataclass(frozen=True, slots=True)
 class RowProblem:
-    """One thing that is wrong in one place of a data set."""
+    """One fault of a data set, with its file, line and field."""
 
     file: str
     """Name relative to the folder, without ``.gz``."""
     reason: str
     """What is wrong, and what was expected."""
     line: int | None = None
-    """From 1; None where the file as a whole is meant."""
+    """From 1; None if the file as a whole is meant."""
     field: str = ""
     """Path of the field, dots between names and positions: ``turns.3.text``. Empty: the row as a whole."""
 
     def __str__(self) -> str:
-        """``file:line: field: reason``, on one line."""
+        """Return ``file:line: field: reason``, on one line."""
         position = self.file if self.line is None else f"{self.file}:{self.line}"
         parts = [position, self.field, " ".join(self.reason.split())]
         return ": ".join(part for part in parts if part)

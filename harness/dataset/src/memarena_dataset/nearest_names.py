@@ -7,6 +7,6 @@ from difflib import get_close_matches
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """The end of a message on an unknown name: the most similar of ``names``; empty where none is similar."""
+    """Return the end of a message on an unknown name: the most similar of ``names``; empty if none is similar."""
     matches = get_close_matches(name.lower(), list(names), n=2, cutoff=0.6)
     return f"; did you mean {' or '.join(matches)}?" if matches else ""

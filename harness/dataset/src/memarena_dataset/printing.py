@@ -8,16 +8,16 @@ import re
 import sys
 
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Control characters, which a terminal executes, marks that turn the order of characters round, and half characters.
+"""Control characters, which a terminal executes, marks that reverse the order of characters, and half surrogates.
 
 Tabulators and line feeds stay.
 """
 _FORMULA = re.compile(r"\A\s*[=+\-@\t\r]")
-"""What a spreadsheet takes for the beginning of a formula (OWASP, CSV injection)."""
+"""Text that a spreadsheet takes for the beginning of a formula (OWASP, CSV injection)."""
 
 
 def open_standard_streams() -> None:
-    """Open standard input, output and error on the null device where a command was started with them closed (``>&-``).
+    """Open standard input, output and error on the null device if a command was started with them closed (``>&-``).
 
     Otherwise the next file to be opened gets their number, and what a child prints goes into it: a log, for example.
     """
@@ -51,7 +51,7 @@ def write_err(text: str) -> None:
 
 
 def csv_cell(value: object) -> object:
-    """A value of a CSV cell: text is printable, and an apostrophe before it keeps a spreadsheet from computing it."""
+    """Return the value of a CSV cell: text is made printable, and gets an apostrophe if it looks like a formula."""
     if not isinstance(value, str):
         return value
     text = printable(value)

@@ -24,7 +24,7 @@ EXIT_CLOSED_PIPE = 141
 """The reader of standard output ended, as ``head`` does: the exit code of ``cat`` then, 128 plus SIGPIPE's number."""
 
 _NOT_MAPPED = "failed to map segment"
-"""In the linker's message on a library for which memory was lacking."""
+"""Part of the linker's message on a library that it could not load for lack of memory."""
 
 
 def run_guarded(app: typer.Typer) -> NoReturn:
@@ -39,7 +39,7 @@ def run_guarded(app: typer.Typer) -> NoReturn:
         _end(error)
     except SystemExit as error:
         if isinstance(error.__context__, BrokenPipeError):
-            # rich's own way out, with the exit code of a command that found something wrong.
+            # rich ends this way, with the exit code of a command that reports faults.
             sys.exit(EXIT_CLOSED_PIPE)
         raise
     except OSError as error:
@@ -69,7 +69,7 @@ _WORDS = {
 
 
 def _plain(message: str) -> str:
-    """What the parser of flags says, in words of ours."""
+    """Return a message of the flag parser in our own words."""
     for theirs, ours in _WORDS.items():
         message = message.replace(theirs, ours)
     return message
@@ -87,7 +87,10 @@ def _reason(error: OSError) -> str:
 
 
 def _refusal_of_output() -> OSError | None:
-    """Why standard output takes nothing (closed pipe, full disk); what it holds is dropped: Python would try again."""
+    """Return the error of flushing standard output (closed pipe, full disk), None if it works.
+
+    On an error the buffered output goes to the null device, since Python would try to write it again at exit.
+    """
     try:
         sys.stdout.flush()
     except OSError as error:

@@ -1,7 +1,7 @@
 """Locks files, writes them atomically, and hashes a file or a pack.
 
-The library filelock is no way to do it here: a lock's file holds a note or a position, which filelock empties, and a
-child process has to keep the lock by its descriptor after its parent has died.
+The library filelock does not fit: a lock's file holds a note or a position, which filelock empties, and a child process
+has to hold the lock by its descriptor after its parent has died.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from pathlib import Path
 
 
 def acquire_lock(path: Path) -> int:
-    """Lock a file, which is created if need be, or a folder (flock(2)); the descriptor that holds the lock.
+    """Lock a folder or a file, which is created if it is missing (flock(2)). Return the descriptor that holds the lock.
 
-    The lock ends when the descriptor, and each copy of it that a child process was given, is closed, however its holder
-    ends. Raises BlockingIOError if another process holds it, and OSError where the path cannot be opened or the file
-    system has no locks.
+    The lock ends when the descriptor and each copy of it in a child process are closed, also by a crash. Raises
+    BlockingIOError if another process holds it, and OSError if the path cannot be opened or the file system has no
+    locks.
     """
     # Without O_CREAT where it exists: kernels refuse that for another user's file in a shared folder.
     flags = os.O_RDONLY if path.is_dir() else os.O_RDWR | (0 if path.exists() else os.O_CREAT)
@@ -35,7 +35,7 @@ def acquire_lock(path: Path) -> int:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A path in the same folder, to be written in the block: it replaces ``path`` at the end; an error removes it."""
+    """Yield a temporary path in the same folder, which replaces ``path`` after the block; an error removes it."""
     part = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.part")
     try:
         yield part
@@ -46,9 +46,9 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def write_whole(path: Path, content: str | bytes | Iterable[str], *, mode: int = 0o666, durable: bool = False) -> None:
-    """Write a file so that whoever reads it sees the old content or all of the new one. Text is UTF-8, lines end in LF.
+    """Write a file atomically: a reader sees the old content or all of the new. Text is UTF-8, lines end in LF.
 
-    ``durable``: also after a power cut. ``mode``: permissions of a new file, less the process's mask.
+    ``durable``: also after a power cut. ``mode``: permissions of a new file, less the process's umask.
     """
     pieces = [content] if isinstance(content, str | bytes) else content
     with replacing(path) as part:
@@ -78,6 +78,9 @@ def sha256_of(path: Path) -> str:
 
 
 def pack_hash(hashes: Mapping[str, str]) -> str:
-    """SHA-256 of the lines ``<SHA-256 of a file>  <path>``, sorted by path: what ``sha256sum`` prints of the files."""
+    """Return the SHA-256 of the lines ``<SHA-256>  <path>``, as ``sha256sum`` prints them, sorted by path.
+
+    ``hashes``: SHA-256 of each file, in hexadecimal, by path.
+    """
     lines = "".join(f"{hashes[path]}  {path}\n" for path in sorted(hashes))
     return hashlib.sha256(lines.encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Options that take one value, once: of two values the parser would keep the last one and say nothing."""
+"""Refuses repeated options that take a single value, of which the parser would silently use the last."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typer.core import TyperGroup
 
 
 def refuse_repeated(command: Any, arguments: Sequence[str]) -> None:
-    """Raises :class:`typer.BadParameter` where an option that takes one value is among ``arguments`` more than once.
+    """Raise :class:`typer.BadParameter` if an option that takes a single value is used more than once.
 
-    ``command`` may be a group: then the arguments are those of the command of it that they name.
+    ``command`` may be a group: then ``arguments`` begin with the name of a command of the group.
     """
-    rest = list(arguments)
-    while rest and (inner := getattr(command, "commands", {}).get(rest[0])) is not None:
-        command, rest = inner, rest[1:]
-    single = {
+    remaining = list(arguments)
+    while remaining and (inner := getattr(command, "commands", {}).get(remaining[0])) is not None:
+        command, remaining = inner, remaining[1:]
+    values_of_option = {
         name: (option.opts[0], option.nargs)
         for option in command.params
         if not (getattr(option, "multiple", False) or getattr(option, "is_flag", False))
@@ -25,25 +25,25 @@ def refuse_repeated(command: Any, arguments: Sequence[str]) -> None:
         if name.startswith("--")
     }
     used: set[str] = set()
-    at = 0
-    while at < len(rest) and rest[at] != "--":
-        name, joined, _ = rest[at].partition("=")
-        at += 1
-        if name not in single:
+    index = 0
+    while index < len(remaining) and remaining[index] != "--":
+        name, joined, _ = remaining[index].partition("=")
+        index += 1
+        if name not in values_of_option:
             continue
-        option, values = single[name]
+        option, values = values_of_option[name]
         if option in used:
             raise typer.BadParameter(f"{option}: given more than once, but it takes one value")
         used.add(option)
         if not joined:
-            at += values  # what follows is its value, whatever it looks like
+            index += values  # the next arguments are its values, even if they look like options
 
 
 class OnceGroup(TyperGroup):
-    """A group none of whose commands takes an option with one value twice: ``typer.Typer(cls=OnceGroup)``."""
+    """A group of commands that refuse a repeated option with a single value: ``typer.Typer(cls=OnceGroup)``."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
-        """The command of the first argument, its options looked at."""
-        name, command, rest = super().resolve_command(ctx, args)
-        refuse_repeated(command, rest)
-        return name, command, rest
+        """Return name and command of the first argument, and the other arguments, after :func:`refuse_repeated`."""
+        name, command, remaining = super().resolve_command(ctx, args)
+        refuse_repeated(command, remaining)
+        return name, command, remaining

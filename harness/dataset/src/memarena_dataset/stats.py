@@ -1,8 +1,7 @@
-"""How large a data set is: the paper's data-set summary (table "dataset-summary"), in words and bytes.
+"""Computes how large a data set is: the paper's data-set summary (table "dataset-summary"), in words and bytes.
 
-Sizes are those of the turns' texts. Words are what white space separates; a token is four bytes of UTF-8, as in
-budgets, since those of readers depend on their tokenizers. "Ego" figures count each session once for every person in
-it, as each of them lives through it.
+Sizes are those of the turns' texts. Words are separated by white space; a token is four bytes of UTF-8, as in budgets,
+since tokens of readers depend on their tokenizers. "Ego" figures count each session once for every person in it.
 """
 
 from __future__ import annotations
@@ -172,7 +171,7 @@ def _per_dimension(families: Mapping[Family, int]) -> dict[str, int]:
 
 
 def lag_days(dataset: Dataset, instance: Instance) -> int | None:
-    """Days between the last evidence session and the question; None without evidence."""
+    """Return the days between the last evidence session and the question; None without evidence."""
     start_of = dataset.corpus.start_of
     evidence_days = [int(start_of(session_id)) for session_id in instance.evidence_session_ids]
     return dataset.question_day(instance) - max(evidence_days) if evidence_days else None
@@ -186,7 +185,7 @@ def _lags(dataset: Dataset) -> dict[str, int]:
 
 
 def lag_bucket(days: int | None) -> str:
-    """Name of the bucket that a lag falls into; evidence that is later than its question counts as 0."""
+    """Return the name of the bucket of a lag; evidence later than its question counts as a lag of 0 days."""
     if days is None:
         return NO_EVIDENCE
     return next(name for name, _, last in LAG_BUCKETS if last is None or days <= last)
@@ -201,7 +200,7 @@ def _spread(counts: Iterable[float]) -> Spread | None:
 
 
 def table(summary: Stats) -> list[tuple[str, str]]:
-    """The summary as rows of a table: statistic and value, in the order of the paper."""
+    """Return the summary as rows of statistic and value, in the order of the paper."""
     rows = [
         ("Agents / simulated days", f"{summary.agents:,} / {summary.days:,}"),
         ("Sessions / turns", f"{summary.sessions:,} / {summary.turns:,}"),
@@ -235,12 +234,12 @@ def table(summary: Stats) -> list[tuple[str, str]]:
 
 
 def _families_of(dimension: str, summary: Stats) -> str:
-    own = [
+    counts = [
         f"{family} {count:,}"
         for family, count in summary.instances_per_family.items()
         if DIMENSION_OF[Family(family)].value == dimension
     ]
-    return f"({', '.join(own)})"
+    return f"({', '.join(counts)})"
 
 
 def _shown(spread: Spread | None, digits: int) -> str:
@@ -251,6 +250,6 @@ def _shown(spread: Spread | None, digits: int) -> str:
 
 
 def markdown(summary: Stats) -> str:
-    """The summary as a Markdown table."""
+    """Return the summary as a Markdown table."""
     rows = [f"| {statistic} | {value} |" for statistic, value in table(summary)]
     return "\n".join([f"| {summary.name} | |", "| --- | ---: |", *rows])

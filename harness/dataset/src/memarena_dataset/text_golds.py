@@ -1,4 +1,4 @@
-"""The warning on golds that are text alone, on which the judge without a model sometimes errs."""
+"""Warns of golds that are text alone, on which the judge without a model sometimes errs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from memarena_dataset.gold import Gold, OpenGold
 
 
 def text_gold_warning(golds: Iterable[Gold]) -> str:
-    """How many golds of open answers are text alone, and how to avoid it; empty where none is."""
+    """Return a warning with the number of open golds that are text alone and the remedy; empty if there are none."""
     open_golds = [gold for gold in golds if isinstance(gold, OpenGold)]
     in_text = sum(not gold.required_values for gold in open_golds)
     if not in_text:

@@ -1,5 +1,5 @@
-"""Asking servers of models, the one way for memories, the harness and the simulator: bounded, nothing followed.
+"""Calls model servers for memories, the harness and the simulator, with limits on time and size, and no redirects.
 
-``door`` is for threads, ``sessions`` for event loops; ``chat`` reads what chat servers reply, ``normal_form`` puts it
-into one form. The parts are imported where they are used: HTTP takes time and memory that only those pay who need it.
+``door`` is for threads, ``sessions`` for event loops; ``chat`` parses replies of chat servers, ``normal_form`` brings
+them to a common form. Modules are imported where they are used, since HTTP clients take time and memory to import.
 """

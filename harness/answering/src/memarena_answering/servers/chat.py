@@ -1,4 +1,4 @@
-"""Chat completions of any server of the OpenAI API: what is asked for, and what a whole reply says."""
+"""Builds the response format of chat completions (OpenAI API) and parses a whole reply of any such server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FIRST_ERROR, _LAST_ERROR = 400, 599
 
 @dataclass(frozen=True, slots=True)
 class ChatReply:
-    """The first choice of a reply. Tokens are None where the server does not count them."""
+    """The first choice of a reply. Token counts are None if the server does not report them."""
 
     text: str
     finish_reason: str
@@ -25,15 +25,15 @@ class ChatReply:
 
 
 def schema_format(name: str, schema: Mapping[str, object]) -> dict[str, object]:
-    """The ``response_format`` that asks for JSON of a schema."""
+    """Return the ``response_format`` that asks for JSON of a schema."""
     return {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": dict(schema)}}
 
 
 def read_chat(raw: bytes) -> ChatReply:
-    """What a reply of status 200 says.
+    """Parse a reply of status 200.
 
-    Raises :class:`UpstreamError` for an error in it (cause ``reported``, with its code as an HTTP status), and for what
-    is no chat completion.
+    Raises :class:`UpstreamError` for an error in it (cause ``reported``, with its code as an HTTP status), and if it is
+    not a chat completion.
     """
     reading = Reading(raw, "something")
     body = reading.body
@@ -59,7 +59,7 @@ def read_chat(raw: bytes) -> ChatReply:
 
 
 def _reported(error: object) -> UpstreamError:
-    """An error that a server sent as a reply of status 200.
+    """Return the error that a server sent in a reply of status 200.
 
     Gateways do so when the model's own host fails after they have begun to answer: next to the choices or within one
     (https://openrouter.ai/docs/api/reference/errors-and-debugging). Without a code it is an error of the server.

@@ -1,7 +1,7 @@
-"""Replies of chat servers in one plain form: text as text, reasoning in one field, counts that can be counts.
+"""Normalizes replies of chat servers: content as text, reasoning in its own field, only valid token counts.
 
-Servers say the same in several ways. What is no reply at all is the server's failure (:class:`UpstreamError`); what can
-be understood is put into the form that every caller knows.
+Servers write the same in several ways. A reply that can be understood is brought to the form that all callers know; any
+other is the server's failure (:class:`UpstreamError`).
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from memarena_answering.servers.replies import UpstreamError
 _BROKEN_OFF = frozenset({
     "error", "abort", "aborted", "cancelled", "canceled", "failed", "insufficient_system_resource", "unknown_error",
 })  # fmt: skip
-"""Finish reasons of a server that gave up: what came before is no reply."""
+"""Finish reasons of a server that gave up: the text before is not a reply."""
 _THOUGHTS = frozenset({"thinking", "reasoning"})
 _COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
 
 
 class _NoNumberError(Exception):
-    """NaN or an infinity, which are no JSON."""
+    """NaN or an infinity, which are not JSON."""
 
 
 def _no_number(name: str) -> None:
@@ -29,14 +29,14 @@ def _no_number(name: str) -> None:
 
 
 _STRICT = json.JSONDecoder(parse_constant=_no_number)
-"""Made once: a chunk is parsed before its caller has it."""
+"""Built only once, since the parsing of a chunk delays its delivery."""
 
 
 class Reading:
-    """A parsed reply or chunk and whether it had to be changed, so that what came in order passes as it came."""
+    """A parsed reply or chunk. ``changed``: whether it had to be changed; if not, callers can pass on the raw bytes."""
 
     def __init__(self, raw: bytes, what: str) -> None:
-        """Raises :class:`UpstreamError` for what is no JSON object."""
+        """Parse ``raw``; messages call it ``what``. Raises :class:`UpstreamError` if it is not a JSON object."""
         self.changed = False
         try:
             body: Any = self._parsed(raw)
@@ -55,9 +55,11 @@ class Reading:
         return parsed
 
     def choices(self, message_key: Literal["delta", "message"]) -> list[dict[str, Any]]:
-        """The first answer, in plain form. Raises :class:`UpstreamError` for what is none or was broken off.
+        """Return the choices of the first answer, normalized.
 
-        A server that sends several answers (``index`` 1 and on) where one was asked for mixes their words in a stream.
+        Choices of further answers (``index`` 1 and on) are dropped: in a stream their words would mix with the first's.
+
+        Raises :class:`UpstreamError` if a choice is malformed or was broken off.
         """
         choices = self.body.get("choices") or []
         if not isinstance(choices, list):
@@ -83,7 +85,7 @@ class Reading:
         return plain
 
     def usage(self) -> Any:
-        """Token counts, those that can be none left out."""
+        """Return the ``usage`` object without impossible token counts; None if there is none."""
         usage = self.body.get("usage")
         if usage is None:
             return None
@@ -103,7 +105,7 @@ class Reading:
         return usage
 
     def dump(self) -> bytes:
-        """The body as JSON."""
+        """Return the body as JSON."""
         return json.dumps(self.body, separators=(",", ":")).encode()
 
     def _drop(self, holder: dict[str, Any], key: str) -> None:
@@ -122,7 +124,7 @@ class Reading:
             raise UpstreamError(f"the server broke the reply off (finish_reason {finish})")
 
     def _parts(self, message: dict[str, Any]) -> None:
-        """Content that is a list of parts as one text, thoughts apart."""
+        """Replace content that is a list of parts by its text; thinking parts go to ``reasoning_content``."""
         content = message.get("content")
         if not isinstance(content, list):
             return
@@ -137,7 +139,7 @@ class Reading:
         self.changed = True
 
     def _texts(self, holder: dict[str, Any], key: str) -> None:
-        """A text must be one, and one that can be written as UTF-8."""
+        """Check that the value is a text, and replace half surrogates, which UTF-8 cannot encode."""
         text = holder.get(key)
         if text is None:
             return
@@ -149,7 +151,7 @@ class Reading:
 
 
 def _text_of(part: Any) -> str:
-    """The text of a part of a message, which may hold parts itself."""
+    """Return the text of a part of a message, which may hold parts itself. Raises :class:`UpstreamError`."""
     if part is None or isinstance(part, str):
         return part or ""
     if isinstance(part, list):

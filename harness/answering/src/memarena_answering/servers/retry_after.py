@@ -1,4 +1,4 @@
-"""When a busy server wants to be asked again."""
+"""Reads after how long a busy server asks for a retry."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from email.utils import parsedate_to_datetime
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """``Retry-After`` in seconds (RFC 9110, 10.2.3: seconds or a date); None where there is none that can be read."""
+    """Return ``Retry-After`` in seconds (RFC 9110, 10.2.3: seconds or a date); None if it is missing or unreadable."""
     scale, header = 1000.0, headers.get("retry-after-ms", "")  # as OpenAI's own servers send it
     if not header:
         scale, header = 1.0, headers.get("Retry-After", headers.get("retry-after", "")).strip()

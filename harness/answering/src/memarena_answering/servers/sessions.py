@@ -1,7 +1,7 @@
-"""The way to a model's server for event loops, with the bounds of :mod:`memarena_answering.servers.door`.
+"""Sends requests to a model's server from event loops, with the limits of :mod:`memarena_answering.servers.door`.
 
-It goes through aiohttp, which takes a fifth of the event loop's time that the openai package or httpcore take: in the
-gateway that is time to a first token, in the simulator it decides whether a server is kept busy.
+It uses aiohttp, which takes a fifth of the event loop's time that the openai package or httpcore take: in the gateway
+that is part of the time to a first token, in the simulator it decides whether a server is kept busy.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from memarena_answering.servers.replies import (
 )
 
 _reused: ContextVar[bool] = ContextVar("reused", default=False)
-"""Whether the request of this task went over a connection that was kept from an earlier one."""
+"""Whether the request of this task reused the connection of an earlier request."""
 
 
 def new_session(timeout: aiohttp.ClientTimeout | None = None, proxy: str | None = None) -> aiohttp.ClientSession:
-    """A session for servers of models. Its requests are made with ``allow_redirects=False``."""
+    """Return a session for model servers. Callers pass ``allow_redirects=False`` in each request."""
     trace = aiohttp.TraceConfig()
     trace.on_connection_reuseconn.append(_note_reuse)
     return aiohttp.ClientSession(
@@ -54,9 +54,10 @@ async def _note_reuse(*_: object) -> None:
 
 
 async def _again_if_kept(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
-    """A server may close a kept connection at the moment of the next request (RFC 9112, 9.3.1): that one is sent again.
+    """Send a request, and again if it was on a reused connection that closed before a reply began.
 
-    Only where a kept connection ended before a reply began: what ends on a new connection is the server's failure.
+    A server may close an idle connection at the moment of the next request (RFC 9112, 9.3.1). If a new connection
+    closes, it is the server's failure.
     """
     while True:
         _reused.set(False)
@@ -68,7 +69,7 @@ async def _again_if_kept(request: aiohttp.ClientRequest, handler: aiohttp.Client
 
 
 def proxy_for(url: str) -> str | None:
-    """The proxy that the environment names for a URL, none on this machine. Read once and not for each request."""
+    """Return the proxy that the environment names for a URL; None for this machine. Not for use in each request."""
     parts = urlsplit(url)
     if not parts.hostname or _is_local(parts.hostname) or urllib.request.proxy_bypass(parts.hostname):
         return None
@@ -76,7 +77,7 @@ def proxy_for(url: str) -> str | None:
 
 
 async def bounded(reply: aiohttp.ClientResponse, most_bytes: int, *, cut: bool = False) -> bytes:
-    """The body of a reply. Raises :class:`UpstreamError` as soon as it is too long, unless it may be ``cut`` there."""
+    """Return the body of a reply. If it exceeds ``most_bytes``, stop if ``cut``, else raise :class:`UpstreamError`."""
     parts, size = [], 0
     while part := await reply.content.readany():
         parts.append(part)
@@ -91,7 +92,7 @@ async def bounded(reply: aiohttp.ClientResponse, most_bytes: int, *, cut: bool =
 async def post(
     session: aiohttp.ClientSession, url: str, api_key: str | None, body: Mapping[str, object], timeout_s: float
 ) -> Reply:
-    """One request, all of it within ``timeout_s``. Raises :class:`UpstreamError` where no whole reply came."""
+    """Post a request and return the reply. Raises :class:`UpstreamError` if no whole reply came in ``timeout_s``."""
     try:
         async with (
             asyncio.timeout(timeout_s),
@@ -106,7 +107,7 @@ async def post(
 
 
 def upstream_error(error: Exception) -> UpstreamError:
-    """Any failure of the way to the server, as one line."""
+    """Return any failure of a request as an UpstreamError with a message of one line."""
     if isinstance(error, UpstreamError):
         return error
     if isinstance(error, TimeoutError):

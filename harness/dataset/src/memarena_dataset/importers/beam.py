@@ -1,15 +1,15 @@
-"""BEAM (Tavakoli et al., 2025; sizes 100K, 500K, 1M): one ego per chat, every question imported or named.
+"""Imports BEAM (Tavakoli et al., 2025; sizes 100K, 500K, 1M): one ego per chat, every question imported or reported.
 
 - The source is a folder of chats (``chats/100K``), one chat (``chats/100K/1``), or a folder of sizes (``chats``). Of a
-  chat ``chat_trunecated.json`` is read where it is there, else ``chat.json``, as BEAM's own evaluation does.
+  chat ``chat_trunecated.json`` is read if it exists, else ``chat.json``, as BEAM's own evaluation does.
 - A batch is a day: the date of its time anchor. Its groups of turns, a main question with what follows it, are the
   day's sessions one after the other; a batch as one session of some 25,000 words would make any evidence vague.
-- Gold is the rubric, since BEAM scores by it: where ``answer`` contradicts it, the rubric is what counts. Of an item
+- Gold is the rubric, since BEAM scores by it: if ``answer`` contradicts it, the rubric counts. Of an item
   ``… should state: X`` the X is gold. ``answer`` and rubric are kept in the question's metadata.
-- ``contradiction_resolution`` becomes ``d1_conflict``: both statements have to be named. BEAM also wants the
-  contradiction pointed out and a question back, which no gold of ours holds.
+- ``contradiction_resolution`` becomes ``d1_conflict``: both statements have to be named. BEAM also expects the answer
+  to point out the contradiction and to ask back, which our gold cannot express.
 - ``event_ordering``, ``instruction_following``, ``preference_following`` and ``summarization`` need a judge that reads
-  a rubric. They are left out, each named, unless ``rubrics`` is ``needed``: then their gold is the rubric sentence by
+  a rubric. They are left out and reported, unless ``rubrics`` is ``needed``: then their gold is the rubric sentence by
   sentence. ``all`` makes the rubric the gold of every question, as BEAM scores them.
 """
 
@@ -74,7 +74,7 @@ class _Day:
 
 @dataclass(frozen=True, slots=True)
 class _Chat:
-    """One chat, checked."""
+    """One chat, after its checks. ``questions``: by ability."""
 
     name: str
     days: list[_Day]
@@ -129,7 +129,11 @@ def import_beam(source: Path, out: Path, *, rubrics: Rubrics = "none") -> Accoun
 
 
 def _folders(source: Path) -> list[tuple[str, Path]]:
-    """Name and folder of each chat: the source itself, the folders in it, or the folders in those."""
+    """Return name and folder of each chat: the source itself, the folders in it, or the folders in those.
+
+    Raises:
+        DatasetError: the source is not a folder, or holds no chat.
+    """
     if not source.is_dir():
         raise DatasetError(f"{source}: no such folder; a folder of BEAM chats is expected")
     for folders in (source, *sorted(source.glob("*/"), key=_by_number)), sorted(source.glob("*/*/"), key=_by_number):
@@ -327,7 +331,7 @@ def _gold(ability: str, question: Any, *, rubrics: Rubrics) -> tuple[Family, Gol
 
 
 def _by_rubric(ability: str, rubric: Sequence[str]) -> RubricGold:
-    """The rubric as it stands; of an order of events also that the order is kept, which no single item says."""
+    """Return the rubric; for ``event_ordering`` with a sentence that asks for the order, which no item does."""
     sentences = [item.strip() for item in rubric]
     if ability == "event_ordering" and len(sentences) > 1:
         sentences.append("What the answer has of these comes in this order: " + "; ".join(sentences))
@@ -335,19 +339,22 @@ def _by_rubric(ability: str, rubric: Sequence[str]) -> RubricGold:
 
 
 def _answers(items: Sequence[str]) -> tuple[str, ...]:
-    """Several items are parts of one answer; a single one may name alternatives."""
+    """Return the right answers: several items are the parts of a single answer; a single item may name alternatives."""
     return alternatives(items[0]) if len(items) == 1 else ("; ".join(items),)
 
 
 def _conflict(items: Sequence[str]) -> ConflictGold:
-    """The two statements: the items between the one that names a contradiction and the one that asks back."""
+    """Return the two statements: the items between the contradiction (first) and the question back (last)."""
     if len(items) != 4:
         raise FieldError("rubric", f"{len(items)} items; contradiction, two statements and a question are expected")
     return ConflictGold(original_detail=items[1], changed_detail=items[2])
 
 
 def _temporal(items: Sequence[str]) -> TextGold:
-    """A length of time with its two ends (``from … till …``) is asked for as a length; the ends explain it."""
+    """Return the gold of a temporal question.
+
+    A second item ``from … till …`` is dropped: the question asks for the length of time, and its two ends explain it.
+    """
     if len(items) == 2 and items[1].casefold().startswith("from "):
         items = items[:1]
     match = _SPAN.fullmatch(items[0].strip().rstrip(".").casefold()) if len(items) == 1 else None
@@ -369,7 +376,7 @@ def _evidence(
 
 
 def _numbers(value: Any) -> Iterator[Any]:
-    """Message ids, in lists, lists of lists or an object of lists."""
+    """Yield the message ids of a list, of nested lists or of an object of lists."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list):

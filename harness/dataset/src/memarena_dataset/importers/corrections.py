@@ -1,7 +1,8 @@
-"""Corrections of golds and evidence that are known to be wrong, in the form of the public audit of LoCoMo.
+"""Reads corrections of golds and evidence that are known to be wrong, in the form of the public audit of LoCoMo.
 
-The file is a list of objects. Read are ``question_id`` (``locomo_3_qa12``: conversation and question, both counted from
-0), ``question``, ``golden_answer``, ``correct_answer``, ``correct_evidence``, ``error_type`` and ``reasoning``.
+The file is a list of objects. These keys are read: ``question_id`` (``locomo_3_qa12``: conversation and question, both
+counted from 0), ``question``, ``golden_answer``, ``correct_answer``, ``correct_evidence``, ``error_type`` and
+``reasoning``.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from memarena_dataset.importers.common import clean, json_of
 
 _ID = re.compile(r"locomo_(\d+)_qa(\d+)")
 _CITED = re.compile(r"\s*\((?:[^()]*\bD\d+:\d+[^()]*|answer is correct\b[^()]*)\)")
-"""What an auditor adds to an answer for people: the turns that show it, or that only the evidence was wrong."""
+"""A remark that an auditor added to an answer: the turns that show it, or that only the evidence was wrong."""
 _TEXTS = ("question_id", "question", "golden_answer", "correct_answer", "error_type", "reasoning")
 
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """A corrected question. ``answer`` is the corrected gold, ``published`` the one that it replaces."""
+    """A corrected question. ``answer`` is the corrected gold, ``published`` the gold that it replaces."""
 
     name: str
     conversation: int
@@ -39,7 +40,7 @@ class Correction:
 
     @property
     def changes_gold(self) -> bool:
-        """Whether the gold is another one, not the evidence alone."""
+        """Whether the gold was corrected, and not only the evidence."""
         return _plain(self.answer) != _plain(self.published)
 
 
@@ -50,13 +51,13 @@ class Corrections:
         self._unused = list(corrections)
 
     def of(self, conversation: int, position: int, question: str, *, only_here: bool) -> Correction | None:
-        """The correction of a question, or None.
+        """Return the correction of a question and mark it as used; None if there is none.
 
         Args:
             conversation: its index in the file, from 0.
             position: the question's index in it, from 0.
             question: its text, which must be that of the correction.
-            only_here: also take a correction of another conversation index: the file is a part of the data set.
+            only_here: also use a correction of another conversation index, since the file is a part of the data set.
         """
         for correction in self._unused:
             same = correction.position == position and _plain(correction.question) == _plain(question)
@@ -66,12 +67,12 @@ class Corrections:
         return None
 
     def unused(self) -> Iterator[Correction]:
-        """Corrections that no question took."""
+        """Yield the corrections that no question has used."""
         yield from self._unused
 
 
 def read_corrections(path: Path) -> Corrections:
-    """The corrections of a file.
+    """Return the corrections of a file.
 
     Raises:
         DatasetError: it cannot be read, is not JSON, or an entry is not of the form above.

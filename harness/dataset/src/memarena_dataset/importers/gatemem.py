@@ -1,19 +1,19 @@
-"""GateMem (2026; medical, office, education, household): who may be told what by a memory that many people share.
+"""Imports GateMem (2026; medical, office, education, household): access control in a memory that many people share.
 
 - The source is a domain's folder (``episodes.jsonl``, ``checkpoints.jsonl``) or the folder of all domains.
-- The ego is the shared assistant's device. It hears everybody, never speaks, and never asks: each asker is one of the
+- The ego is the shared assistant's device. It hears all people, never speaks, and never asks: each asker is one of the
   people, with the role as ``relationship``.
 - Most checkpoints are in the middle of a day, while our questions are asked at a day's end. So every point in time
   has a separate ego, which heard the episode up to there: nothing later is in its namespace, and dates stay real.
 - All questions are ``d4_permission``. Utility: disclose, the fact is all that ``judge_spec.include`` lists. Access
-  control and active forgetting: withhold, the fact is the leak targets, each a typed value, so that any one that is
-  said is a leak.
-- A leak target that the question itself says cannot be leaked by saying it, and "yes" leaks it unseen: it is taken out
-  of the gold; a question that states all of it is left out.
-- What makes a deletion is said in the turns. The layout has no place for it: nothing is deleted on the wire, and "I may
+  control and active forgetting: withhold, the fact is the leak targets, each a typed value, so that naming any of them
+  is a leak.
+- A leak target that the question itself states cannot be leaked by repeating it, and "yes" leaks it undetected: it is
+  removed from the gold; a question that states all targets is left out.
+- Deletions are requested in the turns. The format has no field for them: nothing is deleted on the wire, and "I may
   not say" is as good as "I have no memory of it". ``metadata.forgetting`` marks these questions.
-- The people with their roles and the stated relationships are an event at the start, as GateMem's agents are told them
-  too. Its policies, one text a domain, are part of its prompts, not of the data: the reader goes by our own rules.
+- The people with their roles and the stated relationships are an event at the start, as GateMem's agents get them
+  too. Its policies, a text for each domain, are part of its prompts, not of the data: the reader follows our own rules.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ EPISODES, CHECKPOINTS = "episodes.jsonl", "checkpoints.jsonl"
 KINDS = {"utility": "utility", "privacy": "access control", "safety": "active forgetting"}
 
 _MINUTES_APART = 2
-"""Between turns of an episode without times."""
+"""Minutes between the turns of an episode without times."""
 _TICK = 1e-6
-"""Days by which a turn is moved that has the time of the one before it."""
+"""Days by which a turn with the same time as its predecessor is moved."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Episode:
-    """One episode, checked; its turns with the moment of each, None where the episode has no times."""
+    """One episode, after its checks. ``moments``: the time of each turn, None if the episode has no times."""
 
     name: str
     tag: str
@@ -239,7 +239,7 @@ def _write_episode(
 
 
 def _times(episode: _Episode, epoch: date, account: Account) -> list[float]:
-    """When each turn is said, in simulated days, each a little after the one before it."""
+    """Return the time of each turn in simulated days, strictly increasing."""
     moments = episode.moments
     if moments is None:
         start = datetime(epoch.year, epoch.month, epoch.day, 9)
@@ -256,9 +256,9 @@ def _times(episode: _Episode, epoch: date, account: Account) -> list[float]:
 def _write_history(
     episode: _Episode, ego: str, times: Sequence[float], writer: FolderWriter, account: Account
 ) -> Iterator[tuple[str, str]]:
-    """Write what the device heard: a session for each day, and the event that introduces the people.
+    """Write the ego's history: a session for each day, and the event that introduces the people.
 
-    Yields who takes part in which session.
+    Yields a participant's agent id and a session id, for each participant of each session.
     """
     persona = {"name": "the shared assistant", "episode": episode.name}
     writer.add(PERSONAS, {"agent_id": ego, "persona": persona, "social_neighbors": []})
@@ -300,7 +300,7 @@ def _name(principal: str, person: Mapping[str, Any]) -> str:
 
 
 def _introduction(episode: _Episode) -> str:
-    """The people with their roles, and the relationships as the file states them, with names for ids."""
+    """Return a text on the people with their roles, and the file's relationships, with names in place of ids."""
     names = {principal: _name(principal, person) for principal, person in episode.people.items()}
     lines = ["The people who share this assistant:"]
     lines += [f"- {names[p]}: {_words(person.get('role'))}" for p, person in episode.people.items()]
@@ -324,7 +324,11 @@ def _words(value: Any) -> str:
 
 
 def _gold(row: Mapping[str, Any], episode: _Episode, account: Account) -> tuple[PermissionGold, dict[str, Any]]:
-    """Gold of a checkpoint, and what else is kept of it."""
+    """Return the gold of a checkpoint, and the metadata of its question.
+
+    Raises:
+        FieldError: a field is missing or has no usable value.
+    """
     query, asker, kind = row.get("query_text"), row.get("asker"), row.get("query_type")
     if not isinstance(query, str) or not query.strip():
         raise FieldError("query_text", "missing; a text is expected")
@@ -383,7 +387,7 @@ def _values(
 def _unsaid(
     values: Sequence[TermValue], query: str, name: str, row: Mapping[str, Any], account: Account
 ) -> list[TermValue]:
-    """The leak targets that the question does not say itself."""
+    """Return the leak targets that the question does not state itself. Raises FieldError if it states all of them."""
     question = query.casefold()
     unsaid = [
         value for value in values if not any(form.casefold() in question for form in (value.text, *value.aliases))

@@ -1,13 +1,15 @@
-"""HaluMem (Chen et al., 2025; Medium and Long): one ego per user, every question imported or named.
+"""Imports HaluMem (Chen et al., 2025; Medium and Long): one ego per user, every question imported or reported.
 
-- The source is a file of JSON lines, one user each. It is read twice, a line at a time: dates first.
+- The source is a file of JSON lines, each a user. It is read twice, line by line: dates first.
 - ``user`` turns are the ego's, ``assistant`` turns its assistant's. Sessions start when the file says; the turns follow
-  by their length, since the file gives a whole exchange one time. Day 0 is that of the first session of the file.
+  by their length, since the file gives a whole exchange one time. Day 0 is that of the earliest session of the file.
 - A question belongs to a session and is asked at the end of that session's day; HaluMem asks it after the session.
-- ``Memory Boundary`` becomes ``d3_confabulation`` (abstain): nothing was said of it. All other types become ``d7_qa``.
-- Evidence is memory points, which are texts. They name the sessions that list a memory point of the same text.
-- ``memory_points`` are otherwise left out: HaluMem compares them with what a memory stores, which no run here reads.
-  ``persona_info`` is too, but for the name: no one says it.
+- ``Memory Boundary`` becomes ``d3_confabulation`` (abstain), since no turn states an answer. All other types become
+  ``d7_qa``.
+- A question's evidence is memory points, which are texts: every session that lists a memory point of the same text is
+  evidence.
+- ``memory_points`` are otherwise left out: HaluMem compares them with a memory's contents, which no run here reads.
+  ``persona_info`` is left out too, except for the name, since it is in no turn.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ _NAME = re.compile(r"\bName:\s*([^;\n]+)")
 
 @dataclass(frozen=True, slots=True)
 class _Session:
-    """A session as written, with what its questions and evidence need."""
+    """A session that was written, with its questions and the memory points by which evidence is matched."""
 
     session_id: str
     start: float
@@ -103,7 +105,7 @@ def import_halumem(source: Path, out: Path) -> Account:
 
 
 def _users(source: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Users with their line."""
+    """Yield the line number and the object of each user. Raises DatasetError if the file cannot be read."""
     try:
         with source.open("rb") as stream:
             for line, data in enumerate(stream, start=1):
@@ -120,7 +122,7 @@ def _users(source: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
 
 
 def _starts(user: Mapping[str, Any]) -> Iterator[datetime]:
-    """When sessions start, as far as that can be read; ``_write_user`` names the others."""
+    """Yield the start of each session whose time can be read; ``_write_user`` reports the others."""
     for session in user["sessions"]:
         try:
             yield _start(session, "sessions")
@@ -197,7 +199,7 @@ def _write_session(
 
 
 def _contents(points: Any) -> Iterator[str]:
-    """Texts of memory points."""
+    """Yield the texts of memory points, as ``_plain`` compares them."""
     for point in points if isinstance(points, list) else ():
         content = point.get("memory_content") if isinstance(point, dict) else None
         if isinstance(content, str) and content.strip():
@@ -272,7 +274,7 @@ def _gold(question: Any) -> tuple[Family, Gold]:
 def _evidence(
     question: Mapping[str, Any], name: str, session: _Session, sessions: Sequence[_Session], account: Account
 ) -> Iterator[str]:
-    """Sessions, up to the question's, that list a memory point of the evidence; each once, in the file's order."""
+    """Yield the sessions up to the question's that list a memory point of its evidence, each once, in file order."""
     evidence_points = set(_contents(question.get("evidence")))
     holds = [other for other in sessions if evidence_points & other.memories]
     yield from (other.session_id for other in holds if other.end <= session.end)

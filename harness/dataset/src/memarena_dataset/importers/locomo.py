@@ -1,14 +1,14 @@
-"""LoCoMo (Maharana et al., ACL 2024): one ego per conversation, real dates, every question imported or named.
+"""Imports LoCoMo (Maharana et al., ACL 2024): one ego per conversation, real dates; reports each skipped question.
 
-- The ego is ``speaker_a``. Agents are named after the conversation (``john_conv_43``), since names come again; the
-  persona carries the name that people use.
+- The ego is ``speaker_a``. Agents are named after the conversation (``john_conv_43``), since names occur in several;
+  the persona has the name that people use.
 - Day 0 is the earliest session date of the whole file, so simulated days are real dates.
 - Category 5 becomes ``d3_confabulation`` (abstain), 2 ``d8_temporal``, 1, 3 and 4 ``d7_qa``. Questions carry no
   timestamp: they are asked at the end of the last day.
-- A shared picture stays as text behind the turn, ``[shares a photo: <caption>]``: the caption is what the questions
-  about pictures rest on. Its address goes to the turn's metadata.
-- Corrections of golds and evidence come from a second file, see ``corrections.py``. A corrected question keeps what was
-  published in ``metadata.correction``, so that it is scored with and without.
+- A shared picture becomes text at the end of the turn, ``[shares a photo: <caption>]``: questions about pictures depend
+  on the caption. Its address goes to the turn's metadata.
+- Corrections of golds and evidence come from a second file, see ``corrections.py``. A corrected question keeps its
+  published gold in ``metadata.correction``, so that it is scored with and without the correction.
 - ``event_summary``, ``observation`` and ``session_summary`` are made from the conversations and are left out.
 """
 
@@ -113,7 +113,11 @@ def import_locomo(source: Path, out: Path, corrections: Path | None = None) -> A
 def _corrections_of(
     talk: _Conversation, index: int, conversations: int, corrected: Corrections
 ) -> Mapping[int, Correction]:
-    """Corrections by the index of their question, from 0. Fewer conversations than LoCoMo's ten may be any of them."""
+    """Return the corrections of a conversation by the index of their question, from 0.
+
+    A file with fewer conversations than LoCoMo's ten may hold any of the ten, so corrections are then matched without
+    the conversation's index.
+    """
     corrections = {
         position: corrected.of(index, position, str(question.get("question")), only_here=conversations < _CONVERSATIONS)
         for position, question in enumerate(talk.questions)

@@ -1,4 +1,4 @@
-"""LongMemEval (Wu et al., 2025; ``longmemeval_s``, ``_m``, ``_oracle``): one namespace per question.
+"""Imports LongMemEval (Wu et al., 2025; ``longmemeval_s``, ``_m``, ``_oracle``): one namespace per question.
 
 - Each question has its own user, whose history is the question's haystack; ``user`` turns are the ego's,
   ``assistant`` turns its assistant's. A session that several questions share is written for each of them.
@@ -9,7 +9,7 @@
   (abstain).
 - Evidence that is later on the question's own day moves the question to the end of that day, with a note.
 - The file is parsed as a stream, twice (dates first): memory holds one question with its haystack, and the session ids
-  of all, so ``_m`` with its gigabytes passes.
+  of all, so ``_m`` with its gigabytes can be imported.
 """
 
 from __future__ import annotations
@@ -121,14 +121,14 @@ class _Hashed:
         return data
 
     def hexdigest(self) -> str:
-        """SHA-256 of the whole file."""
+        """Read the stream to its end and return the SHA-256 of the whole file, in hexadecimal."""
         while self.read(1 << 20):
             pass
         return self._digest.hexdigest()
 
 
 def _span(stream: IO[bytes], where: str, leave_out: Collection[str]) -> tuple[date, date]:
-    """First and last day on which anything is said or asked, without the questions that are left out."""
+    """Return the first and the last day of all haystacks and questions, without the questions that are left out."""
     days: list[date] = []
     name, date_texts = "", dict[str, set[str]]()
     for prefix, event, value in ijson.parse(json_events(stream, where)):
@@ -317,7 +317,7 @@ def _write_question(
 
 
 def _after_evidence(asked_at: float, ends: Sequence[float], name: str, account: Account) -> float:
-    """When the question is asked: at the end of its day where evidence is said later on that day."""
+    """Return the time of asking in simulated days: the end of the question's day if evidence is later on that day."""
     later = [end for end in ends if int(end) == int(asked_at) and end > asked_at]
     if not later:
         return asked_at

@@ -1,14 +1,14 @@
-"""PersonaMem-v2 (Jiang et al., 2025): which of several replies suits the person whose chats one has seen.
+"""Imports PersonaMem-v2 (Jiang et al., 2025): questions which of several replies suits a person, by earlier chats.
 
-- The source is a table of questions (``benchmark/text/benchmark.csv``, also ``val`` and ``train``). The histories are
-  looked for at the address that a row gives, from the folders above the table. ``history`` is ``32k`` or ``128k``.
+- The source is a table of questions (``benchmark/text/benchmark.csv``, also ``val`` and ``train``). The path of a
+  history is in the row, relative to one of the folders above the table. ``history`` is ``32k`` or ``128k``.
 - One ego per history. A history has no times and no bounds between its chats: all of it is on one day, cut into
-  sessions of some 20 messages, each of which begins with the user's.
+  sessions of some 20 messages, each of which begins with a message of the user.
 - The first message is the system's and describes the person. No person says it, so it is left out; the questions are
   about what the chats imply.
-- Every question becomes ``d5_cloze``: the reply that suits and those that do not as options, in an order that their
-  text alone decides. Options are single lines. Questions are asked at the end of the day.
-- Evidence is the related snippet, where its messages are found in the history.
+- Every question becomes ``d5_cloze``: the suitable reply and the others are the options, in an order that depends on
+  their text alone. Options are single lines. Questions are asked at the end of the day.
+- Evidence is the related snippet, if its messages are in the history.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _FOLDERS_UP = 4
 
 @dataclass(frozen=True, slots=True)
 class _History:
-    """A history as it was written."""
+    """A history that was written."""
 
     ego: str
     texts: Sequence[str]
@@ -119,7 +119,11 @@ def import_personamem(source: Path, out: Path, history: History = "32k") -> Acco
 
 
 def _find(source: Path, link: str) -> Path:
-    """The file of a history, at its address from one of the folders above the table."""
+    """Return the file of a history: ``link`` below the nearest folder above the table that holds it.
+
+    Raises:
+        FieldError: ``link`` is not a relative path, or none of these folders holds it.
+    """
     path = PurePosixPath(link)
     if path.is_absolute() or ".." in path.parts:
         raise FieldError("chat_history_link", f"{link!r}; an address below the data set's folder is expected")
@@ -219,7 +223,7 @@ def _write_question(
 
 
 def _evidence(snippet: str, name: str, history: _History, account: Account) -> Sequence[tuple[str, str]]:
-    """The turns of the snippet: the first place in the history where its messages follow each other."""
+    """Return session and turn of each message of the snippet: its first occurrence in the history, else none."""
     try:
         messages = literal(snippet, "related_conversation_snippet") if snippet.strip() else []
         listed = messages if isinstance(messages, list) else []

@@ -1,10 +1,10 @@
-"""PersonaMem v1 (Jiang et al., 2025): which of four replies suits a person, asked in the middle of a long history.
+"""Imports PersonaMem v1 (Jiang et al., 2025): which of four replies suits a person, asked within a long history.
 
 - The source is a table of questions (``questions_32k.csv``); the histories are in the file next to it
   (``shared_contexts_32k.jsonl``): JSON lines, each an object of one history by its id.
 - One ego per history. A question is asked after the first ``end_index_in_shared_context`` messages. Histories have no
-  times: what lies between two such points is a day, cut into sessions of some 20 messages. So nothing that comes
-  after a question's point is there when it is asked, and no message is written twice.
+  times: the messages between two such points are a day, cut into sessions of some 20 messages. So a question is asked
+  before any later message is ingested, and no message is written twice.
 - Every question becomes ``d5_cloze`` with the options in the table's order. The table names no evidence.
 - The system's messages describe the person. No one says them, so they are left out.
 """
@@ -124,7 +124,7 @@ def import_personamem_v1(source: Path, out: Path) -> Account:
 
 
 def _questions(source: Path, account: Account) -> dict[str, list[_Question]]:
-    """Questions by the id of their history."""
+    """Return the questions by the id of their history. Raises DatasetError for a bad row or an empty table."""
     questions: dict[str, list[_Question]] = {}
     for line, row in rows_of(source, NEEDED, ("question_id", "shared_context_id"), "PersonaMem v1"):
         account.counts["questions in the file"] += 1
@@ -139,18 +139,18 @@ def _questions(source: Path, account: Account) -> dict[str, list[_Question]]:
 
 
 def _contexts_file(source: Path) -> Path:
-    """The histories of a table: ``shared_contexts_X.jsonl`` by ``questions_X.csv``, or the only such file there."""
+    """Return the file of histories: ``shared_contexts_X.jsonl`` for ``questions_X.csv``, else the only one there."""
     own_file = source.with_name(f"shared_contexts_{source.stem.removeprefix('questions_')}.jsonl")
-    there = sorted(source.resolve().parent.glob("shared_contexts*.jsonl"))
+    candidates = sorted(source.resolve().parent.glob("shared_contexts*.jsonl"))
     if own_file.is_file():
         return own_file
-    if len(there) != 1:
+    if len(candidates) != 1:
         raise DatasetError(f"{source}: no {own_file.name} next to it; the histories are expected there")
-    return there[0]
+    return candidates[0]
 
 
 def _contexts(path: Path, digest: Any) -> Iterator[tuple[int, str, Sequence[Any]]]:
-    """Line, id and messages of each history."""
+    """Yield line number, id and messages of each history. Raises DatasetError if the file cannot be read."""
     try:
         with path.open("rb") as stream:
             for line, data in enumerate(stream, start=1):

@@ -1,4 +1,4 @@
-"""Tables of questions with chat histories, as PersonaMem has them: rows, cells with lists, sessions from messages."""
+"""Reads PersonaMem's tables of questions and chat histories: rows, cells that hold lists, sessions from messages."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Message = tuple[str, str]
 """Role (``user`` or ``assistant``) and text."""
 
 _MESSAGES = 20
-"""From so many messages on, the next one of the user begins a session."""
+"""Messages after which the user's next message begins a session."""
 _LONGEST_FIELD = 16 << 20
 
 
 def columns_of(source: Path) -> Sequence[str]:
-    """The titles in the first line of a table. Raises DatasetError if it cannot be read."""
+    """Return the column titles in the first line of a table. Raises DatasetError if it cannot be read."""
     with _opened(source) as reader:
         return tuple(reader.fieldnames or ())
 
@@ -30,13 +30,16 @@ def columns_of(source: Path) -> Sequence[str]:
 def rows_of(
     source: Path, needed: Sequence[str], filled: Sequence[str], what: str
 ) -> Iterator[tuple[int, Mapping[str, str]]]:
-    """Rows with the line on which each ends.
+    """Yield the number of the line on which each row ends, and the row.
 
     Args:
         source: the table.
         needed: columns that it must have.
-        filled: of these, those that are empty in no row.
-        what: whose table it is, for messages.
+        filled: those of ``needed`` that must not be empty in any row.
+        what: name of the data set, for messages.
+
+    Raises:
+        DatasetError: the table cannot be read, lacks a column, or a row lacks a field.
     """
     with _opened(source) as reader:
         missing = [column for column in needed if column not in (reader.fieldnames or ())]
@@ -53,7 +56,7 @@ def rows_of(
 
 @contextmanager
 def _opened(source: Path) -> Iterator[csv.DictReader[str]]:
-    before = csv.field_size_limit(_LONGEST_FIELD)
+    previous_limit = csv.field_size_limit(_LONGEST_FIELD)
     try:
         with source.open(encoding="utf-8-sig", newline="") as stream:
             yield csv.DictReader(stream, strict=True)
@@ -62,11 +65,11 @@ def _opened(source: Path) -> Iterator[csv.DictReader[str]]:
     except (csv.Error, UnicodeDecodeError) as error:
         raise DatasetError(f"{source}: not a table: {error}") from error
     finally:
-        csv.field_size_limit(before)
+        csv.field_size_limit(previous_limit)
 
 
 def literal(text: str, field: str) -> Any:
-    """A value that the table writes as JSON or as Python does."""
+    """Return the value of a cell that holds JSON or a Python literal. Raises FieldError if it holds neither."""
     for read in (json.loads, ast.literal_eval):
         try:
             return read(text)
@@ -76,14 +79,14 @@ def literal(text: str, field: str) -> Any:
 
 
 def one_line(text: str) -> str:
-    """A text as an option of a cloze, which is a single line."""
+    """Return a text as an option of a cloze, which is a single line."""
     return " ".join(clean(text).split())
 
 
 def sessions_of(messages: Sequence[Any], where: str, account: Account, first: int = 0) -> list[list[Message]]:
-    """Messages of user and assistant in sessions of 20 or a little more, each of which begins with the user's.
+    """Return the messages of user and assistant in sessions of 20 or a little more, each from a message of the user on.
 
-    What is no such message is named: ``where``, and its index, counted from ``first``.
+    Any other message is skipped and noted in the account under ``where`` and its index, counted from ``first``.
     """
     sessions: list[list[Message]] = []
     for number, message in enumerate(messages, first):

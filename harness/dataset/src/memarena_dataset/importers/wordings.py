@@ -1,7 +1,7 @@
-r"""A search pattern that lists wordings, such as ``(?:old )?visit (?:on|at) noon``, as the wordings themselves.
+r"""Expands a search pattern that lists wordings, such as ``(?:old )?visit (?:on|at) noon``, into these wordings.
 
-Read are groups, ``|``, ``?`` behind one letter or group, a class of single letters and an escaped mark. A wording that
-needs more (``.*``, ``\s``, a look around) is not one that could be written down.
+It knows groups, ``|``, ``?`` after a letter or group, a class of single letters and an escaped mark. A wording that
+needs more (``.*``, ``\s``, a look around) has no finite list and is dropped.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ _PATTERN = re.compile(r"[\\|\[\]*+?{}]")
 
 
 def wordings(pattern: str) -> tuple[str, ...]:
-    """Every wording that the pattern lists and that can be written down; empty if there is none.
+    """Return every wording that the pattern lists and that can be written down; empty if there is none.
 
-    A text without any mark of a pattern is its own one wording.
+    A text without any mark of a pattern is its only wording.
     """
     if not _PATTERN.search(pattern):
         return (pattern.strip(),)
@@ -30,13 +30,13 @@ def wordings(pattern: str) -> tuple[str, ...]:
 
 
 class _Reader:
-    """Reads a pattern from left to right. An empty list stands for what cannot be written down."""
+    """Reads a pattern from left to right. A part that cannot be written down gives an empty list."""
 
     def __init__(self, pattern: str) -> None:
         self.rest = pattern
 
     def alternatives(self) -> list[str]:
-        """Wordings up to the end of the group, those that can be written down."""
+        """Return the wordings up to the end of the group that can be written down."""
         wordings = self._sequence()
         while self.rest.startswith("|"):
             self.rest = self.rest[1:]

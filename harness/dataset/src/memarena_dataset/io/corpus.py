@@ -1,7 +1,7 @@
-"""Sessions by offset: where each one is in the corpus file, never its body.
+"""Indexes the sessions of a corpus file by byte offset, without holding their text.
 
-Memory holds a few dozen bytes per session and participant, so it stays flat however long the conversations are. A
-session is read, checked once more and handed out on demand; reads are safe from several threads.
+Memory holds a few dozen bytes per session and participant, however long the conversations are. A session is read and
+checked again on demand; reads are safe from several threads.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ class Corpus:
         on_problem: Callable[[RowProblem], None],
         on_session: Callable[[Session, int], None] = lambda session, line: None,
     ) -> Corpus:
-        """Index every session of a folder, one body in memory at a time.
+        """Index every session of a folder, with one in memory at a time.
 
         Args:
             folder: the data set.
-            on_problem: is told of each row that cannot be used.
-            on_session: is shown each session that can, with its line number.
+            on_problem: is called with each row that cannot be used.
+            on_session: is called with each usable session and its line number.
 
         Raises:
             DatasetError: there is no corpus, or it cannot be read.
@@ -91,7 +91,7 @@ class Corpus:
 
     @cached_property
     def _in_order(self) -> array[int]:
-        """All sessions by start and id."""
+        """Positions of all sessions in the file, ordered by start and id."""
         return array(
             "L", sorted(range(len(self._ids)), key=lambda ordinal: (self._starts[ordinal], self._ids[ordinal]))
         )
@@ -104,42 +104,42 @@ class Corpus:
 
     @property
     def participants(self) -> tuple[str, ...]:
-        """Everybody who takes part in a session, in order of first appearance."""
+        """Agent ids of all participants of sessions, in order of first appearance."""
         return tuple(self._by_agent)
 
     @property
     def day_count(self) -> int:
-        """Days up to the last one on which a session starts."""
+        """Number of days up to the last day on which a session starts."""
         return self._day_count
 
     def line_of(self, session_id: str) -> int:
-        """Line number of a session in the corpus file."""
+        """Return the line number of a session in the corpus file."""
         return self._lines[self._ordinal(session_id)]
 
     def start_of(self, session_id: str) -> float:
-        """Start of a session in simulated days."""
+        """Return the start of a session in simulated days."""
         return self._starts[self._ordinal(session_id)]
 
     def session_ids_of(self, agent_id: str) -> tuple[str, ...]:
-        """Sessions in which an agent takes part, by start and id."""
+        """Return the ids of the sessions in which an agent takes part, ordered by start and id."""
         return tuple(self._ids[ordinal] for ordinal in self._by_agent.get(agent_id, ()))
 
     def session_ids(self) -> tuple[str, ...]:
-        """All sessions in the order of the file."""
+        """Return the ids of all sessions in the order of the file."""
         return tuple(self._ids)
 
     def day_session_ids(self, agent_id: str | None, day: int) -> tuple[str, ...]:
-        """Sessions of an agent, or of all, that start on a day, by start and id."""
+        """Return the ids of an agent's sessions (None: of all) that start on a day, ordered by start and id."""
         ordinals = self._in_order if agent_id is None else self._by_agent.get(agent_id, array("L"))
         low = bisect_left(ordinals, day, key=lambda ordinal: math.floor(self._starts[ordinal]))
         high = bisect_right(ordinals, day, key=lambda ordinal: math.floor(self._starts[ordinal]))
         return tuple(self._ids[ordinal] for ordinal in ordinals[low:high])
 
     def session(self, session_id: str) -> Session:
-        """A session, read from the file.
+        """Read a session from the file.
 
         Raises:
-            DatasetError: there is no such session, or the file was changed under our hands.
+            DatasetError: there is no such session, or the file was changed since it was opened.
         """
         ordinal = self._ordinal(session_id)
         length = self._lengths[ordinal]
@@ -155,7 +155,7 @@ class Corpus:
         return session
 
     def sessions(self) -> Iterator[Session]:
-        """All sessions in the order of the file, one body in memory at a time."""
+        """Yield all sessions in the order of the file, with one in memory at a time."""
         for session_id in self._ids:
             yield self.session(session_id)
 

@@ -1,7 +1,7 @@
-"""Files of a data set folder: names, plain or gzip form, lines with their place, SHA-256 of what was read.
+"""Reads the files of a data set folder, plain or gzip: lines with number and offset, and SHA-256 of all that was read.
 
-Nothing here knows what a row means. Every byte that is read passes a hash, so that a data set is identified by its
-uncompressed content, whichever form its files have.
+It does not parse rows. Every byte that is read is hashed, so that a data set is identified by its uncompressed
+content, in either form of its files.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ FACTS = "facts.jsonl"
 INSTANCE_FOLDER = "eval_instances"
 
 MAX_LINE_BYTES = 64 << 20
-"""Of a line, and of a file that holds one JSON value: many times what the largest session takes."""
+"""Limit of a line, and of a file that holds one JSON value: many times the size of the largest session."""
 MAX_BLANK_BYTES = 1 << 20
-"""Of all blank lines of a file."""
+"""Limit of all blank lines of a file together."""
 MAX_EXPANSION = 200
-"""Times that a packed file may grow, beyond 64 MiB; texts grow 3 to 30 times."""
+"""Limit of the ratio of unpacked to packed size, for files that unpack to more than 64 MiB; texts have 3 to 30."""
 _CHUNK_BYTES = 1 << 20
 _BROKEN_GZIP = (gzip.BadGzipFile, EOFError, zlib.error)
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line that is not blank. ``number`` from 1; ``offset`` and ``length`` in bytes of the uncompressed file."""
+    """A line that is not blank. ``number`` from 1; ``offset`` and ``length`` in bytes of the uncompressed file."""
 
     number: int
     offset: int
@@ -52,7 +52,7 @@ class Line:
 
 
 class Folder:
-    """A data set folder. Keeps the SHA-256 of each file that was read to its end, by logical name."""
+    """A data set folder. ``sha256_by_file``: SHA-256 of each file that was read to its end, by name without ``.gz``."""
 
     def __init__(self, path: Path) -> None:
         if not path.exists():
@@ -63,10 +63,10 @@ class Folder:
         self.sha256_by_file: dict[str, str] = {}
 
     def find(self, name: str) -> Path | None:
-        """The file behind a logical name, plain or ``.gz``; None if neither is there.
+        """Return the path of a file, plain or ``.gz``, by its name without ``.gz``; None if neither exists.
 
         Raises:
-            DatasetError: both forms are there, so that it is open which one counts; or what is there is no file.
+            DatasetError: both forms exist, which is ambiguous, or the path is not a regular file.
         """
         plain, packed = self.path / name, self.path / f"{name}.gz"
         for path in (plain, packed):
@@ -80,7 +80,7 @@ class Folder:
         return packed if packed.is_file() else None
 
     def instance_files(self) -> tuple[str, ...]:
-        """Logical names of the question files, sorted."""
+        """Return the names of the question files without ``.gz``, sorted."""
         folder = self.path / INSTANCE_FOLDER
         if folder.exists() and not folder.is_dir():
             raise DatasetError(f"{folder}: is no folder; a folder with one file of questions a family is expected")
@@ -90,7 +90,11 @@ class Folder:
         return tuple(f"{INSTANCE_FOLDER}/{name}" for name in sorted(names) if name.endswith(".jsonl"))
 
     def read_bytes(self, name: str) -> bytes | None:
-        """A whole file, for the small ones that hold one JSON value; None if it is not there."""
+        """Return the content of a small file that holds one JSON value; None if it does not exist.
+
+        Raises:
+            DatasetError: it cannot be read or is too long.
+        """
         path = self.find(name)
         if path is None:
             return None
@@ -102,7 +106,7 @@ class Folder:
         return data
 
     def lines(self, name: str) -> Iterator[Line]:
-        """Lines of a file in order, blank ones left out; nothing if the file is not there."""
+        """Yield the lines of a file in order without blank lines; none if the file does not exist."""
         path = self.find(name)
         if path is None:
             return
@@ -110,7 +114,7 @@ class Folder:
             yield from self._hashed_lines(name, stream, _most_bytes(path))
 
     def lines_of(self, name: str, stream: IO[bytes]) -> Iterator[Line]:
-        """Lines of a stream that was opened by ``spool``, from its start."""
+        """Yield the lines of a stream of ``spool`` from its start, without blank lines."""
         stream.seek(0)
         yield from self._hashed_lines(name, stream)
 
@@ -133,7 +137,7 @@ class Folder:
         self.sha256_by_file[name] = digest.hexdigest()
 
     def spool(self, name: str) -> IO[bytes]:
-        """A seekable binary stream over the uncompressed file.
+        """Open a seekable binary stream of the uncompressed file.
 
         A gzip file is unpacked once to a temporary file without a name, which vanishes when it is closed.
 
@@ -161,7 +165,7 @@ class Folder:
             return spooled
 
     def sha256(self) -> str:
-        """SHA-256 over one line ``<sha256 of the uncompressed file>  <name>`` per file read, names sorted."""
+        """Return the SHA-256 of lines ``<sha256 of the uncompressed file>  <name>`` for all files read, by name."""
         listing = "".join(f"{digest}  {name}\n" for name, digest in sorted(self.sha256_by_file.items()))
         return hashlib.sha256(listing.encode()).hexdigest()
 
@@ -171,7 +175,7 @@ def _open(path: Path) -> IO[bytes]:
 
 
 class _reading(AbstractContextManager[None]):  # noqa: N801 - reads as a verb where it is used
-    """Turns what the operating system or gzip says into an error that names the file."""
+    """Turns errors of the operating system and of gzip into a DatasetError that names the file."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -186,7 +190,7 @@ class _reading(AbstractContextManager[None]):  # noqa: N801 - reads as a verb wh
 
 
 def _most_bytes(path: Path) -> int | None:
-    """How long a file may be once it is unpacked; None for one that is not packed."""
+    """Return the limit of a packed file's unpacked size in bytes; None if it is not packed."""
     return None if path.suffix != ".gz" else max(MAX_LINE_BYTES, MAX_EXPANSION * path.stat().st_size)
 
 

@@ -1,4 +1,4 @@
-"""``parse_gold``: the ``ground_truth`` object of a question file as a typed Gold.
+"""Parses the ``ground_truth`` object of a question into a typed Gold (``parse_gold``).
 
 Keys per family are those of the released files; ``docs/dataset-format.md`` lists them. Typed values are ours and
 optional everywhere: ``values`` (all families), ``option_values`` (cloze), ``altered_values`` (counterfactual),
@@ -91,22 +91,22 @@ class _Reader:
         self._names = names
 
     def has(self, key: str) -> bool:
-        """Whether the key is there and says something."""
+        """Whether the key exists and its value is not empty."""
         return self.truth.get(key) not in (None, "", [], {})
 
     def text(self, *keys: str) -> str:
-        """The first of ``keys`` that says something, as text."""
+        """Return the value of the first of ``keys`` that is not empty, as text. Raises FieldError if there is none."""
         for key in keys:
             if self.has(key):
                 return self._as_text(key, self.truth[key])
         raise FieldError(f"ground_truth.{keys[0]}", "missing or empty; a text is expected")
 
     def text_or_none(self, key: str) -> str | None:
-        """As ``text``, or None."""
+        """Return the value as text, or None if it is missing or empty."""
         return self.text(key) if self.has(key) else None
 
     def answers(self, *keys: str) -> tuple[str, ...]:
-        """Every right answer under the first of ``keys`` that says something; a list holds alternatives."""
+        """Return the right answers under the first of ``keys`` that is not empty; a list holds alternatives."""
         for key in keys:
             if self.has(key):
                 value = self.truth[key]
@@ -115,11 +115,11 @@ class _Reader:
         raise FieldError(f"ground_truth.{keys[0]}", "missing or empty; a text, a number or a list of them is expected")
 
     def joined(self, *keys: str) -> str:
-        """As ``answers``, but a list holds parts that belong together."""
+        """Return the value as ``answers`` does, but a list holds parts of a single answer, joined by commas."""
         return ", ".join(self.answers(*keys))
 
     def flag(self, key: str) -> bool:
-        """A truth value; False if it is missing."""
+        """Return a truth value; False if it is missing."""
         return bool(self.has(key) and self._as_bool(key))
 
     def _as_bool(self, key: str) -> bool:
@@ -131,7 +131,7 @@ class _Reader:
         raise FieldError(f"ground_truth.{key}", f"{value!r} is neither true nor false")
 
     def bool_or_none(self, key: str) -> bool | None:
-        """A truth value, or None if it is missing."""
+        """Return a truth value, or None if it is missing."""
         return None if self.truth.get(key) in (None, "") else self._as_bool(key)
 
     def values(self, key: str = "values") -> tuple[Value, ...]:
@@ -243,7 +243,7 @@ def _without_letters(texts: Sequence[str]) -> tuple[str, ...]:
 
 
 def lettered_options(query: str) -> tuple[str, ...]:
-    """Options that a query shows as lines ``A) …``, ``B) …`` in order; empty if it shows fewer than two."""
+    """Return the options that a query has as lines ``A) …``, ``B) …`` in order; empty if it has fewer than two."""
     options: list[str] = []
     for line in query.splitlines():
         match = _LETTERED.match(line)
@@ -253,7 +253,7 @@ def lettered_options(query: str) -> tuple[str, ...]:
 
 
 def query_with_options(query: str, options: Sequence[str]) -> str:
-    """The query as it goes on the wire: with its lettered options, added where a file keeps them apart."""
+    """Return the query as it is sent: with its lettered options, which are added if the file has them separately."""
     if lettered_options(query) or all(option.casefold() in query.casefold() for option in options):
         return query
     lines = [f"{chr(ord('A') + index)}) {option}" for index, option in enumerate(options)]

@@ -1,7 +1,7 @@
-"""Open a data set folder: small files whole, the corpus as an index, every unusable row named.
+"""Opens a data set folder: loads the small files, indexes the corpus, and reports every row that cannot be used.
 
-``open_dataset`` is the one way in. What a backend may ever see of it goes through ``day_sessions`` and ``day_events``,
-which hold exactly the ego's projection: the sessions in which the ego takes part and the events that it could see.
+``open_dataset`` is the entry point. A backend may see only the results of ``day_sessions`` and ``day_events``, which
+are exactly the ego's projection: the sessions in which the ego takes part and the events that it could see.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ from memarena_dataset.model import (
 from memarena_dataset.safe_files import pack_hash
 
 DEFAULT_EPOCH = date(2025, 1, 1)
-"""Day 0 where ``pipeline_report.json`` names no other."""
+"""Date of day 0 if ``pipeline_report.json`` names no other."""
 
 EARLIEST_EPOCH, LATEST_EPOCH = date(1900, 1, 1), date(2999, 12, 31)
-"""Between them every day that a world may have is one of the calendar."""
+"""Limits of the date of day 0; all days of a world are then valid calendar dates."""
 
 T = TypeVar("T")
 
@@ -78,7 +78,7 @@ class Dataset:
         self.instances: tuple[Instance, ...] = tuple(row.instance for row in loader.instances.values())
         self.problems: tuple[RowProblem, ...] = tuple(loader.problems)
         self.unknown_askers = loader.unknown_askers
-        """Agents that ask, but that no persona describes and no session has."""
+        """Askers that are in no persona and in no session."""
         self.corpus = corpus
         self.instance_lines: Mapping[str, tuple[str, int]] = MappingProxyType(
             {instance_id: (row.file, row.line) for instance_id, row in loader.instances.items()}
@@ -110,19 +110,19 @@ class Dataset:
 
     @cached_property
     def evidence_session_ids(self) -> frozenset[str]:
-        """Sessions that are evidence of any question, whoever was there."""
+        """Ids of all sessions that are evidence of a question of any ego."""
         return frozenset(session for instance in self.instances for session in instance.evidence_session_ids)
 
     def day_sessions(self, ego: str | None, day: int) -> Iterator[Session]:
-        """Sessions of the ego's projection that start on a day, by start time and id, read one by one.
+        """Yield the sessions of the ego's projection that start on a day, ordered by start and id, read on demand.
 
-        Without an ego those of everybody, which no backend but a diagnostic may ever see.
+        If ``ego`` is None, the sessions of all agents, which only a diagnostic backend may see.
         """
         for session_id in self.corpus.day_session_ids(ego, day):
             yield self.corpus.session(session_id)
 
     def day_events(self, ego: str | None, day: int) -> tuple[Event, ...]:
-        """Events of a day whose mask holds the ego, by time and id; without an ego all events of the day."""
+        """Return the events of a day that the ego could see (None: all), ordered by time and id."""
         return self._events_by_day.get((ego, day), ())
 
     @cached_property
@@ -135,7 +135,7 @@ class Dataset:
         return {key: tuple(events) for key, events in by_day.items()}
 
     def session(self, session_id: str) -> Session:
-        """Any session by id, for oracle and judge.
+        """Return any session by id, for oracle and judge.
 
         Raises:
             DatasetError: there is no such session.
@@ -143,7 +143,7 @@ class Dataset:
         return self.corpus.session(session_id)
 
     def question_day(self, instance: Instance) -> int:
-        """Day on which a question is asked: that of its timestamp, at most the last one; without one, the last."""
+        """Return the day on which a question is asked: that of its timestamp, at most the last day; else the last day."""
         last = max(self.day_count - 1, 0)
         if instance.query_timestamp is None:
             return last
@@ -152,7 +152,7 @@ class Dataset:
     # -------------------------------------------------------------- people and time
 
     def relationship(self, ego: str, other: str) -> str:
-        """What ``other`` is to ``ego`` ("sister", "colleague"); "" if the data set does not say."""
+        """Return what ``other`` is to ``ego`` ("sister", "colleague"); "" if the data set does not state it."""
         relation = self._stated_relations.get((ego, other))
         if relation:
             return relation
@@ -168,18 +168,18 @@ class Dataset:
         return relations
 
     def neighbors(self, agent_id: str) -> Mapping[str, str]:
-        """Agent id to relation ("" where none is said) of an agent's ``social_neighbors``."""
+        """Return the relation ("" if none is stated) of each agent id in an agent's ``social_neighbors``."""
         agent = self.agents.get(agent_id)
         return {} if agent is None else relations_of(agent.social_neighbors)
 
     def moment(self, t: float) -> datetime:
-        """A time in simulated days as a moment of the world's calendar: UTC, rounded to the second."""
+        """Return the calendar time of a time in simulated days: UTC, rounded to the second."""
         midnight = datetime(self.calendar_epoch.year, self.calendar_epoch.month, self.calendar_epoch.day, tzinfo=UTC)
         return midnight + timedelta(seconds=round(t * 86_400))
 
 
 class _InstanceRow:
-    """An instance with its place."""
+    """An instance with its file and line."""
 
     __slots__ = ("file", "instance", "line")
 
@@ -196,7 +196,7 @@ class _Loader:
         self.folder = folder
         self._leave_out = frozenset(leave_out)
         self.left_out: set[str] = set()
-        """Ids of questions that were passed over because they are in ``leave_out``."""
+        """Ids of questions that were skipped because they are in ``leave_out``."""
         self.problems: list[RowProblem] = []
         self.epoch = DEFAULT_EPOCH
         self.day_count = 0

@@ -1,4 +1,4 @@
-"""One row of a file, from bytes to a typed record; what cannot be used raises FieldError with the field's path."""
+"""Parses a row of a file from bytes to a typed record; raises FieldError with the field's path if it cannot be used."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ R = TypeVar("R", bound=Row)
 Raw = Mapping[str, Any]
 
 MAX_DIGITS = 18
-"""Of a whole number: what every program that reads the data set can hold."""
+"""Digits of a whole number that every program that reads the data set can hold."""
 MAX_DAYS = 36_525
-"""Simulated days of a world, a hundred years: every day of it is sent to every backend, for every ego."""
+"""Limit of a world's simulated days, a hundred years: every day is sent to every backend, for every ego."""
 _HUGE = re.compile(rb"[0-9]{19}|[eE]\+?[0-9]{3}")
-"""What a number that is too large has in it; a text may have it, too."""
+"""Occurs in every number that is too large, and possibly in a text."""
 
 
 def load_json(data: bytes) -> Any:
-    """One JSON value from UTF-8 bytes.
+    """Parse a JSON value from UTF-8 bytes.
 
     Raises:
-        FieldError: not UTF-8, not JSON, or with NaN or Infinity, which JSON does not have.
+        FieldError: not UTF-8, not JSON, too large a number, or NaN or Infinity, which JSON does not have.
     """
     try:
         text = data.decode("utf-8-sig")
-        if _HUGE.search(data):  # most have none, and are read without looking at every number
+        if _HUGE.search(data):  # rare; other rows are parsed without a call for every number
             value = json.loads(text, parse_constant=_refuse_constant, parse_int=_whole, parse_float=_real)
         else:
             value = json.loads(text, parse_constant=_refuse_constant)
@@ -70,7 +70,7 @@ def _refuse_constant(name: str) -> Any:
 
 
 def load_object(data: bytes) -> dict[str, Any]:
-    """One JSON object from UTF-8 bytes."""
+    """Parse a JSON object from UTF-8 bytes. Raises FieldError as :func:`load_json`, or if it is not an object."""
     value = load_json(data)
     if not isinstance(value, dict):
         raise FieldError("", f"a JSON object is expected, not {_kind(value)}")
@@ -83,7 +83,7 @@ def _kind(value: Any) -> str:
 
 
 def to_record(kind: type[R], raw: Raw) -> R:
-    """A typed row. Null counts as missing for fields that have a default.
+    """Return a typed row. Null counts as missing for fields that have a default.
 
     Raises:
         FieldError: the first field that is missing or of a wrong type.
@@ -125,7 +125,7 @@ MAX_QUERY_BYTES = 64 << 10
 
 
 def _check_text(field: str, value: str, limit_bytes: int = MAX_TEXT_BYTES) -> None:
-    """What no backend has to accept must not reach one, or the backend would be blamed for it."""
+    """Refuse a text that backends need not accept, since a backend would be blamed for failing on it."""
     if "\0" in value:
         raise FieldError(field, "holds U+0000, which no backend accepts")
     size = len(value.encode())
@@ -134,7 +134,7 @@ def _check_text(field: str, value: str, limit_bytes: int = MAX_TEXT_BYTES) -> No
 
 
 def session_of(raw: Raw) -> Session:
-    """A session with its turns; a turn without ``session_id`` gets that of the session."""
+    """Return a session with its turns; a turn without ``session_id`` gets that of the session."""
     turns = raw.get("turns")
     if isinstance(turns, list) and isinstance(raw.get("session_id"), str):
         raw = {**raw, "turns": [_turn_row(turn, raw["session_id"]) for turn in turns]}
@@ -171,7 +171,7 @@ _TURN_FIELDS = frozenset(
 
 
 def event_of(raw: Raw) -> Event:
-    """An event."""
+    """Return an event, checked."""
     event = to_record(Event, raw)
     _check_id("event_id", event.event_id)
     _check_time("timestamp", event.timestamp)
@@ -180,7 +180,7 @@ def event_of(raw: Raw) -> Event:
 
 
 def agent_of(raw: Raw) -> Agent:
-    """An agent of ``agents_personas``."""
+    """Return an agent of ``agents_personas``, checked."""
     agent = to_record(Agent, raw)
     _check_id("agent_id", agent.agent_id)
     _check_text("persona.name", agent.name)
@@ -188,24 +188,24 @@ def agent_of(raw: Raw) -> Agent:
 
 
 def group_of(raw: Raw) -> Group:
-    """A group, whichever way its name and members are written."""
+    """Return a group from any of the forms of its name and members."""
     group = to_record(Group, with_members(with_name(raw, "group")))
     _check_text("name", group.name)
     return group
 
 
 def location_of(raw: Raw) -> Location:
-    """A place, whichever way its name is written."""
+    """Return a location from any of the forms of its name."""
     location = to_record(Location, with_name(raw, "location"))
     _check_text("name", location.name)
     return location
 
 
 def instance_of(raw: Raw, family: Family, names: Mapping[str, str]) -> Instance:
-    """A question with its typed gold.
+    """Return a question with its typed gold.
 
     ``query_timestamp`` and the evidence are taken from the row or from its ``metadata`` (``meta`` in older files).
-    Who asks is ``asker_agent_id`` and nothing else: gold never decides what goes on the wire.
+    The asker is ``asker_agent_id`` alone: gold never decides what is sent.
     """
     metadata = raw.get("metadata") if raw.get("metadata") is not None else raw.get("meta")
     if metadata is not None and not isinstance(metadata, Mapping):
@@ -267,5 +267,5 @@ def _either(raw: Raw, metadata: Raw, key: str, default: Any) -> Any:
 
 
 def dump_row(row: Row) -> dict[str, Any]:
-    """A row as it is written to a file: every field that was read, unknown ones included, none that was not."""
+    """Return a row as it is written to a file: with every field that was read, also unknown ones, and no others."""
     return row.model_dump(mode="json", exclude_unset=True)

@@ -1,7 +1,7 @@
-"""The forms in which released data sets write groups, places, neighbours and names, brought to one.
+"""Brings the various forms in which released data sets write groups, places, neighbours and names to a single form.
 
 The public files differ in small ways (a list of objects or an object keyed by id; ``name``, ``title`` or ``label``);
-each function here takes any of them and returns the form of model.py.
+each function here takes any of them and returns the form of ``model.py``.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ _MEMBER_KEYS = ("members", "member_ids", "agent_ids", "participants")
 
 
 def keyed_objects(value: Any, id_key: str, wrapper: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Objects of a file that holds a list of objects, or an object keyed by id, or either one under ``wrapper``.
+    """Yield the objects of a file that holds a list of objects, an object keyed by id, or either under ``wrapper``.
 
-    Yields ``(place, object)``; each object has its id under ``id_key``. ``place`` is the position or key in the file.
+    Yields ``(position, object)``; each object has its id under ``id_key``. ``position`` is the index or key in the
+    file.
 
     Raises:
         FieldError: the value has neither form.
@@ -48,7 +49,7 @@ def _with_id(item: Any, id_key: str, position: str, key: str | None) -> Mapping[
 
 
 def with_name(item: Mapping[str, Any], prefix: str) -> Mapping[str, Any]:
-    """The object with ``name`` set, from whichever key holds it (``title``, ``group_name`` …)."""
+    """Return the object with ``name`` set from the key that holds the name (``title``, ``group_name`` …)."""
     for key in (*_NAME_KEYS, f"{prefix}_name"):
         if isinstance(item.get(key), str) and item[key].strip():
             return {**item, "name": item[key]}
@@ -56,7 +57,7 @@ def with_name(item: Mapping[str, Any], prefix: str) -> Mapping[str, Any]:
 
 
 def with_members(item: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The object with ``members`` as a list of agent ids."""
+    """Return the object with ``members`` as agent ids."""
     for key in _MEMBER_KEYS:
         if item.get(key) is not None:
             return {**item, "members": tuple(relations_of(item[key], field=key))}
@@ -64,13 +65,13 @@ def with_members(item: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def relations_of(value: Any, *, field: str = "social_neighbors") -> dict[str, str]:
-    """Agent id to relation ("" where none is said), in the order of the file.
+    """Return the relation of each agent id ("" if none is stated), in the order of the file.
 
     Takes a list of ids, a list of objects, an object of id to relation (text, object or number), or an object of
     relation to list of ids.
 
     Raises:
-        FieldError: none of these.
+        FieldError: the value has none of these forms.
     """
     if value is None:
         return {}

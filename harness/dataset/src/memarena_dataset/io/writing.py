@@ -98,7 +98,7 @@ def _umask() -> int:
 
 
 def ground_truth_of(family: Family, gold: Gold) -> dict[str, Any]:
-    """The ``ground_truth`` object from which ``parse_gold`` makes this gold again."""
+    """Return the ``ground_truth`` object from which ``parse_gold`` makes this gold again."""
     fields = _gold_fields(gold)
     if isinstance(gold, AbstainGold):
         return {"expected_response": "abstain", **fields}
@@ -111,7 +111,7 @@ def ground_truth_of(family: Family, gold: Gold) -> dict[str, Any]:
 
 
 def _gold_fields(gold: Gold) -> dict[str, Any]:
-    """Fields of a gold that say something, typed values without what they leave open."""
+    """Return the fields of a gold that differ from their default; nulls and empty lists within them are left out."""
     fields = gold.model_dump(mode="json", exclude={"kind"})
     unset = {name for name, field in type(gold).model_fields.items() if getattr(gold, name) == field.default}
     return {name: _without_nothing(value) for name, value in fields.items() if name not in unset}

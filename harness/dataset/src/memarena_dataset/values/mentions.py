@@ -1,4 +1,4 @@
-"""What kinds of value a text can mention, and when two mentions mean the same."""
+"""Defines the kinds of value that a text can mention, and when two mentions mean the same."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Kind = Literal["date", "weekday", "time", "duration", "amount", "proper"]
 
 @dataclass(frozen=True)
 class PartialDate:
-    """A date as far as it was said: year, month, day or less. ``around`` names a week or weekend next to the date."""
+    """A date of which parts may be missing (None). ``around`` names a week or weekend next to the date."""
 
     year: int | None = None
     month: int | None = None
@@ -20,12 +20,12 @@ class PartialDate:
 
     @classmethod
     def of(cls, day: date) -> PartialDate:
-        """A whole date."""
+        """Return a date with all its parts."""
         return cls(day.year, day.month, day.day)
 
     @property
     def whole(self) -> date | None:
-        """The calendar day, if all of it was said and it exists."""
+        """The calendar day, or None if a part is missing or there is no such day."""
         if self.year is None or self.month is None or self.day is None or self.around:
             return None
         try:
@@ -34,7 +34,7 @@ class PartialDate:
             return None
 
     def agrees(self, other: PartialDate) -> bool:
-        """Whether the two could be the same day: no part that both say differs."""
+        """Whether the two could be the same day: each part that both have is equal."""
         pairs = ((self.year, other.year), (self.month, other.month), (self.day, other.day))
         return self.around == other.around and all(a is None or b is None or a == b for a, b in pairs)
 

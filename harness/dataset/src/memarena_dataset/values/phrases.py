@@ -1,4 +1,4 @@
-"""Words of a text in a normal form, and whether a phrase stands among them word by word."""
+"""Normalizes the words of a text, and tests whether a phrase occurs in it word by word."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ARTICLES = ("the", "a", "an", "my", "his", "her", "their", "our")
 
 
 def tokens_of(text: str) -> list[str]:
-    """Words of a text without case, accents, apostrophes and punctuation."""
+    """Return the words of a text without case, accents, apostrophes and punctuation."""
     plain = text.casefold()
     if not plain.isascii():
         plain = _ACCENT.sub("", unicodedata.normalize("NFKD", plain)).replace("’", "'")
