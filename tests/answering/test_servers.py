@@ -84,7 +84,7 @@ def test_a_redirect_is_reported_and_not_followed(way: Callable[[str, float], Rep
     with serving([b"HTTP/1.1 307 Go\r\nLocation: http://127.0.0.1:9/x\r\nContent-Length: 0\r\n\r\n"]) as url:
         reply = way(url, 30.0)
     assert reply.status == 307
-    assert reply.words() == "a redirect to http://127.0.0.1:9/x, which is not followed"
+    assert reply.error_line() == "a redirect to http://127.0.0.1:9/x, which is not followed"
 
 
 @contextlib.contextmanager

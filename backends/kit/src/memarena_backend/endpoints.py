@@ -204,7 +204,7 @@ class ModelClient:
         if reply.status < 300:
             return reply
         call.check()
-        line += f"HTTP {reply.status}: {reply.words()[:300]}"
+        line += f"HTTP {reply.status}: {reply.error_line()[:300]}"
         if reply.status in _UNFIT:
             raise PromptRefusedError(grpc.StatusCode.UNAVAILABLE, line)
         raise unavailable(line)

@@ -115,14 +115,18 @@ class ReaderClient:
 def _check(reply: Reply) -> None:
     """Raise :class:`ReaderCallError` for an error reply."""
     if reply.status >= 300:
-        raise ReaderCallError(reply.status, reply.words() or "no words")
+        raise ReaderCallError(reply.status, reply.error_line() or "no words")
 
 
 _FINISH: dict[str, Literal["stop", "length"]] = {"stop": "stop", "length": "length"}
 
 
 def _events(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """The data of each event of a stream (https://html.spec.whatwg.org/multipage/server-sent-events.html)."""
+    """Yield the data of each event of a stream (https://html.spec.whatwg.org/multipage/server-sent-events.html).
+
+    Raises:
+        UpstreamError: a line is longer than MAX_EVENT_BYTES.
+    """
     pending, data = b"", []
     for part in parts:
         *lines, pending = (pending + part).split(b"\n")

@@ -56,5 +56,5 @@ async def count_tokens(session: aiohttp.ClientSession, upstream: Upstream, texts
     url, body = tokenize_request(upstream, texts)
     reply = await post(session, url, upstream.api_key, body, TIMEOUT_S)
     if reply.status != 200:
-        raise UpstreamError(f"the server's /tokenize answered {reply.status}: {reply.words()}")
+        raise UpstreamError(f"the server's /tokenize answered {reply.status}: {reply.error_line()}")
     return read_counts(upstream, reply.parsed(), len(texts))

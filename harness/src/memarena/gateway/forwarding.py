@@ -23,7 +23,7 @@ from memarena_answering.servers.replies import (
     authorization,
     check_coding,
     error_message,
-    parsed,
+    parse_json,
     too_long,
 )
 from memarena_answering.servers.sessions import bounded, upstream_error
@@ -169,14 +169,14 @@ class Forwarder:
         sent: Mapping[str, JsonValue],
     ) -> web.StreamResponse:
         raw = await bounded(reply, MAX_ERROR_BYTES, cut=True)
-        body: JsonValue = parsed(raw)
+        body: JsonValue = parse_json(raw)
         if body is None:
             body = raw[:500].decode("utf-8", "replace")
         words = error_message(body)
         refusal = read_refusal(reply.status, body, words)
         remedy = refusal.remedy(upstream)
         if reply.status < 400:
-            words = Reply(reply.status, reply.headers, b"").words()
+            words = Reply(reply.status, reply.headers, b"").error_line()
         message = f"the server answered {reply.status}: {words}" + (f" ({remedy})" if remedy else "")
         call.done_ns = call.since_forwarded()
         if reply.status >= 500 or reply.status < 400 or reply.status in _OUR_FAULT:
@@ -327,7 +327,7 @@ async def to_caller() -> AsyncIterator[None]:
 
 async def _no_stream(reply: aiohttp.ClientResponse) -> str:
     """Return the message for a reply to a streaming request that is no stream; the server's own if it has an error."""
-    body: JsonValue = parsed(await bounded(reply, MAX_ERROR_BYTES, cut=True))
+    body: JsonValue = parse_json(await bounded(reply, MAX_ERROR_BYTES, cut=True))
     if isinstance(body, dict) and body.get("error"):
         return f"the server reported an error in its reply: {error_message(body)}"
     return f"the server answered a streaming request with {reply.content_type}"

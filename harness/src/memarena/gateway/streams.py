@@ -6,7 +6,7 @@ import codecs
 import re
 
 from memarena_answering.servers.normal_form import Reading
-from memarena_answering.servers.replies import MAX_EVENT_BYTES, UpstreamError, error_message, parsed
+from memarena_answering.servers.replies import MAX_EVENT_BYTES, UpstreamError, error_message, parse_json
 from pydantic import JsonValue
 
 from memarena.gateway.calls import OpenCall
@@ -167,5 +167,5 @@ def reasoning_of(message: JsonValue) -> str:
 
 
 def _words_of(data: bytes) -> str:
-    body = parsed(data)
+    body = parse_json(data)
     return error_message(data[:500].decode("utf-8", "replace") if body is None else body) or "without a word"

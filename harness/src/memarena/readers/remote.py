@@ -93,7 +93,7 @@ def choose_model(base_url: str, api_key: str | None, model: str | None, note: No
     if reply.status in {401, 403}:
         raise ReaderError(f"{request}: {_words(reply)} (is the API key right?)")
     if 300 <= reply.status < 400:
-        raise ReaderError(f"{request}: {reply.words()}; state that address if it is right")
+        raise ReaderError(f"{request}: {reply.error_line()}; state that address if it is right")
     entries = _listed(reply.parsed()) if reply.status == 200 else {}
     names = list(entries)
     if model is None and len(names) != 1:
@@ -142,7 +142,7 @@ def _once_loaded(url: str, api_key: str | None, note: Note, bound_s: float = LOA
 
 def _words(reply: Reply) -> str:
     """Return the message of an error reply on one line."""
-    return reply.words() or "no words"
+    return reply.error_line() or "no words"
 
 
 def ask(url: str, api_key: str | None, body: Mapping[str, JsonValue]) -> dict[str, JsonValue]:

@@ -1,4 +1,4 @@
-"""Asking a chat server from an event loop: in a form that it takes, failures by what they mean, again when it says."""
+"""Calls a chat server from an event loop: negotiates the request's form, classifies failures, and retries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 FailureCause = Literal["timeout", "connection", "rate_limit", "server_error", "refused", "malformed"]
 _SHAPES = ("json_schema", "json_object", "text")
 _LIMITS = ("max_tokens", "max_completion_tokens")
-"""Names of the limit of a reply: newer servers refuse the first, older ones do not know the second."""
+"""Names of the limit of a reply's tokens: newer servers refuse the first, older servers do not know the second."""
 _KEY, _FORBIDDEN, _NOT_THERE, _TOO_MANY = 401, 403, 404, 429
 _TRANSIENT = frozenset({408, 409, 425})
 _FIRST_ERROR, _SERVER, _NOT_IMPLEMENTED = 400, 500, 501
@@ -25,13 +25,13 @@ _COUNTED_AS = {"timeout": "timeouts", "connection": "connection_errors", "malfor
 
 
 class CallFailedError(Exception):
-    """A call brought no completion.
+    """A call returned no completion.
 
     Args:
         cause: what went wrong.
-        message: the same as one line for people.
-        wait_s: how long the server asks to be left alone, None if it does not.
-        forbidden: refused with HTTP 403, which may mean the key or only what this request says.
+        message: the same in a line for people.
+        wait_s: seconds that the server wants the client to wait, None if it states none.
+        forbidden: refused with HTTP 403, which may be about the key or about the content of this request.
         in_reply: reported in the body of a reply with status 200: nothing was delivered that could be billed.
     """
 
@@ -52,7 +52,7 @@ class CallFailedError(Exception):
 
     @property
     def may_pass(self) -> bool:
-        """Whether asking again can help."""
+        """Whether a retry can help."""
         return self.cause != "refused"
 
 
@@ -62,10 +62,10 @@ def asking_again(
     first_wait_s: float = 1.0,
     worth: Callable[[CallFailedError], bool] = lambda failure: failure.may_pass,
 ) -> AsyncRetrying:
-    """The retry of calls that raise :class:`CallFailedError`, whose last one is raised in the end.
+    """Return the retry policy for calls that raise :class:`CallFailedError`; the last error is raised if all fail.
 
-    A server that states when to come again is asked then, at the latest after ``longest_wait_s``; one whose reply was
-    malformed at once; any other after a random wait that grows from ``first_wait_s``.
+    The wait is the one that the server states, but at most ``longest_wait_s``; none after a malformed reply; else a
+    random wait that grows from ``first_wait_s``.
     """
     backoff = wait_random_exponential(multiplier=first_wait_s, max=longest_wait_s)
 
@@ -91,11 +91,12 @@ class ChatServer:
 
     Args:
         url: base URL.
-        api_key: None where the server wants none.
-        timeout_s: bound of one request.
-        hopeless: the error where no call can ever succeed, made of one line that names the flag: no such URL, address
-            or model, a key that is refused, a redirect.
-        note: called with what happens, to be counted: ``requests``, ``status_503``, ``timeouts``, ``schema_refused``.
+        api_key: None if the server needs none.
+        timeout_s: limit of a request.
+        hopeless: type of the error if no call can ever succeed (no such URL, address or model, a key that is refused,
+            a redirect). Its argument is a line that names the flag.
+        note: called with the name of each event that is counted: ``requests``, ``status_503``, ``timeouts``,
+            ``schema_refused``.
     """
 
     def __init__(
@@ -132,12 +133,12 @@ class ChatServer:
     async def complete(
         self, body: Mapping[str, object], max_tokens: int, name: str, schema: Mapping[str, object]
     ) -> ChatReply:
-        """Ask once. Where the server refuses a schema, ask for a JSON object, then for text, and remember that.
+        """Return a completion. If the server refuses a schema, ask for a JSON object, then for text, and remember that.
 
-        Where it refuses the name of the limit, the other name is used from then on. An error that comes in a reply of
-        status 200 counts as what its code says.
+        If it refuses the name of the limit, the other name is used from then on. An error in a reply of status 200 is
+        handled by its code as if it were the HTTP status.
 
-        Raises CallFailedError where no completion came back, ``hopeless`` where none ever can.
+        Raises CallFailedError if there is no completion, ``hopeless`` if no call can ever succeed.
         """
         shape, limit = self._shape, self._limit
         while True:
@@ -153,7 +154,7 @@ class ChatServer:
                 else:
                     raise
                 continue
-            # Remembered only now: a request that is refused in every form says nothing about forms.
+            # Remembered only after success: a request that is refused in every form is refused for another reason.
             if shape > self._shape:
                 self._note("schema_refused")
             self._shape, self._limit = max(self._shape, shape), limit
@@ -178,10 +179,10 @@ class ChatServer:
             line = f"{self.url}: {error}" if error.cause == "connection" else str(error)
             late = f"no reply within {self._timeout_s:g} s"
             raise CallFailedError(error.cause, late if error.cause == "timeout" else one_line(line, 200)) from error
-        raise self._status(reply.status, one_line(reply.words(), 200), reply.headers)
+        raise self._status(reply.status, one_line(reply.error_line(), 200), reply.headers)
 
     def key_refused(self, reported: str) -> Exception:
-        """What a server is of whom the key is refused."""
+        """Return the error of a server that refuses the key."""
         return self._hopeless(f"--api-key-env: {self.url} refuses the key ({reported})")
 
     def _status(self, status: int, message: str, headers: Mapping[str, str], *, in_reply: bool = False) -> Exception:

@@ -1,7 +1,7 @@
-"""The way to a model's server for threads: no redirects, no decompression, no proxies, and an end to everything.
+"""Sends requests to a model's server from threads: no redirects, no decompression, no proxies, a limit on everything.
 
-httpcore does none of the first three. What it does not bound, a server that sends a byte of a header every now and
-then, is bounded here: each read and write of a connection gets what is left of the time of the request that it serves.
+httpcore itself does none of the first three. Its timeouts are per read, so that a server which sends a byte now and
+then is never cut off; here each read and write may take only the remaining time of its request.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from memarena_answering.servers.replies import (
     authorization,
     broken,
     check_coding,
-    counted,
+    limit_size,
     too_slow,
     unreachable,
 )
 
 
 class _Deadline(threading.local):
-    """Until when the request of this thread may take, in monotonic seconds."""
+    """The end of the time of this thread's request (``at``), in seconds of the monotonic clock."""
 
     at = math.inf
 
@@ -84,7 +84,7 @@ class _Network(httpcore2.SyncBackend):
 
 
 class Door:
-    """Kept connections to any number of servers. Safe to share between threads. Nothing is asked twice."""
+    """A pool of connections to any number of servers. Safe to share between threads. Nothing is retried."""
 
     def __init__(self, keepalive_s: float = KEEPALIVE_S) -> None:
         self._deadline = _Deadline()
@@ -109,9 +109,9 @@ class Door:
         post: bool = False,
         most_bytes: int = MAX_REPLY_BYTES,
     ) -> Reply:
-        """One request: GET, or POST where there is a ``body`` or it is asked for.
+        """Send a request and return its reply. The method is POST if there is a ``body`` or ``post`` is true, else GET.
 
-        ``timeout_s`` bounds all of it. Raises :class:`UpstreamError` where no whole reply came.
+        ``timeout_s`` is the limit of the whole request. Raises :class:`UpstreamError` if no whole reply came.
         """
         with self.open(url, api_key, body, timeout_s=timeout_s, post=post, most_bytes=most_bytes) as (reply, parts):
             return Reply(reply.status, reply.headers, b"".join(parts))
@@ -127,7 +127,7 @@ class Door:
         post: bool = False,
         most_bytes: int = MAX_REPLY_BYTES,
     ) -> Iterator[tuple[Reply, Iterable[bytes]]]:
-        """As :meth:`ask`, with the parts of the body as they come in place of the body, which is empty."""
+        """Send a request as :meth:`ask`; yield a reply with an empty body, and the parts of the body as they come."""
         at = self._deadline.at = time.monotonic() + timeout_s
         headers: list[tuple[bytes | str, bytes | str]] = [("Accept-Encoding", "identity"), ("User-Agent", "memarena")]
         headers += authorization(api_key).items()
@@ -146,7 +146,7 @@ class Door:
                     response.status, {k.decode().lower(): v.decode("latin-1") for k, v in response.headers}, b""
                 )
                 check_coding(reply.headers)
-                yield reply, counted(self._parts(response, at), most_bytes)
+                yield reply, limit_size(self._parts(response, at), most_bytes)
         except httpcore2.TimeoutException as error:
             raise too_slow() from error
         except httpcore2.ConnectError as error:
@@ -157,7 +157,7 @@ class Door:
     def _parts(self, response: httpcore2.Response, at: float) -> Iterator[bytes]:
         parts = iter(response.iter_stream())
         while True:
-            self._deadline.at = at  # another thread may go on with a stream
+            self._deadline.at = at  # a stream may be continued by another thread
             try:
                 yield next(parts)
             except StopIteration:
@@ -165,7 +165,7 @@ class Door:
 
 
 def ask(url: str, api_key: str | None, body: object = None, *, timeout_s: float, post: bool = False) -> Reply:
-    """One request over a connection for it alone, as :meth:`Door.ask`."""
+    """Send a request as :meth:`Door.ask` over a new connection, close it and return the reply."""
     door = Door()
     try:
         return door.ask(url, api_key, body, timeout_s=timeout_s, post=post)

@@ -1,4 +1,4 @@
-"""Whole replies of a model's server, whatever asked for them: how long they may be, and what an error in them says."""
+"""Defines replies of a model's server and limits of their size, and extracts the message of an error reply."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from typing import Any, Literal
 
 MAX_ERROR_BYTES = 64 << 10
 MAX_REPLY_BYTES = 16 << 20
-"""Largest reply of a chat server, streamed or whole, and of what else is asked of a server."""
+"""Limit of a reply of a chat server, streamed or whole, and of any other reply but vectors."""
 MAX_VECTORS_BYTES = 256 << 20
-"""Largest reply of an embedder or a reranker: vectors are long."""
+"""Limit of a reply of an embedder or a reranker: vectors are long."""
 MAX_EVENT_BYTES = 1 << 20
-"""Longest event of a stream; servers send a token or a few in each."""
+"""Limit of an event of a stream; servers send a few tokens in each."""
 CONNECT_TIMEOUT_S = 5.0
 KEEPALIVE_S = 2.0
-"""How long an idle connection to a server is kept: less than the 5 s after which llama.cpp and uvicorn close theirs."""
+"""Seconds that an idle connection is kept: less than the 5 s after which llama.cpp and uvicorn close theirs."""
 
-_ERROR_WORDS = 500
+_MAX_ERROR_CHARS = 500
 
 
 class UpstreamError(Exception):
-    """The model's server failed: no connection, an error in its reply, a broken stream. Ours, never the backend's.
+    """The model's server failed: no connection, an error in its reply, a broken stream. Never the backend's fault.
 
     Args:
         message: one line.
-        status: what a gateway passes on; 504 where the server was too slow.
+        status: HTTP status that a gateway returns; 504 if the server was too slow.
         cause: what went wrong.
-        code: of an error that is ``reported`` in a reply of status 200, as an HTTP status.
+        code: HTTP status of an error that is ``reported`` in a reply of status 200; else 0.
     """
 
     def __init__(
@@ -49,27 +49,27 @@ class UpstreamError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A whole reply of a server."""
+    """A reply of a server."""
 
     status: int
     headers: Mapping[str, str]
-    """Names in lower case, or without regard to it."""
+    """By name in lower case, or in a mapping that ignores case."""
     body: bytes
 
     def parsed(self) -> Any:
-        """The body as JSON, None where it is none."""
-        return parsed(self.body)
+        """Return the body as JSON, or None if it is not JSON."""
+        return parse_json(self.body)
 
-    def words(self) -> str:
-        """What an error reply says, on one line; where it leads to, for a redirect."""
+    def error_line(self) -> str:
+        """Return the message of an error reply in one line; for a redirect, its target."""
         if 300 <= self.status < 400:
             return f"a redirect to {one_line(self.headers.get('location', 'nowhere'), 200)}, which is not followed"
         body = self.parsed()
-        return error_message(self.body[:_ERROR_WORDS].decode("utf-8", "replace") if body is None else body)
+        return error_message(self.body[:_MAX_ERROR_CHARS].decode("utf-8", "replace") if body is None else body)
 
 
-def parsed(raw: bytes) -> Any:
-    """Bytes as JSON, None where they are none."""
+def parse_json(raw: bytes) -> Any:
+    """Parse bytes as JSON; return None if they are not JSON."""
     try:
         return json.loads(raw)
     except (ValueError, RecursionError):
@@ -77,7 +77,7 @@ def parsed(raw: bytes) -> Any:
 
 
 def api_url(address: str) -> str | None:
-    """The base URL of an API, ``/v1`` where it has no path; None for what is no such URL."""
+    """Return the base URL of an API, with ``/v1`` if it has no path; None if it is not a base URL of http or https."""
     parts = urllib.parse.urlsplit(address)
     try:
         usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port is None or parts.port > 0)
@@ -89,19 +89,19 @@ def api_url(address: str) -> str | None:
 
 
 def authorization(api_key: str | None) -> dict[str, str]:
-    """The header that carries a key."""
+    """Return the header that carries a key; empty without a key."""
     return {"Authorization": f"Bearer {api_key}"} if api_key else {}
 
 
 def check_coding(headers: Mapping[str, str]) -> None:
-    """Raise :class:`UpstreamError` for a compressed body, which was not asked for: it can unfold without end."""
+    """Raise :class:`UpstreamError` for a compressed body, which was not requested and can expand without limit."""
     coding = headers.get("content-encoding", "identity").strip().lower()
     if coding not in {"", "identity"}:
         raise UpstreamError(f"the server sent a body in {coding[:40]}, which was not asked for")
 
 
-def counted(parts: Iterable[bytes], most_bytes: int) -> Iterable[bytes]:
-    """Parts of a body as they come. Raises :class:`UpstreamError` as soon as they are too long together."""
+def limit_size(parts: Iterable[bytes], most_bytes: int) -> Iterable[bytes]:
+    """Yield the parts of a body as they come. Raises :class:`UpstreamError` if they exceed ``most_bytes`` together."""
     size = 0
     for part in parts:
         size += len(part)
@@ -111,30 +111,30 @@ def counted(parts: Iterable[bytes], most_bytes: int) -> Iterable[bytes]:
 
 
 def too_long(most_bytes: int) -> UpstreamError:
-    """The error of a reply without end."""
+    """Return the error of a reply that exceeds its limit."""
     return UpstreamError(f"the server's reply is longer than {most_bytes:,} bytes")
 
 
 def too_slow() -> UpstreamError:
-    """The error of a reply that does not come."""
+    """Return the error of a timeout."""
     return UpstreamError("the server did not answer in time", status=504, cause="timeout")
 
 
 def unreachable(error: BaseException) -> UpstreamError:
-    """The error of a server to which no connection can be had."""
+    """Return the error of a server that cannot be reached."""
     words = one_line(str(getattr(error, "strerror", None) or error)) or type(error).__name__
     return UpstreamError(f"the server cannot be reached: {words}", cause="connection")
 
 
 def broken(error: BaseException) -> UpstreamError:
-    """The error of a reply that breaks off or is no HTTP."""
+    """Return the error of a reply that breaks off or is not HTTP."""
     return UpstreamError(f"the server failed: {one_line(str(error)) or type(error).__name__}", cause="connection")
 
 
 def error_message(body: object) -> str:
-    """The words of an error reply in any of the usual forms, on one line."""
+    """Return the message of an error reply in any of the usual forms, in one line."""
     inner = body
-    for _ in range(4):  # some servers put one into the other
+    for _ in range(4):  # some servers nest one error in another
         if isinstance(inner, list) and inner:
             inner = inner[0]
         elif isinstance(inner, dict) and (key := next((k for k in ("error", "message", "detail") if inner.get(k)), "")):
@@ -142,6 +142,6 @@ def error_message(body: object) -> str:
     return one_line(inner if isinstance(inner, str) else json.dumps(inner))
 
 
-def one_line(text: str, most: int = _ERROR_WORDS) -> str:
-    """A server's words as one line that a terminal may show: without control characters."""
+def one_line(text: str, most: int = _MAX_ERROR_CHARS) -> str:
+    """Return a server's text as one line without control characters, cut to ``most`` characters."""
     return " ".join("".join(each if each.isprintable() else " " for each in text).split())[:most]
