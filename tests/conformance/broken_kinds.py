@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
+import json
+import math
+import re
+import struct
 import threading
 import time
+import urllib.error
+import urllib.request
+from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from datetime import datetime
+from pathlib import Path
+from typing import Any, ClassVar
 from unicodedata import normalize
 from urllib.parse import urlsplit
 
 import grpc
 from grpc_health.v1 import health, health_pb2
-from memarena_backend import Call, Day, Item, Query, SearchResult
+from memarena_backend import Call, Day, Description, Item, Memory, OptionSpec, Query, SearchResult, fit_ranked
+from memarena_backend.day_decoder import DayAssembler, ReceivedDay
 from memarena_backend.engine import Engine, Ingested, SearchOutcome
-from memarena_backend.errors import CallError
+from memarena_backend.errors import CallError, invalid_argument
 from memarena_backend.fitting import tokens_by_bytes
 from memarena_backend.forgetting import Target
+from memarena_backend.limits import RESPONSE_BYTES
+from memarena_backend.parsing import put_items
 from memarena_backend.records import Requester, Session, Turn
 from memarena_backend.servicer import Servicer
-from memarena_backend.store import DayStore
+from memarena_backend.store import Committed, DayStore
 from memarena_proto import memory_backend_pb2 as pb
 from memarena_proto.digest import DayDigest
 
@@ -35,6 +47,7 @@ from tests.conformance.broken_lives import (
     Takes,
     with_turns,
 )
+from tests.conformance.broken_retrieval import RankedMemory, words_of
 from tests.conformance.sound import Parts, SoundMemory
 
 # ------------------------------------------------------------------ answers
@@ -93,6 +106,84 @@ class FirstModel(Edited):
             model.role, request.reading.model = pb.MODEL_ROLE_READER, model.name
 
 
+class TemperatureOf32Bits(Edited):
+    def edit(self, request: pb.AnswerRequest, model: pb.Model) -> None:
+        request.reading.temperature = struct.unpack("f", struct.pack("f", request.reading.temperature))[0]
+
+
+class FailedAnswersLock(Servicer):
+    """An Answer whose reader failed leaves its lock, which keeps days out."""
+
+    def __init__(self, engine: Engine) -> None:
+        super().__init__(engine)
+        self._locked, whole = set[str](), engine.ingest
+
+        def ingest(header: pb.DayHeader, rest: Frames, call: Call) -> Ingested:
+            if header.namespace in self._locked:
+                raise CallError(grpc.StatusCode.ABORTED, "another call on the namespace is pending")
+            return whole(header, rest, call)
+
+        engine.ingest = ingest  # type: ignore[method-assign]
+
+    def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Events:
+        try:
+            yield from super().answer(request, context)
+        except CallError as error:
+            if error.code in (grpc.StatusCode.INTERNAL, grpc.StatusCode.UNAVAILABLE):
+                self._locked.add(request.search.namespace)
+            raise
+
+
+class CountsByTheFirst(Servicer):
+    """Counts tokens with whatever model comes first."""
+
+    def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Events:
+        access = request.search.model_access
+        body = {"model": access.models[0].name if access.models else "", "texts": [request.search.text]}
+        with suppress(urllib.error.HTTPError, ValueError):
+            sent = urllib.request.Request(
+                f"{access.base_url}/tokenize",
+                data=json.dumps(body).encode(),
+                headers={"Authorization": f"Bearer {access.token}"},
+            )
+            urllib.request.build_opener(urllib.request.ProxyHandler({})).open(sent, timeout=10).close()
+        return super().answer(request, context)
+
+
+class DoublesByARetry(Servicer):
+    """Asks a reader whose stream broke again, and appends what it says then."""
+
+    def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Events:
+        texts: list[str] = []
+        try:
+            for event in super().answer(request, context):
+                texts.append(event.text_delta.text)
+                yield event
+        except CallError:
+            if not any(texts):
+                raise
+            for event in super().answer(request, context):
+                if event.HasField("completed"):
+                    event.completed.text = "".join(texts) + event.completed.text
+                if not event.HasField("retrieved"):
+                    yield event
+
+
+class RemembersEvidence(Servicer):
+    """Refuses evidence, and prefers what it names in the next search."""
+
+    named = frozenset[str]()
+
+    def search(self, request: pb.SearchRequest, context: grpc.ServicerContext) -> pb.SearchResponse:
+        if request.HasField("privileged_evidence"):
+            self.named = frozenset(request.privileged_evidence.session_ids)
+        response = super().search(request, context)
+        items = sorted(response.items, key=lambda item: not self.named & set(item.source_session_ids))
+        del response.items[:]
+        response.items.extend(items)
+        return response
+
+
 class TokenizerFailsInside(Servicer):
     """Takes a tokenizer that failed for a fault of its own."""
 
@@ -109,7 +200,7 @@ class CountsByLength(ReadsByHand):
 
     def _find(self, request: pb.SearchRequest, call: Call) -> tuple[Query, SearchOutcome]:
         query, returned = super()._find(request, call)
-        room, known, fitting = request.model_access.models[0].context_window_tokens - 400, dict[int, int](), []
+        room, known, fitting = request.model_access.models[1].context_window_tokens - 400, dict[int, int](), []
         for item in returned.result.items:
             tokens = known.setdefault(len(item.text.encode("utf-16-le")), tokens_by_bytes(item.text))
             if tokens <= room:
@@ -170,6 +261,36 @@ class CountsFrames(EditedIngest):
             else:
                 digest.add(frame)
                 sessions += frame.HasField("session")
+            yield frame
+
+
+class HalfHoursPositive(EditedIngest):
+    """Reads -03:30 as three hours back and half an hour on."""
+
+    def edited(self, header: pb.DayHeader, rest: Frames, call: Call) -> Frames:
+        def read(time: str) -> datetime:
+            return datetime.fromisoformat(re.sub(r"-(\d\d):30$", lambda at: f"-{int(at[1]) - 1:02}:30", time))
+
+        for frame in rest:
+            session = frame.session
+            if session.ended_at and read(session.ended_at.upper()) < read(session.started_at.upper()):
+                raise invalid_argument("session.ended_at", "is before started_at")
+            yield frame
+
+
+class BatchesOutliveReset(EditedIngest):
+    """After a Reset a batch id is new only with the content that it had before."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._known: dict[tuple[str, str], bytes] = {}
+
+    def edited(self, header: pb.DayHeader, rest: Frames, call: Call) -> Frames:
+        for frame in rest:
+            if frame.HasField("trailer"):
+                key = (header.namespace, header.batch_id)
+                if self._known.setdefault(key, frame.trailer.digest) != frame.trailer.digest:
+                    raise CallError(grpc.StatusCode.ALREADY_EXISTS, "known, with another digest")
             yield frame
 
 
@@ -239,6 +360,45 @@ class CommitsAtTheTrailer(Engine):
         return ingested
 
 
+class CutOffDaysReturn(Engine):
+    """A day whose stream is cancelled after its trailer is on the disk without its batch id, which a restart shows."""
+
+    _cut_off: ClassVar[dict[Path, ReceivedDay]] = {}
+
+    def __init__(self, memory: Memory, store: DayStore) -> None:
+        super().__init__(memory, store)
+        if (received := self._cut_off.pop(store._path, None)) is not None:
+            store.commit(replace(received, batch_id=f"{received.batch_id}-"))
+
+    def ingest(self, header: pb.DayHeader, rest: Frames, call: Call) -> Ingested:
+        assembler, last = DayAssembler(), ""
+
+        def noted() -> Frames:
+            nonlocal last
+            assembler.add(pb.IngestRequest(header=header))
+            for frame in rest:
+                last = frame.WhichOneof("frame") or ""
+                assembler.add(frame)
+                yield frame
+
+        try:
+            return super().ingest(header, noted(), call)
+        except CallError:
+            raise
+        except Exception:
+            if last == "trailer":
+                self._cut_off[self._store._path] = assembler.finish()
+            raise
+
+
+class BatchIdsAsNumbers(DayStore):
+    def find_batch(self, namespace: str, batch_id: str) -> Committed | None:
+        query = "SELECT day_index, digest FROM days WHERE namespace = ? AND ltrim(batch_id, '0') = ?"
+        with self._guarded() as db:
+            row = db.execute(query, (namespace, batch_id.lstrip("0"))).fetchone()
+        return None if row is None else Committed(int(row[0]), bytes(row[1]))
+
+
 class ResetsByPattern(DayStore):
     def remove(self, namespace: str) -> None:
         pattern = "".join("?" if sign == "_" else f"[{sign}]" if sign in "*?[" else sign for sign in namespace)
@@ -257,6 +417,37 @@ class SlashesReplaced(SanitisesNames):
 class IdsBehindAColon(Labels):
     def label(self, item: Item, namespace: str, day: Day, session: Session, turn: Turn) -> Item:
         return replace(item, turn_ids=(turn.turn_id.rpartition(":")[2],))
+
+
+class SecondsAlone(Labels):
+    def label(self, item: Item, namespace: str, day: Day, session: Session, turn: Turn) -> Item:
+        return replace(item, time=turn.said_at.replace(microsecond=0).isoformat())
+
+
+class FirstThousandWords(SoundMemory):
+    """Searches a text up to its thousandth word."""
+
+    def matches(self, namespace: str, query: Query) -> list[Item]:
+        wanted, returned = words_of(query.text), super().matches(namespace, query)
+        return [item for item in returned if wanted & words_of(" ".join(item.text.split()[:1_000]))]
+
+
+class NumbersByTheirBeginning(SoundMemory):
+    def describe(self) -> Description:
+        return replace(super().describe(), options=(OptionSpec("depth", "A number.", "1"),))
+
+
+class FillsUp(Servicer):
+    """Leaves out what does not fit into a response, and goes on with smaller items."""
+
+    def search(self, request: pb.SearchRequest, context: grpc.ServicerContext) -> pb.SearchResponse:
+        _, outcome = self._find(request, Call(context, None))
+        response = pb.SearchResponse(visible_through_day=outcome.visible_through_day)
+        for item in outcome.result.items:
+            put_items(one := pb.SearchResponse(), [item])
+            if response.ByteSize() + one.ByteSize() < RESPONSE_BYTES:
+                response.items.extend(one.items)
+        return response
 
 
 class SetsOfTurns(Takes):
@@ -282,6 +473,19 @@ class IdsOfTextsAlone(Labels):
 class LineFeedsInEvents(Takes):
     def edit(self, day: Day) -> Day:
         return replace(day, events=tuple(replace(e, text=e.text.replace("\r", "\n")) for e in day.events))
+
+
+class KeepsTheLatest(RankedMemory):
+    def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
+        ranked = self.matches(namespace, query)
+        latest = {item.time for item in sorted(ranked, key=lambda item: item.time)[-(query.max_items or 0) :]}
+        return fit_ranked([item for item in ranked if item.time in latest], query.max_items, query.max_context_tokens)
+
+
+class InfiniteForItsOwnText(SoundMemory):
+    def matches(self, namespace: str, query: Query) -> list[Item]:
+        returned = super().matches(namespace, query)
+        return [replace(item, score=math.inf) if item.text == query.text else item for item in returned]
 
 
 class OneBoundAtATime(SoundMemory):
@@ -351,11 +555,16 @@ BREACHES: dict[str, Breach] = {
     "blanks held back": Breach(Parts(servicer=HoldsBlanksBack), "ans.unaltered", "the text_deltas say"),
     "tokens counted always": Breach(Parts(servicer=CountsAlways), "ans.window", "counts_tokens False"),
     "a window without counts": Breach(Parts(servicer=NoWindowWithoutCounts), "ans.window", "counts_tokens False"),
+    "tokens of the first model": Breach(Parts(servicer=CountsByTheFirst), "mod.offered-models", "a call to /tokenize"),
+    "a reply doubled": Breach(Parts(servicer=DoublesByARetry), "ans.model-errors", "was asked again, and Answer ended"),
+    "evidence remembered": Breach(Parts(servicer=RemembersEvidence), "evd.competitor", "evidence of an earlier call"),
     "a tokenizer that fails": Breach(Parts(servicer=TokenizerFailsInside), "ans.window", "/tokenize answering 502"),
     "tokens by length": Breach(Parts(servicer=CountsByLength), "ans.window", "the prompt has"),
     "a system role in JSON": Breach(
         Parts(servicer=SystemRoleInJson), "ans.no-system-role", "PROMPT_STYLE_JSON_CONTEXT"
     ),
+    "a temperature of 32 bits": Breach(Parts(servicer=TemperatureOf32Bits), "ans.sampling", "temperature 0.699999"),
+    "a failed Answer locks": Breach(Parts(servicer=FailedAnswersLock), "ans.model-errors", "had ended: Answer with"),
     "a value of thinking": Breach(Parts(servicer=AnyThinkingIsOn), "ver.unknown-enums", "the same as none"),
     "a gateway below a path": Breach(Parts(servicer=GatewayAtTheRoot), "ans.events", "are below base_url"),
     "another name than in the life": Breach(Parts(servicer=NamedByTheLife), "life.prompts", "without the name"),
@@ -363,16 +572,28 @@ BREACHES: dict[str, Breach] = {
     "events normalised": Breach(Parts(engine=EventsInNormalForm), "dig.every-field", "an altered event.text"),
     "blanks are absent": Breach(Parts(engine=BlanksAreAbsent), "dig.gate", "session.place is a blank"),
     "frames counted": Breach(Parts(engine=CountsFrames), "dig.gate", "it counts 2 for session_count, and 1 came"),
+    "half hours forward": Breach(Parts(engine=HalfHoursPositive), "ing.offsets", "05:45:00-03:30, which is later"),
+    "batch ids after Reset": Breach(Parts(engine=BatchesOutliveReset), "rst.forgets", "is refused as known"),
     "locks without case": Breach(Parts(engine=LocksWithoutCase), "gen.independent", "another call on the namespace"),
     "few streams": Breach(Parts(engine=FewStreams), "gen.many", "got Ingest: RESOURCE_EXHAUSTED"),
     "half known": Breach(Parts(engine=CommitsAtTheTrailer), "ing.cancelled", "Ingest, which was cancelled"),
+    "days cut off return": Breach(Parts(engine=CutOffDaysReturn), "hlt.restart", "Ingest, which was cancelled"),
+    "batch ids as numbers": Breach(Parts(store=BatchIdsAsNumbers), "life.ingested", "is refused as known"),
     "Reset by a pattern": Breach(Parts(store=ResetsByPattern), "life.again", "after SIGKILL"),
     "slashes replaced": Breach(Parts(memory=SlashesReplaced), "idn.read-names", "where a sign is replaced"),
     "ids behind a colon": Breach(Parts(memory=IdsBehindAColon), "life.sources", "which was never ingested"),
+    "whole seconds": Breach(Parts(memory=SecondsAlone), "life.sources", "its source lies between"),
+    "a thousand words": Breach(Parts(memory=FirstThousandWords), "life.ingested", "the end of a text of 1,500 words"),
+    "beginnings of numbers": Breach(Parts(memory=NumbersByTheirBeginning), "src.options", "depth '1x', whose default"),
+    "a response filled up": Breach(Parts(memory=RankedMemory, servicer=FillsUp), "lim.response", "ends at the first"),
     "sets of turns": Breach(Parts(memory=SetsOfTurns), "life.ingested", "a turn that comes twice"),
     "an end without text": Breach(Parts(memory=EndsWithoutText), "life.ingested", "turns behind one without text"),
     "ids of texts alone": Breach(Parts(memory=IdsOfTextsAlone), "life.sources", "the turn"),
     "line feeds in events": Breach(Parts(memory=LineFeedsInEvents), "life.ingested", "an event with text like"),
+    "the latest under a bound": Breach(Parts(memory=KeepsTheLatest), "src.order", "of the highest score is left out"),
+    "an infinite score": Breach(
+        Parts(memory=InfiniteForItsOwnText, engine=Unchecked), "src.finds", "and the score inf"
+    ),
     "one bound at a time": Breach(
         Parts(memory=OneBoundAtATime, engine=Unchecked), "src.max-context-tokens", "and max_items"
     ),

@@ -45,7 +45,7 @@ class SoundMemory(Memory):
             capabilities=frozenset(
                 {Capability.ANSWER, Capability.PROVENANCE, Capability.TIME_TRAVEL, Capability.FORGET}
             ),
-            options=(OptionSpec("depth", "Nothing; it is here to be sent.", "1"),),
+            options=(OptionSpec("depth", "Nothing; it is here to be sent.", "usual"),),
             limits=Limits(max_items=100),
         )
 

@@ -16,6 +16,7 @@ import grpc
 import pytest
 from memarena.cli.main import main
 from memarena.client.backend import BackendClient, Deadlines
+from memarena.client.backend import Security as ClientSecurity
 from memarena.client.errors import BackendCallError
 from memarena.conformance import Check, Settings, all_checks, run_suite, suite, write_junit
 from memarena.conformance.backend_under_test import BackendUnderTest
@@ -95,6 +96,18 @@ def test_a_token_is_sent_and_its_absence_is_tested(
     assert done.returncode == 0, done
     assert "ok   sec.token" in done.stdout
     assert "secret" not in done.stdout + done.stderr
+
+
+def test_a_part_of_the_token_is_not_the_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "memarena_backend.server.hmac.compare_digest", lambda sent, token: len(sent) > 8 and token.startswith(sent)
+    )
+    server = BackendServer(lambda _: SoundMemory(), tmp_path, "127.0.0.1:0", Security(bearer_token="secret"))
+    try:
+        result = run_suite(server.address, only=("sec.token",), security=ClientSecurity(bearer_token="secret"))
+    finally:
+        server.stop()
+    assert "with all but its last sign" in result.results[-1].message
 
 
 def test_junit_of_a_failure_says_what_was_seen(tmp_path: Path) -> None:

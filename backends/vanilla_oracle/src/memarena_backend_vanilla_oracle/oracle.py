@@ -88,6 +88,7 @@ class OracleMemory(Memory):
             for position, session in enumerate(sessions)
         ]
         choice = query.choice_option("distractors", DISTRACTORS)
+        query.int_option("distractor_seed", minimum=0)  # refused also where nothing is drawn (SRC-8)
         budget = _budget(query, has_distractors=choice != "none")
         # A session without text makes no item.
         evidence = fit_ranked([item for item in items if item.text], query.max_items, budget)

@@ -35,10 +35,13 @@ _POLL_S = 0.02
 _AGAIN = ("ABORTED", "UNAVAILABLE")
 _CUT_SHORT = ("DEADLINE_EXCEEDED", "CANCELLED")
 _OF_A_STATE = ("ABORTED", "ALREADY_EXISTS", "FAILED_PRECONDITION", "NOT_FOUND", "UNAVAILABLE")
-_NEAR = 32
-"""Length of the prefix by which a message finds batch ids that resemble a wrongly refused one, ignoring case."""
 
 T = TypeVar("T")
+
+
+def _stem(batch_id: str) -> str:
+    """Return what batch ids that resemble each other share: without letter case, leading zeros and the end."""
+    return batch_id.casefold().lstrip("0")[:32]
 
 
 @dataclass(frozen=True)
@@ -276,8 +279,8 @@ class NamespaceFixture:
             return f"day {day.day_index} of {self.namespace!r} was refused, although {last}{gap}"
         if code != "ALREADY_EXISTS":
             return "a sound day was refused"
-        near = day.batch_id.casefold()[:_NEAR]
-        others = [f"{batch!r} in {name!r}" for name, batch in self.backend.batches if batch.casefold()[:_NEAR] == near]
+        batches = self.backend.batches
+        others = [f"{batch!r} in {name!r}" for name, batch in batches if _stem(batch) == _stem(day.batch_id)]
         known = ", ".join(others) or "no batch id that resembles it"
         return f"the batch id {day.batch_id!r} is refused as known in {self.namespace!r}; committed are {known}"
 

@@ -132,9 +132,7 @@ FAULTS: dict[str, Encoding] = {
     "lengths are little-endian (DIG-2)": Encoding(length="<I"),
     "lengths have 8 bytes (DIG-2)": Encoding(length=">Q"),
     "lengths count characters, not bytes (DIG-2)": Encoding(length_of=len),
-    "lengths count UTF-16 units, not bytes (DIG-2)": Encoding(
-        length_of=lambda text: len(text.encode("utf-16-le")) // 2
-    ),
+    "lengths count UTF-16 units, not bytes (DIG-2)": Encoding(length_of=lambda t: len(t.encode("utf-16-le")) // 2),
     "text is normalised to NFC (DIG-2)": Encoding(text=lambda text: unicodedata.normalize("NFC", text)),
     "text is normalised to NFKC (DIG-2)": Encoding(text=lambda text: unicodedata.normalize("NFKC", text)),
     "text is trimmed (DIG-2)": Encoding(text=str.strip),
@@ -160,8 +158,6 @@ FAULTS: dict[str, Encoding] = {
 """Known mistakes, by the text with which they are reported."""
 
 
-def first_difference(expected: bytes, other: bytes) -> int:
+def first_difference(right: bytes, wrong: bytes) -> int:
     """Return the index of the first byte that differs; the shorter length if one is a prefix of the other."""
-    return next(
-        (n for n, (a, b) in enumerate(zip(expected, other, strict=False)) if a != b), min(len(expected), len(other))
-    )
+    return next((n for n, (a, b) in enumerate(zip(right, wrong, strict=False)) if a != b), min(len(right), len(wrong)))

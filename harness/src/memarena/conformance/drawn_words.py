@@ -73,9 +73,7 @@ class Words:
 
     def next(self) -> str:
         """Return a word of four syllables, for example ``Zulobira``."""
-        return self._fresh(
-            lambda: "".join(self._pick(_CONSONANTS) + self._pick(_VOWELS) for _ in range(4))
-        ).capitalize()
+        return self._fresh(lambda: "".join(map(self._pick, (_CONSONANTS, _VOWELS) * 4))).capitalize()
 
     def of_script(self, script: str) -> str:
         """Return a word of five to seven letters of a script, some with a mark if the script has marks."""

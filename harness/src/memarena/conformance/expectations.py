@@ -77,11 +77,9 @@ def differs(first: Sequence[pb.MemoryItem], second: Sequence[pb.MemoryItem]) -> 
     return essence(first) != essence(second)
 
 
-def scores_differ(first: Sequence[pb.MemoryItem], second: Sequence[pb.MemoryItem]) -> bool:
+def scores_differ(old: Sequence[pb.MemoryItem], new: Sequence[pb.MemoryItem]) -> bool:
     """Whether the scores of the same items differ by more than rounding does."""
-    return any(
-        not math.isclose(a.score, b.score, rel_tol=1e-4, abs_tol=1e-6) for a, b in zip(first, second, strict=False)
-    )
+    return any(not math.isclose(a.score, b.score, rel_tol=1e-4, abs_tol=1e-6) for a, b in zip(old, new, strict=False))
 
 
 def score_change(first: Sequence[pb.MemoryItem], second: Sequence[pb.MemoryItem]) -> str:

@@ -24,6 +24,7 @@ _FIRST_FRAME = 37
 _WITHOUT_TEXT = 0.3
 """Probability that a session begins with a turn without text."""
 _CATEGORIES = ("global", "community", "dyadic", "private", "")
+_WORDS, _BYTES_OF_WORDS = "1,500 words", 13_500
 _FIRST, _LAST = "the first turn of a long session", "the last turn of a long session"
 _ODD = (
     "  {word} {emoji}{emoji}  ",
@@ -152,7 +153,7 @@ class LifeWriter:
         self, day: int, drafts: Sequence[Draft], *, speaker: int | None = None, step_s: int = 20, session_id: str = ""
     ) -> pb.Session:
         """Return a session in which each draft is a turn. ``step_s`` 0: all turns have the same time."""
-        at = self.moment(day).replace(microsecond=0)
+        at = self.moment(day)
         others = [index for index in range(1, len(self._people)) if index != speaker]
         # Person 3 talks to person 2, whose id differs from theirs only in letter case.
         present = ([2] if speaker == 3 else self._random.sample(others, 2)) + (
@@ -195,7 +196,10 @@ class LifeWriter:
             namespace=self._ns.namespace, day_index=index, date=self.date_of(index).isoformat(), batch_id=self.id()
         )
         head.owner.CopyFrom(self._people[0])
-        if len(self._life.days) % 5 == 4:  # an id that differs from the previous one only in letter case
+        number, rest = divmod(len(self._life.days), 5)
+        if rest in (1, 2):  # two ids that are one number
+            head.batch_id = f"{'00' * (rest - 1)}{number + 7}"
+        if rest == 4:  # an id that differs from the previous one only in letter case
             head.batch_id = self._life.days[-1][0].header.batch_id.swapcase()
         frames = (pb.IngestRequest(session=part) for whole in sessions for part in fixtures.split(whole, _FIRST_FRAME))
         whole = [pb.IngestRequest(header=head), *frames, *(pb.IngestRequest(event=event) for event in events)]
@@ -293,14 +297,14 @@ class LifeWriter:
         return self.talk(day, [(groups.get(n, "long"), self.fact()) for n in range(last + 1)])
 
     def _at_the_limit(self, day: int) -> pb.Session:
-        """Return a session with two turns of the maximum length, each with a unique word at either end."""
+        """Return a session with turns of the maximum length and of 1,500 words, with a unique word at either end."""
         limit = min(self._ns.backend.described.limits.max_turn_text_bytes or TURN_TEXT_BYTES, self._size.text_bytes)
-        drafts = []
-        for _ in range(2):
+        drafts, words = [], min(limit, _BYTES_OF_WORDS)
+        for size, how in (*[(limit, f"{limit} bytes")] * 2, *[(words, _WORDS)] * 4):
             first, last = self.fact(), self._words.next()
-            filler = " ".join(self._random.choices(self._vocabulary, k=limit // 9 + 1))
-            text = f"{first.statement} {filler}"[: limit - len(last) - 12].rsplit(" ", 1)[0]
-            drafts.append((f"the end of a text of {limit} bytes", Fact(f"{text} {last}.", f"{last}?", first.value)))
+            filler = " ".join(self._random.choices(self._vocabulary, k=size // 9 + 1))
+            text = f"{first.statement} {filler}"[: size - len(last) - 12].rsplit(" ", 1)[0]
+            drafts.append((f"the end of a text of {how}", Fact(f"{text} {last}.", f"{last}?", first.value)))
         return self.talk(day, drafts)
 
     def _one_word(self, day: int) -> pb.Session:
@@ -319,10 +323,8 @@ class LifeWriter:
 
     def _near_ids(self, day: int) -> tuple[pb.Session, ...]:
         """Return two sessions whose ids, and the ids of their turns, differ only in letter case."""
-        earlier = self.talk(day, self.facts("sessions whose ids differ in case"))
-        other = self.talk(
-            day, self.facts("sessions whose ids differ in case"), session_id=earlier.session_id.swapcase()
-        )
+        earlier = self.talk(day, self.facts("sessions of near ids"))
+        other = self.talk(day, self.facts("sessions of near ids"), session_id=earlier.session_id.swapcase())
         for first, second in zip(reversed(earlier.turns), reversed(other.turns), strict=False):
             second.turn_id = first.turn_id.swapcase()
         return earlier, other

@@ -15,7 +15,7 @@ from memarena.conformance.life import Entry, Life
 _WORD = re.compile(r"\w+")
 _DATE_CHARS = 10
 _TIME = re.compile(r"\d{4}-\d{2}-\d{2}([Tt]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:\d{2}))?", re.ASCII)
-_ROUNDING = timedelta(seconds=1)
+_ROUNDING = timedelta(milliseconds=1)
 
 
 class Audit:
@@ -28,9 +28,7 @@ class Audit:
             for word in {entry.fact.value.lower(), entry.fact.question.lower().rstrip("?")}:  # a long text has two
                 self._by_word.setdefault(word, []).append(entry)
         self._others = [entry for entry in life.entries if not _WORD.fullmatch(entry.fact.value.lower())]
-        self._sessions = {
-            entry.session.session_id: entry.session for entry in life.entries if entry.session is not None
-        }
+        self._sessions = {e.session.session_id: e.session for e in life.entries if e.session is not None}
         turns = [turn for session in self._sessions.values() for turn in session.turns]
         self._turns, self._empty = {turn.turn_id for turn in turns}, {turn.turn_id for turn in turns if not turn.text}
         self._events = {entry.event.event_id for entry in life.entries if entry.event is not None}

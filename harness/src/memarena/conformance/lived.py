@@ -107,9 +107,7 @@ class Lived:
                     f"day {day} of a life, batch {frames[0].header.batch_id!r}, counts as replayed; the one before "
                     f"was {self.life.days[number - 1][0].header.batch_id!r}"
                 )
-            entries = [
-                each for each in self.life.entries if each.day == day and each.group != "long" and self.can_ask(each)
-            ]
+            entries = [e for e in self.life.entries if e.day == day and e.group != "long" and self.can_ask(e)]
             if entries:
                 # The last entry of the day.
                 index = self.life.entries.index(entries[-1])
@@ -155,13 +153,19 @@ class Lived:
         request = self.question(entry, text)
         return self.ns.expect_ok(partial(self.backend.search, request), f"a question of a life{self.since}").items
 
-    def ask_again(self, entry: Entry) -> Items:
-        """Return the items for the text of an entry and its adjacent turns, which a memory may store together."""
+    def returns(self, entry: Entry, items: Items) -> bool:
+        """Whether the items contain the entry, or those for its text and its adjacent turns, which a memory may store
+        together. A text that is returned for a word at its start is expected for one at its end, too.
+        """
+        if self.hit(entry, items):
+            return True
+        if entry.group.endswith("words"):
+            return not self.hit(entry, self.ask(entry, f"{entry.fact.value}?"))
         texts = [entry.fact.statement]
         if entry.session is not None and entry.turn is not None:
             at = list(entry.session.turns).index(entry.turn)
             texts = [turn.text for turn in entry.session.turns[max(at - 1, 0) : at + 2]]
-        return self.ask(entry, "\n".join(text[:_ASKED_CHARS] for text in texts))
+        return self.hit(entry, self.ask(entry, "\n".join(text[:_ASKED_CHARS] for text in texts)))
 
     def hit(self, entry: Entry, items: Items) -> bool:
         """Whether the items contain the entry's statement, or, for a text of maximum length, the word at its end."""
@@ -218,10 +222,8 @@ class Lived:
         completed = completion(received, "a question of a life")
         if self.backend.has(pb.CAPABILITY_OWN_MODEL):
             return received.events[0].retrieved.items, ""
-        if completed.text != (reported := "".join(script.pieces)):
-            raise BrokenError(
-                f"the reader sent {reported[:60]!r} to {ns.namespace}, Answer says {completed.text[:60]!r}"
-            )
+        if completed.text != (sent := "".join(script.pieces)):
+            raise BrokenError(f"the reader sent {sent[:60]!r} to {ns.namespace}, Answer says {completed.text[:60]!r}")
         text = "\n".join(text for call in script.calls for _, text in call.messages())
         return received.events[0].retrieved.items, text.lower()
 

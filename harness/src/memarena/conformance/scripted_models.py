@@ -87,6 +87,8 @@ class ReaderScript:
     breaks: Literal["", "connection", "JSON", "error"] = ""
     """What breaks after the first piece: the connection, as if the model's server died; the JSON of the next event; or
     the stream, with an error as its last event."""
+    once: bool = False
+    """Whether only the first reply breaks."""
     dialect: Dialect = DIALECTS[0]
     redirect: str = ""
     """URL to which the caller is redirected with status 307; empty: no redirect."""
@@ -235,8 +237,9 @@ class ScriptedModels:
 def default_models(
     window_tokens: int = 8192, *, no_system_role: bool = False, counts_tokens: bool = True
 ) -> list[pb.Model]:
-    """Return a reader, an extractor and an embedder."""
+    """Return an extractor, a reader and an embedder."""
     return [
+        pb.Model(name=EXTRACTOR, role=pb.MODEL_ROLE_EXTRACTOR, context_window_tokens=8192),
         pb.Model(
             name=READER,
             role=pb.MODEL_ROLE_READER,
@@ -244,7 +247,6 @@ def default_models(
             no_system_role=no_system_role,
             counts_tokens=counts_tokens,
         ),
-        pb.Model(name=EXTRACTOR, role=pb.MODEL_ROLE_EXTRACTOR, context_window_tokens=8192),
         pb.Model(name=EMBEDDER, role=pb.MODEL_ROLE_EMBEDDER),
     ]
 
@@ -398,6 +400,7 @@ class _Handler(BaseHTTPRequestHandler):
         if script.status != 200:
             self._send(script.status, _error(script.status, "as the check wants it"))
             return
+        breaks = "" if script.once and len(script.calls) > 1 else script.breaks
         usage = script.usage()
         head = {"id": "c1", "created": 0, "model": body.get("model")}
         if body.get("stream") is not True:
@@ -406,7 +409,7 @@ class _Handler(BaseHTTPRequestHandler):
             whole: dict[str, object] = {**head, "object": "chat.completion", "choices": [choice]}
             if usage is not None:
                 whole["usage"] = usage
-            self._json(200, whole, cut_short=bool(script.breaks))
+            self._json(200, whole, cut_short=bool(breaks))
             return
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
@@ -418,17 +421,17 @@ class _Handler(BaseHTTPRequestHandler):
         for number, delta in enumerate(deltas):
             choice = {"index": 0, "delta": delta, "finish_reason": None}
             data = json.dumps({**head, "choices": [choice]}, ensure_ascii=False)
-            self._event(data[:-9] if number == 2 and script.breaks == "JSON" else data, script.dialect)
+            self._event(data[:-9] if number == 2 and breaks == "JSON" else data, script.dialect)
             if number == 1:
-                if script.breaks == "connection":
+                if breaks == "connection":
                     self.close_connection = True
                     return
-                if script.breaks == "error":
+                if breaks == "error":
                     self._event(_error(500, "out of memory").decode(), script.dialect)
                     break
                 script.hold(script.hold_rest)
         last = {"index": 0, "delta": {}, "finish_reason": script.finish}
-        if script.breaks != "error":
+        if breaks != "error":
             self._event(json.dumps({**head, "choices": [last]}), script.dialect)
         options = body.get("stream_options")
         if usage is not None and isinstance(options, dict) and options.get("include_usage"):

@@ -32,9 +32,7 @@ _PROBE_S = 3.0
 _GONE_S = 1.0
 _LOG_LINES = 3
 _STACK_LINES = 300
-_CAUSE = re.compile(
-    r"\bpanic\b|fatal|exception|error\b|abort|terminate called|assertion|out of memory|SIG[A-Z]{3}", re.I
-)
+_CAUSE = re.compile(r"\bpanic\b|fatal|exception|error\b|abort|terminate|assertion|out of memory|SIG[A-Z]{3}", re.I)
 _RESTARTS = 5
 """Maximum of restarts in a run; after them a backend that dies ends the run."""
 _RESTART_COMMAND_TIMEOUT_S = 120.0

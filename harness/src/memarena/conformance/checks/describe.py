@@ -61,9 +61,7 @@ def stable(backend: BackendUnderTest) -> None:
         raise BrokenError(f"Describe changed: {changed}")
     for minor in (0, _LATER_MINOR):  # a caller of 1.0 sends none
         if changed := _changed(before, _describe(backend, minor)):
-            raise BrokenError(
-                f"Describe says something else with caller_minor_version {minor} than with {MINOR_VERSION}: {changed}"
-            )
+            raise BrokenError(f"Describe differs by caller_minor_version ({minor}, {MINOR_VERSION}): {changed}")
 
 
 def _changed(*described: pb.DescribeResponse) -> str:
@@ -80,9 +78,7 @@ def kept_facts(backend: BackendUnderTest) -> None:
         raise BrokenError("RETENTION_EXTRACTED is declared, but kept_facts is empty")
     for fact in described.kept_facts:
         if fact.statement.count("{value}") != 1 or "{value}" in fact.question or not fact.question:
-            raise BrokenError(
-                f"kept fact {fact.statement!r}: expected {{value}} once in the statement and a question without it"
-            )
+            raise BrokenError(f"kept fact {fact.statement!r}: expected {{value}} once, and none in the question")
     backend.namespace().add(kept := backend.fact())
     ns = backend.namespaces[-1]
     ns.expect_visible(kept)

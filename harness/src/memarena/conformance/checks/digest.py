@@ -63,9 +63,7 @@ TEXTS = (*OPTIONAL, "header.owner.display_name", "session.participants.display_n
 def _rich_day(backend: BackendUnderTest, text: str) -> list[pb.IngestRequest]:
     """A day with every field set."""
     ns = backend.namespace()
-    frames = ns.frames(
-        ns.session("It was late.", "So it was."), events=[fixtures.event(backend.new_id(), "It rained.")]
-    )
+    frames = ns.frames(ns.session("It is late.", "So it is."), events=[fixtures.event(backend.new_id(), "It rained.")])
     for path in TEXTS:
         frames = edited_day(frames, path, text)
     return frames
@@ -160,7 +158,5 @@ def every_field(backend: BackendUnderTest) -> None:
     for path in OPTIONAL:
         blank = edited_day(blank, path, " ")
     for path in OPTIONAL:
-        ns.refuse(
-            edited_day(blank, path, "", seal=False), "DATA_LOSS", f"{path}, a blank that was left out on the way,"
-        )
+        ns.refuse(edited_day(blank, path, "", seal=False), "DATA_LOSS", f"{path}, a blank left out on the way,")
     ns.expect_ok(partial(backend.ingest, whole), "a day with every field set")

@@ -18,9 +18,9 @@ from memarena.conformance.wire import RefusedError
 _FACTS = 5
 
 
-@check("evd.competitor", "EVD-2", applies=requirements.competitor)
+@check("evd.competitor", "EVD-2", "EVD-4", applies=requirements.competitor)
 def competitor(backend: BackendUnderTest) -> None:
-    """A competitor does not use privileged evidence."""
+    """A competitor neither uses nor keeps privileged evidence."""
     ns, shared = backend.namespace(), backend.words.next()
     facts = [backend.fact() for _ in range(_FACTS if backend.keeps_words else 2)]
     texts = [f"{fact.statement} {shared}." if backend.keeps_words else fact.statement for fact in facts]
@@ -47,6 +47,9 @@ def competitor(backend: BackendUnderTest) -> None:
                 continue
             if differs(without, returned):
                 raise BrokenError(f"privileged evidence changed what {rpc} finds: {score_change(without, returned)}")
+        question.ClearField("privileged_evidence")
+        if differs(without, after := backend.search(question).items):
+            raise BrokenError(f"evidence of an earlier call changed what Search finds: {score_change(without, after)}")
 
 
 def _retrieved(ns: NamespaceFixture, question: pb.SearchRequest) -> Sequence[pb.MemoryItem]:

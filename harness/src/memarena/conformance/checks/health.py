@@ -10,6 +10,7 @@ from memarena_proto import memory_backend_pb2 as pb
 from memarena.conformance import requirements
 from memarena.conformance.backend_under_test import BackendUnderTest, NamespaceFixture
 from memarena.conformance.check import check
+from memarena.conformance.checks.ingest import cancelled_behind_the_trailer, expect_whole_or_none
 from memarena.conformance.errors import BrokenError, SkippedError
 from memarena.conformance.expectations import expect_refused
 from memarena.conformance.fixtures import Fact, edited_day
@@ -98,6 +99,8 @@ def restart(backend: BackendUnderTest) -> None:
         gone.add(backend.fact())
     gone.expect_ok(partial(backend.wire.reset, gone.namespace), "Reset")
     second = ns.frames(ns.session(half.statement), ns.session("Good night."))
+    cut, earlier = backend.filled()
+    sent = cancelled_behind_the_trailer(cut)
     with backend.access("Ingest"):
         open_call = backend.wire.open_ingest(second[:2], backend.wire.timeout_s)
         open_call.wait_until_sent()
@@ -111,6 +114,8 @@ def restart(backend: BackendUnderTest) -> None:
     what = "Search of a namespace of three days that was reset before SIGKILL"
     gone.refuse(gone.question("What?", as_of_day=0), "NOT_FOUND", what)
     ns.expect_visible(fact)
+    cut.expect_visible(earlier)
+    expect_whole_or_none(cut, *sent, " and then by SIGKILL")
     ns.expect_hidden(half, "the stream that it came in was cut off by SIGKILL")
     ns.expect_hidden(refused, "its day was refused as DATA_LOSS before SIGKILL")
     ns.replay(first, "a replay after a restart")

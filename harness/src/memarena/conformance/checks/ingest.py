@@ -71,9 +71,7 @@ def empty_day(backend: BackendUnderTest) -> None:
 def frame_order(backend: BackendUnderTest) -> None:
     """Frames in another order than header, sessions, events, trailer are refused."""
     (ns, kept), fact = backend.filled(), backend.fact()
-    sound = ns.frames(
-        ns.session(fact.statement), events=[fixtures.event(backend.new_id(), "It rained.", ns.last_day + 1)]
-    )
+    sound = ns.frames(ns.session(fact.statement), events=[fixtures.event(backend.new_id(), "Rain.", ns.last_day + 1)])
     head, session, event, last = sound
     orders = {
         "a stream without frames": [],
@@ -153,6 +151,7 @@ def offsets(backend: BackendUnderTest) -> None:
         (False, "2025-01-01T09:00:00.5Z", "2025-01-01T09:00:00.25Z"),
         (False, "2025-01-01T09:00:00+00:00", "2025-01-01T14:15:00+05:30"),
         (True, "2025-01-01T23:30:00+02:00", "2025-01-01T22:00:00+00:00"),
+        (True, "2025-01-01T09:00:00+00:00", "2025-01-01T05:45:00-03:30"),
         (True, "2025-01-01T05:00:00+09:00", "2024-12-31T21:00:00Z"),
         (True, "2025-01-01T09:00:00.25+00:00", "2025-01-01T09:00:00.5Z"),
     ):
@@ -184,11 +183,13 @@ def cancelled(backend: BackendUnderTest) -> None:
         if ns.commit(whole).replayed:
             raise BrokenError("a day whose stream was cancelled half-way counts as committed")
         ns.expect_visible(fact)
-    _cancelled_behind_the_trailer(ns)
+    whole, facts = cancelled_behind_the_trailer(ns)
+    time.sleep(backend.patience.notice_s)
+    expect_whole_or_none(ns, whole, facts)
 
 
-def _cancelled_behind_the_trailer(ns: NamespaceFixture) -> None:
-    """The day may be committed or not, but whole and known either way."""
+def cancelled_behind_the_trailer(ns: NamespaceFixture) -> tuple[list[pb.IngestRequest], list[Fact]]:
+    """Send a day, and cancel its stream before it is half-closed."""
     backend, facts = ns.backend, [ns.backend.fact() for _ in range(2 if ns.backend.keeps_words else 1)]
     whole = ns.frames(*(ns.session(fact.statement) for fact in facts))
     with backend.access("Ingest") as access:
@@ -197,12 +198,21 @@ def _cancelled_behind_the_trailer(ns: NamespaceFixture) -> None:
         time.sleep(backend.patience.notice_s)
         open_call.cancel()
         backend.models.abandon(access.token)
-    time.sleep(backend.patience.notice_s)
-    what, shown = f"day {ns.last_day + 1}, whose stream was cancelled after the trailer,", True
+    return whole, facts
+
+
+def expect_whole_or_none(
+    ns: NamespaceFixture, whole: list[pb.IngestRequest], facts: list[Fact], since: str = ""
+) -> None:
+    """The day may be committed or not, but whole and known either way. ``since``: the backend ended afterwards."""
+    backend = ns.backend
+    what, shown = f"day {ns.last_day + 1}, whose stream was cancelled after the trailer{since},", True
     try:
         backend.retried(partial(backend.search, ns.question("Anything?", as_of_day=ns.last_day + 1)))
     except RefusedError as error:
         shown = error.code != "FAILED_PRECONDITION"
+    for fact in facts if since and not shown else ():
+        ns.expect_hidden(fact, f"Search as of {what} is refused")
     if not ns.commit(whole).replayed and shown:
         raise BrokenError(f"Search as of {what} works, and the batch is not known")
     ns.expect_visible(*facts)
@@ -335,9 +345,8 @@ def day_order(backend: BackendUnderTest) -> None:
     for day in (2, 0, 3):
         back = ns.frames(ns.session(other.statement, day=day), day=day)
         ns.refuse(back, "FAILED_PRECONDITION", f"a new batch for day {day} after day 3")
-    ns.expect_unharmed(
-        fact, other, "its day lies before the last committed one", ns.frames(ns.session(other.statement, day=7), day=7)
-    )
+    later = ns.frames(ns.session(other.statement, day=7), day=7)
+    ns.expect_unharmed(fact, other, "its day lies before the last committed one", later)
 
 
 @check("ing.retry", "ING-10", "ING-5")

@@ -62,7 +62,7 @@ def everything(backend: BackendUnderTest) -> None:
     for index, items in life.returned.items():
         each = life.life.entries[index]
         # In other words, too: what comes late among many must only come at all.
-        hit = life.hit(each, items) or life.hit(each, life.ask_again(each))
+        hit = life.returns(each, items)
         for kind in each.kinds:
             groups.setdefault(kind, []).append(hit)
     events = {group for group in groups if "event" in group}
@@ -71,7 +71,7 @@ def everything(backend: BackendUnderTest) -> None:
     for index in life.order():  # by chance a memory that ranks by meaning misses one or two, and not most of a kind
         each = life.life.entries[index]
         if index not in life.returned and (doubted := {*_lost(groups)} & {*each.kinds}):
-            hit = life.hit(each, life.ask(each)) or life.hit(each, life.ask_again(each))
+            hit = life.returns(each, life.ask(each))
             for kind in doubted:
                 groups[kind].append(hit)
     hits = [hit for each in groups.values() for hit in each]
@@ -237,9 +237,7 @@ def at_once(backend: BackendUnderTest) -> None:
             expect_own(ns, items, prompt, "at the same time")
             before, prompted = alone[ns.namespace]
             if stable and differs(before, items):
-                raise BrokenError(
-                    f"asked at one time, {ns.namespace} finds other items than alone: {score_change(before, items)}"
-                )
+                raise BrokenError(f"asked at one time, {ns.namespace} finds other items: {score_change(before, items)}")
             if stable and prompt != prompted:
                 raise BrokenError(f"asked at the same time, the prompt of {ns.namespace} is another one than alone")
 
@@ -258,9 +256,7 @@ def _several(life: Lived) -> None:
         request.model_access.CopyFrom(access)
         errors = life.backend.wire.searches(request, _AT_ONE_TIME)
     if busy := [error for error in errors if error.code not in _OVERLOADED]:
-        raise BrokenError(
-            f"of {_AT_ONE_TIME} searches of one namespace at the same time {len(busy)} were refused: {busy[0]}"
-        )
+        raise BrokenError(f"of {_AT_ONE_TIME} searches of one namespace at a time {len(busy)} were refused: {busy[0]}")
 
 
 def _asked(life: Lived, ns: NamespaceFixture, question: str, *, answers: bool) -> tuple[Items, str]:

@@ -30,7 +30,9 @@ def forgets(backend: BackendUnderTest) -> None:
     ns.refuse(question, "NOT_FOUND", "Search after a Reset")
     # The same question of the same day: what a life before answered is not remembered either.
     other = backend.namespace(ns.namespace)
-    other.add(second := backend.fact(), day=5)
+    second = backend.fact()
+    # Under the batch id of the first, which is a new one now.
+    other.commit(other.frames(other.session(second.statement, day=5), day=5, batch_id=first[0].header.batch_id))
     other.expect_visible(second)
     other.expect_hidden(before, "its namespace was reset, and its day 5 is another one now")
     other.expect_ok(partial(backend.wire.reset, ns.namespace), "a second Reset")

@@ -16,7 +16,8 @@ from memarena.conformance.wire import Connection, RefusedError
 def token(backend: BackendUnderTest) -> None:
     """A call without the token, or with another, is UNAUTHENTICATED."""
     wire = backend.wire
-    for what, sent in (("no token", None), ("another token", "not-the-token")):
+    begun = (wire.security.bearer_token or "")[:-1]
+    for what, sent in (("no token", None), ("another token", "not-the-token"), ("all but its last sign", begun)):
         with Connection(wire.target, Security(wire.security.tls_ca, sent), wire.timeout_s) as stranger:
             expect_refused(stranger.describe, "UNAUTHENTICATED", f"Describe with {what}")
             question = backend.namespace().question("What?")

@@ -34,9 +34,7 @@ def nul(backend: BackendUnderTest) -> None:
         ns.refuse(frames, "INVALID_ARGUMENT", f"U+0000 in {path}")
     asked = ns.question("What?")
     asked.requester.CopyFrom(
-        pb.Requester(
-            kind=pb.REQUESTER_KIND_KNOWN_PERSON, participant_id="p1", display_name="Bob", relationship="friend"
-        )
+        pb.Requester(kind=pb.REQUESTER_KIND_KNOWN_PERSON, participant_id="p1", display_name="Bo", relationship="friend")
     )
     for path in ("text", "requester.display_name", "requester.relationship"):
         ns.refuse(edited(asked, path, "a\0b"), "INVALID_ARGUMENT", f"U+0000 in {path} of a question")
@@ -50,9 +48,7 @@ def invalid_utf8(backend: BackendUnderTest) -> None:
     # The digest is that of the text with replacement characters: a backend that puts those in shows it.
     sound = ns.frames(ns.session(f"{fact.statement} \ufffd\ufffd\ufffd"))
     with backend.access("Ingest") as access:
-        sent = [
-            frame.SerializeToString().replace("\ufffd".encode(), _CUT_SHORT) for frame in with_access(sound, access)
-        ]
+        sent = [each.SerializeToString().replace("\ufffd".encode(), _CUT_SHORT) for each in with_access(sound, access)]
         _expect_any_refusal(partial(backend.wire.raw, "Ingest", *sent), "a turn")
     question = ns.question("What? \ufffd").SerializeToString().replace("\ufffd".encode(), _CUT_SHORT)
     _expect_any_refusal(partial(backend.wire.raw, "Search", question), "the text of a question")
