@@ -16,9 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from memarena_dataset.errors import DatasetError
 from memarena_dataset.gold import AbstainGold, TextGold
-from memarena_dataset.importers.common import clean, json_events, json_value, plain_date, plain_number, slug, turn_times
+from memarena_dataset.importers.json_reading import json_events, parse_json
 from memarena_dataset.importers.locomo import import_locomo
 from memarena_dataset.importers.longmemeval import import_longmemeval
+from memarena_dataset.importers.text import clean, slug
+from memarena_dataset.importers.times import turn_times
+from memarena_dataset.importers.typed_answers import plain_date, plain_number
 from memarena_dataset.io.reading import open_dataset
 from memarena_dataset.model import Family
 from memarena_dataset.stats import stats
@@ -286,7 +289,7 @@ def test_json_that_is_nested_too_deeply_is_refused(
 )
 def test_importers_name_the_position_of_invalid_json(data: bytes, said: str) -> None:
     with pytest.raises(DatasetError, match=f"file:3: {said}"):
-        json_value(data, "file:3")
+        parse_json(data, "file:3")
     with pytest.raises(DatasetError, match=f"file: {said}"):
         list(json_events(io.BytesIO(data), "file"))
 

@@ -13,8 +13,8 @@ from memarena_dataset.checks.findings import Finding
 from memarena_dataset.croissant import FILE_NAME as CROISSANT
 from memarena_dataset.croissant import About, croissant
 from memarena_dataset.errors import DatasetError
+from memarena_dataset.importers.account import Account
 from memarena_dataset.importers.beam import Rubrics, import_beam
-from memarena_dataset.importers.common import Account
 from memarena_dataset.importers.gatemem import import_gatemem
 from memarena_dataset.importers.halumem import import_halumem
 from memarena_dataset.importers.locomo import import_locomo

@@ -25,17 +25,12 @@ from typing import Any, Literal
 
 from memarena_dataset.errors import DatasetError, FieldError
 from memarena_dataset.gold import AbstainGold, ConflictGold, Gold, RubricGold, TextGold
-from memarena_dataset.importers.common import (
-    Account,
-    clean,
-    fitting,
-    instance_row,
-    json_of,
-    safe_values,
-    slug,
-    timed_session_row,
-    times_of_day,
-)
+from memarena_dataset.importers.account import Account
+from memarena_dataset.importers.json_reading import read_json
+from memarena_dataset.importers.rows import instance_row, timed_session_row
+from memarena_dataset.importers.text import clean, slug, truncate_text
+from memarena_dataset.importers.times import times_of_day
+from memarena_dataset.importers.typed_answers import safe_values
 from memarena_dataset.io.files import CORPUS, EGO_MAP, INSTANCE_FOLDER, PERSONAS, REPORT
 from memarena_dataset.io.writing import FolderWriter, refuse_to_overwrite
 from memarena_dataset.model import Family
@@ -149,13 +144,13 @@ def _by_number(folder: Path) -> tuple[Any, ...]:
 
 def _read(folder: Path, name: str, account: Account, digest: Any) -> _Chat:
     path = next(folder / name for name in CHATS if (folder / name).is_file())
-    batches, data = json_of(path)
+    batches, data = read_json(path)
     digest.update(data)
     try:
         days = _days(batches, name, account)
     except FieldError as error:
         raise DatasetError(f"{path}: {error.field}: {error.reason}") from error
-    questions, data = json_of(folder / QUESTIONS)
+    questions, data = read_json(folder / QUESTIONS)
     digest.update(data)
     if not isinstance(questions, dict) or not all(isinstance(listed, list) for listed in questions.values()):
         raise DatasetError(f"{folder / QUESTIONS}: an object of abilities with lists of questions is expected")
@@ -255,7 +250,7 @@ def _write_chat(
 
 
 def _message_text(message: Mapping[str, Any], chat: str, account: Account) -> str:
-    return fitting(_MARKER.sub("", message["content"]), f"{chat} message {message['id']}", account)
+    return truncate_text(_MARKER.sub("", message["content"]), f"{chat} message {message['id']}", account)
 
 
 def _write_questions(

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from memarena_dataset.errors import DatasetError, FieldError
-from memarena_dataset.importers.common import clean, json_of
+from memarena_dataset.importers.json_reading import read_json
+from memarena_dataset.importers.text import clean
 
 _ID = re.compile(r"locomo_(\d+)_qa(\d+)")
 _CITED = re.compile(r"\s*\((?:[^()]*\bD\d+:\d+[^()]*|answer is correct\b[^()]*)\)")
@@ -77,7 +78,7 @@ def read_corrections(path: Path) -> Corrections:
     Raises:
         DatasetError: it cannot be read, is not JSON, or an entry is not of the form above.
     """
-    value, _ = json_of(path)
+    value, _ = read_json(path)
     try:
         if not isinstance(value, list):
             raise FieldError("file", "a list of corrections is expected")

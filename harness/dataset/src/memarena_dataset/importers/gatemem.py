@@ -28,15 +28,10 @@ from typing import Any
 
 from memarena_dataset.errors import DatasetError, FieldError
 from memarena_dataset.gold import PermissionGold
-from memarena_dataset.importers.common import (
-    Account,
-    clean,
-    fitting,
-    instance_row,
-    json_value,
-    slug,
-    timed_session_row,
-)
+from memarena_dataset.importers.account import Account
+from memarena_dataset.importers.json_reading import parse_json
+from memarena_dataset.importers.rows import instance_row, timed_session_row
+from memarena_dataset.importers.text import clean, slug, truncate_text
 from memarena_dataset.importers.wordings import wordings
 from memarena_dataset.io.files import CORPUS, EGO_MAP, EVENTS, INSTANCE_FOLDER, PERSONAS, REPORT
 from memarena_dataset.io.writing import FolderWriter, refuse_to_overwrite
@@ -144,7 +139,7 @@ def _rows(path: Path, digest: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for number, line in enumerate(data.splitlines(), start=1):
         if not line.strip():
             continue
-        row = json_value(line, f"{path}:{number}")
+        row = parse_json(line, f"{path}:{number}")
         if not isinstance(row, dict):
             raise DatasetError(f"{path}:{number}: an object is expected")
         yield f"{path}:{number}", row
@@ -282,7 +277,7 @@ def _write_history(
         for turn, time in day_turns:
             turn_id = f"{ego}_{slug(turn['turn_id'])}"
             metadata = {key: turn[key] for key in ("turn_kind", "timestamp") if turn.get(key) is not None}
-            text = fitting(turn["text"], f"{episode.name} {turn['turn_id']}", account)
+            text = truncate_text(turn["text"], f"{episode.name} {turn['turn_id']}", account)
             speaker = episode.agent_id(turn["speaker"]["principal_id"])
             rows.append({"turn_id": turn_id, "speaker_id": speaker, "text": text, "metadata": metadata})
             when.append(time)

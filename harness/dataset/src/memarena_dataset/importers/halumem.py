@@ -24,15 +24,11 @@ from typing import Any
 
 from memarena_dataset.errors import DatasetError, FieldError
 from memarena_dataset.gold import AbstainGold, Gold, TextGold
-from memarena_dataset.importers.common import (
-    Account,
-    clean,
-    fitting,
-    instance_row,
-    json_value,
-    safe_values,
-    session_row,
-)
+from memarena_dataset.importers.account import Account
+from memarena_dataset.importers.json_reading import parse_json
+from memarena_dataset.importers.rows import instance_row, session_row
+from memarena_dataset.importers.text import clean, truncate_text
+from memarena_dataset.importers.typed_answers import safe_values
 from memarena_dataset.io.files import CORPUS, EGO_MAP, INSTANCE_FOLDER, PERSONAS, REPORT
 from memarena_dataset.io.writing import FolderWriter, refuse_to_overwrite
 from memarena_dataset.model import Family
@@ -111,7 +107,7 @@ def _users(source: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
             for line, data in enumerate(stream, start=1):
                 if not data.strip():
                     continue
-                user = json_value(data, f"{source}:{line}")
+                user = parse_json(data, f"{source}:{line}")
                 if not isinstance(user, dict) or not isinstance(user.get("sessions"), list):
                     raise DatasetError(
                         f"{source}:{line}: sessions: missing; a user with a list of sessions is expected"
@@ -181,7 +177,7 @@ def _write_session(
             account.skip(turn_id, "not a turn with role user or assistant and a text as content")
             continue
         rows.append(
-            {"turn_id": turn_id, "speaker_id": speakers[turn["role"]], "text": fitting(content, turn_id, account)}
+            {"turn_id": turn_id, "speaker_id": speakers[turn["role"]], "text": truncate_text(content, turn_id, account)}
         )
     questions = raw.get("questions") or ()
     if not rows:

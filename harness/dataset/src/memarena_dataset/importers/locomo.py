@@ -24,8 +24,12 @@ from typing import Any
 
 from memarena_dataset.errors import DatasetError, FieldError
 from memarena_dataset.gold import AbstainGold, Gold, TextGold
-from memarena_dataset.importers.common import Account, clean, instance_row, json_of, safe_values, session_row, slug
+from memarena_dataset.importers.account import Account
 from memarena_dataset.importers.corrections import Correction, Corrections, read_corrections
+from memarena_dataset.importers.json_reading import read_json
+from memarena_dataset.importers.rows import instance_row, session_row
+from memarena_dataset.importers.text import clean, slug
+from memarena_dataset.importers.typed_answers import safe_values
 from memarena_dataset.io.files import CORPUS, EDGES, EGO_MAP, INSTANCE_FOLDER, PERSONAS, REPORT
 from memarena_dataset.io.writing import FolderWriter, ground_truth_of, refuse_to_overwrite
 from memarena_dataset.model import Family
@@ -79,7 +83,7 @@ def import_locomo(source: Path, out: Path, corrections: Path | None = None) -> A
     refuse_to_overwrite(out)
     account = Account(source="LoCoMo")
     corrected = read_corrections(corrections) if corrections else Corrections(())
-    value, data = json_of(source)
+    value, data = read_json(source)
     try:
         conversations = _conversations(value, account)
     except FieldError as error:

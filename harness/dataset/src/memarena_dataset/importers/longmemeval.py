@@ -26,17 +26,12 @@ import ijson
 
 from memarena_dataset.errors import DatasetError, FieldError
 from memarena_dataset.gold import AbstainGold, Gold, TextGold
-from memarena_dataset.importers.common import (
-    SECONDS_PER_DAY,
-    Account,
-    LeftOut,
-    clean,
-    instance_row,
-    json_events,
-    safe_values,
-    session_row,
-    slug,
-)
+from memarena_dataset.importers.account import Account, LeftOut
+from memarena_dataset.importers.json_reading import json_events
+from memarena_dataset.importers.rows import instance_row, session_row
+from memarena_dataset.importers.text import clean, slug
+from memarena_dataset.importers.times import SECONDS_PER_DAY
+from memarena_dataset.importers.typed_answers import safe_values
 from memarena_dataset.io.files import CORPUS, EGO_MAP, INSTANCE_FOLDER, PERSONAS, REPORT
 from memarena_dataset.io.writing import FolderWriter, refuse_to_overwrite
 from memarena_dataset.model import Family
@@ -172,7 +167,7 @@ def _write_all(
     ego_map: dict[str, list[str]] = {}
     for position, item in enumerate(ijson.items(ijson.parse(json_events(stream, where)), "item")):
         account.counts["questions in the file"] += 1
-        if left_out.takes(item.get("question_id") if isinstance(item, dict) else None):
+        if left_out.exclude_if_listed(item.get("question_id") if isinstance(item, dict) else None):
             continue
         question = _checked(item, str(position))
         name = question["question_id"]

@@ -22,16 +22,12 @@ from typing import Any, Literal
 
 from memarena_dataset.errors import DatasetError, FieldError
 from memarena_dataset.gold import ClozeGold
-from memarena_dataset.importers.common import (
-    Account,
-    clean,
-    instance_row,
-    json_of,
-    slug,
-    timed_session_row,
-    times_of_day,
-)
+from memarena_dataset.importers.account import Account
+from memarena_dataset.importers.json_reading import read_json
+from memarena_dataset.importers.rows import instance_row, timed_session_row
 from memarena_dataset.importers.tables import literal, one_line, rows_of, sessions_of
+from memarena_dataset.importers.text import clean, slug
+from memarena_dataset.importers.times import times_of_day
 from memarena_dataset.io.files import CORPUS, EGO_MAP, INSTANCE_FOLDER, PERSONAS, REPORT
 from memarena_dataset.io.writing import FolderWriter, refuse_to_overwrite
 from memarena_dataset.model import Family
@@ -138,7 +134,7 @@ def _find(source: Path, link: str) -> Path:
 
 
 def _write_history(persona: str, path: Path, position: int, writer: FolderWriter, account: Account) -> _History:
-    value, _ = json_of(path)
+    value, _ = read_json(path)
     messages = value.get("chat_history") if isinstance(value, dict) else value
     if not isinstance(messages, list) or not messages:
         raise DatasetError(f"{path}: chat_history: missing; a list of messages is expected")

@@ -20,17 +20,13 @@ from typing import Any
 
 from memarena_dataset.errors import DatasetError, FieldError
 from memarena_dataset.gold import ClozeGold
-from memarena_dataset.importers.common import (
-    Account,
-    clean,
-    instance_row,
-    json_value,
-    slug,
-    timed_session_row,
-    times_of_day,
-)
+from memarena_dataset.importers.account import Account
+from memarena_dataset.importers.json_reading import parse_json
 from memarena_dataset.importers.personamem import WHICH
+from memarena_dataset.importers.rows import instance_row, timed_session_row
 from memarena_dataset.importers.tables import columns_of, literal, one_line, rows_of, sessions_of
+from memarena_dataset.importers.text import clean, slug
+from memarena_dataset.importers.times import times_of_day
 from memarena_dataset.io.files import CORPUS, EGO_MAP, INSTANCE_FOLDER, PERSONAS, REPORT
 from memarena_dataset.io.writing import FolderWriter, refuse_to_overwrite
 from memarena_dataset.model import Family
@@ -157,7 +153,7 @@ def _contexts(path: Path, digest: Any) -> Iterator[tuple[int, str, Sequence[Any]
                 digest.update(data)
                 if not data.strip():
                     continue
-                value = json_value(data, f"{path}:{line}")
+                value = parse_json(data, f"{path}:{line}")
                 for name, messages in value.items() if isinstance(value, dict) else [("", None)]:
                     if not isinstance(messages, list):
                         raise DatasetError(f"{path}:{line}: an object of one history, a list of messages, is expected")

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from memarena_dataset.errors import DatasetError, FieldError
-from memarena_dataset.importers.common import Account, clean, fitting
+from memarena_dataset.importers.account import Account
+from memarena_dataset.importers.text import clean, truncate_text
 
 Message = tuple[str, str]
 """Role (``user`` or ``assistant``) and text."""
@@ -101,5 +102,5 @@ def sessions_of(messages: Sequence[Any], where: str, account: Account, first: in
             continue
         if not sessions or (role == "user" and len(sessions[-1]) >= _MESSAGES):
             sessions.append([])
-        sessions[-1].append((str(role), fitting(content, what, account)))
+        sessions[-1].append((str(role), truncate_text(content, what, account)))
     return sessions
