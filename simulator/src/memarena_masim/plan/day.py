@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 from memarena_masim.config import WorldConfig
 from memarena_masim.facts.catalogue import Catalogue
@@ -24,7 +24,7 @@ from memarena_masim.plan.lines import Lines, Met
 from memarena_masim.plan.meetings import TALKED_OF_DAYS, DayMeetings, Meeting
 from memarena_masim.plan.model import NEWS, Kind, SessionPlan, Speaker, Statement, Thread
 from memarena_masim.plan.popularity import Theme
-from memarena_masim.plan.schedule import DaySchedule, plan_schedules
+from memarena_masim.plan.schedule import SLOTS, DaySchedule, plan_schedules
 from memarena_masim.plan.small_talk import FIND, HAPPENING, Mention, SmallTalk
 from memarena_masim.plan.state import Fact, FactKind, Knowledge, Role, StatedFact, turn_id
 from memarena_masim.plan.statements import Choice, Chooser
@@ -34,18 +34,57 @@ from memarena_masim.rng import Stream
 from memarena_masim.world.build import RELATION_KINDS, pools, relation
 from memarena_masim.world.model import Person, World, WorldEvent
 
-_STATED_BETWEEN_PEOPLE = (2, 3, 3, 3, 3)
-_STATED_TO_ASSISTANT = (0, 1, 1, 2)
-_LIKE = 0.9
+_STATEMENTS_BETWEEN_PEOPLE = (2, 3, 3, 3, 3)
+_STATEMENTS_TO_ASSISTANT = (0, 1, 1, 2)
+"""Numbers of planned statements in a session: one is drawn from the tuple, each entry with the same chance."""
+_ANSWERS_ALIKE = 0.9
 """Chance that a fact mentioned in passing is of the kind of the statement before or after it."""
 PROBES = (("fact_recall", 0.5), ("conflict_probe", 0.2), ("temporal_probe", 0.3))
 """Kinds of memory probes, with their shares."""
+_PROBED = 0.7
+"""Chance that a statement of a memory probe is the answer to a question of the assistant."""
 _TURNS_BETWEEN_PEOPLE = (10, 11, 11, 12, 12, 13, 13, 14, 15)
 _TURNS_WITH_ASSISTANT = (11, 11, 13)  # odd, so that the assistant has the last word
+"""Numbers of turns in a session: one is drawn from the tuple, each entry with the same chance."""
+_NAMES_PLACE = 0.6
+"""Chance that the first turn of a talk in a public place names the place."""
+_LIKED_TOPIC = 0.4
+"""Chance that the topic is drawn from those that the speakers like, if they like any; else from all topics."""
+_MINUTES_PER_DAY = 24 * 60
 _LOOKS_BACK_DAYS = 6
-"""Maximum days ago of a talk that a person looks back at with their assistant."""
+"""Maximum age, in days, of a talk that a person looks back at with their assistant."""
 _WORDS = {"face_to_face": 84.0, "voice_message": 85.0, "text_message": 75.0}
 """Aimed words per turn, by medium; an assistant says a little over half as many."""
+_ASSISTANT_FILLERS = 0.04
+"""Share of an assistant's sentences with filler words."""
+
+
+@dataclass(frozen=True, slots=True)
+class PastTalk:
+    """A talk in which one person told another the first half of a scene: on a later day, the first may look back at it.
+
+    A session with the assistant that looks back (``Kind.REFLECTION``) tells the second half.
+    """
+
+    day: int
+    narrator: str
+    listener: str
+    scene: str
+    next_beat: int
+    """Index of the scene's first beat that was not told."""
+
+    @property
+    def topic(self) -> str:
+        """Return the topic of the scene."""
+        return self.scene.split(".")[0]
+
+
+class _Exchange(NamedTuple):
+    """The key by which statements are counted; the count decides which thing of a kind is mentioned next."""
+
+    speaker: str
+    next_speaker: str
+    attribute: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +99,8 @@ class DayPlan:
     feelings: tuple[Feeling, ...] = ()
     mentioned: tuple[StatedFact, ...] = ()
     """Facts mentioned in passing: they enter no one's knowledge, and no question is about them."""
-    talks: tuple[tuple[str, str, str, str, int], ...] = ()
-    """Talks at which a later day may look back: (person, other, topic, scene, index of the scene's next beat)."""
+    talks: tuple[PastTalk, ...] = ()
+    """Talks between two people at which a later day may look back."""
     tellings: tuple[Telling, ...] = ()
     """Halves of scenes that were told."""
     noted: tuple[frozenset[Any], ...] = ()
@@ -95,17 +134,18 @@ class Planner:
         names = {"man": pools(config.words)["other_men"], "woman": pools(config.words)["other_women"]}
         self._courses = Courses(words, names, config.key)
         self._lines = Lines(catalogue)
-        self._taken_up: Counter[tuple[str, str, str]] = Counter()
-        self._taken_up_today: Counter[tuple[str, str, str]] = Counter()
+        self._exchanges: Counter[_Exchange] = Counter()
+        self._exchanges_today: Counter[_Exchange] = Counter()
         self._topics = sorted(words.topics)
-        self._looked: dict[str, list[tuple[int, str, str, str, int]]] = {}
+        self._past_talks: dict[str, list[PastTalk]] = {}
+        """Talks of the last _LOOKS_BACK_DAYS days, by narrator."""
 
     def plan(self, day: int) -> DayPlan:
         """Plan the next day."""
         self._chooser.begin_day(day)
         self._courses.begin_day()
         self._lines.begin_day(day)
-        self._taken_up_today = Counter()
+        self._exchanges_today = Counter()
         schedules = plan_schedules(self.config, self.world, day)
         events = plan_events(self.config, self.world, day)
         talked_of = [*events, *(event for earlier in self._recent_events for event in earlier)]
@@ -115,19 +155,19 @@ class Planner:
         stated: list[StatedFact] = []
         mentioned: list[StatedFact] = []
         feelings: list[Feeling] = []
-        seen: list[tuple[str, str, str, str, int]] = []
+        talks: list[PastTalk] = []
         day_tellings: list[Telling] = []
         for number, meeting in enumerate(meetings):
-            plan, planned, theme = self._session(day, number, meeting, weather)
-            plan, facts = self._with_small_talk(plan, theme)
+            plan, stated_facts, theme = self._plan_session(day, number, meeting, weather)
+            plan, mentioned_facts = self._add_small_talk(plan, theme)
             sessions.append(plan)
-            stated.extend(planned)
-            mentioned.extend(facts)
-            feelings.extend(self._felt(plan, meeting))
-            now = tellings(plan.threads, [speaker.agent_id for speaker in plan.speakers])
-            day_tellings.extend(now)
+            stated.extend(stated_facts)
+            mentioned.extend(mentioned_facts)
+            feelings.extend(self._draw_feelings(plan, meeting))
+            session_tellings = tellings(plan.threads, [speaker.agent_id for speaker in plan.speakers])
+            day_tellings.extend(session_tellings)
             if len(meeting.people) == 2:
-                seen.extend(_to_look_back_at(now))
+                talks.extend(_unfinished_talks(day, session_tellings))
         return DayPlan(
             day=day,
             sessions=tuple(sessions),
@@ -136,7 +176,7 @@ class Planner:
             schedules=schedules,
             feelings=tuple(feelings),
             mentioned=tuple(mentioned),
-            talks=tuple(seen),
+            talks=tuple(talks),
             tellings=tuple(day_tellings),
             noted=self._chooser.noted,
             met=self._lines.noted,
@@ -149,123 +189,130 @@ class Planner:
         self._chooser.commit(plan.noted)
         self._courses.commit(plan.tellings)
         self._lines.commit(plan.day, plan.met)
-        self._taken_up.update(
-            _taking_up(session, statement) for session in plan.sessions for statement in session.statements
+        self._exchanges.update(
+            _exchange(session, statement) for session in plan.sessions for statement in session.statements
         )
-        recent = plan.day - _LOOKS_BACK_DAYS
-        self._looked = {who: [talk for talk in talks if talk[0] > recent] for who, talks in self._looked.items()}
-        for person, other, topic, scene, beat in plan.talks:
-            self._looked.setdefault(person, []).append((plan.day, other, topic, scene, beat))
+        oldest_day = plan.day + 1 - _LOOKS_BACK_DAYS
+        self._past_talks = {
+            narrator: [talk for talk in talks if talk.day >= oldest_day] for narrator, talks in self._past_talks.items()
+        }
+        for talk in plan.talks:
+            self._past_talks.setdefault(talk.narrator, []).append(talk)
         self._recent_events = [plan.events, *self._recent_events][: TALKED_OF_DAYS - 1]
 
-    def _felt(self, plan: SessionPlan, meeting: Meeting) -> list[Feeling]:
+    def _draw_feelings(self, plan: SessionPlan, meeting: Meeting) -> list[Feeling]:
+        """Draw what the people of a session feel about each other after it; empty if there is only one person."""
         if len(meeting.people) < 2:
             return []
         stream = Stream(self.config.key, "feelings", plan.day, plan.session_id)
         last = turn_id(plan.session_id, plan.turn_count - 1)
         return felt(self.world, self.impressions, stream, meeting.people, plan.session_id, last, plan.day)
 
-    def _session(
+    def _plan_session(
         self, day: int, number: int, meeting: Meeting, weather: str
     ) -> tuple[SessionPlan, list[StatedFact], Theme]:
+        """Plan the session of a meeting, without small talk.
+
+        Returns it with the provenance records of its statements and their common theme (None: any).
+        """
         stream = Stream(self.config.key, "session", day, number)
-        session_id = opaque("sess", self.config.key, day, number)
         people = [self._people[agent] for agent in meeting.people]
         assistant = meeting.kind.with_assistant
         turns = stream.pick(_TURNS_WITH_ASSISTANT if assistant else _TURNS_BETWEEN_PEOPLE)
         turns = max(turns, fewest_turns(len(people)))
         speakers = [self._speaker(person) for person in people]
-        looks_back, kind = ("", ""), meeting.kind
-        looked: tuple[str, str, int] | None = None
         if assistant:
             speakers.append(_assistant_of(people[0]))
-            if kind is Kind.REFLECTION:
-                earlier = self._earlier(people[0].agent_id, day, stream)
-                if earlier is None:
-                    kind = Kind.NARRATION
-                else:
-                    looks_back, looked = (earlier[0], earlier[1]), (earlier[2], earlier[3], earlier[4])
-        topic = looked[0] if looked else self._topic(stream, people)
-        threads = threads_of(stream, topic, turns, len(people), assistant, looks_back=looked is not None)
+        kind = meeting.kind
+        past_talk = self._draw_past_talk(stream, people[0].agent_id, day) if kind is Kind.REFLECTION else None
+        if kind is Kind.REFLECTION and past_talk is None:
+            kind = Kind.NARRATION
+        topic = past_talk.topic if past_talk else self._draw_topic(stream, people)
+        threads = threads_of(stream, topic, turns, len(people), assistant, looks_back=past_talk is not None)
         ids = [speaker.agent_id for speaker in speakers]
-        threads = tuple(self._with_scene(stream, thread, ids, looked) for thread in threads)
+        threads = tuple(self._add_scene(stream, thread, ids, past_talk) for thread in threads)
         location = self.world.places[meeting.place_id] if meeting.place_id else None
-        hour = meeting.slot / 4
+        public = location is not None and location.privacy == "public"
         plan = SessionPlan(
-            session_id=session_id,
+            session_id=opaque("sess", self.config.key, day, number),
             kind=kind,
             modality=meeting.modality,
             day=day,
-            start=day + meeting.slot / 96 + stream.below(5) / 1440,
+            start=day + meeting.slot / SLOTS + stream.below(5) / _MINUTES_PER_DAY,
             speakers=tuple(speakers),
             threads=threads,
             statements=(),
             weekday=WEEKDAYS[(self.config.calendar_epoch + timedelta(days=day)).weekday()],
-            daypart="morning" if hour < 12 else "afternoon" if hour < 18 else "evening",
+            daypart=_daypart(meeting.slot),
             weather=weather,
             place_id=meeting.place_id,
-            place_name=location.name if location and location.privacy == "public" else "",
-            names_place=bool(location and location.privacy == "public" and stream.chance(0.6)),
+            place_name=location.name if location and public else "",
+            names_place=public and stream.chance(_NAMES_PLACE),
             group_id=meeting.group_id,
             event=talk_of(meeting.event, meeting.people, self._names) if meeting.event else None,
             relation=_relation(self.world, meeting.people),
-            looks_back=looks_back,
+            looks_back=self._looks_back(past_talk, day) if past_talk else ("", ""),
             sub_kind=_probe(stream) if kind is Kind.PROBE else "",
             words_per_turn=_WORDS[meeting.modality],
         )
-        return self._with_statements(plan, stream, people)
+        return self._add_statements(plan, stream, people)
 
-    def _with_statements(
+    def _add_statements(
         self, plan: SessionPlan, stream: Stream, people: list[Person]
     ) -> tuple[SessionPlan, list[StatedFact], Theme]:
         """Return the plan with its statements, these as provenance records, and their common theme (None: any)."""
-        assistant, pace = plan.kind.with_assistant, self.config.pace
-        count = stream.pick(_STATED_TO_ASSISTANT if assistant else _STATED_BETWEEN_PEOPLE)
+        count = stream.pick(_STATEMENTS_TO_ASSISTANT if plan.kind.with_assistant else _STATEMENTS_BETWEEN_PEOPLE)
         news = news_turns(plan)
-        free = {
+        free_turns = {
             person.agent_id: [turn for turn in news if speaker_index(plan, turn) == index]
             for index, person in enumerate(people)
         }
+        ids = tuple(person.agent_id for person in people)
         statements: list[Statement] = []
         stated: list[StatedFact] = []
         theme: Theme = None
         for number in range(count):
-            able = [person.agent_id for person in people if free[person.agent_id]]
-            if not able:
+            possible_speakers = [agent for agent in ids if free_turns[agent]]
+            if not possible_speakers:
                 break
-            speaker = stream.pick(able)
-            listeners = tuple(person.agent_id for person in people if person.agent_id != speaker)
-            if pace < 1 and not stream.chance(pace):
+            speaker = stream.pick(possible_speakers)
+            if self.config.pace < 1 and not stream.chance(self.config.pace):
                 continue
-            probing = plan.kind is Kind.PROBE and stream.chance(0.7)
-            choice = self._probed(plan.sub_kind, stream, speaker) if probing else None
-            if choice is None:
-                choice = self._chooser.choose(stream, plan.day, speaker, listeners, assistant, theme)
+            choice = self._choose(stream, plan, speaker, tuple(agent for agent in ids if agent != speaker), theme)
             if choice is None:
                 continue
-            theme = theme or self._theme(stream, choice.fact)
+            theme = theme or self._draw_theme(stream, choice.fact)
             adjacent = {statement.turn + step for statement in statements for step in (-1, 1)}
-            turn = stream.pick(
-                [turn_index for turn_index in free[speaker] if turn_index not in adjacent] or free[speaker]
-            )
-            free[speaker].remove(turn)
-            key = opaque("stmt", plan.session_id, number)
-            statements.append(self._statement(key, choice, plan, turn))
-            stated.append(_stated(key, choice, plan, turn, tuple(person.agent_id for person in people)))
-        return replace(plan, statements=tuple(statements)), stated, theme or self._theme(stream, None)
+            free = free_turns[speaker]
+            turn = stream.pick([candidate for candidate in free if candidate not in adjacent] or free)
+            free.remove(turn)
+            statement_id = opaque("stmt", plan.session_id, number)
+            statements.append(self._statement(statement_id, choice, plan, turn))
+            stated.append(_provenance(statement_id, choice, plan, turn, ids))
+        return replace(plan, statements=tuple(statements)), stated, theme or self._draw_theme(stream, None)
 
-    def _theme(self, stream: Stream, fact: Fact | None) -> Theme:
+    def _choose(
+        self, stream: Stream, plan: SessionPlan, speaker: str, listeners: tuple[str, ...], theme: Theme
+    ) -> Choice | None:
+        """Choose a planned statement, in a memory probe mostly one that the assistant asks for; None if none fits."""
+        if plan.kind is Kind.PROBE and stream.chance(_PROBED):
+            choice = self._choose_probed(plan.sub_kind, stream, speaker)
+            if choice is not None:
+                return choice
+        return self._chooser.choose(stream, plan.day, speaker, listeners, plan.kind.with_assistant, theme)
+
+    def _draw_theme(self, stream: Stream, fact: Fact | None) -> Theme:
         """Draw the theme of a talk whose first fact is ``fact``; None in worlds whose talks have no theme."""
         if not self._chooser.themed:
             return None
         return stream.pick([theme for theme in self.catalogue.themes if fact is None or fact.theme_kind in theme])
 
-    def _with_small_talk(self, plan: SessionPlan, theme: Theme) -> tuple[SessionPlan, list[StatedFact]]:
+    def _add_small_talk(self, plan: SessionPlan, theme: Theme) -> tuple[SessionPlan, list[StatedFact]]:
         """Return the plan with small talk in those turns for news that state nothing planned, and its facts."""
         stream = Stream(self.config.key, "small talk", plan.day, plan.session_id)
         people = tuple(speaker.agent_id for speaker in plan.speakers if not speaker.assistant)
         by_turn = {statement.turn: statement for statement in plan.statements}
-        answering: set[int] = set()
+        answering_turns: set[int] = set()
         mentioned: list[StatedFact] = []
         stated_texts = {
             text
@@ -276,47 +323,52 @@ class Planner:
         for turn in news_turns(plan):
             if turn in by_turn:
                 continue
-            mention = self._like(stream, by_turn, turn, answering) or self._small_talk.draw(
-                stream, plan.kind.with_assistant, theme
-            )
-            speaker, following = (plan.speakers[speaker_index(plan, turn + step)].agent_id for step in (0, 1))
-            taking = (speaker, following, mention.kind)
-            before = [statement for statement in by_turn.values() if _taking_up(plan, statement) == taking]
-            earlier = self._taken_up[taking] + self._taken_up_today[taking] + len(before)
-            others = [person for person in people if person not in (speaker, following)]
+            mention = self._mention_like_neighbour(stream, by_turn, turn, answering_turns)
+            if mention is None:
+                mention = self._small_talk.draw(stream, plan.kind.with_assistant, theme)
+            speaker, next_speaker = _speaker_and_next(plan, turn)
+            exchange = _Exchange(speaker, next_speaker, mention.kind)
+            in_session = sum(_exchange(plan, statement) == exchange for statement in by_turn.values())
+            earlier_count = self._exchanges[exchange] + self._exchanges_today[exchange] + in_session
+            others = [person for person in people if person not in (speaker, next_speaker)]
             choice = self._small_talk.choose(
-                stream, plan.day, mention, (speaker, following, *others), earlier, stated_texts
+                stream, plan.day, mention, (speaker, next_speaker, *others), earlier_count, stated_texts
             )
             if choice is None:
                 continue
             stated_texts |= {choice.fact.item, choice.value.text}
-            key = opaque("said", plan.session_id, turn)
-            by_turn[turn] = self._statement(key, choice, plan, turn)
-            mentioned.append(_stated(key, choice, plan, turn, people))
+            statement_id = opaque("said", plan.session_id, turn)
+            by_turn[turn] = self._statement(statement_id, choice, plan, turn)
+            mentioned.append(_provenance(statement_id, choice, plan, turn, people))
         plan = replace(plan, statements=tuple(by_turn.values()))
-        self._taken_up_today.update(_taking_up(plan, statement) for statement in plan.statements)
+        self._exchanges_today.update(_exchange(plan, statement) for statement in plan.statements)
         return self._lines.with_lines(stream, plan), mentioned
 
-    def _like(self, stream: Stream, by_turn: Mapping[int, Statement], turn: int, answering: set[int]) -> Mention | None:
-        """Return a mention of the kind of the statement in the turn before or after, with the chance _LIKE; else None.
+    def _mention_like_neighbour(
+        self, stream: Stream, by_turn: Mapping[int, Statement], turn: int, answering_turns: set[int]
+    ) -> Mention | None:
+        """Return a mention of the kind of the statement in the turn before or after; None if no such pair is made.
 
-        ``answering`` collects the turns that answer a statement with one of its kind; these are not answered again.
+        Of the two turns, the later one answers the earlier one, as when one price is followed by another. A pair is
+        made with the chance _ANSWERS_ALIKE. ``answering_turns`` collects the later turns, which are not answered again.
         """
-        for other, answer in ((turn - 1, turn), (turn + 1, turn + 1)):
-            neighbour = by_turn.get(other)
-            if neighbour is None or other in answering or neighbour.level or neighbour.prompt:
+        for neighbour_turn in (turn - 1, turn + 1):
+            neighbour = by_turn.get(neighbour_turn)
+            if neighbour is None or neighbour_turn in answering_turns or neighbour.level or neighbour.prompt:
                 continue
-            form, attribute, person = neighbour.frame.split(".")
-            answers = other < turn or (form == "say" and person == "own")
-            kind = FIND if attribute == "fate" and other < turn else attribute
-            if answers and self._small_talk.has(kind) and stream.chance(_LIKE):
-                answering.add(answer)
-                return Mention(
-                    kind, mood=self.catalogue.moods[dict(neighbour.slots)["do"]] if kind == HAPPENING else ""
-                )
+            neighbour_is_first = neighbour_turn < turn
+            form, attribute, person = neighbour.frame_parts
+            # As an answer, the neighbour has to be a plain statement about its speaker: no change, no news of another.
+            can_pair = neighbour_is_first or (form == "say" and person == "own")
+            kind = FIND if attribute == "fate" and neighbour_is_first else attribute
+            if can_pair and self._small_talk.has(kind) and stream.chance(_ANSWERS_ALIKE):
+                answering_turns.add(max(turn, neighbour_turn))
+                is_happening = kind == HAPPENING
+                return Mention(kind, mood=self.catalogue.moods[dict(neighbour.slots)["do"]] if is_happening else "")
         return None
 
-    def _probed(self, sub_kind: str, stream: Stream, owner: str) -> Choice | None:
+    def _choose_probed(self, sub_kind: str, stream: Stream, owner: str) -> Choice | None:
+        """Choose what the assistant asks its owner about in a memory probe of ``sub_kind``; None if nothing fits."""
         match sub_kind:
             case "conflict_probe":
                 return self._chooser.conflict_probe(stream, owner)
@@ -325,50 +377,51 @@ class Planner:
             case _:
                 return self._chooser.recall(stream, owner)
 
-    def _statement(self, key: str, choice: Choice, plan: SessionPlan, turn: int) -> Statement:
+    def _statement(self, statement_id: str, choice: Choice, plan: SessionPlan, turn: int) -> Statement:
+        """Return a choice as the statement of a turn: the bank rules that word it, and the text of each slot."""
         frame, slots = frame_of(choice, self.config, self._names, self.catalogue, plan.day)
         slots |= dict(choice.wish.slots)
         prompt = ""
         if choice.role is Role.RECALL:
-            conflict = plan.sub_kind == "conflict_probe"
-            happening = choice.fact.kind is FactKind.HAPPENING
-            prompt = "prompt.when" if happening else "prompt.conflict" if conflict else "prompt.recall"
-        return Statement(key, choice.fact.fact_id, turn, frame, tuple(sorted(slots.items())), choice.wish.form, prompt)
+            if choice.fact.kind is FactKind.HAPPENING:
+                prompt = "prompt.when"
+            elif plan.sub_kind == "conflict_probe":
+                prompt = "prompt.conflict"
+            else:
+                prompt = "prompt.recall"
+        return Statement(
+            statement_id, choice.fact.fact_id, turn, frame, tuple(sorted(slots.items())), choice.wish.form, prompt
+        )
 
     def _speaker(self, person: Person) -> Speaker:
         name = self._names[person.agent_id]
         return Speaker(person.agent_id, name, person.leaning, person.pace, person.fillers, asking=person.asking)
 
-    def _with_scene(
-        self, stream: Stream, thread: Thread, ids: list[str], looked: tuple[str, str, int] | None
-    ) -> Thread:
-        """Return a thread with its scene: the one looked back at, or an assigned one; a thread for news as it is."""
+    def _add_scene(self, stream: Stream, thread: Thread, ids: list[str], past_talk: PastTalk | None) -> Thread:
+        """Return a thread with its scene: that of ``past_talk``, or an assigned one; a thread for news as it is."""
         if thread.topic == NEWS:
             return thread
         narrator = ids[thread.narrator]
         others = [agent for agent in ids if agent != narrator]
-        if looked is None:
+        if past_talk is None:
             return self._courses.assign(stream, thread, narrator, others)
-        return self._courses.telling(thread, narrator, others, library(self.config.words).scenes[looked[1]], looked[2])
+        scene = library(self.config.words).scenes[past_talk.scene]
+        return self._courses.telling(thread, narrator, others, scene, past_talk.next_beat)
 
-    def _topic(self, stream: Stream, people: list[Person]) -> str:
+    def _draw_topic(self, stream: Stream, people: list[Person]) -> str:
         liked = [topic for person in people for topic in person.topics]
-        return stream.pick(liked) if liked and stream.chance(0.4) else stream.pick(self._topics)
+        return stream.pick(liked) if liked and stream.chance(_LIKED_TOPIC) else stream.pick(self._topics)
 
-    def _earlier(self, owner: str, day: int, stream: Stream) -> tuple[str, str, str, str, int] | None:
-        """Draw an earlier talk to look back at: (other's name, day in words, topic, scene, next beat); None if none."""
-        talks = [talk for talk in self._looked.get(owner, ()) if day - _LOOKS_BACK_DAYS <= talk[0] < day]
-        if not talks:
-            return None
-        then, other, topic, scene, beat = stream.pick(talks)
+    def _draw_past_talk(self, stream: Stream, narrator: str, day: int) -> PastTalk | None:
+        """Draw a talk of an earlier day at which its narrator looks back on ``day``; None if there is none."""
+        talks = [talk for talk in self._past_talks.get(narrator, ()) if day - _LOOKS_BACK_DAYS <= talk.day < day]
+        return stream.pick(talks) if talks else None
+
+    def _looks_back(self, past_talk: PastTalk, day: int) -> tuple[str, str]:
+        """Return the name of the talk's listener, and the day of the talk in words, as spoken on ``day``."""
         today = self.config.calendar_epoch + timedelta(days=day)
-        return (
-            self._names[other],
-            day_words(today, today - timedelta(days=day - then)).removeprefix("on "),
-            topic,
-            scene,
-            beat,
-        )
+        talk_date = self.config.calendar_epoch + timedelta(days=past_talk.day)
+        return self._names[past_talk.listener], day_words(today, talk_date).removeprefix("on ")
 
 
 def speaker_index(plan: SessionPlan, turn: int) -> int:
@@ -386,19 +439,31 @@ def news_turns(plan: SessionPlan) -> list[int]:
     return [turn for turn in turn_indices if not plan.speakers[speaker_index(plan, turn)].assistant]
 
 
-def _taking_up(plan: SessionPlan, statement: Statement) -> tuple[str, str, str]:
-    """Return the speaker of a statement, the next speaker (both agent ids), and the statement's attribute."""
-    speaker, following = (plan.speakers[speaker_index(plan, statement.turn + step)] for step in (0, 1))
-    return speaker.agent_id, following.agent_id, statement.frame.split(".")[1]
+def _speaker_and_next(plan: SessionPlan, turn: int) -> tuple[str, str]:
+    """Return the agent ids of the speaker of a turn and of the turn after it."""
+    return plan.speakers[speaker_index(plan, turn)].agent_id, plan.speakers[speaker_index(plan, turn + 1)].agent_id
 
 
-def _to_look_back_at(tellings_so_far: list[Telling]) -> list[tuple[str, str, str, str, int]]:
-    """Return the talks at which narrators may look back: those whose scene has beats left."""
+def _exchange(plan: SessionPlan, statement: Statement) -> _Exchange:
+    """Return the key by which a statement is counted."""
+    return _Exchange(*_speaker_and_next(plan, statement.turn), statement.frame_parts.attribute)
+
+
+def _unfinished_talks(day: int, session_tellings: list[Telling]) -> list[PastTalk]:
+    """Return the talks of a session at which narrators may look back: those whose scene has beats left."""
     return [
-        (telling.narrator, telling.listener, telling.scene.split(".")[0], telling.scene, telling.beats)
-        for telling in tellings_so_far
+        PastTalk(day, telling.narrator, telling.listener, telling.scene, telling.beats)
+        for telling in session_tellings
         if telling.beats < BEATS
     ]
+
+
+def _daypart(slot: int) -> str:
+    """Return the part of the day in which a quarter hour is, as texts name it."""
+    hour = slot / 4
+    if hour < 12:
+        return "morning"
+    return "afternoon" if hour < 18 else "evening"
 
 
 def _relation(world: World, people: tuple[str, ...]) -> str:
@@ -408,16 +473,25 @@ def _relation(world: World, people: tuple[str, ...]) -> str:
 
 
 def _probe(stream: Stream) -> str:
+    """Draw the kind of a memory probe."""
     return stream.weighted([name for name, _ in PROBES], [share for _, share in PROBES])
 
 
 def _assistant_of(owner: Person) -> Speaker:
-    return Speaker(owner.assistant_id, "Assistant", 0, 1.0, 0.04, assistant=True)
+    return Speaker(
+        owner.assistant_id,
+        "Assistant",
+        leaning=0,
+        pace=1.0,
+        fillers=_ASSISTANT_FILLERS,
+        assistant=True,
+    )
 
 
-def _stated(key: str, choice: Choice, plan: SessionPlan, turn: int, people: tuple[str, ...]) -> StatedFact:
+def _provenance(statement_id: str, choice: Choice, plan: SessionPlan, turn: int, people: tuple[str, ...]) -> StatedFact:
+    """Return the provenance record of a statement; ``people`` are the ids of the humans in the session."""
     return StatedFact(
-        statement_id=key,
+        statement_id=statement_id,
         fact=choice.fact,
         role=choice.role,
         speaker=choice.speaker,

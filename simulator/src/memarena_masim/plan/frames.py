@@ -52,20 +52,21 @@ def frame_of(
 
 def kind_of(statement: Statement, catalogue: Catalogue) -> str:
     """Return the attribute that a statement is about; for a happening, its mood."""
-    _, attribute, _ = statement.frame.split(".")
+    attribute = statement.frame_parts.attribute
     return catalogue.moods[dict(statement.slots)["do"]] if attribute == "happening" else attribute
 
 
 def more_rule(statement: Statement, catalogue: Catalogue) -> str:
     """Return the rule of the lines that the speaker may add to a statement."""
-    form, _, person = statement.frame.split(".")
-    kind = "change" if form == "change" else "told" if person == "told" else kind_of(statement, catalogue)
-    return f"more.{kind}"
+    form, _, person = statement.frame_parts
+    if form == "change":
+        return "more.change"
+    return "more.told" if person == "told" else f"more.{kind_of(statement, catalogue)}"
 
 
 def opinion_rule(statement: Statement, catalogue: Catalogue) -> str | None:
     """Return the rule of the opinions that the next speaker may have of a statement; None if there is none."""
-    form, attribute, _ = statement.frame.split(".")
+    form, attribute, _ = statement.frame_parts
     return None if form == "change" or attribute in _WITHOUT_OPINION else f"react.{kind_of(statement, catalogue)}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import NamedTuple
 
 
 class Kind(str, Enum):
@@ -40,6 +41,16 @@ class Speaker:
     asking: float = 1.0
 
 
+class FrameParts(NamedTuple):
+    """The parts of a frame, the name of the bank rule that words a statement: ``say.price.own``."""
+
+    form: str
+    """``say``, or ``change`` for a new value of a fact."""
+    attribute: str
+    person: str
+    """``own`` if the speaker is the fact's subject, else ``told``."""
+
+
 @dataclass(frozen=True, slots=True)
 class Statement:
     """One fact that is stated in one turn.
@@ -59,6 +70,11 @@ class Statement:
     prompt: str = ""
     more: tuple[int, ...] = ()
     opinion: int | None = None
+
+    @property
+    def frame_parts(self) -> FrameParts:
+        """Return the three parts of ``frame``."""
+        return FrameParts(*self.frame.split("."))
 
 
 NEWS = "news of each other"
