@@ -1,8 +1,8 @@
-"""Keeps the processor out of its idle states while short times are taken.
+"""Keeps the processor out of its idle states while short times are measured.
 
-A processor that has nothing to do sleeps, and each waking adds to a time that is taken across processes: on a virtual
-machine some tenths of a millisecond. Linux lets a program ask for none of it while it holds a device open (PM QoS, as
-``cyclictest`` does). That costs power, so that runs, whose energy is measured, never do it.
+An idle processor sleeps, and each waking adds to a time that is measured across processes: some tenths of a millisecond
+on a virtual machine. On Linux, a program can forbid idle states by holding ``/dev/cpu_dma_latency`` open (PM QoS, as
+``cyclictest`` does). This costs power, so a run, whose energy is measured, never does it.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ _DEVICE = "/dev/cpu_dma_latency"
 
 @contextmanager
 def awake() -> Iterator[str | None]:
-    """Within it the processor does not sleep. Yields None then, else why that could not be had."""
+    """Keep the processor awake inside the block. Yields None on success, else the reason why it is not possible."""
     try:
         handle = os.open(_DEVICE, os.O_WRONLY)
     except OSError as error:
         yield f"{_DEVICE}: {error.strerror}"
         return
     try:
-        os.write(handle, struct.pack("=i", 0))  # the longest time that waking may take, µs
+        os.write(handle, struct.pack("=i", 0))  # maximum time that waking may take, µs
         yield None
     finally:
         os.close(handle)

@@ -8,9 +8,9 @@ from collections.abc import Collection
 
 
 def run(module: str, *arguments: str, accepted: Collection[int] = (0,)) -> str:
-    """What ``python -m module arguments…`` writes to stdout.
+    """Run ``python -m module arguments…`` and return what it writes to stdout.
 
-    RuntimeError, with the last line that it said, if it ends with an exit code that is not accepted.
+    RuntimeError, with the last line of its error output, if it ends with an exit code that is not accepted.
     """
     process = subprocess.run([sys.executable, "-m", module, *arguments], capture_output=True, text=True, check=False)
     if process.returncode not in accepted:

@@ -41,7 +41,7 @@ class Words:
 
 
 def days(seed: int) -> Iterator[list[pb.IngestRequest]]:
-    """All frames of each day: 15 days of 280 turns, 4,200 in all, about 55 words each."""
+    """Yield all frames of each day: 15 days of 280 turns, 4,200 in all, about 55 words each."""
     words = Words(seed)
     for day in range(DAYS):
         header = pb.DayHeader(
@@ -57,7 +57,7 @@ def days(seed: int) -> Iterator[list[pb.IngestRequest]]:
 
 
 def sealed(frames: Sequence[pb.IngestRequest]) -> list[pb.IngestRequest]:
-    """The frames with the trailer that belongs to them."""
+    """Return the frames followed by their trailer."""
     digest = DayDigest()
     for frame in frames:
         digest.add(frame)
@@ -88,7 +88,7 @@ def _session(words: Words, day: int, number: int) -> pb.Session:
 
 
 def questions(seed: int, count: int) -> list[str]:
-    """Questions of about ten words, some of them names and places as people ask for them."""
+    """Return questions of about ten words; some end with names and places, as people's questions do."""
     words = Words(seed)
     tails = ("Omar", "at Luna Café", "in January", "with the book club", "")
     return [f"What did Maya say {words.some(8)} {tails[n % len(tails)]}?" for n in range(count)]

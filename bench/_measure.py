@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 
 def interleaved(sides: Sequence[Callable[[int], object]], rounds: int, warm_up: int) -> list[list[int]]:
-    """Nanoseconds of ``side(round)`` for every side, called in turn; the first ``warm_up`` rounds are not counted."""
+    """Time ``side(round)`` for every side, called in turn; return nanoseconds by side, without ``warm_up`` rounds."""
     spans: list[list[int]] = [[] for _ in sides]
     for number in range(warm_up + rounds):
         for side, side_spans in zip(sides, spans, strict=True):
@@ -21,5 +21,5 @@ def interleaved(sides: Sequence[Callable[[int], object]], rounds: int, warm_up: 
 
 
 def percentile(spans: Sequence[int], share: float) -> int:
-    """The smallest span that at least ``share`` of all spans do not exceed (nearest rank)."""
+    """Return the smallest span that at least ``share`` of all spans do not exceed (nearest rank)."""
     return sorted(spans)[max(math.ceil(share * len(spans)) - 1, 0)]

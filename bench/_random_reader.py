@@ -1,4 +1,4 @@
-"""An OpenAI-compatible server over a randomly initialised model: the shape of a real one, and what that costs in time.
+"""Serves a randomly initialised model with an OpenAI-compatible API: the shape of a real one, and its cost in time.
 
 ``python bench/_random_reader.py --address-file F`` needs ``torch`` and ``transformers`` and no weights. Prefill and
 decoding take what they take for this shape; what it says means nothing. A token of a prompt stands for four bytes, as
@@ -67,7 +67,7 @@ SHORTEST_ANSWER = 8
 
 
 class Model:
-    """The model on its device."""
+    """The model, loaded on its device."""
 
     def __init__(self, shape: str, device: str, seed: int) -> None:
         # Neither is installed with this project.
@@ -97,7 +97,7 @@ class Model:
 
 
 class Server:
-    """The model behind the routes that a run uses."""
+    """Serves the model on the routes that a run uses."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -153,7 +153,7 @@ class Server:
 
 
 class _Clock:
-    """What llama.cpp tells of a call: milliseconds over the prompt and over the answer."""
+    """Measures what llama.cpp reports: milliseconds for the prompt and for the answer."""
 
     def __init__(self) -> None:
         self._began = self._first = self._last = 0.0
@@ -178,7 +178,7 @@ class _Clock:
 
 
 def prompt_tokens(texts: list[str], vocabulary: int) -> list[int]:
-    """One token for every four bytes of each text, always the same for the same bytes."""
+    """Return one token for every four bytes of each text, always the same for the same bytes."""
     tokens = []
     for text in texts:
         raw = text.encode()
@@ -189,14 +189,14 @@ def prompt_tokens(texts: list[str], vocabulary: int) -> list[int]:
 
 
 def answer_tokens(texts: list[str], most: JsonValue) -> int:
-    """How many tokens an answer to this prompt has: between the shortest and ``max_tokens``, drawn by its bytes."""
+    """Return the answer's number of tokens: from SHORTEST_ANSWER to ``max_tokens``, drawn by the prompt's bytes."""
     top = most if isinstance(most, int) else 64
     draw = int.from_bytes(hashlib.blake2s("\0".join(texts).encode(), digest_size=4).digest())
     return min(top, SHORTEST_ANSWER + draw % max(1, top - SHORTEST_ANSWER + 1))
 
 
 def word(token: int) -> str:
-    """A token as text."""
+    """Return a token as text."""
     return f" w{token}"
 
 
@@ -219,7 +219,7 @@ def main() -> None:
     except (AssertionError, RuntimeError) as error:
         sys.exit(f"--device {options.device}: {error}")
     sys.stderr.write(f"{model.name}: {model.parameters:,} parameters on {options.device}\n")
-    list(model.tokens([1, 2, 3], 2))  # kernels are loaded before anybody asks
+    list(model.tokens([1, 2, 3], 2))  # loads kernels before the first request
     asyncio.run(_serve(model, options.address_file))
 
 

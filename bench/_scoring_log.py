@@ -241,7 +241,7 @@ def _ingest(cell: Cell, ego: int, day: int) -> IngestDone:
 
 
 def _records_of(cell: Cell, planned: list[_Planned], evidence: dict[str, EvidenceSession]) -> Iterator[AnyRecord]:
-    """What one cell writes, question by question."""
+    """Yield the records of one cell, question by question."""
     skill = 0.3 + 0.1 * BACKENDS.index(cell.backend) + 0.03 * READERS.index(cell.reader)
     version = value_judge_version()
     for number, each in enumerate(planned):
@@ -270,7 +270,7 @@ def _records_of(cell: Cell, planned: list[_Planned], evidence: dict[str, Evidenc
 
 
 def _answer(rng: random.Random, each: _Planned, skill: float) -> str:
-    """A right, ignorant or wrong answer; every other one in its own words, as readers and seeds vary."""
+    """Return a right, ignorant or wrong answer, half of them with an addition, as answers vary by reader and seed."""
     draw = rng.random()
     if draw < skill:
         text = each.right
@@ -282,7 +282,7 @@ def _answer(rng: random.Random, each: _Planned, skill: float) -> str:
 
 
 def _items(backend: str, each: _Planned, evidence: dict[str, EvidenceSession]) -> tuple[RetrievedItem, ...]:
-    """Items of a backend: the same for every reader and seed."""
+    """Return a backend's items for a question: the same for every reader and seed."""
     own = each.question.instance.evidence_session_ids
     number = int(each.question.instance.instance_id.rsplit("_", 1)[1])
     rng = random.Random(f"{backend}/{number}")

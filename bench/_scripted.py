@@ -32,7 +32,7 @@ _AWAKE_NS = 2_000_000
 
 
 class Arrivals(io.RawIOBase):
-    """The receiving side of a connection. ``last_ns``: when the kernel took in what was read last, monotonic clock."""
+    """The receiving side of a connection. ``last_ns``: when the kernel received the last bytes, monotonic clock."""
 
     def __init__(self, connection: socket.socket) -> None:
         connection.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)

@@ -1,4 +1,4 @@
-"""A backend whose Search takes a known time: gRPC by hand on ``h2``, so that the whole reply lies ready in one piece.
+"""Serves a backend whose Search takes a known time: gRPC by hand on ``h2``, with the whole reply prepared in one piece.
 
 It serves grpc.health.v1 and Search (RFC 9113 and gRPC's PROTOCOL-HTTP2); every other method is UNIMPLEMENTED.
 ``search_time_us`` of the reply is how long it was held back, from the arrival of the request.
@@ -32,12 +32,12 @@ def _end(status: bytes) -> list[NeverIndexedHeaderTuple]:
 
 
 def _framed(message: bytes) -> bytes:
-    """A message as it goes through a gRPC stream: uncompressed, its length before it."""
+    """Return a message in the form of a gRPC stream: uncompressed, with its length before it."""
     return b"\0" + len(message).to_bytes(4, "big") + message
 
 
 def _search_time(microseconds: int) -> bytes:
-    """The field search_time_us with its number in four bytes whatever it is (up to 268 s): a varint may be padded."""
+    """Return the field search_time_us with its number padded to four bytes (up to 268 s), which a varint allows."""
     return _TAG + bytes(
         (
             microseconds & 127 | 128,
@@ -55,7 +55,7 @@ _SERVING = _framed(health_pb2.HealthCheckResponse(status=health_pb2.HealthCheckR
 
 
 def _ready(body: bytes) -> bytes:
-    """The frames of a whole reply, of stream 1."""
+    """Return the frames of a whole reply, for stream 1."""
     encoder = Encoder()
     frames = (
         HeadersFrame(1, encoder.encode(_HEAD), flags=["END_HEADERS"]),
@@ -70,7 +70,7 @@ _TIME_AT = slice(_READY.index(_UNKNOWN), _READY.index(_UNKNOWN) + len(_UNKNOWN))
 
 
 def _addressed(frames: bytes, stream: int) -> bytearray:
-    """The same frames as those of another stream."""
+    """Return the same frames for another stream."""
     addressed = bytearray(frames)
     offset = 0
     while offset < len(frames):
@@ -122,7 +122,7 @@ class _Connection(socketserver.BaseRequestHandler):
             self._reply(stream, b"", _UNIMPLEMENTED)
 
     def _find(self, stream: int) -> None:
-        """Send what lies ready, then have ``h2`` keep its books: what it would send is what went out."""
+        """Send the prepared frames, then let ``h2`` make the same ones, so that its state fits. RuntimeError if not."""
         ready = _addressed(_READY, stream)
         reply = ready.copy()
         held_ns = hold(self._arrivals.last_ns, self.server.delay_ns)

@@ -1,4 +1,4 @@
-"""A reader whose first token takes a known time: HTTP/1.1 with the head and the opening of the stream lying ready.
+"""Serves a reader whose first token takes a known time: HTTP/1.1 with prepared head and opening of the stream.
 
 It streams what the null reader does, for every chat completion asked of it. ``prompt_ms`` of the closing chunk is how
 long the first token was held back, from the arrival of the request.
@@ -24,7 +24,7 @@ _HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encodin
 
 
 def _piece(events: bytes) -> bytes:
-    """Bytes as one chunk of a body whose length is not told beforehand (RFC 9112, 7.1)."""
+    """Return bytes as one chunk of a body of unknown length (RFC 9112, 7.1)."""
     return b"%x\r\n%b\r\n" % (len(events), events)
 
 

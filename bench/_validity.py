@@ -13,7 +13,7 @@ _FAULTS = 1
 
 
 def faults_of(world: Path) -> Counter[str]:
-    """Faults by the check that found them. RuntimeError if a check was left out: no fault would say little then."""
+    """Return the number of faults by check. RuntimeError if a check was left out: no fault would then say little."""
     command = ["dataset", "validate", str(world), "--profile", "full", "--format", "json"]
     report = json.loads(run_command("memarena", *command, accepted=(0, _FAULTS)))
     if report["not_checked"]:

@@ -22,13 +22,13 @@ from pathlib import Path
 _SO_TIMESTAMPNS = 35
 _ALL_PROTOCOLS = 3
 _OUTGOING = 4
-"""Packet type of a copy that is being sent; on the loopback every packet comes by a second time, as one received."""
+"""Packet type of an outgoing copy; on the loopback, every packet is captured a second time, as an incoming one."""
 _ETHERNET, _TCP = 14, 6
 _READY = "ready\n"
 
 
 class Witness:
-    """What was seen on one port. ``spans_ns`` may be asked for once the ``with`` block of :func:`witness` is over."""
+    """Packets captured on one port. ``spans_ns`` may be read after the ``with`` block of :func:`witness` has ended."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -54,7 +54,7 @@ class SearchFigures:
 
 
 def engines() -> EngineFigures:
-    """Both engines over the same 4,200 passages, asked in turn."""
+    """Measure both engines on the same 4,200 passages, called in turn."""
     documents = [passage.tokens() for frames in _ego.days(SEED) for passage in passages_of(_day(frames))]
     corpus = OkapiCorpus()
     corpus.add(documents)
@@ -122,7 +122,7 @@ def _search_both(null_client: BackendClient, client: BackendClient) -> SearchFig
 
 
 def tables() -> list[Table]:
-    """Both comparisons, for one ego of 4,200 turns."""
+    """Return the tables of both comparisons, for one ego of 4,200 turns."""
     return [_engine_table(engines()), _search_table(searches())]
 
 

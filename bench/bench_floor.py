@@ -36,7 +36,7 @@ _FIRST_TOKEN = json.dumps(TOKENS[0])[1:-1]
 
 
 def tables() -> list[Table]:
-    """The floors, then the stopwatch against programmed delays: with cores that may sleep, with cores that may not."""
+    """Return the floors, and the stopwatch against programmed delays: with cores that may sleep, and kept awake."""
     result = [_floors(), _stopwatch("cores as they are")]
     with _awake.awake() as refused:
         if refused is None:
@@ -67,9 +67,9 @@ class _Timed:
 
     measured: float
     claimed: float
-    """What the server says that it waited."""
+    """Delay that the server reports."""
     on_the_wire: float | None
-    """From request to reply as the kernel saw them pass; None where we may not look."""
+    """Time from request to reply as the kernel saw them pass; None if packets may not be captured."""
 
 
 def _stopwatch(cores: str) -> Table:

@@ -1,4 +1,4 @@
-"""Who is shown what by the gate: ``make bench ARGS='gate --dataset DIR …'``, for data sets with permission questions.
+"""Measures what the gate shows to whom: ``make bench ARGS='gate --dataset DIR …'``, on sets with permission questions.
 
 No reader and no judge with a model: a question counts as *disclosed* where the fact is in an item that would reach the
 prompt. *decision*: the gate alone, asked for the turns that hold the fact, whatever a search would find; *prompt*: the
@@ -61,7 +61,7 @@ class Outcome:
 
 
 def ask_world(folder: Path, number: int, most_egos: int | None = None, seed: int | None = None) -> Iterator[Outcome]:
-    """Every permission question of a data set, in the order of time, of each ego after its days.
+    """Yield the outcome of every permission question of a data set: of each ego after its days, in the order of time.
 
     ``most_egos`` bounds the egos, by id or, with a ``seed``, shuffled.
     """
@@ -92,7 +92,7 @@ def _ask_ego(dataset: Dataset, ego: str, questions: Sequence[Question], number: 
 
 
 def day_of(dataset: Dataset, ego: str, day: int, ids: NamespaceIds) -> Day:
-    """A day of an ego, as a memory is shown it."""
+    """Return a day of an ego as a memory receives it."""
     assembler = DayAssembler()
     for frame in day_batch(dataset, ego, day, ids, None).frames:
         assembler.add(frame)
@@ -183,7 +183,7 @@ def _figures(outcomes: Sequence[Outcome], of: str, policy: str) -> tuple[float, 
 
 
 def _interval(outcomes: Sequence[Outcome], of: str, policy: str) -> tuple[float, float]:
-    """95% interval of J by a bootstrap over the egos of all worlds."""
+    """Return the 95% interval of J by a bootstrap over the egos of all worlds."""
     egos: defaultdict[tuple[int, str], list[Outcome]] = defaultdict(list)
     for outcome in outcomes:
         egos[outcome.world, outcome.ego].append(outcome)
@@ -246,7 +246,7 @@ def _gatemem_table(outcomes: Sequence[Outcome]) -> Table:
 
 
 def tables(*options: str) -> list[Table]:
-    """Figures over all data sets together."""
+    """Return the figures over all data sets together."""
     parser = argparse.ArgumentParser(prog="bench gate")
     parser.add_argument("--dataset", action="append", required=True, metavar="DIR")
     parser.add_argument("--egos", type=int, help="only so many egos of each data set, by id")

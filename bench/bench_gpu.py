@@ -1,4 +1,4 @@
-"""What only an NVIDIA GPU can show: NVML next to the GPU's own energy counter, and a study of a reader on it.
+"""Measures on an NVIDIA GPU: NVML next to the GPU's own energy counter, and a study of a reader on it.
 
 A study of the latency protocol over a randomly initialised model of Qwen3-0.6B's shape (``--shape qwen3-8b`` for that
 one's): fits, time to the first token next to the server's own prompt time, joules of a question, and of every phase of
@@ -83,7 +83,7 @@ def _reader(shape: str, device: str, folder: Path) -> Iterator[str]:
 
 
 def _gpu() -> Table:
-    """The device, and what its driver reports of it now."""
+    """Return a table of the device, and of what its driver reports about it now."""
     table = Table(title=f"GPU, {datetime.now(UTC):%Y-%m-%d}")
     for column in ("quantity", "value"):
         table.add_column(column)
@@ -105,7 +105,7 @@ def _gpu() -> Table:
 
 
 def _phases(folders: Sequence[Path]) -> Table:
-    """Each phase's energy on the GPU's rail, and by how much the counter differs."""
+    """Return the energy of each phase on the GPU's rail, and its difference to the GPU's counter."""
     limit = f"{COUNTER_TOLERANCE_PERCENT:g}%"
     table = Table(title=f"Energy of the GPU's rail; integral next to counter, expected within {limit}")
     for column in ("phase", "cell", "s", "gross J", "mean W", "integral less counter"):

@@ -1,4 +1,4 @@
-"""Kills at random moments: harness (its gateway is a thread of it), backend, reader, their guards, workers of a sweep.
+"""Kills processes at random moments: harness (with its gateway), backend, reader, their guards, workers of a sweep.
 
 ``make bench ARGS='kills --kills 200 --seed 1'``. A run, and each third time a sweep of the same cells (whose harness is
 its driver), is struck up to four times, resumed until it is complete, and compared with a run that nothing disturbed.
@@ -46,7 +46,7 @@ VICTIMS = ("harness", "SIGINT", "SIGTERM", "backend", "reader", "guard", "worker
 """What is struck: all by SIGKILL, but the harness also by the two signals that ask it to end."""
 WEIGHTS = {"run": (4, 1, 1, 4, 3, 1, 0), "sweep": (2, 1, 1, 2, 2, 1, 6)}
 SWEEP_EVERY = 3
-"""Each so many seeds a sweep, else a run."""
+"""Every SWEEP_EVERY-th seed starts a sweep, the others a run."""
 _ENDED_BY = {"SIGINT": signal.SIGINT, "SIGTERM": signal.SIGTERM}
 _ORDERLY = {130, -signal.SIGINT, -signal.SIGTERM}
 """Exit codes after a request to end; by the signal itself where it came before there was a run."""
@@ -78,7 +78,7 @@ class Setup:
     end_within_s: float
 
     def arguments(self, out: Path, kind: str) -> list[str]:
-        """The command line of a run, or of a sweep of its cells; for one that is there already, to continue it."""
+        """Return the command line of a run, or of a sweep of its cells; for an existing one, that to continue it."""
         if kind == "sweep":
             file = out.with_suffix(".toml")
             memories = "".join(f'[[memories]]\nname = "{name}"\n' for name in self.backends.split(","))
@@ -143,7 +143,7 @@ def _become(arguments: Sequence[str], mark: str, output: Path) -> None:
         code = ended.code if isinstance(ended.code, int) else 0 if ended.code is None else 1
     except KeyboardInterrupt:
         code = 130
-    except Exception:  # noqa: BLE001  (the process ends here, with what went wrong told)
+    except Exception:  # noqa: BLE001  (the process ends here, after printing the error)
         traceback.print_exc()
     finally:
         with contextlib.suppress(Exception):
@@ -153,7 +153,7 @@ def _become(arguments: Sequence[str], mark: str, output: Path) -> None:
 
 
 def preload() -> None:
-    """Load what a run needs, so that forked ones have it. Nothing that starts a thread."""
+    """Import the modules of a run, so that forked processes have them; none of them starts a thread."""
     import memarena.cli.run  # noqa: PLC0415
     import memarena.cli.sweep  # noqa: PLC0415
     import memarena.execution.engine  # noqa: F401, PLC0415
@@ -163,7 +163,7 @@ def preload() -> None:
 
 
 def marked(mark: str) -> list[psutil.Process]:
-    """Every process, whoever its parent is, that was started by a run."""
+    """Return every process that was started by a run with this mark, whatever its parent."""
     processes = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
@@ -219,7 +219,10 @@ def progress(out: Path) -> int:
 
 
 def struck(setup: Setup, seed: int, whole: int, kills: int) -> Ended:
-    """A run with up to ``kills`` strikes, resumed until it is complete. ``whole``: records of an undisturbed one."""
+    """Start a run, strike it up to ``kills`` times, and resume it until it is complete.
+
+    ``whole``: number of records of an undisturbed run.
+    """
     draw, mark = Random(f"kills {seed}"), uuid4().hex
     ended = Ended(seed, "run" if seed % SWEEP_EVERY else "sweep")
     out, output = setup.folder / f"run-{seed}", setup.folder / f"run-{seed}.txt"
@@ -275,7 +278,7 @@ def _strike(setup: Setup, harness: Harness, ended: Ended, draw: Random, out: Pat
 
 
 def _moment(harness: Harness, draw: Random, out: Path, whole: int) -> None:
-    """Wait until a random share of what is left has been done, or for a random time of the start."""
+    """Wait until a random share of the open records is written, or for a random time of the start."""
     if draw.random() < 0.25:
         until = time.monotonic() + draw.uniform(0.0, 1.5)
         while time.monotonic() < until and harness.running():
@@ -302,7 +305,7 @@ def attempts_of(out: Path) -> Iterator[QuestionAsked]:
 
 
 def answers_of(out: Path) -> dict[tuple[str, str], str]:
-    """The answer of each question of each cell, from its last attempt."""
+    """Return the answer to each question of each cell, from its last attempt, by (cell id, instance id)."""
     return {
         (record.cell_id, record.instance_id): record.answer.answer
         if record.status == "answered" and record.answer is not None
@@ -338,7 +341,7 @@ def compare(out: Path, right: dict[tuple[str, str], str], ended: Ended) -> None:
 
 @dataclass(frozen=True)
 class Task:
-    """One run to strike, with what an undisturbed one gives."""
+    """A run to strike, with the result of an undisturbed one."""
 
     setup: Setup
     seed: int
@@ -355,7 +358,7 @@ def carry_out(task: Task) -> Ended:
 
 
 def campaign(setup: Setup, kills: int, per_run: int, workers: int, first_seed: int) -> Iterator[Ended]:
-    """Struck runs, so many at a time, until so many kills were made."""
+    """Yield struck runs, ``workers`` at a time, until ``kills`` kills were made."""
     mark, whole, output = uuid4().hex, setup.folder / "whole", setup.folder / "whole.txt"
     undisturbed = Harness(setup.arguments(whole, "run"), mark, output)
     if not undisturbed.wait(HANGS_S) or undisturbed.code != 0:
@@ -375,7 +378,7 @@ def campaign(setup: Setup, kills: int, per_run: int, workers: int, first_seed: i
 
 
 def tables(*options: str) -> list[Table]:
-    """One row: kills by victim, and what came of them. SystemExit(1) after a fault."""
+    """Return one row: kills by victim, and their outcome. SystemExit(1) after a fault."""
     parser = argparse.ArgumentParser(prog="bench kills", description=__doc__)
     parser.add_argument("--kills", type=int, default=200, help="how many in all")
     parser.add_argument("--per-run", type=int, default=PER_RUN, help="most of one run")

@@ -1,4 +1,4 @@
-"""masim at preset l or year: wall time and memory, what the world holds, whether it is valid, whether its bytes hold.
+"""Measures masim at preset l or year: wall time, memory, counts of the world, its validity, and whether bytes repeat.
 
 ``make bench ARGS='masim-l --seed 42'``, and with ``--preset year`` (hours, 5 GB of disk). Two workers first, for the
 figures; then one worker, and two workers that are killed and go on, both of which have to write the same bytes.
@@ -40,7 +40,7 @@ class Usage:
 
 
 def tables(*options: str) -> list[Table]:
-    """One table of figures and verdicts."""
+    """Return one table of figures and verdicts."""
     parser = argparse.ArgumentParser(prog="bench masim-l", description=__doc__)
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--preset", default="l")
@@ -131,7 +131,7 @@ def _killed(command: list[str], out: Path, days: int) -> int:
 
 
 def digests(world: Path) -> dict[str, str]:
-    """SHA-256 of each file that a seed decides: all but ``run_info.json``."""
+    """Return the SHA-256 of each file that a seed decides, by path: all but ``run_info.json``."""
     hashes = {}
     for path in sorted(world.rglob("*")):
         if path.is_file() and path.name != "run_info.json":
@@ -141,7 +141,7 @@ def digests(world: Path) -> dict[str, str]:
 
 
 def counts_of(world: Path) -> dict[str, int]:
-    """What a world holds, from its report and its corpus; questions without the witness pairs."""
+    """Return the counts of a world, from its report and its corpus; questions without the witness pairs."""
     report = json.loads((world / "pipeline_report.json").read_text(encoding="utf-8"))
     witness = report["instances"]["x1_witness"]
     words = 0

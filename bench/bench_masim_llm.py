@@ -1,4 +1,4 @@
-"""MaSim's LLM engine: how busy it keeps an endpoint that answers in 50 ms ± 20 ms, counted by the endpoint.
+"""Measures how busy MaSim's LLM engine keeps an endpoint that answers in 50 ms ± 20 ms, as counted by the endpoint.
 
 The server runs in a separate process, so that its work is not the engine's. It keeps the time integral of requests
 in flight; a day is busy by that integral over (concurrency × span). Two figures: over the whole, from the first request
@@ -38,7 +38,7 @@ MEAN_S, SPREAD_S = 0.050, 0.020
 
 @dataclass(frozen=True)
 class Busy:
-    """What the server saw of a world's sessions. ``samples`` are (seconds, requests in flight) at each change."""
+    """Counts of the server for a world's sessions. ``samples`` are (seconds, requests in flight) at each change."""
 
     sessions: int
     samples: tuple[tuple[float, int], ...]
@@ -57,7 +57,7 @@ class Busy:
 
 
 def serve(pipe: Connection) -> None:
-    """The scripted endpoint: perfect replies after 50 ms ± 20 ms (uniform), until told to stop."""
+    """Serve the scripted endpoint: correct replies after 50 ms ± 20 ms (uniform), until it receives a stop."""
     asyncio.run(_serve(pipe))
 
 
@@ -95,7 +95,10 @@ async def _serve(pipe: Connection) -> None:
 
 
 def one_day(concurrency: int) -> tuple[Busy, float]:
-    """The sessions of a world of two days by the engine; what the server saw, and seconds of processor per session."""
+    """Generate the sessions of a world of two days with the engine.
+
+    Returns what the server observed, and seconds of processor time per session.
+    """
     config = sized(preset("s", SEED), days=2)
     ours, theirs = multiprocessing.get_context("spawn").Pipe()
     server = multiprocessing.get_context("spawn").Process(target=serve, args=(theirs,))
@@ -118,7 +121,7 @@ def one_day(concurrency: int) -> tuple[Busy, float]:
 
 
 def tables() -> list[Table]:
-    """One row per concurrency."""
+    """Return a table with one row per concurrency."""
     table = Table(title="LLM engine: an endpoint of 50 ms ± 20 ms kept busy (target 95% of the set concurrency)")
     for column in (
         "concurrency",

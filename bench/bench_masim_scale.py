@@ -27,17 +27,17 @@ class Cost:
 
     @property
     def cpu_ms_per_agent_day(self) -> float:
-        """CPU milliseconds for one person and day."""
+        """Return CPU milliseconds per person and day."""
         return 1000 * self.cpu_s / (self.agents * DAYS)
 
     @property
     def peak_kib_per_agent_day(self) -> float:
-        """Memory for one person and day."""
+        """Return peak memory in KiB per person and day."""
         return 1024 * self.peak_mib / (self.agents * DAYS)
 
 
 def generate(agents: int) -> Cost:
-    """One generation at density 1. CPU time, because it does not depend on what else the machine does."""
+    """Measure one generation at density 1, in CPU time, since it does not depend on other load of the machine."""
     with tempfile.TemporaryDirectory() as folder:
         child = subprocess.Popen(
             [sys.executable, "-m", "memarena_masim", "generate", "--agents", str(agents), "--days", str(DAYS),
@@ -52,7 +52,7 @@ def generate(agents: int) -> Cost:
 
 
 def tables() -> list[Table]:
-    """Both sizes in turn; of each the cheapest round."""
+    """Measure both sizes in turn; return a table of the cheapest round of each."""
     rounds = [(generate(FEW), generate(MANY)) for _ in range(ROUNDS)]
     few = min((pair[0] for pair in rounds), key=lambda cost: cost.cpu_s)
     many = min((pair[1] for pair in rounds), key=lambda cost: cost.cpu_s)

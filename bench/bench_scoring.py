@@ -49,7 +49,7 @@ def tables() -> list[Table]:
 
 
 def _timed(work: Callable[[], T]) -> tuple[T, float, float]:
-    """What the work gave, its wall time and its processor time in seconds."""
+    """Return the result of ``work``, its wall time and its processor time in seconds."""
     wall, processor = time.perf_counter(), time.process_time()
     result = work()
     return result, time.perf_counter() - wall, time.process_time() - processor

@@ -1,4 +1,4 @@
-"""Do worlds tell memories apart? vanilla, bm25 and oracle on several worlds of MaSim, question by question.
+"""Measures whether worlds of MaSim separate memories: vanilla, bm25 and oracle on several worlds, by question.
 
 ``make bench ARGS='separation --preset s --seed 301 --worlds 8'``. Worlds and runs are made by the commands that users
 have, worlds of consecutive seeds; the reader is the extractive one, which needs no model. Oracle has to be above bm25
@@ -43,7 +43,7 @@ WORLDS = 8
 
 @dataclass(frozen=True)
 class Gap:
-    """How far one backend is above the other on one dimension: percent of both, points between them.
+    """The gap between two backends on one dimension: percent of both, points between them.
 
     ``low`` and ``high`` are the ends of the paired 95% interval over the egos of all worlds, None where there is none;
     ``by_world`` the points in each world, ``over_worlds`` the ends of Student's interval over these.
@@ -69,7 +69,7 @@ class Gap:
 
 
 def pooled(runs: Sequence[ScoredRun]) -> ScoredRun:
-    """Runs of several worlds as one of all their egos: every ego and question under the place of its world."""
+    """Return the runs of several worlds as one run; ids of egos and questions begin with the world's index."""
     questions = tuple(
         question.model_copy(update={"ego": f"{index}/{question.ego}", "instance_id": f"{index}/{question.instance_id}"})
         for index, run in enumerate(runs)
@@ -81,7 +81,7 @@ def pooled(runs: Sequence[ScoredRun]) -> ScoredRun:
 def gaps_of(
     comparison: Comparison, better: str, worse: str, across: Mapping[str, AcrossWorlds] | None = None
 ) -> list[Gap]:
-    """Gaps by dimension, from one comparison; ``across`` compares the same worlds one by one, by figure.
+    """Return gaps by dimension, from one comparison; ``across`` compares the same worlds one by one, by figure.
 
     RuntimeError if a dimension that has a bar was not compared.
     """
@@ -134,7 +134,7 @@ def trivial_of(baselines: Sequence[Baseline]) -> dict[str, float]:
 
 
 def tables(*options: str) -> list[Table]:
-    """The separation of backends, and the trivial policies."""
+    """Return the separation of the backends, by dimension and by world, and the trivial policies."""
     parser = argparse.ArgumentParser(prog="bench separation", description=__doc__)
     parser.add_argument("--preset", default="s")
     parser.add_argument("--seed", type=int, default=SEED, help="of the first world")
@@ -155,7 +155,7 @@ def tables(*options: str) -> list[Table]:
 
 
 def _run(out: Path, preset: str, seed: int) -> ScoredRun:
-    """A world and the run of all backends on it, each unless it is there and whole."""
+    """Generate a world and run all backends on it, each unless it is already complete; return the scored run."""
     world, run = out / "world", out / "run"
     if not (world / "run_info.json").exists() or (world / ".days").exists():
         size = ["--preset", preset, "--seed", str(seed), "--workers", "1"]
@@ -167,7 +167,7 @@ def _run(out: Path, preset: str, seed: int) -> ScoredRun:
 
 
 def _compared(runs: Sequence[ScoredRun], better: str, worse: str) -> list[Gap]:
-    """Gaps over all worlds, with each world's next to them. RuntimeError if worlds must not be compared."""
+    """Return the gaps over all worlds, with each world's next to them. RuntimeError if worlds must not be compared."""
     names = [f"{better}@extractive", f"{worse}@extractive"]
     across: dict[str, AcrossWorlds] = {}
     if len(runs) > 1:
@@ -194,7 +194,7 @@ def _separation(gaps: Sequence[Gap], title: str) -> Table:
 
 
 def _by_world(gaps: Sequence[Gap], seeds: Sequence[int]) -> Table:
-    """Points of each world apart, and the interval over worlds where there are enough of them."""
+    """Return the points of each world separately, and the interval over worlds if there are enough of them."""
     table = Table(title="Points by world, each one observation")
     table.add_column("dimension")
     table.add_column("backends")
@@ -213,7 +213,7 @@ def _between(ends: tuple[float, float] | None) -> str:
 
 
 def _policies(worlds: Sequence[Mapping[str, float]], title: str) -> Table:
-    """The largest figure that a policy has in any world."""
+    """Return the largest figure that each policy has in any world."""
     table = Table("policy", "F1_PU, worst world", "verdict", title=f"Trivial policies: {title} (percent)")
     for name in worlds[0]:
         value = max(world[name] for world in worlds)

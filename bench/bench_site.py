@@ -1,4 +1,4 @@
-"""A site of 200 runs of 1,579 questions each: time, memory, sizes (fewer runs: ``make bench ARGS='site --runs=20'``).
+"""Builds a site of 200 runs of 1,579 questions: time, memory, sizes (fewer runs: ``make bench ARGS='site --runs=20'``).
 
 One log of one cell is written; it is read, scored and made an entry once for each run, under another name and run id.
 The bars: two minutes for the whole site, 300 kB for its first page. Verifying and packing bundles is not in it.
@@ -65,7 +65,7 @@ def _read_s(log: Path) -> float:
 
 
 def _read(log: Path, number: int) -> Loaded:
-    """The run as that of a memory with another name."""
+    """Return the run as that of a memory with another name."""
     facts = load_facts(log)
     scored = evaluate(facts)
     rows = tuple(row.model_copy(update={"backend": f"memory-{number:03}"}) for row in scored.scores.rows)

@@ -1,4 +1,4 @@
-"""All benchmarks, one table each: ``make bench`` (``ARGS='floor bm25'`` for some; some only when named).
+"""Runs all benchmarks, one table each: ``make bench`` (``ARGS='floor bm25'`` for some; some only when named).
 
 Every comparison takes both sides in the same run on the same machine and prints their ratio or difference; nothing here
 is asserted. Quote medians, and read the ratio before the absolute figure: machines differ, and have neighbours.
