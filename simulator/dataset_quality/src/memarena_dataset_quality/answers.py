@@ -1,4 +1,4 @@
-"""Whether an answer states the gold value: a strict match of typed values, used only by these measures.
+"""Decides whether an answer states the gold value: a strict match of typed values, used only by these measures.
 
 An answer is right if it states every value and, where values are numbers in digits, clock times, weekdays or dates, no
 other of the same type. Not the value judge: hedges and denials do not come up here, since no model answers.
@@ -34,7 +34,7 @@ _LETTER = re.compile(r"\s*\(?([A-Z])\)?[).:]?(?:\s|$)")
 
 
 def gold_values(instance: Instance) -> tuple[Value, ...]:
-    """What a right answer states; empty where the gold is not a value (abstention, permission, text only)."""
+    """Return the values that a right answer states; () if the gold has none (abstention, permission, text only)."""
     gold = instance.gold
     return () if isinstance(gold, PermissionGold) else gold.stated_values
 

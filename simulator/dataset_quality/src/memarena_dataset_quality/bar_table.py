@@ -1,4 +1,4 @@
-"""One row of the table of quality bars, and the whole table as text and as JSON."""
+"""Defines a row of the table of quality bars, and prints the table as text and as JSON."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ NO_BAR = "no bar"
 
 @dataclass(frozen=True, slots=True)
 class BarRow:
-    """One bar: what is measured, the figure, the bar in words, whether it is met, LoCoMo's figure.
+    """One bar: its measure, the figure, the bar in words, whether it is met, LoCoMo's figure.
 
-    ``met`` is None where there is no bar, or nothing could be measured and ``note`` says why. ``parts`` holds what the
+    ``met`` is None if there is no bar, or nothing could be measured and ``note`` says why. ``parts`` holds what the
     figure is made of (families, for example), with the figures of each.
     """
 
@@ -37,7 +37,7 @@ class BarRow:
 
 
 def bounded(group: str, name: str, figure: float | None, bar: str, low: float, high: float, **rest: object) -> BarRow:
-    """A row whose figure has to lie between two numbers. No figure, or NaN, is not measured."""
+    """Return a row whose figure has to lie from ``low`` to ``high``; not measured if the figure is None or NaN."""
     if figure is None or math.isnan(figure):
         return BarRow(group, name, None, bar, None, note=str(rest.get("note") or "nothing to measure"))
     locomo, note, parts = rest.get("locomo"), rest.get("note", ""), rest.get("parts", {})
@@ -47,12 +47,12 @@ def bounded(group: str, name: str, figure: float | None, bar: str, low: float, h
 
 
 def reported(group: str, name: str, figure: float, *, locomo: float | None = None) -> BarRow:
-    """A row whose figure is printed and held to no bar."""
+    """Return a row whose figure is printed without a bar."""
     return BarRow(group, name, figure, NO_BAR, None, locomo)
 
 
 def as_lines(table: Sequence[BarRow], *, with_locomo: bool) -> list[str]:
-    """The table as aligned text; misses are named again at its end."""
+    """Return the table as aligned text; misses are listed again at its end."""
     lines = [f"{'property':<52}{'figure':>10}  {'LoCoMo':>11}  {'verdict':<12}  bar"]
     group = ""
     for row in table:
@@ -80,6 +80,6 @@ def _number(value: float | None) -> str:
 
 
 def as_json(table: Sequence[BarRow], worlds: Sequence[str], train: Sequence[str]) -> str:
-    """The table with all its parts."""
+    """Return the table with all its parts as JSON."""
     rows = [{**asdict(row), "parts": dict(row.parts), "verdict": row.verdict} for row in table]
     return json.dumps({"worlds": list(worlds), "train": list(train), "bars": rows}, indent=2, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""``masim bars``: reads the data sets, computes every measure, returns the table."""
+"""Implements ``masim bars``: reads the data sets, computes every measure, returns the table."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _is_world(folder: Path) -> bool:
 
 
 def find_locomo(path: Path | None) -> Path | None:
-    """The file given; else that of the shared folder if it is there, else None."""
+    """Return the file of ``--locomo``; without one, that of the shared folder if it exists, else None."""
     if path is not None:
         if not path.is_file():
             raise QualityError(f"--locomo {path}: no such file")
@@ -64,10 +64,10 @@ def bars(
     json_file: Path | None,
     say: Callable[[str], None],
 ) -> tuple[list[str], bool]:
-    """Lines of the table, and whether no bar was missed.
+    """Return the lines of the table, and whether no bar was missed.
 
     Raises:
-        QualityError: a folder or file cannot be measured, or the same world is given to learn from and to report.
+        QualityError: a folder or file cannot be measured, or a world is given both to learn from and to measure.
     """
     _check_table_file(json_file)
     tested, learned = world_folders(folders), world_folders(train)
@@ -121,7 +121,7 @@ def _check_table_file(path: Path | None) -> None:
 
 
 def _locomo_world(source: Path, out: Path) -> World:
-    """LoCoMo as a data set, so that what is measured of questions is measured alike."""
+    """Read LoCoMo as a data set, so that its questions are measured in the same way."""
     try:
         import_locomo(source, out)
     except DatasetError as error:

@@ -1,4 +1,4 @@
-"""The embedded language model: likelihood of a given text, answers without context, token counts.
+"""Uses the embedded language model: likelihood of a text, answers without context, token counts.
 
 The model runs in the harness's own server. Its engine tells log probabilities of what it writes, not of what it reads,
 so a given text is scored by letting the model write under a grammar that allows exactly the text's own tokens: the log
@@ -22,7 +22,7 @@ WINDOW_TOKENS = 4096
 
 
 def embedded_model() -> ServerProcess:
-    """The embedded model's server, not started yet.
+    """Return the embedded model's server, not started yet.
 
     Raises:
         QualityError: the weights or their engine are not installed.
@@ -47,7 +47,7 @@ def embedded_model() -> ServerProcess:
 
 
 def tokens_of(model: ServerProcess, text: str) -> list[int]:
-    """Tokens of a text."""
+    """Return the tokens of a text."""
     tokens = model.post("/tokenize", {"content": text}).get("tokens")
     if not isinstance(tokens, list):
         raise QualityError(f"{MODULE}: /tokenize: a list of tokens is expected")
@@ -82,7 +82,7 @@ def mean_log_probability(model: ServerProcess, context: str, tokens: Sequence[in
 
 
 def chat(model: ServerProcess, question: str, max_tokens: int) -> str:
-    """The model's answer to a question, at temperature 0."""
+    """Return the model's answer to a question, at temperature 0."""
     body: dict[str, Json] = {
         "messages": [{"role": "user", "content": question}],
         "max_tokens": max_tokens,

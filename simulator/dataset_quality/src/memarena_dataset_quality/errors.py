@@ -1,7 +1,7 @@
-"""The one error of this package."""
+"""Defines the error of this package."""
 
 from memarena_dataset.errors import MemArenaError
 
 
 class QualityError(MemArenaError):
-    """Something that the caller gave cannot be measured; the message is one line for people."""
+    """An input of the caller cannot be measured; the message is one line for people."""

@@ -1,4 +1,4 @@
-"""Whether a statement betrays that it will be asked about: a classifier trained on some worlds, tested on others.
+"""Measures whether a statement betrays that a question follows: a classifier trained and tested on different worlds.
 
 Naive Bayes over words, word pairs, length, position in the session and digits. The same classifier, turned loose on
 every turn of an ego without a question, must not find the evidence either.
@@ -39,12 +39,12 @@ class BlindRetrieval:
 
     @property
     def ratio(self) -> float:
-        """How many times better than chance."""
+        """Return the ratio of the measured recall to that of random turns."""
         return self.recall / self.random if self.random else math.nan
 
 
 def stated_facts(world: World) -> list[LabelledTurn]:
-    """Every planned statement with its turn's text and relative position."""
+    """Return every planned statement with its turn's text and relative position."""
     return [
         LabelledTurn(fact.asked, world.turns[fact.turn_id][0].text, world.places[fact.turn_id])
         for fact in world.facts
@@ -63,7 +63,7 @@ class CueClassifier:
             self._totals[statement.asked] += 1
 
     def score(self, text: str, position: float) -> float:
-        """Log odds of a turn; higher is more like what was asked after."""
+        """Return the log odds of a turn; higher is more like the turns that questions are about."""
         counts_asked, counts_rest = self._counts[True], self._counts[False]
         return sum(
             math.log((counts_asked[name] + 1) / (self._totals[True] + 2))
@@ -80,7 +80,7 @@ class CueClassifier:
         )
 
     def retrieve(self, world: World) -> BlindRetrieval | None:
-        """Rank every ego's turns without any question. None where no question has evidence."""
+        """Rank every ego's turns without any question. None if no question has evidence."""
         recalls, chances = [], []
         for ego in sorted({instance.ego_agent_id for instance in world.instances}):
             turns = world.projections[ego]

@@ -103,11 +103,11 @@ class _Guesser:
                 self._right[instance.gold.answer_text] += 1
 
     def constant(self, instance: Instance) -> str:
-        """The commonest answer."""
+        """Return the most frequent answer."""
         return self._constant
 
     def neighbours(self, instance: Instance) -> str:
-        """What most questions in similar words have as their answer."""
+        """Return the answer of most questions in similar words."""
         mine = set(_features(instance))
         scored = []
         for index, features in enumerate(self._features):
@@ -144,7 +144,7 @@ class _Guesser:
         return self._common[self._model.best(frozenset(_features(instance)))]
 
     def options(self, instance: Instance) -> str:
-        """Of lettered options the one that was right most often when it was shown."""
+        """Return the lettered option that was right most often when it was offered."""
         gold = instance.gold
         if not isinstance(gold, ClozeGold):
             return self._constant
@@ -167,7 +167,7 @@ def _strategy(guesser: _Guesser, name: str) -> Callable[[Instance], str]:
 
 
 def guess(train: Sequence[World], test: Sequence[World]) -> Guessing | None:
-    """Guess every question of ``test``. None where there is none, or nothing to learn from."""
+    """Guess every question of ``test``. None if there is none, or no world to learn from."""
     known = [_by_family(world) for world in train]
     families = sorted({family for world in known for family in world})
     hits: dict[str, list[int]] = {}
@@ -190,7 +190,7 @@ def guess(train: Sequence[World], test: Sequence[World]) -> Guessing | None:
 
 
 def _pooled(hits: dict[str, list[int]], constants: dict[str, float], chosen: dict[str, str]) -> Guessing:
-    """Figures from the differences, question by question, between guesser and constant."""
+    """Return the figures of the differences, question by question, between guesser and constant."""
     differences = [difference for of_family in hits.values() for difference in of_family]
     constant = sum(constants[family] * len(of_family) for family, of_family in hits.items()) / len(differences)
     by_family = {family: Guessed.of(of_family, constants[family]) for family, of_family in hits.items()}
@@ -198,7 +198,7 @@ def _pooled(hits: dict[str, list[int]], constants: dict[str, float], chosen: dic
 
 
 def guess_with(answer: Callable[[Instance], str], worlds: Sequence[World], limit: int) -> Guessing | None:
-    """What something that answers in words knows without context, on up to ``limit`` value questions of all worlds.
+    """Measure what ``answer`` knows without context, on up to ``limit`` value questions of all worlds.
 
     Permission and abstention are left out: there the words of an answer without context say nothing.
     """
@@ -225,7 +225,7 @@ def _by_family(world: World) -> dict[str, list[Instance]]:
 
 
 def _choose(worlds: Sequence[Sequence[Instance]]) -> str:
-    """The guesser that is right most often on each training world, learned from the others."""
+    """Return the guesser that is right most often on each training world, learned from the others."""
     right: Counter[str] = Counter(dict.fromkeys(_NAMES, 0))
     for index, held_out in enumerate(worlds):
         rest = [instance for other, world in enumerate(worlds) if other != index for instance in world]

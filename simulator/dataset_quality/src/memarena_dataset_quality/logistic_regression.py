@@ -1,4 +1,4 @@
-"""A small multinomial logistic regression over sets of binary features, used by the guessers."""
+"""Fits a small multinomial logistic regression over sets of binary features, for the guessers."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class LogisticModel:
         return [float(score) for score in log_odds[:, 1] - log_odds[:, 0]]
 
     def best(self, row: frozenset[str]) -> int:
-        """The likeliest class."""
+        """Return the index of the likeliest class."""
         return int(np.argmax(self._matrix([row]) @ self._weights))
 
 

@@ -1,4 +1,4 @@
-"""Every quality bar: which measure it uses, over which worlds, and which value it requires."""
+"""Computes every row of the table of quality bars: its measure, over which worlds, and the value it requires."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from memarena_dataset_quality.waking_hours import asleep, outside_hours
 from memarena_dataset_quality.world import World
 
 TOKENS_PER_WORD = 1.3
-"""Where no tokenizer is at hand: what the released set has (10,305,361 tokens to 7,938,983 words)."""
+"""Tokens per word of the released set (10,305,361 to 7,938,983), used if no tokenizer is at hand."""
 MET_BEFORE_DAYS = (5, 15)
 EVIDENCE_ABOVE_LOCOMO = 0.05
 """How much more evidence may stand out than in LoCoMo, measured in the same run; 0.80 is the bar without LoCoMo."""
@@ -43,7 +43,7 @@ NO_LLM = "needs --llm"
 
 @dataclass(frozen=True)
 class Setting:
-    """What is measured: worlds, those to learn from, LoCoMo as texts and as a data set where it is at hand."""
+    """The input: worlds to measure, worlds to learn from, and LoCoMo as texts and as a data set, if it is at hand."""
 
     worlds: Sequence[World]
     train: Sequence[World]
@@ -53,7 +53,7 @@ class Setting:
 
 
 def measure(setting: Setting, say: Callable[[str], None]) -> list[BarRow]:
-    """All rows, in the order of the table. ``say`` is told what is being measured."""
+    """Return all rows, in the order of the table. ``say`` gets a line before each group of measures."""
     table: list[BarRow] = []
     for title, rows in (
         ("text", text_rows),
@@ -112,7 +112,7 @@ def text_rows(setting: Setting) -> Iterator[BarRow]:
 
 
 def _met_before_rows(setting: Setting) -> Iterator[BarRow]:
-    """Sentences that an ego met before, word for word: over five days, and over fifteen, where the bar is."""
+    """Yield the shares of sentences that an ego met before, word for word: over 5 days, and over 15, with a bar."""
     locomo = met_before([setting.locomo], None) if setting.locomo else None
     reference = locomo.share if locomo else None
     few, many = (met_before(setting.worlds, days) for days in MET_BEFORE_DAYS)
@@ -207,7 +207,7 @@ def history_rows(setting: Setting) -> Iterator[BarRow]:
 
 
 def permission_rows(setting: Setting) -> Iterator[BarRow]:
-    """Whether D6 measures who is told what: policies that look at one thing, and what the words of a wish say."""
+    """Yield whether D6 measures who may know what: policies that see one thing, and rules that read the wish."""
     group = "permission (D6)"
     shortcuts = permission.permission_shortcuts(setting.worlds)
     note = f"{shortcuts.items} items" if shortcuts else "no items with both actions"
@@ -270,7 +270,7 @@ def retrieval_rows(setting: Setting) -> Iterator[BarRow]:
 
 
 def shortcut_rows(setting: Setting) -> Iterator[BarRow]:
-    """Answers found by the form of a sentence alone, against the extractive reader; both get the gold evidence."""
+    """Yield the gain of a shortcut by the form of sentences over the extractive reader, both with the gold evidence."""
     name, bar, group = "shortcut attack minus extractive reader, points", "at most 10", "shortcut attack"
     if not setting.train:
         yield BarRow(group, name, None, bar, None, note=NO_TRAIN)
@@ -289,7 +289,7 @@ def shortcut_rows(setting: Setting) -> Iterator[BarRow]:
 
 
 def tuned_rows(setting: Setting) -> Iterator[BarRow]:
-    """What a memory gains that learned a pack by heart: on another world of that pack, and on another pack."""
+    """Yield the gain of a memory that learned a pack by heart: on another world of that pack, and on another pack."""
     group, bar = "tuned vendor", "at most 5"
     others = {pack_of(world) for world in setting.train}
     known = [world for world in setting.worlds if pack_of(world) in others]
@@ -346,7 +346,7 @@ def solver_rows(setting: Setting) -> Iterator[BarRow]:
 
 
 def guess_rows(setting: Setting) -> Iterator[BarRow]:
-    """Guessers without context against the best constant, over all families and in each."""
+    """Yield guessers without context against the best constant, over all families and in each."""
     name, bar = "guesser above best constant, upper 95%, points", "at most 2"
     guesses = guessing.guess(setting.train, setting.worlds) if setting.train else None
     if guesses is None:
@@ -366,7 +366,7 @@ def _guessed(guess: guessing.Guessed) -> str:
 
 
 def world_rows(setting: Setting) -> Iterator[BarRow]:
-    """What validate says, and whether anybody is met asleep or behind closed doors."""
+    """Yield the errors of ``validate``, and the sessions in which a person is asleep or the place is closed."""
     errors, first = 0, ""
     for world in setting.worlds:
         validation = validate(world.path, Profile.FULL)
@@ -385,7 +385,7 @@ def world_rows(setting: Setting) -> Iterator[BarRow]:
 
 
 def llm_rows(setting: Setting) -> Iterator[BarRow]:
-    """What the embedded model says: does talk hang together, how dense is it."""
+    """Yield the embedded model's measures: whether turns follow from each other, and how dense the text is."""
     group = "embedded model"
     if not setting.llm:
         yield BarRow(group, "true next turn preferred to a random one", None, "at least LoCoMo's", None, note=NO_LLM)
@@ -432,7 +432,7 @@ def _asked_without_context(setting: Setting, model: ServerProcess) -> BarRow:
 
 
 def _density(setting: Setting, model: ServerProcess) -> Iterator[BarRow]:
-    """Tokens by the model's own tokenizer: its tokens per word on a sample, times the words of all turns."""
+    """Yield tokens per turn and session: the model's tokens per word on a sample, times the words of all turns."""
     texts = [text for world in setting.worlds for session in world.texts() for text in session]
     sample = texts[:: max(1, len(texts) // DENSITY_TURNS)]
     rate = len(embedded_model.tokens_of(model, "\n".join(sample))) / sum(len(words(text)) for text in sample)

@@ -1,4 +1,4 @@
-"""Reads permission off the words: who may be told what, from the evidence turns alone, by rules for English.
+"""Reads permission from the words: who may know what, from the evidence turns alone, by rules for English.
 
 It shares nothing with the program that made the data set, or with ``permission_rules``: it looks for who is named in
 the sentence of a wish and on which side, and then works out who is left. A wish that it cannot read is a miss.
@@ -53,7 +53,7 @@ _AHEAD = re.compile(r"\b(?:from|before|until)\b")
 
 @dataclass(frozen=True, slots=True)
 class _Wish:
-    """What a sentence says: "open" to all, "closed" to all, or "friends", with who is named on either side."""
+    """The meaning of a sentence: "open" to all, "closed" to all, or "friends", and the people named on either side."""
 
     base: str
     may: frozenset[str]
@@ -63,7 +63,7 @@ class _Wish:
 
 @dataclass(frozen=True, slots=True)
 class WishesRead:
-    """How many actions follow from the words, of how many items, and the ids of the others with why."""
+    """Number of actions that follow from the words, number of items, and each miss with id, action read and gold."""
 
     right: int
     items: int
@@ -71,7 +71,7 @@ class WishesRead:
 
 
 def read_wishes(worlds: Iterable[World]) -> WishesRead:
-    """Over all items that a wish decides: those that count for F1_PU, and controls with a level."""
+    """Read all items that a wish decides: those that count for F1_PU, and controls with a level."""
     right, misses = 0, []
     for world in worlds:
         names = _names(world)
@@ -95,7 +95,7 @@ def is_read_as_wish(sentence: str) -> bool:
 
 
 def wish_forms(world: World) -> int:
-    """Wordings of the wishes that D6 items rest on, people, dates and numbers masked."""
+    """Return the number of wordings of the wishes that D6 items rest on; people, dates and numbers are masked."""
     names, forms = _names(world), set[str]()
     for instance in world.instances:
         gold = instance.gold
@@ -129,13 +129,13 @@ def _action(world: World, instance: Instance, gold: PermissionGold, names: Mappi
     if wish.start is not None and wish.start > world.day_of(float(instance.query_timestamp or world.day_count - 1)):
         return "withhold"
     if wish.base == "friends":
-        # A tie is said in a turn of the evidence that names both, or by one of them of the other.
+        # A tie is stated in an evidence turn that names both people, or in which one of them speaks about the other.
         return _friends(world, instance, gold)
     return {"open": "disclose", "closed": "withhold"}.get(wish.base, f"nothing on {asker}")
 
 
 def _wish_of(text: str, fact: str, names: Mapping[str, str], said_on: date) -> _Wish | None:
-    """The wish in a turn: that of the first sentence after the one with the fact that says one."""
+    """Return the wish in a turn, from the first sentence with one after the fact's sentence; None if there is none."""
     sentences = _SENTENCE.split(text)
     start = next(
         (number + 1 for number, sentence in enumerate(sentences) if normal(fact).strip() in normal(sentence)), 0
@@ -175,7 +175,7 @@ def _two_sides(marked: str) -> tuple[set[str], set[str]]:
 
 
 def _one_side(marked: str) -> tuple[set[str], set[str]]:
-    """Who is let know, or ruled out. "Apart from Anna" goes against what is said of everybody."""
+    """Return who may know and who must not, by one sentence; "apart from Anna" reverses for her what holds for all."""
     may = {_key(match) for match in _ALLOWED.finditer(marked)}
     must_not = {_key(match) for match in _RULED_OUT.finditer(marked)}
     aside = {_key(match) for match in _ASIDE.finditer(marked)}
@@ -191,7 +191,7 @@ def _key(match: re.Match[str]) -> str:
 
 
 def _marked(sentence: str, names: Mapping[str, str]) -> str:
-    """The sentence in lower case with every name, "your family" and "your colleagues" as ``~key~``."""
+    """Return the sentence in lower case, with every name, "your family" and "your colleagues" as ``~key~``."""
     for name in sorted(names, key=len, reverse=True):
         sentence = re.sub(rf"\b{re.escape(name)}\b(?!['’]s)", f"~{names[name]}~", sentence)
     lowered = sentence.lower()
@@ -212,7 +212,7 @@ _NO_FRIEND = re.compile(r"\b(?:not|hardly|never|nobody could|no friend|not even 
 
 
 def _friends(world: World, instance: Instance, gold: PermissionGold) -> str:
-    """Whether asker and subject are friends, as the sentence says that speaks of friends and of one or both of them."""
+    """Return the action for facts that friends may know: ``disclose`` if a sentence makes asker and subject friends."""
     asker = instance.asker_agent_id
     if asker is None or asker not in world.names:
         return "withhold"

@@ -1,4 +1,4 @@
-"""Shortcuts to permission questions (D6): policies that see everything but the one who asks and what they may know.
+"""Measures shortcuts to permission questions (D6): policies that see everything but the asker and their permissions.
 
 Counted are the items that count for F1_PU. Youden's J is the share of the tellable that is told, less the share of the
 rest that is; each policy is the best of its kind, fitted to the very items that it is measured on.
@@ -25,13 +25,13 @@ class PermissionShortcuts:
 
     items: int
     wish_alone: float
-    """Sees the kind of wish: its level, whether it names somebody who may or must not know, whether it names a day."""
+    """Sees the kind of wish: its level, whether it names a person who may or must not know, whether it names a day."""
     asker_alone: float
-    """Sees what the asker is to the ego."""
+    """Sees the asker's relation to the ego."""
     named_alone: float
     """Sees whether the wish names the asker."""
     always: float
-    """Tells everybody."""
+    """Discloses to every asker."""
     crossed: float
 
 
@@ -72,7 +72,7 @@ class _Item:
         return self.number, self.instance.ego_agent_id, self.instance.metadata.get("fact_id")
 
     def features(self) -> frozenset[str]:
-        """The words of the question, what the asker is, and at which tenth of its session each evidence turn is."""
+        """Return the question's words, the asker's kind, and the tenth of its session that each evidence turn is in."""
         query_words = words(self.instance.query)
         positions = [f"place {int(10 * self.world.places[turn])}" for turn in self.instance.evidence_turn_ids]
         spoken = [f"{first} {second}" for first, second in pairwise(query_words)]
@@ -115,9 +115,9 @@ def _best_j(items: Sequence[_Item], sees: Callable[[_Item], Hashable]) -> float:
 
 
 def guessed_actions(train: Sequence[World], worlds: Sequence[World]) -> tuple[float, float, int] | None:
-    """Right actions from question text, kind of asker and position of the evidence, learned on other worlds.
+    """Predict actions from question text, kind of asker and position of the evidence, as learned on other worlds.
 
-    Returns the share that is right, that of the best constant, and the number of items; None where one side has no item
+    Returns the share that is right, that of the best constant, and the number of items; None if one side has no item
     of both actions.
     """
     known, tested = list(_items(train)), list(_items(worlds))

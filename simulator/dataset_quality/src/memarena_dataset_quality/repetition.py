@@ -1,4 +1,4 @@
-"""Repetition in a corpus: the share of it in word sequences that occur more than once.
+"""Measures repetition in a corpus: the share of it in word sequences that occur more than once.
 
 A window is made of whole sessions drawn at random over all days and participants. Coverage is the share of its words
 that stand inside an n-gram which occurs more than once in the window; "masked" replaces every word but the commonest of
@@ -40,7 +40,7 @@ class TextFigures:
 
 
 def text_figures(sessions: Sequence[Sequence[str]]) -> TextFigures:
-    """Figures of a corpus given as texts of turns by session. QualityError if it is empty."""
+    """Return the figures of a corpus, which is the texts of turns by session. QualityError if it is empty."""
     tokens = [[words(text) for text in session] for session in sessions]
     turns = [turn for session in tokens for turn in session]
     total = sum(map(len, turns))
@@ -88,7 +88,7 @@ def _window(sessions: Sequence[Sequence[str]], rng: random.Random) -> list[str]:
 
 
 def locomo_texts(path: Path) -> list[list[str]]:
-    """Texts of the turns of each session of a LoCoMo file, as they were said. QualityError if it is no such file."""
+    """Return the unchanged texts of turns, by session, of a LoCoMo file. QualityError if it is not such a file."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
         return [

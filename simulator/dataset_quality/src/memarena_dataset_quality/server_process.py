@@ -1,4 +1,4 @@
-"""A model server of the harness as a child process: start it, send requests over loopback HTTP, stop it."""
+"""Runs a model server of the harness as a child process, with requests over loopback HTTP."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Json: TypeAlias = bool | int | float | str | Sequence["Json"] | Mapping[str, "Js
 
 
 def content_of(reply: Json, module: str) -> str:
-    """What the first choice of a chat completion says. Raises QualityError if there is none."""
+    """Return the content of a chat completion's first choice. Raises QualityError if there is none."""
     match reply:
         case {"choices": [{"message": {"content": str(content)}}, *_]}:
             return content
@@ -78,10 +78,10 @@ class ServerProcess:
         self._process.stdin.close()
 
     def post(self, path: str, body: Mapping[str, Json]) -> dict[str, Json]:
-        """The reply to a request.
+        """Return the reply to a request.
 
         Raises:
-            QualityError: it is no success, or no JSON object.
+            QualityError: the request fails, or the reply is not a JSON object.
         """
         connection = http.client.HTTPConnection(self._address, timeout=CALL_SECONDS)
         try:

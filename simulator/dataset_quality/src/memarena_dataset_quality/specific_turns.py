@@ -1,4 +1,4 @@
-"""Whether turns that hold something to be remembered stand out from all others, without any question.
+"""Measures whether turns with facts to remember stand out from all others, without any question.
 
 A logistic regression over words and word pairs, with names and digits masked, learns on other worlds which turns hold a
 planned statement, or evidence of a question, and ranks the turns of the measured worlds. Also measured: how many of the
@@ -39,17 +39,17 @@ class Digits:
 
 
 def planned_turns(world: World) -> frozenset[str]:
-    """Turns with a planned statement."""
+    """Return the ids of turns with a planned statement."""
     return frozenset(fact.turn_id for fact in world.facts)
 
 
 def evidence_turns(world: World) -> frozenset[str]:
-    """Turns that are evidence of a question."""
+    """Return the ids of turns that are evidence of a question."""
     return frozenset(turn_id for instance in world.instances for turn_id in instance.evidence_turn_ids)
 
 
 def digits(worlds: Sequence[World]) -> Digits | None:
-    """Shares over all turns of the worlds. None without planned statements or without other turns."""
+    """Return the shares over all turns of the worlds. None without planned statements or without other turns."""
     has_digit: dict[bool, list[bool]] = {True: [], False: []}
     for world in worlds:
         stating = planned_turns(world)
@@ -61,7 +61,7 @@ def digits(worlds: Sequence[World]) -> Digits | None:
 
 
 def area_apart(train: Sequence[World], worlds: Sequence[World], chosen: Chosen) -> float | None:
-    """AUC of the chosen turns against all others, learned on ``train``. None where either has only one kind."""
+    """AUC of the chosen turns against all others, learned on ``train``. None if either has only one kind."""
     learned = _rows(train, chosen)
     measured = _rows(worlds, chosen)
     if {label for _, label in learned} != {True, False} or {label for _, label in measured} != {True, False}:
@@ -84,7 +84,7 @@ def area_apart(train: Sequence[World], worlds: Sequence[World], chosen: Chosen) 
 def area_within(world: World, chosen: Chosen) -> float | None:
     """Mean AUC of :func:`area_apart` over the conversations of one data set, each learned on all others.
 
-    A conversation is all sessions of the same people (LoCoMo: two each). None where they have people in common, or
+    A conversation is all sessions of the same people (LoCoMo: two each). None if they have people in common, or
     there is only one.
     """
     talks: dict[frozenset[str], list[Session]] = {}

@@ -1,4 +1,4 @@
-"""A tuned vendor: a memory that learned by heart what worlds of one pack say, and answers by rules.
+"""Measures the gain of a tuned vendor: a memory that knows the texts of one pack by heart, and answers by rules.
 
 From worlds whose plan is public it learns the things that questions are about, by all names that they were called by,
 and the frames of the sentences that state them. In another world it looks up what a question is about, searches the
@@ -47,7 +47,7 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The words next to a value. ``text``: whether the value is a name or term, not a number, time or day."""
+    """The words before and after a value. ``text``: whether the value is a name or term, not a number, time or day."""
 
     before: str
     after: str
@@ -83,7 +83,7 @@ def key_of(fact: Fact) -> Key:
 
 
 def pack_of(world: World) -> tuple[str, str] | None:
-    """Hash of the pack of a generated world, and the half of it; None where its report names none."""
+    """Return the hash of a generated world's pack, and the half that was used; None if its report names none."""
     data = Folder(world.path).read_bytes(REPORT)
     configuration = json.loads(data).get("configuration", {}) if data else {}
     pack = configuration.get("pack")
@@ -91,7 +91,7 @@ def pack_of(world: World) -> tuple[str, str] | None:
 
 
 class TunedVendor:
-    """What was learned: what each question was about, and frames by kind of fact."""
+    """The knowledge learned from worlds: the subject of each question, and frames by kind of fact."""
 
     def __init__(self, worlds: Iterable[World]) -> None:
         question_words: defaultdict[Key, set[str]] = defaultdict(set)
@@ -113,7 +113,7 @@ class TunedVendor:
         self._patterns = {kind: [(frame, frame.pattern) for frame in group] for kind, group in frames.items()}
 
     def answer(self, world: World, instance: Instance, turns: Sequence[Turn]) -> str | None:
-        """The answer by rules from what the ego heard; None where no frame fits."""
+        """Return the answer by rules from what the ego heard; None if no frame fits."""
         people = _names(world)
         kind, thing = self.about(_OPTIONS.sub("", instance.query), people)
         subject = next(
@@ -130,7 +130,7 @@ class TunedVendor:
         return values[0] if _EARLIER.search(instance.query) else values[-1]
 
     def about(self, query: str, people: dict[str, str]) -> Key:
-        """The thing that a question names, by its longest name; else the one whose questions share most with it."""
+        """Return kind and name of the thing a question names, the longest; else of the likeliest by its questions."""
         query_words = set(words(_masked(query, people)))
         spaced = f" {' '.join(words(query))} "
         keys = [key for key in self._question_words if f" {' '.join(words(key[1].removeprefix('the ')))} " in spaced]
@@ -156,7 +156,7 @@ class TunedVendor:
                     yield turn.speaker_id, value
 
     def _value(self, kind: str, sentence: str) -> str | None:
-        """The value in the frame with the most words that fits."""
+        """Return the value in the fitting frame with the most words; None if none fits."""
         fitting = [
             (len(frame.before) + len(frame.after), match.group(1))
             for frame, pattern in self._patterns.get(kind, ())
@@ -174,14 +174,14 @@ def _names_person(name: str, text: str) -> bool:
 
 
 def _masked(text: str, people: dict[str, str], thing: str = "") -> str:
-    """A sentence with the thing and people's names masked."""
+    """Return a sentence with the thing and people's names masked."""
     if thing:
         text = re.sub(re.escape(thing), THING, text, flags=re.IGNORECASE)
     return re.sub("|".join(rf"\b{re.escape(part)}\b" for name in people.values() for part in name.split()), NAME, text)
 
 
 def _frames_of(world: World, fact: Fact, people: dict[str, str]) -> Iterator[Frame]:
-    """The frame of the sentence that states a fact, if it names the thing and the value."""
+    """Yield the frame of the sentence that states a fact, if it names the thing and the value."""
     thing, value = key_of(fact)[1], dict(fact.value)
     turn = world.turns[fact.turn_id][0]
     text = value.get("type") in ("name", "place", "term")
@@ -199,7 +199,7 @@ def _frames_of(world: World, fact: Fact, people: dict[str, str]) -> Iterator[Fra
 
 
 def known_frames(train: Sequence[World], world: World) -> tuple[int, int]:
-    """Statements of ``world`` whose frame a world of ``train`` has for the same kind of fact, and all with a frame."""
+    """Count the statements of ``world`` whose frame ``train`` has for the same kind of fact, and all with a frame."""
     learned = {pair for known in train for pair in _kinds_and_frames(known)}
     pairs = list(_kinds_and_frames(world))
     return sum(pair in learned for pair in pairs), len(pairs)
@@ -213,7 +213,7 @@ def _kinds_and_frames(world: World) -> Iterator[tuple[str, Frame]]:
 
 
 def _candidates(value: Mapping[str, object], text: str) -> list[str]:
-    """Numbers, times and days of a text that a value may be written as."""
+    """Return the numbers, times and days of a text that may be a form of the value."""
     digits = {part.lstrip("0") for part in re.findall(r"\d+", json.dumps(value))}
     numbers = re.findall(_NUMBERS, text, re.IGNORECASE)
     if "weekday" in value:
@@ -223,7 +223,7 @@ def _candidates(value: Mapping[str, object], text: str) -> list[str]:
 
 @dataclass
 class _Ego:
-    """What one person heard, in order, with BM25 over it."""
+    """The turns that one person heard, in order, with a BM25 index over them."""
 
     turns: Sequence[Turn]
 
@@ -234,7 +234,7 @@ class _Ego:
 
 
 def compare(train: Sequence[World], worlds: Sequence[World], reader: ServerProcess) -> Compared | None:
-    """The vendor tuned on ``train`` against BM25, over the value questions of ``worlds``; None if there is none."""
+    """Compare the vendor tuned on ``train`` with BM25 on the value questions of ``worlds``; None if there is none."""
     vendor, tuned, bm25, by_rules, questions = TunedVendor(train), 0, 0, 0, 0
     for world in worlds:
         egos = {ego: _Ego(turns) for ego, turns in world.projections.items()}

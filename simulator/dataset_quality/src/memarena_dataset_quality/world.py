@@ -134,7 +134,7 @@ def opening_hours(path: Path) -> dict[str, tuple[float, float]]:
     """Return (opening hour, closing hour) by location id, for locations that have them.
 
     Raises:
-        QualityError: an hour is no number.
+        QualityError: an hour is not a number.
     """
     data = Folder(path).read_bytes(LOCATIONS)
     if data is None:

@@ -53,10 +53,10 @@ class Mean:
 
 
 def report(key: Path, marks: Sequence[Path]) -> tuple[list[str], bool]:
-    """Lines to print, and whether both bars are met.
+    """Return the lines to print, and whether both bars are met.
 
     Raises:
-        QualityError: a file cannot be read, or a mark is missing or none from 1 to 5.
+        QualityError: a file cannot be read, or a mark is missing or not from 1 to 5.
     """
     if len(marks) < LEAST_READERS:
         raise QualityError(f"{len(marks)} file of marks: {LEAST_READERS} or more readers are expected")
@@ -80,7 +80,7 @@ def report(key: Path, marks: Sequence[Path]) -> tuple[list[str], bool]:
 
 
 def bars(ours: float, reference: float) -> list[BarRow]:
-    """The two bars of a blind reading."""
+    """Return the two bars of a blind reading."""
     return [
         bounded("reading", "mean", ours, f"at least {LEAST_MEAN}", LEAST_MEAN, HIGHEST),
         bounded("reading", "below LoCoMo", reference - ours, f"at most {MOST_BELOW}", -HIGHEST, MOST_BELOW),
@@ -121,7 +121,7 @@ def _marks(path: Path, sources: dict[int, str]) -> dict[int, int]:
 
 
 def _of(source: str, sources: dict[int, str], readers: Sequence[dict[int, int]]) -> _Marks:
-    """Marks of a source, shape (readers, sessions)."""
+    """Return the marks of a source, shape (readers, sessions)."""
     items = [item for item, item_source in sorted(sources.items()) if item_source == source]
     if not items:
         raise QualityError(f"--key: no item of {source}")
@@ -137,7 +137,7 @@ def _gap(ours: _Marks, reference: _Marks) -> Mean:
 
 
 def _resampled(values: _Marks, seed: int) -> _Marks:
-    """Means of samples with replacement, shape (10,000,)."""
+    """Return the means of samples with replacement, shape (10,000,)."""
     indices = np.random.default_rng(seed).integers(0, len(values), (_RESAMPLES, len(values)))
     return np.asarray(values[indices].mean(axis=1))
 
@@ -148,7 +148,7 @@ def _interval(value: float, draws: _Marks) -> Mean:
 
 
 def agreement(reader: dict[int, int], other: dict[int, int]) -> str:
-    """Shares of equal marks and of marks at most one apart, and Cohen's kappa with quadratic weights (Cohen 1968)."""
+    """Return shares of equal marks and of marks at most one apart, and kappa with quadratic weights (Cohen 1968)."""
     pairs = [(reader[item], other[item]) for item in sorted(reader)]
     same = sum(left == right for left, right in pairs) / len(pairs)
     near = sum(abs(left - right) <= 1 for left, right in pairs) / len(pairs)
@@ -158,7 +158,7 @@ def agreement(reader: dict[int, int], other: dict[int, int]) -> str:
 
 
 def weighted_kappa(pairs: Sequence[tuple[int, int]]) -> float | None:
-    """1 less the mean squared distance over that expected by chance; None where chance expects none."""
+    """Return 1 less the mean squared distance over that expected by chance; None if the expected distance is 0."""
     observed = sum((left - right) ** 2 for left, right in pairs) / len(pairs)
     chance = sum((left - right) ** 2 for left, _ in pairs for _, right in pairs) / len(pairs) ** 2
     return None if not chance else 1 - observed / chance

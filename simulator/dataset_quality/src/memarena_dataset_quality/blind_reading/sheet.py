@@ -1,6 +1,6 @@
 """Writes the reading sheet: sessions of two sources, shuffled, with other names and in the same typography.
 
-The key, which names the sources, is a separate file: whoever reads must not have it.
+The key, which names the sources, is a separate file: a reader must not have it.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def write_sheet(world: World, locomo: World, out: Path, key: Path, *, sessions: 
 
 
 def _sampled(world: World, source: str, count: int, rng: random.Random) -> list[Reading]:
-    """Sessions between people, since one with an assistant would tell its source; with few pictures."""
+    """Draw sessions with few pictures between people; a session with an assistant would give its source away."""
     fit = [
         session
         for session in world.sessions
@@ -115,7 +115,7 @@ def _renamed(reading: Reading, known: Sequence[str], rng: random.Random) -> Read
 
 
 def _plain(text: str) -> str:
-    """One typography: straight quotes, hyphens, no pictures, single spaces."""
+    """Return a text in uniform typography: straight quotes, hyphens, no pictures, single spaces."""
     straight = _PICTURE.sub("", text).translate(_TYPOGRAPHY)
     letters = "".join(char for char in straight if unicodedata.category(char) not in ("So", "Sk", "Cf", "Mn", "Co"))
     return " ".join(letters.split())

@@ -1,1 +1,1 @@
-"""A rule-based solver that answers from the evidence alone, to show that each gold follows from what was said."""
+"""Answers questions by rules from the evidence alone, to show that each gold follows from the turns."""

@@ -1,4 +1,4 @@
-"""The calendar day that a sentence about a past event means, given the day on which it was said."""
+"""Finds the calendar day that a sentence about a past event means, from the day on which it was spoken."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NUMBERED = re.compile(r"\bthe (\d{1,2})(?:st|nd|rd|th)\b")
 
 
 def past_day(sentence: str, said_on: date) -> date | None:
-    """The day meant; None if the sentence names none. A bare weekday is the last one before the day of saying."""
+    """Return the day that a sentence means; None if it names none. A bare weekday is the last before ``said_on``."""
     explicit = sorted(explicit_dates_in(sentence, said_on))
     if explicit:
         return explicit[0]

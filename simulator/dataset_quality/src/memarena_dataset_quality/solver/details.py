@@ -17,15 +17,15 @@ _OPTION = re.compile(r"(?:^|\s)\(?([A-J])[).:]\s+(.+?)(?=\s+\(?[A-J][).:]\s|\n|$
 _CAPITALISED = re.compile(r"(?<=[a-z,;:] )((?:[A-Z][\w'-]+)(?: (?:of |the |de |van )?[A-Z][\w'-]+)*)")
 _WORD = re.compile(r"[^\W_][\w'’-]*")
 KNOWN, NAMED, UNKNOWN = 1.0, 0.6, 0.4
-"""Trust in what is a value elsewhere, in two words that begin with capitals, and in what only looks like a value."""
+"""Trust in a value known from elsewhere, in two capitalised words, and in words that only look like a value."""
 COMMON_RARITY, RARE_SUM = 3.5, 8.0
-"""Words said in every thirtieth turn or more often are no value; two rare words are worth full trust."""
+"""A word that occurs in every thirtieth turn or more often is not a value; two rare words get full trust."""
 LONGEST_VALUE = 4
 _VERSIONS_WEIGHED = 4
 _I_WITH_VERB = ("I'", "I’")
 _COMMUNITY = {**{name: name for name in COMMUNITY}, "group_meeting_place": "group_place"}
 _ALSO = {"work_location": frozenset({"job"})}
-"""Stems of other words for what is asked."""
+"""Stems of synonyms of each attribute."""
 _AT = re.compile(r"\b[Aa]t the ((?:[a-z'-]+ )?[a-z'-]+)")
 _ARTICLES = ("the", "a", "an")
 _TITLES = ("Dr", "Mr", "Mrs", "Ms")
@@ -43,10 +43,10 @@ _CODE = re.compile(r"\b(?=\w*\d)[\w-]{3,}\b")
 
 
 def candidates(task: Task, lexicon: Lexicon, limit: int) -> list[str]:
-    """The best-supported values of the wanted types, best first.
+    """Return the best-supported values of the expected types, best first.
 
-    Every turn votes for each candidate with the words that its sentence shares with the question; what the question
-    says itself is no answer.
+    Every turn votes for each candidate with the words that its sentence shares with the question; a value that the
+    question itself contains is not an answer.
     """
     asked_stems = content(task.query) | _ALSO.get(task.attribute or "", frozenset())
     query = normal(task.query)
@@ -72,7 +72,7 @@ def candidates(task: Task, lexicon: Lexicon, limit: int) -> list[str]:
 
 
 def two_versions(task: Task, lexicon: Lexicon) -> list[str]:
-    """The two best-supported values; of several that are supported alike, two of one kind ("fish sauce", "nutmeg")."""
+    """Return the two best-supported values, preferably a pair of one kind ("fish sauce", "nutmeg")."""
     versions = candidates(task, lexicon, _VERSIONS_WEIGHED)
     pairs = [(value, other) for index, value in enumerate(versions) for other in versions[index + 1 :]]
     alike = [pair for pair in pairs if lexicon.same_kind(*pair)]
@@ -80,7 +80,7 @@ def two_versions(task: Task, lexicon: Lexicon) -> list[str]:
 
 
 def _overlaps(stems: frozenset[str], sentences: tuple[str, ...]) -> list[float]:
-    """What each sentence shares with the question; an answer to a question just put shares what that one does."""
+    """Return the overlap of each sentence with the question; a sentence after a question has at least that one's."""
     result: list[float] = []
     for index, sentence in enumerate(sentences):
         before = result[-1] if index and sentences[index - 1].rstrip().endswith("?") else 0.0
@@ -112,7 +112,7 @@ def _typed_values(task: Task, turn: EvidenceTurn, sentence: str, lexicon: Lexico
 
 
 def _rare(task: Task, turn: EvidenceTurn, sentence: str, lexicon: Lexicon) -> Iterator[tuple[str, str, float]]:
-    """Stretches of a sentence whose words the question does not hold and that are seldom said: unknown values."""
+    """Yield stretches of a sentence that may be unknown values: words that are rare and not in the question."""
     if not set(task.kinds) & {"name", "place", "term"}:
         return
     asked_stems = content(task.query)
@@ -174,7 +174,7 @@ def _phrases(kind: str, task: Task, sentence: str, lexicon: Lexicon) -> Iterator
 
 
 def _whole_name(tokens: list[str], position: int, text: str) -> str:
-    """A known place with what stands between it and its article: "the music school", where "the school" is known."""
+    """Return a known place with the words after its article: "the music school" for "the school"."""
     if text.split(maxsplit=1)[0].lower() not in _ARTICLES:
         return text
     for start in range(position - 1, max(-1, position - _LONGEST_NAME - 1), -1):
@@ -184,7 +184,7 @@ def _whole_name(tokens: list[str], position: int, text: str) -> str:
 
 
 def option(task: Task) -> str:
-    """For a question with lettered options: the text of the one that the evidence states most."""
+    """Return the text of the lettered option that the evidence states most; "" if it states none."""
     options = {letter: text.strip() for letter, text in _OPTION.findall(task.query)}
     asked_stems = content(_OPTION.sub(" ", task.query))
     support: dict[str, float] = dict.fromkeys(options, 0.0)

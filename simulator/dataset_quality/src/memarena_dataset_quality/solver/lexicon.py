@@ -1,4 +1,4 @@
-"""The names, places and terms that the solver knows: those that statements of the given worlds have as values.
+"""Collects the names, places and terms that the solver knows: the values of statements in the worlds to learn from.
 
 What a question is after must be learned elsewhere: the values of its own fact count only if another fact has them too.
 """
@@ -19,7 +19,7 @@ from memarena_dataset_quality.world import World
 COMMUNITY = frozenset({"home_location", "work_location", "group_membership", "group_role", "group_place"})
 """Attributes whose values are words of everyday talk (a part of town, a post): looked for only where they are asked."""
 HAPPENED = "date"
-"""Attribute of statements that something happened on a day; what happened is named behind it, verb first."""
+"""Attribute of statements that something happened on a day; the happening follows it, verb first."""
 TIE = "tie"
 """Attribute of statements on what two people are to each other, which nobody asks for the value of."""
 ARTICLES = frozenset({"the", "a", "an"})
@@ -28,7 +28,7 @@ Phrase = tuple[str, ...]
 
 
 def typed_value(fact: Fact) -> Value | None:
-    """The typed value of a statement; None for a plain text or number."""
+    """Return the typed value of a statement; None for a plain text or number."""
     try:
         return _VALUE.validate_python(fact.value)
     except ValidationError:
@@ -36,7 +36,7 @@ def typed_value(fact: Fact) -> Value | None:
 
 
 def base_id(world: World, fact_id: str) -> str:
-    """A fact's id without the mark of a changed version, unique over worlds."""
+    """Return a fact's id without the mark of a changed version, unique over worlds."""
     return f"{world.path.resolve()}:{fact_id.removesuffix('_v')}"
 
 
@@ -86,11 +86,11 @@ class Lexicon:
         return any(rest and rest <= words and verb[0] in begin for verb, rest in self._happenings)
 
     def same_kind(self, phrase: str, other: str) -> bool:
-        """Whether two phrases are known as values of one and the same attribute."""
+        """Whether two phrases are known as values of the same attribute."""
         return not self._attributes[phrase.lower()].isdisjoint(self._attributes[other.lower()])
 
     def rarity(self, word: str) -> float:
-        """How seldom a word is said: log of turns to turns with it."""
+        """Return how rare a word is: the log of the ratio of all turns to turns with it."""
         return math.log((1 + self._turns) / (1 + self._spoken[word]))
 
     def positions_of(self, kind: str, tokens: list[str], own: str) -> Mapping[str, int]:

@@ -10,7 +10,7 @@ from memarena_dataset_quality.solver.evidence import Task, named
 
 
 def answer(task: Task) -> str:
-    """The answer to a question about a session or a community; empty if what is asked is a detail that was told."""
+    """Return the answer to a question about a session or a community; "" if the question is about a stated detail."""
     first = task.turns[0]
     match task.attribute:
         case "session":
@@ -28,7 +28,7 @@ def answer(task: Task) -> str:
 
 
 def _people(task: Task) -> str:
-    """A question that names who spoke, or is about the owner's own words, asks for the others."""
+    """Return the others if the question names a speaker or is about the owner's own words, else the speakers."""
     first = task.turns[0]
     if first.ego or any(named(turn.speaker, task.query) for turn in task.turns):
         return "; ".join(dict.fromkeys(name for name in first.others if name != task.ego))
@@ -36,7 +36,7 @@ def _people(task: Task) -> str:
 
 
 def _members(task: Task) -> str:
-    """Everybody in the sentence that names most people; who says "I" in it is one of them."""
+    """Return all people in the sentence that names most; its speaker is one of them if it says "I"."""
     best: list[str] = []
     for turn in task.turns:
         for sentence in turn.sentences:
