@@ -1,1 +1,1 @@
-"""Sweeps: many runs of one cell each, on this machine or on several, sealed one by one and listed in a manifest."""
+"""Runs sweeps: many runs of a single cell, on one machine or several, sealed one by one and listed in a manifest."""

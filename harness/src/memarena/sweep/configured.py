@@ -1,4 +1,4 @@
-"""A run's configuration as the file of a sweep: a cell for each memory, reader and seed, instead of one log of all."""
+"""Converts a run's configuration to the file of a sweep: a run for each memory, reader and seed, instead of one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _OF_MEMORIES = (*_LISTS, "options", "settings", "prompt_styles")
 
 
 def sweep_of(config: RunConfig, title: str, *, timed: bool = False) -> SweepFile:
-    """The sweep over a configuration's memories, readers and seeds on its data set."""
+    """Return the sweep over a configuration's memories, readers and seeds on its data set."""
     run = config.model_dump(mode="json", exclude_defaults=True)
     return SweepFile.model_validate(
         {
@@ -30,13 +30,13 @@ def sweep_of(config: RunConfig, title: str, *, timed: bool = False) -> SweepFile
 
 
 def named_backends(run: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The memories of a run: the name of each, and its backend."""
+    """Return (name, backend) of each memory of a run."""
     parts = (text.rpartition("=") for text in run["backends"])
     return [(name or backend, backend) for name, _, backend in parts]
 
 
 def memory_entry(name: str, backend: str, run: Mapping[str, Any]) -> dict[str, Any]:
-    """The entry of one memory in a sweep's file, with the fields of the run that concern it alone."""
+    """Return the entry of one memory in a sweep's file, with the fields of the run that concern it alone."""
     own: dict[str, Any] = {part: [name] for part in _LISTS if name in run.get(part, ())}
     if name in (styles := run.get("prompt_styles", {})):
         own["prompt_style"] = styles[name]
@@ -51,6 +51,6 @@ def memory_entry(name: str, backend: str, run: Mapping[str, Any]) -> dict[str, A
 
 
 def run_fields(run: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a run that hold for every cell of a sweep."""
+    """Return the fields of a run that hold for every cell of a sweep."""
     elsewhere = ("dataset", "backends", "readers", "seeds", *_OF_MEMORIES)
     return {name: value for name, value in run.items() if name not in elsewhere}

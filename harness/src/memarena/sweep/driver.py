@@ -1,4 +1,4 @@
-"""Drives a sweep: sends cells to nodes, sends lost ones again, and notes in the manifest what is sealed."""
+"""Drives a sweep: sends cells to nodes, sends lost ones again, and records in the manifest which cells are sealed."""
 
 from __future__ import annotations
 
@@ -30,31 +30,31 @@ from memarena.sweep.storage import Storage
 from memarena.sweep.work import End, Job
 
 NODE_WAIT_S = 60.0
-"""How long a sweep waits for a node that can take a cell, where there is none any more."""
+"""How long a sweep waits for a node that can run a cell, if no such node is left."""
 _POLL_S = 0.2
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class SweepOutcome:
-    """How a sweep ended: names of cells, each with why it is so."""
+    """The outcome of a sweep: names of cells by outcome, each with its cause."""
 
     sealed: int
     incomplete: Mapping[str, str]
-    """Sealed with questions left open."""
+    """Cells that were sealed with open questions."""
     refused: Mapping[str, str]
     given_up: Mapping[str, str]
-    """Lost as often as they may be sent."""
+    """Cells that were lost as often as they may be sent."""
     stopped: bool = False
 
     @property
     def complete(self) -> bool:
-        """Whether every cell is sealed and whole."""
+        """Whether every cell is sealed without open questions."""
         return not (self.stopped or self.incomplete or self.refused or self.given_up)
 
 
 def begin(manifest: ManifestWriter, sweep: SweepFile, cells: tuple[Cell, ...], storage_url: str | None) -> str:
-    """Note what the sweep is, where the manifest does not say so yet; its id. Raises :class:`SweepError`."""
+    """Write the sweep and its cells to the manifest if it lacks them; return the sweep's id. Raises SweepError."""
     state = manifest.state
     if state.begun is None:
         manifest.append(Begun(sweep_id=secrets.token_hex(8), memarena=importlib.metadata.version("memarena")))
@@ -104,7 +104,7 @@ class Driver:
     _refused: dict[str, str] = field(default_factory=dict)
     _given_up: dict[str, str] = field(default_factory=dict)
     _servers: dict[tuple[str, str], str] = field(default_factory=dict)
-    """By node and GPU, the reader's server that was placed there last."""
+    """By node and GPU, the reader's server that was started there last."""
     _machine: str | None = None
     _lonely_since: float | None = None
 
@@ -225,7 +225,7 @@ class Driver:
                 self._aside.add(node.name)
                 self.manifest.append(Aside(node=node.name, cause=end.line))
                 self.say(f"put aside after {self._faults[node.name]} faults: {node.name}: {end.line}")
-            # A fault of the node is none of the cell: nodes are put aside before cells are given up.
+            # A fault of the node is not one of the cell: nodes are put aside before cells are given up.
             self._sent[cell.name] -= 1
         if self._sent[cell.name] >= self.attempts:
             self._given_up[cell.name] = end.line

@@ -4,8 +4,8 @@ from memarena_dataset.errors import MemArenaError
 
 
 class SweepError(MemArenaError):
-    """A sweep cannot be done as asked; the message is one line for the user."""
+    """A sweep cannot be run as requested; the message is one line for the user."""
 
 
 class StorageError(SweepError):
-    """A storage does not take or give what it should."""
+    """A storage fails to store or return a file."""

@@ -1,4 +1,4 @@
-"""How long cells take, from those that are sealed already, and how long a sweep would take on so many nodes."""
+"""Estimates how long cells take, from sealed cells like them, and how long a sweep would take on given nodes."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _KINDS: tuple[_Like, ...] = (
     lambda cell: (cell.memory, cell.reader),
     lambda cell: cell.reader,
 )
-"""What cells have in common whose times tell of one another, the closest first."""
+"""Keys of likeness, the closest first: cells with the same key are expected to take the same time."""
 
 
 class Estimator:
-    """Seconds of cells, from sealed ones that are most like them."""
+    """Estimates the seconds of a cell from the sealed cells that are most like it."""
 
     def __init__(self, states: Iterable[SweepState]) -> None:
         self._known: list[dict[object, list[float]]] = [{} for _ in _KINDS]
@@ -36,7 +36,7 @@ class Estimator:
                         by_kind.setdefault(like(planned[name]), []).append(sealed.seal.wall_s)
 
     def seconds(self, cell: Cell) -> float | None:
-        """The mean over the closest; None where nothing like it was sealed."""
+        """Return the mean seconds of the sealed cells that are most like ``cell``; None if none is like it."""
         for by_kind, like in zip(self._known, _KINDS, strict=True):
             if seconds := by_kind.get(like(cell)):
                 return fmean(seconds)
@@ -45,18 +45,18 @@ class Estimator:
 
 @dataclass(frozen=True)
 class Schedule:
-    """What a simulated sweep comes to."""
+    """The result of a simulated sweep."""
 
     nodes: int
     wall_s: float
     busy_s: float
-    """Sum over cells."""
+    """Sum of the cells' seconds."""
     core_share: float
-    """Share of the nodes' cores that cells took, over the whole time."""
+    """Share of the nodes' cores that cells used, over the whole time."""
 
 
 def simulate(cells: Sequence[Cell], seconds: Callable[[Cell], float], nodes: Sequence[Node]) -> Schedule:
-    """Carry out cells by the driver's own rules, without carrying out anything.
+    """Simulate a sweep: place cells by the driver's own rules, without running them.
 
     ``seconds`` gives the time of each cell. Raises ValueError for a cell that no node can take.
     """
@@ -83,7 +83,7 @@ def simulate(cells: Sequence[Cell], seconds: Callable[[Cell], float], nodes: Seq
 
 
 def _size(cell: Cell | PlannedCell) -> str:
-    """The world without its seed: tiny-7 is like tiny-8."""
+    """Return the name of the world without its seed: ``tiny`` for both tiny-7 and tiny-8."""
     world = cell.world if isinstance(cell, PlannedCell) else cell.world.name
     head, dash, seed = world.rpartition("-")
     return head if dash and seed.isdigit() else world

@@ -1,4 +1,4 @@
-"""The manifest of a sweep: a file of JSON lines that only grows, each on the disk before anything relies on it.
+"""Writes and reads the manifest of a sweep: a file of JSON lines, appended and synced before the driver goes on.
 
 It says which cells there are, which were sent where, which were lost and why, and which are sealed. One driver writes
 (an advisory lock beside the file says so). A last line that a kill cut off is taken away when the file is opened to be
@@ -128,19 +128,19 @@ _ADAPTER: TypeAdapter[AnyRecord] = TypeAdapter(AnyRecord)
 
 @dataclass
 class SweepState:
-    """What the records of a manifest come to."""
+    """The state of a sweep, from the records of its manifest."""
 
     begun: Begun | None = None
     planned: Planned | None = None
     worlds: dict[str, str] = field(default_factory=dict)
     sealed: dict[str, Sealed] = field(default_factory=dict)
     nodes: dict[str, str] = field(default_factory=dict)
-    """The node that each cell was sent to last."""
+    """By cell, the node that it was sent to last."""
     lost: dict[str, list[Lost]] = field(default_factory=dict)
     refused: dict[str, Refused] = field(default_factory=dict)
 
     def take(self, record: AnyRecord) -> None:
-        """Take the next record. Raises ValueError for one that contradicts those before it."""
+        """Add the next record. Raises ValueError if it contradicts the earlier ones."""
         if isinstance(record, Begun):
             self.begun = record
         elif isinstance(record, Planned):
@@ -166,7 +166,7 @@ def is_sweep(folder: Path) -> bool:
 
 
 def read_manifest(folder: Path) -> SweepState:
-    """The state of a sweep, also while it goes on. Raises :class:`SweepError` for a line that cannot be read."""
+    """Return the state of a sweep, which may still be running. Raises :class:`SweepError` for an unreadable line."""
     state = SweepState()
     for number, record in enumerate(records(folder), 1):
         try:
@@ -177,7 +177,7 @@ def read_manifest(folder: Path) -> SweepState:
 
 
 def records(folder: Path) -> Iterator[AnyRecord]:
-    """The records of a manifest in order, but for a last line that was cut off. Raises :class:`SweepError`."""
+    """Yield the records of a manifest in order, without a last line that was cut off. Raises :class:`SweepError`."""
     path = folder / MANIFEST
     try:
         raw = path.read_bytes()
@@ -198,7 +198,7 @@ def records(folder: Path) -> Iterator[AnyRecord]:
 
 
 class ManifestWriter:
-    """The one writer of a manifest, and the state that its records come to.
+    """The only writer of a manifest, with the state that results from its records.
 
     Raises :class:`SweepError` if another driver works on the folder, it holds a run, or a record cannot be written.
     """
@@ -223,14 +223,14 @@ class ManifestWriter:
             raise
 
     def _cut(self) -> None:
-        """Take away a last line without its end, and have the file's name on the disk too."""
+        """Cut off an incomplete last line, and sync the file's entry in its folder to the disk."""
         raw = self._path.read_bytes()
         os.ftruncate(self._file, raw.rfind(b"\n") + 1)
         os.fsync(self._file)
         sync_folder(self._path.parent)
 
     def append(self, record: AnyRecord) -> None:
-        """Add a record; it is on the disk when this returns."""
+        """Append a record; it is on the disk when this returns."""
         self.state.take(record)
         line = record.model_dump_json().encode() + b"\n"
         before = os.fstat(self._file).st_size

@@ -1,4 +1,4 @@
-"""Which cell goes where: a pure function of what waits and what is free, for local runs, Ray and simulation alike."""
+"""Decides on which node each cell starts: a pure function of cells and nodes, for local runs, Ray and simulation."""
 
 from __future__ import annotations
 
@@ -39,13 +39,19 @@ def place(
     before: Mapping[str, str] = {},
     servers: Mapping[tuple[str, str], str] = {},
 ) -> list[Placed]:
-    """What to start now, in the order of ``waiting``.
+    """Return the cells to start now, each with its node, in the order of ``waiting``.
 
-    A timed cell takes a node on which nothing runs, and nothing else starts there. While timed cells wait for such a
-    node, those that would take them get no other cells. ``machine``: the kind of node that timed cells keep to.
-    ``before``: the node that a cell was sent to last, which may hold its log and is taken first. ``servers``: by name
-    of node and number of GPU, the reader's server that was placed there last. A GPU has one at a time, and keeps it
-    while cells wait for it, so that each starts once.
+    A timed cell is started on a node on which nothing runs, and nothing else starts there. While timed cells wait for
+    such a node, the nodes that fit them get no other cells. A GPU has one reader's server at a time, and keeps it while
+    cells wait for it, so that each server starts once.
+
+    Args:
+        waiting: cells that were not started yet.
+        nodes: the nodes that are available.
+        running: the cells that run now.
+        machine: the kind of node on which timed cells run; None: any.
+        before: by cell, the node that it was sent to last, which may have its log and is preferred.
+        servers: by node and number of GPU, the reader's server that was started there last.
     """
     now = list(running)
     loaded = dict(servers)
@@ -86,7 +92,7 @@ def place(
 
 
 def fits(cell: Cell, node: Node, there: Collection[Cell]) -> bool:
-    """Whether a node has what a cell needs beside those that run there."""
+    """Whether a node has the resources that a cell needs in addition to the cells that run on it (``there``)."""
     if any(running_cell.timed for running_cell in there) or (cell.timed and (there or not node.timed)):
         return False
     if cell.gpu is not None and any(
@@ -106,7 +112,7 @@ def fits(cell: Cell, node: Node, there: Collection[Cell]) -> bool:
 
 
 def usual_machine(nodes: Sequence[Node]) -> str | None:
-    """The kind that most nodes for timed cells are of; of several the first by name. None without any."""
+    """Return the kind of most nodes for timed cells, of several the first by name; None if there is no such node."""
     kinds = sorted(node.machine for node in nodes if node.timed)
     return max(kinds, key=kinds.count, default=None)
 

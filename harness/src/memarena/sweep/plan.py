@@ -1,4 +1,4 @@
-"""The file of a sweep, typed: worlds, memories, readers, seeds, and what holds for every cell."""
+"""Reads and checks the file of a sweep: worlds, memories, readers, seeds, and fields that hold for every cell."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Needs(_Part):
     """Labels that a node has to carry (``ray start --labels``)."""
 
     def with_those_of(self, other: Needs) -> Needs:
-        """What both need together: the larger number of cores, the sum of the rest."""
+        """Return what both need together: the larger number of cores, sums of GPUs and of resources, all labels."""
         names = self.resources.keys() | other.resources.keys()
         return Needs(
             cpus=max(self.cpus, other.cpus),
@@ -82,7 +82,7 @@ class MemoryEntry(_Part):
 
     name: _Name
     backend: str | None = None
-    """As ``memarena run --backend`` takes it; None: the backend of that name."""
+    """The argument of ``memarena run --backend``; None: the backend called ``name``."""
     options: dict[str, str] = Field(default_factory=dict)
     settings: dict[str, str] = Field(default_factory=dict)
     run: dict[str, JsonValue] = Field(default_factory=dict)
@@ -120,9 +120,9 @@ class SweepFile(_Part):
     run: dict[str, JsonValue] = Field(default_factory=dict)
     """Further fields of a run, the same for every cell: protocol, limit, budgets…"""
     attempts: Annotated[int, Field(ge=1, le=20)] = 3
-    """How often a cell is sent before it is given up."""
+    """Number of times that a cell is sent before it is given up."""
     node_faults: Annotated[int, Field(ge=1)] = 2
-    """After so many faults of a node (it died, its disk is full) it gets no further cell."""
+    """Number of faults (it died, its disk is full) after which a node gets no further cell."""
 
     @model_validator(mode="after")
     def _no_name_twice(self) -> Self:
@@ -141,7 +141,7 @@ class SweepFile(_Part):
 
 
 def read_sweep(path: Path) -> SweepFile:
-    """The file of a sweep, data sets by absolute path. Raises :class:`SweepError` naming file and field."""
+    """Read the file of a sweep; data sets get absolute paths. Raises :class:`SweepError` naming file and field."""
     try:
         content = tomllib.loads(path.read_bytes().decode("utf-8"))
     except OSError as error:
@@ -179,7 +179,7 @@ def check_memories(sweep: SweepFile, file: Path | str) -> None:
 
 
 def _first(error: ValidationError) -> str:
-    """The first field at fault and why, in one line."""
+    """Return the first field at fault and the reason, in one line."""
     first = error.errors(include_url=False)[0]
     field = ".".join(str(part) for part in first["loc"])
     reason = reason_of(first)

@@ -1,4 +1,4 @@
-"""The sealed cells of a sweep as runs: one for each world, whose cells have a log each."""
+"""Returns the sealed cells of a sweep as runs: one for each world, with a log for each cell."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class SweptWorld:
 
 
 def swept_worlds(folder: Path, say: Callable[[str], None]) -> list[SweptWorld]:
-    """The worlds of a sweep in the order of its file; cells that are not sealed yet are left out.
+    """Return the worlds of a sweep in the order of its file; cells that are not sealed yet are left out.
 
-    Cells that were brought to a URL are fetched once and kept in ``cells``. Timed cells of different kinds of machine
-    are kept apart. ``say`` gets a line for each cell to whose log something was added since.
+    Cells that were stored at a URL are fetched once into ``cells``. Timed cells of different kinds of machine are in
+    separate worlds. ``say`` gets a line for each cell to whose log something was added since it was sealed.
 
-    Raises :class:`SweepError` for a sweep without any sealed cell, or a cell that is not as it was sealed.
+    Raises :class:`SweepError` if no cell of the sweep is sealed, or if a cell is not as it was sealed.
     """
     state = read_manifest(folder)
     groups: dict[tuple[str, str], list[str]] = {}
@@ -47,7 +47,7 @@ def swept_worlds(folder: Path, say: Callable[[str], None]) -> list[SweptWorld]:
 
 
 def missing(folder: Path) -> Sequence[str]:
-    """Names of the cells that are not sealed."""
+    """Return the names of the cells that are not sealed."""
     state = read_manifest(folder)
     return [cell.name for cell in (state.planned.cells if state.planned else ()) if cell.name not in state.sealed]
 

@@ -1,4 +1,4 @@
-"""Sealing a cell: which files are kept of a run, with their hashes and sizes, and how the run came out."""
+"""Seals a cell: records the files of its run with their hashes and sizes, and the outcome."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ class Seal(BaseModel):
     outcome: Literal["complete", "incomplete"]
     """``incomplete``: questions were left open, or a backend failed them all, as often as the cell was sent."""
     message: str
-    """The last line that the run printed, where it is incomplete."""
+    """The last line that the run printed, if it is incomplete."""
     wall_s: float
     """Seconds from the start of the run's process to its end, the last time it was started."""
     machine: str
-    """Kind of the node: what timed cells of one comparison must share."""
+    """Kind of the node: it must be the same for all timed cells of a comparison."""
     files: tuple[SealedFile, ...]
     sha256: str
     log: SealedLog | None = None
@@ -59,12 +59,12 @@ class Seal(BaseModel):
 
     @property
     def bytes(self) -> int:
-        """Size of all files."""
+        """Size of all files, in bytes."""
         return sum(file.bytes for file in self.files)
 
 
 def kept_files(run: Path) -> list[Path]:
-    """Files of a run that are kept: all but the backends' own data and what lies beside the log while it is open."""
+    """Return the files of a run that are sealed: all but the backends' own data and the sidecars of an open log."""
     paths = []
     for path in sorted(run.rglob("*")):
         parts = path.relative_to(run).parts
@@ -78,7 +78,7 @@ def kept_files(run: Path) -> list[Path]:
 def seal(
     cell: str, run: Path, outcome: Literal["complete", "incomplete"], message: str, wall_s: float, machine: str
 ) -> Seal:
-    """Seal a run that has ended. Raises :class:`SweepError` where its log does not read from end to end."""
+    """Seal a run that has ended. Raises :class:`SweepError` if its log cannot be read from end to end."""
     wal = run / f"{LOG_NAME}-wal"
     if wal.exists() and wal.stat().st_size:
         raise SweepError(f"{cell}: the log was not closed")
@@ -99,24 +99,24 @@ def seal(
 
 
 def files_sha256(files: tuple[SealedFile, ...]) -> str:
-    """Hash over names and hashes of files."""
+    """Return the SHA-256 over names and hashes of files."""
     lines = (f"{file.sha256}  {file.name}\n" for file in sorted(files, key=lambda file: file.name))
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def file_sha256(path: Path) -> str:
-    """Hash of a file's content."""
+    """Return the SHA-256 of a file's content."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def fault_of(folder: Path, sealed: Seal) -> str | None:
-    """What of a sealed cell is missing or not as it was sealed; None if nothing is."""
+    """Return which part of a sealed cell is missing or changed; None if there is none."""
     return _check(folder, sealed)[0]
 
 
 def fault_and_additions(folder: Path, sealed: Seal) -> tuple[str | None, str]:
-    """As :func:`fault_of`, but records may have been added to the log: how many of which kind, empty if none were."""
+    """Return the same as :func:`fault_of`, and how many records of which kind were added to the log ("" if none)."""
     return _check(folder, sealed, log_may_grow=True)
 
 
@@ -139,7 +139,7 @@ def _check(folder: Path, sealed: Seal, *, log_may_grow: bool = False) -> tuple[s
 
 
 def _grown(folder: Path, sealed: Seal) -> tuple[str | None, str]:
-    """Fault of a log that is not as it was sealed, and what was added to it."""
+    """Return the fault of a log that changed since it was sealed, and the records that were added to it."""
     if sealed.log is None:
         return None, "its log was changed, and its seal, of memarena 0.2.0 or before, does not tell how"
     try:
@@ -154,7 +154,7 @@ def _grown(folder: Path, sealed: Seal) -> tuple[str | None, str]:
 
 
 def read_seal(folder: Path) -> Seal | None:
-    """The seal in a folder; None where there is none, or a kill cut it off."""
+    """Return the seal in a folder; None if it has none, or if a kill cut it off."""
     try:
         return Seal.model_validate_json((folder / SEAL).read_bytes())
     except (OSError, ValidationError):

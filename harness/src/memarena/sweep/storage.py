@@ -1,4 +1,4 @@
-"""Where sealed cells are brought to: a folder of this machine, or whatever fsspec reaches (s3://, gs://, file://)."""
+"""Stores sealed cells: in a folder of this machine, or at any URL that fsspec supports (s3://, gs://, file://)."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 
 
 class Storage(Protocol):
-    """Keeps the files of sealed cells, each cell in a folder of its name."""
+    """Stores the files of sealed cells, each cell in a folder of its name."""
 
     def check(self) -> None:
-        """Try to write. Raises :class:`SweepError` with one line where the storage refuses."""
+        """Try to write. Raises :class:`SweepError` with one line if the storage refuses."""
 
     def bring(self, run: Path, seal: Seal) -> None:
-        """Keep the sealed files of a run. Raises :class:`SweepError` where the storage refuses."""
+        """Store the sealed files of a run. Raises :class:`SweepError` if the storage refuses."""
 
     def seal_of(self, cell: str) -> Seal | None:
-        """The seal of a cell that is there whole."""
+        """Return the seal of a cell; None if the cell is not stored completely."""
 
 
 @dataclass(frozen=True)
 class FolderStorage:
-    """A folder on this machine. A cell appears in it whole or not at all."""
+    """A folder on this machine, in which cells appear atomically."""
 
     root: Path
 
@@ -49,11 +49,11 @@ class FolderStorage:
             shutil.rmtree(probe)
 
     def refusals(self) -> AbstractContextManager[None]:
-        """What is written below this within a ``with`` is refused with one line."""
+        """Return a context in which a refused write below this folder becomes one line."""
         return _refusals(f"{self.root}")
 
     def part(self) -> Path:
-        """A new folder that :meth:`keep` may take in."""
+        """Return a new folder, which :meth:`keep` may add to the storage."""
         with _refusals(f"{self.root}"):
             folder = self.root / f".part-{uuid.uuid4().hex}"
             folder.mkdir(parents=True)
@@ -148,13 +148,13 @@ class RemoteStorage:
 
 
 def storage_of(folder: Path, url: str | None) -> Storage:
-    """Where the cells of a sweep belong: a URL, or else the folder ``cells`` beside its manifest."""
+    """Return the storage of a sweep's sealed cells: the URL, or else the folder ``cells`` next to its manifest."""
     return FolderStorage(folder / "cells") if url is None else RemoteStorage(url)
 
 
 @contextmanager
 def _refusals(where: str) -> Iterator[None]:
-    """Whatever a storage answers instead of working, as one line. Clients of clouds raise errors of their own."""
+    """Turn any error of a storage into one line; all kinds are caught, since clients of clouds raise their own."""
     try:
         yield
     except SweepError:

@@ -43,14 +43,14 @@ How = Literal["sealed", "open", "refused", "lost", "disk_full", "storage", "stop
 """``open``: the run ended with questions left; ``lost``: its process was killed; ``refused``: bad input."""
 Alive = Callable[[], bool]
 GiveWorld = Callable[[World, Path], None]
-"""Puts the files of a data set that has a path into a folder of the node."""
+"""Copies the files of a data set that has a path into a folder of the node."""
 GiveReader = Callable[[ReaderConfig], None]
-"""Has a reader ready that the cells of the node share, noted in :func:`readers_folder`."""
+"""Starts a reader that the cells of the node share, if it does not run, and records it in :func:`readers_folder`."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """A cell and what an attempt at it needs to know."""
+    """The instructions for one attempt at a cell."""
 
     cell: Cell
     scratch: Path
@@ -63,7 +63,7 @@ class Job:
 
 @dataclass(frozen=True)
 class End:
-    """How an attempt ended. ``seal`` is there if ``how`` is ``sealed`` or ``storage``."""
+    """How an attempt ended. ``seal`` is not None if ``how`` is ``sealed`` or ``storage``."""
 
     how: How
     line: str
@@ -72,7 +72,7 @@ class End:
 
 
 class _StoppedError(Exception):
-    """Somebody wished the cell to stop, or its node is gone."""
+    """The driver stopped the cell, or its node is gone."""
 
 
 def carry_out(
@@ -132,18 +132,18 @@ def run_folder(job: Job) -> Path:
 
 
 def readers_folder(scratch: Path) -> Path:
-    """Where the readers that cells share are noted, below the scratch folder of a node."""
+    """Return the folder of a node, in its scratch folder, in which the readers that cells share are recorded."""
     return scratch / "readers"
 
 
 def shared_readers_of(cell: Cell) -> list[ReaderConfig]:
-    """The readers of a cell that are started once for all cells of a node."""
+    """Return the readers of a cell that are started once for all cells of a node."""
     readers = (ReaderConfig.model_validate(reader) for reader in cell.config["readers"])
     return [reader for reader in readers if may_be_shared(reader, timed=cell.timed)]
 
 
 def forget(job: Job) -> None:
-    """Remove what a cell left on its node, after it has been brought where it belongs."""
+    """Remove a cell's files from its node, after they have been stored."""
     shutil.rmtree(cell_folder(job), ignore_errors=True)
 
 
@@ -181,7 +181,7 @@ def _run(job: Job, world: Path, held: int, stop: threading.Event, alive: Alive) 
 
 
 def _sealed_before(job: Job) -> Seal | None:
-    """The seal of an attempt that was complete and whose driver or node was gone before anybody took it."""
+    """Return the seal of a complete attempt whose driver or node ended before it was stored; None if there is none."""
     seal = read_seal(cell_folder(job))
     return seal if seal is not None and fault_of(run_folder(job), seal) is None else None
 
@@ -213,7 +213,7 @@ def _last_line(output: Path) -> str:
 
 
 def _world(job: Job, give: GiveWorld, stop: threading.Event, alive: Alive) -> tuple[Path, str]:
-    """The data set on this node and its hash: the one that is kept, or made from its seed, or fetched."""
+    """Return the folder of the data set on this node and its hash; it is stored already, or generated, or fetched."""
     world = job.cell.world
     folder = job.scratch / "worlds" / world.key
     with _locked(folder, stop) as lock:
@@ -222,7 +222,7 @@ def _world(job: Job, give: GiveWorld, stop: threading.Event, alive: Alive) -> tu
             return files, noted.read_text(encoding="utf-8")
         if world.arguments:
             output = folder / "output.txt"
-            # The simulator goes on with what an earlier attempt left.
+            # The simulator continues from the files of an earlier attempt.
             argv = python_module("memarena_masim", "generate", *world.arguments, "--out", str(files))
             code = _child([*argv, "--quiet", "--workers", "1"], output, lock, stop, alive)
             if code:
@@ -243,7 +243,7 @@ def _world(job: Job, give: GiveWorld, stop: threading.Event, alive: Alive) -> tu
 
 @contextmanager
 def _locked(folder: Path, stop: threading.Event) -> Iterator[int]:
-    """A lock on a folder; waits until the guard of an earlier attempt has let go of it."""
+    """Yield the descriptor of a lock on a folder; waits until the guard of an earlier attempt has released it."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     folder.mkdir(exist_ok=True)
     deadline = time.monotonic() + LOCK_WAIT_S

@@ -35,7 +35,7 @@ _COMMON = 200
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text, without case and compatibility forms."""
+    """Return the words of a text, case-folded and in NFKC form."""
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
     return _WORD.findall(text.casefold())
@@ -96,18 +96,18 @@ class LifeIndex:
         return sum(1 / len(self._postings[run]) for run in runs)
 
     def numbers(self, words: Iterable[str]) -> list[int]:
-        """Words as numbers; 0 for one that the life does not have."""
+        """Return the number of each word; 0 for a word that the life does not have."""
         return [self._numbers.get(word, 0) for word in words]
 
     def runs(self, words: Sequence[int]) -> set[int]:
-        """Runs of a text that occur in the life, those of texts of one and two words included."""
+        """Return the codes of the text's runs of one, two and three words that occur in the life."""
         result = set(_runs(words))
         result.update(words)
         result.update(a | b << _BITS for a, b in pairwise(words))
         return result & self._postings.keys()
 
     def entries_in(self, runs: set[int]) -> list[int]:
-        """Positions of the entries that a text with these runs holds."""
+        """Return the positions of the entries that a text with these runs holds."""
         weights: defaultdict[int, float] = defaultdict(float)
         own: defaultdict[int, int] = defaultdict(int)
         for run in runs:
@@ -133,7 +133,7 @@ class LifeIndex:
         return any(e.words[at : at + count] == passage for e in entries for at in range(len(e.words) - count + 1))
 
     def scattered(self, words: set[int]) -> list[int]:
-        """Positions of the entries whose rare words are among these for the most part, in whatever order."""
+        """Return the positions of the entries most of whose rare words are in ``words``, in any order."""
         hits: defaultdict[int, list[int]] = defaultdict(list)
         for word in words:
             for position in self._having_word.get(word, ()):
@@ -149,7 +149,7 @@ class LifeIndex:
         return sum(1 / len(having) for word in words if (having := self._having_word.get(word)))
 
     def covered(self, words: Sequence[int], positions: Iterable[int]) -> int:
-        """How many of a text's words are part of a run of these entries."""
+        """Return how many of a text's words are part of a run of the entries at ``positions``."""
         entries = [self.entries[position] for position in positions]
         runs = frozenset[int]().union(*(entry.runs for entry in entries))
         inside = bytearray(len(words))
@@ -161,7 +161,7 @@ class LifeIndex:
 
 
 def _by_rare_word(entries: Sequence[Entry]) -> dict[int, list[int]]:
-    """Positions of the entries with a word, for words that few entries have."""
+    """Return the positions of the entries that have a word, by word; words of more than _RARE entries are left out."""
     having: defaultdict[int, list[int]] = defaultdict(list)
     for position, entry in enumerate(entries):
         for word in dict.fromkeys(entry.words):
@@ -177,7 +177,7 @@ def _code(words: Sequence[int]) -> int:
 
 
 def _runs(words: Sequence[int]) -> list[int]:
-    """Runs of three words; of a shorter text, the text."""
+    """Return the codes of a text's runs of three words; of a shorter text, the code of the whole."""
     if len(words) < _RUN:
         return [_code(words)] if words else []
     return [

@@ -131,7 +131,9 @@ class BackendEnvironment(_Strict):
         return None if stamp else f"not installed: run {self.command or f'memarena backends install {self.name}'}"
 
     def all_of_this_name(self) -> list[Path]:
-        """Environments of this name, whole or not, also those that are out of date or of another folder."""
+        """Return the paths of all environments of this name, including incomplete and outdated ones and those of other
+        folders.
+        """
         return environments_of(self.name)
 
     def out_of_date(self) -> list[Stamp]:
@@ -147,7 +149,7 @@ class BackendEnvironment(_Strict):
 
 
 def environments_root() -> Path:
-    """The folder of all environments. Raises :class:`RunError` if there is none for this user."""
+    """Return the folder of all environments. Raises :class:`RunError` if there is none for this user."""
     if variable := os.environ.get(ROOT_VARIABLE):
         return Path(variable).absolute()
     try:
@@ -158,14 +160,14 @@ def environments_root() -> Path:
 
 
 def environments_of(name: str) -> list[Path]:
-    """All environments of a name, whole or not."""
+    """Return the paths of all environments of a name, complete or not."""
     root = environments_root()
     pattern = re.compile(re.escape(name) + "-[0-9a-f]{12}")
     return sorted(path for path in root.iterdir() if pattern.fullmatch(path.name)) if root.is_dir() else []
 
 
 def stamp_of(path: Path) -> Stamp | None:
-    """The stamp of an environment; None if it has none, or one of another form."""
+    """Return the stamp of an environment; None if it has none, or if its stamp has another form."""
     try:
         return Stamp.model_validate_json((path / STAMP).read_bytes())
     except (OSError, ValidationError):
@@ -174,9 +176,9 @@ def stamp_of(path: Path) -> Stamp | None:
 
 @lru_cache
 def find_interpreter(name: str, specifier: str, search_path: str) -> Interpreter:
-    """The harness's own Python if it fits, else the oldest ``python3.N`` of PATH that does.
+    """Return the harness's own Python if it fits, else the oldest ``python3.N`` of PATH that does.
 
-    Raises :class:`RunError` if none does, with what there is.
+    Raises :class:`RunError` if none does; the message lists the versions that were tried.
     """
     specifiers = SpecifierSet(specifier)
     own = Interpreter(sys.executable, platform.python_version())
@@ -195,9 +197,10 @@ def find_interpreter(name: str, specifier: str, search_path: str) -> Interpreter
 
 
 def _interpreters(search_path: str) -> tuple[list[Interpreter], list[str]]:
-    """Every ``python3.N`` of PATH that starts, the oldest first, and those that do not answer.
+    """Return every ``python3.N`` of PATH that starts, the oldest first, and the paths of those that do not answer in
+    time.
 
-    Of each N the one that a shell would take.
+    Of several with the same N, the first on PATH counts, as in a shell.
     """
     programs: dict[int, Path] = {}
     for folder in filter(None, search_path.split(os.pathsep)):
@@ -221,13 +224,17 @@ def _interpreters(search_path: str) -> tuple[list[Interpreter], list[str]]:
 
 
 def outside_the_harness(argv: Sequence[str], keep: Collection[str] = ()) -> list[str]:
-    """A command that runs ``argv`` without the variables that lead to the harness's packages, except ``keep``."""
+    """Return the command that runs ``argv`` without the variables that point to the harness's packages, except
+    ``keep``.
+    """
     unset = [word for name in _OF_THE_HARNESS if name not in keep for word in ("-u", name)]
     return ["env", *unset, *argv]
 
 
 def _with_named_files(path: Path, folder: Path, above: tuple[Path, ...] = ()) -> Iterator[Path]:
-    """A requirements file, what it names with -r and -c, and the pyproject.toml of folders that it installs from."""
+    """Yield a requirements file, the files that it names with -r and -c, and the pyproject.toml of each local folder in
+    it.
+    """
     if path in above:
         raise RunError(f"{path}: names itself with -r or -c")
     yield path

@@ -19,7 +19,7 @@ MANIFEST = "backend.toml"
 
 
 def installed_manifests() -> Iterator[Path]:
-    """The manifest of each entry point, in the order of their names.
+    """Yield the manifest's path of each entry point, in the order of the entry points' names.
 
     Raises :class:`RunError` naming distribution and entry point if one leads to no manifest.
     """
@@ -45,7 +45,7 @@ def _manifest_of(entry: EntryPoint) -> Path:
 
 
 def _folders_of(package: str) -> list[str]:
-    """Folders of a top-level package; none if there is no such package."""
+    """Return the folders of a top-level package; none if there is no such package."""
     try:
         spec = find_spec(package)
     except ValueError:  # an empty name, or a module that was not imported but run

@@ -1,4 +1,4 @@
-"""How far a backend is kept from the data set and its gold: the grades, what this machine offers, what a run uses.
+"""Decides how far a backend is kept from the data set and its gold: the grade that this machine offers or a user sets.
 
 ``container``: an image on a network without a way out, with none of the host's files. ``user``: a process that sees no
 other process and neither data set nor run folder (:mod:`memarena.confinement`). ``none``: a process of the same user,
@@ -34,23 +34,24 @@ _NAMES_A_FOLDER = ("PWD", "OLDPWD")
 
 @dataclass(frozen=True)
 class ProcessIsolation:
-    """What is done to a backend that is started as a process. ``hidden``: folders that it is not to find."""
+    """How a backend that is started as a process is confined. ``hidden``: folders that it must not see."""
 
     grade: ProcessGrade = "none"
     hidden: tuple[Path, ...] = ()
     note: str = ""
-    """Which isolation it is, in one line for people; empty where no backend is a process."""
+    """The isolation in one line for people; "" if no backend is a process."""
 
     def confinement(self, keep: Iterable[Path]) -> Confinement | None:
-        """What the process does not see; None where it is not confined."""
+        """Return the paths that the process must not see, and those in it that it may; None if it is not confined."""
         if self.grade == "none":
             return None
         return Confinement(tuple(str(path) for path in self.hidden), tuple(str(path) for path in keep))
 
     def blanked(self) -> dict[str, str]:
-        """Variables of this environment that name a hidden folder, or where a user was, each with nothing in it.
+        """Return replacements for the environment's variables that name a hidden folder or the working directory.
 
-        A list of folders loses the hidden ones alone: without the rest of ``PATH`` no program is there.
+        The value is "", but a list of folders loses only its hidden entries: without the others of ``PATH`` no program
+        could be started.
         """
         patterns = [re.compile(re.escape(str(path)) + r"(?![\w-])") for path in self.hidden]
 
@@ -67,7 +68,7 @@ class ProcessIsolation:
 
 
 def grade_of(choice: BackendChoice, isolation: ProcessIsolation) -> IsolationGrade:
-    """The grade at which a backend runs; ``unknown`` for one that is reached at an address."""
+    """Return the grade at which a backend runs; ``unknown`` for a backend that is reached at an address."""
     if isinstance(choice, AddressedBackend):
         return "unknown"
     return "container" if isinstance(choice, ContainerBackend) else isolation.grade
@@ -76,9 +77,9 @@ def grade_of(choice: BackendChoice, isolation: ProcessIsolation) -> IsolationGra
 def process_isolation(
     choice: IsolationChoice, backends: Sequence[BackendChoice], hidden: Iterable[Path]
 ) -> ProcessIsolation:
-    """The isolation of a run's backends by name: the best that this machine offers, or what was chosen.
+    """Return the isolation of a run's backends: the best that this machine offers, or the one that was chosen.
 
-    Raises :class:`RunError` where the machine does not offer what was chosen.
+    Raises :class:`RunError` if the machine does not offer the chosen one.
     """
     names = [backend.name for backend in backends if isinstance(backend, LaunchableBackend)]
     folders = tuple(dict.fromkeys(form for path in hidden for form in (path.absolute(), path.resolve())))
@@ -102,7 +103,7 @@ def process_isolation(
 
 @cache
 def why_not_confined() -> str:
-    """Why a process cannot be confined on this machine, from trying; empty where it can."""
+    """Return why a process cannot be confined on this machine, from a trial; "" if it can."""
     with tempfile.TemporaryDirectory(prefix="memarena-") as folder:
         log = Path(folder) / "probe.log"
         with GuardedProcess.start(["true"], log_path=log, confinement=Confinement(hide=(folder,))) as probe:
@@ -131,7 +132,7 @@ def hide_arguments(paths: Iterable[Path | None]) -> None:
 
 
 def _arguments_start() -> int:
-    """Address of the arguments (proc(5), stat, field 48); 0 where the system does not tell it."""
+    """Address of the arguments (proc(5), stat, field 48); 0 if the system does not report it."""
     fields = Path("/proc/self/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
     return int(fields[45]) if len(fields) > 45 else 0
 
@@ -140,7 +141,7 @@ def _arguments_start() -> int:
 
 
 class WorkFolder:
-    """Where a backend keeps its files while it runs: the cell's folder, or, unconfined, one that leads to no run.
+    """The folder of a backend's files while it runs: the cell's, or, if it is not confined, one apart from the run.
 
     Links in the cell's folder lead there, so that a run which was killed finds the files again.
     """
@@ -161,7 +162,7 @@ class WorkFolder:
 
     @property
     def data(self) -> Path:
-        """The backend's own to keep."""
+        """The folder of the files that the backend keeps."""
         return self.path / _DATA
 
     def bring_back(self) -> None:
@@ -219,6 +220,8 @@ def _root_name() -> str:
 
 
 def _left_by_a_killed_run(link: Path) -> Path | None:
-    """The folder made by :func:`_apart` that a cell's link leads to; None for any other link, which is not removed."""
+    """Return the folder made by :func:`_apart` to which a cell's link leads; None for any other link, which is not
+    removed.
+    """
     folder = link.readlink().parent if link.is_symlink() else None
     return folder if folder is not None and folder.parent.name == _root_name() else None

@@ -160,7 +160,7 @@ class LaunchableBackend(_Strict):
         )
 
     def missing(self, settings: Mapping[str, str] | None = None) -> str | None:
-        """What has to be installed, built or set before it can be started, as one line; None if nothing is missing.
+        """Return what must be installed, built or set before it can start, as one line; None if nothing is missing.
 
         ``settings`` are environment variables that it will be given in addition to its own.
         """
@@ -169,7 +169,7 @@ class LaunchableBackend(_Strict):
         return None if self.environment is None else self.environment.missing()
 
     def unmet(self, settings: Mapping[str, str] | None = None) -> str | None:
-        """As ``missing``, but for its environment, which a run makes."""
+        """Return the same line as ``missing``, but without regard to its environment, which a run makes."""
         program = self.manifest.command[0]
         if "{" not in program and shutil.which(program) is None:
             return f"{program} is not installed"
@@ -204,10 +204,11 @@ BackendChoice = LaunchableBackend | AddressedBackend | ContainerBackend
 
 
 def choose_backend(text: str) -> BackendChoice:
-    """The backend that a user means: a name, ``HOST:PORT``, ``image:REFERENCE [ARGUMENT…]``, a manifest's path.
+    """Return the backend that ``text`` names.
 
-    ``NAME=`` before any of them says by which name it goes in the run, so that one backend can take part several times.
-    Raises :class:`RunError` if there is none, naming those there are.
+    The text is a name, ``HOST:PORT``, ``image:REFERENCE [ARGUMENT…]`` or a manifest's path. ``NAME=`` before any of
+    them sets the name in the run, so that one backend can take part several times. Raises :class:`RunError` if there is
+    no such backend; the message lists the known ones.
     """
     if (match := _RENAMED.fullmatch(text)) and not Path(text).exists():
         return choose_backend(match["backend"]).model_copy(update={"name": match["name"]})
@@ -235,7 +236,10 @@ def choose_backend(text: str) -> BackendChoice:
 
 
 def _container(text: str) -> ContainerBackend:
-    """``image:REFERENCE [ARGUMENT…]``, quoted as in a shell; it goes by the image's name without what all have."""
+    """Return the backend of ``image:REFERENCE [ARGUMENT…]``, quoted as in a shell.
+
+    Its name is that of the image, without the prefix that all images of backends have.
+    """
     try:
         reference, *arguments = shlex.split(text.removeprefix(_IMAGE)) or [""]
         name = reference.rpartition("/")[2].partition("@")[0].partition(":")[0].removeprefix(_IMAGE_PREFIX)
@@ -245,7 +249,7 @@ def _container(text: str) -> ContainerBackend:
 
 
 def backends_by_name() -> dict[str, list[LaunchableBackend]]:
-    """Every backend that can be found, each name with all different ones that claim it.
+    """Return every known backend by name; a name that different backends claim has all of them.
 
     Raises :class:`RunError` if a manifest cannot be read.
     """
@@ -259,7 +263,7 @@ def backends_by_name() -> dict[str, list[LaunchableBackend]]:
 
 
 def name_clash(backends: Sequence[LaunchableBackend]) -> str | None:
-    """One line if several backends claim one name; None for a single one."""
+    """Return one line that names the manifests if several backends claim one name; None for a single backend."""
     if len(backends) == 1:
         return None
     places = " and ".join(str(backend.folder / MANIFEST) for backend in backends)
@@ -273,7 +277,7 @@ def _manifests() -> Iterator[Path]:
 
 
 def load_manifest(path: Path) -> list[LaunchableBackend]:
-    """Backends of one ``backend.toml``. Raises :class:`RunError` naming file and field."""
+    """Return the backends of one ``backend.toml``. Raises :class:`RunError` naming file and field."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
         manifest = ManifestFile.model_validate(content)

@@ -63,7 +63,7 @@ class NullBackend(pb_grpc.MemoryBackendServicer):
 
 
 def serve(listen: str) -> tuple[grpc.Server, str]:
-    """A running null backend and its address. ``listen`` is HOST:PORT, port 0 lets the system choose."""
+    """Start a null backend; return server and address. ``listen`` is HOST:PORT; port 0 lets the system choose one."""
     server = grpc.server(ThreadPoolExecutor(max_workers=4), options=[("grpc.so_reuseport", 0)])
     pb_grpc.add_MemoryBackendServicer_to_server(NullBackend(), server)
     state = health.HealthServicer()

@@ -96,7 +96,9 @@ def launch(
 
 
 def _checkout_of(folder: Path) -> Path:
-    """The checkout of a backend in its ``backends/``, since such a one may read the contract there; else its folder."""
+    """Return the checkout if the backend is in its ``backends/``, since it may read the contract there; else its
+    folder.
+    """
     checkout = folder.parents[1] if folder.parent.name == "backends" else folder
     return checkout if (checkout / _CONTRACT).is_file() else folder
 
@@ -165,7 +167,7 @@ def _named_paths(words: Iterable[str]) -> list[Path]:
 
 
 def _command(backend: LaunchableBackend) -> list[str]:
-    """Its command; after ``{python}`` a ``-P`` where Python would look for modules in the current folder."""
+    """Return its command, with ``-P`` after ``{python}`` if Python would look for modules in the current folder."""
     program, *arguments = backend.manifest.command
     if program == "{python}" and arguments[:1] in (["-m"], ["-c"]) and backend.python_version >= _SAFE_PATH_SINCE:
         arguments.insert(0, "-P")

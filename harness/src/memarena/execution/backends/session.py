@@ -44,7 +44,7 @@ _STYLES: Mapping[int, StyleName] = {
 
 
 def preferred_style(description: pb.DescribeResponse) -> StyleName:
-    """The layout that a backend wants; text sessions where it names none, or one of a later contract."""
+    """Return the layout that a backend prefers; text sessions if it names none, or one of a later contract."""
     return _STYLES.get(description.preferred_prompt_style, "text_sessions")
 
 
@@ -197,7 +197,10 @@ class BackendSession:
         return "the backend went away and came back: it may have been started again"
 
     def _start_again(self) -> str:
-        """Raises :class:`BackendGoneError` where that may not be, does not succeed, or brings another backend."""
+        """Start the backend again; return the reason as a line.
+
+        Raises :class:`BackendGoneError` if no restart is left, if the start fails, or if another backend answers.
+        """
         assert self._process is not None
         death = self._overdue + self._process.death()
         self._overdue = ""
@@ -218,7 +221,7 @@ class BackendSession:
         return f"the backend's process ended and was started again: {death}"
 
     def _different(self, description: pb.DescribeResponse) -> str | None:
-        """What it says of itself that it did not say before; None if nothing."""
+        """Return the fields in which ``description`` differs from the first; None if it does not, or is the first."""
         if self._description is None or description == self._description:
             return None
         return _changed(self._description, description)
@@ -280,7 +283,7 @@ class BackendSession:
 
 
 def _changed(before: pb.DescribeResponse, after: pb.DescribeResponse) -> str:
-    """Names of the fields that differ."""
+    """Return the names of the fields that differ, separated by commas."""
     names = (field.name for field in pb.DescribeResponse.DESCRIPTOR.fields)
     return ", ".join(name for name in names if getattr(before, name) != getattr(after, name)) or "unknown fields"
 
@@ -312,7 +315,7 @@ def check_description(cell: Cell, description: pb.DescribeResponse) -> None:
 def described(
     cell_id: str, description: pb.DescribeResponse, isolation: IsolationGrade | None = None
 ) -> BackendDescribed:
-    """The log's form of a description."""
+    """Return the log's record of a description."""
 
     def short(names: Mapping[int, str], number: int, prefix: str) -> str:
         # A backend of a later minor version may use values that this harness has no name for (SPEC.md VER-2).

@@ -85,7 +85,7 @@ class AskContext:
         )
 
     def call_context(self, phase: Literal["search", "answer", "central"], question: Question) -> CallContext:
-        """What the gateway writes next to the calls that one question causes."""
+        """Return what the gateway records with the calls that one question causes."""
         return CallContext(
             phase=phase,
             cell_id=self.cell.cell_id,
@@ -106,7 +106,7 @@ def _model(helper: Upstream, window_tokens: int, role: Role) -> pb.Model:
 
 
 def fixed_names(reader_model: str, helpers: Sequence[Upstream]) -> dict[str, str]:
-    """Names that stay the same from run to run, for a server that is configured once: the model behind each role."""
+    """Return the model behind each role, whose name is the same in every run: for servers that are configured once."""
     names = {"extractor": reader_model, "reader": reader_model}
     names.update((helper.role, helper.model) for helper in helpers)
     return names
@@ -118,9 +118,10 @@ def generating(calls: Sequence[GatewayCall]) -> list[GatewayCall]:
 
 
 def hung(calls: Sequence[GatewayCall], began_ns: int, ended_ns: int) -> GatewayCall | None:
-    """The model call that used up an RPC's deadline: never finished, and under way for at least half of the time.
+    """Return the model call that used up an RPC's deadline: not finished, and under way for at least half of the time.
 
-    ``began_ns`` and ``ended_ns`` are monotonic readings around the RPC. Its server is to blame then, not the backend.
+    ``began_ns`` and ``ended_ns`` are monotonic readings around the RPC. None if there is no such call; otherwise the
+    model's server is to blame, not the backend.
     """
     for call in calls:
         is_waiting = call.received_to_forwarded_ns is not None and call.done_ns is None
@@ -143,7 +144,7 @@ def spoke_at_ns(call: GatewayCall) -> int | None:
 
 
 def first_call(calls: Sequence[GatewayCall], until_mono_ns: int | None) -> GatewayCall | None:
-    """The model call behind the first TextDelta: the last generating call whose text had begun by then.
+    """Return the model call that led to the first TextDelta: the last generating call whose text had begun by then.
 
     ``until_mono_ns`` is the moment of the first TextDelta; None if there was none (then the last call counts).
     """
@@ -155,7 +156,7 @@ def first_call(calls: Sequence[GatewayCall], until_mono_ns: int | None) -> Gatew
 
 
 def waited_ns(calls: Sequence[GatewayCall], since_mono_ns: int, until_mono_ns: int | None = None) -> int:
-    """How long calls waited for a busy server or a limit between two moments, in ns; waits side by side count once.
+    """Return how long calls waited for a busy server or a limit, in ns; waits at the same time count once.
 
     Args:
         calls: of one RPC.

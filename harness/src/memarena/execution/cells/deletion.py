@@ -87,7 +87,7 @@ def draw_targets(dataset: Dataset, ego: str, count: int, seed: str) -> list[Targ
 
 
 def _stated_turns(dataset: Dataset, ego: str) -> tuple[list[_StatedTurn], list[str]]:
-    """Turns of enough words, and all texts that the ego's memory is given, with single spaces."""
+    """Return an ego's turns of at least _LEAST_WORDS words, and all texts sent to its memory, with single spaces."""
     turns, texts = [], []
     for day in range(dataset.day_count):
         texts += [_single(event.content) for event in dataset.day_events(ego, day)]

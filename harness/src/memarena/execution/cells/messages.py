@@ -151,7 +151,7 @@ def search_request(
     ids: NamespaceIds,
     options: Iterable[tuple[str, str]],
 ) -> pb.SearchRequest:
-    """The question as the backend sees it, model access still to be added.
+    """Return the request for a question, without its access to models, which the caller adds.
 
     Args:
         question: its gold and evidence stay here.
@@ -182,7 +182,10 @@ def search_request(
 def owner_search_request(
     dataset: Dataset, day: int, text: str, reading: Reading, ids: NamespaceIds, options: Iterable[tuple[str, str]]
 ) -> pb.SearchRequest:
-    """A search of the owner for any words after a day, model access still to be added: no question of the data set."""
+    """Return the owner's request for any text after a day, without its access to models, which the caller adds.
+
+    Such a search belongs to no question of the data set.
+    """
     return pb.SearchRequest(
         namespace=ids.namespace,
         query_id=ids.make(IdKind.QUERY, f"owner\x00{day}\x00{text}"),

@@ -32,7 +32,7 @@ _CUDA = re.compile(r"^nvidia-cuda-runtime(?:-cu\d+)?==(\d+)\.(\d+)", re.MULTILIN
 
 
 def reader_environment(server: str) -> BackendEnvironment:
-    """The environment of a server. Raises :class:`RunError` for one that is not known."""
+    """Return the environment of a server. Raises :class:`RunError` for an unknown server."""
     if server not in SERVERS:
         raise RunError(
             f"{server}: no reader server of this name (known: {', '.join(SERVERS)}){nearest(server, SERVERS)}"
@@ -48,7 +48,7 @@ def reader_environment(server: str) -> BackendEnvironment:
 
 
 def lacks(server: str, driver: str | None, libc: str) -> list[str]:
-    """What a machine lacks to run a server, whether or not it is installed.
+    """Return what a machine lacks to run a server, one line each, whether or not the server is installed.
 
     Args:
         server: one of :data:`SERVERS`.
@@ -77,7 +77,9 @@ def _version(text: str) -> tuple[int, ...]:
 
 
 def server_program(server: str) -> tuple[str, ...]:
-    """The Python that starts a server: its environment's where that is there, else the harness's own."""
+    """Return the command of the Python that starts a server: its environment's if it is complete, else the harness's
+    own.
+    """
     try:
         location = reader_environment(server).environment_path()
     except RunError:  # no Python fits: installing it says so

@@ -12,7 +12,8 @@ _BY_PATH = {(each.role, each.name): each for each in SETTINGS}
 
 
 def parse_config(content: object, where: str | None) -> RunConfig:
-    """A configuration from plain values, out of a file (``where``) or from flags alone (None).
+    """Return the configuration of plain values, which are from the file ``where`` or, if that is None, from flags
+    alone.
 
     Raises:
         RunError: the first field at fault, by ``where`` and its name or by its flag.
@@ -35,7 +36,7 @@ def parse_config(content: object, where: str | None) -> RunConfig:
 
 
 def _flag_of(path: list[str]) -> str:
-    """The flag that sets a field, and what of it is at fault: ``--reader-window``, ``--deadline search``."""
+    """Return the flag that sets a field, and the part of it at fault: ``--reader-window``, ``--deadline search``."""
     setting = _BY_PATH.get((path[0], path[1])) if len(path) > 1 else None
     flag, inside = (setting.flag, path[2:]) if setting else (_BY_PATH["", path[0]].flag, path[1:])
     return " ".join((f"--{flag}", *inside))

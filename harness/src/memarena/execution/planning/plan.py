@@ -1,4 +1,4 @@
-"""Planning a run: which cells, which questions, what the manifest says. Pure but for reading the data set."""
+"""Plans a run: its cells, its questions and its manifest. Has no side effects; reads the data set alone."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _PACKAGES = ("grpcio", "protobuf", "pydantic", "aiohttp", "httpcore2", "numpy", 
 
 @dataclass(frozen=True)
 class RunPlan:
-    """All that is decided before the first call: the manifest, its questions, and the backend behind each cell."""
+    """The plan of a run, made before the first call: the manifest, the questions, and the backend of each cell."""
 
     manifest: Manifest
     questions: tuple[Question, ...]
@@ -53,7 +53,7 @@ def plan_run(
     configuration: NamedConfiguration | None = None,
     image_ids: Mapping[str, str] = {},
 ) -> RunPlan:
-    """The plan of a fresh run. Raises :class:`RunError` where the configuration does not fit the data set."""
+    """Plan a fresh run. Raises :class:`RunError` if the configuration does not fit the data set."""
     names = [b.name for b in backends]
     if len(set(names)) != len(names):
         raise RunError("--backend: two backends go by the same name; write NAME=HOST:PORT to tell them apart")
@@ -106,7 +106,7 @@ def _order_seed(config: RunConfig) -> int:
 
 
 def choose_questions(config: RunConfig, dataset: Dataset, order_seed: int = 0) -> list[Question]:
-    """Questions that the configuration's filters leave, in the order in which they are asked."""
+    """Return the questions that pass the configuration's filters, in the order in which they are asked."""
     instances: Sequence[Instance] = dataset.instances
     known_egos = set(dataset.egos)
     for ego in config.egos:
@@ -136,7 +136,7 @@ def choose_questions(config: RunConfig, dataset: Dataset, order_seed: int = 0) -
 
 
 def dataset_ref(dataset: Dataset) -> DatasetRef:
-    """The data set as the manifest names it."""
+    """Return the manifest's reference to the data set."""
     return DatasetRef(
         name=dataset.name,
         path=str(dataset.path),
@@ -149,7 +149,7 @@ def dataset_ref(dataset: Dataset) -> DatasetRef:
 
 
 def versions() -> Versions:
-    """Versions of what runs now. A package that is not installed is left out."""
+    """Return the versions of Python, this machine and the packages in use; packages not installed are left out."""
     by_package: dict[str, str] = {}
     for name in _PACKAGES:
         try:

@@ -62,8 +62,9 @@ def _false_start(out: Path) -> bool:
 
 
 def previous_progress(request: RunRequest) -> RunProgress | None:
-    """Where the run stands that is to be resumed; None for a fresh one, and for one that was killed before it had put
-    down what it is about.
+    """Return the progress of the run to resume.
+
+    None for a fresh run, and for a run that was killed before it had logged its configuration.
     """
     if not request.resume:
         return None
@@ -77,7 +78,7 @@ def previous_progress(request: RunRequest) -> RunProgress | None:
 
 
 def effective_config(request: RunRequest, previous: RunProgress | None) -> RunConfig:
-    """The configuration to go by. Raises :class:`RunError` where a resumed run is given another than its log has."""
+    """Return the configuration to use. Raises :class:`RunError` if it differs from the log of a resumed run."""
     if previous is None:
         if request.config is None:
             raise RunError("expected a data set, backends and a reader, or --resume")
@@ -97,7 +98,7 @@ def effective_config(request: RunRequest, previous: RunProgress | None) -> RunCo
 
 
 def logged_plan(previous: RunProgress, plan: RunPlan) -> RunPlan:
-    """The logged plan, after making sure that the data set and the readers are still the same."""
+    """Return the logged plan. Raises :class:`RunError` if data set, readers or prompts have changed since."""
     logged_manifest, now = previous.manifest, plan.manifest
     if logged_manifest.dataset.sha256 != now.dataset.sha256:
         raise RunError(f"--resume: {now.dataset.path} has changed since the run was begun")
@@ -141,7 +142,7 @@ def check_windows(plan: RunPlan) -> None:
 
 
 def _identity(reader: ReaderRef) -> tuple[str, str, str]:
-    """What must be the same of a reader for its answers to be counted with earlier ones."""
+    """Return the parts of a reader that must be the same for its answers to be counted with earlier ones."""
     return reader.name, reader.model, reader.details.get("weights_sha256", "")
 
 
@@ -241,7 +242,7 @@ def _who_answered(choice: AddressedBackend, cell: Cell, description: pb.Describe
 
 
 def deadlines(config: RunConfig) -> Deadlines:
-    """The configured deadlines as the client takes them."""
+    """Return the configured deadlines in the client's form."""
     d = config.deadlines_s
     return Deadlines(
         describe_s=d.describe,

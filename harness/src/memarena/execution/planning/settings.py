@@ -118,18 +118,19 @@ class SettingField:
         return None if self.field.is_required() else self.field.get_default(call_default_factory=True)
 
     def to_fields(self, value: Any) -> dict[str, object]:
-        """Values of fields that a value of its flag means. Raises RunError for text of another form."""
+        """Return the fields that the value of its flag sets, by name. Raises RunError for text of another form."""
         form = self.setting.form
         return {self.name: value} if form is None else form.to_fields(self.flag, self.name, value)
 
     def help(self, default: object = None) -> str:
-        """Its help text, with another default than the field's where a command has its own."""
+        """Return its help text; ``default`` replaces the field's default, for a command that has its own."""
         default_text = shown_value(self.default if default is None else default) or self.setting.unset
         return self.setting.help.replace("{default}", default_text).replace("{role}", self.role)
 
 
 def settings_of(model: type[BaseModel], holder: SettingField | None = None) -> Iterator[SettingField]:
-    """All settings of a configuration in the order of its fields, those of models after the field that holds them.
+    """Yield all settings of a configuration in the order of its fields; those of a model come after the field that
+    holds it.
 
     Raises TypeError for a field without a :class:`Setting`.
     """
@@ -145,7 +146,7 @@ def settings_of(model: type[BaseModel], holder: SettingField | None = None) -> I
 
 
 def shown_value(value: object) -> str:
-    """A default as help texts show it; empty for None and for nothing."""
+    """Return a default as help texts show it; "" for None and for an empty value."""
     if isinstance(value, BaseModel):
         value = value.model_dump()
     if isinstance(value, Mapping):
@@ -158,7 +159,7 @@ def shown_value(value: object) -> str:
 
 
 def _plain_types(annotation: Any) -> set[Any]:
-    """The types of a union, without bounds: ``Annotated[int, …] | None`` is ``{int, NoneType}``."""
+    """Return the types of a union, without bounds: ``Annotated[int, …] | None`` is ``{int, NoneType}``."""
     origin, parts = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return _plain_types(parts[0])

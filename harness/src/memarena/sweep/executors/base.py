@@ -1,4 +1,4 @@
-"""What a driver asks of the place where cells are carried out."""
+"""Defines the interface between a sweep's driver and the machines that run its cells."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ class Ended:
 
 
 class Executor(Protocol):
-    """Carries out cells on nodes. Where it ends, however it ends, everything that it started ends too."""
+    """Runs cells on nodes. When it ends, for whatever cause, everything that it started ends too."""
 
     def __enter__(self) -> object:
-        """Begin. Raises SweepError with one line where that fails."""
+        """Begin. Raises SweepError with one line if it fails."""
 
     def __exit__(self, *_: object) -> None:
-        """Let go of everything."""
+        """Release all nodes."""
 
     def nodes(self) -> Sequence[Node]:
-        """The nodes that are there now."""
+        """Return the nodes that are available now."""
 
     def job(self, placed: Placed, last_attempt: bool) -> Job:
-        """What a node is told about a cell."""
+        """Return the instructions to a node for a cell."""
 
     def start(self, placed: Placed, job: Job) -> None:
-        """Begin a cell. Raises nothing: what goes wrong is told by :meth:`ended`."""
+        """Begin a cell. Raises nothing: :meth:`ended` reports a failure."""
 
     def ended(self, timeout_s: float) -> list[Ended]:
-        """Attempts that ended since, after waiting for one at most so long."""
+        """Return the attempts that ended since the last call; wait at most ``timeout_s`` for the first."""
 
     def forget(self, placed: Placed, job: Job) -> None:
-        """Remove what a sealed cell left on its node."""
+        """Remove a sealed cell's files from its node."""
 
     def release(self, placed: Placed) -> None:
         """Stop the reader that a cell shared on its node: no further cell there uses it."""
@@ -50,4 +50,4 @@ class Executor(Protocol):
         """End every cell in order; their logs stay on their nodes."""
 
     def clean(self) -> None:
-        """Remove what the sweep has left on the nodes, worlds too."""
+        """Remove the sweep's files from the nodes, including worlds."""

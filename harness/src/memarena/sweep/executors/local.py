@@ -1,4 +1,4 @@
-"""Cells as processes of this machine: timed ones alone, others as many as there are cores for."""
+"""Runs cells as processes of this machine: timed ones alone, others as many at once as the cores allow."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class LocalExecutor:
         self.stop()
 
     def nodes(self) -> Sequence[Node]:
-        """This machine."""
+        """Return this machine."""
         return (self._node,)
 
     def job(self, placed: Placed, last_attempt: bool) -> Job:
-        """The cell, in the scratch folder."""
+        """Return the instructions for a cell, which runs in the scratch folder."""
         return Job(placed.cell, self._scratch, self._node.machine, last_attempt)
 
     def start(self, placed: Placed, job: Job) -> None:
@@ -57,7 +57,7 @@ class LocalExecutor:
         self._ended.put(Ended(placed, end, by_node=end.how == "disk_full"))
 
     def ended(self, timeout_s: float) -> list[Ended]:
-        """Attempts that ended since."""
+        """Return the attempts that ended since the last call; wait at most ``timeout_s`` for the first."""
         results: list[Ended] = []
         try:
             results.append(self._ended.get(timeout=timeout_s))

@@ -1,4 +1,4 @@
-"""What runs on a node of a Ray cluster: the facts of the node, a cell's attempt, the readers that its cells share."""
+"""Runs on a node of a Ray cluster: reports the node's facts, carries out a cell's attempt, starts shared readers."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ PACKAGES = (
     "memarena", "memarena-answering", "memarena-dataset", "memarena-masim", "memarena-proto", "ray", "pydantic",
     "protobuf", "grpcio", "numpy", "scipy",
 )  # fmt: skip
-"""What has to have one version on all nodes."""
+"""Packages whose versions must be the same on all nodes."""
 _CHUNK_BYTES = 8 << 20
 _PARENT_POLL_S = 0.2
 
 
 @dataclass(frozen=True)
 class NodeFacts:
-    """What a node says of itself."""
+    """Facts that a node reports about itself."""
 
     python: str
     packages: Mapping[str, str]
@@ -47,14 +47,14 @@ class NodeFacts:
 
 
 def node_facts() -> NodeFacts:
-    """The facts of the node that this runs on."""
-    found = {}
+    """Return the facts of the node on which this runs."""
+    versions = {}
     for name in PACKAGES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            found[name] = importlib.metadata.version(name)
+            versions[name] = importlib.metadata.version(name)
     return NodeFacts(
         python=platform.python_version(),
-        packages=found,
+        packages=versions,
         machine=cpu_name(),
         scratch=Path(tempfile.gettempdir()) / f"memarena-sweeps-{os.getuid()}",
         memory_monitor_off=os.environ.get(MONITOR) == "0",
@@ -62,7 +62,7 @@ def node_facts() -> NodeFacts:
 
 
 def difference(ours: NodeFacts, theirs: NodeFacts) -> str | None:
-    """The first version in which a node differs from the driver, None if there is none."""
+    """Return the first version in which a node differs from the driver, in words; None if there is none."""
     if ours.python != theirs.python:
         return f"Python {theirs.python}, here {ours.python}"
     for name in PACKAGES:
@@ -105,7 +105,7 @@ class CellActor:
             archive.extractall(folder, filter="data")
 
     def read(self, name: str, offset: int) -> bytes:
-        """A piece of a sealed file."""
+        """Return the bytes of a sealed file from ``offset`` on, at most _CHUNK_BYTES."""
         with (run_folder(self._job) / name).open("rb") as file:
             file.seek(offset)
             return file.read(_CHUNK_BYTES)
@@ -120,7 +120,7 @@ class CellActor:
 
 
 class ReaderActor:
-    """The readers that the cells of a node share, in a process that ends with its raylet or its driver."""
+    """Runs the readers that the cells of a node share, in a process that ends with its raylet or its driver."""
 
     def __init__(self, scratch: Path) -> None:
         raylet = os.getppid()
