@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memarena.execution.backends.containers import bounded
+from memarena.execution.backends.containers import truncate_output
 from memarena.execution.backends.reaper import remaining
 from memarena.execution.engine import execute
 from memarena.execution.errors import RunError
@@ -40,7 +40,7 @@ def test_bounded_reads_at_most_the_limit_and_notes_the_cut(sizes: tuple[int, ...
             sizes_read.append(size)
             yield b"x" * size
 
-    output = b"".join(bounded(printed(), 10))
+    output = b"".join(truncate_output(printed(), 10))
     assert output.count(b"x") == min(10, sum(sizes))
     assert (b"left out" in output) == (sum(sizes) > 10)
     assert sum(sizes_read[:-1]) <= 10

@@ -52,7 +52,7 @@ def load_facts(run_dir: Path) -> RunFacts:
     builder = RunFactsBuilder(str(run_dir))
     with _without_cycle_collection():
         for record in read_projection(run_dir, wants_raw=builder.wants_raw):
-            builder.take(record)
+            builder.add(record)
     return builder.facts()
 
 

@@ -23,7 +23,7 @@ from memarena.cli.run_flags import RunFlags
 from memarena.cli.setting_flags import FlagValues, fields_of
 from memarena.configs import read_file
 from memarena.execution.planning.config import RunConfig
-from memarena.execution.planning.flag_values import words
+from memarena.execution.planning.flag_values import split_list
 from memarena.execution.planning.request import RunOutcome, RunRequest
 from memarena.latency.errors import LatencyError
 from memarena.latency.growth import growth_config, read_growth
@@ -87,7 +87,7 @@ def _run(flags: StudyFlags) -> None:
     plan = StudyPlan(
         config=settings,
         out=flags.out,
-        phase2=() if flags.phase2 in ("", "none") else tuple(words(flags.phase2)),
+        phase2=() if flags.phase2 in ("", "none") else tuple(split_list(flags.phase2)),
         queries=flags.queries,
         egos=flags.egos,
         per_family=flags.per_family,
@@ -134,7 +134,7 @@ def report(
     """Fits, composed totals, cost of questions and of ingest, from the logs of a study."""
     _check_format(output)
     folders = [folder for study in runs for folder in run_dirs(study)]
-    figures = study_runs(folders, fit_backends=words(fit_backend))
+    figures = study_runs(folders, fit_backends=split_list(fit_backend))
     document = study_document(figures)
     if out is not None:
         write_study(figures, read_samples_of(folders), document, out)

@@ -10,7 +10,7 @@ from memarena.cli.setting_flags import FlagValues, fields_of
 from memarena.configs import Configuration, read_file, read_named
 from memarena.execution.errors import RunError
 from memarena.execution.planning.config import SETTINGS, RunConfig
-from memarena.execution.planning.flag_values import words
+from memarena.execution.planning.flag_values import split_list
 from memarena.execution.planning.model_config import HelperConfig, ReaderConfig
 from memarena.execution.planning.parsing import parse_config
 from memarena.log.records import NamedConfiguration
@@ -85,7 +85,7 @@ def with_models(values: dict[str, object], flags: FlagValues) -> dict[str, objec
     """
     qualities = fields_of(flags, "readers")
     if "reader" in flags:
-        values["readers"] = [{"spec": spec, **qualities} for spec in words(str(flags["reader"]))]
+        values["readers"] = [{"spec": spec, **qualities} for spec in split_list(str(flags["reader"]))]
     elif qualities and isinstance(readers := values.get("readers"), list | tuple):
         values["readers"] = [{**_plain(reader), **qualities} for reader in readers]
     for role in HELPERS:

@@ -56,19 +56,22 @@ def _plan(table: PaperTable, steps: Sequence[Step], settings: Settings) -> str:
 
 def missing_lines(steps: Sequence[Step], settings: Settings) -> list[str]:
     """Return what is missing on this machine for the steps, each with the memories that are left out for it."""
-    found: dict[str, dict[str, None]] = {}
+    memories_by_reason: dict[str, dict[str, None]] = {}
     for step in steps:
-        for why, memories in step.lacking.items():
-            found.setdefault(why, {}).update(dict.fromkeys(memories))
+        for reason, memories in step.left_out_by_reason.items():
+            memories_by_reason.setdefault(reason, {}).update(dict.fromkeys(memories))
     judged = any(step.kind == "sweep" for step in steps)
     if judged and (judge := settings.readers.missing_judge) is not None:
-        found[judge] = {}
-    return [f"{why} (for {', '.join(memories)})" if memories else why for why, memories in found.items()]
+        memories_by_reason[judge] = {}
+    return [
+        f"{reason} (for {', '.join(memories)})" if memories else reason
+        for reason, memories in memories_by_reason.items()
+    ]
 
 
 def _hours(steps: Iterable[Step], settings: Settings) -> str:
-    found = hours_of(steps, settings)
-    return "unknown" if found is None else f"{found:,.1f}"
+    hours = hours_of(steps, settings)
+    return "unknown" if hours is None else f"{hours:,.1f}"
 
 
 def _needs(table: PaperTable, steps: Sequence[Step]) -> list[str]:

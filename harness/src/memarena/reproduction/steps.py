@@ -29,6 +29,8 @@ STUDY_GROUPS: Mapping[str, tuple[str, ...]] = {
 }
 """Memories that are timed in one study, by its name; the paper times memsearch only with its smallest reader."""
 _MEMOBASE = "memobase"
+_STRUCTURED = "structured"
+"""Name of the backend ``memobase_oracle`` in the configuration ``memobase-oracle``; it needs Memobase too."""
 _FIRST_READER_ONLY = ("memsearch",)
 _STUDY_EMBEDDER = "nomic-embed-text"
 Kind = Literal["sweep", "study"]
@@ -71,19 +73,19 @@ class Step:
     """Memories that are left out on this machine, and why."""
 
     @property
-    def lacking(self) -> Mapping[str, tuple[str, ...]]:
-        """Return by what is missing the memories that are left out for it; none of them if it stops the whole step."""
-        found: dict[str, tuple[str, ...]] = dict.fromkeys(self.missing, ())
-        for memory, why in self.left_out.items():
-            if why not in self.missing:
-                found[why] = (*found.get(why, ()), memory)
-        return found
+    def left_out_by_reason(self) -> Mapping[str, tuple[str, ...]]:
+        """Memories that are left out, by reason; () for a reason that stops the whole step."""
+        by_reason: dict[str, tuple[str, ...]] = dict.fromkeys(self.missing, ())
+        for memory, reason in self.left_out.items():
+            if reason not in self.missing:
+                by_reason[reason] = (*by_reason.get(reason, ()), memory)
+        return by_reason
 
     @property
     def asks_memobase(self) -> bool:
         """Whether some of its cells need the Memobase server, which can use a single gateway at a time."""
         return any(
-            _MEMOBASE in memory or memory == "structured" for memory, _ in self.cells if memory not in self.left_out
+            _MEMOBASE in memory or memory == _STRUCTURED for memory, _ in self.cells if memory not in self.left_out
         )
 
     @property
@@ -97,14 +99,14 @@ def steps_of(tables: Iterable[PaperTable], settings: Settings) -> tuple[Step, ..
 
     Raises RunError for a bad configuration.
     """
-    wanted = list(tables)
-    names = list(dict.fromkeys(name for table in wanted for name in table.configurations))
-    study = any(table.study for table in wanted)
-    found: list[Step] = []
+    tables = list(tables)
+    names = list(dict.fromkeys(name for table in tables for name in table.configurations))
+    study = any(table.study for table in tables)
+    steps: list[Step] = []
     for reader in settings.readers.readers:
-        found += [_sweep(read_named(name), reader, settings) for name in names if _asks(name, reader, settings)]
-        found += _studies(reader, settings) if study else []
-    return tuple(found)
+        steps += [_sweep(read_named(name), reader, settings) for name in names if _asks(name, reader, settings)]
+        steps += _studies(reader, settings) if study else []
+    return tuple(steps)
 
 
 def steps_for(table: PaperTable, steps: Sequence[Step]) -> list[Step]:
@@ -123,31 +125,33 @@ def _asks(configuration: str, reader: ReaderEntry, settings: Settings) -> bool:
 
 
 def _sweep(configuration: Configuration, reader: ReaderEntry, settings: Settings) -> Step:
-    use, run = use_of(configuration.name), dict(configuration.run)
-    helpers, lacking = _helpers(configuration.needs, use.helpers, settings.readers)
+    """Return the step that runs a configuration with one reader, without the memories that cannot run here."""
+    use = use_of(configuration.name)
+    run = dict(configuration.run)
+    helpers, missing_helpers = _helpers(configuration.needs, use.helpers, settings.readers)
+    backends = named_backends(run)
     memories: list[dict[str, Any]] = []
     left_out: dict[str, str] = {}
-    named = named_backends(run)
-    for name, backend in named:
+    for name, backend in backends:
         entry = memory_entry(name, backend, run)
         if _MEMOBASE in backend:
             entry |= _alone(entry.get("run"), settings.readers.gateway_port)
-        why = unmet(backend, entry.get("settings")) or next(
-            (line for role, line in lacking.items() if _needs(name, role, use)), None
-        )
-        if why is None:
-            memories.append(entry)
+        reasons = [line for role, line in missing_helpers.items() if _needs(name, role, use)]
+        if (reason := unmet(backend, entry.get("settings"))) is not None:
+            reasons.insert(0, reason)
+        if reasons:
+            left_out[name] = reasons[0]
         else:
-            left_out[name] = why
-    own_seeds = seeds_of(configuration)
-    run = run_fields(run) | helpers | ({"limit": settings.limit} if settings.limit else {})
+            memories.append(entry)
+    seeds = seeds_of(configuration)
+    limit = {"limit": settings.limit} if settings.limit else {}
     content = {
         "title": configuration.title,
         "worlds": [{"dataset": str(settings.world)}],
         "memories": memories,
         "readers": [_with_window(reader, use.window_tokens)],
-        "seeds": own_seeds,
-        "run": run,
+        "seeds": seeds,
+        "run": run_fields(run) | helpers | limit,
     }
     missing = missing_of_reader(reader)
     if not memories:
@@ -158,7 +162,7 @@ def _sweep(configuration: Configuration, reader: ReaderEntry, settings: Settings
         str(reader.name),
         settings.out / "sweeps" / configuration.name / short(reader.name),
         to_toml(content),
-        tuple((name, seed) for name, _ in named for seed in own_seeds),
+        tuple((name, seed) for name, _ in backends for seed in seeds),
         tuple(dict.fromkeys(missing)),
         left_out,
     )
@@ -170,6 +174,7 @@ def _alone(run: Mapping[str, Any] | None, port: int) -> dict[str, Any]:
 
 
 def _needs(memory: str, role: str, use: ConfigurationUse) -> bool:
+    """Whether a memory needs the model of a role; every memory does if the file of tables names none."""
     return memory in use.needed_by.get(role, (memory,))
 
 
@@ -186,22 +191,23 @@ def _helpers(
     needs: Iterable[str], names: Mapping[str, str], readers: ReaderSet
 ) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
     """Return the models that a configuration needs, as fields of a run by role, and what is missing, by role."""
-    found: dict[str, dict[str, Any]] = {}
+    fields: dict[str, dict[str, Any]] = {}
     missing = {}
     for role in dict.fromkeys((*needs, *names)):
         name = names.get(role, role)
         if (helper := readers.helper(role, name)) is not None:
-            found[role] = helper.model_dump(exclude_none=True)
+            fields[role] = helper.model_dump(exclude_none=True)
         else:
             missing[role] = f"an address of the {role} {name}"
-    return found, missing
+    return fields, missing
 
 
 def _with_window(reader: ReaderEntry, window_tokens: int | None) -> dict[str, Any]:
-    own = reader.window_tokens
-    wide = reader if window_tokens is None or own is None or own >= window_tokens else None
-    entry = wide or reader.model_copy(update={"window_tokens": window_tokens})
-    return entry.model_dump(mode="json", exclude_defaults=True)
+    """Return a reader's entry for a sweep's file; a stated window below ``window_tokens`` is raised to it."""
+    stated = reader.window_tokens
+    if window_tokens is not None and stated is not None and stated < window_tokens:
+        reader = reader.model_copy(update={"window_tokens": window_tokens})
+    return reader.model_dump(mode="json", exclude_defaults=True)
 
 
 # ------------------------------------------------------------------ studies
@@ -214,6 +220,7 @@ def _studies(reader: ReaderEntry, settings: Settings) -> list[Step]:
 
 
 def _study(group: str, reader: ReaderEntry, settings: Settings) -> Step:
+    """Return the step that times a group of memories with one reader."""
     memories = STUDY_GROUPS[group]
     needs = () if group == "fit" else ("embedder",)
     helpers, missing = _helpers(needs, {"embedder": _STUDY_EMBEDDER} if needs else {}, settings.readers)
@@ -227,7 +234,7 @@ def _study(group: str, reader: ReaderEntry, settings: Settings) -> Step:
         run["gateway_port"] = settings.readers.gateway_port
     if settings.limit is not None:  # a trial: no rest for energy, no warm-up
         run |= {"idle_s": 0, "warm_up": 0, "floor_samples": 0, "meters": ["none"]}
-    lacking = [f"{name}: {why}" for name in memories if (why := unmet(name)) is not None]
+    unmet_lines = [f"{name}: {reason}" for name in memories if (reason := unmet(name)) is not None]
     return Step(
         "study",
         group,
@@ -235,7 +242,7 @@ def _study(group: str, reader: ReaderEntry, settings: Settings) -> Step:
         settings.out / "latency" / short(reader.name) / group,
         to_toml({"title": f"Times of {', '.join(memories)}", "run": run}),
         tuple((memory, "s1") for memory in memories),
-        (*missing_of_reader(reader), *missing.values(), *lacking),
+        (*missing_of_reader(reader), *missing.values(), *unmet_lines),
     )
 
 

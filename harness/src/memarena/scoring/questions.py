@@ -214,7 +214,7 @@ def _reader_use(facts: RunFacts, latest: Attempt) -> dict[str, int | None]:
 def _grep_right(gold: Gold, latest: Attempt) -> bool | None:
     if not isinstance(gold, ClozeGold):
         return None
-    return latest.evidence is not None and latest.evidence.grep_choice == gold.answer_letter
+    return latest.evidence is not None and latest.evidence.most_mentioned_option == gold.answer_letter
 
 
 # ------------------------------------------------------------------ evidence

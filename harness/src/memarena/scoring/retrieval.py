@@ -11,7 +11,7 @@ from typing import Literal
 
 from memarena.scoring.figures import Errors, Retrieval
 from memarena.scoring.results import QuestionScore, Retrieved
-from memarena.scoring.retrieved_evidence import K
+from memarena.scoring.retrieved_evidence import RECALL_AT
 
 
 def retrieval(questions: Sequence[QuestionScore]) -> Retrieval | None:
@@ -24,7 +24,7 @@ def retrieval(questions: Sequence[QuestionScore]) -> Retrieval | None:
     ranks = [r.first_rank for r in with_evidence if r.first_rank is not None]
     return Retrieval(
         questions=len(with_evidence),
-        k=K,
+        k=RECALL_AT,
         recall_at_k=fmean([r.found_at_k / r.evidence_sessions for r in with_evidence]),
         recall_all=fmean([r.found / r.evidence_sessions for r in with_evidence]),
         complete_at_k=fmean([float(r.found_at_k == r.evidence_sessions) for r in with_evidence]),

@@ -93,21 +93,26 @@ class RunFacts:
     judging_failures: list[JudgingFailed] = field(default_factory=list)
     calls: dict[str, ProjectedCall] = field(default_factory=dict)
     after_return: dict[str, int] = field(default_factory=dict)
+    """By cell, number of model calls that the backend made after its RPC had returned."""
     budget_refusals: dict[str, int] = field(default_factory=dict)
-    """By cell, model calls that were refused because a budget was used up."""
+    """By cell, number of model calls that were refused because a budget was used up."""
     ingests: dict[str, IngestFacts] = field(default_factory=dict)
     floor_search_ns: list[int] = field(default_factory=list)
+    """Round trips of Search to the null backend, in nanoseconds."""
     floor_hop_ns: list[int] = field(default_factory=list)
+    """Times to the null reader's first token at the gateway, in nanoseconds."""
     phases: list[PhaseMeasured] = field(default_factory=list)
     footprints: dict[str, FootprintTaken] = field(default_factory=dict)
     """By cell its last footprint, with the highest memory peak of all its footprints."""
     floor_added_ns: list[int] = field(default_factory=list)
+    """Delays of the null reader's first token by the gateway, in nanoseconds."""
     deletions: dict[str, list[DeletionProbed]] = field(default_factory=dict)
     """By cell."""
     problems: list[str] = field(default_factory=list)
     ended: RunEnded | None = None
     """None while a process works on the run, or if the last process died."""
     segments: int = 1
+    """Number of processes that worked on the run: 1, and one more for each time it was resumed."""
 
     @property
     def manifest(self) -> Manifest:
@@ -116,13 +121,13 @@ class RunFacts:
 
 
 def gather(records: Iterable[AnyRecord], name: str = "log") -> RunFacts:
-    """Gather the facts from records, in the order in which they were written. Raises ScoringError if they are no run.
+    """Gather the facts from records in the order of the log. Raises ScoringError if they are not those of a run.
 
     ``name``: the log's name in error messages.
     """
     builder = RunFactsBuilder(name)
     for record in records:
-        builder.take(record)
+        builder.add(record)
     return builder.facts()
 
 
@@ -133,7 +138,7 @@ class RunFactsBuilder:
         self._name = name
         self._facts: RunFacts | None = None
         self._evidence_by_search: dict[tuple[str, str, tuple[int, ...] | None], RetrievedEvidence] = {}
-        self._session_of: dict[str, str] = {}
+        self._session_by_turn: dict[str, str] = {}
         """Session id by id of each evidence turn."""
 
     def facts(self) -> RunFacts:
@@ -147,7 +152,7 @@ class RunFactsBuilder:
         question = self._facts.questions.get(instance_id) if self._facts else None
         return question is not None and isinstance(question.instance.gold, PermissionGold)
 
-    def take(self, record: AnyRecord | ProjectedAttempt | ProjectedCall) -> None:
+    def add(self, record: AnyRecord | ProjectedAttempt | ProjectedCall) -> None:
         """Add the next record. Raises ScoringError if the log does not begin with run_started."""
         facts = self._facts
         if facts is None:
@@ -157,15 +162,15 @@ class RunFactsBuilder:
         elif isinstance(record, ProjectedAttempt):
             self._add_attempt(facts, record)
         elif isinstance(record, ProjectedCall):
-            _take_call(facts, record)
+            _add_call(facts, record)
         elif record.kind == "asked":
             self._add_attempt(facts, ProjectedAttempt.of(record))
         elif record.kind == "gateway_call":
-            _take_call(facts, ProjectedCall.of(record))
+            _add_call(facts, ProjectedCall.of(record))
         else:
             if record.kind == "evidence":
-                self._session_of.update((turn.turn_id, record.session.session_id) for turn in record.session.turns)
-            _take(facts, record)
+                self._session_by_turn.update((turn.turn_id, record.session.session_id) for turn in record.session.turns)
+            _add_record(facts, record)
 
     def _add_attempt(self, facts: RunFacts, attempt: ProjectedAttempt) -> None:
         record = attempt.record
@@ -183,29 +188,27 @@ class RunFactsBuilder:
         record = attempt.record
         if record.search is None or record.search.code != "OK":
             return None
-        source, in_prompt = attempt.search_items, None
+        items_read, in_prompt = attempt.search_items, None
         if record.answer is not None:
             in_prompt = record.answer.shown_items
-            source = (
-                attempt.answer_items
-                if attempt.answer_items.items and not record.answer.searched_items
-                else attempt.search_items
-            )
+            if attempt.answer_items.items and not record.answer.searched_items:
+                items_read = attempt.answer_items
         key = (record.instance_id, attempt.search_items.key or "", in_prompt)
-        is_shared = attempt.search_items.key is not None and source is attempt.search_items
+        is_shared = attempt.search_items.key is not None and items_read is attempt.search_items
         evidence = self._evidence_by_search.get(key) if is_shared else None
         if evidence is None:
             evidence = retrieved_evidence(
-                question, attempt.search_items.items, source.items, in_prompt, self._session_of
+                question, attempt.search_items.items, items_read.items, in_prompt, self._session_by_turn
             )
             if is_shared:
                 self._evidence_by_search[key] = evidence
-        if record.answer is None:  # what the prompt held is not known
+        if record.answer is None:  # the prompt is unknown
             return replace(evidence, retrieved=evidence.retrieved.model_copy(update={"suffices": None}))
         return evidence
 
 
-def _take(facts: RunFacts, record: AnyRecord) -> None:
+def _add_record(facts: RunFacts, record: AnyRecord) -> None:
+    """Add a record that is neither an attempt nor a model call; kinds that scoring does not need are ignored."""
     if record.kind == "question":
         facts.questions[record.instance.instance_id] = record
     elif record.kind == "evidence":
@@ -219,10 +222,10 @@ def _take(facts: RunFacts, record: AnyRecord) -> None:
     elif record.kind == "ingest":
         _add_ingest(facts, record)
     else:
-        _take_course(facts, record)
+        _add_course_record(facts, record)
 
 
-def _take_course(facts: RunFacts, record: AnyRecord) -> None:
+def _add_course_record(facts: RunFacts, record: AnyRecord) -> None:
     """Add a record about the course of the run, such as its end, floor or footprints."""
     if record.kind == "run_resumed":
         facts.segments += 1
@@ -242,7 +245,7 @@ def _take_course(facts: RunFacts, record: AnyRecord) -> None:
     elif record.kind == "phase_measured":
         facts.phases.append(record)
     elif record.kind == "footprint":
-        _take_footprint(facts, record)
+        _add_footprint(facts, record)
     elif record.kind == "deletion_probed":
         facts.deletions.setdefault(record.cell_id, []).append(record)
     elif record.kind == "problem":
@@ -255,7 +258,7 @@ def _with_reader(started: RunStarted, reader: ReaderRef) -> RunStarted:
     return started.model_copy(update={"manifest": started.manifest.model_copy(update={"readers": readers})})
 
 
-def _take_call(facts: RunFacts, call: ProjectedCall) -> None:
+def _add_call(facts: RunFacts, call: ProjectedCall) -> None:
     facts.calls[call.call_id] = call
     if call.cell_id is None:
         return
@@ -280,10 +283,11 @@ def _add_ingest_call(ingest: IngestFacts, call: ProjectedCall) -> None:
     ingest.unsized_calls += call.prompt_tokens is None or (call.writes and call.completion_tokens is None)
 
 
-def _take_footprint(facts: RunFacts, footprint: FootprintTaken) -> None:
-    before = facts.footprints.get(footprint.cell_id)
-    if before is not None and (before.memory_peak.value or 0) > (footprint.memory_peak.value or 0):
-        footprint = footprint.model_copy(update={"memory_peak": before.memory_peak})
+def _add_footprint(facts: RunFacts, footprint: FootprintTaken) -> None:
+    """Set a cell's latest footprint, with the highest memory peak so far."""
+    previous = facts.footprints.get(footprint.cell_id)
+    if previous is not None and (previous.memory_peak.value or 0) > (footprint.memory_peak.value or 0):
+        footprint = footprint.model_copy(update={"memory_peak": previous.memory_peak})
     facts.footprints[footprint.cell_id] = footprint
 
 

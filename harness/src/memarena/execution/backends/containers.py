@@ -33,15 +33,15 @@ if TYPE_CHECKING:
 
 LABEL = "memarena.run"
 DATA_FOLDER = "/data"
-"""Where images keep what must last; the only folder, with /tmp, that a container can write to."""
+"""Folder of a backend's files in its image; apart from /tmp, the only one that a container can write to."""
 _START_TIMEOUT_S = 60.0
 _STOP_TIMEOUT_S = 5
 _TAIL_LINES = 5
 _TAIL_BYTES = 64 << 10
 _TMP_SIZE = "1g"
 _LOG_SIZE, _LOG_FILES = "16m", "4"
-_MOST_LOG_BYTES = 64 << 20
-"""Most bytes kept of a container's output, from its beginning, if Docker's own rotation does not apply."""
+_MAX_LOG_BYTES = 64 << 20
+"""Maximum bytes stored of a container's output, from its beginning, if Docker's own rotation does not apply."""
 
 
 def docker_client() -> DockerClient:
@@ -91,7 +91,7 @@ def image_facts(client: DockerClient, backend: ContainerBackend) -> ImageFacts:
 
 @dataclass(frozen=True)
 class ContainerLimits:
-    """What a backend's container may use at most. ``memory`` as Docker has it (``4g``), swap included."""
+    """Limits of a backend's container. ``memory`` is in Docker's notation (``4g``) and includes swap."""
 
     memory: str | None
     pids: int
@@ -100,7 +100,7 @@ class ContainerLimits:
 
 
 class ContainerHost:
-    """Docker for one run: its network, its containers, and what removes them if this process is killed.
+    """Docker for one run: its network, its containers, and the reaper that removes them if this process is killed.
 
     Use it as a context manager: leaving it removes everything that it made and nothing else.
     """
@@ -108,16 +108,16 @@ class ContainerHost:
     def __init__(self, client: DockerClient, image_ids: Mapping[str, str], limits: ContainerLimits) -> None:
         self._client = client
         self.image_ids = image_ids
-        """Id of the image behind each backend, by the backend's name."""
+        """Id of each backend's image, by the backend's name."""
         self._limits = limits
         self.run_label = secrets.token_hex(6)
         self._network: Any = None
         self._reaper: subprocess.Popen[bytes] | None = None
         self.gateway_host = ""
-        """Address of this machine on the network: where containers reach the gateway."""
+        """Address of this machine on the network, at which containers reach the gateway."""
 
     def __enter__(self) -> Self:
-        """Make the network. Raises :class:`RunError` where Docker refuses."""
+        """Make the network. Raises :class:`RunError` if Docker refuses."""
         import docker  # noqa: PLC0415
 
         self._reaper = subprocess.Popen(
@@ -198,19 +198,19 @@ class ContainerHost:
             raise
         return launched_container
 
-    def forget(self, container_id: str) -> None:
-        """Note that a container was removed."""
+    def unwatch_container(self, container_id: str) -> None:
+        """Tell the reaper that a container was removed."""
         self._unwatch("container", container_id)
 
     def _watch(self, kind: str, identity: str) -> None:
-        self._tell(f"+ {kind} {identity}\n")
+        self._write_to_reaper(f"+ {kind} {identity}\n")
 
     def _unwatch(self, kind: str, identity: str) -> None:
-        self._tell(f"- {kind} {identity}\n")
+        self._write_to_reaper(f"- {kind} {identity}\n")
 
-    def _tell(self, line: str) -> None:
+    def _write_to_reaper(self, line: str) -> None:
         if self._reaper is not None and self._reaper.stdin is not None:
-            # A reaper that was killed is no reason to end a run: what it would remove is removed at the end anyway.
+            # A run goes on without a reaper that was killed: its containers are removed at the end anyway.
             with contextlib.suppress(BrokenPipeError):
                 self._reaper.stdin.write(line.encode())
                 self._reaper.stdin.flush()
@@ -253,7 +253,7 @@ class LaunchedContainer:
             return False
         except docker.errors.DockerException as error:
             raise InfraError(f"Docker does not say how a container is: {_one_line(error)}") from error
-        # Not its status, which is another word while it is paused.
+        # Its status would not do: it is "paused" while the container is paused.
         return bool(self._container.attrs["State"]["Running"])
 
     def wait_for_death(self, timeout_s: float) -> bool:
@@ -290,25 +290,25 @@ class LaunchedContainer:
             with contextlib.suppress(docker.errors.APIError):  # it has ended already
                 self._container.stop(timeout=_STOP_TIMEOUT_S)
             with (self._cell_dir / "backend.log").open("ab") as log:
-                for chunk in bounded(self._container.logs(stream=True, follow=False), _MOST_LOG_BYTES):
+                for chunk in truncate_output(self._container.logs(stream=True, follow=False), _MAX_LOG_BYTES):
                     log.write(chunk)
             self._container.remove(force=True, v=True)
-        self._host.forget(str(self._container.id))
+        self._host.unwatch_container(str(self._container.id))
 
     def _tail(self) -> str:
         import docker  # noqa: PLC0415
 
         try:
-            chunks = bounded(self._container.logs(stream=True, follow=False, tail=_TAIL_LINES), _TAIL_BYTES)
+            chunks = truncate_output(self._container.logs(stream=True, follow=False, tail=_TAIL_LINES), _TAIL_BYTES)
             text = b"".join(chunks).decode("utf-8", "replace")
         except docker.errors.DockerException as error:
             return f"(what it printed cannot be read: {_one_line(error)})"
         return " | ".join(line.strip() for line in text.splitlines() if line.strip())
 
 
-def bounded(chunks: Iterable[bytes], most_bytes: int) -> Iterator[bytes]:
-    """Yield the chunks up to so many bytes, and a line if there are more."""
-    bytes_left = most_bytes
+def truncate_output(chunks: Iterable[bytes], max_bytes: int) -> Iterator[bytes]:
+    """Yield at most ``max_bytes`` of the chunks, then a line saying that the rest is left out, if there is more."""
+    bytes_left = max_bytes
     for chunk in chunks:
         yield chunk[:bytes_left]
         if len(chunk) > bytes_left:

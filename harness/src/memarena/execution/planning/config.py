@@ -23,8 +23,8 @@ from memarena.execution.planning.flag_values import (
     REPEATABLE,
     THINKING,
     WORDS,
-    entries,
-    pairs,
+    map_form,
+    map_of_maps_form,
 )
 from memarena.execution.planning.model_config import HelperConfig, ReaderConfig
 from memarena.execution.planning.settings import (
@@ -192,7 +192,7 @@ class RunConfig(BaseModel):
         dict[str, dict[str, str]],
         _backends(
             "BACKEND.KEY=VALUE, an option of each search; repeatable.",
-            form=entries("BACKEND.KEY=VALUE"),
+            form=map_of_maps_form("BACKEND.KEY=VALUE"),
             commands=STUDY,
             flag="option",
             in_sweep=False,
@@ -203,7 +203,7 @@ class RunConfig(BaseModel):
         dict[str, dict[str, str]],
         _backends(
             "BACKEND.VARIABLE=VALUE, environment variable of a backend that the run starts; repeatable.",
-            form=entries("BACKEND.VARIABLE=VALUE"),
+            form=map_of_maps_form("BACKEND.VARIABLE=VALUE"),
             flag="setting",
             in_sweep=False,
         ),
@@ -328,7 +328,7 @@ class RunConfig(BaseModel):
         DeadlineConfig,
         _backends(
             "CALL=SECONDS that a call to a backend may take; repeatable. Defaults: {default}.",
-            form=pairs("CALL=SECONDS"),
+            form=map_form("CALL=SECONDS"),
             flag="deadline",
             unit="s",
             fixed=False,
@@ -339,7 +339,7 @@ class RunConfig(BaseModel):
         _backends(
             "CALL.calls=N or CALL.tokens=N: what one ingest, search or answer may spend on models; repeatable. "
             "Default: no limit.",
-            form=entries("CALL.calls=N or CALL.tokens=N", ("calls", "tokens")),
+            form=map_of_maps_form("CALL.calls=N or CALL.tokens=N", ("calls", "tokens")),
             flag="budget",
         ),
     ] = Field(default_factory=dict)

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
-from memarena.execution.planning.flag_values import REPEATABLE, pairs, strict_json
+from memarena.execution.planning.flag_values import REPEATABLE, map_form, strict_json
 from memarena.execution.planning.settings import (
     CHECK,
     LATENCY,
@@ -73,7 +73,7 @@ class ReaderConfig(BaseModel):
         dict[str, JsonValue],
         _readers(
             "KEY=JSON put into every request to the reader, e.g. 'top_k=1'; repeatable.",
-            form=pairs("KEY=JSON, such as top_k=1 or stop='[\"END\"]'", strict_json),
+            form=map_form("KEY=JSON, such as top_k=1 or stop='[\"END\"]'", strict_json),
             commands=STUDY | CHECK,
             flag="reader-param",
         ),

@@ -1,8 +1,8 @@
-"""Cells on a Ray cluster: an actor for each, on a node that the driver has chosen; Ray repeats nothing by itself.
+"""Runs cells on a Ray cluster: an actor for each, on a node that the driver has chosen; Ray repeats nothing by itself.
 
-The driver decides what runs where (:mod:`memarena.sweep.placement`) and pins each actor to its node; what the actor
-takes of Ray's resources only keeps other users of the cluster away. An actor starts the run behind a guard of its own,
-so that whatever ends the actor (its driver, its raylet, Ray itself) ends every process of the run.
+The driver decides what runs where (:mod:`memarena.sweep.placement`) and pins each actor to its node; an actor
+reserves Ray's resources only to keep other users of the cluster away. It starts the run under its own guard process, so
+that the end of the actor, for whatever cause (its driver, its raylet, Ray itself), ends every process of the run.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 from memarena.sweep.cells import Cell
 from memarena.sweep.errors import StorageError, SweepError
 from memarena.sweep.executors.base import Ended
-from memarena.sweep.executors.ray_connection import TIMED, answers, connected, told_line
+from memarena.sweep.executors.ray_connection import TIMED, connect, is_listening, summary_line
 from memarena.sweep.executors.ray_node import CellActor, NodeFacts, ReaderActor, difference, node_facts, remove_folder
 from memarena.sweep.placement import Node, Placed
 from memarena.sweep.sealing import Seal
@@ -44,7 +44,7 @@ class _Attempt:
 
 @dataclass
 class RayExecutor:
-    """The nodes of a cluster; with no address, a Ray of its own on this machine, which ends with the sweep."""
+    """Runs cells on a cluster; without an address, on a Ray that it starts on this machine and ends with the sweep."""
 
     address: str | None
     storage: Storage
@@ -52,26 +52,26 @@ class RayExecutor:
     say: Callable[[str], None]
     scratch: Path | None = None
     cores: int | None = None
-    """Of a Ray of its own."""
+    """Cores of a Ray that it starts; None: all."""
     gpus: float = 0.0
     _ray: ModuleType = field(init=False)
     _ours: NodeFacts = field(init=False)
     _facts: dict[str, NodeFacts] = field(default_factory=dict)
     _ids: dict[str, str] = field(default_factory=dict)
-    """Ray's id of each node by our name."""
+    """Ray's id of each node, by the node's name in the manifest."""
     _barred: set[str] = field(default_factory=set)
     _attempts: list[_Attempt] = field(default_factory=list)
     _sealed: dict[str, _Attempt] = field(default_factory=dict)
     _worlds: dict[str, Any] = field(default_factory=dict)
     _readers: dict[str, Any] = field(default_factory=dict)
-    """The actor of each node, by Ray's id, that holds the readers which its cells share."""
+    """By Ray's id of a node, the actor that runs the readers which the node's cells share."""
     _folder: str | None = None
-    """Of a Ray of its own."""
+    """Folder of a Ray that it started."""
     _first_look: bool = True
 
     def __enter__(self) -> RayExecutor:
-        """Connect, and look at every node. Raises :class:`SweepError` with one line where that fails."""
-        self._ray, self._folder = connected(self.address, self.cores, self.gpus)
+        """Connect. Raises :class:`SweepError` with one line if it fails."""
+        self._ray, self._folder = connect(self.address, self.cores, self.gpus)
         self._ours = node_facts()
         return self
 
@@ -83,9 +83,9 @@ class RayExecutor:
     # -------------------------------------------------------------- nodes
 
     def nodes(self) -> Sequence[Node]:
-        """The nodes that are alive and have our versions.
+        """Return the nodes that are alive and have the driver's versions.
 
-        Raises :class:`SweepError` for one that has others, if this is the first look; later ones are left out.
+        Raises :class:`SweepError` if a node has other versions at the first look; later, such a node is left out.
         """
         alive = [description for description in self._ray.nodes() if description["Alive"]]
         names = [str(description["NodeName"]) for description in alive]
@@ -109,7 +109,7 @@ class RayExecutor:
         except self._ray.exceptions.RayError as error:
             if self._is_gone(node_id):
                 return None
-            fault = f"cannot be used: {told_line(error)}"
+            fault = f"cannot be used: {summary_line(error)}"
         if fault is not None:
             if self._first_look:
                 raise SweepError(f"node {name}: {fault}")
@@ -120,7 +120,7 @@ class RayExecutor:
         return theirs
 
     def _on(self, function: Callable[..., Any], node_id: str, cpus: float) -> Any:
-        """A function as a task of one node, which Ray does not repeat."""
+        """Return a function as a task of one node, which Ray does not repeat."""
         return self._ray.remote(function).options(
             num_cpus=cpus, max_retries=0, scheduling_strategy=self._pinned(node_id)
         )
@@ -133,7 +133,7 @@ class RayExecutor:
     # -------------------------------------------------------------- cells
 
     def job(self, placed: Placed, last_attempt: bool) -> Job:
-        """The cell, in the node's own scratch folder."""
+        """Return the instructions for a cell, which runs in the node's own scratch folder."""
         return Job(placed.cell, self._scratch_of(self._ids[placed.node.name]), placed.node.machine, last_attempt)
 
     def _scratch_of(self, node_id: str) -> Path:
@@ -164,7 +164,7 @@ class RayExecutor:
         self._attempts.append(_Attempt(placed, job, actor, actor.carry_out.remote(), node_id))
 
     def _readers_of(self, cell: Cell, node_id: str) -> list[Any]:
-        """The actor of shared readers on a node, if the cell has one that may be shared."""
+        """Return the actor of a node's shared readers, in a list; empty if no reader of the cell may be shared."""
         if not shared_readers_of(cell):
             return []
         if node_id not in self._readers:
@@ -175,7 +175,10 @@ class RayExecutor:
         return [self._readers[node_id]]
 
     def _packed(self, cell: Cell) -> list[Any]:
-        """A data set of this machine in Ray's store, once; a node fetches it where it has none."""
+        """Return the data set of this machine in Ray's store, in a list; empty if the cell's world is generated.
+
+        It is put there once; a node that lacks it fetches it.
+        """
         path = cell.world.dataset
         if path is None:
             return []
@@ -189,7 +192,7 @@ class RayExecutor:
         return [self._worlds[cell.world.key]]
 
     def ended(self, timeout_s: float) -> list[Ended]:
-        """Attempts that ended since; the files of sealed ones are here."""
+        """Return the attempts that ended, after waiting at most ``timeout_s``; files of sealed cells are fetched."""
         if not self._attempts:
             time.sleep(timeout_s)
             return []
@@ -197,7 +200,7 @@ class RayExecutor:
         ready_refs, _ = self._ray.wait(refs, num_returns=1, timeout=timeout_s)
         ready, _ = self._ray.wait(refs, num_returns=len(refs), timeout=0) if ready_refs else ([], [])
         results = []
-        for attempt in [own for own in self._attempts if own.ref in ready]:
+        for attempt in [attempt for attempt in self._attempts if attempt.ref in ready]:
             self._attempts.remove(attempt)
             results.append(self._end_of(attempt))
         return results
@@ -211,7 +214,7 @@ class RayExecutor:
                 self._sealed[attempt.placed.cell.name] = attempt
             else:
                 self._ray.kill(attempt.actor)
-            if end.how == "stopped":  # by nobody here: it saw its raylet die, which Ray may tell later
+            if end.how == "stopped":  # not by this driver: it saw its raylet die, which Ray may report later
                 gone = self._is_gone(attempt.node_id)
                 return Ended(attempt.placed, End("lost", _gone(attempt) if gone else "its raylet ended"), by_node=gone)
             return Ended(attempt.placed, end, by_node=end.how == "disk_full")
@@ -221,7 +224,7 @@ class RayExecutor:
             return Ended(attempt.placed, End("lost", str(error)))
         except self._ray.exceptions.RayError as error:
             gone = self._is_gone(attempt.node_id)
-            cause = _gone(attempt) if gone else told_line(error)
+            cause = _gone(attempt) if gone else summary_line(error)
             with contextlib.suppress(self._ray.exceptions.RayError):
                 self._ray.kill(attempt.actor)
             return Ended(attempt.placed, End("lost", cause), by_node=gone)
@@ -252,14 +255,14 @@ class RayExecutor:
         deadline = time.monotonic() + _NODE_DEATH_S
         while time.monotonic() < deadline:
             alive = [node for node in self._ray.nodes() if node["NodeID"] == node_id and node["Alive"]]
-            if not alive or not answers(str(alive[0]["NodeManagerAddress"]), int(alive[0]["NodeManagerPort"])):
+            if not alive or not is_listening(str(alive[0]["NodeManagerAddress"]), int(alive[0]["NodeManagerPort"])):
                 self._barred.add(node_id)  # one that comes back has another id
                 return True
             time.sleep(0.2)
         return False
 
     def forget(self, placed: Placed, job: Job) -> None:
-        """Remove what a sealed cell left on its node, and end its actor."""
+        """Remove a sealed cell's files from its node, and end its actor."""
         attempt = self._sealed.pop(placed.cell.name)
         with contextlib.suppress(self._ray.exceptions.RayError):
             self._ray.get(attempt.actor.forget.remote(), timeout=_READ_S)

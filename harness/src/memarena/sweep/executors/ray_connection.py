@@ -1,4 +1,4 @@
-"""Connecting to a Ray cluster that asks for a token, or starting a Ray of our own on this machine."""
+"""Connects a sweep to a Ray cluster that requires a token, or starts its own Ray on this machine."""
 
 from __future__ import annotations
 
@@ -22,18 +22,20 @@ import psutil
 from memarena.sweep.errors import SweepError
 
 TIMED = "timed"
-"""Resource that nodes declare which take timed cells."""
+"""Resource that a node declares if it runs timed cells."""
 MONITOR = "RAY_memory_monitor_refresh_ms"
-"""Variable of a node's environment: how often Ray looks whether to kill what takes much memory; 0: never."""
+"""Variable of a node's environment: interval in ms at which Ray looks for processes to kill for memory; 0: never."""
 _PREFIX = "ms-"
-"""Of a Ray's folder; short, since sockets in it have long names."""
+"""Prefix of the folder of a Ray started here; short, since paths of sockets in it are long and have a limit."""
 _OWNER = "owner"
+"""File in that folder: process id and start time of the process that made it."""
 _CONNECT_S = 5.0
 _TOKEN_BYTES = 32
+_MAX_LINE_CHARS = 400
 
 
-def answers(host: str, port: int) -> bool:
-    """Whether anybody listens there."""
+def is_listening(host: str, port: int) -> bool:
+    """Whether a server listens at host:port."""
     try:
         socket.create_connection((host, port), timeout=_CONNECT_S).close()
     except OSError:
@@ -41,55 +43,69 @@ def answers(host: str, port: int) -> bool:
     return True
 
 
-def connected(address: str | None, cores: int | None, gpus: float) -> tuple[ModuleType, str | None]:
-    """Ray, connected; and the folder of one that was started here."""
-    for name, value in (("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0"), ("RAY_USAGE_STATS_ENABLED", "0")):
-        os.environ.setdefault(name, value)
-    # Whoever reaches a port of Ray can run programs there.
-    os.environ.setdefault("RAY_AUTH_MODE", "token")
-    if address is None:
-        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(_TOKEN_BYTES))
-        os.environ.setdefault(MONITOR, "0")
-    else:
+def connect(address: str | None, cores: int | None, gpus: float) -> tuple[ModuleType, str | None]:
+    """Connect to the cluster at ``address``, or, if it is None, start Ray with ``cores`` and ``gpus`` on this machine.
+
+    Returns the module ``ray``, and the folder of a Ray that was started here, else None. Raises :class:`SweepError` if
+    it fails, and KeyboardInterrupt if SIGTERM arrived meanwhile.
+    """
+    _set_environment(starts_here=address is None)
+    if address is not None:
         _check_cluster(address, _token())
-    sigterm = _noted_sigterm()
+    sigterms = _record_sigterm()
     try:
         import ray  # noqa: PLC0415 (an extra)
         from ray._private import utils  # noqa: PLC0415
     except ImportError as error:
         raise SweepError("--executor ray: needs Ray", remedy="pip install 'memarena[ray]'") from error
-    # Ray's own handler exits with 15 from wherever it is, also where Python ignores that.
+    # Ray's own handler exits with code 15 wherever the program is, also where Python ignores SystemExit.
     utils.set_sigterm_handler = lambda _: None
-    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
     folder = own_folder() if address is None else None
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
     try:
-        if address is None:
-            own: dict[str, Any] = {
-                "num_cpus": cores,
-                "num_gpus": math.ceil(gpus),
-                "resources": {TIMED: 1},
-                "_temp_dir": folder,
-            }
-            arguments: dict[str, Any] = {"address": "local", "include_dashboard": False, **own}
-        else:
-            arguments = {"address": address, "_node_ip_address": _loopback(address)}
-        with contextlib.chdir("/"):  # its workers import from the folder that is the current one now
+        arguments = _init_arguments(address, cores, gpus, folder)
+        with contextlib.chdir("/"):  # Ray's workers import modules from the folder that is current during init
             ray.init(**arguments, **quiet)
         _interrupt_by_sigterm()
-        if sigterm:
+        if sigterms:
             raise KeyboardInterrupt
     except BaseException as error:
         ray.shutdown()
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
-        if sigterm or isinstance(error, SystemExit | KeyboardInterrupt):
+        if sigterms or isinstance(error, SystemExit | KeyboardInterrupt):
             raise KeyboardInterrupt from error
-        raise SweepError(f"--address {address or 'local'}: {told_line(error)}") from error
+        raise SweepError(f"--address {address or 'local'}: {summary_line(error)}") from error
     return ray, folder
 
 
+def _set_environment(*, starts_here: bool) -> None:
+    """Set Ray's variables; those that a user has set stay. ``starts_here``: Ray is started by this process."""
+    os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    # Without a token, any client that reaches a port of Ray can run programs there.
+    os.environ.setdefault("RAY_AUTH_MODE", "token")
+    if starts_here:
+        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(_TOKEN_BYTES))
+        os.environ.setdefault(MONITOR, "0")
+
+
+def _init_arguments(address: str | None, cores: int | None, gpus: float, folder: str | None) -> dict[str, Any]:
+    """Return the arguments of ``ray.init`` that differ between a cluster and a Ray that is started here."""
+    if address is not None:
+        return {"address": address, "_node_ip_address": _loopback(address)}
+    return {
+        "address": "local",
+        "include_dashboard": False,
+        "num_cpus": cores,
+        "num_gpus": math.ceil(gpus),
+        "resources": {TIMED: 1},
+        "_temp_dir": folder,
+    }
+
+
 def own_folder() -> str:
-    """A new folder for a Ray of our own; those of processes that were killed are removed."""
+    """Return a new folder for a Ray that is started here, after removing those of processes that were killed."""
     for leftover in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         if not leftover.is_symlink() and leftover.stat().st_uid == os.getuid() and _owner_is_gone(leftover):
             shutil.rmtree(leftover, ignore_errors=True)
@@ -100,7 +116,7 @@ def own_folder() -> str:
 
 
 def _owner_is_gone(folder: Path) -> bool:
-    """Whether the process that made a folder is known and does not run any more."""
+    """Whether the process that made a folder is known and no longer runs."""
     try:
         pid, began = (folder / _OWNER).read_text(encoding="utf-8").split()
         return psutil.Process(int(pid)).create_time() != float(began)
@@ -110,8 +126,8 @@ def _owner_is_gone(folder: Path) -> bool:
         return False
 
 
-def _noted_sigterm() -> list[int]:
-    """Note SIGTERM from now on, in the list; it is obeyed once Ray has started, or has failed to."""
+def _record_sigterm() -> list[int]:
+    """Return a list that gets each SIGTERM from now on; the caller obeys it once Ray has started or failed to start."""
     signals: list[int] = []
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, lambda number, _: signals.append(number))
@@ -119,7 +135,7 @@ def _noted_sigterm() -> list[int]:
 
 
 def _interrupt_by_sigterm() -> None:
-    """SIGTERM ends what has started as Ctrl-C does."""
+    """Let SIGTERM interrupt this process as Ctrl-C does, from now on."""
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -129,7 +145,7 @@ def _interrupt_by_sigterm() -> None:
 
 
 def _token() -> str:
-    """The token of a cluster; empty where authentication is switched off by name."""
+    """Return the token of a cluster; "" if RAY_AUTH_MODE switches authentication off."""
     if os.environ["RAY_AUTH_MODE"] != "token":
         return ""
     named = Path(os.environ.get("RAY_AUTH_TOKEN_PATH") or Path.home() / ".ray" / "auth_token")
@@ -143,7 +159,10 @@ def _token() -> str:
 
 
 def _check_cluster(address: str, token: str) -> None:
-    """Ask the head who it is. Ray itself waits minutes for one that is not there, and prints a line each second."""
+    """Ask the head for its id. Raises :class:`SweepError` if it does not answer, or not as a head with this token.
+
+    Ray itself waits minutes for a head that does not answer, and prints a line each second.
+    """
     if address == "auto":
         return
     host, colon, port = address.rpartition(":")
@@ -166,7 +185,7 @@ def _check_cluster(address: str, token: str) -> None:
 
 
 def _ask(address: str, token: str) -> grpc.StatusCode:
-    """How the head answers to a request without content."""
+    """Return the status with which the head answers a request without content."""
     with grpc.insecure_channel(address, options=[("grpc.enable_http_proxy", 0)]) as channel:
         call: grpc.UnaryUnaryMultiCallable[bytes, bytes]
         call = channel.unary_unary("/ray.rpc.NodeInfoGcsService/GetClusterId")
@@ -179,7 +198,7 @@ def _ask(address: str, token: str) -> grpc.StatusCode:
 
 
 def _loopback(address: str) -> str | None:
-    """The address of a node that listens on this machine alone, which Ray would take for another one."""
+    """Return the host of ``address`` if it is a loopback address, since Ray would treat it as a different node."""
     host = address.rpartition(":")[0]
     with contextlib.suppress(ValueError):
         if ipaddress.ip_address(host).is_loopback:
@@ -187,10 +206,11 @@ def _loopback(address: str) -> str | None:
     return None
 
 
-def told_line(error: BaseException) -> str:
-    """The telling line of one of Ray's messages, which may hold a stack trace."""
+def summary_line(error: BaseException) -> str:
+    """Return the most informative line of one of Ray's messages, which may contain a stack trace."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    told = [line for line in lines if not line.startswith(("File ", "Traceback", "ray::", "^"))] or [
-        type(error).__name__
-    ]
-    return (told[0] if len(told) == 1 or "Error" not in told[-1] else told[-1])[:400]
+    messages = [line for line in lines if not line.startswith(("File ", "Traceback", "ray::", "^"))]
+    if not messages:
+        return type(error).__name__
+    # The last line of a stack trace names the error; otherwise the first line is the message.
+    return (messages[-1] if "Error" in messages[-1] else messages[0])[:_MAX_LINE_CHARS]
