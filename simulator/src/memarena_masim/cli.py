@@ -23,7 +23,7 @@ app.add_typer(pack_app, name="pack")
 
 
 def _presets() -> list[str]:
-    """Sizes of worlds, for shells that complete them."""
+    """Return the names of the presets, for completion in shells."""
     from memarena_masim.config import preset_names  # noqa: PLC0415
 
     return preset_names()

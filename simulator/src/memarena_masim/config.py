@@ -50,7 +50,7 @@ class PackRef(BaseModel):
 
     @classmethod
     def of(cls, pack: Pack, folder: str = "") -> PackRef:
-        """The reference to ``pack``."""
+        """Return the reference to ``pack``."""
         return cls(name=pack.manifest.name, version=pack.manifest.version, sha256=pack.sha256, folder=folder)
 
 
@@ -88,7 +88,7 @@ class WorldConfig(BaseModel):
 
     @property
     def words(self) -> PackHalf:
-        """Where the words of this world are read from."""
+        """Return the pack and the half of it from which this world's words are read."""
         return PackHalf(self.pack.folder, self.pack.sha256 if self.pack.folder else "", self.banks)
 
     @property
@@ -102,11 +102,11 @@ class WorldConfig(BaseModel):
         return min(1.0, STOCK_DAYS / self.days)
 
     def dates_from(self, day: int) -> date:
-        """The day from which the date in a detail is counted that first comes up on ``day``."""
+        """Return the day from which dates are counted in details that first come up on ``day``."""
         return self.calendar_epoch + timedelta(days=day - day % NEAREST_DATE_DAYS)
 
     def questions(self, family: Family) -> int:
-        """How many questions of a family are aimed at."""
+        """Return the number of questions of a family that is aimed at."""
         share = self.agents * self.days / RELEASED_AGENT_DAYS * self.question_share
         if family is Family.WITNESS:
             return 2 * max(2, round(50 * share))  # always in pairs
@@ -138,12 +138,12 @@ _EXPECTED = {
 
 
 def preset_names() -> list[str]:
-    """Names of the presets."""
+    """Return the names of the presets."""
     return list(_PRESETS)
 
 
 def preset(name: str, seed: int, world: int = 0) -> WorldConfig:
-    """A preset by name. MasimError if there is none of that name, or the seed is negative."""
+    """Return a preset by name. MasimError if there is no preset of that name, or the seed is negative."""
     if name not in _PRESETS:
         raise MasimError(f"--preset {name}: unknown; one of {', '.join(_PRESETS)} is expected{nearest(name, _PRESETS)}")
     agents, days, density, share = _PRESETS[name]
@@ -151,10 +151,9 @@ def preset(name: str, seed: int, world: int = 0) -> WorldConfig:
 
 
 def sized(config: WorldConfig, **sizes: int | float | str | PackRef | None) -> WorldConfig:
-    """``config`` with other agents, days, density, pack, banks or wording where given; a custom one if a size is given.
+    """Return ``config`` with the settings that are not None: agents, days, density, pack, banks or wording.
 
-    ``wording`` are three percentages as text (``70/20/10``).
-
+    A change of size makes it a custom configuration. ``wording`` is three percentages as text (``70/20/10``).
     MasimError names the flag that is out of range.
     """
     settings = {name: value for name, value in sizes.items() if value is not None}

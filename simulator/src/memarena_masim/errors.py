@@ -4,4 +4,4 @@ from memarena_dataset.errors import MemArenaError
 
 
 class MasimError(MemArenaError):
-    """What a user can mend: a flag, a file, a phrase bank. The message is one line that names it."""
+    """A fault that a user can correct: in a flag, a file, a phrase bank. The message is one line that names it."""

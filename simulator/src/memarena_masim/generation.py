@@ -38,7 +38,7 @@ EXECUTORS = ("local", "ray")
 
 @dataclass(frozen=True, slots=True)
 class WorldFlags:
-    """What a world is made of, as the flags were given; None: as its preset has it."""
+    """The settings of a world, from the flags; None: as in its preset."""
 
     seed: int
     preset: str
@@ -50,7 +50,7 @@ class WorldFlags:
     pack: Path | None = None
 
     def config(self, world: int) -> WorldConfig:
-        """The configuration of world number ``world``. MasimError names the flag that is wrong."""
+        """Return the configuration of world number ``world``. MasimError names the flag that is wrong."""
         config = preset(self.preset, self.seed, world)
         sizes = {"agents": self.agents, "days": self.days, "density": self.density}
         pack = None if self.pack is None else _checked_pack(self.pack.absolute())
@@ -59,7 +59,7 @@ class WorldFlags:
 
 @cache
 def _checked_pack(folder: Path) -> PackRef:
-    """The reference to a pack that has no fault; the public pack where that is the folder."""
+    """Return the reference to a pack, which must have no fault; that of the public pack if ``folder`` is its folder."""
     pack = announced(resolved(folder))
     if pack.folder != PUBLIC:
         refuse_faults(pack)
@@ -68,7 +68,7 @@ def _checked_pack(folder: Path) -> PackRef:
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Where worlds are made: here (``local``), or on a cluster (``ray``) whose head is at ``address``."""
+    """Where worlds are generated: here (``local``), or on a cluster (``ray``) whose head is at ``address``."""
 
     executor: str = "local"
     address: str | None = None
@@ -84,7 +84,7 @@ def generate_worlds(
     quiet: bool,
     where: Where = Where(),
 ) -> None:
-    """Make the worlds that are not complete yet, and print a line for each. MasimError for what a user can mend."""
+    """Make the worlds that are not complete yet, and print a line for each. MasimError for a user's fault."""
     for flag, number in (("worlds", worlds), ("workers", workers)):
         if number is not None and number < 1:
             raise MasimError(f"--{flag} {number}: 1 or more is expected")
@@ -151,7 +151,7 @@ def _on_ray(
 
 
 def usual_workers(config: WorldConfig) -> int:
-    """Processes that word a world where none are asked for: all cores, as far as each has enough to do."""
+    """Return the default number of worker processes: all cores, or fewer if they would not have enough to do."""
     per_agent_day = (PA_SESSIONS_PER_AGENT_DAY + PP_SESSIONS_PER_AGENT_DAY) * config.density
     sessions = config.agents * config.days * per_agent_day
     return max(1, min(os.cpu_count() or 1, int(sessions / SESSIONS_PER_PROCESS)))
@@ -159,7 +159,7 @@ def usual_workers(config: WorldConfig) -> int:
 
 @contextmanager
 def _writing(folder: Path) -> Iterator[None]:
-    """What cannot be written is said of the flag. Finished days are kept where there are any."""
+    """Turn an OSError inside the block into a MasimError that names ``--out``. Finished days are kept."""
     try:
         yield
     except OSError as error:
@@ -170,11 +170,11 @@ def _writing(folder: Path) -> Iterator[None]:
 def _engine(
     connection: EndpointConfig | None, workers: int, quiet: bool
 ) -> Iterator[tuple[Engine, Callable[[str], None]]]:
-    """The engine, and what to do with a line of progress."""
+    """Yield the engine, and a function that shows a line of progress."""
     if connection is None:
         yield OfflineEngine(workers), (lambda _: None) if quiet else _say
         return
-    # Only who has a model words take the client of its endpoint.
+    # Imported only if a model writes the text: the client of its endpoint.
     from memarena_masim.engines.llm import LlmEngine  # noqa: PLC0415
     from memarena_masim.engines.progress_display import EngineDisplay  # noqa: PLC0415
 

@@ -13,12 +13,12 @@ from memarena_masim.errors import MasimError
 
 
 def dump(row: object) -> str:
-    """One line of JSON, the same on every machine."""
+    """Return a value as one line of JSON, the same on every machine."""
     return json.dumps(row, ensure_ascii=False, separators=(",", ":"))
 
 
 def json_rows(folder: Path, name: str) -> Iterator[dict[str, Any]]:
-    """The rows of a file, plain or gzip. MasimError names a file that is missing and a line that is no JSON object."""
+    """Yield the rows of a file, plain or gzip. MasimError names a missing file, or a line that is not a JSON object."""
     path = folder / name
     packed = folder / f"{name}.gz"
     if not path.exists() and not packed.exists():
@@ -32,7 +32,7 @@ def json_rows(folder: Path, name: str) -> Iterator[dict[str, Any]]:
 
 
 def json_value(folder: Path, name: str) -> dict[str, Any]:
-    """The object in a file of one JSON value."""
+    """Return the object in a file of one JSON value."""
     path = folder / name
     try:
         return _object(path.read_text(encoding="utf-8"), str(path))

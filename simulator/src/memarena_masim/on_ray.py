@@ -1,4 +1,4 @@
-"""Worlds on a Ray cluster: each is made by an actor on some node, and its files are brought here piece by piece.
+"""Generates worlds on a Ray cluster: an actor on some node makes each, and its files are copied here in pieces.
 
 A world that is lost with its node is made again elsewhere; Ray itself repeats nothing. What a node made of a world
 whose driver was killed stays in its own folder there, and the next call goes on with it.
@@ -58,7 +58,7 @@ class WorldJob:
 
 
 def versions() -> dict[str, str]:
-    """Versions of this machine that decide a world's bytes."""
+    """Return the versions on this machine that decide a world's bytes, by package."""
     versions = {"Python": platform.python_version()}
     for name in PACKAGES:
         with suppress(importlib.metadata.PackageNotFoundError):
@@ -88,7 +88,7 @@ class WorldActor:
         return MadeFile(path.relative_to(self._folder).as_posix(), path.stat().st_size, digest)
 
     def read(self, name: str, offset: int) -> bytes:
-        """A piece of a file."""
+        """Return the bytes of a file from ``offset`` on, at most _PIECE_BYTES."""
         with (self._folder / name).open("rb") as file:
             file.seek(offset)
             return file.read(_PIECE_BYTES)
@@ -189,7 +189,7 @@ def _check_versions(theirs: Mapping[str, str]) -> None:
 @contextmanager
 def _connected(address: str | None) -> Iterator[ModuleType]:
     """Ray, connected."""
-    # Ray reads these when it is imported. Whoever reaches a port of Ray without a token can run programs there.
+    # Ray reads these when it is imported. Without a token, any client that reaches its ports can run programs there.
     os.environ.setdefault("RAY_AUTH_MODE", "token")
     for name, value in (("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0"), ("RAY_USAGE_STATS_ENABLED", "0")):
         os.environ.setdefault(name, value)
@@ -219,7 +219,10 @@ def _connected(address: str | None) -> Iterator[ModuleType]:
 
 
 def _checked(address: str) -> str | None:
-    """The node's own address where it is one of this machine alone. Ray waits minutes for one that is not there."""
+    """Check that a cluster answers at ``address``; return its host if it is a loopback address, else None.
+
+    Ray itself waits minutes for a cluster that does not answer.
+    """
     host, colon, port = address.rpartition(":")
     token = _token()
     if address != "auto":
@@ -237,7 +240,7 @@ def _checked(address: str) -> str | None:
 
 
 def _token() -> str:
-    """The token of a cluster; empty where authentication is switched off by name."""
+    """Return the token of a cluster; "" if RAY_AUTH_MODE switches authentication off."""
     if os.environ["RAY_AUTH_MODE"] != "token":
         return ""
     named = Path(os.environ.get("RAY_AUTH_TOKEN_PATH") or Path.home() / ".ray" / "auth_token")

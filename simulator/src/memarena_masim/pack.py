@@ -58,7 +58,7 @@ Half = Literal["all", "tuning", "held-out"]
 
 
 class PackHalf(NamedTuple):
-    """Cache key of what is read from a pack: its folder and hash (both empty for the public pack), and the half."""
+    """Cache key of a pack's data: its folder and hash (both empty for the public pack), and the half."""
 
     folder: str = ""
     sha256: str = ""
@@ -161,7 +161,7 @@ def root(folder: str, sha256: str) -> Path:
 
 
 def _names(folder: Path) -> list[str]:
-    """Return the pack's files as sorted relative paths, without ``*.md``, ``LICENSE`` and what is hidden at the top.
+    """Return the pack's files as sorted relative paths, without ``*.md``, ``LICENSE`` and hidden entries at the top.
 
     MasimError for a link, a file that is not plain, not a pack's, or too large.
     """

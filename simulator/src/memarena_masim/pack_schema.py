@@ -1,4 +1,4 @@
-"""Keys and types of the TOML files of a pack. A fault names file, line, key and what is expected."""
+"""Defines keys and types of a pack's TOML files. A fault names file, line, key and the expected value."""
 
 from __future__ import annotations
 
@@ -209,14 +209,14 @@ def check_tables(folder: Path, names: Sequence[str]) -> None:
 
 
 def at_line(path: Path, line: int | None) -> str:
-    """``FILE:LINE`` as messages name it; the file alone where the line is not known."""
+    """Return ``FILE:LINE`` for messages; the file alone if the line is not known."""
     return str(path) if line is None else f"{path}:{line}"
 
 
 def line_of(text: str, loc: Sequence[str | int]) -> int | None:
-    """The line, from 1, of the table or key of a TOML text that ``loc`` leads to, or of the nearest above it.
+    """Return the line, from 1, of the table or key of a TOML text to which ``loc`` leads, or of the nearest above it.
 
-    None where the text has none of them, such as for a key that is missing at the top.
+    None if the text has none of them, such as for a key that is missing at the top.
     """
     best, line = 0, None
     for number, path in _paths(text):
@@ -248,7 +248,7 @@ _KEY = re.compile(r"([A-Za-z0-9_-]+|\"[^\"]*\")\s*=")
 
 
 def _within(rows: object, loc: Sequence[str | int]) -> list[str | int]:
-    """``loc`` up to the first part that is no key of the file, a missing one included."""
+    """Return the part of ``loc`` that is in the file, with the first missing key; without pydantic's own parts."""
     path: list[str | int] = []
     for part in loc:
         if isinstance(rows, dict) and isinstance(part, str):

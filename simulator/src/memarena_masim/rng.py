@@ -32,7 +32,7 @@ class Stream:
         self._at = _BLOCK_WORDS
 
     def word(self) -> int:
-        """The next 32 random bits."""
+        """Return the next 32 random bits."""
         at = self._at
         if at == _BLOCK_WORDS:
             raw = hashlib.shake_128(self._key + self._block.to_bytes(8, "little")).digest(4 * _BLOCK_WORDS)
@@ -43,11 +43,11 @@ class Stream:
         return self._words[at]
 
     def below(self, n: int) -> int:
-        """An integer in [0, n); the bias is below n / 2^32."""
+        """Return an integer in [0, n); the bias is below n / 2^32."""
         return (self.word() * n) >> 32
 
     def unit(self) -> float:
-        """A float in [0, 1)."""
+        """Return a float in [0, 1)."""
         return self.word() / _TWO32
 
     def chance(self, probability: float) -> bool:
@@ -55,15 +55,15 @@ class Stream:
         return self.word() < probability * _TWO32
 
     def between(self, low: int, high: int) -> int:
-        """An integer in [low, high]."""
+        """Return an integer in [low, high]."""
         return low + self.below(high - low + 1)
 
     def pick(self, items: Sequence[T]) -> T:
-        """One of ``items``."""
+        """Return one of ``items``."""
         return items[(self.word() * len(items)) >> 32]
 
     def weighted(self, items: Sequence[T], weights: Sequence[float]) -> T:
-        """One of ``items``, by weight."""
+        """Return one of ``items``, by weight."""
         left = self.unit() * math.fsum(weights)
         for item, weight in zip(items, weights, strict=True):
             left -= weight
@@ -72,7 +72,7 @@ class Stream:
         return items[-1]
 
     def shuffled(self, items: Sequence[T]) -> list[T]:
-        """``items`` in random order (Fisher and Yates)."""
+        """Return ``items`` in random order (Fisher and Yates)."""
         out = list(items)
         for i in range(len(out) - 1, 0, -1):
             j = self.below(i + 1)
@@ -80,7 +80,7 @@ class Stream:
         return out
 
     def sample(self, items: Sequence[T], n: int) -> list[T]:
-        """``n`` different ones of ``items`` (all of them if there are fewer), in random order."""
+        """Return ``n`` different items (all of them if there are fewer), in random order."""
         out = list(items)
         n = min(n, len(out))
         for i in range(n):

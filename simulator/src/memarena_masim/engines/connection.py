@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class EndpointConfig:
-    """Where the model is and how it is asked. ``timeout_s`` bounds one attempt, ``attempts`` the tries per request."""
+    """The address of the model and its request limits. ``timeout_s`` is for one of the ``attempts`` at a request."""
 
     url: str
     model: str

@@ -52,7 +52,7 @@ class HardFact:
 
 
 class Allowed:
-    """What a turn may hold: everything that is in ``texts``. Read only as far as it is asked for."""
+    """The facts that a turn may state: all that are in ``texts``. Parsed lazily."""
 
     def __init__(self, texts: Iterable[str], said_on: date) -> None:
         self._joined = " . ".join(texts)
@@ -75,7 +75,7 @@ class Allowed:
 
     @cached_property
     def normal(self) -> str:
-        """The texts as ``normal`` gives them."""
+        """Return the texts as normalised by ``normal``."""
         return normal(self._joined)
 
     @cached_property
@@ -97,7 +97,7 @@ class Detector:
         self._phrases = _phrases(pack)
 
     def find(self, sentence: str, allowed: Allowed) -> tuple[HardFact, ...]:
-        """Every hard fact of a sentence that is not allowed."""
+        """Return every hard fact of a sentence that is not allowed."""
         tokens = tokens_of(sentence)
         facts = [*self._named(sentence, allowed), *self._values(tokens, allowed)]
         counts = _DIGIT.search(sentence) is not None
@@ -108,7 +108,7 @@ class Detector:
         return tuple(facts)
 
     def _named(self, sentence: str, allowed: Allowed) -> Iterable[HardFact]:
-        """Capitals inside a sentence, and known names anywhere."""
+        """Yield capitalised words inside a sentence, and known names anywhere."""
         for match in _CAPITAL.finditer(sentence):
             word = re.sub(r"['’]s?$", "", match.group())
             if allowed.words.issuperset(tokens_of(word)):
@@ -119,7 +119,7 @@ class Detector:
                 yield HardFact("name", word)
 
     def _values(self, tokens: Sequence[str], allowed: Allowed) -> Iterable[HardFact]:
-        """What facts of the world are about: items, values, finds."""
+        """Yield items, values and finds that facts of the world are about."""
         words = f" {' '.join(tokens)} "
         for token in dict.fromkeys(tokens):
             for needle in self._phrases.get(token, ()):
@@ -128,7 +128,7 @@ class Detector:
 
 
 def data_files() -> dict[str, str]:
-    """SHA-256 of the tables, by name."""
+    """Return the SHA-256 of each table, by file name."""
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(TABLES.glob("*.txt"))}
 
 

@@ -123,7 +123,7 @@ class LlmEngine:
             crew.cancel()
 
     def reword(self, questions: Sequence[Question]) -> Rewordings:
-        """Return the model's wordings of questions, as far as they pass the checks."""
+        """Return the model's wordings of those questions for which they pass the checks."""
         return self._run(reword_all(self._endpoint, questions))
 
     def _queued(self, plan: DayPlan, queue: asyncio.Queue[tuple[_Day, int]]) -> _Day:

@@ -15,7 +15,7 @@ from memarena_masim.world.model import World
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What is the same on every day: the configuration, and the world before its first day."""
+    """The input that is the same on every day: the configuration, and the world before its first day."""
 
     config: WorldConfig
     world: World
@@ -74,7 +74,7 @@ class Engine(Protocol):
 
     @property
     def identity(self) -> Mapping[str, JsonValue]:
-        """Return what must be the same to resume a killed generation: name, and what else determines the words."""
+        """Return the settings that must be the same to resume a generation: the name, and all that decide the words."""
         ...
 
     @property

@@ -15,7 +15,7 @@ ENGINES = ("offline", "llm")
 
 @dataclass(frozen=True, slots=True)
 class EngineFlags:
-    """The flags as they were given; None where one was not."""
+    """The flags as the user typed them; None for a flag without a value."""
 
     engine: str = "offline"
     endpoint: str | None = None
@@ -26,7 +26,7 @@ class EngineFlags:
     timeout_s: float | None = None
 
     def connection(self) -> EndpointConfig | None:
-        """The endpoint of ``--engine llm``; None for ``--engine offline``. MasimError names the flag that is wrong."""
+        """Return the endpoint of ``--engine llm``; None for ``--engine offline``. MasimError names the wrong flag."""
         if self.engine not in ENGINES:
             raise MasimError(f"--engine {self.engine}: one of {', '.join(ENGINES)} is expected")
         if self.engine == "llm":

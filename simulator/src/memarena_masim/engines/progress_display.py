@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from memarena_masim.engines.model import Status
 
 _LINES_EVERY = 50
-"""Sessions between two lines where there is no terminal to draw a bar on."""
+"""Number of sessions between two lines of progress if there is no terminal for a bar."""
 
 
 class EngineDisplay:

@@ -1,4 +1,4 @@
-"""Prompts for a session, for one turn and for a question, filled from versioned files."""
+"""Writes prompts for a session, for one turn and for a question, from versioned files."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ class Brief:
         )
 
     def points_in(self, turn: int) -> tuple[Point, ...]:
-        """What a turn has to say."""
+        """Return the points that a turn must state."""
         return tuple(point for point in self.points if point.turn == turn)
 
     def asks_in(self, turn: int) -> tuple[Ask, ...]:
-        """What a turn has to ask."""
+        """Return the questions that a turn must ask."""
         return tuple(ask for ask in self.asks if ask.turn == turn)
 
     def words_of(self, turn: int) -> int:
-        """Words aimed at in a turn."""
+        """Return the number of words aimed at in a turn."""
         assistant = self.plan.speakers[speaker_index(self.plan, turn)].assistant
         return round(self.plan.words_per_turn * (0.75 if assistant else 1.0))
 
     def topic_of(self, turn: int) -> str:
-        """What a turn is about."""
+        """Return the topic of a turn."""
         for thread in self.plan.threads:
             if turn < thread.turns:
                 return thread.topic
@@ -59,7 +59,7 @@ class Brief:
 
 
 def session_prompt(brief: Brief, setting: Setting) -> list[Message]:
-    """The messages that ask for a whole session."""
+    """Return the messages that request a whole session."""
     plan, kinds = brief.plan, _kinds()
     about = Template(kinds["kinds"][plan.kind.value]).substitute(
         other=plan.looks_back[0] or "somebody",
@@ -89,7 +89,7 @@ def session_prompt(brief: Brief, setting: Setting) -> list[Message]:
 
 
 def turn_prompt(brief: Brief, setting: Setting, turn: int, before: Sequence[str], problem: str) -> list[Message]:
-    """The messages that ask for one turn again. ``before`` are the turns before it, ``problem`` says what was wrong."""
+    """Return the messages that request one turn again. ``before``: texts of earlier turns; ``problem``: its fault."""
     names = brief.names
     must = _has_to(brief, turn).removeprefix(" ")
     return _filled(
@@ -106,7 +106,7 @@ def turn_prompt(brief: Brief, setting: Setting, turn: int, before: Sequence[str]
 
 
 def question_prompt(question: str, names: Sequence[str], anchors: Sequence[str]) -> list[Message]:
-    """The messages that ask for a question in other words."""
+    """Return the messages that request a question in other words."""
     return _filled(
         "question.v2.txt",
         question=question,
@@ -137,7 +137,7 @@ QUESTION_SCHEMA: dict[str, object] = {
 
 
 def data_files() -> dict[str, str]:
-    """SHA-256 of every prompt file, by name."""
+    """Return the SHA-256 of every prompt file, by name."""
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(PROMPTS.glob("*.v*"))}
 
 
@@ -146,7 +146,7 @@ def _object(**properties: object) -> dict[str, object]:
 
 
 def _has_to(brief: Brief, turn: int) -> str:
-    """What a turn has to say and ask, in one line; "" for nothing."""
+    """Return what a turn must state and ask, in one line; "" if it is free."""
     parts = []
     for point in brief.points_in(turn):
         parts.append(f"has to say: «{point.sentence}»" if point.exact else f"has to say: {point.sentence}")

@@ -1,4 +1,4 @@
-"""Questions reworded by a model: accepted only if they keep what they ask for and do not quote their evidence."""
+"""Has a model reword questions; accepts a rewording only if it keeps the names and subject and quotes no evidence."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LONGEST = 2.5
 
 
 def fault_of(question: Question, text: str) -> str | None:
-    """Why a rewording does not hold, in one word; None if it does."""
+    """Return why a rewording is refused, as a key; None if it is accepted."""
     words = normal(text)
     faults = {
         "too_long": len(text.split()) > _LONGEST * len(question.text.split()) + 4,
@@ -40,7 +40,7 @@ def fault_of(question: Question, text: str) -> str | None:
 
 
 def _overlap(question: Question, text: str) -> str | None:
-    """A question has to say something, and the limit on repeating the evidence is that of every question."""
+    """Return the fault of a rewording that has no content, or repeats its evidence as no question may; else None."""
     if _name_words(question).issuperset(_content(text)):
         return "says_nothing"
     return "repeats_the_evidence" if jaccard(text, question.sources) >= MAX_JACCARD else None
@@ -51,7 +51,7 @@ def _name_words(question: Question) -> frozenset[str]:
 
 
 async def reword_all(endpoint: Endpoint, questions: Sequence[Question]) -> Rewordings:
-    """Every question that the model words so that it holds, with counts of the others by reason."""
+    """Return the model's wording of every question for which it is accepted, and counts of the others by reason."""
     tally, texts = Tally(), dict[str, str]()
 
     async def reword(question: Question) -> None:

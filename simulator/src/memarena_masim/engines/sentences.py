@@ -9,7 +9,7 @@ _ABBREVIATIONS = ("Dr.", "Mr.", "Ms.", "Mrs.", "St.", "a.m.", "p.m.")
 
 
 def split(text: str) -> list[str]:
-    """Sentences of a text, in order; joined by blanks they are the text again but for its white space."""
+    """Return the sentences of a text, in order; joined by spaces, they are the text with its white space normalised."""
     parts: list[str] = []
     for piece in _END.split(" ".join(text.split())):
         if parts and parts[-1].endswith(_ABBREVIATIONS[:5]):
@@ -20,7 +20,7 @@ def split(text: str) -> list[str]:
 
 
 def insert(text: str, sentences: tuple[str, ...]) -> str:
-    """``text`` with sentences put in the middle, between two of its own."""
+    """Return ``text`` with sentences inserted in its middle, between two of its sentences."""
     own = split(text)
     at = (len(own) + 1) // 2
     return " ".join((*own[:at], *sentences, *own[at:]))

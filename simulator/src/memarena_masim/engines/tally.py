@@ -1,4 +1,4 @@
-"""Counts what an engine had to do: requested, repaired, written offline, removed."""
+"""Counts the steps of an engine: requested, repaired, written offline, removed."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class Tally:
         self._counts[group, what] += count
 
     def get(self, group: str, what: str) -> int:
-        """A count; 0 if it never happened."""
+        """Return a count; 0 if it never happened."""
         return self._counts[group, what]
 
     def as_json(self) -> dict[str, JsonValue]:
-        """The counts, groups as nested objects, in a fixed order."""
+        """Return the counts, with groups as nested objects, in a fixed order."""
         nested: dict[str, JsonValue] = {}
         for (group, what), count in sorted(self._counts.items()):
             level = nested
@@ -36,7 +36,7 @@ class Tally:
 
 
 def summed(counts: Iterable[Mapping[str, JsonValue]]) -> dict[str, JsonValue]:
-    """Counts of several days as one."""
+    """Return the sum of the counts of several days."""
     total: dict[str, JsonValue] = {}
     for counted in counts:
         _add(total, counted)

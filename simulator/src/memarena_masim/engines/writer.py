@@ -37,7 +37,7 @@ _REMEMBERED_WORDS = 12
 
 @dataclass(slots=True)
 class Shared:
-    """What all sessions of a world share."""
+    """The input that all sessions of a world share."""
 
     setting: Setting
     endpoint: Endpoint
@@ -138,7 +138,7 @@ class SessionWriter:
         return text
 
     def _checked(self, turn: int, text: str | None) -> _Checked:
-        """Remove sentences with unplanned hard facts from a turn, and list what it then lacks."""
+        """Remove sentences with unplanned hard facts from a turn, and list the planned content that it then lacks."""
         points, asks = self._brief.points_in(turn), self._brief.asks_in(turn)
         everything = [point.kind for point in points]
         if text is None:
@@ -175,7 +175,7 @@ class SessionWriter:
         return " ".join(kept), hard_facts
 
     def _allowed(self, turn: int) -> Allowed:
-        """Return what a turn may name: its statements, what the session is about, its people and its time."""
+        """Return the facts that a turn may name: its statements, the session's topic, its people and its time."""
         plan, brief = self._plan, self._brief
         texts = [text for point in brief.points_in(turn) for text in (*point.sentences, dict(point.slots).get("v", ""))]
         texts += [ask.sentence for ask in brief.asks_in(turn)]
@@ -198,7 +198,7 @@ class SessionWriter:
         return Allowed([text for text in texts if text not in hidden], said_on)
 
     def _final_text(self, turn: int, checked: _Checked) -> str:
-        """Return the final text: the model's with the banks' sentences for what is missing, or the banks' turn."""
+        """Return the final text: the model's, with the banks' sentences for missing content, or the banks' turn."""
         points, asks = self._brief.points_in(turn), self._brief.asks_in(turn)
         text = checked.text
         lost = [point for point in points if not point.said_in(text)]

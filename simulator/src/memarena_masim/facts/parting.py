@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 def parted(catalogue: Catalogue, key: str) -> tuple[Catalogue, Catalogue]:
-    """Return two catalogues: of what a world's questions may be about, and of what is only mentioned.
+    """Return two catalogues: of things that questions may be about, and of things that are only mentioned.
 
     No item, happening, find or source is in both, nor a name, place or term as a value. The division is drawn for each
     world (``key``), so that no word tells to which of the two it belongs. Homes, jobs, groups and ties are not divided.

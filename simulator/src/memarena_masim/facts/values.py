@@ -49,7 +49,7 @@ class SpokenValue:
     text: str
 
     def slots(self) -> dict[str, str]:
-        """Slots that a statement's sentence may use."""
+        """Return the slots that a statement's sentence may use: ``v`` is the text, ``n`` the number of an amount."""
         number = f"{self.value.amount:g}" if isinstance(self.value, AmountValue) else self.text
         return {"v": self.text, "n": number}
 
@@ -68,7 +68,7 @@ class ValueKind:
 
     @classmethod
     def parse(cls, type_name: str, unit: str, values: object, where: str) -> ValueKind:
-        """From a data file's ``values``: a list, ``low..high step n`` (times: n minutes), ``digits n`` or ``dates``."""
+        """Parse a file's ``values``: a list, ``low..high step n`` (times: n minutes), ``digits n`` or ``dates``."""
         if type_name not in TYPES:
             raise MasimError(f"{where}.type: {type_name!r}; one of {', '.join(TYPES)} is expected")
         if isinstance(values, list) and all(isinstance(value, str) for value in values) and len(values) >= 5:
@@ -86,7 +86,7 @@ class ValueKind:
         )
 
     def draw(self, stream: Stream, epoch: date) -> SpokenValue:
-        """One value."""
+        """Draw a value."""
         if self.digits:
             return self.said("".join(str(stream.below(10)) for _ in range(self.digits)), epoch)
         if self.choices:
@@ -95,14 +95,14 @@ class ValueKind:
         return self.said(f"{number // 60:02d}:{number % 60:02d}" if self.type == "time" else str(number), epoch)
 
     def other(self, stream: Stream, epoch: date, than: SpokenValue) -> SpokenValue:
-        """A value that differs from ``than``."""
+        """Draw a value that differs from ``than``."""
         while True:
             drawn = self.draw(stream, epoch)
             if drawn.text != than.text:
                 return drawn
 
     def said(self, raw: str, epoch: date) -> SpokenValue:
-        """The typed value for a drawn text, and how it is said."""
+        """Return the typed value for a drawn text, and its spoken form."""
         value: Value
         text = raw
         match self.type:
@@ -132,23 +132,23 @@ def _minutes(time: str) -> int:
 
 
 def clock_words(time: str) -> str:
-    """``16:35`` as ``4:35 pm``."""
+    """Return a time in words: ``4:35 pm`` for ``16:35``."""
     hour, minute = int(time[:2]), time[3:]
     return f"{(hour - 1) % 12 + 1}:{minute} {'am' if hour < 12 else 'pm'}"
 
 
 def date_words(day: date) -> str:
-    """``March 14``."""
+    """Return a day in words: ``March 14``."""
     return f"{MONTHS[day.month - 1]} {day.day}"
 
 
 _AGO = {8: "eight days ago", 9: "nine days ago", 10: "ten days ago"}
 _AGO |= {7 * weeks: f"{words} ago to the day" for weeks, words in enumerate(("a week", "two weeks", "three weeks"), 1)}
-"""Only what means one day: "three weeks ago" may be any day of that week, "three weeks ago to the day" is one."""
+"""Only phrases that mean a single day: "three weeks ago" may be any day of a week, "… to the day" is one."""
 
 
 def day_words(said_on: date, day: date) -> str:
-    """How a person speaks of one earlier day: ``yesterday``, ``on Tuesday``, ``ten days ago``, ``on March 14``."""
+    """Return an earlier day as a person says it: ``yesterday``, ``on Tuesday``, ``ten days ago``, ``on March 14``."""
     back = (said_on - day).days
     if back in _AGO:
         return _AGO[back]

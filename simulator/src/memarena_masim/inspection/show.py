@@ -1,4 +1,4 @@
-"""Runs ``masim inspect``: prints what the flags ask for and writes drawings of the social graph."""
+"""Runs ``masim inspect``: prints the requested parts of a data set and writes drawings of the social graph."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memarena_masim.inspection.data_set import Inspected, day_lines, fact_lines,
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What to show, as the flags say."""
+    """The parts of a data set to show, from the flags."""
 
     graph: bool
     svg: Path | None

@@ -1,4 +1,4 @@
-"""Accumulates what the files need of finished days: who met whom, counts, sessions by person.
+"""Accumulates from finished days the data for the files: who met whom, counts, sessions by person.
 
 A plan is as large as its text. A year of plans does not fit into memory, so only this is kept of each day.
 """
@@ -15,7 +15,7 @@ from memarena_masim.world.model import World
 
 @dataclass(slots=True)
 class Chronicle:
-    """What is kept of the finished days, which are added in order."""
+    """The data accumulated from finished days, which are added in order."""
 
     world: World
     sessions_of: dict[str, list[str]] = field(default_factory=dict)

@@ -18,13 +18,13 @@ _CANNOT_LOCK = (errno.EBADF, errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL)
 
 @contextmanager
 def only_writer(out: Path, progress: Callable[[str], None]) -> Iterator[None]:
-    """Make the folder ``out`` if there is none, and hold it: until the end, or the death, of this process.
+    """Make the folder ``out`` if there is none, and hold it until this process ends or is killed.
 
     The folder itself is locked, so that no file is left in a data set. Where the file system cannot do that, a line of
     progress says so.
 
     Raises:
-        MasimError: ``out`` is no folder, or another process holds it.
+        MasimError: ``out`` is not a folder, or another process holds it.
         OSError: it cannot be made or opened.
     """
     if out.exists() and not out.is_dir():

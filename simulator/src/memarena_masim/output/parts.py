@@ -41,7 +41,7 @@ def is_left(out: Path) -> bool:
 
 
 def clear_left(out: Path) -> None:
-    """Delete what a killed generation left of that folder."""
+    """Delete the remains of that folder from a killed generation."""
     shutil.rmtree(out / _LEFT)
 
 
@@ -53,7 +53,7 @@ class Parts:
 
     @classmethod
     def open(cls, config: WorldConfig, engine: Mapping[str, JsonValue], out: Path) -> Parts:
-        """Begin in the empty folder ``out``, or resume what the same configuration and engine left.
+        """Begin in the empty folder ``out``, or resume a generation of the same configuration and engine.
 
         Raises:
             MasimError: ``out`` holds something else; the line says what differs.
@@ -68,7 +68,7 @@ class Parts:
             if any(out.iterdir()):
                 raise MasimError(f"--out {out}: not empty; an empty or new folder is expected")
             folder.mkdir()
-        if not (folder / _STAMP).exists() and not finished_days(out):  # new, or killed before it could say what it is
+        if not (folder / _STAMP).exists() and not finished_days(out):  # new, or killed before the stamp was written
             write_whole(folder / _STAMP, dump(stamp), durable=True)
         _check_same(folder / _STAMP, stamp, out)
         return cls(folder)

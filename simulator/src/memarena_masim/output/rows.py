@@ -1,4 +1,4 @@
-"""Rows of the files of a data set other than the corpus, with keys in a fixed order."""
+"""Builds the rows of all files of a data set except the corpus, with keys in a fixed order."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from memarena_masim.world.build import relation
 from memarena_masim.world.model import Person, World, WorldEvent
 
 GENERATOR_VERSION = 4
-"""Worlds of one seed and one version are the same; it goes up when what is planned or asked changes."""
+"""Worlds of the same seed and version are the same; it goes up when plans or questions change."""
 
 
 def persona_row(person: Person, world: World, impressions: Impressions) -> dict[str, Any]:
-    """A person with the people they know and what they think of those they met, as of the last midnight."""
+    """Return a person with the people they know and their impressions of those they met, as of the last midnight."""
     neighbors = [
         {"agent_id": other.agent_id, "relation": relation(world, person.agent_id, other.agent_id)}
         for other in world.people
@@ -44,13 +44,13 @@ def persona_row(person: Person, world: World, impressions: Impressions) -> dict[
 
 
 def assistant_row(person: Person) -> dict[str, Any]:
-    """A person's assistant."""
+    """Return a person's assistant."""
     persona = {"name": f"{person.name}'s assistant", "owner": person.agent_id}
     return {"agent_id": person.assistant_id, "persona": persona, "social_neighbors": [], "person_impressions": {}}
 
 
 def schedule_row(schedule: DaySchedule, day: int) -> dict[str, Any]:
-    """A person's day."""
+    """Return a person's schedule of one day."""
     return {
         "agent_id": schedule.agent_id,
         "day_index": day,
@@ -61,7 +61,7 @@ def schedule_row(schedule: DaySchedule, day: int) -> dict[str, Any]:
 
 
 def event_row(event: WorldEvent) -> dict[str, Any]:
-    """An event with those who could see it."""
+    """Return an event with the people who could see it."""
     return {
         "event_id": event.event_id,
         "timestamp": event.time,
@@ -76,7 +76,7 @@ def event_row(event: WorldEvent) -> dict[str, Any]:
 
 
 def fact_row(stated: StatedFact, asked: bool) -> dict[str, Any]:
-    """A statement. The value is what was said, which in a changed version is not the fact's own."""
+    """Return a statement. Its value is the stated one, which in a changed version differs from the fact's."""
     version = stated.value.text != stated.fact.value.text
     replaced = {"supersedes": stated.fact.supersedes} if stated.fact.supersedes else {}
     sharing = stated.wish.sharing
@@ -97,7 +97,7 @@ def fact_row(stated: StatedFact, asked: bool) -> dict[str, Any]:
 
 
 def report_row(config: WorldConfig, counts: dict[str, Any]) -> dict[str, Any]:
-    """How the data set was made."""
+    """Return how the data set was generated, with ``counts``."""
     return {
         "generator": "masim",
         "generator_version": GENERATOR_VERSION,

@@ -122,14 +122,14 @@ class Finding:
 
 
 def findings(words: Words) -> list[Finding]:
-    """Return what makes a gold wrong or ambiguous, or may do so."""
+    """Return the faults of a pack that make a gold wrong or ambiguous, and those that may do so."""
     return [*_slot_findings(words), *_name_findings(words)]
 
 
 def refuse_faults(pack: Pack) -> None:
     """Raise MasimError with the first fault of a pack, from which no world can then be made."""
     words = words_of_pack(pack)
-    first = next((one for one in findings(words) if not one.doubtful), None)
+    first = next((finding for finding in findings(words) if not finding.doubtful), None)
     if first is not None:
         raise MasimError(f"{first.line(pack.folder)} (masim pack check lists every fault)")
 

@@ -1,4 +1,4 @@
-"""What ``masim pack`` prints: checks, overlap, hash, drafts."""
+"""Implements ``masim pack``: checks, overlap, hash, drafts."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from memarena_masim.packs.overlap import overlap
 
 
 def resolved(folder: Path | None) -> Pack:
-    """The pack in a folder; the public pack where none is named. MasimError if it cannot be read."""
+    """Return the pack in a folder; the public pack if the folder is None. MasimError if it cannot be read."""
     return public_pack() if folder is None or folder.absolute() == PUBLIC else open_pack(folder.absolute())
 
 
 def check(folder: Path | None, against: Sequence[Path]) -> tuple[list[str], bool]:
-    """Lines on a pack, and whether it has no fault. MasimError for what cannot be read."""
+    """Return the lines of a check of a pack, and whether it has no fault. MasimError if it cannot be read."""
     pack = announced(resolved(folder))
     words = words_of_pack(pack)
-    listed = findings(words)
-    lines = [one.line(pack.folder) for one in listed if not one.doubtful]
-    doubtful = [f"to read: {one.line(pack.folder)}" for one in listed if one.doubtful]
+    all_findings = findings(words)
+    lines = [finding.line(pack.folder) for finding in all_findings if not finding.doubtful]
+    doubtful = [f"to read: {finding.line(pack.folder)}" for finding in all_findings if finding.doubtful]
     summary = f"{pack.manifest.name} {pack.manifest.version}: {len(lines)} faults, {len(doubtful)} to read"
     shares = []
     for other_folder in against:
@@ -36,7 +36,7 @@ def check(folder: Path | None, against: Sequence[Path]) -> tuple[list[str], bool
 
 
 def hash_of(folder: Path | None, *, write: bool) -> str:
-    """The hash of a pack; with ``write`` it is put into the manifest too."""
+    """Return the hash of a pack; with ``write``, put it into the manifest too."""
     pack = resolved(folder)
     if write and pack.folder == PUBLIC:
         raise MasimError("--write: the public pack changes with the code; a pack of your own is expected")
@@ -57,7 +57,7 @@ def new(
     server: tuple[str | None, str | None, str | None, float | None],
     parts: Sequence[str] | None,
 ) -> str:
-    """Draft a pack and state how many proposals were accepted. MasimError for what a user can mend."""
+    """Draft a pack and state how many proposals were accepted. MasimError for a fault that the user can correct."""
     url, model, key_variable, timeout_s = server
     wrong = next((part for part in parts or () if part not in PARTS), None)
     if wrong is not None:

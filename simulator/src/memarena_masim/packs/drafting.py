@@ -50,7 +50,7 @@ Shape = TypeVar("Shape", bound=BaseModel)
 
 @dataclass
 class Draft:
-    """A pack that is being drafted, with notes of what is still the source's and what was refused."""
+    """A pack that is being drafted, with notes of the parts still copied from the source and of refused proposals."""
 
     folder: Path
     words: Words
@@ -166,14 +166,14 @@ async def _things(draft: Draft, attribute: Attribute) -> None:
     for count in _batches(len(attribute.items) - len(kept)):
         reply = await draft.ask(
             "things", Things, key, count=count, examples=proposals.listed(kept[:3]),
-            known=proposals.listed([*attribute.items, *(one.name for one in new)]), sentence=attribute.plain,
+            known=proposals.listed([*attribute.items, *(thing.name for thing in new)]), sentence=attribute.plain,
         )  # fmt: skip
         for thing in reply.things if reply else ():
             fault = proposals.thing_fault(thing, attribute, draft.known, called)
             if draft.decide("things", key, " | ".join((thing.name, thing.other_name, thing.description)), fault):
                 called[thing.name] = Called((thing.other_name,), thing.description)
                 new.append(thing)
-    put_list(draft.folder, _file(attribute), (key, "items"), [*kept, *(one.name for one in new)])
+    put_list(draft.folder, _file(attribute), (key, "items"), [*kept, *(thing.name for thing in new)])
     mine = {tuple(part.strip() for part in (key, item)) for item in kept}
     keep_rows(
         draft.folder,

@@ -1,4 +1,4 @@
-"""What a model may propose for a pack, and the checks that decide: each returns why a proposal is refused, or None."""
+"""Checks proposals of a model for a pack: each check returns why a proposal is refused, or None."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class ProposedScene(_Reply):
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What a proposal must not repeat: the names and frames of the source pack, and the words of its talk."""
+    """The content that a proposal must not repeat: names and frames of the source pack, and the words of its talk."""
 
     facts: Catalogue
     things: frozenset[str]
@@ -84,7 +84,7 @@ class Known:
 
 
 def thing_fault(thing: Thing, attribute: Attribute, known: Known, called: Mapping[str, Called]) -> str | None:
-    """Why a thing is refused. ``called`` are the things that the attribute has in the new pack."""
+    """Return why a thing is refused; None if it is accepted. ``called``: the attribute's things in the new pack."""
     names = (thing.name, thing.other_name, thing.description)
     article = all(item.startswith("the ") for item in attribute.items)
     own = frozenset(tokens_of(thing.name)) - function_words()
@@ -109,7 +109,7 @@ def thing_fault(thing: Thing, attribute: Attribute, known: Known, called: Mappin
 
 
 def frame_fault(line: str, known: Known, mine: Collection[str]) -> str | None:
-    """Why a sentence that states a detail is refused."""
+    """Return why a sentence that states a detail is refused; None if it is accepted."""
     bank = Bank()
     try:
         slots = bank.slots_of(bank.compile(in_person(line, "told"), "proposal"))
@@ -131,7 +131,7 @@ def frame_fault(line: str, known: Known, mine: Collection[str]) -> str | None:
 
 
 def person_fault(name: str, known: Known, mine: Collection[str]) -> str | None:
-    """Why the name of a person is refused."""
+    """Return why the name of a person is refused; None if it is accepted."""
     if not _WORD_OF_NAME.fullmatch(name):
         return "is no name of one word"
     if normal(name) in known.people:
@@ -140,23 +140,25 @@ def person_fault(name: str, known: Known, mine: Collection[str]) -> str | None:
 
 
 def scene_fault(path: Path, key: str, scene: Mapping[str, Any], known: Known) -> str | None:
-    """Why a scene is refused, which is written in the topic at ``path`` under ``key``."""
+    """Return why a scene is refused, which is in the topic at ``path`` under ``key``; None if it is accepted."""
     spoken = [line for beat in scene["beats"] for lines in beat.values() for line in lines]
     bad = next((line for line in spoken if _SPELLED.search(line)), None)
     if bad is not None:
         return f"has a number or a day: {bad!r}"
     try:
-        written = next(one for one in read_topic(path).scenes if one.key == f"{path.stem}.{key}")
+        written = next(
+            topic_scene for topic_scene in read_topic(path).scenes if topic_scene.key == f"{path.stem}.{key}"
+        )
     except (MasimError, IndexError) as error:
         return str(error)
     return "is in the source pack" if is_shared(written, known.told) else None
 
 
 def row_of(attribute: str, thing: Thing) -> str:
-    """The line of a thing in ``questions/items.txt``."""
+    """Return the line of a thing in ``questions/items.txt``."""
     return f"{attribute} | {thing.name} | {thing.other_name} | {thing.description}"
 
 
 def listed(values: Sequence[str]) -> str:
-    """Values as one line of a prompt."""
+    """Return values as one line of a prompt."""
     return "; ".join(values)

@@ -244,7 +244,7 @@ class Voice:
 
 @dataclass(slots=True)
 class Scope:
-    """What an expansion may use: the stream, the speaker, bound slots, and what was used already."""
+    """The state of an expansion: the stream, the speaker, bound slots, and the alternatives used so far."""
 
     stream: Stream
     voice: Voice

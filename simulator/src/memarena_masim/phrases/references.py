@@ -28,7 +28,7 @@ def stems(text: str) -> set[str]:
 
 
 class References:
-    """The words of each scene that an answer may use only if they were said in the talk."""
+    """By scene, the words that an answer may use only if they occurred in the talk."""
 
     def __init__(self, scenes: Iterable[Scene]) -> None:
         scenes = tuple(scenes)
@@ -49,7 +49,7 @@ class References:
 
 
 class Heard:
-    """What was said in a talk: its stems, and in ``missing`` those of the scene's ``values`` that were not said."""
+    """The stems of a talk so far, and in ``missing`` those of the scene's ``values`` that have not occurred."""
 
     def __init__(self, text: str, values: Iterable[str]) -> None:
         self.said = stems(text)

@@ -157,7 +157,7 @@ def _scene(topic: str, key: str, row: Mapping[str, Any], bank: Bank, where: str)
 
 
 def _draw(choices: Any, where: str) -> Draw:
-    """Return the function that draws a value. MasimError says what is expected."""
+    """Return the function that draws a value. MasimError names the expected form."""
     if isinstance(choices, list) and choices and all(isinstance(choice, str) for choice in choices):
         return lambda stream: stream.pick(choices)
     if choices in ("weekday", "workday"):

@@ -1,4 +1,4 @@
-"""Chooses the bank rules that word a statement and what is said around it, and fills their slots."""
+"""Chooses the bank rules that word a statement and the lines around it, and fills their slots."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""How often each detail comes up, so that an ego hears 0, 1, 4 or 16 near-duplicates of what it is asked about.
+"""Decides how often each detail comes up, so that a fact in a question has 0, 1, 4 or 16 near-duplicates.
 
 A near-duplicate is a statement of the same attribute and item about another person or of another time. Items fall into
 four classes of popularity; each class gets a fixed share of what is said, and as many items as make the mean number of
 near-duplicates that one person hears of them the class's aim (design 6, interference). No one is told a detail twice,
-so that among ten people hardly anybody hears sixteen of one item.
+so that among ten people hardly any person hears sixteen of one item.
 """
 
 from __future__ import annotations

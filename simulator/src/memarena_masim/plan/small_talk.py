@@ -25,7 +25,7 @@ _MONTH_DAYS = NEAREST_DATE_DAYS
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """What to mention, before it is drawn. ``kind`` is an attribute's key, ``happening`` or ``find``."""
+    """The kind of thing to mention, before it is drawn. ``kind`` is an attribute's key, ``happening`` or ``find``."""
 
     kind: str
     mood: str = ""
@@ -37,7 +37,7 @@ class Mention:
 
 
 class SmallTalk:
-    """Draws what is mentioned. It has no memory: the caller counts what was mentioned between two people."""
+    """Draws the things to mention. It has no memory: the caller counts earlier mentions between two people."""
 
     def __init__(
         self, config: WorldConfig, world: World, mentioned: Catalogue, attributes: Collection[str], wishes: Wishes
@@ -48,7 +48,7 @@ class SmallTalk:
         self._attributes = sorted(set(attributes) & set(mentioned.attributes))
 
     def draw(self, stream: Stream, assistant: bool, theme: Theme) -> Mention:
-        """Draw what to mention: of ``theme`` if it has anything, else of any.
+        """Draw the kind of thing to mention: of ``theme`` if it has any, else of any theme.
 
         Only a detail or a happening is mentioned to an assistant.
         """

@@ -195,7 +195,7 @@ class Chooser:
         return not theme.isdisjoint(self._catalogue.community if share == "community" else self._catalogue.attributes)
 
     def _across_sessions(self, stream: Stream, speaker: str, listeners: tuple[str, ...]) -> Choice | None:
-        """In a small world, choose a version or the fate of a find whenever one is possible; None otherwise."""
+        """Choose, in a small world, a version or the fate of a find whenever one is possible; None otherwise."""
         if not self._small or len(listeners) != 1:
             return None
         return self._version(stream, speaker, listeners, None) or self._fate(stream, speaker, listeners[0])

@@ -1,4 +1,4 @@
-"""Draws wishes for discretion: who may hear what is told in confidence, who must not, and from which day.
+"""Draws wishes for discretion: who may hear a fact that is told in confidence, who must not, and from which day.
 
 The words are rules of ``banks/facts/levels.bank``: ``level.<form>``.
 """

@@ -68,7 +68,7 @@ def _unanswered(book: Book, ego: str, fact: Fact, day: int) -> Draft:
 
 
 def witnesses(book: Book, ego: str, stated: StatedFact, stream: Stream) -> tuple[Draft, Draft] | None:
-    """Extension: the same words asked of one who heard it and of one who did not."""
+    """Build a witness pair (an extension): the same question to an ego who heard the fact and to one who did not."""
     fact = stated.fact
     if not plain_detail(book, ego, stated) or fact.subject == ego or not book.catalogue.distinctive(fact.item):
         return None

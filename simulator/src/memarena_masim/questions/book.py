@@ -36,9 +36,9 @@ class Draft:
     """Ids of facts that no other question of the ego may ask about."""
     no_evidence: bool = False
     last_day: int = 0
-    """The earliest day on which it can be asked, if that is later than the day of its last evidence."""
+    """The earliest day for the question, if that is later than the day of its last evidence."""
     day: int | None = None
-    """The day on which it is asked, where that is settled already; None leaves it to the drawing of lags."""
+    """The day of the question, if it is fixed already; None: the day is drawn with its lag."""
     wanted: Wanted | None = None
     """Its content, which ``phrasing`` puts into other words; None keeps ``query`` as it is."""
 
@@ -61,7 +61,7 @@ class Book:
         self.said = statements
         self.names = {person.agent_id: person.name for person in world.people}
         self.called = _called(config, world, catalogue)
-        """What questions call each person, by full name: the first name where nobody else in the world has it."""
+        """Return each person's name in questions, by full name: the first name if no other person has it."""
         self.by_fact: dict[str, dict[str, list[StatedFact]]] = {agent: {} for agent in self.names}
         self.by_attribute: dict[tuple[str, str], list[StatedFact]] = defaultdict(list)
         self._about: dict[tuple[str, str, str], int] = defaultdict(int)

@@ -144,7 +144,7 @@ class Deriver:
         self._taken.update((draft.ego, fact_id) for fact_id in draft.uses)
 
     def _candidates(self, stream: Stream) -> _Candidates:
-        """Statements by how many near-duplicates the ego heard, so that these are asked after evenly."""
+        """Return the statements by class of near-duplicates that the ego heard, so that the classes can be balanced."""
         candidates = _Candidates()
         for stated in stream.shuffled(list(self._book.said)):
             ego = stream.pick(stated.people)
@@ -214,7 +214,7 @@ class Deriver:
         self._in_turn(Family.METADATA, ATTRIBUTES, build, wanted - made)
 
     def _pairs(self, family: Family, wanted: int) -> None:
-        """Pairs of a question that has an answer and one of the same form that has none."""
+        """Yield pairs of questions of the same form, one with and one without an answer."""
         stream = Stream(self._book.config.key, "pairs", family.value)
         candidates = self._candidates(stream)
         made, paired = 0, set[str]()

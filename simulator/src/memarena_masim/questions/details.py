@@ -32,7 +32,7 @@ _BEFORE = (
 
 
 def plain_detail(book: Book, ego: str, stated: StatedFact) -> bool:
-    """Whether a statement's fact can be asked for as a plain detail: with one value only, and not guarded."""
+    """Whether a question can be about a statement's fact as a plain detail: it has one value and is not guarded."""
     fact = stated.fact
     if fact.kind is not FactKind.DETAIL or fact.guarded or fact.supersedes or fact.fact_id in book.outdated:
         return False

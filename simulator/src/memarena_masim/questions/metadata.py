@@ -53,7 +53,7 @@ _MODALITIES = {
 
 
 def metadata(book: Book, ego: str, stated: StatedFact, stream: Stream, attribute: str) -> Draft | None:
-    """A D2 question after ``attribute`` of a statement; None if it does not fit or has no single gold."""
+    """Return a D2 question about ``attribute`` of a statement; None if it does not fit or has no single gold."""
     if attribute in OF_STATEMENTS:
         if not plain_detail(book, ego, stated):
             return None
@@ -66,7 +66,7 @@ def metadata(book: Book, ego: str, stated: StatedFact, stream: Stream, attribute
 
 
 def attribute_of(stated: StatedFact) -> tuple[str, ...]:
-    """The attributes that a statement can be asked for."""
+    """Return the attributes of a statement about which there are questions."""
     if stated.fact.kind is FactKind.COMMUNITY:
         return (OF_COMMUNITY[stated.fact.attribute],)
     return OF_STATEMENTS if stated.fact.kind is FactKind.DETAIL else ()
@@ -185,14 +185,14 @@ def _of_community(book: Book, ego: str, stated: StatedFact, stream: Stream) -> A
         return _memberships(book, ego, fact.subject, query)
     value = fact.value.value
     if fact.attribute == "group_role" and fact.value.text == _NO_POST:
-        return None  # what anybody would guess
+        return None  # it could be guessed
     if isinstance(value, SetValue):
         return Answer(query, [member.name for member in value.members if member.type == "name"], typed(value), evidence)
     return Answer(query, fact.value.text, typed(value), evidence)
 
 
 def _memberships(book: Book, ego: str, subject: str, query: str) -> Answer | None:
-    """All clubs of a person, if the ego heard of every one: else another right answer would be missing."""
+    """Return all clubs of a person if the ego heard of every one; else None, since a right answer would be missing."""
     clubs = [group.name for group in book.world.groups if group.kind == "club" and subject in group.members]
     evidence = tuple(_membership_statements(book, ego, subject))
     if {stated.fact.item for stated in evidence} != set(clubs):

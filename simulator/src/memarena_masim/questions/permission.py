@@ -55,7 +55,7 @@ def permission(book: Book, wanted: int, used_pairs: set[tuple[str, str]]) -> lis
 
 
 class _Pairs:
-    """Chooses pairs of an ALLOW and a DENY case of one fact; balances what must not give either away."""
+    """Chooses pairs of an ALLOW and a DENY case of one fact, balanced so that no single cue gives the answer away."""
 
     def __init__(self, cases: Cases, facts: Sequence[SharedFact], stream: Stream) -> None:
         self._open: list[tuple[list[Case], list[Case]]] = []

@@ -73,7 +73,7 @@ class _Phrasing:
     # ------------------------------------------------------------------ shares
 
     def _shared_out(self, asked: Sequence[Asked]) -> dict[str, Wording]:
-        """Which questions use another name or a description: the same share of every family and of D5's halves."""
+        """Choose the questions with another name or a description: equal shares of every family and of D5's halves."""
         strata: dict[tuple[str, bool], dict[Hashable, list[Asked]]] = {}
         for question in asked:
             draft = question.draft
@@ -109,7 +109,7 @@ class _Phrasing:
         stream = Stream(self._book.config.key, "phrasing", instance_id)
         sessions = dict.fromkeys(stated.session_id for stated in draft.evidence)
         evidence = [text for session in sessions for text in self._sessions[session]]
-        named_in_full = draft.family is Family.PERMISSION  # whoever asks need not be on first-name terms
+        named_in_full = draft.family is Family.PERMISSION  # the asker need not be on first-name terms
         for tried in dict.fromkeys((wording, "plain")):
             for _ in range(TRIES):
                 text, thing = self._draw(stream, wanted, tried, named_in_full)
@@ -133,7 +133,7 @@ class _Phrasing:
     # ------------------------------------------------------------------ drawing
 
     def _draw(self, stream: Stream, wanted: Wanted, wording: Wording, in_full: bool) -> tuple[str, str]:
-        """A question, and what it calls the thing."""
+        """Return the text of a question, and the name that it uses for the thing."""
         slots = dict(wanted.slots)
         if slots.get("teller"):
             slots["teller"] = self._book.called[slots["teller"]]
@@ -169,7 +169,7 @@ class _Phrasing:
             inner["own"] = f"$my {thing.removeprefix('the ')}"
 
         def line(lines: Sequence[str]) -> str:
-            fitting = [one for one in lines if "own" in inner or "$own" not in one]
+            fitting = [text for text in lines if "own" in inner or "$own" not in text]
             return filled(stream.pick(fitting), form, subject, inner) if fitting else ""
 
         return _lines(words, line, stream)
@@ -193,7 +193,7 @@ def _lowered(text: str) -> str:
 
 
 def _asked_alike(question: Asked) -> Hashable:
-    """What questions have in common that must be put in the same words; else the question's own id."""
+    """Return the key of questions that must be put in the same words; else the question's id."""
     draft = question.draft
     if draft.family is Family.WITNESS:
         return draft.fact_id

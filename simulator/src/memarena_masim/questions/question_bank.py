@@ -16,7 +16,7 @@ from memarena_masim.phrases.grammar import SPLIT_FROM, Bank
 from memarena_masim.phrases.library import folder_of
 
 Wording = Literal["plain", "other_name", "description"]
-"""How a question names what it asks for; see ``memarena_dataset.model.WORDINGS``."""
+"""How a question names the thing it is about; see ``memarena_dataset.model.WORDINGS``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Called:
     description: str
 
     def by(self, wording: Wording, own: str) -> tuple[str, ...]:
-        """Return what a question of a wording may call the thing whose own name is ``own``; empty if nothing."""
+        """Return the names that a question of a wording may use for the thing called ``own``; () if there is none."""
         if wording == "plain":
             return (own,)
         return self.names if wording == "other_name" else (self.description,) if self.description else ()

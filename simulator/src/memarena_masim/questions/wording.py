@@ -1,4 +1,4 @@
-"""Describes what a question asks for, independent of its wording (``phrasing.py`` words it)."""
+"""Describes the content of a question, independent of its wording (``phrasing.py`` words it)."""
 
 from __future__ import annotations
 
