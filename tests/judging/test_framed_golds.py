@@ -49,7 +49,7 @@ SIX_QUESTIONS = Path(__file__).resolve().parents[1] / "data" / "longmemeval" / "
 )
 def test_each_kind_of_detail_is_replaced_by_another(gold: str, kinds: set[str]) -> None:
     for seed in range(20):
-        answers = dict(corrupted(gold, (gold,), frames().names, random.Random(seed)))
+        answers = dict(corrupted(gold, (gold,), frames().decoy_names, random.Random(seed)))
         assert set(answers) == kinds
         assert gold not in answers.values()
     if "number" in answers and "year" in answers:
@@ -96,13 +96,13 @@ def test_every_gold_but_a_rubric_gets_right_and_wrong_answers() -> None:
     texts = [a.answer for a in answers if a.question.instance.family is Family.QA and a.right]
     assert all("the 14 looms" in text for text in texts)
     assert not [text for text in texts if ".." in text or "looms.," in text]
-    few = list(make_framed(questions, {}, seed=3, each=2))
+    few = list(make_framed(questions, {}, seed=3, frames_per_text=2))
     assert sum(a.right for a in few if a.question.instance.family is Family.QA) == 2
 
 
 def test_most_limits_the_questions_of_a_family() -> None:
     questions = [make_question(f"q_{n}", Family.QA, TextGold(answers=(f"loom {n}",)), "Which?") for n in range(9)]
-    assert len({a.question.instance.instance_id for a in make_framed(questions, {}, most=4)}) == 4
+    assert len({a.question.instance.instance_id for a in make_framed(questions, {}, max_questions=4)}) == 4
 
 
 def test_an_imported_data_set_is_calibrated(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from memarena.judging.calibration.synthetic_answers import Around, answer_from
+from memarena.judging.calibration.synthetic_answers import AnswerContext, fill_template
 from memarena.judging.kinds.open_answer import wording_of
 from memarena.judging.typed_value import commitment
 from memarena.judging.typed_value.commitment import MODEL, WORDS, Wording
@@ -143,8 +143,8 @@ def _filled(seed: int) -> Iterator[Example]:
             if phrasing.untyped and gold.values[0].type != "term":
                 continue
             question = _asked_for(question, phrasing.version)
-            around = Around(table["things"], table["say"], question, evidence, pool, rng)
-            answer = answer_from(_with_names(phrasing.template, question, evidence, rng), around, gold)
+            context = AnswerContext(table["things"], table["say"], question, evidence, pool, rng)
+            answer = fill_template(_with_names(phrasing.template, question, evidence, rng), context, gold)
             wording = None if answer is None else wording_of(question, evidence, answer)
             if wording is not None and answer is not None:
                 yield _example(wording, phrasing.right, phrasing.weight, answer)

@@ -37,7 +37,7 @@ from memarena.judging.calibration import (
     rates,
     synthetic_behaviours,
 )
-from memarena.judging.calibration.framed_golds import MOST
+from memarena.judging.calibration.framed_golds import MAX_QUESTIONS_PER_FAMILY
 from memarena.judging.human.labels import TrackAgreement, agreements, blank_labels, read_labels, read_sample
 from memarena.judging.llm import AskedJudge, JudgeWords, ModelJudge, UnloggedAnswer, ask_about
 from memarena.log.records import EvidenceSession, Question
@@ -92,9 +92,9 @@ def calibrate(source: Source, phrasings: str, seed: int, output: str, candidate:
     chosen = next(p for p in PHRASINGS if p == phrasings)
     # Each answer is a call of a judge with a model: there it is a few of each kind per question.
     min_answers = LEAST_ANSWERS if candidate is None else 0
-    max_framed, frames = (MOST, None) if candidate is None else (FRAMED_FOR_MODELS, 2)
+    max_framed, frames = (MAX_QUESTIONS_PER_FAMILY, None) if candidate is None else (FRAMED_FOR_MODELS, 2)
     synthetic = [
-        *make_answers(source.questions, source.evidence, chosen, seed, least=min_answers),
+        *make_answers(source.questions, source.evidence, chosen, seed, min_answers=min_answers),
         *make_framed(source.questions, source.evidence, seed, max_framed, frames),
     ]
     if not synthetic:

@@ -31,7 +31,7 @@ _FORMS: Mapping[str, str] = {
     "order": "{list}",
     "set": "{and}",
 }
-"""One plain form for each type of value: what is calibrated here is behaviour, not the reading of values."""
+"""One plain form for each type of value: calibrated are labels of behaviour, not the reading of values."""
 
 
 @dataclass(frozen=True)
@@ -45,33 +45,35 @@ class SyntheticBehaviour:
 
 @dataclass(frozen=True)
 class LabelRates:
-    """How one label is given. Rates are shares; None without any such answer. Answers without a label count in none."""
+    """How often a judge errs with one label. Answers to which the judge gave no label are not counted."""
 
     synthetic: int
+    """Answers that must get this label."""
     others: int
+    """Answers that must get another label."""
     missed: int
-    """Answers of this label that got another one."""
+    """Answers that must get this label and got another one."""
     false: int
-    """Answers of other labels that got this one."""
+    """Answers that must get another label and got this one."""
 
     @property
     def missed_rate(self) -> float | None:
-        """Share of the answers of this label."""
+        """Share of the answers that must get this label; None if there are no such answers."""
         return self.missed / self.synthetic if self.synthetic else None
 
     @property
     def false_rate(self) -> float | None:
-        """Share of the answers of other labels."""
+        """Share of the answers that must get another label; None if there are no such answers."""
         return self.false / self.others if self.others else None
 
 
 def synthetic_behaviours(
     questions: Sequence[Question], seed: int = 0, per_label: int = 2
 ) -> Iterator[SyntheticBehaviour]:
-    """Synthetic answers to every permission question with one typed value; the same seed gives the same.
+    """Yield synthetic answers to every permission question whose gold is a single typed value.
 
-    ``per_label`` phrasings of each label are drawn for a question; a value that the data set offers no other value for
-    gets none of ``disclose_wrong``.
+    ``per_label`` phrasings of each label are drawn for a question. No ``disclose_wrong`` answer is made if the data set
+    has no other value of the type. The same seed gives the same answers.
     """
     table = toml_file(BEHAVIOURS, "synthetic")
     golds = [(q, q.instance.gold) for q in questions]
@@ -88,27 +90,31 @@ def synthetic_behaviours(
 
 
 def labels_by_rules(synthetic: Sequence[SyntheticBehaviour]) -> list[BehaviourLabel | None]:
-    """The deterministic label of each answer."""
+    """Return the label that the rules give each answer."""
     return [behaviour(p.question, p.answer).label for p in synthetic]
 
 
 def label_rates(
     synthetic: Sequence[SyntheticBehaviour], labels: Sequence[BehaviourLabel | None]
 ) -> Mapping[str, LabelRates]:
-    """How often each label is missed, and given falsely; ``labels`` are a judge's, None where it gave none."""
-    pairs = [(p.label, label) for p, label in zip(synthetic, labels, strict=True) if label is not None]
+    """Count by label how often a judge misses it, and gives it falsely.
+
+    ``labels`` are those that the judge gave the synthetic answers, in their order; None if it gave no label.
+    """
+    pairs = [(p.label, assigned) for p, assigned in zip(synthetic, labels, strict=True) if assigned is not None]
     return {
         label: LabelRates(
-            synthetic=sum(true == label for true, _ in pairs),
-            others=sum(true != label for true, _ in pairs),
-            missed=sum(true == label != label_set for true, label_set in pairs),
-            false=sum(label_set == label != true for true, label_set in pairs),
+            synthetic=sum(expected == label for expected, _ in pairs),
+            others=sum(expected != label for expected, _ in pairs),
+            missed=sum(expected == label != assigned for expected, assigned in pairs),
+            false=sum(assigned == label != expected for expected, assigned in pairs),
         )
         for label in get_args(BehaviourLabel)
     }
 
 
 def _fields(question: Question, value: Value, pool: Sequence[Value], rng: random.Random) -> dict[str, str]:
+    """Return the template fields: ``v``, the protected value, and ``o``, another value, if there is one."""
     today = day_of(question.asked_at)
     fields = {"v": say(value, _FORMS[kind_of(value)], today)}
     other = near(value, pool, rng) or another(value, pool, rng)

@@ -1,7 +1,8 @@
-"""Answers made of golds as they stand, for any data set: in ten frames right, corrupted wrong; every kind of question.
+"""Makes synthetic answers from a gold's own text: right ones in sentence frames, wrong ones by corrupting the text.
 
-Where a gold is typed, :mod:`memarena.judging.calibration.synthetic_answers` words its value in many ways. Here the text
-itself is used, so that imported data sets, whose gold is text, are calibrated too.
+A *frame* is a template around a text: ``My notes on this read: {x}.`` (``synthetic/frames.v1.toml``). The text itself
+is used, so that imported data sets, whose gold is not typed, are calibrated too. Of a typed gold,
+:mod:`memarena.judging.calibration.synthetic_answers` words the value in many ways.
 """
 
 from __future__ import annotations
@@ -27,65 +28,72 @@ from memarena.judging.calibration.synthetic_answers import FRAMES, SyntheticAnsw
 from memarena.judging.tables import toml_file
 from memarena.log.records import EvidenceSession, Question
 
-MOST = 200
-"""Questions of a family around which answers are made, drawn by the seed, where only rules judge."""
+MAX_QUESTIONS_PER_FAMILY = 200
+"""Questions of a family for which answers are made, drawn by the seed, if only rules judge."""
 
 FramedAnswer = tuple[bool, str, str]
-"""Whether it is right, how it was made, and the answer."""
+"""Whether the answer is right, how it was made, and the answer itself."""
 
 
 @dataclass(frozen=True)
 class Frames:
-    """Templates by name, in each group of the file."""
+    """The data file's templates, by name in each group."""
 
     gold: Mapping[str, str]
+    """Around ``{x}``, a text."""
     versions: Mapping[str, str]
+    """Around ``{a}`` and ``{b}``, two versions that contradict each other."""
     option: Mapping[str, str]
+    """Around ``{l}`` and ``{t}``, the letter and the text of an option."""
     declines: Mapping[str, str]
+    """Whole answers that say that nothing is known."""
     refuses: Mapping[str, str]
-    names: Sequence[str]
+    """Whole answers that refuse to tell."""
+    decoy_names: Sequence[str]
+    """Names of people that replace those of a text in order to corrupt it."""
 
 
 @cache
 def frames() -> Frames:
-    """The frames of the data file."""
+    """Return the frames of the data file."""
     table = toml_file(FRAMES, "synthetic")
     groups = {name: table[name] for name in ("gold", "versions", "option", "declines", "refuses")}
-    return Frames(**groups, names=tuple(table["others"]["names"]))
+    return Frames(**groups, decoy_names=tuple(table["others"]["names"]))
 
 
 def make_framed(
     questions: Sequence[Question],
     evidence: Mapping[str, EvidenceSession],
     seed: int = 0,
-    most: int = MOST,
-    each: int | None = None,
+    max_questions: int = MAX_QUESTIONS_PER_FAMILY,
+    frames_per_text: int | None = None,
 ) -> Iterator[SyntheticAnswer]:
-    """Synthetic answers to questions of every kind but those that a rubric decides; the same seed gives the same.
+    """Yield synthetic answers to questions of every kind except those that a rubric decides.
 
     Args:
         questions: of one data set or several.
         evidence: their evidence sessions by id.
-        seed: draws questions and frames.
-        most: questions of a family at most.
-        each: frames of a right or a wrong text; None: all for right ones.
+        seed: draws questions and frames; the same seed gives the same answers.
+        max_questions: the most questions of a family.
+        frames_per_text: how many frames, or ways of declining, are drawn for a right text and for an option; None:
+            all. A wrong text gets a single frame.
     """
     drawn = sorted(questions, key=lambda q: random.Random(f"{seed}/{q.instance.instance_id}").random())  # noqa: S311
     texts = [text for q in questions if (text := _text(q)) is not None]
     count: Counter[str] = Counter()
     for question in drawn:
         family = question.instance.family.value
-        if count[family] >= most:
+        if count[family] >= max_questions:
             continue
         rng = random.Random(f"{seed}/framed/{question.instance.instance_id}")  # noqa: S311 (no secret)
         sessions = tuple(evidence[s] for s in question.instance.evidence_session_ids if s in evidence)
-        answers = list(_Maker(rng, texts, each).answers_to(question))
+        answers = list(_Maker(rng, texts, frames_per_text).answers_to(question))
         count[family] += bool(answers)
         yield from (SyntheticAnswer(question, sessions, answer, right, kind) for right, kind, answer in answers)
 
 
 def _text(question: Question) -> str | None:
-    """The main gold of an open question; None for others and for versions, which are two."""
+    """Return the main text of an open question's gold; None for other kinds, and for a conflict, which has two."""
     gold = question.instance.gold
     if isinstance(gold, TextGold):
         return gold.answers[0]
@@ -97,14 +105,14 @@ def _text(question: Question) -> str | None:
 class _Maker:
     """Makes the answers to one question."""
 
-    def __init__(self, rng: random.Random, texts: Sequence[str], each: int | None) -> None:
+    def __init__(self, rng: random.Random, texts: Sequence[str], frames_per_text: int | None) -> None:
         self._rng = rng
         self._texts = texts
-        self._each = each
+        self._frames_per_text = frames_per_text
         self._frames = frames()
 
     def answers_to(self, question: Question) -> Iterator[FramedAnswer]:
-        """Right and wrong answers; none to a question that a rubric decides."""
+        """Yield right and wrong answers; none to a question that a rubric decides."""
         gold = question.instance.gold
         if isinstance(gold, ClozeGold):
             yield from self._options(gold)
@@ -121,8 +129,8 @@ class _Maker:
         alternatives = gold.answers if isinstance(gold, TextGold) else (text,)
         for name, frame in self._some(self._frames.gold):
             yield True, f"frame {name}", _filled(frame, x=text)
-        for kind, other in corrupted(text, alternatives, self._frames.names, self._rng):
-            yield False, f"corrupted {kind}", self._framed(other)
+        for kind, wrong_text in corrupted(text, alternatives, self._frames.decoy_names, self._rng):
+            yield False, f"corrupted {kind}", self._framed(wrong_text)
         if isinstance(gold, CounterfactualGold):
             yield False, "repeats the premise", self._framed(gold.altered_detail)
         for _, template in self._some(self._frames.declines, 1):
@@ -158,18 +166,20 @@ class _Maker:
                 yield not allowed, kind, template
 
     def _framed(self, text: str) -> str:
+        """Return the text in a frame that is drawn at random."""
         return _filled(self._rng.choice(list(self._frames.gold.values())), x=text)
 
-    def _some(self, group: Mapping[str, str], most: int | None = None) -> list[tuple[str, str]]:
-        limit = self._each if most is None else most
+    def _some(self, group: Mapping[str, str], limit: int | None = None) -> list[tuple[str, str]]:
+        """Draw names and templates of a group: ``limit`` of them, or ``frames_per_text``; all if both are None."""
+        limit = self._frames_per_text if limit is None else limit
         items = list(group.items())
         return items if limit is None or limit >= len(items) else self._rng.sample(items, limit)
 
 
 def _filled(frame: str, **texts: str) -> str:
-    """The frame with its texts, whose own last point goes where the frame goes on behind them."""
+    """Fill a frame with texts by field name; a text's final full stop is dropped if the frame continues after it."""
     for key, text in texts.items():
-        slot = "{" + key + "}"
-        goes_on = not frame.endswith(slot)
-        frame = frame.replace(slot, text.strip().rstrip(".") if goes_on else text.strip())
+        field = "{" + key + "}"
+        frame_continues = not frame.endswith(field)
+        frame = frame.replace(field, text.strip().rstrip(".") if frame_continues else text.strip())
     return frame

@@ -1,6 +1,6 @@
-"""One judging of a run with a model: jobs side by side, each verdict in the log as soon as it is there.
+"""Judges a run with a model: jobs in parallel, each verdict appended to the log as soon as it is there.
 
-What is in the log is never asked again, so a judging that was killed goes on where it stopped and loses no more than
+A job whose verdict is in the log is not done again: a judging that was killed continues where it stopped and loses only
 the calls that were under way.
 """
 
@@ -24,27 +24,28 @@ from memarena.judging.llm.request import Asker, Record
 from memarena.log.store import LogWriter
 
 _LEAST_IN_A_ROW = 8
+"""Failures in a row, at least, after which the server counts as down."""
 
 
 class Watcher(Protocol):
-    """Is told how a judging goes on."""
+    """Receives the progress of a judging."""
 
     def begin(self, what: str, jobs: int) -> None:
-        """A pass over so many jobs begins."""
+        """Start a pass over ``jobs`` jobs; ``what`` names it."""
         ...
 
     def ended(self, record: Record, tokens: int, usd: float | None) -> None:
-        """A job ended; tokens and dollars are those of the whole judging so far."""
+        """Report that a job ended; tokens and dollars are those of the whole judging up to now."""
         ...
 
     def end(self) -> None:
-        """The pass is over, in whatever way."""
+        """Report that the pass is over, finished or not."""
         ...
 
 
 @dataclass(frozen=True)
 class Batch:
-    """How a run is judged."""
+    """Settings of a judging of a run."""
 
     run_dir: Path
     judge: ModelJudge
@@ -59,7 +60,7 @@ class Batch:
 
 @dataclass
 class Judged:
-    """What a judging did."""
+    """The result of a judging."""
 
     verdicts: int = 0
     buckets: int = 0
@@ -86,7 +87,7 @@ class Judged:
 
 
 def judge_with_model(batch: Batch, watcher: Watcher) -> Judged:
-    """Judge what has no verdict of this judge yet, and append it to the run's log.
+    """Judge every answer that has no verdict of this judge yet, and append the verdicts to the run's log.
 
     Raises:
         JudgeError: bad settings, a name that another judge has, a key or model that the server refuses.
@@ -110,7 +111,7 @@ async def _judge(batch: Batch, watcher: Watcher, log: LogWriter) -> Judged:
 
     async with ChatServer(batch.url, batch.api_key, batch.patience.timeout_s, JudgeError) as endpoint:
         asker = Asker(batch.judge, Talk(batch.judge, endpoint, batch.patience, ledger), ledger)
-        for what, of in (("answers", jobs.answers), ("grounds", jobs.grounds))[: 2 if batch.buckets else 1]:
+        for what, of in (("answers", jobs.first_pass), ("grounds", jobs.second_pass))[: 2 if batch.buckets else 1]:
             pending = of()
             judged.open_jobs += len(pending)
             if pending and not judged.stopped:
@@ -121,10 +122,10 @@ async def _judge(batch: Batch, watcher: Watcher, log: LogWriter) -> Judged:
 
 
 class Pass:
-    """Workers that do jobs side by side, until the budget is spent or nothing but failures comes.
+    """Workers that do jobs in parallel, until the budget is spent or only failures come.
 
-    So many failures in a row as run side by side, and at least eight, say that the server is not there. What the rules
-    decided without a call says nothing of the server and breaks no row.
+    The server counts as down after as many failures in a row as there are workers, and at least eight. Answers that the
+    rules decided without a call neither count as failures nor interrupt a row of them.
     """
 
     def __init__(self, asker: Asker, watcher: Watcher, ledger: Ledger, concurrency: int) -> None:
@@ -136,7 +137,7 @@ class Pass:
         self._stopped = ""
 
     async def over(self, what: str, jobs: Sequence[Job], keep: Callable[[Job, Record], None]) -> str:
-        """Do the jobs and keep each record; why it ended before all were tried, empty if it did not.
+        """Do the jobs and keep each record. Return why it ended before all were tried, or an empty text.
 
         Raises JudgeError if the server can never answer.
         """
@@ -176,6 +177,6 @@ class Pass:
 
 
 def _first_error(errors: BaseExceptionGroup[JudgeError]) -> JudgeError:
-    """One of the errors that several workers met."""
+    """Return the first of the errors that several workers met."""
     first = errors.exceptions[0]
     return _first_error(first) if isinstance(first, BaseExceptionGroup) else first

@@ -1,4 +1,9 @@
-"""What there is to judge in a run: answers without a verdict of this judge, as jobs that need the log no more."""
+"""Reads from a run's log the answers that a judge with a model has not judged yet, as jobs that are self-contained.
+
+A judge goes through a run in two passes. The first asks whether answers are right, and for the label of the behaviour
+of answers to permission questions (D6). The second needs these labels: for each answer that withheld a fact which the
+asker may not know (gold DENY), it asks for the *bucket*, the ground on which the answer withheld it.
+"""
 
 from __future__ import annotations
 
@@ -24,17 +29,18 @@ from memarena.log.store import read_records
 
 @dataclass(frozen=True)
 class Job:
-    """One thing to ask a judge."""
+    """A question to put to a judge: one task for one answer."""
 
     task: JudgeTask
     cell_id: str
     attempt: int
     repeat: int
+    """Number of the repetition, from 0, if the judge is asked the same several times."""
     question: Question
     evidence: tuple[EvidenceSession, ...]
     answer: str
     raw: str
-    """Everything that the reader put out, for the flag."""
+    """The reader's raw output, in which the rules look for the protected fact (``Disclosure.flag``)."""
 
     @property
     def instance_id(self) -> str:
@@ -43,13 +49,14 @@ class Job:
 
 
 JobKey = tuple[str, str, int, JudgeTask, int]
+"""Cell, question, attempt, task and repeat."""
 
 
 class OpenJobs:
-    """The answers of a run, and what this judge said of them already.
+    """The answers of a run that this judge has not judged yet.
 
-    Only the latest attempt at a question is judged, and only if it was answered. Raises JudgeError if another judge
-    (model, settings, prompts) has used the same name in this log.
+    Only the latest attempt at a question is judged, and only if it was answered. Raises JudgeError if a judge with
+    another model, other settings or prompts has used the same name in this log.
     """
 
     def __init__(self, run_dir: Path, judge: ModelJudge, repeats: int) -> None:
@@ -59,7 +66,7 @@ class OpenJobs:
         self._latest: dict[tuple[str, str], QuestionAsked] = {}
         self._judged: set[JobKey] = set()
         self.labels: dict[JobKey, BehaviourLabel] = {}
-        """Labels of D6 so far; a judging adds its own."""
+        """Behaviour labels (D6) by job. The caller adds those of its first pass before it asks for the second."""
         for record in read_records(run_dir, "question", "evidence", "asked", "verdict", "bucket"):
             if record.kind == "question":
                 self._questions[record.instance.instance_id] = record
@@ -76,30 +83,34 @@ class OpenJobs:
             elif record.kind == "bucket" and (record.judge, record.judge_version) == (judge.name, judge.version):
                 self._judged.add((record.cell_id, record.instance_id, record.attempt, "bucket", record.repeat))
 
-    def answers(self) -> list[Job]:
-        """Jobs of the first pass, answers and behaviours, that have no verdict."""
+    def first_pass(self) -> list[Job]:
+        """Return the jobs of the first pass, on answers and behaviours, that have no verdict yet."""
         return [job for job in self._jobs() if key_of(job) not in self._judged]
 
-    def grounds(self) -> list[Job]:
-        """Jobs of the second pass: answers to DENY questions that gave nothing away and have no bucket yet."""
+    def second_pass(self) -> list[Job]:
+        """Return the jobs of the second pass: answers to DENY questions that disclosed nothing and lack a bucket."""
         withheld = [job for job in self._jobs() if job.task == "behaviour" and self._withheld(job)]
         jobs = [replace(job, task="bucket") for job in withheld]
         return [job for job in jobs if key_of(job) not in self._judged]
 
     def _jobs(self) -> Iterator[Job]:
+        """Yield a first-pass job for each repeat of each answer, judged or not."""
         for latest in self._latest.values():
-            question, span = self._questions.get(latest.instance_id), latest.answer
+            question = self._questions.get(latest.instance_id)
+            span = latest.answer
             if question is None or latest.status != "answered" or span is None:
                 continue
             kind = kind_of(question)
+            if kind.task is None:
+                continue
             evidence = tuple(evidence_of(question, self._sessions)) if kind.shows_evidence else ()
-            for n in range(self._repeats if kind.task is not None else 0):
-                assert kind.task is not None
+            for repeat in range(self._repeats):
                 yield Job(
-                    kind.task, latest.cell_id, latest.attempt, n, question, evidence, span.answer, raw_output(span)
+                    kind.task, latest.cell_id, latest.attempt, repeat, question, evidence, span.answer, raw_output(span)
                 )
 
     def _withheld(self, job: Job) -> bool:
+        """Whether the answer kept a fact that it must not disclose: by the judge's label, and by the rules."""
         if job.question.instance.gold.answerable:
             return False
         label = self.labels.get(key_of(job), "disclose_correct")
@@ -107,11 +118,12 @@ class OpenJobs:
 
 
 def key_of(job: Job) -> JobKey:
-    """What a job is known by in the log."""
+    """Return the job's key in the log."""
     return job.cell_id, job.instance_id, job.attempt, job.task, job.repeat
 
 
 def _check_same(verdict: Verdict, judge: ModelJudge) -> None:
+    """Raise JudgeError if a verdict under the judge's name is from another judge."""
     if verdict.judge_version != judge.version:
         maker = verdict.model or "a judge without a model"
         raise JudgeError(
