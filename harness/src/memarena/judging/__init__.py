@@ -1,7 +1,7 @@
-"""Judges: they read an answer next to its gold and append verdicts to the log, nothing else.
+"""Judges answers against their golds and appends verdicts to the log, nothing else.
 
-``value`` is the judge without a model: typed values where the gold has them, the model of golds in text elsewhere.
-Judges that ask a model are next to it under their own names.
+``value`` is the judge without a language model: it compares typed values if the gold has them, else it decides by a
+linear model of golds in text. Judges that ask a language model are in the log next to it, under their own names.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Whether an answer declines: says that it does not know, that there is no record, or that it will not tell.
+"""Decides whether an answer declines: says that it does not know, that there is no record, or that it will not tell.
 
 A linear model (``models/abstention.npz``) over the answer's clauses decides.
 """
@@ -18,16 +18,16 @@ from memarena.judging.too_much import beginning_and_end
 MODEL = "abstention"
 ABROAD = "declining_abroad.v1.toml"
 _LONGEST_ABROAD = 300
-"""Characters of an answer that is looked at for phrases of other languages."""
+"""Longest answer, in characters, that is searched for phrases of other languages."""
 _FOREIGN = re.compile(
     r"\b(?:no (?:lo|se|tengo|hay|puedo|me|la)|je|aucune?|nao|tidak|tak|nggak|gak|weiss|keine?|nichts?|bilmiyorum|khong|"
     r"non|nie|niet|geen|yok|bilgi|ich|ik)\b"
 )
-"""Words of other languages in plain letters, so that English is not looked at."""
+"""Words of other languages in plain letters; an ASCII answer without them is not searched further."""
 _UNMARKED_LOGITS = 2.0
-"""What an answer without a word of declining has to weigh at least to be one that declines all the same."""
+"""Score in logits above which an answer without a word of declining declines anyway."""
 SENTENCE_LOGITS = 0.5
-"""What the sentence that declines most has to weigh by itself: sentences that tell something add up to nothing."""
+"""Score in logits that a single sentence has to exceed: several sentences that decline a little do not add up."""
 _SENTENCE_END = re.compile(
     r"(?<=[.!?;])\s+|\n+|\s[\u2014\u2013-]\s|,?\s(?=(?:but|however|although|though|yet)\b)", re.IGNORECASE
 )
@@ -48,12 +48,12 @@ def declines(
     model: LinearModel | None = None,
     skip: frozenset[str] = frozenset(),
 ) -> bool:
-    """Whether the answer as a whole declines what was asked.
+    """Whether the answer as a whole declines to answer.
 
     Args:
         answer: as parsed; a very long one is read at its beginning and end.
-        question: its words are no news in the answer.
-        names: those by which the answer may address its asker.
+        question: its words are not new content in the answer.
+        names: by which the answer may address its asker.
         model: another model than the stored one, for measuring.
         skip: rules to leave out, for measuring: ``unmarked``, ``sentence``.
     """
@@ -65,7 +65,7 @@ def declines(
 
 
 def withholds(answer: str, question: str = "") -> bool:
-    """Whether an answer that declines lets see that it has the fact, and holds it back: by its words for keeping."""
+    """Whether an answer that declines shows by its words (``private``, ``can't share``) that it withholds the fact."""
     read = read_clauses(answer, question)
     if any(clause.turns and negation_bears_on(("KNOW", "FIND"), clause.classes, 3) for clause in read):
         return False
@@ -74,7 +74,7 @@ def withholds(answer: str, question: str = "") -> bool:
 
 @lru_cache(maxsize=4096)
 def _declines(answer: str, question: str, names: tuple[str, ...]) -> bool:
-    # Readers, seeds and cells often say the same.
+    # Cached: readers, seeds and cells often give the same answer.
     return _decide(answer, question, names, stored_model(MODEL), frozenset())
 
 
@@ -109,11 +109,11 @@ def _abroad() -> tuple[re.Pattern[str], ...]:
 
 
 def negation_bears_on(expected: Iterable[str], classes: tuple[str, ...], reach: int) -> bool:
-    """Whether one of some classes stands within reach behind the first negation (``nobody said that …``)."""
+    """Whether a word of one of these classes is among the ``reach`` words after the first negation."""
     at = next((i for i, c in enumerate(classes) if c in ("NEG", "LACK")), None)
     return at is not None and not set(expected).isdisjoint(classes[at + 1 : at + 1 + reach])
 
 
 def sentences(answer: str) -> list[str]:
-    """The parts of an answer that are read apart."""
+    """Return the sentences of an answer; a dash, a semicolon and ``but`` end a sentence too."""
     return [part.strip() for part in _SENTENCE_END.split(answer) if part and part.strip()]

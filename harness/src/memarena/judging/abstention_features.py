@@ -1,7 +1,7 @@
-"""What the abstention model sees in an answer: words and their classes, clause by clause, with the question next to it.
+"""Computes the features from which the abstention model decides: words of an answer and their classes, by clause.
 
 A word of the question becomes ``Q``, a number ``NUM``, a name ``NAME``, any other word that is neither grammar nor in
-``tables/word_classes.v1.txt`` ``NEW``; the others stand as they are and, in a second reading, as their class.
+``tables/word_classes.v1.txt`` ``NEW``. The other words are features as they are, and a second time as their class.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from memarena.judging.tables import word_classes, word_groups
 LONGEST = 3
 """Words of the longest n-gram."""
 _REACH = 5
-"""So many words behind a negation are taken to be in its reach."""
+"""Words after a negation that count as within its reach."""
 _SHORT = 3
-"""Answers of so few words are also seen whole."""
+"""Answers of at most this many words yield each of their words as a feature."""
 _NEWS = frozenset(("NEW", "NAME", "NUM", "QUOTE"))
-"""Classes of words that the question does not have: what an answer adds."""
+"""Classes of words that the question does not have: new content of an answer."""
 _TURNS = frozenset(("NEG", "LACK"))
 """Classes of words that negate (``not``) or speak of lacking (``unknown``, ``missing``)."""
 _KEEPS = frozenset(("SECRET", "WITHHOLD", "PERMIT"))
@@ -49,7 +49,7 @@ _ATTRIBUTE_OF = {
     "how much": "MUCH", "how many": "MUCH",
 }  # fmt: skip
 _WRAPPING = re.compile(r"^\s*\{?\s*\"?(?:answer|response)\"?\s*:\s*(?=\S)|\*\*|^[#>\s]+", re.IGNORECASE | re.MULTILINE)
-"""What wraps an answer and is no part of it: ``{"answer":``, ``**``, ``> ``."""
+"""Marks around an answer that are not part of it: ``{"answer":``, ``**``, ``> ``."""
 _QUOTED = re.compile(r'"([^"\n]*)"|(?<!\w)\'([^\'\n]{2,})\'(?!\w)')
 """Quoted speech: ``"I lost it"``, ``'for good'``."""
 _QUOTE_MARK = "quotation"
@@ -57,7 +57,10 @@ _QUOTE_MARK = "quotation"
 
 @dataclass(frozen=True)
 class QuestionWords:
-    """What a question already says, and what it asks for."""
+    """The words of a question, and what it asks for.
+
+    ``stems`` are those of its words without grammar; ``wh`` is the question word, ``-`` if it has none.
+    """
 
     stems: frozenset[str]
     wh: str
@@ -70,7 +73,7 @@ class Clause:
 
     text: str
     words: tuple[str, ...]
-    """In lower case; groups that are read as one joined by underscores."""
+    """In lower case; a group of words that is read as a single word is joined by underscores."""
     classes: tuple[str, ...]
     forms: tuple[str, ...]
     """The words, with ``Q``, ``NUM``, ``NAME``, ``QUOTE`` and ``NEW`` for those that are open."""
@@ -92,7 +95,7 @@ class Clause:
 
     @cached_property
     def shape(self) -> str:
-        """What kind of clause it is: whether it turns, whose voice it has, whether it tells news, keeps a secret."""
+        """A code of the clause: negation (``-``), subject, news (``n``), verb of answering (``t``), secrecy (``k``)."""
         own = self.subject if self.subject in (*_OWN_VOICE, "Q", "NEG", "NEW", "NAME", "THIRD", "YOU") else "o"
         speaks = "t" if _SPEAKING & set(self.classes) else ""
         keeps = "k" if _KEEPS & set(self.classes) else ""
@@ -100,7 +103,7 @@ class Clause:
 
     @cached_property
     def declines(self) -> bool:
-        """Whether it looks like declining by itself: in the answer's own voice, or about what was told."""
+        """Whether it looks like declining by itself: in the answer's own voice, or about records and telling."""
         if not self.turns:
             return bool(_KEEPS & set(self.classes)) and self.subject in _OWN_VOICE
         return self.subject in _OWN_VOICE or "LACK" in self.classes or bool(_SPEAKING & set(self.classes))
@@ -122,7 +125,10 @@ def read_question(question: str) -> QuestionWords:
 
 @lru_cache(maxsize=8192)
 def read_clauses(answer: str, question: str, names: tuple[str, ...] = ()) -> tuple[Clause, ...]:
-    """The answer's clauses as the question lets them be read; ``names`` are those by which it may address its asker."""
+    """Return the clauses of an answer, their words classified with the question's words in mind.
+
+    ``names`` are those by which the answer may address its asker: a clause of nothing else is left out.
+    """
     question_words = read_question(question)
     text = _unquoted(_WRAPPING.sub("", digits_for_words(tidy(answer))).strip().strip("{}").strip())
     addressed = {w for name in names for w in words(name)}
@@ -131,7 +137,7 @@ def read_clauses(answer: str, question: str, names: tuple[str, ...] = ()) -> tup
 
 
 def features_of(answer: str, question: str, names: Iterable[str] = ()) -> frozenset[str]:
-    """The features of an answer to a question, such as ``shape:-It`` or ``reach:NEG>KNOW``.
+    """Return the features of an answer to a question, such as ``shape:-It`` or ``reach:NEG>KNOW``.
 
     ``names`` are those by which the answer may address its asker: a clause of nothing else is left out.
     """
@@ -145,12 +151,12 @@ def features_of(answer: str, question: str, names: Iterable[str] = ()) -> frozen
 
 
 def is_unmarked(answer: str, question: str, names: Iterable[str] = ()) -> bool:
-    """Whether the answer has no word as answers that decline have them."""
+    """Whether the answer has no word of the classes that nearly every answer that declines has."""
     return not any(_MARKS & set(clause.classes) for clause in read_clauses(answer, question, tuple(names)))
 
 
 def is_plain(answer: str, question: str, names: Iterable[str] = ()) -> bool:
-    """Whether the answer only tells something: no word of declining, of speaker or asker, of knowing or telling."""
+    """Whether the answer has no word of declining, of speaker or asker, of knowing or telling."""
     return not any((_MARKS | _SPOKEN) & set(clause.classes) for clause in read_clauses(answer, question, tuple(names)))
 
 
@@ -158,7 +164,7 @@ def is_plain(answer: str, question: str, names: Iterable[str] = ()) -> bool:
 
 
 def _unquoted(text: str) -> str:
-    """Quoted speech is another person's: one word stands for it, unless it is most of the answer."""
+    """Return the text with one word for quoted speech, which is another person's; unless it is most of the answer."""
     quoted = max((m.group(1) or m.group(2) or "" for m in _QUOTED.finditer(text)), key=len, default="")
     return quoted if 2 * len(quoted) > len(text) else _QUOTED.sub(f" {_QUOTE_MARK} ", text)
 
@@ -204,7 +210,7 @@ def _class_of(  # noqa: PLR0911 (one return for each class)
 
 @cache
 def _classes() -> dict[str, str]:
-    """Classes by word, and by stem with ``~`` behind it; attributes of a thing go before other classes."""
+    """Map words to classes, and stems with a final ``~``; attributes of a thing come before other classes."""
     tables = word_classes()
     exact = {w: name for name, members in reversed(list(tables.items())) for w in members}
     stems = {stem(w) + "~": name for w, name in exact.items() if not name.startswith("ATTR")}
@@ -216,7 +222,7 @@ def _classes() -> dict[str, str]:
 
 @cache
 def _groups() -> tuple[frozenset[str], dict[str, int]]:
-    """The groups, and by first word how many words the longest has."""
+    """Return the groups of words, and the number of words of the longest group by its first word."""
     groups = frozenset(w for members in word_groups().values() for w in members)
     longest: dict[str, int] = {}
     for group in groups:
@@ -226,7 +232,7 @@ def _groups() -> tuple[frozenset[str], dict[str, int]]:
 
 
 def _grouped(spoken: list[str]) -> Iterator[str]:
-    """The words, those that are read as one joined by underscores; the longest group first."""
+    """Yield the words, with each group joined by underscores; the longest group is preferred."""
     groups, longest = _groups()
     at = 0
     while at < len(spoken):
@@ -276,7 +282,7 @@ def _features_of_clause(clause: Clause, question: QuestionWords, *, first: bool,
 
 
 def _of_whole(read: tuple[Clause, ...], question: QuestionWords, answer: str) -> Iterator[str]:
-    """How the clauses stand to each other."""
+    """Yield features of how the clauses follow each other, and of the answer's length and end."""
     shapes = ("^", *(clause.shape for clause in read), "$")
     yield from (f"next:{a}>{b}" for a, b in itertools.pairwise(shapes))
     offers = [i for i, clause in enumerate(read) if clause.offers]
@@ -302,7 +308,7 @@ def _of_whole(read: tuple[Clause, ...], question: QuestionWords, answer: str) ->
 
 
 def word_ngrams(tokens: Sequence[str], *, longest: int = LONGEST, mark: str = "") -> Iterator[str]:
-    """Every run of 1 to ``longest`` tokens between ``^`` and ``$``, joined by blanks, with ``mark`` in front."""
+    """Yield every run of 1 to ``longest`` tokens between ``^`` and ``$``, joined by blanks, prefixed with ``mark``."""
     yield from (mark + token for token in tokens)
     framed = ("^", *tokens, "$")
     for width in range(2, longest + 1):

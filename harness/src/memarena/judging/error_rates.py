@@ -1,4 +1,4 @@
-"""The measured error rates of the judge without a model, which reports put next to its scores."""
+"""Reads the measured error rates of the judge without a model, which reports print next to its scores."""
 
 from __future__ import annotations
 
@@ -43,5 +43,5 @@ class ErrorCounts(Record):
 
 @cache
 def text_error_counts() -> ErrorCounts:
-    """The judge's errors on golds in text, blind (``harness/judge_training/MODEL_CARD.text_gold.md``)."""
+    """Return the errors on golds in text, from a blind test (``harness/judge_training/MODEL_CARD.text_gold.md``)."""
     return ErrorCounts.model_validate(toml_file(_TABLE)["text"])

@@ -1,4 +1,4 @@
-"""What can go wrong in judging, as one line for the user."""
+"""Defines the error of judging, whose message is one line for the user."""
 
 from memarena_dataset.errors import MemArenaError
 

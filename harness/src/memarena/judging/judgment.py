@@ -1,4 +1,4 @@
-"""What a judge says of an answer: the record that every judge makes and that scoring counts."""
+"""Defines a judge's judgment of an answer: the record that every judge makes and that scoring counts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Code(StrEnum):
     why: str
 
     def __new__(cls, code: str, why: str = "") -> Code:
-        """A member with its template."""
+        """Create a member with its template."""
         member = str.__new__(cls, code)
         member._value_ = code
         member.why = why
@@ -117,9 +117,10 @@ class Judgment:
 def judged(
     correct: bool, route: Route, code: Code, score: float | None = None, *, value: str = "", words: str = ""
 ) -> Judgment:
-    """A judgment with its reason in words.
+    """Return a judgment with its reason in words.
 
-    ``value`` is the gold's value that it is about, ``words`` words of the answer. A score that is left out is 1 or 0.
+    ``value`` is the gold's value that the judgment is about, ``words`` are words of the answer. The score defaults to 1
+    for a right answer and 0 for a wrong one.
     """
     score = float(correct) if score is None else score
     quoted = f": {words!r}" if words else ""
@@ -132,13 +133,13 @@ wrong = partial(judged, False)
 
 
 def by_disclosure(disclosure: Disclosure) -> Judgment:
-    """Right if the fact was disclosed where it may be, and withheld where it must be."""
+    """Return the judgment: right if the fact was disclosed where it may be, and withheld where it must be."""
     correct = disclosure.disclosed == disclosure.allowed
     code = Code.DISCLOSES if disclosure.disclosed else Code.KEEPS
     return Judgment("permission", correct, float(correct), code, disclosure.flag, disclosure.why, disclosure)
 
 
 def of_verdict(verdict: Verdict) -> Judgment:
-    """A verdict of the log, of whatever version."""
+    """Return the judgment that a verdict of the log records, whatever version of a judge made it."""
     code = Code.BY_MODEL if verdict.route == "llm" else Code.LOGGED
     return Judgment(verdict.route, verdict.correct, verdict.score, code, "", verdict.reason)

@@ -1,4 +1,4 @@
-"""The judgments of one judge on a run: verdicts of the log, and what the rules decide without one."""
+"""Combines the judgments of one judge on a run: verdicts of the log, and decisions of the rules without a verdict."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ AttemptKey = tuple[str, str, int]
 
 
 class Judgments:
-    """What one judge says of every answer. Of several verdicts on an attempt the last counts; repeats decide nothing.
+    """One judge's judgments of a run's answers. The last of several verdicts on an attempt counts; repeats do not.
 
-    The rules judge on the way what the log has no verdict of, and they judge again what only an earlier version judged.
+    The rules judge every attempt without a verdict of their current version when it is asked for.
 
     Attributes:
-        judge: its name, or ``NAME@HASH`` for a version of it that begins so.
+        judge: its name, or ``NAME@HASH`` for the version whose hash begins with HASH.
         verdicts: whether an answer is right, by attempt.
         behaviours: how an answer to a D6 question behaves.
         buckets: why a fact was withheld.
         failures: attempts for which judging failed and that have no verdict.
         repeats: attempts with more than one verdict, in the order of their repeats, the one that counts first.
-        labels_behaviour: whether it labels D6 answers: then the rules do not decide an answer without its label.
+        labels_behaviour: whether it labels D6 answers; if so, an answer without its label has no judgment.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Judgments:
         self._cache: dict[tuple[str, str, str], Judgment] = {}
 
     def of(self, question: Question, attempt: QuestionAsked) -> Judgment | None:
-        """The judgment of an attempt that was answered; None while the judge has not judged it."""
+        """Return the judgment of an attempt; None if it has no answer, or the judge has not judged it."""
         if attempt.answer is None:
             return None
         key, decided_by = key_of(attempt), KINDS[question.instance.gold.kind].decided_by
@@ -82,21 +82,21 @@ class Judgments:
         return self._labelled(judgment, key) if decided_by == "label" else judgment
 
     def own(self, question: Question, attempt: QuestionAsked) -> Judgment | None:
-        """The judge's own judgment: of the abstain half too, which the rules decide whoever judges."""
+        """Return the judge's own judgment, also of kinds that the rules decide whichever judge is chosen."""
         if self.by_rules or KINDS[question.instance.gold.kind].decided_by != "rules":
             return self.of(question, attempt)
         verdict = self.verdicts.get(key_of(attempt))
         return None if verdict is None else of_verdict(verdict)
 
     def verdict_of(self, question: Question, attempt: QuestionAsked) -> Verdict | None:
-        """The verdict of the log that decides an attempt; None where the rules do, or nothing yet."""
+        """Return the logged verdict that decides an attempt; None if the rules decide, or nothing does yet."""
         decided_by = KINDS[question.instance.gold.kind].decided_by
         if decided_by == "verdict":
             return self.verdicts.get(key_of(attempt))
         return self.behaviours.get(key_of(attempt)) if decided_by == "label" else None
 
     def failure_of(self, attempt: QuestionAsked) -> str:
-        """Why there is no judgment, in one line."""
+        """Return why there is no judgment, in one line."""
         failure = self.failures.get(key_of(attempt))
         if failure is None:
             return f"no verdict by judge {self.judge}"
@@ -108,7 +108,7 @@ class Judgments:
         return self.judge.partition("@")[0] == JUDGE_NAME
 
     def leaves(self, gold: Gold) -> bool:
-        """Whether the judge judges no such question at all."""
+        """Whether the judge judges no question with such a gold: the rules cannot judge a rubric."""
         return self.is_rules and not KINDS[gold.kind].has_rules
 
     @property
@@ -117,7 +117,7 @@ class Judgments:
         return max((len(r) for r in self.repeats.values()), default=1)
 
     def _judge(self, question: Question, span: AnswerSpan) -> Judgment:
-        """The rules' judgment; readers and seeds often give the same answer."""
+        """Return the rules' judgment. It is cached: readers and seeds often give the same answer."""
         raw = raw_output(span) if question.instance.gold.kind == "permission" else ""
         key = (question.instance.instance_id, span.answer, raw)
         if key not in self._cache:
@@ -125,7 +125,10 @@ class Judgments:
         return self._cache[key]
 
     def _labelled(self, judgment: Judgment, key: AttemptKey) -> Judgment | None:
-        """A judge that labels behaviour decides over the rules' label; what it says of the ground is added."""
+        """Return the judgment with the judge's label in place of the rules' label, and its bucket.
+
+        None if the judge labels behaviour and has not labelled this attempt.
+        """
         disclosure = judgment.disclosure
         assert disclosure is not None
         changes: dict[str, str] = {}
@@ -145,13 +148,13 @@ def verdicts_to_add(
     verdicts: Iterable[Verdict],
     attempts: Iterable[QuestionAsked],
 ) -> Iterator[Verdict]:
-    """Verdicts of the rules, as they are today, on answers to open questions that have none of this version.
+    """Yield the rules' verdicts on answers to open questions that have no verdict of this version.
 
     Args:
         questions: by instance id.
         evidence: sessions by id.
-        verdicts: those that are there, of whatever judge.
-        attempts: with the parsed answer; items and raw output are not looked at.
+        verdicts: those of the log, of any judge.
+        attempts: with the parsed answer; items and raw output are not read.
     """
     version = value_judge_version()
     judged = {key_of(v) for v in verdicts if v.judge == JUDGE_NAME and v.judge_version == version}
@@ -177,24 +180,24 @@ def verdicts_to_add(
 
 
 def key_of(record: QuestionAsked | Verdict | BucketNamed | JudgingFailed) -> AttemptKey:
-    """The attempt that a record is about."""
+    """Return the key of the attempt that a record is about."""
     return record.cell_id, record.instance_id, record.attempt
 
 
 def raw_output(span: AnswerSpan) -> str:
-    """Everything that a reader put out for an answer."""
+    """Return everything that a reader put out for an answer: raw text, answer and reason, without repetitions."""
     return "\n".join(dict.fromkeys(part for part in (span.raw, span.answer, span.reason) if part))
 
 
 def evidence_of(question: Question, evidence: Mapping[str, EvidenceSession]) -> list[EvidenceSession]:
-    """The question's evidence sessions, as far as they are there."""
+    """Return the question's evidence sessions that the mapping has."""
     return [evidence[s] for s in question.instance.evidence_session_ids if s in evidence]
 
 
 def is_by(judge: str, record: Verdict | BucketNamed | JudgingFailed) -> bool:
-    """Whether a judge made a record; ``NAME@HASH`` is a judge as a version of it that begins so.
+    """Whether a judge made a record. ``NAME@HASH`` is a version of a judge whose hash begins with HASH.
 
-    Without a version all count, and of several on one attempt the last does.
+    Without a version all of the judge's records count; the last of several on one attempt decides.
     """
     name, _, version = judge.rpartition("@")
     return record.judge == judge or (record.judge == name and record.judge_version.startswith(version or "?"))
@@ -203,7 +206,7 @@ def is_by(judge: str, record: Verdict | BucketNamed | JudgingFailed) -> bool:
 def _repeats(
     first: Mapping[AttemptKey, Verdict], again: Mapping[tuple[AttemptKey, int], Verdict]
 ) -> dict[AttemptKey, tuple[Verdict, ...]]:
-    """Verdicts by the version that counts, one per repeat."""
+    """Group verdicts of the version that counts by attempt, one per repeat, the one that counts first."""
     verdicts_of: dict[AttemptKey, list[Verdict]] = {}
     for (key, _), verdict in sorted(again.items(), key=lambda item: item[0]):
         counts = first.get(key)

@@ -1,4 +1,4 @@
-"""A linear model with integer weights: the same features give the same score, bit for bit, on every machine."""
+"""Defines a linear model with integer weights: the same features give the same score, bit for bit, on every machine."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _LARGEST_SCORE = 2**31 - 1
 
 
 class ModelFileError(ValueError):
-    """A file is no linear model; the message names it."""
+    """A file is not a linear model; the message names it."""
 
 
 @dataclass(frozen=True)
 class LinearModel:
-    """Weights over features that are there or not.
+    """Weights over features that are present or absent.
 
     ``weights`` are int16, ``bias`` and scores int32. A score above 0 is a yes; ``scale`` units of it are one logit.
     """
@@ -32,12 +32,12 @@ class LinearModel:
     scale: float
 
     def score(self, features: Iterable[str]) -> int:
-        """Bias plus the weights of the features, each counted once, held within the range of int32."""
+        """Return the bias plus the weights of the features, each counted once, limited to the range of int32."""
         total = self.bias + sum(filter(None, map(self.weights.get, set(features))))
         return max(-_LARGEST_SCORE, min(_LARGEST_SCORE, total))
 
     def to_bytes(self) -> bytes:
-        """The model as a compressed ``.npz``, features in the order of their code points."""
+        """Return the model as a compressed ``.npz``, with the features sorted by code points."""
         names = sorted(self.weights)
         if any("\n" in name for name in names):
             raise ModelFileError("a feature with a line break cannot be stored")
@@ -69,12 +69,12 @@ class LinearModel:
 
     @cached_property
     def sha256(self) -> str:
-        """Over features, weights, bias and scale, so that another compression of the same model is the same model."""
+        """SHA-256 over features, weights, bias and scale; it does not depend on how the file is compressed."""
         lines = [f"{self.bias} {self.scale!r}", *(f"{name}\t{self.weights[name]}" for name in sorted(self.weights))]
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 @cache
 def stored_model(name: str) -> LinearModel:
-    """A model of this package (``models/NAME.npz``)."""
+    """Load a model of this package (``models/NAME.npz``)."""
     return LinearModel.from_bytes(data_file(f"{name}.npz", "models"), name)

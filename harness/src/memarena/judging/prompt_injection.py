@@ -1,8 +1,8 @@
-"""Finds what an answer says to whoever marks it, and cuts it out, so that a judge never reads it.
+"""Detects words of an answer that are addressed to its judge, and removes them before a judge with a model reads it.
 
-A judge with a model can be talked to by what it judges. Fences and prompts make that harder, not impossible; what is
-recognised here does not reach the judge at all. Patterns and weighed words are in
-``tables/prompt_injection.v2.toml``.
+An answer can try to give its judge instructions. Fences and prompts make that harder, but not impossible; text that is
+recognised here does not reach the judge at all. Patterns and weighted words are in ``tables/prompt_injection.v2.toml``.
+The *marker* is whoever marks an answer: the judge.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _DIGITS_FOR_LETTERS = str.maketrans("013457", "oieast")
 
 @dataclass(frozen=True)
 class Cleared:
-    """An answer without what it says to a marker."""
+    """An answer without the words that are addressed to its marker."""
 
     text: str
     cut: tuple[str, ...]
@@ -37,12 +37,12 @@ class Cleared:
 
 
 def table_sha256() -> str:
-    """SHA-256 of the patterns in use."""
+    """Return the SHA-256 of the patterns in use."""
     return hashlib.sha256(data_file(_FILE)).hexdigest()
 
 
 def cleared(answer: str) -> Cleared:
-    """The answer without every sentence and every JSON-like object that speaks to a marker."""
+    """Return the answer without every sentence and every JSON-like object that speaks to a marker."""
     text = tidy(answer)
     cut: list[str] = []
 
@@ -55,21 +55,21 @@ def cleared(answer: str) -> Cleared:
     rest = _SENTENCE.sub(drop, _JSON_LIKE.sub(drop, text))
     if cut:
         return Cleared(" ".join(rest.split()), tuple(cut))
-    # A pattern may run across a sentence's end ("New instruction. Ignore ..."): then nothing of it can be told apart.
+    # A pattern may run across a sentence's end ("New instruction. Ignore ..."): then the whole answer is removed.
     if speaks_to_marker(text):
         return Cleared("", (text.strip(),))
     return Cleared(answer, ())
 
 
 def speaks_to_marker(text: str) -> bool:
-    """Whether some pattern is found in the text, as it stands or with its disguise taken off."""
+    """Whether a pattern matches the text, as it is or without disguise, or a sentence has enough telling words."""
     shown = tidy(text).lower().replace("*", "")
     forms = dict.fromkeys(" ".join(form.split()) for form in (shown, _undisguised(shown)))
     return any(pattern.search(form) for form in forms for pattern in _patterns()) or any(map(_weighs_enough, forms))
 
 
 def _weighs_enough(text: str) -> bool:
-    """Whether the words of some sentence of the text, each counted once, are those of marking."""
+    """Whether the words of a sentence, each counted once, reach the weight of speaking to a marker."""
     weights, enough = _weights()
     return any(
         sum(weights.get(word, 0.0) for word in set(_WORD.findall(sentence))) >= enough
@@ -78,7 +78,7 @@ def _weighs_enough(text: str) -> bool:
 
 
 def _undisguised(text: str) -> str:
-    """Letters that are spaced out drawn together, look-alikes and digits inside words as the letters they stand for."""
+    """Return the text with spaced-out letters joined, and look-alikes and digits within words as letters."""
     joined = _SPACED_OUT.sub(lambda match: re.sub(r"[ ._-]", "", match.group()), text)
     mixed = _LATIN_AND_OTHERS.sub(lambda match: match.group().translate(LOOK_ALIKES), joined)
     return _LETTERS_AND_DIGITS.sub(lambda match: match.group().translate(_DIGITS_FOR_LETTERS), mixed)
@@ -97,7 +97,7 @@ def _patterns() -> tuple[re.Pattern[str], ...]:
     names: dict[str, str] = table["names"]
     patterns = []
     for pattern in table["patterns"].values():
-        # From the last name to the first: a name may be made of those that stand before it.
+        # From the last name to the first: a name may contain names that are defined before it.
         for name, words in reversed(names.items()):
             pattern = pattern.replace("{" + name + "}", words)  # noqa: PLW2901 (filled in step by step)
         patterns.append(re.compile(pattern.replace("{{", "{")))

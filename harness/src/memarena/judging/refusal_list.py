@@ -1,6 +1,7 @@
-"""D6 by plain strings, as the paper's older table has it: phrases of refusal, and the fact as a substring.
+"""Computes D6 diagnostics by plain strings, as the paper's older table has them: refusal phrases, the fact as written.
 
-Diagnostics next to the labels and the flag that score. The paper prints neither its list nor its test; these are ours.
+They are reported next to the labels and the flag that score. The paper prints neither its list nor its test; these are
+ours.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ REFUSALS_FILE = "refusals.v1.toml"
 
 
 def on_refusal_list(output: str) -> bool:
-    """Whether an output has a phrase of the list, at boundaries of words."""
+    """Whether an output has a phrase of the list, at word boundaries."""
     return _phrases().search(_plain(output)) is not None
 
 
 def is_substring(fact: str, output: str) -> bool:
-    """Whether a fact occurs in an output as written, but for case, apostrophes and white space; an empty one never."""
+    """Whether a fact occurs in an output as written, whatever the case, apostrophes and blanks; False if empty."""
     return bool(fact.strip()) and _plain(fact) in _plain(output)
 
 

@@ -1,4 +1,4 @@
-"""Token-F1 of an answer and the gold's text: a figure to compare with published ones, which decides nothing."""
+"""Computes the token-F1 of an answer and the gold's text, to compare with published figures; it decides nothing."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from memarena_dataset.values.words import token_f1
 
 
 def best_token_f1(texts: tuple[str, ...], answer: str) -> float | None:
-    """Token-F1 with the most similar gold text; None without one."""
+    """Return the token-F1 with the most similar gold text; None without a gold text."""
     return max((token_f1(answer, text) for text in texts), default=None)

@@ -1,7 +1,7 @@
-"""Whether an answer says so much that the value asked for is only somewhere in it: it is wrong, with code ``too_much``.
+"""Decides whether an answer says so much that the value is merely somewhere in it: it is wrong, code ``too_much``.
 
-An answer field has a length. Beyond it, or where what was said is poured out turn by turn, nothing is answered,
-whatever value it holds.
+An answer field has a maximum length. An answer that is longer, or that repeats the evidence turn by turn, answers
+nothing, whatever value it holds.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 MOST_WORDS = 300
-"""Words of an answer field; a longer one is no answer to a question about one fact."""
+"""Most words of an answer field; a longer text is not an answer to a question about one fact."""
 _LONGEST_CHARACTERS = 4_000
-"""Above this no words are counted: 300 words of twelve letters have fewer characters."""
+"""Longest answer, in characters, whose words are counted: 300 words of twelve letters have fewer characters."""
 _MOST_TURNS = 4
-"""So many turns of talk, each told whole, are the evidence and no answer."""
+"""Whole turns of talk from which on an answer repeats the evidence instead of answering."""
 _LEAST_TURN_WORDS = 8
-"""A turn of fewer words may well be quoted by an answer that says more."""
+"""Least words of such a turn; a shorter one may be quoted by a proper answer."""
 _WORD = re.compile(r"\S+")
 _SPOKEN_LINE = re.compile(
     r"^[^\S\n]*(?:[-*>\[(]\s*)?[A-Z][\w'’. -]{0,40}[)\]]?:[^\S\n]+\S+(?:[^\S\n]+\S+){7,}", re.MULTILINE
@@ -29,12 +29,12 @@ _READ_CHARACTERS = 6_000
 
 
 def is_too_much(answer: str, turns: Iterable[str] = ()) -> bool:
-    """Whether an answer field is longer than an answer is, or is a transcript.
+    """Whether an answer field is longer than an answer may be, or is a transcript.
 
     Args:
         answer: as parsed: thinking and the field for a reason are not part of it.
-        turns: what was said in the question's evidence, where it is at hand; turns told whole show a transcript that
-            names no speakers.
+        turns: texts of the turns of the question's evidence, if available; turns that the answer repeats whole show a
+            transcript that names no speakers.
     """
     if len(answer) > _LONGEST_CHARACTERS or sum(1 for _ in _WORD.finditer(answer)) > MOST_WORDS:
         return True
@@ -50,9 +50,9 @@ def is_too_much(answer: str, turns: Iterable[str] = ()) -> bool:
 
 
 def beginning_and_end(text: str) -> str:
-    """A text as far as it is read: what is longer than 6,000 characters loses its middle, at blanks.
+    """Return the part of a text that is read: of more than 6,000 characters the middle is cut out, at blanks.
 
-    For options and for the label of a behaviour, which stand at the beginning or in the end; reading all of it takes
+    For options and for the label of a behaviour, which are at the beginning or at the end; reading all of a text takes
     time without bound.
     """
     if len(text) <= _READ_CHARACTERS:
@@ -66,5 +66,5 @@ def beginning_and_end(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _plain(text: str) -> str:
-    # Turns of the evidence come round with every answer.
+    # Cached: each answer is compared with the same turns of evidence.
     return _BLANKS.sub(" ", text).strip().casefold()

@@ -1,4 +1,4 @@
-"""What decides a verdict, as hashes: a number that moves with the rules, and the data files and models behind them."""
+"""Hashes everything that decides a verdict: a version number of the rules, and their data files and models."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ JUDGE_VERSION = 9
 
 _FOLDERS = ("models", "prompts", "refusals", "tables")
 _VALUE_FILES = ("judging/tables/", "judging/models/", "values/")
-"""What the value judge reads; prompts belong to judges with a model."""
+"""Files that the value judge reads; prompts belong to judges with a model."""
 _MEASURED = "judging/tables/error_rates."
-"""What was measured of the judge: it decides no verdict."""
+"""Measured error rates of the judge, which decide no verdict."""
 
 
 def data_files() -> dict[str, str]:
-    """SHA-256 of every versioned file that decides a verdict, or a score's interval, by name."""
+    """Return by name the SHA-256 of every versioned file that decides a verdict, or a score's interval."""
     own = {
         f"judging/{folder}/{entry.name}": hashlib.sha256(entry.read_bytes()).hexdigest()
         for folder in _FOLDERS
@@ -31,7 +31,10 @@ def data_files() -> dict[str, str]:
 
 @cache
 def value_judge_version() -> str:
-    """SHA-256 over ``JUDGE_VERSION``, models and tables: source text may change without changing the judge."""
+    """Return the SHA-256 over ``JUDGE_VERSION``, models and tables.
+
+    Source text is not part of it: it may change without changing the judge.
+    """
     read = {n: d for n, d in data_files().items() if n.startswith(_VALUE_FILES) and not n.startswith(_MEASURED)}
     parts = [f"{name} {digest}" for name, digest in sorted(read.items())]
     return hashlib.sha256("\n".join([f"version {JUDGE_VERSION}", *parts]).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""How far a judge can be trusted: synthetic answers whose truth is known, and a judge's rates of error on them."""
+"""Measures how far a judge can be trusted: by its error rates on synthetic answers whose truth is known."""
 
 from memarena.judging.calibration.behaviours import (
     LabelRates,

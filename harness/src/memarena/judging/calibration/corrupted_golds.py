@@ -1,4 +1,4 @@
-"""Golds made wrong: yes and no exchanged, another weekday, month, year, number or name."""
+"""Makes wrong golds from right ones: yes and no exchanged, another weekday, month, year, number or name."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _NUMBER_WORDS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 _NUMBER = re.compile(rf"(?<![\w.,:/-])(?:\d{{1,3}}(?:,\d{{3}})+|\d+)(?![\w:/])|\b(?:{'|'.join(_NUMBER_WORDS)})\b", re.I)
 _LONGEST = 160
-"""Characters of a gold that is corrupted: one detail of a longer one hardly decides whether an answer is right."""
+"""Longest gold, in characters, that is corrupted: in a longer one a single detail hardly decides the verdict."""
 
 
 def corrupted(
     text: str, alternatives: Sequence[str], names: Sequence[str], rng: random.Random
 ) -> Iterator[tuple[str, str]]:
-    """Kinds of corruption with the corrupted text, each in which every detail of its kind is another one.
+    """Yield each kind of corruption with the corrupted text; every detail of the kind is replaced by another.
 
     Args:
         text: the gold.
-        alternatives: everything that is right: what comes out equal to one of them is left out.
-        names: names that take the place of others.
+        alternatives: all right texts; a corrupted text that equals one of them is left out.
+        names: names that replace those in the text.
         rng: draws the other details.
     """
     if len(text) > _LONGEST:
@@ -47,7 +47,7 @@ def _plain(text: str) -> str:
 
 
 def _changed(text: str, pattern: re.Pattern[str], other: Callable[[str], str]) -> str | None:
-    """The text with every match replaced; None without a match."""
+    """Return the text with every match replaced; None without a match."""
     return pattern.sub(lambda match: _as(match.group(), other(match.group())), text) if pattern.search(text) else None
 
 
@@ -60,7 +60,7 @@ def _yes_no(text: str, _rng: random.Random, _names: Sequence[str]) -> str | None
     if match is None:
         return None
     other = "no" if match.group(2).lower() == "yes" else "yes"
-    # What explains the old word would contradict the new one: it goes.
+    # The rest explains the old word and would contradict the new one, so it is dropped.
     return match.group(1) + _as(match.group(2), other)
 
 
@@ -101,7 +101,7 @@ def _name(text: str, rng: random.Random, names: Sequence[str]) -> str | None:
     mentions = proper_names(tidied)
     name_words = sum(len(mention.name) for mention in mentions)
     others = rng.sample(list(names), min(len(mentions), len(names)))
-    # Of a list that has a name among other things, most would still be right.
+    # Most of a list that has a name among other things would still be right.
     if len(others) < len(mentions) or 2 * name_words < len(tidied.split()):
         return None
     for mention, other in sorted(zip(mentions, others, strict=True), key=lambda pair: -pair[0].start):

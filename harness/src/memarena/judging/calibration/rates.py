@@ -1,4 +1,4 @@
-"""Rates of error of a judge on synthetic answers, by family and by the way in which answers were made."""
+"""Computes error rates of a judge on synthetic answers, by family and by the way in which the answers were made."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from memarena.judging.kinds import judge, kind_of
 from memarena.judging.kinds.open_answer import OpenAnswer
 
 Ruler = Callable[[SyntheticAnswer], bool | None]
-"""A judge on a synthetic answer: right, wrong, or None where it gave no usable reply."""
+"""A judge of synthetic answers: returns whether an answer is right; None without a usable reply."""
 
 
 @dataclass(frozen=True)
 class Rates:
-    """How a judge does on a set of synthetic answers. Rates are shares; None without any such answer."""
+    """A judge's errors on a set of synthetic answers. Rates are shares; None if there are no such answers."""
 
     right: int
     wrong: int
@@ -39,12 +39,12 @@ class Rates:
 
 
 def by_value_judge(answer: SyntheticAnswer) -> bool:
-    """The rules' word, whatever the kind of question."""
+    """Whether the judge without a model calls an answer right, whatever the kind of question."""
     return judge(answer.question, answer.evidence, answer.answer, answer.answer).correct
 
 
 def by_text_judge(answer: SyntheticAnswer) -> bool | None:
-    """The judgment if the gold were text only; None of a question that is not open."""
+    """Whether the answer would be right if the gold were only text; None if the question is not an open one."""
     question = answer.question
     kind = kind_of(question)
     if not isinstance(kind, OpenAnswer):
@@ -53,7 +53,7 @@ def by_text_judge(answer: SyntheticAnswer) -> bool | None:
 
 
 def rates(synthetic: Sequence[SyntheticAnswer], verdicts: Sequence[bool | None]) -> Rates:
-    """Rates of one judge: ``verdicts`` has its word on each synthetic answer."""
+    """Compute the rates of one judge; ``verdicts`` are in the order of the answers, None without a usable reply."""
     pairs = [(p.right, word) for p, word in zip(synthetic, verdicts, strict=True) if word is not None]
     return Rates(
         right=sum(right for right, _ in pairs),
@@ -67,7 +67,7 @@ def rates(synthetic: Sequence[SyntheticAnswer], verdicts: Sequence[bool | None])
 def grouped(
     synthetic: Sequence[SyntheticAnswer], verdicts: Sequence[bool | None], key: Callable[[SyntheticAnswer], str]
 ) -> Mapping[str, Rates]:
-    """Rates by a key, in the keys' order."""
+    """Compute the rates by a key of the answers, sorted by key."""
     names = sorted({key(p) for p in synthetic})
     groups = {
         name: [(p, word) for p, word in zip(synthetic, verdicts, strict=True) if key(p) == name] for name in names
@@ -76,6 +76,6 @@ def grouped(
 
 
 def agreement(first: Sequence[bool | None], second: Sequence[bool | None]) -> float | None:
-    """Cohen's κ of two judges over the answers that both judged; None if it is not defined."""
+    """Return Cohen's κ of two judges over the answers that both judged; None if it is not defined."""
     pairs = [(a, b) for a, b in zip(first, second, strict=True) if a is not None and b is not None]
     return cohen_kappa([str(a) for a, _ in pairs], [str(b) for _, b in pairs]) if pairs else None

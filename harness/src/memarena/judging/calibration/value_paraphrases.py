@@ -1,4 +1,4 @@
-"""Says typed values in many ways, and finds near ones: the raw material of synthetic answers."""
+"""Words typed values in many ways, and draws near values: the material of synthetic answers."""
 
 from __future__ import annotations
 
@@ -39,19 +39,22 @@ _LONG = 100
 
 
 def kind_of(value: Value) -> str:
-    """Under which heading a value is said: its type, with ``month`` and ``year`` for dates said in part."""
+    """Return the heading under which ways to say a value are listed: its type, or ``month`` or ``year`` of a date."""
     if isinstance(value, DateValue):
         return {10: "date", 7: "month", 4: "year"}[len(value.date)]
     return value.type
 
 
 def say(value: Value, form: str, today: date | None) -> str:
-    """A value in a form, for example ``{day} {month} {year}``. Raises KeyError for a form that its type has not."""
+    """Return a value in a form such as ``{day} {month} {year}``. Raises KeyError if its type lacks a form's field."""
     return fill(form, _fields(value, today)).strip()
 
 
 def fill(template: str, fields: Mapping[str, str]) -> str:
-    """A template with its names replaced; what is no known name stays. No full stop follows that of a value."""
+    """Return a template with its fields replaced by name; unknown fields stay.
+
+    A value that ends with a full stop does not get a second one.
+    """
     for name, text in fields.items():
         plain, sign = text.strip(), "{" + name + "}"
         if plain.endswith("."):
@@ -61,7 +64,7 @@ def fill(template: str, fields: Mapping[str, str]) -> str:
 
 
 def in_words(number: int) -> str:
-    """A number below one million in English words."""
+    """Return a number below one million in English words."""
     if number >= 1000:
         rest = f" {in_words(number % 1000)}" if number % 1000 else ""
         return f"{in_words(number // 1000)} thousand{rest}"
@@ -74,7 +77,7 @@ def in_words(number: int) -> str:
 
 
 def near(value: Value, pool: Sequence[Value], rng: random.Random) -> Value | None:  # noqa: PLR0911 (one per type)
-    """Another value of the same type, as like as can be; None where there is none."""
+    """Return a value of the same type that differs little; None if there is none."""
     if isinstance(value, DateValue):
         return _near_date(value, rng)
     if isinstance(value, TimeValue):
@@ -100,12 +103,12 @@ def near(value: Value, pool: Sequence[Value], rng: random.Random) -> Value | Non
 
 
 def another(value: Value, pool: Sequence[Value], rng: random.Random) -> Value | None:
-    """A value of the same type from the pool that shares no word with this one; None where there is none."""
+    """Return a value of the same type from the pool that shares no word with this value; None if there is none."""
     mine = set(_plain(value).lower().split()) - {"a", "an", "the", "of", "in"}
     others = [
         v for v in pool if kind_of(v) == kind_of(value) and not mine & set(_plain(v).lower().replace("-", " ").split())
     ]
-    # A month that is gold of type "term" is no rival of a thing.
+    # A month that is a gold of type "term" does not compete with a thing.
     dated = bool(read_text(_plain(value)).of_kind("date", "weekday"))
     others = [v for v in others if bool(read_text(_plain(v)).of_kind("date", "weekday")) == dated]
     if isinstance(value, AmountValue):
@@ -177,7 +180,7 @@ def _plain(value: Value) -> str:
 
 
 def _short_name(value: NameValue) -> str:
-    """A first name where there is no other form."""
+    """Return the last alias, or the first name if there is no alias."""
     if value.aliases:
         return value.aliases[-1]
     return value.name.split()[0]

@@ -1,4 +1,4 @@
-"""Agreement between raters: Cohen's κ, Fleiss' κ, majority of three. Pure.
+"""Computes agreement between raters: Cohen's κ, Fleiss' κ, the majority of three. Pure.
 
 Cohen, J. (1960), A coefficient of agreement for nominal scales. Fleiss, J. L. (1971), Measuring nominal scale agreement
 among many raters.
@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 
 def cohen_kappa(labels: Sequence[str], other_labels: Sequence[str]) -> float | None:
-    """Cohen's κ of two raters over the same items.
+    """Return Cohen's κ of two raters over the same items.
 
-    None where it is not defined: without items, or where both raters use one and the same label throughout, so that
-    chance alone explains everything. Raises ValueError if the lengths differ.
+    None if it is not defined: without items, or if both raters use the same single label throughout, so that chance
+    alone explains their agreement. Raises ValueError if the lengths differ.
     """
     if len(labels) != len(other_labels):
         raise ValueError(f"expected two lists of one length, got {len(labels)} and {len(other_labels)}")
@@ -28,10 +28,10 @@ def cohen_kappa(labels: Sequence[str], other_labels: Sequence[str]) -> float | N
 
 
 def fleiss_kappa(items: Sequence[Sequence[str]]) -> float | None:
-    """Fleiss' κ: every item is the labels that it got, one per rater, the same number for all.
+    """Return Fleiss' κ. Each item is the sequence of the labels that it got, one label per rater.
 
-    None where it is not defined: no items, fewer than two raters, or one label throughout. Raises ValueError if items
-    have different numbers of labels.
+    None if it is not defined: no items, fewer than two raters, or one label throughout. Raises ValueError if items have
+    different numbers of labels.
     """
     if not items:
         return None
@@ -49,7 +49,7 @@ def fleiss_kappa(items: Sequence[Sequence[str]]) -> float | None:
 
 
 def majority(labels: Sequence[str]) -> str | None:
-    """The label that more than half of the raters gave; None if there is none."""
+    """Return the label that more than half of the raters gave; None if there is none."""
     if not labels:
         return None
     label, count = Counter(labels).most_common(1)[0]

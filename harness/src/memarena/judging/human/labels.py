@@ -1,4 +1,4 @@
-"""Reads what people labelled and says how far they agree with each other and with a judge."""
+"""Reads labels that people gave a sample of answers, and computes how far they agree with each other and a judge."""
 
 from __future__ import annotations
 
@@ -80,15 +80,15 @@ class TrackAgreement(Agreement):
 
 
 def read_sample(path: Path) -> Sample:
-    """A sample file. Raises JudgeError if it is none."""
+    """Read a sample file. Raises JudgeError if it is not a sample."""
     return _read(path, Sample)
 
 
 def read_labels(paths: Sequence[Path], sample: Sample) -> dict[str, dict[str, str]]:
-    """Labels by annotator and item, from one file or several.
+    """Return labels by annotator and item, from one file or several.
 
-    Raises JudgeError for a file that is none, labels of another sample, unknown items or labels, no annotator or one
-    without a name, an annotator who is in two files.
+    Raises JudgeError if a file is not a file of labels, belongs to another sample, has unknown items or labels, has no
+    annotator or an annotator without a name, or if an annotator is in two files.
     """
     choices = {i.item: i.choices for i in sample.items}
     merged: dict[str, dict[str, str]] = {}
@@ -114,14 +114,14 @@ def read_labels(paths: Sequence[Path], sample: Sample) -> dict[str, dict[str, st
 
 
 def blank_labels(sample: Sample, annotator: str = "annotator_1") -> Labels:
-    """A file of labels to be filled in."""
+    """Return a file of labels to be filled in."""
     return Labels(sample_sha256=sample.sha256(), annotators={annotator: dict.fromkeys(i.item for i in sample.items)})
 
 
 def agreements(
     sample: Sample, people: Mapping[str, Mapping[str, str]], judge: str, judge_labels: Mapping[str, str]
 ) -> tuple[TrackAgreement, ...]:
-    """Agreement per track; ``judge_labels``: the judge's, by item."""
+    """Compute agreement per track. ``judge_labels`` are the judge's, by item."""
 
     def over(items: Sequence[SampleItem]) -> Agreement:
         return _agreement([i.item for i in items], people, judge, judge_labels)
@@ -190,11 +190,11 @@ def _read(path: Path, model: type[T]) -> T:
 
 
 class _Pairs(list[tuple[str, object]]):
-    """An object of JSON with every field as often as it stands there; a dict would keep the last of two alike."""
+    """A JSON object as its pairs: a dict would keep only the last of two fields with the same name."""
 
 
 def _named_twice(value: object) -> str:
-    """Where a field stands twice in its object, or empty."""
+    """Return the path of the first field that is in its object twice, or an empty text."""
     if not isinstance(value, list):
         return ""
     pairs = value if isinstance(value, _Pairs) else [(str(index), each) for index, each in enumerate(value)]

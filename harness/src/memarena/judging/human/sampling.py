@@ -1,4 +1,4 @@
-"""Draws what people judge: answers stratified by family and verdict, and by label and action; blind to any verdict."""
+"""Draws answers for people to judge: open answers by family and verdict, D6 answers by label and action."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ class Sample(_File):
     items: tuple[SampleItem, ...]
 
     def sha256(self) -> str:
-        """Over the run and the items, so that labels are never read against another sample, nor as another run's."""
+        """Return the SHA-256 over run and items, which binds a file of labels to its sample."""
         covered = (self.run_id, *(i.model_dump_json() for i in self.items))
         return hashlib.sha256("\n".join(covered).encode()).hexdigest()
 
     def check_run(self, run_dir: Path, own: str) -> None:
-        """Raise JudgeError unless the sample was drawn from this run. ``own`` names its file as it was given.
+        """Raise JudgeError unless the sample was drawn from this run. ``own`` is the sample's path, for messages.
 
-        Other runs have the same cells and questions, so that nothing else would tell.
+        Another run of the same data set has the same cells and questions, so only the run id shows the difference.
         """
         run_id = next((r.run_id for r in read_records(run_dir, "run_started") if r.kind == "run_started"), None)
         if run_id != self.run_id:
@@ -79,7 +79,7 @@ class Sample(_File):
 
 @dataclass(frozen=True)
 class JudgedAnswer:
-    """An answer with what a judge says of it."""
+    """An answer with a judge's judgment of it."""
 
     question: Question
     attempt: QuestionAsked
@@ -96,7 +96,9 @@ def draw_sample(
     binary_items: int = BINARY_ITEMS,
     behaviour_items: int = BEHAVIOUR_ITEMS,
 ) -> Sample:
-    """Draw open answers by family and judgment and D6 answers by label and action, or all where there are fewer.
+    """Draw open answers by family and judgment, and D6 answers by label and action; all if there are fewer.
+
+    People see no verdict.
 
     Args:
         run_id: the run's.
@@ -127,7 +129,7 @@ def _is_behaviour(question: Question) -> bool:
 
 
 def _binary_stratum(answer: JudgedAnswer) -> Hashable:
-    """The two halves of D5 are drawn apart."""
+    """Return family, half of D5 and judgment: the two halves of D5 are drawn separately."""
     instance = answer.question.instance
     return instance.family.value, not instance.gold.answerable, answer.judgment.correct
 
@@ -139,7 +141,10 @@ def _behaviour_stratum(answer: JudgedAnswer) -> Hashable:
 
 
 def _stratified(pool: Sequence[T], size: int, stratum: Callable[[T], Hashable], rng: random.Random) -> list[T]:
-    """``size`` of the pool, strata as equal as they allow: small strata are taken whole, the others share the rest."""
+    """Draw ``size`` members with strata as equal as possible.
+
+    Small strata are drawn completely, the others share what remains of ``size``.
+    """
     strata: dict[Hashable, list[T]] = {}
     for member in pool:
         strata.setdefault(stratum(member), []).append(member)

@@ -1,4 +1,4 @@
-"""Kinds of questions, one file each: what is checked of an answer, how it is judged, what a model is shown of the gold.
+"""Maps each kind of question to its class: how an answer is judged, and what a model is shown of the gold.
 
 A new kind is a file with its class and a line of the table.
 """
@@ -30,22 +30,22 @@ KINDS: Mapping[str, Kind[Any]] = {
     "abstain": Abstain(),
     "permission": Permission(),
 }
-"""By ``kind`` of the gold."""
+"""Kinds by ``kind`` of the gold."""
 
 
 def kind_of(question: Question) -> Kind[Any]:
-    """The kind of a question."""
+    """Return the kind of a question."""
     return KINDS[question.instance.gold.kind]
 
 
 def judge(question: Question, evidence: Sequence[EvidenceSession], answer: str, raw_output: str) -> Judgment:
-    """Judge an answer without a model: the one way to a judgment. Pure: the same input gives the same judgment.
+    """Judge an answer without a model. Pure: the same input gives the same judgment.
 
     Args:
         question: with its gold.
         evidence: the question's evidence sessions; people and words in them are known.
         answer: the parsed answer.
-        raw_output: everything that the reader put out, of which a protected fact is no part.
+        raw_output: everything that the reader put out, in which D6 looks for leaks.
 
     Raises:
         JudgeError: the gold is a rubric, which needs a model.

@@ -1,4 +1,4 @@
-"""D4 anaphora: an answer that names what a reference points to."""
+"""Judges D4 anaphora questions: a right answer names what a reference points to."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from memarena.judging.kinds.open_answer import OpenAnswer
 
 
 class Anaphora(OpenAnswer[AnaphoraGold]):
-    """What a reference such as "there" or "that one" points to."""
+    """A question about the referent of an expression such as "there" or "that one"."""
 
     def key(self, gold: AnaphoraGold) -> str:
-        """The referent, and where it was named."""
+        """Return the referent, and where it was named."""
         return f"What was meant: {gold.referent}\nWhere it was named: {gold.antecedent_text}"
 
     def control(self, gold: AnaphoraGold) -> str:
-        """The referent."""
+        """Return the referent."""
         return gold.referent

@@ -1,7 +1,7 @@
-"""D1: which one option does an answer choose? One choice only, by its letter or by its text.
+"""Judges D1: which single option does an answer choose, by its letter or by its text?
 
-An answer is read as open answers are: what stands before a final answer or a correction is void, and what is denied is
-not chosen. A letter decides over texts, so that an explanation may tell what the other options are.
+An answer is read as open answers are: text before a final answer or a correction is void, and a denied option is not
+chosen. A letter decides over texts, so that an explanation may say what the other options are.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _EXPLAINED = re.compile(
     r"^[^.;,\n]{0,24}?\b(?:is|was|are|were|belongs?|applies|goes|refers|would be)\b[^.;\n]*?"
     r"(?:\b[A-Z]\w+'s\b|\bother|\bsome(?:one|body) else|\b(?:for|of|to|what|where|when|how much) [A-Z]\w+)"
 )
-"""What follows an option that is told as another person's."""
+"""Words after an option that is stated as another person's."""
 _WENT_TO = re.compile(
     r"\W*(?:[A-E]\W+)?(?:(?:went|goes|belongs|fell) to|(?:was |is )?(?:for|by)) (?P<who>[A-Z][a-z]+)(?!\w)(?!'s)"
 )
@@ -82,7 +82,7 @@ _CLAUSE_ENDS = re.compile(r"[.;,!?\n(]|\b(?:and|but|while|whereas|so|therefore|b
 _FOLLOWS = re.compile(
     r"(?:\b(?:so|therefore|thus|hence|consequently|leaves|leaving)|→|=>)\W*(?:[A-Za-z']+[^\w,.;]+){0,9}$"
 )
-"""What makes an option the outcome of what stands before it."""
+"""Words that make the next option the outcome of the text before it: ``so``, ``→``."""
 _SOMEONE = re.compile(
     r"\b[A-Z][a-z]+(?:'s)?(?: (?:own|one|is|was|paid|has|had|goes|went|pays|chose|picked|uses|keeps|plays|at|on"
     r"|for)){1,3}\s*(?:the |to )?[(]?$"
@@ -109,10 +109,15 @@ class Choice:
 
 
 def chosen_option(answer: str, options: Sequence[str], values: Sequence[Value] = (), question: str = "") -> Choice:
-    """Which option an answer chooses: by a letter that it does not deny, else by the text of one option.
+    """Return the option that an answer chooses: by a letter that it does not deny, else by the text of one option.
 
-    Two letters are no choice, a letter with the text of another option right behind it neither. ``values`` are the
-    options as typed values, in their order, where the data set has them; ``question`` says who is asked about.
+    Two letters are not a choice, and neither is a letter directly followed by the text of another option.
+
+    Args:
+        answer: as parsed.
+        options: their texts, in order.
+        values: the options as typed values, in the same order; empty if the data set has none.
+        question: says who is asked about.
     """
     text = _in_the_end(_NOISE.sub(" ", tidy(beginning_and_end(answer))).strip())
     if not text:
@@ -146,12 +151,12 @@ def chosen_option(answer: str, options: Sequence[str], values: Sequence[Value] =
 
 
 class Cloze(Kind[ClozeGold]):
-    """D1: the option chosen is the right one."""
+    """A question with options, of which one is right."""
 
     def judge(
         self, question: Question, gold: ClozeGold, evidence: Sequence[EvidenceSession], answer: str, raw_output: str
     ) -> Judgment:
-        """Right if the one option chosen is the gold's."""
+        """Judge an answer right if the one option that it chooses is the gold's."""
         choice = chosen_option(answer, gold.options, gold.option_values, question.question_text)
         choice_words = f"chooses {choice.letter} ({choice.why})" if choice.letter else choice.why
         if choice.letter == gold.answer_letter:
@@ -159,20 +164,20 @@ class Cloze(Kind[ClozeGold]):
         return wrong("exact_match", Code.NOT_THE_RIGHT_OPTION, words=choice_words, value=gold.answer_letter)
 
     def key(self, gold: ClozeGold) -> str:
-        """Letter and text of the right option."""
+        """Return letter and text of the right option."""
         return gold.described
 
     def control(self, gold: ClozeGold) -> str:
-        """Letter and text of the right option."""
+        """Return letter and text of the right option."""
         return gold.described
 
     def constant(self, gold: ClozeGold) -> str:
-        """The right letter."""
+        """Return the right letter."""
         return gold.answer_letter
 
 
 def _in_the_end(text: str) -> str:
-    """What stands behind the last final answer or correction; the whole text where nothing does."""
+    """Return the text after the last final answer or correction; all of it if there is neither."""
     pieces = list(_PIECE.finditer(text))
     joined, starts = "", []
     for piece in pieces:
@@ -187,7 +192,7 @@ def _in_the_end(text: str) -> str:
 
 
 def _texts(text: str, options: Sequence[str], values: Sequence[Value]) -> list[Mention]:
-    """Options whose value or words are in the text; a longer one hides another inside it."""
+    """Return mentions of options by their value or words; a mention inside another option's longer one is left out."""
     read = read_text(text)
     spans_of: list[tuple[str, Span]] = []
     for index, option in enumerate(options):
@@ -199,13 +204,13 @@ def _texts(text: str, options: Sequence[str], values: Sequence[Value]) -> list[M
         spans_of += [(letter, span) for span in merged(spans)]
     apart = [(n, s) for n, s in spans_of if not any(_hides(other, s) for _, other in spans_of)]
     if read.text != text:
-        # Numbers in words have become digits, so places are those of another text.
+        # Numbers in words have become digits, so that these are offsets in another text.
         apart = [(n, s) for n, s in ((n, _back(read.text, text, s)) for n, s in apart)]
     return [Mention(n, s, _denied(text, s)) for n, s in apart]
 
 
 def _by_own_words(text: str, options: Sequence[str], question: str) -> list[Mention]:
-    """Options of which the text has a rare word that neither another option nor the question has."""
+    """Return mentions of options by a rare word that neither another option nor the question has."""
     stems = [{stem(w) for w in words(option) if w.isalpha()} for option in options]
     mentions = []
     for match in re.finditer(r"[^\W\d_]{4,}", text):
@@ -228,7 +233,7 @@ def _hides(outer: Span, inner: Span) -> bool:
 
 
 def _blanked(text: str, texts: Sequence[Mention]) -> str:
-    """The text without its option texts, so that ``Vitamin D`` is not the letter D."""
+    """Return the text with option texts blanked out, so that ``Vitamin D`` is not the letter D."""
     characters = list(text)
     for mention in texts:
         span = mention.span
@@ -240,14 +245,14 @@ def _blanked(text: str, texts: Sequence[Mention]) -> str:
 
 
 def _letters(text: str, count: int) -> list[Mention]:
-    """Letters that stand for options. ``A`` and ``I`` are words unless something around them says otherwise."""
+    """Return letters that mean options. ``A`` and ``I`` are words unless their context shows otherwise."""
     letters: dict[int, str] = {}
     for match in re.finditer(_LETTER.format("[A-Z]"), text):
         letter, at = match["l"], match.start("l")
         before = text[max(0, at - _REACH) : at]
         marked = _BEFORE_CHOICE.search(before) or not before.strip(" ([\n") or before.rstrip()[-1:] in ".!?;:"
         if letter == "A" and before.strip(" ([\n") and before.rstrip()[-1:] not in '.!?:"':
-            # An article in the middle of a sentence is a small letter.
+            # A capital A in the middle of a sentence is not an article.
             letters[at] = letter
         elif letter in "AI":
             if marked and _BEHIND_CHOICE.match(text, at + 1):
@@ -278,7 +283,7 @@ def _denied(text: str, span: Span) -> bool:
 
 
 def _unexplained(text: str, mentions: Sequence[Mention], question: str) -> list[Mention]:
-    """Without the options that are told as another person's, if one of several is left then."""
+    """Return the mentions without those of another person's option, if that leaves a single option."""
     affirmed = [m for m in mentions if not m.denied]
     if len({m.letter for m in affirmed}) < 2 or len(affirmed) > _MOST_MENTIONS:
         return list(mentions)
@@ -294,7 +299,7 @@ def _unexplained(text: str, mentions: Sequence[Mention], question: str) -> list[
 
 
 def _by_question_words(text: str, mentions: Sequence[Mention], question: str) -> str | None:
-    """The one option in whose clause alone a word of the question stands: ``for the diary I use A``."""
+    """Return the only option whose clause has a word of the question: ``for the diary I use A``; else None."""
     question_words = set(content_words(question.partition("\n")[0]))
     affirmed = [m for m in mentions if not m.denied]
     if len({m.letter for m in affirmed}) < 2:
@@ -310,7 +315,7 @@ def _by_question_words(text: str, mentions: Sequence[Mention], question: str) ->
 
 
 def _is_explained(text: str, mention: Mention, affirmed: Sequence[Mention], question: str) -> bool:
-    """Whether an option is told as another person's, alone or in a list (``A, B and D belong to other people``)."""
+    """Whether an option is stated as another person's, alone or in a list (``A, B and D belong to other people``)."""
     whose = _WENT_TO.match(text, mention.span.end)
     if (
         (whose is not None and bool(question) and whose["who"] not in question)
@@ -343,7 +348,7 @@ def _goes_with_another(text: str, mention: Mention, affirmed: Sequence[Mention],
 
 
 def _whose(text: str, at: int, question: str) -> bool | None:
-    """Whether the person named before an option is the one asked about; None where no person is named or known."""
+    """Whether the last person named before an option is asked about; None if no person is named or known."""
     clause = re.split(r"[.;!?\n]|, (?:while|whereas|but|and)\b", text[:at])[-1]
     people = [w for w in _PERSON.findall(clause) if not is_everyday(w.removesuffix("'s").lower())]
     if not people or not question:
@@ -355,7 +360,7 @@ def _whose(text: str, at: int, question: str) -> bool | None:
 
 
 def _sentence_of(text: str, at: int) -> int:
-    """Where the sentence around a place begins."""
+    """Return the index at which the sentence around a position begins."""
     return max((m.end() for m in _SENTENCE_END.finditer(text, 0, at)), default=0)
 
 

@@ -1,8 +1,7 @@
-"""D1: which option does an answer choose that goes through several of them?
+"""Decides which option an answer to a D1 question chooses if it goes through several of them.
 
-Two readings, tried in order. A conclusion: the last clause that names an option names it alone, and as the outcome
-(``so it is D``). A weighing: of the options that are gone through, one is borne out and no other, or one alone is not
-turned down.
+It is read in two ways, in this order. As a conclusion: the last clause that names an option names it alone, and as the
+outcome (``so it is D``). As a weighing: exactly one of the options is supported, or exactly one is not rejected.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ _CONCLUDES = re.compile(
     r"(?:says?|shows?|has|have|gives?|names?|states?)\b",
     re.IGNORECASE,
 )
-"""What leads to the option that is the outcome: ``so it is``, ``I go with``, ``the notes say``."""
+"""Words before the option that is the outcome: ``so it is``, ``I go with``, ``the notes say``."""
 _CONCLUDES_BEHIND = re.compile(
     r"\W*(?:option |letter )?(?:it is|it was|it's|was it|is it|it must be|then|"
     r"(?:is|was) (?:the one|the answer|my (?:answer|choice|pick)))\W*$",
     re.IGNORECASE,
 )
-"""What follows the option that is the outcome, up to the end of its clause: ``C it is``."""
+"""Words after the option that is the outcome, up to the end of its clause: ``C it is``."""
 _REMAINS = re.compile(
     r"\b(?:remain(?:s|ing)?|leav(?:es|ing)|(?:is|are|be) left|left over|the other one|last one|only one)\b", re.I
 )
@@ -49,21 +48,21 @@ _TURNED_DOWN = re.compile(
     r"previous(?:ly)?|original(?:ly)?|too|sold|instead)\b"
     r"|n't\b|[✗✘❌]|(?<![\w'])[xX](?![\w'])|\b(?:is|was|are|were|for|by) [A-Z]\w+(?:'s)?\b",
 )
-"""A remark that turns an option down: ``was never mentioned``, ``belongs to Ada``, ``✗``."""
+"""A remark that rejects an option: ``was never mentioned``, ``belongs to Ada``, ``✗``."""
 _BORNE_OUT = re.compile(
     r"\b(?:yes|correct|right|match(?:es|ed)?|fits?|supported|confirmed|mention(?:s|ed)|said|says|told|stated|agrees?|"
     r"appears?|yours)\b|[✓✔✅]",
     re.IGNORECASE,
 )
-"""A remark that bears an option out: ``matches the chat``, ``✓``."""
+"""A remark that supports an option: ``matches the chat``, ``✓``."""
 _YES = re.compile(r"\W*\?\W*(?:yes|yep|right|correct|that's it|that is it)\b", re.IGNORECASE)
 """The answer to an option that is put as a question: ``? Yes``."""
 _NOTHING_ELSE = re.compile(r"(?:\W|\b(?:the|an?|option|letter)\b|(?<!\w)[A-Za-z](?!\w))*", re.IGNORECASE)
 """Nothing but letters of options and what goes with them: ``Option (B).``"""
 _LEAST_TURNED_DOWN = 2
-"""Options that have to be turned down for the remaining one to be chosen."""
+"""Options, at least, that have to be rejected for the remaining one to be chosen."""
 _LEAST_EXPLAINED = 5
-"""So many words next to the options, and an answer explains them."""
+"""Words next to the options from which on an answer explains them."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,7 @@ class Mention:
 
 
 def concluded(text: str, mentions: Sequence[Mention]) -> str | None:
-    """The letter of the option that a text chooses in the end, or by weighing all that it names; None if neither."""
+    """Return the letter that a text chooses in the end, or by weighing all options that it names; None if neither."""
     ordered = sorted(mentions, key=lambda m: m.span)
     if len({m.letter for m in ordered if not m.denied}) < 2:
         return None
@@ -84,7 +83,7 @@ def concluded(text: str, mentions: Sequence[Mention]) -> str | None:
 
 
 def remaining(text: str, mentions: Sequence[Mention], options: int) -> str | None:
-    """The one option that a text does not name where it rules out all others and speaks of what remains."""
+    """Return the only option that a text does not name, if it rejects all others and speaks of what remains."""
     ordered = sorted(mentions, key=lambda m: m.span)
     ruled_out = {m.letter for n, m in enumerate(ordered) if m.denied or _TURNED_DOWN.search(_remark(text, ordered, n))}
     unnamed = {chr(ord("A") + n) for n in range(options)} - {m.letter for m in ordered}
@@ -95,7 +94,7 @@ def remaining(text: str, mentions: Sequence[Mention], options: int) -> str | Non
 
 
 def _conclusion(text: str, mentions: Sequence[Mention]) -> str | None:
-    """The option of the last clauses that name any, if they name it alone and one of them as the outcome."""
+    """Return the option of the last clauses that name any, if a clause names it alone and as the outcome; else None."""
     letter = mentions[-1].letter
     ends = itertools.takewhile(lambda m: m.letter == letter and not m.denied, reversed(mentions))
     return letter if any(_is_outcome(text, mentions, mention) for mention in ends) else None
@@ -134,7 +133,7 @@ def _blank(clause: str, start: int, mentions: Sequence[Mention]) -> str:
 
 
 def _weighed(text: str, mentions: Sequence[Mention]) -> str | None:
-    """The one option that is borne out, else the one that alone of three and more is not turned down."""
+    """Return the only supported option, else the only one of at least three that is not rejected; else None."""
     for_it: set[str] = set()
     against: set[str] = set()
     remarks = [_remark(text, mentions, n) for n in range(len(mentions))]
@@ -146,7 +145,7 @@ def _weighed(text: str, mentions: Sequence[Mention]) -> str | None:
     letters = {m.letter for m in mentions}
     answered = [m.letter for m, remark in zip(mentions, remarks, strict=True) if _YES.match(remark)]
     if len(answered) == 1 and all(remark.lstrip(" )").startswith("?") for remark in remarks):
-        return answered[0]  # each is asked about, and one is answered with yes
+        return answered[0]  # each option is put as a question, and a single one is answered with yes
     if len(for_it) == 1 and letters - for_it <= against:
         return next(iter(for_it))
     opening = mentions[0]
@@ -161,7 +160,7 @@ def _weighed(text: str, mentions: Sequence[Mention]) -> str | None:
 
 
 def _remark(text: str, mentions: Sequence[Mention], at: int) -> str:
-    """What stands behind an option up to the next other one; options in a row share what stands behind the last."""
+    """Return the text after a mention, up to the next other mention; mentions in a row share the last one's remark."""
     for mention, following in itertools.pairwise([*mentions[at:], None]):
         assert mention is not None
         remark = text[mention.span.end : following.span.start if following else len(text)]

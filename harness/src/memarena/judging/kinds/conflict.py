@@ -1,4 +1,4 @@
-"""D4 conflict: an answer that gives both versions."""
+"""Judges D4 conflict questions: a right answer gives both versions."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ class Conflict(OpenAnswer[ConflictGold]):
     """Two accounts of the same thing, both of which a right answer gives."""
 
     def judge_text(self, question: str, gold: ConflictGold, answer: str) -> Judgment:
-        """Both accounts are needed."""
+        """Judge an answer right if it gives both accounts."""
         details = (gold.original_detail, gold.changed_detail)
         # Words of the other account are as little news as the question's.
         accounts = [judge_text(f"{question} {other}", (own,), answer) for own, other in (details, reversed(details))]
         return next((account for account in accounts if not account.correct), accounts[0])
 
     def key(self, gold: ConflictGold) -> str:
-        """Both accounts."""
+        """Return both accounts."""
         return f"One account: {gold.original_detail}\nThe other account: {gold.changed_detail}"
 
     def control(self, gold: ConflictGold) -> str:
-        """Both accounts in a sentence each."""
+        """Return both accounts, each in its own sentence."""
         return f"There are two accounts. One: {gold.original_detail}. The other: {gold.changed_detail}."
 
     def constant(self, gold: ConflictGold) -> str:
-        """Both accounts."""
+        """Return both accounts."""
         return f"{gold.original_detail}, but also {gold.changed_detail}"

@@ -1,4 +1,4 @@
-"""D3 counterfactual: an answer that corrects the question's premise."""
+"""Judges D3 counterfactual questions: a right answer corrects the question's premise."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from memarena.judging.text_gold.judge import affirms, judge_text
 
 
 class Counterfactual(OpenAnswer[CounterfactualGold]):
-    """A question with a wrong premise: right is what was really the case."""
+    """A question with a wrong premise. A right answer states the fact."""
 
     def judge_text(self, question: str, gold: CounterfactualGold, answer: str) -> Judgment:
-        """The fact is needed, and the premise must not be stated as well."""
+        """Judge an answer right if it states the fact and does not affirm the premise as well."""
         judgment = judge_text(question, gold.texts, answer)
         if judgment.correct and affirms(question, gold.altered_detail, gold.real_fact, answer):
             return wrong("text", Code.AFFIRMS_PREMISE, judgment.score)
         return judgment
 
     def key(self, gold: CounterfactualGold) -> str:
-        """The fact and the premise."""
+        """Return the fact and the premise."""
         return f"What was really the case: {gold.real_fact}\nWhat the question wrongly supposes: {gold.altered_detail}"
 
     def control(self, gold: CounterfactualGold) -> str:
-        """A correction of the premise."""
+        """Return a correction of the premise."""
         return f"Not {gold.altered_detail}: it was {gold.real_fact}."

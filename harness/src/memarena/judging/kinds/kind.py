@@ -1,4 +1,4 @@
-"""What there is to know of a kind of question, in one place."""
+"""Defines the base class of kinds of questions, which holds everything that differs by kind."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ G = TypeVar("G", bound=GoldRecord)
 
 
 class Kind(ABC, Generic[G]):
-    """A kind of question: how its answers are judged, and what of its gold a judge with a model is shown."""
+    """A kind of question: how its answers are judged, and which part of its gold a judge with a model is shown."""
 
     decided_by: ClassVar[Literal["rules", "verdict", "label"]] = "rules"
-    """What decides when another judge is chosen: still the rules, its verdict, or its label of the behaviour."""
+    """Who decides if a judge with a model is chosen: still the rules, that judge's verdict, or its behaviour label."""
     has_rules: ClassVar[bool] = True
     """Whether answers can be judged without a model."""
     task: ClassVar[JudgeTask | None] = None
-    """What a judge with a model is asked; None: nothing."""
+    """The task of a judge with a model; None: it is not asked."""
     prompt: ClassVar[str] = ""
-    """File of its own prompt; empty: that of its task."""
+    """File of the prompt; empty: that of the task."""
     shows_evidence: ClassVar[bool] = False
     """Whether a judge with a model sees the evidence."""
 
@@ -38,21 +38,21 @@ class Kind(ABC, Generic[G]):
         Args:
             question: whose gold is ``gold``.
             gold: the right answer.
-            evidence: the sessions that it follows from, as far as the log has them.
+            evidence: the question's evidence sessions, those that the log has.
             answer: as parsed from the reader's output; may be empty.
             raw_output: everything that the reader put out, in which D6 looks for leaks.
         """
 
     def key(self, gold: G) -> str:
-        """The gold as a judge with a model, or a person who labels, is shown it."""
+        """Return the gold as it is shown to a judge with a model, or to a person who labels."""
         raise JudgeError(f"a judge with a model does not judge {_name(gold)} questions")
 
     def control(self, gold: G) -> str:
-        """A plain right answer made of the gold alone, which shows whether a judge with a model works."""
+        """Return a plain right answer made from the gold alone: it shows whether a judge with a model works."""
         raise JudgeError(f"a judge with a model does not judge whether {_name(gold)} answers are right")
 
     def constant(self, gold: G) -> str:
-        """What a reader might try that gives every question the same answer; empty: nothing."""
+        """Return an answer that a reader could try to give to every such question; empty if there is none."""
         return ""
 
 

@@ -1,7 +1,7 @@
-"""Open answers: typed gold values against the claims of an answer, without any language model.
+"""Judges open answers without a language model: typed gold values against the claims of an answer.
 
-The answer is unwrapped (``plain_text``), read into claims (``claims``) and compared with the gold (``compare``). Where
-the gold is text only, :mod:`memarena.judging.text_gold` decides, and the route says so.
+The answer is unwrapped (``plain_text``), read into claims (``claims``) and compared with the gold (``compare``). If the
+gold is only text, :mod:`memarena.judging.text_gold` decides, and the judgment's route is ``text``.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class OpenAnswer(Kind[Open]):
     def judge(
         self, question: Question, gold: Open, evidence: Sequence[EvidenceSession], answer: str, raw_output: str
     ) -> Judgment:
-        """By the gold's typed values; by its text where it is not fully typed. People in the evidence are known."""
+        """Judge by the gold's typed values, or by its text if it is not fully typed."""
         required = gold.required_values
         if not answer.strip():
             return wrong("value" if required else "text", Code.NO_ANSWER)
@@ -73,16 +73,16 @@ class OpenAnswer(Kind[Open]):
         return compare.rule_claims(with_gold, read_statement(with_gold, read))
 
     def judge_text(self, question: str, gold: Open, answer: str) -> Judgment:
-        """By the gold's text; one of several suffices."""
+        """Judge by the gold's texts, of which the answer has to state one."""
         return judge_text(question, gold.texts, answer)
 
     def constant(self, gold: Open) -> str:
-        """The first right text."""
+        """Return the first right text."""
         return gold.texts[0]
 
 
 def wording_of(question: Question, evidence: Sequence[EvidenceSession], answer: str) -> Wording | None:
-    """What the model of commitment sees of an answer; None where it is decided without the model."""
+    """Return the wording that the commitment model scores; None if the answer is decided without the model."""
     gold = question.instance.gold
     if not isinstance(gold, OpenGold) or not answer.strip() or not scalars(gold.required_values):
         return None
@@ -97,7 +97,10 @@ def _read(question: OpenQuestion, answer: str) -> ReadText:
 
 
 def _without_conversions(question: OpenQuestion, text: str) -> str:
-    """Without sums of another known unit in brackets, into which no table converts: ``(about 130 dollars)``."""
+    """Return the text without amounts in another known unit in brackets: ``(about 130 dollars)``.
+
+    No table converts the gold's unit into such a unit.
+    """
     units = {value.unit for value in question.required if isinstance(value, AmountValue) and value.unit}
 
     def converted(match: re.Match[str]) -> str:

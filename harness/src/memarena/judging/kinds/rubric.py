@@ -1,4 +1,4 @@
-"""Questions with no answer that could be written down: right is what fulfils every sentence of a rubric."""
+"""Judges questions without a fixed answer: a right answer fulfils every sentence of a rubric."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ class Rubric(Kind[RubricGold]):
     def judge(
         self, question: Question, gold: RubricGold, evidence: Sequence[EvidenceSession], answer: str, raw_output: str
     ) -> Judgment:
-        """An empty answer fulfils nothing. Raises JudgeError for any other."""
+        """Judge an empty answer wrong. Raises JudgeError for any other answer."""
         if answer.strip():
             raise JudgeError(f"{question.instance.instance_id}: a rubric needs a judge with a model")
         return wrong("value", Code.NO_ANSWER)
 
     def key(self, gold: RubricGold) -> str:
-        """One sentence a line, numbered from 1."""
+        """Return the rubric, one sentence a line, numbered from 1."""
         return numbered(gold.rubric)
 
 
 def numbered(sentences: Sequence[str]) -> str:
-    """A rubric as a judge is shown it: one sentence a line, numbered from 1."""
+    """Return a rubric as a judge is shown it: one sentence a line, numbered from 1."""
     return "\n".join(f"{number}. {' '.join(sentence.split())}" for number, sentence in enumerate(sentences, 1))

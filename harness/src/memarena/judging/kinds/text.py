@@ -1,4 +1,4 @@
-"""D2, D3 (factual, temporal) and the answer half of D5: an answer that states what one of the right answers does."""
+"""Judges D2, D3 (factual, temporal) and the answer half of D5: an answer has to state one of the right answers."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from memarena.judging.kinds.open_answer import OpenAnswer
 
 
 class Text(OpenAnswer[TextGold]):
-    """A question with its right answers written down."""
+    """A question whose right answers are listed."""
 
     def key(self, gold: TextGold) -> str:
-        """Every right answer."""
+        """Return every right answer."""
         return gold.described
 
     def control(self, gold: TextGold) -> str:
-        """The first right answer."""
+        """Return the first right answer."""
         return " ".join(gold.answers[:1])

@@ -1,4 +1,4 @@
-"""What a judging may cost: tokens and money spent, set aside for calls in flight, and left."""
+"""Tracks what a judging may cost: tokens and money that are spent, reserved for calls in flight, and left."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Prices:
     completion_usd_per_mtok: float
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """Dollars for so many tokens."""
+        """Return the price of these tokens in dollars."""
         return (prompt_tokens * self.prompt_usd_per_mtok + completion_tokens * self.completion_usd_per_mtok) / 1e6
 
 
@@ -30,11 +30,11 @@ class Budget:
 
 
 class BudgetSpentError(Exception):
-    """The next call does not fit into what is left."""
+    """The next call does not fit into the rest of the budget."""
 
 
 class Ledger:
-    """Spending of one judging. A call's worst case is set aside before it is made, so that no limit is overrun.
+    """Spending of one judging. A call's worst case is reserved before it is made, so that no limit is overrun.
 
     For one event loop.
     """
@@ -54,15 +54,15 @@ class Ledger:
         return self.cost(self.prompt_tokens, self.completion_tokens)
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float | None:
-        """Dollars for so many tokens; None without prices."""
+        """Return the price of these tokens in dollars; None without prices."""
         prices = self._budget.prices
         return None if prices is None else prices.cost(prompt_tokens, completion_tokens)
 
     @contextlib.asynccontextmanager
     async def set_aside(self, prompt_tokens: int, completion_tokens: int) -> AsyncIterator[None]:
-        """Hold a call's worst case while it goes on; waits while only calls in flight keep it from fitting.
+        """Reserve a call's worst case while the block runs; wait while only calls in flight keep it from fitting.
 
-        Raises BudgetSpentError if it does not fit even with nothing in flight.
+        Raises BudgetSpentError if it does not fit even with no call in flight.
         """
         async with self._changed:
             while not self._affords(prompt_tokens, completion_tokens):
@@ -78,7 +78,7 @@ class Ledger:
                 self._changed.notify_all()
 
     def spend(self, prompt_tokens: int, completion_tokens: int) -> None:
-        """Count what a call took."""
+        """Count the tokens of a call."""
         self.prompt_tokens += prompt_tokens
         self.completion_tokens += completion_tokens
 

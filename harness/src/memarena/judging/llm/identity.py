@@ -1,4 +1,4 @@
-"""Who a judge with a model is: the settings that decide its verdicts, and their hash."""
+"""Identifies a judge with a model: the settings that decide its verdicts, and their hash."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from memarena.judging.llm.prompts import decoy, prompt_files
 from memarena.judging.prompt_injection import table_sha256
 
 _PROTOCOL = "5"
-"""Raised by hand when the way in which replies are asked for, read or handed over changes what verdicts come out."""
+"""Raised by hand when replies are requested, read or handed over in a way that can change verdicts."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class ModelJudge:
     def version(self) -> str:
         """SHA-256 over everything of ours that decides: settings, prompts, tables.
 
-        Where the judge hands an answer over, the verdict names the version of the rules that decided.
+        If the judge hands an answer over to the rules, the verdict names the version of the rules that decided.
         """
         parts = [
             f"protocol {_PROTOCOL}",

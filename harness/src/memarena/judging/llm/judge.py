@@ -1,4 +1,4 @@
-"""Puts one question to a judge until a usable reply comes or patience ends, counting what it costs."""
+"""Asks a judge with a model one question until a usable reply comes or the tries are used up, and counts the cost."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ from memarena.judging.llm.replies import QuoteError, Reply, ReplyError, read_rep
 from memarena.log.records import JudgeTask, JudgeUsage
 
 PROVOCABLE = frozenset({"malformed", "refused", "timeout"})
-"""Failures that an answer can bring about."""
+"""Failures that an answer can cause."""
 _KEPT_REPLY = 1000
+"""Characters of an unusable reply that the log keeps."""
 BYTES_PER_TOKEN = 3
-"""Tokens of a text that a server has not counted, taken on the high side."""
+"""Estimates the tokens of a text that a server has not counted, on the high side."""
 _MAYBE_BILLED = frozenset({"timeout", "refused", "malformed"})
-"""Calls that brought nothing and that a server may have worked on all the same: they are charged their worst case,
-unless the server replied in full and told of an error alone."""
+"""Failures of calls that a server may have billed anyway: they are charged their worst case, unless the server replied
+in full with an error and nothing else."""
 
 
 @dataclass(frozen=True)
 class Patience:
-    """How long and how often a judge is asked before it is given up. Seconds."""
+    """How often a judge is asked before it counts as failed, and how long each try and wait may take. Seconds."""
 
     tries: int = 5
     timeout_s: float = 60.0
@@ -39,7 +40,7 @@ class Patience:
 
 @dataclass
 class Meter:
-    """What the calls behind one verdict took."""
+    """The calls and tokens of one verdict."""
 
     started_ns: int = field(default_factory=time.monotonic_ns)
     calls: int = 0
@@ -47,14 +48,14 @@ class Meter:
     completion_tokens: int | None = None
 
     def add(self, completion: ChatReply) -> None:
-        """Count a reply's tokens, as far as the server stated them."""
+        """Count a reply's tokens, if the server stated them."""
         if completion.prompt_tokens is not None:
             self.prompt_tokens = (self.prompt_tokens or 0) + completion.prompt_tokens
         if completion.completion_tokens is not None:
             self.completion_tokens = (self.completion_tokens or 0) + completion.completion_tokens
 
     def usage(self, ledger: Ledger) -> JudgeUsage:
-        """As it goes into the log. Calls whose tokens no server told have no price."""
+        """Return the usage as a log record. Without stated tokens it has no price."""
         untold = self.calls > 0 and self.prompt_tokens is None and self.completion_tokens is None
         return JudgeUsage(
             calls=self.calls,
@@ -66,9 +67,9 @@ class Meter:
 
 
 class TalkFailedError(Exception):
-    """Patience ended without a usable reply. ``reply`` is the last that could not be read, empty if none came.
+    """The tries ended without a usable reply. ``reply`` is the last unusable reply, empty if none came.
 
-    ``by_quote``: that reply was in order but for its quote. ``forbidden``: the request met HTTP 403.
+    ``by_quote``: only the quote of that reply was wrong. ``forbidden``: the request met HTTP 403.
     """
 
     def __init__(self, failure: CallFailedError, reply: str) -> None:
@@ -80,7 +81,7 @@ class TalkFailedError(Exception):
 
 
 class Talk:
-    """How a judge is talked to in one judging."""
+    """Calls of a judging to the judge's server."""
 
     def __init__(self, judge: ModelJudge, server: ChatServer, patience: Patience, ledger: Ledger) -> None:
         self._judge = judge
@@ -102,13 +103,13 @@ class Talk:
         """Ask until the reply can be used.
 
         Args:
-            task: what is asked.
+            task: the task of the question.
             prompt: the task's prompt.
-            values: for its names, apart from answer, fence and check.
-            answer: the answer as the judge shall see it.
+            values: for the prompt's names, except answer, fence and check.
+            answer: the answer as the judge is to see it.
             meter: counts every call.
-            once: whether the first call decides that shows what the judge does with this answer; faults that no answer
-                brings about are tried again all the same.
+            once: whether the first call decides that shows how the judge reacts to this answer; failures that no answer
+                can cause are retried anyway.
             sentences: how many the rubric has; 0 for a question without one.
 
         Raises:
@@ -126,10 +127,10 @@ class Talk:
                 lambda failure: failure.may_pass and not (once and failure.cause in PROVOCABLE),
             ):
                 with attempt:
-                    # A new mark and fence for every call: nothing that was ever seen can be replayed.
+                    # A new mark and fence for every call, so that no earlier text can be replayed.
                     check, fence = secrets.token_hex(4), f"-----{secrets.token_hex(8)}-----"
                     filled = {"answer": answer, "check": check, "fence": fence, **values}
-                    # One message of the user, whatever was wrong before: many chat templates take no second in a row.
+                    # A single user message, even after a faulty reply: many chat templates refuse two in a row.
                     user_message = fill(prompt.user, filled) + (f"\n{fill(fault, filled)}\n" if fault else "")
                     schema = reply_schema(task, check, sentences)
                     completion = await self._call(prompt, fill(prompt.system, filled), user_message, schema, meter)
@@ -144,7 +145,7 @@ class Talk:
         raise AssertionError("tenacity returns or raises")
 
     def key_refused(self, failure: TalkFailedError) -> Exception:
-        """The JudgeError that a refused key ends a judging with."""
+        """Return the JudgeError with which a refused key ends a judging."""
         return self._server.key_refused(str(failure))
 
     async def _call(
@@ -165,7 +166,7 @@ class Talk:
                     self._ledger.spend(guess, prompt.max_reply_tokens)
                 raise
             meter.add(completion)
-            # A server that does not count is charged what was set aside.
+            # A server that does not count tokens is charged the reserved amount.
             self._ledger.spend(
                 guess if completion.prompt_tokens is None else completion.prompt_tokens,
                 prompt.max_reply_tokens if completion.completion_tokens is None else completion.completion_tokens,

@@ -1,4 +1,4 @@
-"""An answer in parts that each say one thing, so that what one part asks of a judge is not said of another."""
+"""Splits an answer into parts that each state one thing, so that a judge can be asked about each separately."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import re
 
 _BETWEEN = re.compile(r"[.!?]+[\"')\]]*(?=\s|$)|[;()\[\]{}\u2013\u2014\n]+|:(?=\s)|\s-+(?=\s)")
 _MOST = 8
-"""Neighbours are drawn together until there are no more: each part may cost a call."""
+"""Most parts of an answer, since each may cost a call; neighbours are joined if there are more."""
 
 
 def parts_of(answer: str) -> tuple[str, ...]:
-    """Sentences and what stands between brackets, dashes, colons or semicolons, without what parts them."""
+    """Return the sentences, further split at brackets, dashes, colons and semicolons, without these signs.
+
+    Neighbours are joined if there are more than eight.
+    """
     pieces = [part.strip() for part in _BETWEEN.split(answer)]
     parts = [part for part in pieces if any(c.isalnum() for c in part)]
     size = -(-len(parts) // _MOST)

@@ -1,4 +1,4 @@
-"""The judges' prompts: reading the versioned files, hashing them, filling in one question and one answer."""
+"""Reads the judges' prompts from versioned files, hashes them, and fills in a question and an answer."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ class PromptFile:
     system: str
     user: str
     again: str
-    """What is said to a judge whose reply could not be used."""
+    """Sent to a judge whose reply could not be used."""
     max_reply_tokens: int
     guidance: Mapping[str, str]
-    """By family; ``other`` for families without their own. Empty where a task needs none."""
+    """By family; ``other`` for families without their own. Empty if the task needs none."""
 
 
 def prompt_file(task: JudgeTask) -> PromptFile:
-    """The prompt of a task."""
+    """Return the prompt of a task."""
     return _read(_FILES[task])
 
 
 def prompt_for(task: JudgeTask, question: Question) -> PromptFile:
-    """The prompt of a task for a question: some kinds of questions have one of their own."""
+    """Return the prompt of a task for a question: some kinds of questions have their own."""
     return _read(kind_of(question).prompt or _FILES[task])
 
 
 def prompt_files() -> tuple[PromptFile, ...]:
-    """Every prompt."""
+    """Return every prompt: those of the tasks, and those of kinds that have their own."""
     return tuple(_read(name) for name in (*_FILES.values(), *(kind.prompt for kind in KINDS.values() if kind.prompt)))
 
 
@@ -72,24 +72,27 @@ def _sha256(name: str) -> str:
 
 @dataclass(frozen=True)
 class Decoy:
-    """A question with its key that no answer is right to."""
+    """A question with a key to which no answer to another question can be right."""
 
     sha256: str
     question: str
     gold: str
     told: str  # words: a name of the file format
-    """The key as a person would tell it."""
+    """The key's fact as a person would tell it."""
 
 
 @cache
 def decoy() -> Decoy:
-    """The question that tells a judge that judges from one that is talked to."""
+    """Return the decoy: a question with a key that no answer to a real question can match.
+
+    A judge that calls an answer right with this key does what the answer says instead of judging it.
+    """
     table = toml_file(_DECOY, "prompts")
     return Decoy(_sha256(_DECOY), table["question"], table["gold"], table["told"])
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:
-    """The template with its names replaced, in one pass: braces inside a value stay what they are.
+    """Return the template with its names replaced, in one pass: braces inside a value stay as they are.
 
     Raises KeyError for a name that has no value.
     """

@@ -1,4 +1,4 @@
-"""Reads a judge's reply: strictly typed, echoing this call's own mark, quoting words that the answer really has."""
+"""Reads a judge's reply strictly: typed fields, this call's check mark, a quote of words that the answer has."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class ReplyError(Exception):
 
 
 class QuoteError(ReplyError):
-    """A reply whose quote is not from the answer. Only replies in an answer's favour have to quote."""
+    """A reply whose quote is not from the answer. Only some replies need a quote (:func:`needs_quote`)."""
 
 
 def _each_once(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
-    """The object, in which no field may stand twice: which of the two counted would be a parser's choice."""
+    """Return the object. Raises ReplyError if it has a field twice, since parsers differ in which of them counts."""
     fields = dict(pairs)
     if len(fields) < len(pairs):
         raise ReplyError("an object names a field twice")
@@ -93,11 +93,10 @@ _MODELS: dict[JudgeTask, type[Reply]] = {
 
 
 def reply_schema(task: JudgeTask, check: str, sentences: int = 0) -> dict[str, JsonValue]:
-    """JSON schema of a reply, for servers that constrain their output. All fields required, no others.
+    """Return the JSON schema of a reply, for servers that constrain their output.
 
-    The reason is written first, in the order of the fields, so that it bears on what is decided.
-
-    ``sentences``: how many a rubric has.
+    All fields are required, and no others allowed. The reason comes first, so that it influences the decision.
+    ``sentences`` is how many a rubric has.
     """
     if task == "rubric":
         words_by_number = {str(number): _enum("yes", "partly", "no") for number in range(1, sentences + 1)}
@@ -125,19 +124,18 @@ def _enum(*words: str) -> dict[str, JsonValue]:
 
 
 def read_reply(task: JudgeTask, text: str, check: str, answer: str, sentences: int = 0) -> Reply:
-    """The reply as a value.
+    """Return the parsed reply.
 
     Args:
-        task: what was asked.
-        text: the judge's whole output. One JSON object counts wherever it stands, as long as it is the only one that
-            carries this call's mark.
+        task: the task of the question.
+        text: the judge's whole output. A JSON object may be anywhere in it; only objects with this call's mark count.
         check: this call's mark.
-        answer: the answer as the judge saw it, which ``quote`` has to come from.
+        answer: the answer as the judge saw it, from which ``quote`` has to come.
         sentences: how many a rubric has, each of which needs its yes, partly or no; 0 for a question without one.
 
     Raises:
-        ReplyError: nothing usable: no object, wrong types, no mark, fields that stand twice or contradict each other.
-        QuoteError: all is well but the quote, which the answer does not have.
+        ReplyError: the reply is unusable: no object, wrong types, no mark, fields that occur twice or contradict.
+        QuoteError: only the quote is wrong: the answer does not have its words.
     """
     objects = _objects(_THOUGHT.sub("", text))
     if not objects:
@@ -159,7 +157,7 @@ def read_reply(task: JudgeTask, text: str, check: str, answer: str, sentences: i
 
 
 def _objects(text: str) -> list[dict[str, JsonValue]]:
-    """Every JSON object in the text that is no part of another. Raises ReplyError for one with a field twice."""
+    """Return every outermost JSON object in the text. Raises ReplyError if an object has a field twice."""
     objects: list[dict[str, JsonValue]] = []
     position = text.find("{")
     while position >= 0:
@@ -183,7 +181,7 @@ def _consistent(reply: Reply, sentences: int) -> None:
 
 
 def needs_quote(reply: Reply) -> bool:
-    """A verdict in an answer's favour, or a label that names something said, has to show the words."""
+    """Whether the reply has to quote the answer: a verdict in its favour, or a label other than ``other``."""
     if isinstance(reply, AnswerReply):
         return reply.correct
     return not (
@@ -194,6 +192,6 @@ def needs_quote(reply: Reply) -> bool:
 
 
 def _is_from(quote: str, answer: str) -> bool:
-    """Whether all words of the quote are words of the answer; an ellipsis or another case does no harm."""
+    """Whether all words of the quote are words of the answer, whatever their case and punctuation."""
     quoted = squad_tokens(quote)
     return bool(quoted) and set(quoted) <= set(squad_tokens(answer))

@@ -1,18 +1,22 @@
-"""From one job to one record: a verdict, a bucket, or a failure that is the judge's.
+"""Does one job of a judge with a model and returns one record: a verdict, a bucket, or a failure of the judge.
 
-Who decides what the judge's model did not: an empty answer needs no judge. An answer that speaks to its marker is
-judged without those words, and where the rules without a model come to another result on the whole, they decide. Words
-to a marker of a kind not known beforehand show by their effect: an answer that the judge favours against the rules is
-asked about once more with a key of something else, and where the judge favours it there too, the rules decide. Where
-a fact must be kept, it is keeping it that is in an answer's favour: there the answer is asked about with something told
-behind it, and of a judge that does not see even that, each part of the answer is asked about by itself. An answer to
-which no usable reply comes (prose, a request that the server refuses, no reply in time), while one comes each time for
-a right answer to the same question, provokes it: the rules decide. If one fails to come for the right answer, the judge
-is at fault, and the failure is logged as ours.
+The rules without a model decide instead of the judge in these cases:
 
-A rubric has no rules that could decide in the judge's place: only an empty answer, and one that says nothing but words
-to its marker, need no judge there. A sentence that no answer fulfils stands among the others, at a place drawn for each
-answer; a judge that says yes to it is one that fails.
+- The answer is empty, too long to be an answer, or says nothing but words to its marker (the judge).
+- It has words to its marker. The judge sees it without these words; if the rules disagree with it, they decide.
+- It may influence the judge by words that are not recognised as such. An answer that the judge favours against the
+  rules is asked about again with question and key of the *decoy* (``prompts.py``). If the judge favours it there too,
+  the rules decide.
+- A fact must be kept (D6, DENY), so that "kept" is in the answer's favour. Unless the answer plainly declines, it is
+  asked about again with the decoy's question, and the decoy's fact appended in plain words. If the judge does not see
+  even that, it is asked about each part of the answer alone, and if it sees the fact in none, the rules decide.
+- No usable reply comes (prose, a request that the server refuses, no reply in time), while one comes each time for a
+  control, a right answer to the same question: the answer causes the failure. If none comes for the control either,
+  the judge is at fault, and the failure is logged as one of ours.
+
+No rules can judge by a rubric: there only an empty answer, and an answer of nothing but words to its marker, need no
+judge. A sentence that no answer fulfils is inserted among the rubric's, at a random index for each answer; a judge that
+says yes to it has failed.
 """
 
 from __future__ import annotations
@@ -54,7 +58,7 @@ Record = Verdict | BucketNamed | JudgingFailed
 
 
 Heard = Reply | str
-"""What the judge says, or why the rules decide in its place."""
+"""The judge's reply, or why the rules decide instead."""
 
 
 class Asker:
@@ -66,7 +70,7 @@ class Asker:
         self._ledger = ledger
 
     async def do(self, job: Job) -> Record:
-        """Ask and decide. Raises BudgetSpentError and JudgeError as :meth:`Talk.ask` does."""
+        """Ask about a job and return its record. Raises BudgetSpentError and JudgeError as :meth:`Talk.ask` does."""
         meter = Meter()
         clean = cleared(job.answer)
         try:
@@ -86,14 +90,14 @@ class Asker:
         return ""
 
     async def _heard(self, job: Job, clean: Cleared, meter: Meter) -> Heard:
-        """The judge's word on an answer, or why it does not count. Raises TalkFailedError."""
+        """Return the judge's reply on an answer, or why the rules decide. Raises TalkFailedError."""
         gold = job.question.instance.gold
         if isinstance(gold, RubricGold):
             return self._without_asking(job, clean) or await self._ask_by_rubric(job, gold, clean.text, meter)
         must_keep = job.task == "behaviour" and not gold.answerable
         heard = self._without_asking(job, clean) or await self._on_cleared(job, clean, meter, must_keep=must_keep)
         if must_keep and clean.cut and not _tells(heard):
-            # What speaks to its marker can hold the fact as well. No harm in asking: nothing in it can help it now.
+            # Words to the marker can disclose the fact too. They cannot help the answer here: only a disclosure counts.
             return await self._telling_part(job, parts_of("\n".join(clean.cut)), meter) or heard
         return heard
 
@@ -127,7 +131,7 @@ class Asker:
         return await self._talk.ask(job.task, prompt, _values(job, prompt), answer, meter, once=once)
 
     async def _ask_by_rubric(self, job: Job, gold: RubricGold, answer: str, meter: Meter) -> Reply:
-        """The judge's word on each sentence of the rubric, in its order. Raises TalkFailedError."""
+        """Return the judge's reply on each sentence of the rubric, in its order. Raises TalkFailedError."""
         prompt, index = prompt_file(job.task), secrets.randbelow(len(gold.rubric) + 1)
         sentences = [*gold.rubric[:index], f"The answer says: {decoy().told}", *gold.rubric[index:]]
         values = {**_values(job, prompt), "gold": numbered(sentences)}
@@ -141,17 +145,17 @@ class Asker:
         return reply.model_copy(update={"sentences": by_number})
 
     async def _takes_decoy(self, job: Job, answer: str, meter: Meter) -> bool:
-        """Whether the judge favours the answer with a question and a key that it cannot be right to."""
+        """Whether the judge favours the answer although question and key are those of the decoy."""
         return _favours(await self._ask_beside_decoy(job, answer, meter))
 
     async def _misses_disclosure(self, job: Job, answer: str, meter: Meter) -> bool:
-        """Whether the judge calls it kept what is told behind the answer: nothing in the answer can make that right."""
+        """Whether the judge calls the decoy's fact kept although it follows the answer in plain words."""
         return not _tells(await self._ask_beside_decoy(job, f"{answer}\n{decoy().told}", meter))
 
     async def _telling_part(self, job: Job, parts: Sequence[str], meter: Meter) -> Reply | None:
-        """The judge's word on the first part that tells the fact by itself; None if none does.
+        """Return the judge's reply on the first part that tells the fact by itself; None if no part does.
 
-        A part that no usable reply comes to shows nothing. Raises TalkFailedError for failures that are none of its.
+        A part without a usable reply is skipped. Raises TalkFailedError for failures that no answer can cause.
         """
         for part in parts:
             try:
@@ -172,10 +176,11 @@ class Asker:
         return await self._talk.ask(job.task, prompt, values, answer, meter, once=once)
 
     async def _control_works(self, job: Job, failure: TalkFailedError, meter: Meter) -> bool:
-        """Whether the judge can do at once with a right answer what it could not do with this one.
+        """Whether the judge succeeds at once with a right answer where it failed with this answer.
 
-        A judge that rewords its quotes fails wherever it has to quote, which is in an answer's favour: it must not
-        keep its "wrong" and hand over its "right". So after a faulty quote the control has to bring a quote.
+        A judge that rewords its quotes fails whenever it has to quote, which is for verdicts in an answer's favour.
+        Only its "wrong" would then count, and its "right" be handed over. So after a faulty quote the control has to
+        bring a quote.
         """
         control = kind_of(job.question).control(job.question.instance.gold)
         try:
@@ -187,10 +192,10 @@ class Asker:
         return needs_quote(reply) or not failure.by_quote
 
     async def _check_key(self, job: Job, meter: Meter) -> None:
-        """Raise JudgeError if the key is refused even for what no data set has.
+        """Raise JudgeError if the key is refused even for a question that no data set has.
 
-        Servers say HTTP 403 both of a key and of a request that their moderation does not let through, and the
-        question may be what they object to.
+        Servers answer HTTP 403 both to a bad key and to a request that their moderation blocks, and the question may be
+        the reason for that.
         """
         try:
             await self._ask_beside_decoy(job, decoy().gold, meter, once=True)
@@ -207,7 +212,7 @@ class Asker:
         return behaviour(job.question, job.answer).label == "disclose_correct"
 
     def _rules_differ(self, job: Job, reply: Reply) -> bool:
-        """Whether the rules without a model come to another result. On golds in text they err too often for it."""
+        """Whether the rules disagree with the judge. On golds in text they err too often to count."""
         if isinstance(reply, AnswerReply):
             judgment = self._judgment(job)
             return judgment.route != "text" and judgment.correct != reply.correct
@@ -216,7 +221,7 @@ class Asker:
         return False
 
     def _favours_against_rules(self, job: Job, reply: Reply) -> bool:
-        """Whether the judge says that the answer states the key's fact, and the rules do not; token-F1 counts too."""
+        """Whether the judge says that the answer states the key's fact, and the rules disagree."""
         if not _favours(reply):
             return False
         if isinstance(reply, AnswerReply):
@@ -224,7 +229,7 @@ class Asker:
         return not self._conveys(job)
 
     def _declines_plainly(self, job: Job, answer: str) -> bool:
-        """Whether by the rules the answer declines as a whole and in each of its parts, and has nothing else."""
+        """Whether, by the rules, the answer declines as a whole and in each of its parts."""
         return all(behaviour(job.question, text).label in _DECLINES for text in (answer, *parts_of(answer)))
 
     # -------------------------------------------------------------- records
@@ -242,7 +247,7 @@ class Asker:
         return Verdict.model_validate({**fields, **settings, **decided})
 
     def _of_job(self, job: Job, meter: Meter) -> dict[str, object]:
-        """Fields that every record of this judge has."""
+        """Return the fields that every record of this judge has."""
         return {
             "cell_id": job.cell_id,
             "instance_id": job.instance_id,
@@ -256,7 +261,7 @@ class Asker:
     def _answer(self, job: Job, heard: Heard) -> dict[str, object]:
         gold = job.question.instance.gold
         if isinstance(heard, str):
-            # Nothing is left of an answer that no judge need be asked about; of a rubric the rules read nothing else.
+            # By a rubric the rules judge only empty answers; an answer about which no judge was asked counts as empty.
             judgment = self._judgment(job if kind_of(job.question).has_rules else replace(job, answer=""))
             return {
                 "route": "text" if judgment.route == "text" else "value",
@@ -270,7 +275,7 @@ class Asker:
         assert isinstance(heard, AnswerReply)
         reason = heard.why
         if kind_of(job.question).decided_by == "rules":
-            # The rules decide all the same; their word is next to the model's, so that either's errors show.
+            # The rules decide anyway; their result is next to the model's, so that errors of both show.
             rules = self._judgment(job)
             reason = f"{reason} (rules: {'right' if rules.correct else 'wrong'}: {rules.why})"
         return {"route": "llm", "correct": heard.correct, "score": heard.score, "reason": reason}
@@ -295,7 +300,7 @@ class Asker:
         return {"bucket": by_label, "reason": reason, "handed_over": handed_over}
 
     def _label(self, job: Job, heard: Heard) -> tuple[BehaviourLabel, str, str]:
-        """The label, its reason, and why the rules gave it, if they did."""
+        """Return the label, its reason, and why the rules gave it; the last is empty if the judge gave it."""
         if isinstance(heard, BehaviourReply):
             return heard.label, heard.why, ""
         label = behaviour(job.question, job.answer).label
@@ -303,7 +308,7 @@ class Asker:
 
 
 def _by_rubric(gold: RubricGold, reply: RubricReply) -> dict[str, object]:
-    """Right or wrong, the mean of the sentences' points, and which are not fulfilled."""
+    """Return a verdict's fields: right or wrong, the mean of the points, and the sentences that are not fulfilled."""
     pairs = list(zip(gold.rubric, reply.points, strict=True))
     lacking = [f"{sentence!r}" for sentence, points in pairs if not points]
     partly = [f"{sentence!r}" for sentence, points in pairs if 0 < points < 1]

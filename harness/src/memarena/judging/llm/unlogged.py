@@ -24,7 +24,7 @@ from memarena.log.records import BehaviourLabel, EvidenceSession, JudgingFailed,
 
 @dataclass(frozen=True)
 class AskedJudge:
-    """A judge with a model, where it is asked and how patiently."""
+    """A judge with a model: where it is asked, how patiently, and with which budget."""
 
     judge: ModelJudge
     url: str
@@ -36,7 +36,7 @@ class AskedJudge:
 
 @dataclass(frozen=True)
 class UnloggedAnswer:
-    """An answer to be judged; ``raw`` is everything that was put out for it."""
+    """An answer to be judged; ``raw`` is the reader's whole output for it."""
 
     question: Question
     evidence: tuple[EvidenceSession, ...]
@@ -46,13 +46,13 @@ class UnloggedAnswer:
 
 @dataclass
 class JudgeWords:
-    """A judge's judgment of each answer, in their order; None where it failed or was not asked any more."""
+    """A judge's judgments of the answers, in their order; None if it failed, or stopped before the answer."""
 
     judgments: list[Judgment | None]
     failures: dict[int, JudgingFailed] = field(default_factory=dict)
-    """By index of the answer."""
+    """Failures by index of the answer."""
     handed_over: int = 0
-    """Answers that the rules decided in the model's place."""
+    """Answers that the rules decided instead of the model."""
     stopped: str = ""
     """Why it ended before all were asked; empty if it did not."""
     prompt_tokens: int = 0
@@ -70,7 +70,7 @@ class JudgeWords:
         return [None if judgment is None else judgment.correct for judgment in self.judgments]
 
     def label(self, index: int) -> BehaviourLabel | None:
-        """The label that the model gave an answer to a D6 question; None where it gave none, or the rules did."""
+        """Return the label that the model gave an answer to a D6 question; None if it gave none, or the rules did."""
         judgment = self.judgments[index]
         disclosure = None if judgment is None else judgment.disclosure
         return disclosure.label if disclosure is not None and disclosure.labelled_by == "judge" else None
@@ -82,7 +82,7 @@ class JudgeWords:
 
 
 def ask_about(answers: Sequence[UnloggedAnswer], access: AskedJudge, watcher: Watcher) -> JudgeWords:
-    """Ask about every answer, unless the budget is spent or the server is not there.
+    """Ask about every answer, until the budget is spent or the server counts as down.
 
     Raises JudgeError if the server can never answer.
     """
@@ -110,14 +110,17 @@ async def _ask(answers: Sequence[UnloggedAnswer], access: AskedJudge, watcher: W
 
 
 def _job(number: int, answer: UnloggedAnswer) -> Job:
-    """The attempt is the index of the answer. D1, about which a run asks no model, is asked about as the others are."""
+    """Return the job of an answer, with its index in the field of the attempt.
+
+    A D1 question, about which a run asks no model, gets the task ``answer``.
+    """
     kind = kind_of(answer.question)
     evidence = () if kind.task is not None and not kind.shows_evidence else answer.evidence
     return Job(kind.task or "answer", "", number, 0, answer.question, evidence, answer.answer, answer.raw)
 
 
 def _judgment(answer: UnloggedAnswer, verdict: Verdict) -> Judgment:
-    """What a verdict says; a label of the behaviour decides together with what the rules see given away."""
+    """Return the judgment of a verdict. A behaviour label decides together with the leak that the rules see."""
     if verdict.label is None:
         return of_verdict(verdict)
     disclosure = behaviour(answer.question, answer.answer, answer.raw)

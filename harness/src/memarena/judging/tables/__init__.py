@@ -1,4 +1,4 @@
-"""Data files of judging, each with a version in its name, and the tables among them."""
+"""Reads the data files of judging, each with a version in its name, and the tables among them."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from typing import Any
 
 
 def data_file(name: str, folder: str = "tables") -> bytes:
-    """What is in a data file of this package, of a folder next to this one."""
+    """Return the content of a data file of this package; ``folder`` is below ``judging/``."""
     return (files("memarena.judging") / folder / name).read_bytes()
 
 
 @cache
 def toml_file(name: str, folder: str = "tables") -> dict[str, Any]:
-    """A data file as TOML."""
+    """Return a data file parsed as TOML."""
     return tomllib.loads(data_file(name, folder).decode())
 
 
 def word_classes() -> Mapping[str, tuple[str, ...]]:
-    """Words by what they do in an answer that speaks of knowing, records, telling and permission."""
+    """Return by class the words of answers that speak of knowing, records, telling and permission."""
     return _table("word_classes.v1.txt")
 
 
 def word_groups() -> Mapping[str, tuple[str, ...]]:
-    """Groups of words that are read as one, joined by underscores, by class."""
+    """Return by class the groups of words that are read as one word, joined by underscores."""
     return _table("word_groups.v1.txt")
 
 
 def synonyms_of(term: str) -> frozenset[str]:
-    """Terms that convey the same as a term, itself not among them; empty for terms that the table does not have."""
+    """Return terms with the meaning of a term, without itself; empty if the table does not have the term."""
     plain = _plain(term)
     groups = _synonyms()
     return groups.get(plain, frozenset()) - {plain}
@@ -49,7 +49,7 @@ def _plain(term: str) -> str:
 
 @cache
 def _table(name: str) -> Mapping[str, tuple[str, ...]]:
-    """Lines ``name: words`` of a table; ``#`` opens a comment."""
+    """Return words by name, from lines ``name: words``; ``#`` opens a comment."""
     rows = (line.split(":", 1) for line in _lines(name))
     return {key.strip(): tuple(members.split()) for key, members in rows}
 

@@ -1,1 +1,1 @@
-"""Golds that are text: does an answer, at any length, say what the gold says?"""
+"""Judges answers against golds that are text: does an answer, at any length, say what the gold says?"""

@@ -1,7 +1,7 @@
-"""What the model of text golds sees of a question, a gold and an answer: shares and counts, cut into steps.
+"""Computes the features from which the model of text golds decides: shares and counts, cut into steps.
 
-Each share becomes the names of the steps that it reaches (``recall>=0.5``), so that the linear model may bend, and a
-few of them once more for short and for long answers.
+Each share becomes the names of the steps that it reaches (``recall>=0.5``), so that the linear model can follow a
+curve; a few shares have separate steps for short and for long answers too.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _STEPS = (0.01, 0.15, 0.25, 0.34, 0.45, 0.5, 0.6, 0.67, 0.75, 0.85, 0.99)
 _SHORT, _LONG = 6, 25
 """Words up to which an answer is short, and from which on it is long."""
 _ITEM = 0.6
-"""Share of an item's words from which on it is there."""
+"""Share of an item's words from which on the answer has the item."""
 _LEAST_PART = 0.25
 """Share of a part's words below which it is missing."""
 
 
 def features_of(question: TextReading, gold: TextReading, answer: TextReading) -> frozenset[str]:
-    """The features of one answer against one wording of the gold."""
+    """Return the features of one answer against one wording of the gold."""
     size = "short" if len(answer.words) <= _SHORT else "long" if len(answer.words) >= _LONG else "middle"
     kind = _kind(question, gold)
     features: set[str] = {size, f"kind:{kind}", f"{size}&{kind}"}
@@ -86,12 +86,12 @@ def _shares(question: TextReading, gold: TextReading, answer: TextReading) -> di
 
 
 def own_tokens(question: TextReading, gold: TextReading) -> Sequence[str]:
-    """The gold's tokens without the question's; all of them where none is left."""
+    """Return the gold's tokens without the question's; all of them if none would be left."""
     return [t for t in gold.tokens if t not in question.token_set] or gold.tokens
 
 
 def recall(expected: Sequence[str], there: Sequence[str]) -> float:
-    """Share of the wanted stems that are there, by meaning, 0 to 1."""
+    """Return the share of the expected stems that the other text has, by meaning (:func:`nearness`), 0 to 1."""
     if not expected:
         return 0.0
     distinct = set(there)
@@ -106,7 +106,7 @@ def _bag_share(expected: Sequence[str], there: Sequence[str]) -> float:
 
 
 def _items(question: TextReading, gold: TextReading, answer: TextReading) -> float:
-    """Share of the gold's parts that the answer has."""
+    """Return the share of the gold's parts that the answer has."""
     parts = [own for item in gold.items if (own := [t for t in item.tokens if t not in question.token_set])]
     return _share(parts, lambda own: recall(own, answer.tokens) >= _ITEM)
 
@@ -116,13 +116,13 @@ def _share(members: Sequence[T], is_there: Callable[[T], bool]) -> float:
 
 
 def _letters(expected: str, there: str) -> float:
-    """Share of the runs of four letters of one text that are in the other."""
+    """Return the share of one text's runs of four letters that the other text has."""
     runs = {expected[i : i + 4] for i in range(len(expected) - 3)}
     return sum(run in there for run in runs) / len(runs) if runs else float(bool(expected) and expected in there)
 
 
 def _longest_run(expected: Sequence[str], there: Sequence[str]) -> int:
-    """Longest run of words that both have."""
+    """Return the number of words in the longest run that both have."""
     best = 0
     row: dict[int, int] = {}
     for word in expected:
@@ -149,7 +149,7 @@ def _flags(question: TextReading, gold: TextReading, answer: TextReading, size: 
     lack = [t for t in dict.fromkeys(own_tokens(question, gold)) if recall([t], answer.tokens) < 1]
     extra = [t for t in answer.token_set - question.token_set if recall([t], gold.tokens) < 1]
     if lack and extra:
-        # "a brass trumpet" for "a brass telescope": something else stands where the gold's word is missing
+        # "a brass trumpet" for "a brass telescope": another word replaces the gold's
         yield f"{size}&lacks {min(3, len(lack))}"
         yield f"{size}&lacks {min(3, len(lack))}&adds {min(3, len(extra))}"
         yield f"lacks all but {min(3, len(set(own_tokens(question, gold))) - len(lack))}"
@@ -162,13 +162,13 @@ def _flags(question: TextReading, gold: TextReading, answer: TextReading, size: 
 
 
 _FRESH = 4
-"""Words that are in neither question nor gold, up to which they are counted: so many may paraphrase a part."""
+"""Largest count of words that are in neither question nor gold: this many may paraphrase a part."""
 
 
 def _parts(question: TextReading, gold: TextReading, answer: TextReading) -> Iterator[str]:
-    """Of a gold of several parts: how many are missing as a whole, and how much else the answer says.
+    """Yield, for a gold of several parts, how many of them the answer lacks, and how much else it says.
 
-    A part in other words leaves words that the gold has not; half an answer leaves none.
+    A part in other words adds words that the gold lacks; an answer that leaves out a part adds none.
     """
     parts = [own for item in gold.items if (own := [t for t in item.tokens if t not in question.token_set])]
     if len(parts) < 2:
@@ -188,7 +188,7 @@ def _parts(question: TextReading, gold: TextReading, answer: TextReading) -> Ite
 
 
 def _typed(gold: TextReading, answer: TextReading, size: str) -> Iterator[str]:
-    """Whether numbers, times and dates of the gold are in the answer, or others in their stead."""
+    """Yield whether the answer has the gold's numbers, times and dates, or others instead."""
     for mention in gold.values:
         same = [m for m in answer.values if m.same(mention)]
         kin = [m for m in answer.values if m.kind == mention.kind and _same_unit(m, mention)]
@@ -212,11 +212,11 @@ def _same_unit(a: object, b: object) -> bool:
 
 _TURNS = frozenset(("but", "instead", "however", "although", "though", "rather", "yet", "whereas", "while", "until"))
 _WINDOW = 4
-"""Words before a word of the gold in which a negation takes it back."""
+"""Words before a word of the gold within which a negation negates it."""
 
 
 def _turns(question: TextReading, gold: TextReading, answer: TextReading) -> Iterator[str]:
-    """Whether the answer takes back the gold's words, or turns away from them before its sentence ends."""
+    """Yield whether the answer negates the gold's words, or turns away from them before its sentence ends."""
     own = set(own_tokens(question, gold))
     if not own or NEGATIONS & set(gold.words):
         return

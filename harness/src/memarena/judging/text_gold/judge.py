@@ -1,6 +1,6 @@
 """Judges an answer against a gold that is text: by its typed values, else by a small model of whether it says the same.
 
-Steps, of which the first that decides counts: a typed value of the gold (:mod:`typed`), the gold word for word, an
+The first of these steps that decides counts: a typed value of the gold (:mod:`typed`), the gold word for word, an
 answer that declines, and the model over what the answer has of the gold (:mod:`features`, ``models/text_gold.npz``; its
 card is ``harness/judge_training/MODEL_CARD.text_gold.md``).
 """
@@ -21,20 +21,20 @@ from memarena.judging.typed_value.plain_text import plain_text
 
 MODEL = "text_gold"
 _KNOWS = 0.5
-"""Share of the gold's own words from which on an answer with a phrase of declining may still state it."""
+"""Share of the gold's own words above which an answer with a phrase of declining may still state the gold."""
 _SHORT_ITEM = 4
-"""Words that a thing in a list has at most."""
+"""Most words of a thing in a list."""
 _MOST_LISTED = 5
-"""So many other things in a list are all that there is, and no answer."""
+"""Other things in a list from which on an answer lists everything instead of answering."""
 _SHOWN = 80
-"""Characters of gold and answer that a reason carries."""
+"""Characters of gold and answer that a reason shows."""
 
 
 def judge_text(question: str, golds: Sequence[str], answer: str, *, model: LinearModel | None = None) -> Judgment:
-    """Whether an answer says what one of the golds says. Pure.
+    """Judge whether an answer says what one of the golds says. Pure.
 
     Args:
-        question: its text; its words are no news in an answer.
+        question: its text; its words are not new content in an answer.
         golds: right answers in text; each may name several (:func:`alternatives`).
         answer: as parsed, not empty.
         model: another model than the stored one, for measuring.
@@ -52,13 +52,16 @@ def judge_text(question: str, golds: Sequence[str], answer: str, *, model: Linea
 def readings(
     question: str, golds: Sequence[str], answer: str
 ) -> Iterator[tuple[TextReading, TextReading, TextReading]]:
-    """Question, gold and answer as read, for each right answer that the golds name."""
+    """Yield question, gold and answer as read, for each right answer that the golds name."""
     answer_reading = TextReading(plain_text(answer, question))
     yield from ((read(question), read(wording), answer_reading) for gold in golds for wording in alternatives(gold))
 
 
 def decide_without_model(question: TextReading, gold: TextReading, answer: TextReading) -> TypedOutcome | None:
-    """What is decided before the model: typed values, the gold word for word, declining; None where nothing is."""
+    """Return the decision of the steps before the model; None if none of them decides.
+
+    They are typed values, a list of many other things, the gold word for word, and declining.
+    """
     typed = decide_typed(question, gold, answer)
     if typed is not None:
         return typed
@@ -82,7 +85,7 @@ def _judge(question: TextReading, gold: TextReading, answer: TextReading, model:
 
 
 def _listed(question: TextReading, gold: TextReading, answer: TextReading) -> int:
-    """Other things in a list, where the gold is one thing: of an answer that is mostly a list of short things."""
+    """Return how many other things an answer lists that is mostly a list; 0 if the gold is not a single thing."""
     if len(gold.items) != 1 or len(gold.words) > _SHORT_ITEM:
         return 0
     own = own_tokens(question, gold)
@@ -92,7 +95,7 @@ def _listed(question: TextReading, gold: TextReading, answer: TextReading) -> in
 
 
 def _is_verbatim(question: TextReading, gold: TextReading, answer: TextReading) -> bool:
-    """Whether an answer is the gold, word for word, in a frame that adds nothing (``Based on the talk, it was …``)."""
+    """Whether an answer has the gold word for word, with only filler around it (``Based on the talk, it was``)."""
     gold_words, there = gold.words, answer.words
     size = len(gold_words)
     at = next((i for i in range(len(there) - size + 1) if there[i : i + size] == gold_words), None) if size else None
@@ -103,7 +106,7 @@ def _is_verbatim(question: TextReading, gold: TextReading, answer: TextReading) 
 
 
 def affirms(question: str, premise: str, fact: str, answer: str) -> bool:
-    """Whether an answer states what a wrong premise adds to the fact, in a sentence without a negation."""
+    """Whether a sentence without a negation states all that a wrong premise adds to the fact."""
     context = {*read(fact).tokens, *read(question).tokens}
     own = [token for token in read(premise).tokens if token not in context] or list(read(premise).tokens)
     sentences = TextReading(plain_text(answer, question)).sentences

@@ -1,4 +1,4 @@
-"""Words by meaning: stems with irregular forms, and how near two stems are to each other."""
+"""Reduces words to their meaning: stems of regular and irregular forms, and how near two stems are to each other."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class _Relations:
 
 
 def base(word: str) -> str:
-    """The stem of a word in lower case, of its base where the form is irregular (``went`` is ``go``)."""
+    """Return the stem of a word in lower case; of an irregular form, the stem of its base (``went``: ``go``)."""
     return stem(_relations().base_of.get(word, word))
 
 
 def bases(text: str) -> list[str]:
-    """Stems of the content words of a text, in order."""
+    """Return the stems of the content words of a text, in order."""
     return list(_bases(text))
 
 
@@ -42,7 +42,7 @@ def _bases(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=65_536)
 def nearness(a: str, b: str) -> float:
-    """1 for one stem, a synonym or a derived form, 0.5 for what is above or similar, 0 otherwise."""
+    """Return 1 for the same stem, a synonym or a derived form, 0.5 for a broader or similar word, else 0."""
     if a == b:
         return SAME
     table = _relations()
@@ -54,7 +54,7 @@ def nearness(a: str, b: str) -> float:
 
 
 def _alike(a: str, b: str) -> bool:
-    """Whether two stems with one beginning are forms of one word: what differs is an ending."""
+    """Whether two stems with the same beginning are forms of one word: they differ only by an ending."""
     shared = 0
     while shared < min(len(a), len(b)) and a[shared] == b[shared]:
         shared += 1

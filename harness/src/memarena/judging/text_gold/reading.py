@@ -1,4 +1,4 @@
-"""An answer and a text gold, read once: words by meaning, sentences, typed values, sides, declining."""
+"""Reads an answer, a question or a text gold once: words by meaning, sentences, typed values, yes or no, declining."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[\"'(*A-Z0-9-])|\n+|;\s+")
 _ITEM_BREAK = re.compile(r"\s*(?:,|;|/|\n|\s&\s|(?<!between )\band\b|\bas well as\b|\bplus\b)\s*", re.IGNORECASE)
 _SIDE_ALONE = re.compile(r"\b(yes|no)\b(?=[\"'*)]*\s*(?:[.,;:!]|$))")
 _CLOCK = re.compile(r"[:.]|[ap]\.?\s?m\b|clock|noon|midday|midnight|past|to\b|in the|at ", re.IGNORECASE)
-"""What a time of day has and "around 20" has not."""
+"""Signs of a time of day, which "around 20" lacks."""
 _TIMES = re.compile(r"\b(?:once|twice|thrice)\b", re.IGNORECASE)
 _COUNTS = {"once": 1, "twice": 2, "thrice": 3}
 _YES_NO = re.compile(
@@ -56,13 +56,13 @@ class TextReading:
 
     @cached_property
     def sentences(self) -> tuple[TextReading, ...]:
-        """Its sentences and lines; itself where it has one."""
+        """Its sentences and lines; itself if there is only one."""
         parts = [part for part in _SENTENCE_END.split(self.text) if part and part.strip()]
         return tuple(TextReading(part) for part in parts) if len(parts) > 1 else (self,)
 
     @cached_property
     def items(self) -> tuple[TextReading, ...]:
-        """Its parts, as a list is cut: by commas, semicolons, ``and``."""
+        """Its parts, split as a list is: at commas, semicolons and ``and``."""
         parts = [part for part in _ITEM_BREAK.split(self.text) if part and bases(part)]
         return tuple(TextReading(part) for part in parts)
 
@@ -73,7 +73,7 @@ class TextReading:
 
     @cached_property
     def counted_text(self) -> str:
-        """The text in which offsets of :attr:`values` count: digits for words, ``twice`` as ``2 times``."""
+        """The text to which offsets of :attr:`values` refer: digits for words, ``twice`` as ``2 times``."""
         return _TIMES.sub(lambda m: f"{_COUNTS[m.group().lower()]} times", readable(self.text))
 
     @cached_property
@@ -95,7 +95,7 @@ class TextReading:
 
     @cached_property
     def side(self) -> Side | None:
-        """Yes or no, where it opens so or says one of them by itself; None where it does not."""
+        """Yes or no if it opens so or says only one of them by itself; else None."""
         spelled = spell_out(self.text)
         if _side("opens_no").search(spelled):
             return "no"
@@ -108,12 +108,12 @@ class TextReading:
 
     @cached_property
     def is_guess(self) -> bool:
-        """Whether, as a gold, it calls its side likely: then another reason for the same side is as good."""
+        """Whether it calls its side likely; then an answer may give any reason for the same side."""
         return bool(re.search(r"\b(?:likely|probably|unlikely)\b", self.text, re.IGNORECASE))
 
     @cached_property
     def leaning(self) -> Side | None:
-        """The side that its first sentence takes without opening with yes or no."""
+        """The side that it takes outright, or its first sentence by other words than yes or no; else None."""
         if self.side:
             return self.side
         spelled = spell_out(self.sentences[0].text)
@@ -123,30 +123,30 @@ class TextReading:
 
     @cached_property
     def declines(self) -> bool:
-        """Whether a phrase of declining is in it."""
+        """Whether it has a phrase of declining."""
         spelled = " ".join(spell_out(self.text).split())
         return any(pattern.search(spelled) for pattern in _declining())
 
     @cached_property
     def negates(self) -> bool:
-        """Whether a word of negation is in it."""
+        """Whether it has a word of negation."""
         return not NEGATIONS.isdisjoint(words(spell_out(self.text)))
 
     @cached_property
     def asks_yes_or_no(self) -> bool:
-        """Whether, as a question, it asks for yes or no."""
+        """Whether it is a question for yes or no."""
         return bool(_YES_NO.search(self.text)) or "yes or no" in self.text.lower()
 
 
 @lru_cache(maxsize=4096)
 def read(text: str) -> TextReading:
-    """A text as read; the latest are kept, since a gold and a question are compared with every cell's answer."""
+    """Return a text as read. Recent ones are cached: question and gold are compared with every cell's answer."""
     return TextReading(text)
 
 
 @cache
 def frame_words() -> frozenset[str]:
-    """Words that may stand around a value without adding to it or taking it back."""
+    """Return the words that may be around a value without adding to it or negating it."""
     return frozenset(" ".join(toml_file(_TABLE)["frame"]).split())
 
 

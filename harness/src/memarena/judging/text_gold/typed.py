@@ -1,4 +1,4 @@
-"""Golds in text that are, or hold, a typed value: decided by the value, never by the wording around it.
+"""Decides golds in text that are, or contain, a typed value: by the value, never by the wording around it.
 
 ``"Twice"`` is ``2 times``, ``"the Friday before 15 July 2023"`` is the 14th, ``"Likely no; she prefers …"`` is no. A
 different value of the gold's kind is never right, whatever words it shares with the gold.
@@ -28,14 +28,14 @@ _OF_TALK = re.compile(
     r"as of|according)\b(?:\s+\w+){0,4}\s*$",
     re.IGNORECASE,
 )
-"""What leads to the day of a talk, which is no answer: ``as she mentioned on``, ``in our session of``."""
+"""Words before the day of a conversation, which is not an answer: ``as she mentioned on``, ``in our session of``."""
 _PLAIN_WORDS = 25
-"""Words that an answer has at most whose value is taken for the answer."""
+"""Most words of an answer whose value counts as the answer."""
 _TAKES_BACK = re.compile(
     r"n't\b|\b(?:not|never|no longer|instead|but|used to|before|originally|first|planned|cannot|however)\b",
     re.IGNORECASE,
 )
-"""A word that takes back or sets against: ``no longer``, ``instead``."""
+"""A word of negation or contrast: ``no longer``, ``instead``."""
 _DIGITS = re.compile(r"\d+")
 _HEDGES = re.compile(r"\b(?:or|maybe|perhaps|possibly)\b", re.IGNORECASE)
 """Between two values: ``3 or 4``, ``3, maybe 4``."""
@@ -44,7 +44,7 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 
 @dataclass(frozen=True)
 class TypedOutcome:
-    """What a typed value decides: right or wrong, with its code and the words of the answer that it is about."""
+    """The decision of a typed value: right or wrong, with its code and the answer's words that it is about."""
 
     correct: bool
     code: Code
@@ -52,7 +52,7 @@ class TypedOutcome:
 
 
 def decide_typed(question: TextReading, gold: TextReading, answer: TextReading) -> TypedOutcome | None:
-    """The decision of the gold's typed value; None where the gold has none, or the value alone decides nothing."""
+    """Return the decision of the gold's typed value; None if it has none, or the value alone does not decide."""
     if gold.side and (question.asks_yes_or_no or len(gold.tokens) == 0):
         return _by_side(gold, answer)
     if gold.periods and _is_bare(gold, question):
@@ -63,7 +63,7 @@ def decide_typed(question: TextReading, gold: TextReading, answer: TextReading) 
 
 
 def _is_bare(gold: TextReading, question: TextReading) -> bool:
-    """Whether the gold is nothing but its value and words that the question has already."""
+    """Whether the gold is only its value and words that the question already has."""
     text = readable(gold.text)
     spans: list[tuple[int, int]] = [(p.start, p.end) for p in periods(text)] or [(m.start, m.end) for m in gold.values]
     rest = text if gold.periods else gold.counted_text
@@ -148,14 +148,14 @@ def _by_value(gold: TextReading, answer: TextReading) -> TypedOutcome | None:
 
 
 def _is_plain(answer: TextReading) -> bool:
-    """Whether an answer is short enough, and without a word that takes back, for its value to be the answer."""
+    """Whether an answer is short, and without a word of contrast or negation, so that its value is the answer."""
     return len(answer.words) <= _PLAIN_WORDS and not _TAKES_BACK.search(answer.text)
 
 
 def _same(a: Mention, b: Mention, text: str, gold_text: str) -> bool:
     if a.same(b):
         return True
-    # "4 tournaments" for "four", "six" for "6 years": a bare number takes the unit that the other has.
+    # "4 tournaments" for "four", "six" for "6 years": a bare number gets the unit of the other.
     if isinstance(a, AmountMention) and isinstance(b, AmountMention):
         return a.amount == b.amount and "%" not in (a.unit, b.unit)
     if isinstance(a, AmountMention) and isinstance(b, DurationMention):
@@ -177,7 +177,7 @@ def _is_kin(a: Mention, b: Mention) -> bool:
 
 
 def _has_words(gold: TextReading, answer: TextReading) -> bool:
-    """Whether the gold's words are in the answer as they are."""
+    """Whether the answer has the gold's words as they are, in a row."""
     return f" {' '.join(gold.words)} " in f" {' '.join(answer.words)} "
 
 
@@ -193,7 +193,7 @@ def _other_digits(gold: TextReading, question: TextReading, answer: TextReading)
 
 
 def _against(question: TextReading, gold: TextReading, answer: TextReading) -> TypedOutcome | None:
-    """Wrong where the answer has another value in place of one that the gold's clause holds; else None."""
+    """Return a wrong outcome if the answer has another value instead of one in the gold's clause; else None."""
     text, plain = answer.counted_text, len(answer.words) <= _PLAIN_WORDS
     for value in gold.values:
         unit = getattr(value, "unit", None)

@@ -1,8 +1,8 @@
-"""Reads an answer into claims: each says a value, whose it is, which version, who said it, and whether it is given.
+"""Reads an answer into claims: each is a value with its holder, version, matter and source, and whether it is denied.
 
-An answer is cut in three steps. ``Final answer:`` and corrections (``no, wait``) make what stands before them void.
-Then sentences are cut into segments that speak of one person or one version (``you pay 335 euros`` | ``while Xavier
-pays 785``). Each value mentioned becomes one :class:`Claim`, read from its segment.
+An answer is cut in three steps. Text before ``Final answer:`` or a correction (``no, wait``) is void. Then sentences
+are cut into segments that speak of one person or one version (``you pay 335 euros`` | ``while Xavier pays 785``). Each
+value mentioned becomes one :class:`Claim`, read from its segment.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from memarena.judging.typed_value.segments import VALUES, joined, phrases, segme
 from memarena.judging.typed_value.versions import OPPOSITE, version_of
 
 _PARTS = frozenset((",", ";", ".", ")", "\n", "—", "/", "and", "or", "while", "whereas", "but", "vs", "versus"))
-"""What parts a person behind a value from the next value."""
+"""Words and signs that separate a person after a value from the next value."""
 _OTHERS = frozenset(("he", "she"))
 _HIS = frozenset(("his", "her", "hers", "their", "theirs"))
 _HAVING = frozenset(
@@ -33,14 +33,14 @@ _ASIDES = ("supposed", "set_against", "beside")
 
 
 class Matter(StrEnum):
-    """Which matter a claim is about: the one that is asked after, or another."""
+    """The matter that a claim is about: the one that the question asks about, or another."""
 
     ASKED = "asked"  # words: a name of the file format
     OTHER = "other"
 
 
 class Holder(StrEnum):
-    """Whose value a claim tells."""
+    """The person whose value a claim states: the one whom the question asks about, or another."""
 
     ASKED = "asked"  # words: a name of the file format
     OTHER = "other"
@@ -48,7 +48,7 @@ class Holder(StrEnum):
 
 @dataclass(frozen=True)
 class Claim:
-    """A value as an answer tells it. None stands for: not said."""
+    """A value as an answer states it. None means that the answer does not say."""
 
     mask: Mask
     which: int
@@ -59,25 +59,25 @@ class Claim:
     denied: bool
     matter: Matter | None = None
     teller: Holder | None = None
-    """Whose word it is said to be."""
+    """Whose word it is, if the answer says so."""
     source: str = ""
-    """Who is said to have told it: a first name in lower case."""
+    """The person named as its source: a first name in lower case."""
 
 
 @dataclass(frozen=True)
 class Statement:
-    """An answer as it is in the end: its tokens and claims."""
+    """The final state of an answer: its tokens and claims."""
 
     tokens: tuple[Token, ...]
     claims: tuple[Claim, ...]
 
     def of(self, *masks: Mask) -> list[Claim]:
-        """The claims of these masks."""
+        """Return the claims with these masks."""
         return [claim for claim in self.claims if claim.mask in masks]
 
 
 def read_statement(question: OpenQuestion, read: ReadText) -> Statement:
-    """What the answer stands by in the end."""
+    """Return the tokens and claims that the answer upholds in the end."""
     tokens = _without_asides(_final(question, _once([*_by_antecedent(masked(question, read))])))
     versions = tokens if question.version else [_asked_word(question, token) for token in tokens]
     claims = tuple(_claim(question, tokens, versions, n, read.text) for n, t in enumerate(tokens) if t.mask in VALUES)
@@ -85,7 +85,7 @@ def read_statement(question: OpenQuestion, read: ReadText) -> Statement:
 
 
 def _by_antecedent(tokens: Sequence[Token]) -> Iterator[Token]:
-    """``his`` and ``her`` behind another person who is spoken of, and not as who tells, are that person's."""
+    """Yield the tokens; ``his`` and ``her`` after another person who has or does something are that person's."""
     for n, token in enumerate(tokens):
         if token.mask is Mask.ASKED and token.word in _HIS:
             low, _ = segment_of(tokens, n)
@@ -97,7 +97,7 @@ def _by_antecedent(tokens: Sequence[Token]) -> Iterator[Token]:
 
 
 def _once(tokens: Sequence[Token]) -> list[Token]:
-    """The tokens without a value that only says the one before it again: ``VALUE or roughly VALUE``."""
+    """Return the tokens without a value that only repeats the one before it: ``VALUE or roughly VALUE``."""
     distinct: list[Token] = []
     last = -1
     for n, token in enumerate(tokens):
@@ -116,7 +116,10 @@ def _has(tokens: Sequence[Token], n: int) -> bool:
 
 
 def _completed(question: OpenQuestion, claims: tuple[Claim, ...]) -> tuple[Claim, ...]:
-    """Where a version is asked for, a claim without one has the one that the other values of the answer leave."""
+    """Return the claims, with a version for those without one if the question asks for a version.
+
+    It is the version that the other values of the answer leave over.
+    """
     if question.version is None:
         return claims
     versioned = [c for c in claims if c.version is not None and not c.denied and c.holder is not Holder.OTHER]
@@ -134,7 +137,7 @@ def _completed(question: OpenQuestion, claims: tuple[Claim, ...]) -> tuple[Claim
 
 
 def _final(question: OpenQuestion, tokens: Sequence[Token]) -> list[Token]:
-    """The tokens behind the last final answer or correction, if they say anything."""
+    """Return the tokens after the last final answer or correction, if they state anything; else all tokens."""
     text, starts = joined(tokens)
     for section in ("final", "correction"):
         for match in reversed(list(phrases(section).finditer(text))):
@@ -148,7 +151,7 @@ def _final(question: OpenQuestion, tokens: Sequence[Token]) -> list[Token]:
 
 
 def _names_a_thing(question: OpenQuestion, tokens: Sequence[Token]) -> bool:
-    """Whether some words could be another thing, where a thing is asked for: words that are no everyday ones."""
+    """Whether the question asks for a thing and the tokens have a word that may name another thing."""
     if not all(isinstance(value, TermValue) for value in question.required):
         return False
     words = (t.word for t in tokens if t.mask is None and t.word[:1].isalpha())
@@ -156,7 +159,10 @@ def _names_a_thing(question: OpenQuestion, tokens: Sequence[Token]) -> bool:
 
 
 def _without_asides(tokens: Sequence[Token]) -> list[Token]:
-    """The tokens without what only says that a value is held for probable, or that it is none of other things."""
+    """Return the tokens without asides.
+
+    An aside says that a value is supposed, or sets it against other things (sections of ``tables/claims.v1.toml``).
+    """
     text, starts = joined(tokens)
     spans = [match.span() for section in _ASIDES for match in phrases(section).finditer(text)]
     if not spans:
@@ -168,7 +174,7 @@ def _without_asides(tokens: Sequence[Token]) -> list[Token]:
 
 
 def _asked_word(question: OpenQuestion, token: Token) -> Token:
-    """A word of the question as a mark: the old school that is asked about is no old version."""
+    """Return the token, a word of the question as ``q``: the old school that is asked about is not a former version."""
     own = token.mask is None and stem(token.word) in question.question_words
     return replace(token, word="q") if own else token
 
@@ -195,7 +201,7 @@ def _claim(question: OpenQuestion, tokens: Sequence[Token], versions: Sequence[T
 
 
 def _paired(question: OpenQuestion, tokens: Sequence[Token], low: int, at: int) -> Holder | None:
-    """Another person where a name is asked for, and one name goes with another: ``RIVAL sees VALUE``."""
+    """Return another person as holder if a name is asked for and another name goes with it: ``RIVAL sees VALUE``."""
     if not isinstance(question.required[0], NameValue):
         return None
     people = [n for n in range(low, at) if tokens[n].mask is Mask.RIVAL]
@@ -205,14 +211,14 @@ def _paired(question: OpenQuestion, tokens: Sequence[Token], low: int, at: int) 
 
 
 def _denied(tokens: Sequence[Token], low: int, at: int, high: int) -> bool:
-    """``not X``, ``X is wrong``, ``instead of X``."""
+    """Whether words before or after the value deny it: ``not X``, ``X is wrong``, ``instead of X``."""
     return bool(phrases("denied_before").search(words_of(tokens, low, at))) or bool(
         phrases("denied_behind").match(words_of(tokens, at + 1, high))
     )
 
 
 def _is_discredited(tokens: Sequence[Token], at: int, text: str) -> bool:
-    """Whether who told the value is called wrong: ``as OTHER recalls it … OTHER is mistaken``."""
+    """Whether the person who told the value is called wrong: ``as OTHER recalls it … OTHER is mistaken``."""
     low, _ = sentence_of(tokens, at)
     others = [n for n in range(low, at) if tokens[n].mask is Mask.OTHER]
     tellers = {
@@ -228,7 +234,7 @@ def _is_discredited(tokens: Sequence[Token], at: int, text: str) -> bool:
 
 
 def _teller(tokens: Sequence[Token], low: int, at: int) -> Holder | None:
-    """Whose word the value is: of the person before it who tells, with nothing between that parts them."""
+    """Return whose word the value is: of the first person before it in its segment who tells it; else None."""
     tellers = [
         tokens[n].mask for n in range(low, at) if tokens[n].mask in (Mask.ASKED, Mask.OTHER) and _tells(tokens, n)
     ]
@@ -236,13 +242,16 @@ def _teller(tokens: Sequence[Token], low: int, at: int) -> Holder | None:
 
 
 def _is_spoken_of(tokens: Sequence[Token], at: int) -> bool:
-    """Whether a person is named as the one spoken of: ``about VALUE``, ``VALUE's badminton``."""
+    """Whether a person is named as the subject of the talk: ``about VALUE``, ``VALUE's badminton``."""
     before, behind = words_of(tokens, max(0, at - 3), at), words_of(tokens, at + 1, at + 3)
     return bool(phrases("spoken_of_before").search(before)) or bool(phrases("spoken_of_behind").match(behind))
 
 
 def _holder(tokens: Sequence[Token], low: int, at: int, high: int, own: bool) -> Holder | None:
-    """The person nearest before the value, else behind it; ``own``: the value is the asker's, so ``he`` is another."""
+    """Return the nearest person before the value, else after it; None if no person holds it.
+
+    ``own``: the value is the asker's, so that ``he`` is another person.
+    """
     people = [n for n in range(at - 1, low - 1, -1) if tokens[n].mask in (Mask.ASKED, Mask.OTHER)]
     if people:
         holder, ends = _holder_before(tokens, people)
@@ -261,10 +270,10 @@ def _holder(tokens: Sequence[Token], low: int, at: int, high: int, own: bool) ->
 
 
 def _holder_before(tokens: Sequence[Token], people: Sequence[int]) -> tuple[Holder | None, bool]:
-    """The first of these people, the nearest first, whose value it is, and whether that decides.
+    """Return the holder among these people, the nearest first, and whether the search ends with it.
 
-    Who only tells or hears it is passed over, but the search ends at the asked person who tells a clause
-    (``you said that the stock count is due on``). Of two who share something (``you and OTHER``) the asked one counts.
+    A person who only tells or hears the value is skipped, but the search ends at the asked person who tells a clause
+    (``you said that the stock count is due on``). If two share something (``you and OTHER``), the asked one counts.
     """
     for n in people:
         if not _is_source(tokens, n):
@@ -275,7 +284,7 @@ def _holder_before(tokens: Sequence[Token], people: Sequence[int]) -> tuple[Hold
 
 
 def _shares(tokens: Sequence[Token], n: int) -> bool:
-    """``ASKED and OTHER``, ``OTHER and ASKED``."""
+    """Whether a person is joined to the asked one: ``ASKED and OTHER``, ``OTHER and ASKED``."""
     before, behind = tokens[max(0, n - 2) : n], tokens[n + 1 : n + 3]
     return any(
         len(pair) == 2 and pair[joint].word == "and" and pair[1 - joint].mask is Mask.ASKED
@@ -284,7 +293,7 @@ def _shares(tokens: Sequence[Token], n: int) -> bool:
 
 
 def _explained_as_anothers(tokens: Sequence[Token], at: int) -> bool:
-    """``VALUE (OTHER's dentist)``; not ``VALUE (OTHER's words)``."""
+    """Whether brackets make the value another's: ``VALUE (OTHER's dentist)``, not ``VALUE (OTHER's words)``."""
     behind = tokens[at + 1 : at + 5]
     return (
         len(behind) == 4
@@ -296,7 +305,10 @@ def _explained_as_anothers(tokens: Sequence[Token], at: int) -> bool:
 
 
 def _matter(question: OpenQuestion, tokens: Sequence[Token], low: int, high: int) -> Matter | None:
-    """The matter that a stretch names: the asked one by words of the question, or of a turn that states the value."""
+    """Return the matter that a stretch of tokens names; None if it names none.
+
+    It is the asked one if the stretch has words of the question, or of a turn that states the value.
+    """
     words = (t.word.removesuffix("'s") for t in tokens[low:high] if t.mask is None and t.word[:1].isalpha())
     telling = {stem(word) for word in words if not is_everyday(word)}
     if telling & question.matter_words:
@@ -305,7 +317,7 @@ def _matter(question: OpenQuestion, tokens: Sequence[Token], low: int, high: int
 
 
 def _owns(tokens: Sequence[Token], at: int, n: int) -> bool:
-    """``VALUE is OTHER's``, ``VALUE belongs to OTHER``, ``VALUE for OTHER``, ``VALUE paid by OTHER``."""
+    """Whether a person after the value has it: ``VALUE is OTHER's``, ``VALUE for OTHER``, ``VALUE paid by OTHER``."""
     between = words_of(tokens, at + 1, n).strip()
     if phrases("owned_by_deed").fullmatch(between):
         return True
@@ -319,7 +331,7 @@ def _is_source(tokens: Sequence[Token], n: int) -> bool:
 
 
 def _source(question: OpenQuestion, tokens: Sequence[Token], at: int, text: str) -> str:
-    """Which of a conflict's two sources is said to have told the value; empty where that is not said."""
+    """Return the source of a conflict's two that told the value, by first name; empty if the answer does not say."""
     sources = question.sources
     if sources is None:
         return ""
@@ -336,18 +348,18 @@ def _source(question: OpenQuestion, tokens: Sequence[Token], at: int, text: str)
     tellers = [name for n, name in before.items() if _tells(tokens, n)]
     if tellers:
         return tellers[-1]
-    # A person who is not asked about is spoken of as a source alone.
+    # A person whom the question does not ask about can only be a source.
     only = set(before.values()) - question.subjects
     return only.pop() if len(before) == 1 and only else ""
 
 
 def _leads(tokens: Sequence[Token], n: int, high: int) -> bool:
-    """Whether a person belongs to the value behind: ``VALUE, according to Viktor CHANGED``."""
+    """Whether a person belongs to the next value: ``VALUE, according to Viktor CHANGED``."""
     return high < len(tokens) and not any(t.word in _PARTS for t in tokens[n + 1 : high])
 
 
 def _own_stretch(tokens: Sequence[Token], at: int) -> tuple[int, int]:
-    """What stands between the values before and behind."""
+    """Return start and end of the tokens between the previous and the next value."""
     values = [n for n, t in enumerate(tokens) if t.mask in (Mask.VALUE, Mask.CHANGED)]
     low = max((n + 1 for n in values if n < at), default=0)
     high = min((n for n in values if n > at), default=len(tokens))
@@ -359,13 +371,13 @@ def _first_name(token: Token, text: str) -> str:
 
 
 def _tells(tokens: Sequence[Token], n: int) -> bool:
-    """Whether a person before a value is told as its source, and not as whose value it is."""
+    """Whether a person before a value is named as its source, not as its holder."""
     behind = words_of(tokens, n + 1, min(n + 6, len(tokens)))
     before = words_of(tokens, max(0, n - 4), n).rstrip()
     return bool(phrases("tells_behind").match(behind)) or bool(phrases("tells_before").search(before))
 
 
 def _told_by(tokens: Sequence[Token], at: int, n: int) -> bool:
-    """Whether a person right behind a value is told as its source: ``VALUE (Viktor)``."""
+    """Whether a person right after a value is named as its source: ``VALUE (Viktor)``."""
     between = words_of([t for t in tokens[at + 1 : n] if t.word != '"'], 0, n).strip()
     return bool(phrases("told_by").fullmatch(between))

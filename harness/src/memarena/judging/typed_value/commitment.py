@@ -1,8 +1,7 @@
-"""Does the wording around a value commit to it? A linear model over masked words decides.
+"""Decides whether the wording around a value commits to it, by a linear model over masked words.
 
-``It might be VALUE or RIVAL`` names the value and gives no answer. Values and people are masks, and a word that is not
-in the model's list of words counts as one of the question's, of the evidence's, or as unheard of: the model knows
-wordings only.
+``It might be VALUE or RIVAL`` names the value and does not answer. Values and people are masked, and a word outside the
+model's word list counts as one of the question's, of the evidence's, or as unknown: the model sees only wordings.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from memarena.judging.typed_value.question import OpenQuestion
 MODEL = "commitment"
 WORDS = "wording_words.v1.txt"
 _AROUND = 7
-"""Words before and behind a value that count as standing near it."""
+"""Words before and after a value that count as near it."""
 _APART = "APART"
 """A value that is told as another person's, as the other version, or as wrong."""
 _CONTRACTED = {"n't": "not", "'s": "is", "'re": "are", "'ve": "have", "'ll": "will", "'d": "would", "'m": "am"}
@@ -38,13 +37,13 @@ class Wording:
 
     @classmethod
     def of(cls, question: OpenQuestion, statement: Statement, apart: Collection[int]) -> Wording:
-        """The wording of a statement; ``apart`` are the claims, by token, that something explains."""
+        """Return the wording of a statement. ``apart`` are the claims, by token index, that the answer explains."""
         kind = question.gold.kind
         shape = kind if kind in ("conflict", "counterfactual") else "plain"
         return cls(tuple(_words(question, statement.tokens, apart)), shape)
 
     def features(self) -> Iterator[str]:
-        """Runs of one to three words, those of one and two also by shape, and the words near each value by side."""
+        """Yield runs of one to three words, those of one and two also by shape, and the words near each value."""
         framed = ("^", *self.words, "$")
         shape = self.shape[:3]
         for width in (1, 2, 3):
@@ -71,7 +70,7 @@ def _words(question: OpenQuestion, tokens: Sequence[Token], apart: Collection[in
     last = ""
     for at, token in enumerate(tokens):
         for word in _of_token(question, token, at in apart):
-            # Words that only show what is spoken of count once in a row.
+            # Of words that only show the subject of the talk, several in a row count once.
             if word != last or word not in ("q", "e", "x", "#"):
                 yield word
             last = word
@@ -96,7 +95,7 @@ def _class(question: OpenQuestion, word: str) -> str:
 
 @lru_cache(maxsize=8192)
 def _spelled(word: str) -> tuple[str, ...]:
-    """A contraction as its words."""
+    """Return the words of a contraction; of another word, the word without ``'s``."""
     for ending, full in _CONTRACTED.items():
         base = word.removesuffix(ending)
         if base != word and base and (ending != "'s" or base in _HAVE_BASES):
@@ -106,5 +105,5 @@ def _spelled(word: str) -> tuple[str, ...]:
 
 @cache
 def known_words() -> frozenset[str]:
-    """The words that the model knows."""
+    """Return the words that the model knows."""
     return frozenset(line for line in data_file(WORDS).decode().splitlines() if not line.startswith("#"))

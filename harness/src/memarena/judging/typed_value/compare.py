@@ -1,8 +1,7 @@
-"""Compares the claims of an answer with the gold: the one place where right and wrong are decided for typed values.
+"""Compares the claims of an answer with the gold: only here are typed values judged right or wrong.
 
 An answer is right if, in the end, it gives each value of the gold, as the asked person's and in the asked version, and
-its wording commits to that. Of a conflict, it gives both versions, each as told by its own source where it names
-sources.
+its wording commits to that. For a conflict, it gives both versions, each from its own source if it names sources.
 """
 
 from __future__ import annotations
@@ -32,21 +31,21 @@ _EDIT = re.compile(
     r"(?:it should (?:say|read|be)|put(?: in)?|write|insert|use) (?:[^. ]+ ){0,2}?(?P<in>PREMISE|VALUE)"
     r")(?!\S)"
 )
-"""An instruction that puts one value in the place of another."""
+"""An instruction to replace one value by another."""
 _AFFIRMED = re.compile(
     r"(?:yes|right|correct|(?:(?:it|that|this)(?: is|'s)|nothing(?: is| needs?)?) (?!not|n't|wrong|a )[^.;]{0,30}?"
     r"(?:accurate|correct|right|true|fine|amending|changing|correcting|wrong))(?!\S)(?:(?!VALUE)[^.;])*? PREMISE(?!\S)"
 )
 """An answer that begins by saying that the premise holds."""
 _IN_LISTS = frozenset((",", ";", ".", ")", "/", "\n", "-", "–", "*", "•", "&", "and", "or", "the", "a", "an"))
-"""What stands between the values of a list, numbers of lines among it."""
+"""Words and signs between the values of a list; numbers of lines count too."""
 _MOST_LISTED = 4
-"""So many other values in one list are all that there is, and no answer."""
+"""Other values in one list from which on an answer lists everything instead of answering."""
 _NEGATED = re.compile(r"(?<!\S)(?:not|n't|never|isn't)(?!\S)|n't(?!\S)")
 
 
 def rule_claims(question: OpenQuestion, statement: Statement) -> Judgment:
-    """Whether an answer, read into claims, is right."""
+    """Judge an answer that was read into claims."""
     fault = fault_of(question, statement)
     if fault is not None:
         return fault
@@ -64,7 +63,7 @@ def rule_claims(question: OpenQuestion, statement: Statement) -> Judgment:
 
 
 def fault_of(question: OpenQuestion, statement: Statement) -> Judgment | None:
-    """What is wrong with the claims whatever their wording; None if nothing is."""
+    """Return the judgment if the claims are wrong whatever their wording; else None."""
     if isinstance(question.gold, ConflictGold):
         return _fault_of_conflict(question, statement)
     if _is_told_by_another(question, statement):
@@ -82,7 +81,7 @@ def fault_of(question: OpenQuestion, statement: Statement) -> Judgment | None:
 
 
 def _is_told_by_another(question: OpenQuestion, statement: Statement) -> bool:
-    """Whether, where the person who told something is asked for, it is another one who is said to have told it."""
+    """Whether the question asks who told something, and the answer names only other people as its source."""
     if getattr(question.gold, "attribute", None) != "speaker":
         return False
     tokens = statement.tokens
@@ -98,7 +97,7 @@ def _is_told_by_another(question: OpenQuestion, statement: Statement) -> bool:
 
 
 def _listed(statement: Statement) -> int:
-    """Most other values of the gold's type in one list, with nothing between them that says which is meant."""
+    """Return the most other values of the gold's type in one list, with only list words between them."""
     most = here = 0
     for token in statement.tokens:
         if token.mask is Mask.RIVAL:
@@ -110,7 +109,7 @@ def _listed(statement: Statement) -> int:
 
 
 def wording_of(question: OpenQuestion, statement: Statement) -> Wording:
-    """The wording of an answer, in which values that are explained stand apart from those that compete."""
+    """Return the wording of an answer; other values that it explains are masked apart from those that compete."""
     apart: set[int] = set()
     if not isinstance(question.gold, ConflictGold):
         apart |= {c.at for c in statement.of(Mask.VALUE) if _fault(question, statement, c)}
@@ -121,7 +120,7 @@ def wording_of(question: OpenQuestion, statement: Statement) -> Wording:
 
 
 def _fault(question: OpenQuestion, statement: Statement, claim: Claim) -> Code | None:
-    """Why a claim of the gold's value is not the answer; None if it is."""
+    """Return why a claim of the gold's value is not the answer; None if it is."""
     if _is_anothers(question, statement, claim):
         return Code.OTHER_PERSON
     if claim.denied:
@@ -137,7 +136,7 @@ def _fault(question: OpenQuestion, statement: Statement, claim: Claim) -> Code |
 
 
 def _is_anothers(question: OpenQuestion, statement: Statement, claim: Claim) -> bool:
-    """Whether a claim tells another person's value, or is another person's word against the asked person's own."""
+    """Whether a claim gives another person's value, or another's word that contradicts the asked person's."""
     own_word = any(c.teller is Holder.ASKED and not c.denied for c in statement.of(Mask.RIVAL))
     return (
         claim.holder is Holder.OTHER
@@ -147,7 +146,7 @@ def _is_anothers(question: OpenQuestion, statement: Statement, claim: Claim) -> 
 
 
 def _is_answered_otherwise(statement: Statement) -> bool:
-    """Whether the answer gives another value in the matter that is asked after."""
+    """Whether the answer gives another value for the matter that the question asks about."""
     return any(
         c.matter is Matter.ASKED and not c.denied and c.holder is not Holder.OTHER and c.version is not Version.FORMER
         for c in statement.of(Mask.RIVAL)
@@ -155,7 +154,7 @@ def _is_answered_otherwise(statement: Statement) -> bool:
 
 
 def _has_another(question: OpenQuestion, statement: Statement, claim: Claim) -> bool:
-    """Whether the answer gives the asked person another value, in a separate stretch."""
+    """Whether the answer gives the asked person another value, in a separate segment."""
     stretch = segment_of(statement.tokens, claim.at)
     alone = not names_another(question, statement, stretch)
     return any(
@@ -170,7 +169,7 @@ def _has_another(question: OpenQuestion, statement: Statement, claim: Claim) -> 
 
 
 def _something_else_holds(statement: Statement, claim: Claim) -> bool:
-    """Whether an answer that calls the value a former one tells that it has changed."""
+    """Whether an answer that calls the value a former one also says that it has changed."""
     if claim.version is not Version.FORMER:
         return False
     if [t.word for t in statement.tokens[claim.at + 1 : claim.at + 2]] == ["until"]:
@@ -183,12 +182,12 @@ def _something_else_holds(statement: Statement, claim: Claim) -> bool:
 
 
 def _is_elsewhere(question: OpenQuestion, claim: Claim) -> bool:
-    """Whether a claim names another matter and no person: ``my`` and ``your`` may go with any matter."""
+    """Whether a claim names another matter and no person: ``my`` and ``your`` can go with any matter."""
     return claim.matter is Matter.OTHER and (claim.holder is not Holder.ASKED or question.own)
 
 
 def _is_aside(question: OpenQuestion, statement: Statement, claim: Claim) -> bool:
-    """Whether another value is told of another matter than the gold's value is."""
+    """Whether another value belongs to another matter than the gold's value."""
     values = statement.of(Mask.VALUE)
     if _is_elsewhere(question, claim) and any(c.matter is not Matter.OTHER for c in values):
         return True
@@ -197,7 +196,7 @@ def _is_aside(question: OpenQuestion, statement: Statement, claim: Claim) -> boo
 
 
 def _is_explained(question: OpenQuestion, claim: Claim) -> bool:
-    """Whether another value is told as another person's, as the other version, or as wrong."""
+    """Whether another value is stated as another person's, as the other version, or as wrong."""
     version = question.version or Version.CURRENT
     return claim.denied or claim.holder is Holder.OTHER or claim.version not in (None, version)
 
@@ -214,7 +213,7 @@ def _fault_of_conflict(question: OpenQuestion, statement: Statement) -> Judgment
 
 
 def _swapped(statement: Statement, sources: tuple[str, str]) -> bool:
-    """Whether the answer tells each version as the other source's; silence about sources swaps nothing."""
+    """Whether most versions with a source are stated as the other source's; versions without a source do not count."""
     _original, other = sources
     attributed = [(c.mask, c.source) for c in statement.of(Mask.VALUE, Mask.CHANGED) if c.source]
     crossed = sum((mask is Mask.VALUE) == (source == other) for mask, source in attributed)

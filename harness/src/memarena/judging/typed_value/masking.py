@@ -1,7 +1,7 @@
-"""An answer as tokens in which values and people are masks: what is left is how it is worded.
+"""Splits an answer into tokens in which values and people are masks, so that only its wording is left.
 
 ``You pay 335 euros, while Xavier pays 785`` becomes ``ASKED pay VALUE , while OTHER pays RIVAL``. Claims are read from
-these tokens, and the model of commitment weighs them.
+these tokens, and the commitment model scores them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from memarena.judging.typed_value.question import OpenQuestion
 
 
 class Mask(StrEnum):
-    """What a token stands for."""
+    """What a token means: a value of the gold, another value, or a person."""
 
     VALUE = "VALUE"
     CHANGED = "CHANGED"
@@ -75,7 +75,7 @@ _SPEECH_NEAR = re.compile(
 
 
 def masked(question: OpenQuestion, read: ReadText) -> list[Token]:
-    """The tokens of an answer. Longer masks win over shorter ones inside them."""
+    """Return the tokens of an answer. Longer masks replace shorter ones inside them."""
     spans: list[tuple[Span, Mask, int]] = []
     for mask, values in (
         (Mask.VALUE, question.required),
@@ -105,7 +105,7 @@ def _inside(span: Span, others: Iterable[Span]) -> bool:
 
 
 def _others(question: OpenQuestion, read: ReadText) -> Iterable[tuple[Span, Mask]]:
-    """Rivals of the gold's type, people, and values of other kinds, such as the day on which something was said."""
+    """Yield rivals of the gold's type, people, and values of other kinds, such as the day of a conversation."""
     first = question.required[0] if question.required else None
     if first is None:
         return
@@ -146,7 +146,7 @@ def _without_s(text: str, start: int, end: int) -> Span:
 
 
 def _without_stop(text: str, span: Span) -> Span:
-    """``7:05 am.`` ends with its sentence, ``7:05 a.m. on Friday`` does not."""
+    """Return the span without a full stop that ends the sentence: ``7:05 am.``, not ``7:05 a.m. on Friday``."""
     ends = text[span.start : span.end].endswith(".") and re.match(r"\s*(?:$|\n|[A-Z\"(*])", text[span.end :])
     return Span(span.start, span.end - 1) if ends else span
 
@@ -156,7 +156,7 @@ def _in_question(question: OpenQuestion, text: str) -> bool:
 
 
 def _is_stranger(question: OpenQuestion, text: str, span: Span) -> bool:
-    """Whether a capitalised word that is no name in the evidence may name another person."""
+    """Whether a capitalised word that is not a name in the evidence may name another person."""
     word = text[span.start : span.end].removesuffix("'s").lower()
     opens = re.search(r"(?:^|[.!?:;\n*\"(]\s*)$", text[: span.start]) is not None
     owns = text[span.end :].startswith("'s")
@@ -167,7 +167,7 @@ def _is_stranger(question: OpenQuestion, text: str, span: Span) -> bool:
 
 
 def _may_be_title(text: str, span: Span) -> bool:
-    """Whether a capitalised stranger is a title and not a person, who owns, acts, or is named behind ``with``."""
+    """Whether a capitalised stranger is a title: not a person, who owns, acts, or is named after ``with``."""
     behind, before = text[span.end :], text[: span.start].lower()
     person = (
         behind.startswith("'s") or _VERB_BEHIND.match(behind) or re.search(r"\b(?:with|to|for|by|from)\s+$", before)
@@ -176,7 +176,7 @@ def _may_be_title(text: str, span: Span) -> bool:
 
 
 def _is_day_of_talk(text: str, span: Span) -> bool:
-    """Whether a date is told as the day of a conversation and not as the answer."""
+    """Whether a date is stated as the day of a conversation and not as the answer."""
     before, behind = text[max(0, span.start - 60) : span.start], text[span.end : span.end + 40]
     if re.search(r"[\w)]\s*\(\s*(?:\w+,? )?$", before) or re.match(r"\s*\)", behind):
         return True

@@ -1,4 +1,4 @@
-"""Orders: which of the events does each stretch of an answer speak of, and in which order do they come?"""
+"""Judges orders: which event is each stretch of an answer about, and in which order does the answer put them?"""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class _Event:
 
 
 def rule_order(value: OrderValue, question: OpenQuestion, answer: str) -> Judgment:
-    """Right if every event is told in the order of the gold; of two, the first alone will do if it is asked for."""
+    """Judge an answer right if it gives every event in the gold's order, or the first of two if that is asked for."""
     events = [_event(item, question) for item in value.items]
     told_order = list(_in_told_order(events, answer))
     if len(_BACKWARDS.findall(answer)) > 1 or _SAYS_BACKWARDS.search(answer):
@@ -64,7 +64,7 @@ def _event(item: TermValue, question: OpenQuestion) -> _Event:
 
 
 def _in_told_order(events: Sequence[_Event], answer: str) -> Iterator[int]:
-    """The events in the order in which the answer tells them; ``B after A`` is A, B."""
+    """Yield the events' indices in the order that the answer gives them; ``B after A`` is A, B."""
     positions: list[int] = []
     turned = leads = False
     start, opens = 0, True
@@ -85,7 +85,7 @@ def _in_told_order(events: Sequence[_Event], answer: str) -> Iterator[int]:
 
 
 def _spoken_of(events: Sequence[_Event], stretch: str) -> list[int]:
-    """The event that a stretch of words is about; several, as they come, where it names each; none where none fits."""
+    """Return the event that a stretch is about; several, in its order, if it names each; empty if no event fits."""
     stretch_words = content_words(stretch)
     people = set(re.findall(r"\w+", stretch.lower()))
     scores = [_score(event, stretch_words, people) for event in events]
@@ -115,6 +115,6 @@ def _like(word: str, other: str) -> bool:
 
 
 def _last_round(order: Sequence[int], count: int) -> list[int]:
-    """The last stretch in which all events are told once; else the order in which they are first told."""
+    """Return the last events if they are all events once; else the order in which events first appear."""
     tail = list(order[-count:])
     return tail if len(set(tail)) == count else list(dict.fromkeys(order))

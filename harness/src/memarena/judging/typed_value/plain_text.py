@@ -1,7 +1,7 @@
-"""An answer as plain text: JSON, Markdown, bullets and the echo of the question taken off.
+"""Converts an answer to plain text: without JSON, Markdown, bullets and the echo of the question.
 
-Small models wrap what they say. Behind this module an answer is sentences, and a line of a list or a field of an
-object ("Goran: the Salt House") is a separate sentence.
+Small models wrap their answers. In the result an answer is sentences, and a line of a list or a field of an object
+("Goran: the Salt House") is a separate sentence.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MARKS = re.compile(r"\*\*|__|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)|^\s*#+\s*|^\s*
 _RULE = re.compile(r"^[\s|:+-]{3,}$", re.MULTILINE)
 """A line that is only drawn: ``| --- | --- |``."""
 _BULLET = re.compile(r"^\s*(?:[-*•‣▪–+]|\(?\d{1,2}[.)]|\(?[a-h]\))\s+(?=\S)", re.MULTILINE)
-"""What a line of a list begins with: ``- ``, ``2. ``, ``(b) ``."""
+"""The beginning of a line of a list: ``- ``, ``2. ``, ``(b) ``."""
 _INLINE_NUMBER = re.compile(r"(?:(?<=\s)|^)\(?\d{1,2}\)\s+")
 """A number of a list within a line: the ``2) `` of ``1) soup 2) bread``."""
 _ANSWER_KEYS = ("answer", "final_answer", "final answer", "response", "result", "value", "correct", "correction")
@@ -26,13 +26,13 @@ _ASIDE_KEYS = ("reason", "reasoning", "explanation", "note", "evidence", "confid
 _LABEL = re.compile(
     r"^\s*(?:(?:the|my|final|correct|short) )*(?:answer|response|result)\s*(?:is)?\s*[:=]\s*", re.IGNORECASE
 )
-"""What leads to the answer: ``The final answer is: ``."""
+"""Words before the answer: ``The final answer is: ``."""
 _SPEAKER = re.compile(r"(?:^|(?<=[\n;,.] ))[>*_\s]*([A-Z][\w-]+(?: [A-Z][\w-]+)?)\s*:\s+(?=\S)", re.MULTILINE)
 """A speaker before a statement: ``Ada Klein: ``."""
 _TAG = re.compile(
     r"\[/?[A-Z][A-Z_ ]{2,}\]|</?[a-z_]{3,}>|\\boxed(?=\{)|(?:\[(?:\d{1,2}|turn[^\]\n]{0,20}|source[^\]\n]{0,40})\])"
 )
-"""Marks around or behind an answer: ``[ANSWER]``, ``<answer>``, ``[2]``."""
+"""Marks around or after an answer: ``[ANSWER]``, ``<answer>``, ``[2]``."""
 _ABOUT_ITSELF = re.compile(
     r"(?:^|(?<=[\n.;])|\s*\()[ \t]*(?:confidence|certainty|probability|score|likelihood)"
     r"(?: (?:score|level))?\s*[:=]\s*[^\n()]*\)?"
@@ -40,7 +40,7 @@ _ABOUT_ITSELF = re.compile(
     r"(?:(?:sessions?|turns?|messages?|chats?|lines?|ids?|items?)\b|[#\d\[])[^\n()]*\)?",
     re.IGNORECASE,
 )
-"""What an answer says of its certainty or where its text is kept: a label with a figure."""
+"""A label with a figure for the answer's certainty or its source: ``confidence: 0.8``, ``source: turn 3``."""
 _ORDINAL = re.compile(r"\bthe (former|latter)\b(?! (?:one )?(?:version|value|answer|time|date)s?\b)", re.IGNORECASE)
 _NOUN = (
     r"(?!(?i:and|or|are|is|were|was|have|has|had|both|between|by|among|them|two|come|came|turn|go|get|mentioned)\b)"
@@ -51,15 +51,15 @@ _PAIR = re.compile(rf"(?<![\w'’])((?:{_NOUN}\s+){{1,7}})and ((?:{_NOUN}(?:\s|(
 _ECHO_WORDS = 4
 _BRACKET = re.compile(r"[\[\]{}]")
 _DEEPEST = 24
-"""Objects within objects, deeper than any answer: reading them takes a call for each level."""
+"""Deepest nesting of JSON that is read, deeper than any answer: parsing takes a nested call for each level."""
 
 
 def plain_text(answer: str, question: str) -> str:
-    """The answer's own words, one statement a line or sentence.
+    """Return the answer's own words, one statement a line or sentence.
 
     Args:
         answer: as the reader gave it.
-        question: whose words, where the answer repeats all of them in a row, are none of the answer's.
+        question: if the answer repeats all its words in a row, they are removed.
     """
     text = _FENCE.sub("", answer).strip()
     text = from_json(text)
@@ -68,7 +68,7 @@ def plain_text(answer: str, question: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _without_marks(text: str) -> str:
-    # Cells, readers and baselines often say the same.
+    # Cached: cells, readers and baselines often give the same answer.
     text = _RULE.sub("", text)
     text = re.sub(r"^\s*\||\|\s*$", "", text, flags=re.MULTILINE)
     text = re.sub(r"\s*\|\s*", ": ", text)
@@ -81,7 +81,7 @@ def _without_marks(text: str) -> str:
 
 
 def with_antecedents(text: str) -> str:
-    """``the former`` and ``the latter`` replaced by what they stand for: the two things that the last ``and`` joins."""
+    """Return the text with ``the former`` and ``the latter`` replaced by the two things that ``and`` joins last."""
     out, end = "", 0
     for match in _ORDINAL.finditer(text):
         pairs = [p for p in _PAIR.finditer(text, 0, match.start()) if p.end() <= match.start()]
@@ -92,7 +92,7 @@ def with_antecedents(text: str) -> str:
 
 
 def from_json(text: str) -> str:
-    """A JSON object or list as lines, empty where it holds nothing but null; any other text as it is."""
+    """Return a JSON object or list as lines, empty if it holds only null; any other text as it is."""
     if text[:1] not in "{[" or text[-1:] not in "}]" or _depth(text) > _DEEPEST:
         return text
     try:
@@ -103,7 +103,7 @@ def from_json(text: str) -> str:
 
 
 def _depth(text: str) -> int:
-    """How deep brackets are nested; those within strings count too."""
+    """Return how deep brackets are nested; those within strings count too."""
     deepest = depth = 0
     for match in _BRACKET.finditer(text):
         depth += 1 if match.group() in "[{" else -1
@@ -136,7 +136,7 @@ def _lines(content: object) -> Iterator[str]:
 
 
 def _without_echo(text: str, question: str) -> str:
-    """Without the question, where the answer repeats it word for word."""
+    """Return the text without the question, if the answer repeats it word for word."""
     words = question.split()
     if len(words) < _ECHO_WORDS or words[0].lower() not in text.lower():
         return text
@@ -145,6 +145,6 @@ def _without_echo(text: str, question: str) -> str:
 
 
 def without_speaker(text: str, people: Collection[str]) -> str:
-    """Without the name of a speaker before it, as small models write it; a list of several people is left alone."""
+    """Return the text without a speaker's name before it; a list of several people is left as it is."""
     heads = [m for m in _SPEAKER.finditer(text) if m.group(1).lower().split()[0] in people]
     return text[heads[0].end() :] if len(heads) == 1 and heads[0].start() == 0 else text

@@ -1,6 +1,6 @@
-"""What a question asks for, as far as it decides which of several claims is the answer's: whose value, which version.
+"""Reads from a question and its evidence what decides which of several claims answers it: whose value, which version.
 
-All of it depends on question and evidence alone and is kept between answers.
+The result depends on question and evidence alone and is cached between answers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from memarena.log.records import EvidenceSession, Question
 
 
 class Version(StrEnum):
-    """Which version of a value that has changed."""
+    """The version of a value that has changed: the current one or the former one."""
 
     CURRENT = "current"
     FORMER = "former"
@@ -34,7 +34,7 @@ _EXCLUDED = re.compile(
     r"|\bthe change aside\b|\bbefore there was a change\b|\bthere was a (?:revision|change)\b",
     re.IGNORECASE,
 )
-"""What a question names to leave it out: ``not the former answer``, ``leaving out what no longer holds``."""
+"""Versions that a question excludes: ``not the former answer``, ``leaving out what no longer holds``."""
 _FORMER = re.compile(
     r"\b(?:former(?:ly)?|originally|initially|at first|previous (?:answer|version|value|word)|previously"
     r"|earlier (?:word|answer|version)|no longer holds"
@@ -64,7 +64,7 @@ _TALK = ("speaker", "participants")
 class OpenQuestion:
     """A question with its gold, read once.
 
-    Its typed values are scalars only; sets and orders are judged apart.
+    Its typed values are scalars only; sets and orders are judged separately.
     """
 
     record: Question
@@ -98,7 +98,7 @@ class OpenQuestion:
 
     @cached_property
     def version(self) -> Version | None:
-        """The version that the question asks for; None where it names none."""
+        """The version that the question asks for; None if it names none."""
         if self.gold.kind != "text":
             return None
         bare = _EXCLUDED.sub(" ", self.text)
@@ -108,14 +108,14 @@ class OpenQuestion:
 
     @cached_property
     def unit(self) -> str | None:
-        """The unit of time in which the question counts."""
+        """The unit of time in which the question counts (``how many weeks``), or None."""
         match = _COUNTED.search(self.text)
         counts = any(isinstance(value, DurationValue) for value in self.required)
         return match.group(1).lower() if match and counts else None
 
     @cached_property
     def people(self) -> frozenset[str]:
-        """Everybody known by name, each part of a name, in lower case."""
+        """Names of all known people, each part of a name separately, in lower case."""
         names = {self.record.ego_name, self.record.asker_name, *self._named_in_question}
         names |= {turn.speaker.removesuffix("'s assistant") for session in self.evidence for turn in session.turns}
         return frozenset(part for name in names for part in name.lower().split())
@@ -133,12 +133,12 @@ class OpenQuestion:
 
     @cached_property
     def about_talk(self) -> bool:
-        """Whether a person who spoke or listened is asked for."""
+        """Whether the question asks for a person who spoke or listened."""
         return getattr(self.gold, "attribute", None) in _TALK
 
     @cached_property
     def sources(self) -> tuple[str, str] | None:
-        """First names, in lower case, of who told the original and who told the other version of a conflict."""
+        """First names, in lower case, of the people who told a conflict's original and its other version."""
         gold = self.gold
         if not isinstance(gold, ConflictGold) or not gold.source_agent or not gold.conflicting_agent:
             return None
@@ -156,7 +156,7 @@ class OpenQuestion:
 
     @cached_property
     def turns(self) -> tuple[str, ...]:
-        """What was said in the evidence."""
+        """Texts of the evidence's turns."""
         return tuple(turn.text for session in self.evidence for turn in session.turns)
 
     @cached_property
@@ -166,7 +166,7 @@ class OpenQuestion:
 
     @cached_property
     def matter_words(self) -> frozenset[str]:
-        """Stems of the words that speak of what is asked: the question's, and those of turns that state the value."""
+        """Stems of words about the question's subject: the question's, and those of turns that state the value."""
         read = ((turn, read_text(turn, self.today)) for turn in set(self.turns))
         stating = (turn for turn, text in read if any(occurrences(v, text, self.unit) for v in self.required))
         return self.question_words | {word for text in stating for word in content_words(text)}
@@ -187,7 +187,7 @@ class OpenQuestion:
 
 
 def day_of(moment: str) -> date | None:
-    """The day of an RFC 3339 moment; None where it is none."""
+    """Return the day of an RFC 3339 moment; None if it is not one."""
     try:
         return date.fromisoformat(moment[:10])
     except ValueError:
@@ -195,7 +195,7 @@ def day_of(moment: str) -> date | None:
 
 
 def describe(value: Value) -> str:
-    """A value in a few words, for reasons."""
+    """Return a value in a few words, for reasons."""
     if isinstance(value, SetValue):
         return " + ".join(describe(m) for m in value.members)
     if isinstance(value, OrderValue):
@@ -205,7 +205,7 @@ def describe(value: Value) -> str:
 
 
 def scalars(values: Sequence[Value]) -> tuple[ScalarValue, ...]:
-    """The scalar values; sets and orders are judged apart."""
+    """Return the scalar values; sets and orders are judged separately."""
     return tuple(v for v in values if not isinstance(v, SetValue | OrderValue))
 
 
@@ -214,7 +214,7 @@ _READ: dict[tuple[str, str, int, int], OpenQuestion] = {}
 
 
 def open_question(record: Question, evidence: tuple[EvidenceSession, ...]) -> OpenQuestion:
-    """An open question as read; the latest stay in memory, since many cells answer the same question."""
+    """Return an open question as read. Recent ones are cached: many cells answer the same question."""
     key = (record.instance.instance_id, record.question_text, id(record), len(evidence))
     cached = _READ.get(key)
     if cached is not None and cached.record is record and cached.evidence == evidence:

@@ -1,4 +1,4 @@
-"""Stretches of an answer: sentences, segments that speak of one person or version, and phrases in them."""
+"""Cuts an answer's tokens into sentences and into segments that speak of one person or version; searches phrases."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _CUT = frozenset((";", "(", ")", "—", "while", "whereas", "but", "though", "al
 
 @cache
 def phrases(section: str) -> re.Pattern[str]:
-    """The phrases of a section of the table as one pattern over words that are joined by single spaces."""
+    """Return the phrases of a section of the table as one pattern over words joined by single spaces."""
     lines: Sequence[str] = toml_file(TABLE)[section]
     return re.compile("|".join(rf"(?<!\S)(?:{line})(?!\S)" for line in lines))
 
 
 def joined(tokens: Sequence[Token]) -> tuple[str, list[int]]:
-    """The words with single spaces between, and where each begins."""
+    """Return the words joined by single spaces, and the start of each."""
     starts, text = [], ""
     for token in tokens:
         starts.append(len(text))
@@ -34,12 +34,12 @@ def joined(tokens: Sequence[Token]) -> tuple[str, list[int]]:
 
 
 def words_of(tokens: Sequence[Token], low: int, high: int) -> str:
-    """The words of a stretch, each with a space behind."""
+    """Return the words of the tokens from ``low`` to ``high``, each followed by a space."""
     return joined(tokens[low:high])[0]
 
 
 def sentence_of(tokens: Sequence[Token], at: int) -> tuple[int, int]:
-    """From where to where the sentence around a token goes."""
+    """Return start and end of the sentence around a token."""
     low = next((n + 1 for n in range(at - 1, -1, -1) if _ends(tokens, n)), 0)
     high = next((n for n in range(at, len(tokens)) if _ends(tokens, n)), len(tokens))
     return low, high
@@ -57,7 +57,7 @@ def _ends(tokens: Sequence[Token], n: int) -> bool:
 
 
 def segment_of(tokens: Sequence[Token], at: int) -> tuple[int, int]:
-    """From where to where the stretch around a token goes that speaks of one person or version."""
+    """Return start and end of the segment around a token, which speaks of one person or version."""
     low, high = sentence_of(tokens, at)
     start = next((n + 1 for n in range(at - 1, low - 1, -1) if _cuts(tokens, n)), low)
     end = next((n for n in range(at + 1, high) if _cuts(tokens, n)), high)
@@ -65,14 +65,14 @@ def segment_of(tokens: Sequence[Token], at: int) -> tuple[int, int]:
 
 
 def _is_aside(tokens: Sequence[Token], n: int) -> bool:
-    """Whether a contrast stands between commas within its clause: ``the climbing , though , is on VALUE``."""
+    """Whether a word of contrast is between commas within its clause: ``the climbing , though , is on VALUE``."""
     if not 0 < n < len(tokens) - 1 or tokens[n].word not in _ASIDES:
         return False
     return tokens[n - 1].word == "," and tokens[n + 1].word == ","
 
 
 def _cuts(tokens: Sequence[Token], n: int) -> bool:
-    """Whether a new segment begins behind a token: a contrast, or a comma or ``and`` before another person or value."""
+    """Whether a segment ends at a token: a contrast, or a comma or ``and`` before another person or value."""
     word = tokens[n].word
     if any(_is_aside(tokens, at) for at in (n - 1, n, n + 1)):
         return False

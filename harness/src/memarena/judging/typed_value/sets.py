@@ -1,4 +1,4 @@
-"""Sets: every member has to be named, and no other."""
+"""Judges sets: an answer has to name every member, and no other."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_WORDS = 4
 
 
 def rule_set(value: SetValue, question: OpenQuestion, read: ReadText) -> Judgment:
-    """Set-F1 over the members: right at 1.0."""
+    """Judge by the set-F1 over the members: right at 1.0."""
     spans = {n: [s for s in occurrences(m, read) if not _denied(read.text, s)] for n, m in enumerate(value.members)}
     missing = [describe(m) for n, m in enumerate(value.members) if not spans[n]]
     own_spans = [span for member_spans in spans.values() for span in member_spans]
@@ -61,7 +61,7 @@ def _extra_names(read: ReadText, question: OpenQuestion, own_spans: list[Span]) 
 
 
 def _extra_things(read: ReadText, question: OpenQuestion, own_spans: list[Span]) -> list[str]:
-    """Short members of a list that are neither a member nor words of the question."""
+    """Return short pieces of a list that are not a member and have words that the question lacks."""
     extra = []
     start = 0
     for match in [*_PIECE.finditer(read.text), None]:

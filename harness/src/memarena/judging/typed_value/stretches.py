@@ -1,6 +1,6 @@
-"""Which stretch of an answer speaks of what is asked: by words of the question, by people, by unknown things.
+"""Decides which stretch of an answer is about what the question asks: by words of the question, people, unknown things.
 
-``You see VALUE for your back, whereas the shoulder is a case for RIVAL`` gives the value, and answers with another one.
+``You see VALUE for your back, whereas the shoulder is a case for RIVAL`` names the value, and answers with another one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ASKER = frozenset(("you", "your", "yours", "yourself"))
 
 
 def is_answered_elsewhere(question: OpenQuestion, statement: Statement, claim: Claim) -> bool:
-    """Whether a claim's stretch has a predicate and no word of the question, and another has both and a rival."""
+    """Whether a claim's stretch is about something else, and another about the question has a rival value."""
     if question.gold.kind == "counterfactual" or question.record.instance.family is Family.METADATA:
         return False
     own = segment_of(statement.tokens, claim.at)
@@ -59,18 +59,18 @@ def names_more(question: OpenQuestion, statement: Statement, claim: Claim, other
 
 
 def names_another(question: OpenQuestion, statement: Statement, stretch: tuple[int, int]) -> bool:
-    """Whether a stretch names a person who is not asked about, as owner or otherwise."""
+    """Whether a stretch names a person whom the question does not ask about, as owner or otherwise."""
     tokens = statement.tokens[slice(*stretch)]
     return any(t.mask is Mask.OTHER or t.word == "'s" or (t.word in _ASKER and not question.own) for t in tokens)
 
 
 def has_predicate(statement: Statement, stretch: tuple[int, int]) -> bool:
-    """Whether a stretch says something of its value, and is more than the value."""
+    """Whether a stretch says something about its value, and is more than the value."""
     return any(t.word not in _BARE for t in _plain(statement, stretch))
 
 
 def _question_words(question: OpenQuestion, statement: Statement, stretch: tuple[int, int]) -> set[str]:
-    """Stems of the question's words in a stretch, without names."""
+    """Return the stems of the question's words in a stretch, without names."""
     return {stem(token.word) for token in _plain(statement, stretch)} & question.matters
 
 
@@ -79,7 +79,7 @@ def _plain(statement: Statement, stretch: tuple[int, int]) -> list[Token]:
 
 
 def _names_another_thing(question: OpenQuestion, statement: Statement, own: tuple[int, int]) -> bool:
-    """Whether, where a thing is asked for, another stretch with a word of the question has an unheard-of thing."""
+    """Whether a thing is asked for and another stretch with words of the question has an unknown thing."""
     if not all(isinstance(value, TermValue) for value in question.required):
         return False
     stretches = {segment_of(statement.tokens, n) for n, t in enumerate(statement.tokens) if t.mask is None} - {own}
@@ -87,7 +87,7 @@ def _names_another_thing(question: OpenQuestion, statement: Statement, own: tupl
 
 
 def _names_a_thing(question: OpenQuestion, statement: Statement, stretch: tuple[int, int]) -> bool:
-    """Whether an article or copula leads to a word that neither question nor evidence has: ``the tin globe``."""
+    """Whether an article or copula precedes a word that neither question nor evidence has: ``the tin globe``."""
     low, high = stretch
     heard = question.question_words | question.evidence_words
     for n in range(low, high - 1):

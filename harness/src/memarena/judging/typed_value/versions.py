@@ -1,8 +1,8 @@
-"""Which version of a value that has changed does a claim give: the former or the current one?
+"""Decides which version of a changed value a claim gives: the former or the current one.
 
-What stands between two values decides first (``OLD, moved to NEW``, ``NEW (formerly OLD)``), then the words right
-behind a value, then those nearest before it. Where a question asks for a version, a value without one has the one that
-the answer's other values leave.
+The words between two values decide first (``OLD, moved to NEW``, ``NEW (formerly OLD)``), then the words right after a
+value, then those nearest before it. If a question asks for a version, a value without one has the version that the
+answer's other values leave over.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ OPPOSITE = {Version.FORMER: Version.CURRENT, Version.CURRENT: Version.FORMER}
 
 
 def version_of(tokens: Sequence[Token], low: int, at: int, high: int) -> Version | None:
-    """The version of the value at a place of the segment from ``low`` to ``high``; None where no word tells."""
+    """Return the version of the value at index ``at`` of the segment ``low`` to ``high``; None if no word tells."""
     start, end = sentence_of(tokens, at)
     decided = _by_order(tokens, start, at, end)
     if decided is not None:
@@ -37,7 +37,7 @@ def version_of(tokens: Sequence[Token], low: int, at: int, high: int) -> Version
 
 
 def _by_order(tokens: Sequence[Token], start: int, at: int, end: int) -> Version | None:
-    """By what joins the value with the next one, else with the one before."""
+    """Return the version by what joins the value with the next one, else with the previous one; else None."""
     following, previous = _next(tokens, at, end), _previous(tokens, start, at)
     if following < end and (turn := _joint(tokens, start, at, following)):
         return OPPOSITE[turn]
@@ -45,7 +45,7 @@ def _by_order(tokens: Sequence[Token], start: int, at: int, end: int) -> Version
 
 
 def _joint(tokens: Sequence[Token], start: int, first: int, other: int) -> Version | None:
-    """The version of the second of two values by what stands between them."""
+    """Return the version of the second of two values by the words between them; None if they do not tell."""
     last = other
     while last > first + 1 and tokens[last - 1].word in _SMALL:
         last -= 1
