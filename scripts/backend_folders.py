@@ -21,7 +21,7 @@ from typing import cast
 
 ROOT = Path(__file__).resolve().parent.parent
 COMPOSE = "compose"
-"""The folder in which compose runs; paths of compose files are relative to it."""
+"""The folder in which ``docker compose`` runs; paths of compose files are relative to it."""
 
 
 def folders(root: Path = ROOT) -> list[Path]:
@@ -31,8 +31,8 @@ def folders(root: Path = ROOT) -> list[Path]:
 
 def packages(root: Path = ROOT) -> dict[str, Path]:
     """Return the Python packages of all backends by name; each is in ``src/`` of a backend's folder."""
-    packages = (path.parent for folder in folders(root) for path in folder.glob("src/*/__init__.py"))
-    return {path.name: path for path in sorted(packages)}
+    package_folders = (path.parent for folder in folders(root) for path in folder.glob("src/*/__init__.py"))
+    return {path.name: path for path in sorted(package_folders)}
 
 
 def backend_names(root: Path = ROOT) -> list[str]:
@@ -46,9 +46,9 @@ def has_environment(folder: Path) -> bool:
 
 
 def compose_files(root: Path = ROOT, *, with_environments: bool = False) -> dict[str, Path]:
-    """The compose file of every backend that has one, by the backend's name, which is that of its service.
+    """Return the compose file of every backend that has one, by the backend's name, which is also its service's.
 
-    Without those of backends with their own environment, unless these are asked for.
+    Excludes backends with their own environment unless ``with_environments``.
     """
     return {
         str(backend["name"]): Path(os.path.normpath(folder / str(backend["compose"])))
@@ -84,9 +84,9 @@ def _manifest(folder: Path) -> dict[str, object]:
 
 def main(arguments: Sequence[str]) -> int:
     """Print the requested options and return the exit code."""
-    what, *names = arguments or [""]
+    command, *names = arguments or [""]
     everything = names == ["--all"]
-    if what != "compose" or (not everything and any(name.startswith("-") for name in names)):
+    if command != "compose" or (not everything and any(name.startswith("-") for name in names)):
         sys.stderr.write("error: expected compose, then names of backends or --all\n")
         return 2
     sys.stdout.write(f"{build_options(names=() if everything else names, everything=everything)}\n")

@@ -17,7 +17,7 @@ __all__ = ["Run", "evaluate", "open_run", "run"]
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        """Import a name when it is asked for (PEP 562): every command imports this package first."""
+        """Import a name on first use (PEP 562), since every command imports this package first."""
         modules = {"evaluate": "evaluation", "run": "starting", "Run": "tables.run", "open_run": "tables.run"}
         if name not in modules:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""``python -m memarena``: the same as the command ``memarena``."""
+"""Runs ``python -m memarena``, which is the same as the command ``memarena``."""
 
 from memarena.cli.main import main
 

@@ -1,10 +1,10 @@
-"""A process that sees neither other processes nor the folders that are hidden from it (Linux namespaces).
+"""Starts a process that sees neither other processes nor the folders that are hidden from it (Linux namespaces).
 
-The guard of :mod:`memarena.processes` enters a new process namespace and starts this module as its first process. That
-one has a mount namespace in which hidden folders are empty, ``/tmp``, ``/var/tmp`` and ``/dev/shm`` are its own and go
-with it, ``/dev`` has no disks, and ``/proc`` shows this namespace alone; it starts the command without the capabilities
-that could undo any of it, passes SIGTERM on, and collects what the command leaves. Network and user stay those of the
-guard. It takes root or unprivileged user namespaces.
+The guard of :mod:`memarena.processes` enters a new process namespace and starts this module as its first process, which
+makes a mount namespace: hidden folders are empty, ``/tmp``, ``/var/tmp`` and ``/dev/shm`` are new and removed at the
+end, ``/dev`` has no disks, and ``/proc`` shows only this namespace. It starts the command without the capabilities that
+could undo any of this, passes SIGTERM on, and reaps the command's orphans. Network and user are those of the guard.
+It needs root or unprivileged user namespaces.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE, _CAP_SYS_ADMIN = 47, 2, 21
 _CAPABILITY_VERSION = 0x20080522
 _LAST_CAPABILITY = 63
 _KEPT_CAPABILITIES = (0, 1, 3, 4, 5, 6, 7, 10)
-"""Of files, users and signals (CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, SETGID, SETUID) and NET_BIND_SERVICE: what a
-server that drops to a user of its own needs. No mounts, no devices, no other processes' memory."""
+"""Capabilities of files, users and signals (CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, SETGID, SETUID) and
+NET_BIND_SERVICE, for a server that changes to its own user. No mounts, no devices, no other processes' memory."""
 _SCRATCH = (Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"))  # noqa: S108
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _GPUS = ("nvidia*", "dri", "kfd")
@@ -41,20 +41,20 @@ _GPUS = ("nvidia*", "dri", "kfd")
 
 @dataclass(frozen=True)
 class Confinement:
-    """What a process does not see: ``hide``; and what it sees all the same, also within that: ``keep``."""
+    """Paths that a process does not see (``hide``), and paths that it sees even if within these (``keep``)."""
 
     hide: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
 
     def to_json(self) -> str:
-        """As the first process reads it."""
+        """Return the confinement as JSON, for :meth:`of_json`."""
         return json.dumps(asdict(self))
 
     @classmethod
     def of_json(cls, text: str) -> Self:
-        """From what :meth:`to_json` gave."""
-        found = json.loads(text)
-        return cls(tuple(found["hide"]), tuple(found["keep"]))
+        """Return the confinement from the JSON of :meth:`to_json`."""
+        paths = json.loads(text)
+        return cls(tuple(paths["hide"]), tuple(paths["keep"]))
 
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -67,7 +67,7 @@ def _checked(result: int, what: str) -> None:
 
 
 def enter_process_namespace() -> None:
-    """The next child is the first process of a new namespace. Raises OSError where the system does not allow it."""
+    """Make the next child the first process of a new namespace. Raises OSError if the system does not allow it."""
     user, group = os.getuid(), os.getgid()
     if user == 0:
         _checked(_libc.unshare(_NEWPID), "unshare(PID)")
@@ -79,7 +79,10 @@ def enter_process_namespace() -> None:
 
 
 def keep_mount_capability() -> None:
-    """Between fork and exec of the first process: a user who is not root would lose it with the exec."""
+    """Keep CAP_SYS_ADMIN over the exec of the first process, which a user other than root would lose.
+
+    Runs between fork and exec.
+    """
     if os.getuid() != 0:
         _set_capabilities(1 << _CAP_SYS_ADMIN, inheritable=1 << _CAP_SYS_ADMIN)
         _checked(_libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE, _CAP_SYS_ADMIN, 0, 0), "prctl(CAP_AMBIENT)")
@@ -91,13 +94,13 @@ def _mount(source: str, target: str, kind: str | None, flags: int, data: str = "
 
 
 def _separate(confinement: Confinement) -> None:
-    """The mount namespace. What is kept is opened first, and bound again where something lies above it."""
+    """Enter and set up the mount namespace. Kept paths are opened first, and bound again if a mount covers them."""
     _checked(_libc.unshare(_NEWNS | _NEWIPC), "unshare(MOUNT, IPC)")
     _mount("none", "/", None, _REC | _PRIVATE)
-    # The innermost first: what lies in a hidden folder has no name any more once that is covered.
+    # Innermost first: a path in a hidden folder can no longer be reached once that is covered.
     hidden = {path.resolve() for path in map(Path, confinement.hide) if path.is_dir()}
     inner_first = sorted(hidden, key=_depth, reverse=True)
-    # Not Path.exists, which raises for what can be no path at all: an option's text may begin with a slash.
+    # Not Path.exists, which raises for impossible paths: an option's text may begin with a slash.
     kept = sorted({Path(path) for path in confinement.keep if os.path.exists(path)})  # noqa: PTH110
     opened = {path: os.open(path, os.O_PATH | os.O_CLOEXEC) for path in kept}
     folder = Path.cwd()
@@ -107,14 +110,14 @@ def _separate(confinement: Confinement) -> None:
         _mount("tmpfs", str(path), "tmpfs", _NOSUID | _NODEV, "mode=1777")
     _keep_below(scratch, opened)
     # A folder that is kept may hold a hidden one.
-    still = [path for path in inner_first if path.is_dir()]
-    for path in still:
+    present = [path for path in inner_first if path.is_dir()]
+    for path in present:
         _mount("tmpfs", str(path), "tmpfs", _NOSUID | _NODEV, "mode=755,size=1m")
-    _keep_below(still, opened)
+    _keep_below(present, opened)
     for descriptor in opened.values():
         os.close(descriptor)
     _mount("proc", "/proc", "proc", _NOSUID | _NODEV)
-    # By its name again: the current folder is what it was, also where that is hidden now.
+    # Enter the current folder by name again, since the process would otherwise present be in the hidden one.
     os.chdir(folder if folder.is_dir() else "/")
 
 
@@ -134,7 +137,7 @@ def _keep_below(covered: Sequence[Path], opened: dict[Path, int]) -> None:
 
 
 def _own_devices() -> None:
-    """A /dev without disks: what every program expects, and GPUs."""
+    """Mount a /dev with the usual devices and GPUs, without disks."""
     dev = Path("/dev")
     names = [*_DEVICES, *(path.name for pattern in _GPUS for path in dev.glob(pattern))]
     opened = {name: os.open(dev / name, os.O_PATH | os.O_CLOEXEC) for name in names if (dev / name).exists()}
@@ -157,12 +160,12 @@ class _CapabilityHeader(ctypes.Structure):
 
 def _set_capabilities(mask: int, inheritable: int = 0) -> None:
     header = _CapabilityHeader(_CAPABILITY_VERSION, 0)
-    # Two halves of 32 bits, each with what is effective, permitted and inheritable.
+    # Two halves of 32 bits, each with the effective, permitted and inheritable set.
     _checked(_libc.capset(ctypes.byref(header), (ctypes.c_uint32 * 6)(mask, mask, inheritable, 0, 0, 0)), "capset")
 
 
 def _drop_capabilities() -> None:
-    """Between fork and exec: the command cannot undo its mounts, nor gain by a program of another user."""
+    """Drop capabilities between fork and exec, so that the command can neither undo its mounts nor gain privileges."""
     kept = _KEPT_CAPABILITIES if os.getuid() == 0 else ()
     for number in range(_LAST_CAPABILITY + 1):
         if number not in kept:
@@ -172,7 +175,7 @@ def _drop_capabilities() -> None:
 
 
 def _first_process(argv: Sequence[str]) -> int:
-    """Start the command, pass SIGTERM on, collect whatever ends; the command's exit code."""
+    """Start the command, pass SIGTERM on, reap all processes that end; return the command's exit code."""
     try:
         # One thread, so that running code between fork and exec is safe.
         child = subprocess.Popen(argv, start_new_session=True, preexec_fn=_drop_capabilities)  # noqa: PLW1509
@@ -193,7 +196,10 @@ def _first_process(argv: Sequence[str]) -> int:
 
 
 def main(arguments: Iterable[str]) -> int:
-    """``python -m memarena.confinement SPEC_FD COMMAND…``, as the first process of a process namespace."""
+    """Run ``python -m memarena.confinement SPEC_FD COMMAND…`` as the first process of a process namespace.
+
+    Return the command's exit code, 126 if it cannot be confined, 127 if it cannot be started.
+    """
     descriptor, *argv = arguments
     with os.fdopen(int(descriptor), encoding="utf-8") as file:
         confinement = Confinement.of_json(file.read())

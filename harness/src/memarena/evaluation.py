@@ -1,7 +1,7 @@
-"""From a run to its scores: the one way there, for the commands, certification, benchmarks and viewers.
+"""Computes the scores of a run for the commands, certification, benchmarks and viewers.
 
-The log is read, every answer gets a judgment, and :mod:`memarena.scoring` makes figures of them. Only :func:`judge_run`
-writes. What is not pure about scoring lives here: reading the log, a second process, the cycle collector.
+The log is read, every answer gets a judgment, and :mod:`memarena.scoring` computes the figures. Only :func:`judge_run`
+writes. The side effects of scoring are here: reading the log, a second process, the cycle collector.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ B = TypeVar("B")
 _BATCH = 200
 """Verdicts that are appended to a log at once."""
 FORK_FROM = 20_000
-"""Questions times cells from which a second process is worth its start."""
+"""Least product of questions and cells for which a second process saves time."""
 
 
 def load_facts(run_dir: Path) -> RunFacts:
-    """Facts of a run from its log. Raises LogError if it cannot be read, ScoringError if it holds no run."""
+    """Read the facts of a run from its log. Raises LogError if it cannot be read, ScoringError if it holds no run."""
     builder = RunFactsBuilder(str(run_dir))
     with _without_cycle_collection():
         for record in read_projection(run_dir, wants_raw=builder.wants_raw):
@@ -57,10 +57,10 @@ def load_facts(run_dir: Path) -> RunFacts:
 
 
 def evaluate(run: str | Path | RunFacts, judge: str = judging.JUDGE_NAME, *, resamples: int = RESAMPLES) -> ScoredRun:
-    """The scores of a run.
+    """Return the scores of a run.
 
     Args:
-        run: its folder or the ``run.sqlite`` in it, or its facts where they were loaded already.
+        run: its folder or the ``run.sqlite`` in it, or its facts if they are loaded already.
         judge: whose verdicts count. Verdicts of the rules that are missing in the log are computed, not written.
         resamples: draws of egos for the intervals; 0 leaves intervals and variances out.
 
@@ -76,7 +76,7 @@ def evaluate(run: str | Path | RunFacts, judge: str = judging.JUDGE_NAME, *, res
 
 
 def judgments_of(facts: RunFacts, judge: str) -> Judgments:
-    """What a judge says of the answers of a run."""
+    """Return the judgments of a judge on the answers of a run."""
     return Judgments(judge, facts.verdicts, facts.buckets, facts.judging_failures, facts.evidence)
 
 
@@ -90,9 +90,9 @@ def missing_verdicts(
     *,
     anew: bool = False,
 ) -> Iterator[Verdict]:
-    """Verdicts of the rules on answers that have none of today's version in the log.
+    """Yield verdicts of the rules on answers that have none of the current version in the log.
 
-    ``of``: of these cells and instances alone; ``anew``: also where the log holds one.
+    ``of``: only for these pairs of cell and instance id; ``anew``: also if the log has a verdict.
     """
     keys = facts.attempts.keys() if of is None else of
     attempts = (attempt.record for key in keys for attempt in facts.attempts.get(key, ()))
@@ -113,7 +113,7 @@ def judge_run(run_dir: Path) -> int:
 
 @dataclass
 class AnswerRecords:
-    """What a log holds of one question in one cell, with the texts that scoring leaves out."""
+    """The log's records of a question in a cell, with the texts that scoring leaves out."""
 
     asked: list[QuestionAsked] = field(default_factory=list)
     calls: list[GatewayCall] = field(default_factory=list)
@@ -122,33 +122,33 @@ class AnswerRecords:
     def judged_with_rules(
         self, question: Question, evidence: Mapping[str, EvidenceSession], judge: str
     ) -> list[JudgeRecord]:
-        """What judges stated, missing verdicts of the rules computed; that of ``judge``, which counts, comes first."""
+        """Return the records of all judges, with missing verdicts of the rules computed; those of ``judge`` first."""
         verdicts = [record for record in self.judged if isinstance(record, Verdict)]
         computed = judging.verdicts_to_add({question.instance.instance_id: question}, evidence, verdicts, self.asked)
         return sorted([*self.judged, *computed], key=lambda r: (r.judge != judge, r.judge, r.attempt, r.repeat))
 
 
 def answer_records(run_dir: Path, keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], AnswerRecords]:
-    """The whole records of single questions, by cell and instance id; every key asked for is in the result."""
-    found = {key: AnswerRecords() for key in keys}
+    """Return the complete records of some questions by cell and instance id; each of ``keys`` is in the result."""
+    records_by_key = {key: AnswerRecords() for key in keys}
     kinds = ("asked", "gateway_call", "verdict", "bucket", "judging_failed")
     with LogReader(run_dir) as log:
-        for (cell_id, instance_id), of_one in found.items():
+        for (cell_id, instance_id), answer in records_by_key.items():
             for record in log.records(*kinds, cell_id=cell_id, instance_id=instance_id):
                 if record.kind == "asked":
-                    of_one.asked.append(record)
+                    answer.asked.append(record)
                 elif record.kind == "gateway_call":
-                    of_one.calls.append(record)
+                    answer.calls.append(record)
                 elif isinstance(record, JudgeRecord):
-                    of_one.judged.append(record)
-    return found
+                    answer.judged.append(record)
+    return records_by_key
 
 
 # ------------------------------------------------------------------ samples for people
 
 
 def draw_sample_of(run: Path, judge: str, seed: int, **items: int) -> Sample:
-    """Answers for people to judge; ``items`` as of :func:`memarena.judging.human.sampling.draw_sample`.
+    """Draw answers for people to judge; ``items`` as in :func:`memarena.judging.human.sampling.draw_sample`.
 
     Raises JudgeError if there is no verdict by this judge. The rules need none.
     """
@@ -166,13 +166,16 @@ def draw_sample_of(run: Path, judge: str, seed: int, **items: int) -> Sample:
 
 
 def _is_for_people(question: Question, asked: QuestionAsked) -> bool:
-    """Whether an answer takes judging and scores: options need no judge, extensions (X1) are in no average."""
+    """Whether an answer needs a judge and counts: options need no judge, extensions (X1) are in no average."""
     scores = DIMENSION_OF[question.instance.family] is not Dimension.X1
     return asked.status == "answered" and asked.answer is not None and scores and kind_of(question).task is not None
 
 
 def labels_of_judge(run: Path, sample: Sample, judge: str) -> dict[str, str]:
-    """The judge's label of each item of a sample that it judged, by item. Raises JudgeError if it judged none."""
+    """Return the judge's label of each item of a sample that it judged, by item id.
+
+    Raises JudgeError if the log has no verdict by this judge.
+    """
     facts = load_facts(run)
     judgments = judgments_of(facts, judge)
     if not (judgments.is_rules or judgments.verdicts or judgments.behaviours):
@@ -192,7 +195,7 @@ def labels_of_judge(run: Path, sample: Sample, judge: str) -> dict[str, str]:
 
 
 def judges_of(run: Path) -> list[str]:
-    """Every judge with a verdict in the log, by name; the rules are among them, which need no log to have judged."""
+    """Return the sorted names of the judges with a verdict in the log, and of the rules, which need no verdict."""
     return sorted({judging.JUDGE_NAME, *(r.judge for r in read_records(run, "verdict") if r.kind == "verdict")})
 
 
@@ -202,12 +205,12 @@ def judges_of(run: Path) -> list[str]:
 def _check_judge(facts: RunFacts, judge: str) -> None:
     records: list[Verdict | JudgingFailed] = [*facts.verdicts, *facts.judging_failures]
     if not any(is_by(judge, record) for record in records):
-        there = ", ".join(sorted({f"{r.judge}@{r.judge_version[:12]}" for r in records})) or "none"
-        raise ScoringError(f"--judge {judge}: no verdict by this judge in the log; there are: {there}")
+        judge_names = ", ".join(sorted({f"{r.judge}@{r.judge_version[:12]}" for r in records})) or "none"
+        raise ScoringError(f"--judge {judge}: no verdict by this judge in the log; there are: {judge_names}")
 
 
 def _run_both(facts: RunFacts) -> RunBoth:
-    """A second process for large runs, where one may be forked."""
+    """Return how to run two computations: in two processes for a large run if it may fork, else sequentially."""
     large = len(facts.questions) * len(facts.manifest.cells) >= FORK_FROM
     return _in_two_processes if large and can_fork() else one_after_the_other
 
@@ -220,7 +223,7 @@ def _in_two_processes(first: Callable[[], A], second: Callable[[], B]) -> tuple[
 
 @contextmanager
 def _without_cycle_collection() -> Iterator[None]:
-    """No cycle collection within: it takes a third of the time and finds nothing, since no record refers back."""
+    """Switch off cycle collection, which takes a third of the time for nothing: the records have no cycles."""
     was_on = gc.isenabled()
     gc.disable()
     try:

@@ -25,12 +25,12 @@ from memarena.scoring.questions import NOT_JUDGED, judged, question_base
 from memarena.scoring.results import QuestionScore
 
 DIMENSIONS = ("D1", "D2", "D3", "D4", "D5", "D6", "X1", "D5*", "P", "U", "J")
-"""Figures that are given of a file of answers."""
+"""Figures that are computed for a file of answers."""
 
 
 @dataclass(frozen=True)
 class AnswerRow:
-    """One usable row of the file."""
+    """A usable row of the file."""
 
     line: int
     instance_id: str
@@ -53,7 +53,7 @@ class JudgedRow:
     judgment: Judgment
 
     def as_dict(self) -> dict[str, str | bool | None]:
-        """As it is written; what is for D6 only is in D6 rows alone."""
+        """Return the row as it is written; only D6 rows (permission) have ``disclosed`` and ``label``."""
         instance, judgment = self.question.instance, self.judgment
         row: dict[str, str | bool | None] = {
             "instance_id": instance.instance_id,
@@ -75,24 +75,24 @@ class EvaluatedAnswers:
     verdicts: tuple[JudgedRow, ...]
     scores: Mapping[str, Score]
     asked: int
-    """Questions that the data set holds."""
+    """Number of questions of the data set."""
     judge: str
     judge_version: str
     error: TextJudgeError | None
-    """What the share right over golds in text may be; None where the rules judged no such gold."""
+    """Error of the share right over golds in text; None if the rules judged no such gold."""
     unjudged: tuple[BadRow, ...] = ()
-    """Rows that a judge with a model gave no verdict on, and why: they count in no figure."""
+    """Rows without a verdict of the judge with a model, and why: they count in no figure."""
     words: JudgeWords | None = None
-    """What a judge with a model was asked and what it took; None without one."""
+    """Calls and cost of a judge with a model; None without such a judge."""
 
 
 def read_answers(
     path: Path, known: Iterable[Instance], *, with_model: bool = False
 ) -> tuple[list[AnswerRow], list[BadRow]]:
-    """Usable and unusable rows of a file of JSON lines; blank lines are passed over.
+    """Return the usable and the unusable rows of a file of JSON lines; blank lines are skipped.
 
-    ``with_model``: whether a model judges them, which alone judges by rubrics. Raises JudgeError if the file cannot be
-    read.
+    ``with_model``: whether a model judges them; only then golds with a rubric are usable. Raises JudgeError if the
+    file cannot be read.
     """
     try:
         lines = path.read_bytes().split(b"\n")
@@ -122,8 +122,8 @@ def evaluate_answers(
 ) -> EvaluatedAnswers:
     """Judge every row, and score the dimensions over the rows that are judged.
 
-    ``asked``: a judge with a model, and ``watcher`` who is told how it goes on. As in a run it judges open answers and
-    the behaviour in D6; the rules decide the others. Raises JudgeError if its server can never answer.
+    ``asked``: a judge with a model; ``watcher``: gets its progress. As in a run it judges open answers and the
+    behaviour in D6; the rules decide the others. Raises JudgeError if its server can never answer.
     """
     by_id = {instance.instance_id: instance for instance in dataset.instances}
     planned = plan_questions(dataset, [by_id[row.instance_id] for row in rows], "interleaved", seed=0)
@@ -190,7 +190,7 @@ def _row(number: int, line: bytes, by_id: Mapping[str, Instance], *, with_model:
 
 
 def _fault(row: Mapping[str, object], name: str) -> str:
-    """What is wrong with a field, empty if nothing is."""
+    """Return what is wrong with a field; empty if nothing is."""
     if name not in row:
         return f"{name}: missing"
     text = row[name]
@@ -204,14 +204,14 @@ def _fault(row: Mapping[str, object], name: str) -> str:
 
 
 def as_lines(evaluated: EvaluatedAnswers) -> Iterator[str]:
-    """One JSON object a row, then one with the scores."""
+    """Yield a JSON object for each verdict, then one with the scores."""
     for verdict in evaluated.verdicts:
         yield json.dumps(verdict.as_dict(), ensure_ascii=False)
     yield json.dumps(scores_of(evaluated), ensure_ascii=False)
 
 
 def scores_of(evaluated: EvaluatedAnswers) -> dict[str, object]:
-    """Figures by dimension with the number of rows behind each, and how much of the data set was answered."""
+    """Return the figures by dimension, the number of rows of each, and how much of the data set was answered."""
     counts: dict[str, int] = {}
     for verdict in evaluated.verdicts:
         dimension = verdict.question.instance.dimension.value

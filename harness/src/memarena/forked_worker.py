@@ -1,6 +1,6 @@
-"""Parts of a long computation in other processes, which see all that this one has read without being sent it.
+"""Runs parts of a long computation in forked processes, which share this process's data without pickling it.
 
-A process pool of the standard library does not do: leaving its block waits until the work is done (an interrupt after
+A process pool of the standard library does not fit: leaving its block waits until the work is done (an interrupt after
 1 s of 8 ended after 8 s), and its worker outlives a parent that is killed, as it holds the reading end of its own pipe.
 """
 
@@ -23,7 +23,7 @@ from memarena_dataset.errors import MemArenaError
 
 T = TypeVar("T")
 Outcome = tuple[bool, object]
-"""Whether the work succeeded, and its result or what it raised."""
+"""Whether the work succeeded, and its result or exception."""
 
 
 class ForkedWorkerError(MemArenaError):
@@ -31,9 +31,9 @@ class ForkedWorkerError(MemArenaError):
 
 
 def can_fork() -> bool:
-    """Whether a second process may be forked and has a core: not next to threads, whose locks it would inherit.
+    """Whether a second process may be forked and has a core: not if there are threads, whose locks it would inherit.
 
-    Nor from a worker of ours, next to which another one uses the second core.
+    Nor from one of our workers, since another worker uses the second core.
     """
     return (
         sys.platform == "linux"
@@ -45,9 +45,9 @@ def can_fork() -> bool:
 
 @contextmanager
 def forked(work: Callable[[], T]) -> Iterator[Callable[[], T]]:
-    """Begin ``work`` in a forked process; what is yielded waits for its result, or raises what it raised.
+    """Begin ``work`` in a forked process; yield a function that waits for its result, or raises its exception.
 
-    The result is pickled on its way back. The process ends with the ``with`` block, however that ends.
+    The result is pickled. The process is killed at the end of the ``with`` block, however that ends.
     """
     with forked_each(lambda _: work(), 1) as results:
         yield lambda: next(results)
@@ -55,10 +55,10 @@ def forked(work: Callable[[], T]) -> Iterator[Callable[[], T]]:
 
 @contextmanager
 def forked_each(work: Callable[[int], T], count: int, processes: int = 2) -> Iterator[Iterator[T]]:
-    """``work`` of 0 to ``count`` - 1 in forked processes, each of which takes the next number when it is done.
+    """Call ``work`` with 0 to ``count`` - 1 in forked processes, each of which takes the next number when it is done.
 
-    What is yielded iterates over the results in the order of the numbers, and raises what the first of them that
-    failed raised. Results are pickled; the processes end with the ``with`` block, however that ends.
+    Yields an iterator over the results in the order of the numbers; it raises the exception of a call that failed.
+    Results are pickled; the processes are killed at the end of the ``with`` block, however that ends.
     """
     context = multiprocessing.get_context("fork")
     workers: dict[Connection, ForkProcess] = {}
@@ -74,7 +74,7 @@ def forked_each(work: Callable[[int], T], count: int, processes: int = 2) -> Ite
 
 
 def _in_order(workers: Mapping[Connection, ForkProcess], count: int) -> Iterator[T]:
-    """Begins the work at once; what is returned waits for it."""
+    """Begin the work at once; return an iterator over the results, which waits for each."""
     numbers = iter(range(count))
     busy: dict[Connection, int] = {}
 
@@ -82,7 +82,7 @@ def _in_order(workers: Mapping[Connection, ForkProcess], count: int) -> Iterator
         number = next(numbers, None)
         if number is not None:
             busy[connection] = number
-            with suppress(BrokenPipeError):  # it has ended, which is what is received from it
+            with suppress(BrokenPipeError):  # it has ended, which _received reports
                 connection.send(number)
 
     def results() -> Iterator[T]:
@@ -127,7 +127,7 @@ def _end(process: ForkProcess, connection: Connection) -> None:
 
 
 def _serve(work: Callable[[int], object], connection: Connection, of_parent: Sequence[Connection]) -> None:
-    for inherited in of_parent:  # with a copy of the parent's end open, the end of the parent would go unnoticed
+    for inherited in of_parent:  # with a copy of the parent's end of the pipe, its death would go unnoticed
         inherited.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with suppress(EOFError):  # the parent is gone

@@ -1,4 +1,4 @@
-"""Names of a package that are imported when they are asked for: who needs one module of it does not load the others."""
+"""Imports the names of a package on first use, so that using one module of it does not load the others."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from importlib import import_module
 
 
 def imported_later(package: str, places: Mapping[str, str]) -> Callable[[str], object]:
-    """The ``__getattr__`` of a package. ``places``: the module of each of its names, wherever that stands."""
+    """Return the ``__getattr__`` of a package. ``places``: the full name of the module of each of its names."""
 
     def get(name: str) -> object:
         if name not in places:

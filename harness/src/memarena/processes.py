@@ -1,10 +1,10 @@
-"""Child processes that never outlive this one, however it ends.
+"""Starts child processes that never outlive this process, however it ends.
 
-A child runs under a small guard process of its own (``python -m memarena.processes``). The guard holds the reading end
-of a pipe whose writing end only this process has: when this process dies, SIGKILL included, the kernel closes the pipe
-and the guard kills the child with everything that the child started. The guard is a "child subreaper" (prctl(2)), so
-that descendants which leave their process group still come back to it and are found. If the guard itself is killed,
-the kernel kills the child (PR_SET_PDEATHSIG).
+A child runs under its own small guard process (``python -m memarena.processes``). The guard holds the reading end of a
+pipe whose writing end only this process has: when this process dies, SIGKILL included, the kernel closes the pipe and
+the guard kills the child with everything that the child started. The guard is a "child subreaper" (prctl(2)), so that
+descendants which leave their process group become its children again. If the guard itself is killed, the kernel kills
+the child (PR_SET_PDEATHSIG).
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _POLL_S = 0.2
 MOST_LOG_BYTES = 64 << 20
-"""What a child printed is cut to its last ``KEPT_LOG_BYTES`` when it has become longer than this."""
+"""Limit of a child's output; a longer one is cut to its last ``KEPT_LOG_BYTES``."""
 KEPT_LOG_BYTES = 16 << 20
 _TAIL_BYTES = 64 << 10
 CONFINEMENT = CONFINEMENT_MODULE
-"""In the arguments of the process between a guard and a child that is confined."""
+"""Module name in the arguments of the process between a guard and a confined child."""
 STARTS_AFTER_KILL = 2
-"""How often a server of ours that was killed (SIGKILL) while it started is started again."""
+"""Number of restarts of one of our servers if it is killed (SIGKILL) while it starts."""
 
 
 def python_module(module: str, *arguments: str) -> list[str]:
-    """The command that runs a module with this interpreter, and no file of the current folder in a module's place.
+    """Return the command that runs a module with this interpreter, without imports from the current folder.
 
     Without ``-P`` Python looks for every module in the current folder first, which may be a data set's.
     """
@@ -58,9 +58,9 @@ class ProcessError(MemArenaError):
 
 
 class GuardedProcess:
-    """A running child. ``start`` is the way to make one.
+    """A running child, made by ``start``.
 
-    ``pid`` is the guard's process id; the child's own id is of no use to callers, who talk to it over a socket.
+    ``pid`` is the guard's process id; callers do not need the child's own id, as they talk to it over a socket.
     """
 
     def __init__(self, guard: subprocess.Popen[bytes], pipe: int, log_path: Path) -> None:
@@ -83,12 +83,12 @@ class GuardedProcess:
     ) -> Self:
         """Start ``argv`` with standard output and error appended to ``log_path``.
 
-        ``env`` is added to this process's environment. When this process is gone, the child has ``grace_s`` to end in
-        order after a SIGTERM, and its descendants as long after its end; the guard keeps the file descriptor ``held``,
-        a lock, open until nothing is left. ``confinement`` says what the child does not see.
+        ``env`` is added to this process's environment. When this process is gone, the child has ``grace_s`` to end
+        after a SIGTERM, and its descendants as long again after its end; the guard keeps the file descriptor ``held``,
+        a lock, open until all have ended. ``confinement``: paths that the child does not see.
 
-        Raises :class:`ProcessError` if the guard cannot be started; a command that does not exist shows as an early
-        exit with code 127 and a line in the log, one that cannot be confined with code 126.
+        Raises :class:`ProcessError` if the guard cannot be started. A command that does not exist makes the guard exit
+        with code 127 and a line in the log, a command that cannot be confined with code 126.
         """
         log_path.parent.mkdir(parents=True, exist_ok=True)
         reading, writing = os.pipe()
@@ -103,7 +103,7 @@ class GuardedProcess:
                     pass_fds=[fd for fd in (reading, held, spec) if fd is not None],
                     env={**os.environ, **(env or {})},
                     cwd=cwd,
-                    # A session of its own, so that Ctrl-C in the terminal reaches only the harness.
+                    # A separate session, so that Ctrl-C in the terminal reaches only the harness.
                     start_new_session=True,
                 )
         except OSError as error:
@@ -116,21 +116,21 @@ class GuardedProcess:
         return cls(guard, writing, log_path)
 
     def poll(self) -> int | None:
-        """Exit code of the child, or None while it runs."""
+        """Return the exit code of the child, or None while it runs."""
         return self._guard.poll()
 
     def wait(self, timeout_s: float) -> int | None:
-        """Exit code of the child once it has ended; None if it still runs after so long."""
+        """Wait for the child and return its exit code; None if it still runs after ``timeout_s``."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             return self._guard.wait(timeout_s)
         return None
 
     def killed(self) -> bool:
-        """Whether it, or its guard, was ended by SIGKILL: by somebody else, or for want of memory, never by itself."""
+        """Whether it, or its guard, was ended by SIGKILL, by another process or for lack of memory, never by itself."""
         return self._guard.poll() in (128 + signal.SIGKILL, -signal.SIGKILL)
 
     def note(self, line: str) -> None:
-        """Add a line of ours to what the child printed."""
+        """Add a line of the harness to the child's output."""
         with self.log_path.open("a", encoding="utf-8") as log:
             log.write(f"memarena: {line}\n")
 
@@ -146,7 +146,7 @@ class GuardedProcess:
         self._guard.wait()
 
     def log_tail(self, lines: int = 5) -> str:
-        """The last lines that the child printed, joined by " | "; empty if it printed nothing."""
+        """Return the last lines of the child's output, joined by " | "; empty if there is none."""
         if not self.log_path.exists():
             return ""
         with self.log_path.open("rb") as log:
@@ -162,7 +162,7 @@ class GuardedProcess:
 
 
 def _readable(text: str) -> int:
-    """A file descriptor from which a text can be read once."""
+    """Return a file descriptor from which the text can be read once."""
     reading, writing = os.pipe()
     with os.fdopen(writing, "w", encoding="utf-8") as file:
         file.write(text)
@@ -198,7 +198,7 @@ def _runs(process: psutil.Process) -> bool:
 
 
 def _kill_descendants() -> None:
-    """SIGKILL everything below the guard until nothing is left (new ones may appear while we look)."""
+    """Kill all descendants of the guard until none is left (new ones may appear meanwhile)."""
     import psutil  # noqa: PLC0415
 
     me = psutil.Process()
@@ -210,7 +210,7 @@ def _kill_descendants() -> None:
 
 
 def _ended_by_themselves(grace_s: float) -> None:
-    """Wait until no descendant of the guard is left, at most so long."""
+    """Wait until no descendant of the guard is left, at most ``grace_s``."""
     import psutil  # noqa: PLC0415
 
     me, deadline = psutil.Process(), time.monotonic() + grace_s
@@ -219,15 +219,15 @@ def _ended_by_themselves(grace_s: float) -> None:
 
 
 def _cut_log(most_bytes: int = MOST_LOG_BYTES, kept_bytes: int = KEPT_LOG_BYTES) -> None:
-    """Keep the end of what was printed, where that has become too long. What is printed meanwhile may be lost."""
+    """Keep only the end of the output if it is longer than ``most_bytes``. Output during the cut may be lost."""
     facts = os.fstat(1)
     if facts.st_size <= most_bytes or not stat.S_ISREG(facts.st_mode):
         return
     with Path("/proc/self/fd/1").open("rb") as log:
         log.seek(facts.st_size - kept_bytes)
-        kept = log.read(kept_bytes)
-    os.ftruncate(1, 0)  # the child appends, so that it goes on behind what is written here
-    os.write(1, b"memarena: %d bytes before this were removed\n" % (facts.st_size - len(kept)) + kept)
+        tail = log.read(kept_bytes)
+    os.ftruncate(1, 0)  # the child appends, so its output continues after the lines written here
+    os.write(1, b"memarena: %d bytes before this were removed\n" % (facts.st_size - len(tail)) + tail)
 
 
 def _guard(pipe: int, argv: Sequence[str], grace_s: float = 0.0, spec: int | None = None) -> int:
@@ -248,22 +248,22 @@ def _guard(pipe: int, argv: Sequence[str], grace_s: float = 0.0, spec: int | Non
     except OSError as error:
         print(f"cannot start {argv[0]}: {error}", file=sys.stderr, flush=True)  # noqa: T201
         return 127
-    # While the child starts: a harness that starts one needs none of it, and killing is no time to begin with it.
+    # Imported while the child starts: it delays no start, and is loaded before descendants must be killed.
     import psutil  # noqa: F401, PLC0415
 
     terminated = False
     child_exit = os.pidfd_open(child.pid)
     while child.poll() is None:
-        ready, _, _ = select.select([pipe, child_exit], [], [], _POLL_S)
+        readable, _, _ = select.select([pipe, child_exit], [], [], _POLL_S)
         with contextlib.suppress(OSError):  # a full disk ends no child
             _cut_log()
-        if pipe in ready:  # nothing is ever written: readable means that the owner is gone or let go
+        if pipe in readable:  # nothing is ever written: readable means that the owner has ended or closed it
             break
         if not terminated and signal.sigtimedwait({signal.SIGTERM}, 0) is not None:
             child.terminate()
             terminated = True
     if grace_s:
-        # What removes containers is a descendant too, and begins when the child has ended.
+        # The process that removes containers is a descendant too, and begins when the child has ended.
         with contextlib.suppress(subprocess.TimeoutExpired):
             child.terminate()
             child.wait(grace_s)

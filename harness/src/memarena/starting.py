@@ -1,4 +1,4 @@
-"""A run started from Python, for notebooks and scripts."""
+"""Starts a run from Python, for notebooks and scripts."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ def run(
     display: Display | None = None,
     **config: object,
 ) -> RunOutcome:
-    """Carry out a run, as ``memarena run`` does. Ctrl-C ends it in order; the same call with ``resume`` goes on.
+    """Carry out a run, as ``memarena run`` does. Ctrl-C ends it cleanly; the same call with ``resume`` continues it.
 
     Args:
-        out: a new folder for the log, or with ``resume`` that of the run to go on with.
-        resume: go on with the run in ``out``; without ``config``, as its log says.
+        out: a new folder for the log, or with ``resume`` the folder of the run to continue.
+        resume: continue the run in ``out``; without ``config``, with the settings in its log.
         reader_api_key: for readers behind a URL.
-        display: is told of progress; None shows nothing.
+        display: gets the progress; None shows nothing.
         config: the fields of a run (:class:`memarena.execution.planning.config.RunConfig`). ``dataset``, ``backends``
-            and ``readers`` have to be there; a reader may be given by its name alone.
+            and ``readers`` are required; a reader may be a name.
 
     Returns:
         How it ended, and how many questions are left.
@@ -39,10 +39,10 @@ def run(
     """
     if not config and not resume:
         raise RunError("run: dataset, backends and readers are expected, or resume=True")
-    settled = parse_config(_with_readers(config), "run") if config else None
+    run_config = parse_config(_with_readers(config), "run") if config else None
     request = RunRequest(
         out=Path(out),
-        config=settled,
+        config=run_config,
         resume=resume,
         reader_api_key=reader_api_key,
         scoring_files=(judging.data_files,),
@@ -54,4 +54,4 @@ def _with_readers(config: dict[str, object]) -> dict[str, object]:
     readers = config.get("readers")
     if not isinstance(readers, list | tuple):
         return config
-    return {**config, "readers": [{"spec": one} if isinstance(one, str) else one for one in readers]}
+    return {**config, "readers": [{"spec": reader} if isinstance(reader, str) else reader for reader in readers]}

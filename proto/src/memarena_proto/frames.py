@@ -1,4 +1,4 @@
-"""Frames of a day that fit: a session above the limit of a frame is split (SPEC.md ING, LIM)."""
+"""Splits a session that exceeds the limit of a frame (SPEC.md ING, LIM)."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from . import memory_backend_pb2 as pb
 MAX_FRAME_BYTES = 1 << 20
 """SPEC.md LIM: largest frame of an Ingest."""
 FRAME_TARGET_BYTES = MAX_FRAME_BYTES - (1 << 12)
-"""What a session is split at: below the limit by more than a frame adds to its session."""
+"""Size at which a session is split: the margin below the limit is larger than a frame's own fields."""
 
 
 def split_session(session: pb.Session, target_bytes: int = FRAME_TARGET_BYTES) -> Iterator[pb.Session]:
-    """The session as one frame, or as several that each stay below ``target_bytes`` (a turn is never split)."""
+    """Yield the session as one frame, or as several of at most ``target_bytes`` each (a turn is never split)."""
     if session.ByteSize() <= target_bytes:
         yield session
         return

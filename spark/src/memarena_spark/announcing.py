@@ -1,8 +1,8 @@
-"""Announcements: what a node will run, written down before it begins, so that no result can be chosen from many.
+"""Announces runs of a node in a file before they begin, so that no result can be chosen from many.
 
-A node has one file of them, a line each. Every line holds the SHA-256 of the line before, so whoever has seen the last
-line can tell whether an earlier one was changed or left out. A second party
-confirms having seen it: :mod:`.bundle.receipts`.
+A node has a single file of announcements, one per line. Every line holds the SHA-256 of the line before, so anyone who
+has seen the last line can detect that an earlier line was changed or removed. A second party confirms that it has seen
+it: :mod:`.bundle.receipts`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from memarena_spark.plans import LoadedPlan
 VARIABLE = "MEMARENA_SPARK_ANNOUNCEMENTS"
 NAME = "announcements.jsonl"
 _FIRST = "0" * 64
-"""In place of the hash of a line before the first."""
+"""The previous hash of the first line."""
 
 
 class Announced(Record):
@@ -83,7 +83,7 @@ _ENTRY: TypeAdapter[Entry] = TypeAdapter(Annotated[Entry, Field(discriminator="k
 
 @dataclass(frozen=True)
 class Attempt:
-    """An announcement and what became of it."""
+    """An announcement, and the start and end of its run. None: not started, or not ended."""
 
     announced: Announced
     started: Started | None = None
@@ -91,7 +91,7 @@ class Attempt:
 
     @property
     def state(self) -> str:
-        """In a word: ``open``, ``not ended``, or how it ended."""
+        """``open`` (not started), ``not ended``, or the outcome."""
         if self.ended is not None:
             return self.ended.outcome
         return "not ended" if self.started is not None else "open"
@@ -99,14 +99,14 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Announcements:
-    """The lines of a node, whole and in order."""
+    """The announcements of a node, in order. ``lines``: without newline; ``attempts``: by number."""
 
     lines: tuple[bytes, ...]
     attempts: Mapping[int, Attempt]
     commitments: Mapping[str, int]
-    """Commitments to fresh worlds by their SHA-256, in order, with the index of the line of each."""
+    """Line index of each commitment to a fresh world, by the commitment's SHA-256, in order."""
     node: str
-    """Of the first line; empty where there is none."""
+    """Name of the node in the first announcement or commitment; empty if there is none."""
 
     @property
     def head_sha256(self) -> str:
@@ -114,18 +114,21 @@ class Announcements:
         return self.head_after(len(self.lines))
 
     def head_after(self, count: int) -> str:
-        """SHA-256 of the last of the first ``count`` lines."""
+        """Return the SHA-256 of the last of the first ``count`` lines; 64 zeros for 0."""
         return sha256(self.lines[count - 1]) if count else _FIRST
 
     def of(self, plan: str, dataset: str) -> list[Attempt]:
-        """Attempts at one plan on one data set, in the order of their numbers."""
+        """Return the attempts at a plan on a data set (their SHA-256) in the order of their numbers."""
         key = (plan, dataset)
         attempts = [self.attempts[number] for number in sorted(self.attempts)]
         return [a for a in attempts if (a.announced.plan_sha256, a.announced.dataset_sha256) == key]
 
 
 def announcements_path() -> Path:
-    """The node's file: MEMARENA_SPARK_ANNOUNCEMENTS, else in the user's folder for states. Raises SparkError."""
+    """Return the path of the node's file: MEMARENA_SPARK_ANNOUNCEMENTS, else in the user's state folder (XDG).
+
+    Raises SparkError if there is neither.
+    """
     if variable := os.environ.get(VARIABLE):
         return Path(variable)
     try:
@@ -136,17 +139,17 @@ def announcements_path() -> Path:
 
 
 def plan_sha256(plan_text: str, profile_text: str) -> str:
-    """What an announcement is of."""
+    """Return the SHA-256 of plan and profile together, by which an announcement identifies its plan."""
     return sha256(f"{plan_text}\0{profile_text}".encode())
 
 
 def parse(content: bytes, source: str) -> Announcements:
-    """Announcements from their lines. Raises FileError naming the first line at fault."""
+    """Parse the content of a file of announcements. Raises FileError naming the first line at fault."""
     lines = tuple(content.split(b"\n")[:-1])
     attempts: dict[int, Attempt] = {}
     commitments: dict[str, int] = {}
     node = ""
-    before = _FIRST
+    previous_sha256 = _FIRST
     if content and not content.endswith(b"\n"):
         raise FileError(source, f"line {len(lines) + 1}: is cut short")
     for number, line in enumerate(lines, 1):
@@ -156,7 +159,7 @@ def parse(content: bytes, source: str) -> Announcements:
             raise FileError(source, f"line {number}: {' '.join(str(error).split())[:200]}") from error
         if entry.model_dump_json().encode() != line:
             raise FileError(source, f"line {number}: not as this program writes it")
-        if entry.previous_sha256 != before:
+        if entry.previous_sha256 != previous_sha256:
             raise FileError(source, f"line {number}: does not follow from the line before: one was changed or left out")
         for fault in _faults(entry, attempts):
             raise FileError(source, f"line {number}: {fault}")
@@ -164,12 +167,12 @@ def parse(content: bytes, source: str) -> Announcements:
             commitments.setdefault(entry.commitment_sha256, number - 1)
         if isinstance(entry, Announced | Committed):
             node = node or entry.node
-        before = sha256(line)
+        previous_sha256 = sha256(line)
     return Announcements(lines, attempts, commitments, node)
 
 
 def _faults(entry: Entry, attempts: dict[int, Attempt]) -> Iterator[str]:
-    """What is wrong with an entry after those before it; it is added to them where nothing is."""
+    """Yield the faults of an entry, given the earlier entries, and add it to ``attempts``."""
     if isinstance(entry, Committed):
         return
     attempt = attempts.get(entry.number)
@@ -190,7 +193,7 @@ def _faults(entry: Entry, attempts: dict[int, Attempt]) -> Iterator[str]:
 
 
 def read(path: Path) -> Announcements:
-    """The announcements of a file; none where it is not there. Raises SparkError."""
+    """Return the announcements of a file, empty if it does not exist. Raises SparkError."""
     try:
         content = path.read_bytes()
         return parse(content[: _whole(content)], str(path))
@@ -224,7 +227,7 @@ def announce_commitment(path: Path, node: str, commitment_sha256: str) -> None:
 
 
 def open_announcement(path: Path, loaded: LoadedPlan) -> Announced:
-    """The first announcement of a plan that was not started. Raises SparkError if there is none."""
+    """Return the first announcement of a plan that was not started. Raises SparkError if there is none."""
     plan_sha = plan_sha256(loaded.plan_text, loaded.profile_text)
     for attempt in read(path).of(plan_sha, _dataset_sha256(loaded)):
         if attempt.started is None:
@@ -233,7 +236,7 @@ def open_announcement(path: Path, loaded: LoadedPlan) -> Announced:
 
 
 def start(path: Path, announcement: Announced) -> None:
-    """Write down that the run of an announcement begins. Raises SparkError."""
+    """Record that the run of an announcement begins. Raises SparkError."""
     with _locked(path) as announcements:
         _append(path, Started(number=announcement.number, at=now(), previous_sha256=announcements.head_sha256))
 
@@ -244,7 +247,7 @@ def end(
     outcome: Literal["completed", "incomplete", "interrupted", "aborted"],
     started_at: str,
 ) -> None:
-    """Write down that it is over; ``started_at`` as its record has it. Raises SparkError."""
+    """Record the end of an announcement's run; ``started_at`` is that of the run's record. Raises SparkError."""
     with _locked(path) as announcements:
         head = announcements.head_sha256
         entry = Ended(
@@ -260,7 +263,7 @@ def _dataset_sha256(plan: LoadedPlan) -> str:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[Announcements]:
-    """Hold the file of announcements; gives what is in it."""
+    """Lock the file of announcements for the block and yield its content."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = acquire_lock(path)
@@ -277,7 +280,7 @@ def _locked(path: Path) -> Iterator[Announcements]:
 def _append(path: Path, entry: Entry) -> None:
     try:
         with path.open("r+b") as file:
-            # A line that a power cut left half-written was confirmed to no caller.
+            # An incomplete last line is the trace of a power cut: no caller was told that it is written.
             file.truncate(_whole(file.read()))
             file.seek(0, os.SEEK_END)
             file.write(entry.model_dump_json().encode() + b"\n")
@@ -288,5 +291,5 @@ def _append(path: Path, entry: Entry) -> None:
 
 
 def _whole(content: bytes) -> int:
-    """How many bytes the whole lines take."""
+    """Return the number of bytes of the complete lines."""
     return content.rfind(b"\n") + 1

@@ -1,4 +1,4 @@
-"""Auditing a bundle: a seeded share of its questions asked again on this machine, and the answers set side by side."""
+"""Audits a bundle: asks a seeded share of its questions again on this machine and compares the answers."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class AuditReport(Record):
 
 
 def draw(instance_ids: Iterable[str], share: float, seed: int) -> tuple[str, ...]:
-    """A share of the questions, at least one, by a seeded hash: the same seed draws the same ones everywhere."""
+    """Return a share of the questions, at least one, drawn by a seeded hash: the same everywhere for a seed."""
     by_hash = sorted(instance_ids, key=lambda instance_id: hashlib.sha256(f"{seed}\0{instance_id}".encode()).digest())
     return tuple(sorted(by_hash[: max(1, math.ceil(share * len(by_hash)))]))
 
@@ -109,7 +109,7 @@ def audit(
 def compare(
     facts: Facts, again: RunFacts, instance_ids: tuple[str, ...], seed: int, share: float, statement_sha256: str
 ) -> AuditReport:
-    """Set the answers of two runs side by side."""
+    """Compare the answers of two runs."""
     scores = evaluate(again, resamples=0)
     cells = tuple(
         _cell(cell.cell_id, cell.reading.temperature == 0, instance_ids, facts, again, scores.questions)
@@ -166,17 +166,17 @@ def _cell(
 
 
 def _answer(run: RunFacts, cell_id: str, instance_id: str) -> str:
-    """The last answer. Where there is none, something that equals no answer of another run."""
+    """Return the last answer; if there is none, a text that equals no answer of another run."""
     attempts = run.attempts.get((cell_id, instance_id))
     span = attempts[-1].record.answer if attempts else None
     return span.answer if span is not None else f"no answer of {run.started.run_id}"
 
 
 def _differences(before: Iterable[ReaderRef], now: Iterable[ReaderRef]) -> Iterable[str]:
-    """Readers that are not the same model, or not the same weights."""
-    there = {reader.name: reader for reader in now}
+    """Yield a line for each reader that is missing now, or has another model or other weights."""
+    reader_by_name = {reader.name: reader for reader in now}
     for was in before:
-        reader_now = there.get(was.name)
+        reader_now = reader_by_name.get(was.name)
         if reader_now is None:
             yield f"reader {was.name} is not there"
             continue

@@ -1,4 +1,4 @@
-"""Backends of a run: what exactly runs under a name, and whether it keeps the contract."""
+"""Identifies the code of a run's backends by a digest, and runs the conformance suite against them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ConformanceReport(Record):
 
 
 def code_of(backend: BackendChoice, node: Node) -> BackendCode:
-    """Digest of what runs. Raises :class:`~memarena_spark.errors.RefusedError` if it cannot be told."""
+    """Return the digest of a backend's code. Raises :class:`~memarena_spark.errors.RefusedError` if it is unknown."""
     if not isinstance(backend, LaunchableBackend):
         image = node.image(backend.name if isinstance(backend, AddressedBackend) else f"image:{backend.image}")
         if isinstance(image, Unknown):
@@ -61,7 +61,7 @@ def code_of(backend: BackendChoice, node: Node) -> BackendCode:
 
 
 def _roots(backend: LaunchableBackend) -> Iterator[Path]:
-    """The manifest's folder, and the package that its command runs, where that lies elsewhere."""
+    """Yield the manifest's folder, and the folder of the package that its command runs if that is elsewhere."""
     folder = backend.folder.resolve()
     yield folder
     command = backend.manifest.command
@@ -74,8 +74,8 @@ def _roots(backend: LaunchableBackend) -> Iterator[Path]:
 def hold_to_contract(name: str, node: Node, out: Path, plan: Plan) -> ConformanceReport:
     """Run the conformance suite against a backend of a plan; its JUnit goes to ``out``/conformance.
 
-    Raises :class:`~memarena_spark.errors.RefusedError` if the backend's code cannot be told, and SparkError if it
-    cannot be started.
+    Raises :class:`~memarena_spark.errors.RefusedError` if the backend's code is unknown, and SparkError if it cannot
+    be started.
     """
     backend = choose_backend(name)
     code = code_of(backend, node)
@@ -96,7 +96,7 @@ def hold_to_contract(name: str, node: Node, out: Path, plan: Plan) -> Conformanc
 
 
 def _launched(backend: LaunchableBackend | ContainerBackend, folder: Path, plan: Plan) -> SuiteResult:
-    """The suite against a backend that is started for it as the run will start it, in its own folder."""
+    """Run the suite against a backend that is started as the run will start it, in the new folder ``folder``."""
     settings = plan.run.settings.get(backend.name, {})
     try:
         with ExitStack() as stack:

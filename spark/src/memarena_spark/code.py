@@ -1,4 +1,4 @@
-"""Which code it is: one hash for each of our packages, since a version number says little between two releases."""
+"""Identifies the code by a hash of each of our packages, since code changes between releases under one version."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _PASSED_OVER = {"__pycache__", "node_modules", ".git", ".venv"}
 
 
 def files_below(root: Path) -> list[Path]:
-    """Every file below a folder that belongs to its code, sorted by name."""
+    """Return the files below a folder without caches, packages and repositories in it, sorted by path."""
     paths = (p for p in root.rglob("*") if p.is_file() and not _PASSED_OVER & set(p.relative_to(root).parts))
     return sorted(paths, key=lambda path: path.relative_to(root).as_posix())
 
 
 def folder_sha256(*roots: Path) -> str:
-    """SHA-256 over names, sizes and contents of the files below some folders, in hexadecimal."""
+    """Return the SHA-256 over names, sizes and contents of the files below the folders, in hexadecimal."""
     digest = hashlib.sha256()
     for root in roots:
         for path in files_below(root):
@@ -28,12 +28,12 @@ def folder_sha256(*roots: Path) -> str:
 
 
 def package_folder(name: str) -> Path | None:
-    """Where an importable package lies; None if there is none of this name."""
+    """Return the folder of an importable package; None if there is no package of this name."""
     spec = find_spec(name)
     return Path(spec.origin).resolve().parent if spec and spec.origin else None
 
 
 @cache
 def own_code() -> dict[str, str]:
-    """SHA-256 of each of our packages, as they are on this machine."""
+    """Return the SHA-256 of each of our packages that is installed here, by its name."""
     return {name: folder_sha256(folder) for name in PACKAGES if (folder := package_folder(name)) is not None}

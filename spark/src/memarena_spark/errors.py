@@ -10,8 +10,8 @@ from memarena_dataset.errors import MemArenaError
 from memarena_dataset.printing import write_out
 
 EXIT_REFUSED = 4
-"""The command worked, and its answer is no: refused, does not verify, does not agree. Not 1, which is what an error of
-the program itself ends with: whoever takes refusals for an orderly end must not take that for one, too."""
+"""The command worked, and its answer is no: refused, does not verify, does not agree. Not 1, with which a crash ends:
+a script that accepts refusals must not accept crashes too."""
 
 
 class SparkError(MemArenaError):

@@ -1,4 +1,4 @@
-"""What can be known of a node: frozen records, and ``Unknown`` with the reason where something cannot be read."""
+"""Defines records of the facts of a node, and ``Unknown`` with the reason if a fact cannot be read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files as bytes that are always the same: JSON in one form, hashes, and writing that is whole or not there."""
+"""Writes canonical JSON and atomic files, and hashes bytes."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from pydantic import JsonValue
 
 
 def canonical_json(value: Record | JsonValue) -> bytes:
-    """The one form of a value as JSON: keys sorted, two blanks of indent, UTF-8, a newline at the end."""
+    """Return a value as canonical JSON: keys sorted, indented by two blanks, UTF-8, a newline at the end."""
     content = value.model_dump(mode="json", by_alias=True) if isinstance(value, Record) else value
     return (json.dumps(content, sort_keys=True, indent=2, ensure_ascii=False) + "\n").encode()
 
 
 def sha256(content: bytes) -> str:
-    """SHA-256 of bytes, in hexadecimal."""
+    """Return the SHA-256 of bytes, in hexadecimal."""
     return hashlib.sha256(content).hexdigest()
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file that is whole or not there, also after a power cut; its folder is created if need be."""
+    """Write a file atomically and durably (also in a power cut); its folder is created if it is missing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     safe_files.write_whole(path, content, durable=True)

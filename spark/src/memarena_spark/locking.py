@@ -80,12 +80,12 @@ def _locked(path: Path) -> int:
 
 
 def _forbidden(path: Path) -> str:
-    there = path if os.path.lexists(path) else path.parent
+    existing = path if os.path.lexists(path) else path.parent
     try:
-        owner = f"belongs to user {there.stat().st_uid}"
+        owner = f"belongs to user {existing.stat().st_uid}"
     except OSError as error:
         owner = str(error.strerror)
-    return f"user {os.getuid()} may not write it, {there} {owner}"
+    return f"user {os.getuid()} may not write it, {existing} {owner}"
 
 
 def left_note(left_by: Holder) -> str:

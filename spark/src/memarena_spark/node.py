@@ -1,4 +1,4 @@
-"""The one door to a machine: everything that certification wants to know of it, so that a test can be the machine."""
+"""Defines the interface to a machine, with all facts that certification needs, so that tests can replace it."""
 
 from __future__ import annotations
 
@@ -13,43 +13,43 @@ from memarena_spark.watching.addresses import Reach
 
 
 class Node(Protocol):
-    """A machine. What cannot be read comes back as :class:`~memarena_spark.facts.Unknown`; nothing here raises."""
+    """A machine. A fact that cannot be read is :class:`~memarena_spark.facts.Unknown`; no method raises."""
 
     def identity(self) -> Identity:
-        """Which machine this is."""
+        """Return name, processor, memory, kernel and boot id of the machine."""
 
     def gpu(self) -> Gpu | Unknown:
-        """The first GPU."""
+        """Return the first GPU."""
 
     def memory(self) -> Memory | Unknown:
-        """Memory and swap."""
+        """Return available memory and swap in use."""
 
     def free_bytes(self, folder: Path) -> int | Unknown:
-        """Free space where ``folder`` is or will be."""
+        """Return the free bytes where ``folder`` is or will be."""
 
     def may_not_write(self, folder: Path) -> str:
-        """Why this user cannot write in ``folder``, or make it; empty where nothing is in the way."""
+        """Return why this user cannot write in ``folder``, or create it; empty if they can."""
 
     def cpu_busy_percent(self) -> float | Unknown:
-        """How busy all CPUs together are, looked at for about a second."""
+        """Return the load of all CPUs together over about a second, in percent."""
 
     def clock_synchronised(self) -> bool | Unknown:
-        """Whether the system's clock is held in step with others."""
+        """Whether the system's clock is synchronised."""
 
     def on_battery(self) -> bool | Unknown:
-        """Whether it runs on a battery; False also where there is none."""
+        """Whether it runs on a battery; False also if it has none."""
 
     def governors(self) -> tuple[str, ...] | Unknown:
-        """The CPUs' frequency governors, each named once."""
+        """Return the distinct frequency governors of the CPUs."""
 
     def temperatures(self) -> dict[str, float] | Unknown:
-        """Sensors in °C."""
+        """Return temperatures in °C by sensor."""
 
     def packages(self, names: Iterable[str]) -> Mapping[str, str | None]:
-        """Installed versions; None: not installed."""
+        """Return the installed version of each package; None: not installed."""
 
     def image(self, service: str) -> Image | Unknown:
-        """The image of a running container, or of ``image:REFERENCE``."""
+        """Return the image of a running container, or of ``image:REFERENCE``."""
 
     def embedder(self, spec: EmbedderSpec) -> Embedder | Unknown:
         """Ask an embedding server about itself, and for an embedding."""
@@ -58,10 +58,10 @@ class Node(Protocol):
         """Ask a model server about itself, and for a few words."""
 
     def reader_counts(self, spec: ReaderServerSpec) -> Mapping[str, float] | Unknown:
-        """How much a model server has been asked since it started, by counter; reading them is not counted."""
+        """Return a model server's counters of requests and tokens since its start; reading them is not counted."""
 
     def reach_of(self, url: str) -> Reach:
-        """Whether a server is on loopback, on a network of containers without a route out, or elsewhere."""
+        """Return where a server is: on loopback, in a container on a network of this process, or elsewhere."""
 
     def open_to_containers(self, url: str) -> bool:
         """Whether a backend in a container reaches this server at an address of the machine, past the gateway."""
@@ -70,7 +70,7 @@ class Node(Protocol):
         """Run the compute canary, in its own process."""
 
     def monotonic_s(self) -> float:
-        """Seconds since some moment."""
+        """Return the seconds since an arbitrary moment."""
 
     def sleep(self, seconds: float) -> None:
         """Wait."""

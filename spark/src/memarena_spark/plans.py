@@ -1,4 +1,4 @@
-"""What is certified: a plan as YAML, with the run's own settings, the servers that it needs and what it pins."""
+"""Reads certification plans (YAML) and checks them: the run's settings, its servers, and pinned versions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memarena_spark.errors import FileError, SparkError
 from memarena_spark.profiles import NodeProfile, is_ours, parse_profile, profile_text
 
 FLOOR_SAMPLES = 11
-"""Round trips of the null backend and reader, at least: fewer tell no median."""
+"""Least number of round trips of the null backend and reader for a median."""
 
 _Url = Annotated[str, Field(pattern=r"^https?://[^\s/]+(/[^\s]*)?$")]
 
@@ -114,12 +114,12 @@ def load_plan(path: Path) -> LoadedPlan:
 
 
 def effective_run(plan: Plan, profile: NodeProfile) -> RunConfig:
-    """The run's settings, with at least the rest that the profile asks for before and after."""
+    """Return the run's settings, with at least the profile's idle time before and after the run."""
     return plan.run.model_copy(update={"idle_s": max(plan.run.idle_s, profile.idle_s)})
 
 
 def parse_plan(text: str, source: str) -> Plan:
-    """A plan from its text, paths as they stand there."""
+    """Parse a plan; its paths stay as they are in the text. Raises FileError naming ``source`` and the field."""
     try:
         content = yaml.safe_load(text)
     except yaml.YAMLError as error:
@@ -136,7 +136,7 @@ def parse_plan(text: str, source: str) -> Plan:
 
 
 def plan_faults(plan: Plan, profile: NodeProfile) -> Iterator[str]:
-    """Where a plan lacks what its profile demands, or contradicts itself; a line each that begins with the field."""
+    """Yield a line, beginning with the field, for each demand of the profile that the plan lacks or contradicts."""
     demands = profile.demands
     by = f"the profile {profile.name} demands"
     if demands.pinned_versions:
@@ -159,7 +159,7 @@ def plan_faults(plan: Plan, profile: NodeProfile) -> Iterator[str]:
 
 
 def _golden_faults(golden: Golden | None, profile: NodeProfile) -> Iterator[str]:
-    """Golden values that no well node gives. That there are none is for preflight to say, which knows them."""
+    """Yield golden values below the profile's floors. Missing values are reported by preflight, which measures them."""
     floors = profile.canary
     if golden is None:
         return
@@ -174,7 +174,7 @@ def _golden_faults(golden: Golden | None, profile: NodeProfile) -> Iterator[str]
 
 
 def _reader_faults(plan: Plan, profile: NodeProfile) -> Iterator[str]:
-    """Readers other than the server whose flags are read back, and readers whose chat template nothing holds."""
+    """Yield readers that are not the plan's ``reader_server``, and readers without golden token counts."""
     for number, reader in enumerate(plan.run.readers):
         field = f"run.readers.{number}"
         if profile.demands.golden_prompt_tokens and not reader.golden_prompt_tokens:
@@ -194,7 +194,7 @@ def _is_url(spec: str) -> bool:
 def _other_server(
     field: str, spec: str, model: str | None, name: str, server: EmbedderSpec | ReaderServerSpec
 ) -> Iterator[str]:
-    """Where a run would ask another server than the one that preflight looks at."""
+    """Yield a fault if a run would use another server or model than the one that preflight checks."""
     try:
         own_url = api_url(spec) == api_url(server.url)
     except ReaderError as error:

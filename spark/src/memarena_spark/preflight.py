@@ -1,6 +1,6 @@
-"""Preflight: everything that must hold before a run, looked at in one go, so that an operator sees all reasons at once.
+"""Checks all conditions that must hold before a run at once, so that an operator sees all reasons for a refusal.
 
-Fails closed: what a profile or plan demands and the machine does not tell is itself a refusal.
+Fails closed: a fact that a profile or plan needs and that is unknown is itself a refusal.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PACKAGES = (
     "xllamacpp",
     "torch",
 )
-"""Recorded whether a plan pins them or not."""
+"""Packages whose versions are recorded even if the plan does not pin them."""
 
 
 class NodeState(Record):
@@ -61,7 +61,7 @@ class Preflight(Record):
 
 
 def look(node: Node, plan: Plan) -> NodeState:
-    """The node as it is now; no profile is held to it."""
+    """Return the present state of the node, without checks."""
     names = sorted({*PACKAGES, *plan.pins.packages})
     containers = {spec.container for spec in (plan.embedder, plan.reader_server) if spec and spec.container}
     return NodeState(
@@ -80,7 +80,7 @@ def look(node: Node, plan: Plan) -> NodeState:
 
 
 def preflight(node: Node, loaded: LoadedPlan, out: Path) -> Preflight:
-    """Look at everything. The canary comes last: it warms the machine."""
+    """Run all checks. The canary comes last, since it warms the machine."""
     plan, profile = loaded.plan, loaded.profile
     refusals = [
         *check_identity(node, profile),
@@ -101,7 +101,7 @@ def preflight(node: Node, loaded: LoadedPlan, out: Path) -> Preflight:
 
 
 def still_well(node: Node, loaded: LoadedPlan) -> tuple[Refusal, ...]:
-    """What has changed for the worse since a run began: looked at again when it is over."""
+    """Return the checks that fail after a run: those of GPU, versions, servers and swap are repeated."""
     plan, profile = loaded.plan, loaded.profile
     return (
         *check_gpu(node, plan, profile),
@@ -113,5 +113,5 @@ def still_well(node: Node, loaded: LoadedPlan) -> tuple[Refusal, ...]:
 
 
 def _swap(node: Node, plan: LoadedPlan) -> tuple[Refusal, ...]:
-    """Memory may be short after a run; that it was swapped out may not."""
+    """Check only swap: memory may be short after a run, but must not have been swapped out."""
     return tuple(r for r in check_room(node, plan.profile, Path()) if r.code == "swap")

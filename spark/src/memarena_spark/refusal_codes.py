@@ -1,4 +1,4 @@
-"""Every reason for a refusal by its code, with what an operator does about it. ``docs/spark.md`` explains each."""
+"""Lists the codes of refusals with the remedy of each. ``docs/spark.md`` explains them."""
 
 from __future__ import annotations
 
@@ -87,5 +87,5 @@ REMEDIES = {**NODE, **RESULT, **WITNESS}
 
 
 def refusal(code: str, reason: str) -> Refusal:
-    """A refusal with the remedy of its code. KeyError for a code that is not in the tables."""
+    """Return a refusal with the remedy of its code. Raises KeyError for a code that is not in the tables."""
     return Refusal(code=code, reason=" ".join(reason.split()), remedy=REMEDIES[code])

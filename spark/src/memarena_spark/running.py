@@ -182,19 +182,19 @@ def _execute_watched(plan: LoadedPlan, out: Path, reader_api_key: str | None) ->
 
 
 def _check_input(plan: LoadedPlan) -> None:
-    """What can be wrong with the run's own settings is told at once, not after the gates."""
+    """Raise for wrong settings of the run at once, not only after the checks of the node."""
     for name in plan.plan.run.backends:
         backend = choose_backend(name)
         environment = backend.environment if isinstance(backend, LaunchableBackend) else None
         if environment is not None and (missing := environment.missing()) is not None:
-            # Nothing is installed on a node between its preflight and a run.
+            # A backend's environment must exist before: nothing is installed between preflight and run.
             raise SparkError(f"--backend {name}: cannot be started: {missing}")
     with open_dataset(plan.plan.run.dataset) as dataset:
         choose_questions(plan.plan.run, dataset)
 
 
 def _write_input(plan: LoadedPlan, fresh: Path | None, out: Path) -> None:
-    """Plan, profile and, of a fresh world, commitment and beacon, as they are when the run begins."""
+    """Copy plan and profile, and for a fresh world commitment and beacon, as they are when the run begins."""
     out.mkdir(parents=True, exist_ok=True)
     write_whole(out / PLAN, plan.plan_text.encode())
     write_whole(out / PROFILE, plan.profile_text.encode())
@@ -204,7 +204,7 @@ def _write_input(plan: LoadedPlan, fresh: Path | None, out: Path) -> None:
 
 
 def _last_gates(node: Node, plan: LoadedPlan, out: Path, say: Say) -> tuple[tuple[ConformanceReport, ...], ThermalGate]:
-    """The contract of every backend, then rest: holding them to it has warmed the machine."""
+    """Run the conformance suite for every backend, then wait until the machine, which that warms, is stable again."""
     contracts = []
     for name in plan.plan.run.backends:
         say(f"conformance of {name}")
@@ -230,7 +230,7 @@ def _execute(plan: LoadedPlan, out: Path, reader_api_key: str | None) -> RunOutc
 
 
 def _discard(out: Path) -> None:
-    """Remove what a refused run has left of its own making."""
+    """Remove the files of a refused run."""
     for name in (PLAN, PROFILE):
         (out / name).unlink(missing_ok=True)
     for folder in ("conformance", FRESH):

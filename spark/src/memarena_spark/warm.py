@@ -1,4 +1,4 @@
-"""``python -m memarena_spark.warm``: load an embedding model into ollama and see that all of it is on the GPU.
+"""``python -m memarena_spark.warm``: loads an embedding model into ollama and checks that all of it is on the GPU.
 
 Run between the start of ollama and that of the model server, which would otherwise take the memory first.
 """
@@ -15,7 +15,7 @@ from memarena_spark.plans import EmbedderSpec
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """0 if the model is loaded, warm and on the GPU; 1 with every reason if not."""
+    """Return 0 if the model is loaded, warm and on the GPU; print the reasons and return 1 if not."""
     parser = argparse.ArgumentParser(prog="memarena_spark.warm")
     parser.add_argument("--url", required=True)
     parser.add_argument("--model", required=True)

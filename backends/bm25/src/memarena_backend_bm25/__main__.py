@@ -12,7 +12,7 @@ from memarena_backend_bm25.settings import read_settings
 
 
 def make_memory(data_dir: Path) -> Bm25Memory:
-    """The memory with the settings of the environment. Raises ServeError."""
+    """Return the memory with the settings of the environment. Raises ServeError."""
     return Bm25Memory(data_dir, read_settings())
 
 

@@ -63,7 +63,7 @@ class OkapiIndex:
 
 
 class OkapiCorpus:
-    """Documents as they come, and the index over all of them. Documents are numbered from 0 in order of arrival."""
+    """A growing collection of documents that can be indexed. Documents are numbered from 0 in order of arrival."""
 
     def __init__(self) -> None:
         self._terms: dict[str, int] = {}
@@ -75,7 +75,7 @@ class OkapiCorpus:
         return len(self._lengths)
 
     def add(self, documents: Iterable[Sequence[str]]) -> None:
-        """Append tokenised documents. They count from the next :meth:`index` on."""
+        """Append tokenised documents. They are part of the next :meth:`index`."""
         fresh: list[tuple[int, int, int]] = []
         for tokens in documents:
             number = len(self._lengths)
@@ -88,7 +88,7 @@ class OkapiCorpus:
             self._postings = np.concatenate([self._postings, np.array(fresh, dtype=np.intp).T], axis=1)
 
     def index(self) -> OkapiIndex:
-        """The index over every document added so far. Takes milliseconds for thousands of documents."""
+        """Return the index over all documents added so far. Takes milliseconds for thousands of documents."""
         size = len(self._lengths)
         terms, documents, counts = self._postings[:, np.argsort(self._postings[0], kind="stable")]
         frequencies = np.bincount(terms, minlength=len(self._terms))

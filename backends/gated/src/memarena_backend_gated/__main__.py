@@ -14,11 +14,11 @@ from memarena_backend_gated.settings import read_settings
 from memarena_backend_gated.store import STORE_NAME, RecordStore
 
 LIBRARIES = "memarena.memories"
-"""Entry points of memories that can be used as a library: each names a function from a data folder to a memory."""
+"""Group of entry points of memories that can be used as a library: functions from a data folder to a memory."""
 
 
 def make_memory(data_dir: Path) -> GatedMemory:
-    """The gate with the settings of the environment. Raises ServeError."""
+    """Return the gate, with the memory beneath it, by the settings of the environment. Raises ServeError."""
     settings = read_settings()
     beneath = RemoteMemory(settings.remote) if settings.remote else _library(settings.memory, data_dir)
     try:
@@ -31,7 +31,7 @@ def make_memory(data_dir: Path) -> GatedMemory:
 
 
 def _library(name: str, data_dir: Path) -> Memory:
-    """The memory beneath. Raises ServeError where there is none of that name."""
+    """Return the memory of an installed library by its name. Raises ServeError if there is none of that name."""
     libraries = {entry.name: entry for entry in entry_points(group=LIBRARIES)}
     if name not in libraries:
         known = ", ".join(sorted(libraries)) or "none is installed"

@@ -1,4 +1,4 @@
-"""Regular expressions with a cheap check before them: `re` runs only on texts with the words that any match contains.
+"""Speeds up regular expressions by a cheap check: `re` runs only on texts with the words that any match contains.
 
 Most clauses contain none of these words. They are derived from the pattern itself, so a prefiltered pattern matches
 exactly what the plain one matches: ``(?:do not|never) tell`` requires "tell", and one of "do not" and "never".
@@ -15,7 +15,7 @@ from typing import Any
 _PARSER: Any = import_module("re._parser")
 _REPEATS = frozenset({"MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"})
 MIN_WORD_LENGTH = 2
-"""In characters; nearly every text contains words of one character."""
+"""Least characters of a required word; nearly every text contains words of one character."""
 
 Alternatives = frozenset[str]
 """Words in lower case; a text without any of them does not match."""
@@ -44,23 +44,23 @@ class PrefilteredPattern:
         return True
 
     def search(self, text: str) -> re.Match[str] | None:
-        """The first match in the text."""
+        """Return the first match in the text."""
         return self._plain.search(text) if self.may_match(text) else None
 
     def match(self, text: str) -> re.Match[str] | None:
-        """The match at the beginning of the text."""
+        """Return the match at the beginning of the text."""
         return self._plain.match(text) if self.may_match(text) else None
 
     def finditer(self, text: str) -> Iterator[re.Match[str]]:
-        """All matches, left to right."""
+        """Return all matches, left to right."""
         return self._plain.finditer(text) if self.may_match(text) else iter(())
 
     def split(self, text: str) -> list[str]:
-        """The parts between matches; the pattern has no groups."""
+        """Return the parts between matches; the pattern must have no groups."""
         return self._plain.split(text) if self.may_match(text) else [text]
 
     def sub(self, replacement: str, text: str) -> str:
-        """The text with all matches replaced."""
+        """Return the text with all matches replaced."""
         return self._plain.sub(replacement, text) if self.may_match(text) else text
 
 

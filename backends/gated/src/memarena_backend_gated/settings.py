@@ -1,4 +1,4 @@
-"""What an operator sets by environment variables: which memory is beneath, and what holds where a wish is unclear."""
+"""Reads the settings from environment variables: the memory beneath, and the decision if a wish is unclear."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ADDRESS = re.compile(r"(?:\[[0-9a-fA-F:]+\]|[^\s:=\[\]/]+):(?P<port>\d{1,5})")
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """A backend at an address, as it is reached."""
+    """The address and credentials of a backend."""
 
     address: str
     """HOST:PORT."""
@@ -39,7 +39,7 @@ class Settings:
 
 
 def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
-    """Settings from the environment. Raises ServeError naming the variable."""
+    """Return the settings of the environment. Raises ServeError naming the variable."""
     default = environment.get("GATED_UNCLEAR") or "careful"
     if default not in ("careful", "open"):
         raise ServeError(f"GATED_UNCLEAR: expected careful or open, got {default!r}")

@@ -1,4 +1,4 @@
-"""What a search found, as items of the contract."""
+"""Converts results of a search to items of the contract."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memarena_backend_graphiti.episodes import Source
 
 @dataclass(frozen=True, slots=True)
 class GraphMatch:
-    """A fact or an entity. ``valid_from`` and ``valid_until`` are None where the model named no time."""
+    """A fact or an entity. ``valid_from`` and ``valid_until`` are None if the model named no time."""
 
     text: str
     score: float
@@ -22,7 +22,7 @@ class GraphMatch:
 
 
 def item_of(match: GraphMatch) -> Item:
-    """A fact or an entity as a reader sees it: with the time that it holds for, where the model named one."""
+    """Return a fact or an entity as an item, whose text ends in the time of its validity if the model named one."""
     sources = match.sources
     return Item(
         text=match.text + _validity(match),

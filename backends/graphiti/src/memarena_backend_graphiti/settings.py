@@ -1,4 +1,4 @@
-"""What an operator sets by environment variables: what an episode is, and how the extracting model is asked."""
+"""Reads the settings from environment variables: the size of episodes, and the calls of the extracting model."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ class Settings:
     """Settings of a server, each named by its variable."""
 
     episode: EpisodeOf = "session"
-    """MEMARENA_GRAPHITI_EPISODE: what Graphiti is given at a time. Every episode costs several model calls."""
+    """MEMARENA_GRAPHITI_EPISODE: the unit that Graphiti ingests. Every episode costs several model calls."""
     episode_bytes: int = 6_000
-    """MEMARENA_GRAPHITI_EPISODE_BYTES: a session above it is given as several episodes, cut between turns."""
+    """MEMARENA_GRAPHITI_EPISODE_BYTES: a longer session is ingested as several episodes, cut between turns."""
     previous_episodes: int = 1
-    """MEMARENA_GRAPHITI_PREVIOUS_EPISODES: how many episodes before the current one the model is shown with it."""
+    """MEMARENA_GRAPHITI_PREVIOUS_EPISODES: number of earlier episodes in the model's prompt with the current one."""
     reply_tokens: int = 2_048
-    """MEMARENA_GRAPHITI_REPLY_TOKENS: the longest reply that is asked for. A longer one is cut off and lost."""
+    """MEMARENA_GRAPHITI_REPLY_TOKENS: limit of a reply. A longer reply is cut off and lost."""
     response_format: ResponseFormat = "json_schema"
-    """MEMARENA_GRAPHITI_RESPONSE_FORMAT: what the model's server is asked to hold replies to."""
+    """MEMARENA_GRAPHITI_RESPONSE_FORMAT: the format that the model's server is asked to enforce."""
     buffer_pool_mb: int = 256
-    """MEMARENA_GRAPHITI_BUFFER_POOL_MB: the most memory that Kuzu's pages of one namespace may take, in MiB."""
+    """MEMARENA_GRAPHITI_BUFFER_POOL_MB: limit of the memory for Kuzu's pages of a namespace, in MiB."""
     open_graphs: int = 16
-    """MEMARENA_GRAPHITI_OPEN_GRAPHS: namespaces whose graphs are open at a time, some 70 MB each; see README."""
+    """MEMARENA_GRAPHITI_OPEN_GRAPHS: limit of namespaces whose graphs are open, some 70 MB each; see README."""
 
 
 def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
-    """Settings from the environment. Raises ServeError naming the variable."""
+    """Return the settings of the environment. Raises ServeError naming the variable."""
 
     def text(name: str, default: object) -> str:
         return environment.get(f"MEMARENA_GRAPHITI_{name}") or str(default)

@@ -1,4 +1,4 @@
-"""Checks of single fields. Each takes the field's path, so that its error can name it."""
+"""Checks single fields of a request. ``field`` is the field's path, which the error names."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 
 def utf8_bytes(value: str) -> int:
-    """Size of a string in UTF-8."""
+    """Return the bytes of a string in UTF-8."""
     return len(value) if value.isascii() else len(value.encode())
 
 
 def check_text(field: str, value: str, limit_bytes: int = FRAME_BYTES) -> str:
-    """The text itself. Raises CallError if it holds U+0000 or is above the limit (by default that of its frame)."""
+    """Return the text. Raises CallError if it holds U+0000 or is above the limit (by default that of its frame)."""
     if "\0" in value:
         raise invalid_argument(field, "U+0000 is not allowed in text")
-    # A code point takes at most four bytes, so that most texts need no encoding to be known to fit.
+    # A code point takes at most four bytes, so most texts fit for sure without being encoded.
     if len(value) * 4 > limit_bytes and (size := utf8_bytes(value)) > limit_bytes:
         raise above_limit(field, size, limit_bytes)
     return value
 
 
 def check_required_text(field: str, value: str, limit_bytes: int = FRAME_BYTES) -> str:
-    """Like :func:`check_text`, and the text must not be empty."""
+    """Return the text, checked as by :func:`check_text`. Raises CallError also if it is empty."""
     if not value:
         raise invalid_argument(field, "is required")
     return check_text(field, value, limit_bytes)
 
 
 def check_id(field: str, value: str) -> str:
-    """The id itself. Raises CallError if it is empty, holds U+0000 or is above 128 bytes."""
+    """Return the id. Raises CallError if it is empty, holds U+0000 or is above 128 bytes."""
     return check_required_text(field, value, ID_BYTES)
 
 
 def parse_moment(field: str, value: str) -> datetime:
-    """An RFC 3339 time with its offset. Raises CallError if it is missing or malformed."""
+    """Parse an RFC 3339 time with its offset. Raises CallError if it is missing or malformed."""
     if not value:
         raise invalid_argument(field, "is required")
     if match := _RFC3339.fullmatch(value):
@@ -55,7 +55,7 @@ def parse_moment(field: str, value: str) -> datetime:
 
 
 def parse_date(field: str, value: str) -> date:
-    """A calendar date YYYY-MM-DD. Raises CallError if it is missing or malformed."""
+    """Parse a calendar date YYYY-MM-DD. Raises CallError if it is missing or malformed."""
     if not value:
         raise invalid_argument(field, "is required")
     if _DATE.fullmatch(value):

@@ -1,4 +1,4 @@
-"""The command line of a backend: flags in, a running server, one line and exit 2 when it cannot start."""
+"""Runs the command line of a backend: parses flags and serves a memory; a bad flag prints a line and exits with 2."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class _Parser(argparse.ArgumentParser):
 def run_backend(memories: MemoryFactory | Mapping[str, MemoryFactory], argv: Sequence[str] | None = None) -> int:
     """Serve a memory until SIGTERM or SIGINT; return the exit code.
 
-    A distribution that brings several memories gives them by name; ``--variant`` then chooses.
+    If a package offers several memories, pass them by name; ``--variant`` then chooses.
     """
     variants = {"": memories} if callable(memories) else dict(memories)
     try:
@@ -57,7 +57,7 @@ def run_backend(memories: MemoryFactory | Mapping[str, MemoryFactory], argv: Seq
             level=arguments.log_level.upper(),
             format="%(asctime)s %(levelname)s %(name)s: %(message)s",
         )
-        # Several lines for each question, which `compose up` would show in the middle of a run.
+        # These log several lines for each question, which `compose up` would show during a run.
         for name in ("httpx", "httpx2"):
             logging.getLogger(name).setLevel(max(logging.WARNING, logging.getLogger().level))
         server = BackendServer(
@@ -95,10 +95,10 @@ def _serve_until_signal(server: BackendServer, address_file: Path | None) -> int
 
 
 def _end_at_the_latest() -> None:
-    """End the process after the grace, also where a call still holds its thread.
+    """Force the exit after the grace period even if a call still blocks a thread.
 
-    Its port is closed by then, so that a process which stays looks alive and answers nothing: whoever watches it could
-    not start it again. Nothing is lost by that, since a committed day is durable before its Ingest returns.
+    The port is closed by then: a process that lingered would look alive and answer nothing, and its supervisor could
+    not restart it. Nothing is lost, since a committed day is durable before its Ingest returns.
     """
     overdue = threading.Timer(STOP_GRACE_S + CLOSE_GRACE_S, os._exit, (0,))
     overdue.daemon = True

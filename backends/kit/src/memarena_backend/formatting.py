@@ -1,4 +1,4 @@
-"""How the parts of a session are put into words; shared, so that backends differ in what they find and not in style."""
+"""Formats parts of a session as text; shared, so that backends differ in what they retrieve and not in style."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ _MONTHS = (
 
 
 def date_in_words(day: date) -> str:
-    """A date in English whatever the locale, for example ``Friday 3 January 2025``."""
+    """Return a date in English, independent of the locale, for example ``Friday 3 January 2025``."""
     return f"{_WEEKDAYS[day.weekday()]} {day.day} {_MONTHS[day.month - 1]} {day.year}"
 
 
 def moment_in_words(at: datetime) -> str:
-    """Date and minute of a moment's own offset, for example ``Friday 3 January 2025 09:15``."""
+    """Return date and minute in the time's own offset, for example ``Friday 3 January 2025 09:15``."""
     return f"{date_in_words(at)} {at.hour:02}:{at.minute:02}"
 
 
 def setting_in_words(session: Session) -> str:
-    """Modality, place and group of a session, for example ``[face to face, at Luna Café, with Book club]``.
+    """Return modality, place and group of a session, for example ``[face to face, at Luna Café, with Book club]``.
 
-    Empty if nothing of it is known. The time is left out: an item's ``time`` carries it.
+    Empty if none is known. The time is left out, since it is in an item's ``time``.
     """
     parts = []
     if session.modality:
@@ -49,5 +49,5 @@ def setting_in_words(session: Session) -> str:
 
 
 def line_of(turn: Turn) -> str:
-    """A turn as a line of a script: ``speaker: text``."""
+    """Return a turn as a line of a script: ``speaker: text``."""
     return f"{turn.speaker.display_name}: {turn.text}"

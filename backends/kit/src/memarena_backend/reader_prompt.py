@@ -1,7 +1,7 @@
-"""How a question is put to the reader: options that any memory with an Answer may declare, for control experiments.
+"""Implements options of the reader's prompt that any memory with an Answer may declare, for control experiments.
 
-They change the prompt and nothing that is found, and so act in Answer alone; the harness refuses them where it reads
-over the items of Search itself.
+They change the prompt and not the retrieved items, and so act only in Answer; the harness refuses them if it answers
+from the items of Search itself.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ POLICY_OPTION = OptionSpec("policy", "on: Answer opens the system text with rule
 
 
 def asker_of(query: Query) -> Asker | None:
-    """Who asks, as far as the reader is to be told; None: not a word. Raises CallError for a value of no meaning."""
+    """Return the asker as the reader's prompt describes them, None for no description.
+
+    Raises CallError if the option has another value than IDENTITIES.
+    """
     known = IDENTITY_OPTION.key in query.options
     identity = query.choice_option(IDENTITY_OPTION.key, IDENTITIES) if known else "relation"
     if identity == "none":
@@ -32,6 +35,9 @@ def asker_of(query: Query) -> Asker | None:
 
 
 def framed(query: Query, plan: ReadingPlan) -> ReadingPlan:
-    """The plan with the policy header where the query asks for it. Raises CallError for a value of no meaning."""
+    """Return the plan, with the policy header if the query asks for it.
+
+    Raises CallError if the option is neither ``on`` nor ``off``.
+    """
     asks = POLICY_OPTION.key in query.options and query.choice_option(POLICY_OPTION.key, ("off", "on")) == "on"
     return replace(plan, policy_header=True) if asks else plan

@@ -135,7 +135,7 @@ class _ChatModel(BaseChatModel):  # type: ignore[misc]
 
 
 def _choice(choice: str | None, tools: Tools) -> object:
-    """The library's word for a choice of tools in the OpenAI API's."""
+    """Return the library's choice of tools in the form of the OpenAI API."""
     if choice == "any":
         return "required"
     if any(tool["function"]["name"] == choice for tool in tools):

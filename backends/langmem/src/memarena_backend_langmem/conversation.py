@@ -1,4 +1,4 @@
-"""A session as LangMem is given it: messages of a user, who is the owner, and of everybody else by name."""
+"""Converts a session for LangMem: the owner's turns are the user's messages, all others the assistant's, with names."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Iterator
 from memarena_backend import Role, Session, date_in_words, setting_in_words
 
 PART_BYTES = 8_000
-"""Bytes of what was said that one extraction is given; a longer session is extracted in parts, so that a prompt fits
-into the window of a small reader."""
+"""Bytes of text in an extraction; a longer session is extracted in parts, so that a prompt fits into the window of a
+small reader."""
 
 Message = dict[str, str]
 """``role`` (user or assistant) and ``content``."""
 
 
 def parts_of(session: Session) -> list[list[Message]]:
-    """The session in messages, in as many parts as it takes; none if no word was said.
+    """Return the session's messages in one or more parts; empty if all turns are empty.
 
-    Each part begins with the date and where the session was, since a memory of "yesterday" is worth nothing without.
+    Each part begins with date and setting of the session, since a memory of "yesterday" is useless without.
     """
     parts: list[list[Message]] = []
     room = 0
@@ -33,7 +33,7 @@ def parts_of(session: Session) -> list[list[Message]]:
 
 
 def _texts_of(session: Session) -> Iterator[tuple[str, str]]:
-    """Role and text of each message, none longer than a part."""
+    """Yield role and text of each message, none longer than a part."""
     for turn in session.turns:
         if turn.text.strip():
             role = "user" if turn.speaker.role is Role.OWNER else "assistant"
@@ -47,7 +47,7 @@ def _opening(session: Session) -> str:
 
 
 def _cut(text: str, size_bytes: int) -> Iterator[str]:
-    """Pieces of at most so many bytes of UTF-8 that make the text again."""
+    """Yield consecutive pieces of the text, each of at most ``size_bytes`` of UTF-8."""
     data = text.encode()
     start = 0
     while start < len(data):

@@ -35,13 +35,13 @@ from memarena_backend_memos.settings import Settings
 from memarena_backend_memos.store import Store, StoredMemory
 
 KEPT_FACTS = (KeptFact("My dog is called {value}.", "What is my dog called?"),)
-"""A fact that any suitable extractor keeps: the name of a pet."""
+"""A fact that any suitable extractor stores: the name of a pet."""
 
 _OPTIONS = (OptionSpec("k", "How many memories are returned at most, an integer of at least 1.", "10"),)
 _PROMPT_BYTES = len(SIMPLE_STRUCT_MEM_READER_PROMPT.encode())
 _BYTES_PER_TOKEN = 3
-"""A low estimate, so that a prompt is rather shorter than necessary than too long."""
-_LEAST_PART_BYTES = 1_000
+"""A low estimate, so that a prompt is too short rather than too long."""
+_MIN_PART_BYTES = 1_000
 
 
 class MemosMemory(Memory):
@@ -74,26 +74,26 @@ class MemosMemory(Memory):
         store = self._stores[namespace] = Store(self._folders.begin(namespace, day.index))
         notices: Sequence[Notice] = ()
         if with_text:
-            field = "header.model_access"
-            extractor, embedder = required_extractor(call.models, field), embedder_of(call.models, field)
+            error_field = "header.model_access"
+            extractor, embedder = required_extractor(call.models, error_field), embedder_of(call.models, error_field)
             part_bytes = self._part_bytes(call.models, extractor.model)
             llm = CallLLM(self._client, extractor, call, self._settings.reply_tokens)
             extraction = extract(llm, (parts_of(session, day.owner, part_bytes) for session in with_text))
             store.add(extraction.drafts, CallEmbedder(self._client, embedder, call, "passage"))
             notices = extraction.notices()
-        self._folders.keep(namespace, day.index)
+        self._folders.keep(namespace, day.index)  # from here on the day is durable
         return notices
 
     def _part_bytes(self, models: ModelAccess | None, extractor: str) -> int:
         """Return the bytes of a part that fit into the model's window with prompt and reply.
 
-        At most the setting, which also applies if the window is unknown.
+        Capped by the setting; if the window is unknown, the setting alone decides.
         """
         model = models.model(extractor) if models is not None else None
         if model is None or not model.context_window_tokens:
             return self._settings.part_bytes
         tokens = model.context_window_tokens - self._settings.reply_tokens
-        return max(_LEAST_PART_BYTES, min(self._settings.part_bytes, tokens * _BYTES_PER_TOKEN - _PROMPT_BYTES))
+        return max(_MIN_PART_BYTES, min(self._settings.part_bytes, tokens * _BYTES_PER_TOKEN - _PROMPT_BYTES))
 
     def restore(self, namespace: str, days: Iterable[Day], call: Call) -> None:
         last = max(day.index for day in days)

@@ -17,7 +17,7 @@ def main() -> None:
 
 
 def make_memory(data_dir: Path) -> MemSearchMemory:
-    """The memory once its engine listens: no call pays for the start. ServeError if it does not come up."""
+    """Return the memory after the start of its engine, so that no call pays for it. Raises ServeError if that fails."""
     memory = MemSearchMemory(data_dir, read_settings())
     try:
         memory.start()

@@ -111,7 +111,7 @@ class EndpointEmbedder:
         return self._vectors(reply.content, len(texts))
 
     def _vectors(self, body: bytes, count: int) -> list[list[float]]:
-        """Return the vectors of a reply. Parsed here, as the client checks each number by itself, which takes 1 ms."""
+        """Return the vectors of a reply. Parsed here, since the client validates each number, which takes 1 ms."""
         try:
             rows = sorted(json.loads(body)["data"], key=lambda row: row["index"])
             vectors = [[float(value) for value in row["embedding"]] for row in rows]
@@ -149,17 +149,17 @@ class Work:
     call: Call
 
 
-_work: ContextVar[Work] = ContextVar("embedding_work")
+_current: ContextVar[Work] = ContextVar("embedding_work")
 
 
 @contextmanager
 def working_with(work: Work) -> Iterator[None]:
     """Make MemSearch embed with ``work`` within this context."""
-    token = _work.set(work)
+    token = _current.set(work)
     try:
         yield
     finally:
-        _work.reset(token)
+        _current.reset(token)
 
 
 class CallProvider:
@@ -167,12 +167,12 @@ class CallProvider:
 
     def __init__(self, model: str, *, batch_size: int = 0) -> None:
         self.model_name = model
-        self.dimension = _work.get().dimension
+        self.dimension = _current.get().dimension
         self.batch_size = batch_size or BATCH_TEXTS
 
     async def embed(self, texts: list[str]) -> list[list[float]]:
         """Return one vector per text. It blocks, since each event loop serves a single call."""
-        work = _work.get()
+        work = _current.get()
         vectors = work.embedder.embed(texts, work.purpose, work.call)
         if any(len(vector) != self.dimension for vector in vectors):
             raise unavailable(f"the embedding model {self.model_name} no longer gives {self.dimension} dimensions")

@@ -1,4 +1,4 @@
-"""MemSearch as a memory: days become markdown, searches are hybrid, chunks find back to the turns they came from."""
+"""Implements the memory with MemSearch: days become markdown, searches are hybrid, chunks are traced to their turns."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ class MemSearchMemory(Memory):
         self._opening = threading.Lock()
         self._indexes: dict[str, NamespaceIndex] = {}
         self._dimensions: dict[str, int] = {}
-        """Length of a vector by model, measured once."""
+        """Length of a vector by model, measured by one embedding."""
         self._clients: dict[str, openai.OpenAI] = {}
         self._mutex = threading.Lock()
         self._embedded: EmbeddedE5 | None = None
 
     def start(self) -> None:
-        """Have Milvus Lite listen before the first call. CallError UNAVAILABLE if it cannot be brought to."""
+        """Start Milvus Lite before the first call. Raises CallError UNAVAILABLE if that fails."""
         if self._lite is not None:
             self._lite.ensure()
 
@@ -84,7 +84,7 @@ class MemSearchMemory(Memory):
     def restore(self, namespace: str, days: Iterable[Day], call: Call) -> None:
         files = [day_file(day) for day in days]
         with self._index(namespace, call, "passage", create=True) as namespace_index:
-            # First what was never committed goes: a day that was interrupted may have left chunks.
+            # First remove uncommitted chunks, which an interrupted day may have left.
             namespace_index.keep_only(index.names_of(files))
             for file in files:
                 namespace_index.add(file)
@@ -108,7 +108,7 @@ class MemSearchMemory(Memory):
         if namespace_index is not None and namespace_index.generation != self._milvus.ensure():
             namespace_index = None  # connected to an engine that has died
         if namespace_index is None and note is not None:
-            # Not in use since the engine's start: opened once more, so that its collection goes too.
+            # Not in use since the engine's start: opened, so that its collection is deleted too.
             with _as_unavailable(), self._asking(note, None, "passage", Call.internal()):
                 namespace_index = NamespaceIndex(folder, self._milvus, note)
         if namespace_index is not None:
@@ -128,7 +128,7 @@ class MemSearchMemory(Memory):
 
     @contextmanager
     def _index(self, namespace: str, call: Call, purpose: Purpose, *, create: bool) -> Iterator[NamespaceIndex]:
-        """The index of a namespace, with an embedder to work with. Faults of the database become UNAVAILABLE."""
+        """Yield the index of a namespace with an embedder in place. Faults of the database become UNAVAILABLE."""
         namespace_index = self._indexes.get(namespace)
         embedder = self._embedder(call, namespace_index.note if namespace_index else None, namespace)
         with _as_unavailable():
@@ -150,11 +150,11 @@ class MemSearchMemory(Memory):
             yield
 
     def _note(self, embedder: Embedder, call: Call, namespace: str) -> IndexNote:
-        """What an index is made with now, equal to what it was made with before."""
+        """Return model, dimension and chunk size of the index. Raises CallError if it was made with others previous."""
         folder = index.folder_of(self._data_dir, namespace)
-        before = index.read_note(folder)
-        if isinstance(embedder, _NoEmbedder) and before is not None:
-            return before
+        previous = index.read_note(folder)
+        if isinstance(embedder, _NoEmbedder) and previous is not None:
+            return previous
         with self._mutex:
             dimension = self._dimensions.get(embedder.model)
         if dimension is None:
@@ -168,7 +168,10 @@ class MemSearchMemory(Memory):
     # -------------------------------------------------------------- which embedder
 
     def _embedder(self, call: Call, made_with: IndexNote | None, namespace: str) -> Embedder:
-        """An endpoint that was configured, else the gateway's model, else the model in this process."""
+        """Return the configured endpoint's embedder, else the gateway's, else the model in this process.
+
+        An index of another model gets, in place of the last, an embedder that fails when it is used.
+        """
         settings = self._settings
         if settings.embedding_url and settings.embedding_model:
             client = self._client(settings.embedding_url, settings.embedding_api_key)
@@ -178,9 +181,9 @@ class MemSearchMemory(Memory):
         if models is not None and offered is not None:
             client = self._client(models.base_url, None)
             return EndpointEmbedder(client, offered, models.token, prefixes=settings.embedding_prefixes)
-        before = made_with or index.read_note(index.folder_of(self._data_dir, namespace))
-        if before is not None and before.model != embedding.EMBEDDED_MODEL:
-            return _NoEmbedder(before.model)
+        previous = made_with or index.read_note(index.folder_of(self._data_dir, namespace))
+        if previous is not None and previous.model != embedding.EMBEDDED_MODEL:
+            return _NoEmbedder(previous.model)
         return self._in_process()
 
     def _in_process(self) -> EmbeddedE5:
@@ -213,7 +216,7 @@ def _as_unavailable() -> Iterator[None]:
 
 
 class _NoEmbedder:
-    """Stands where the model of an index is not at hand: an index that lacks no chunk can be looked after without."""
+    """Replaces a model that is not available: an index without missing chunks can be opened without its model."""
 
     def __init__(self, model: str) -> None:
         self.model = model
@@ -223,9 +226,9 @@ class _NoEmbedder:
 
 
 def _items(chunks: Iterable[Chunk], namespace_index: NamespaceIndex) -> list[Item]:
-    """What a reader is shown: the whole turns that a chunk has lines of, each as it was said, under their heading.
+    """Return an item for each chunk: the complete turns of which it has lines, unchanged, under their heading.
 
-    Parts of one long turn give the same item; the best of them stays.
+    Parts of a long turn give the same item, of which the first, with the best score, is used.
     """
     items: dict[tuple[str, ...], Item] = {}
     for chunk in chunks:

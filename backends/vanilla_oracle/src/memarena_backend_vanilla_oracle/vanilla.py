@@ -1,6 +1,6 @@
-"""Vanilla: no search at all, just the most recent turns that fit a budget. What every memory has to beat.
+"""Implements vanilla: no search, only the most recent turns that fit a budget, as a baseline for every memory.
 
-Omniscient is the same over more than one person's life: a diagnostic that a harness gives the sessions of everybody.
+Omniscient is the same over the sessions of all persons, which the harness sends to this diagnostic alone.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _OPTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class _StoredTurn:
-    """A turn as it would be shown, with what its session adds once."""
+    """A turn as it is shown, and the setting and time of its session, which are shown once for all its turns."""
 
     at: datetime
     session_id: str
@@ -59,7 +59,7 @@ class _StoredTurn:
 
 @dataclass(slots=True)
 class _Block:
-    """The lines of one session that are shown, latest first while it grows."""
+    """The turns of a session that are shown; ``turns`` has the latest first."""
 
     latest: _StoredTurn
     turns: list[_StoredTurn] = field(default_factory=list)
@@ -75,9 +75,9 @@ class _Block:
 
 
 class VanillaMemory(Memory):
-    """Returns the turns before the question, latest first until the budget is spent, shown in the order of time.
+    """Returns the latest turns before the question that fit the budget, in the order of time.
 
-    One item is what is shown of one session: its setting, then a line for each turn. Scores rise with recency.
+    An item has the turns of a session: its setting, then a line for each turn. Scores rise with recency.
     """
 
     name = "vanilla"
@@ -125,14 +125,14 @@ class VanillaMemory(Memory):
 
 
 class OmniscientMemory(VanillaMemory):
-    """Vanilla over whatever it is given. That these are all sessions of the world is the harness's doing."""
+    """Vanilla over all sessions of the world, since the harness sends these to it."""
 
     name = "omniscient"
     kind = Kind.DIAGNOSTIC
 
 
 def _latest(turns: Sequence[_StoredTurn], budget_tokens: int, max_items: int | None) -> list[_Block]:
-    """Blocks of the latest turns that fit, in the order of time. The first turn that does not fit ends it."""
+    """Return blocks of the latest turns that fit, in the order of time, up to the first turn that does not fit."""
     blocks: dict[str, _Block] = {}
     room = budget_tokens
     for turn in reversed(turns):
@@ -141,7 +141,7 @@ def _latest(turns: Sequence[_StoredTurn], budget_tokens: int, max_items: int | N
             if max_items is not None and len(blocks) == max_items:
                 break
             block = _Block(turn, bytes=len(turn.setting.encode()) if turn.setting else -1)
-        # A line feed stands before each line but the first of a block without a setting (whence the -1 above).
+        # Each line follows a line feed, except the first of a block without a setting (hence the -1 above).
         size = block.bytes + 1 + len(turn.line.encode())
         room -= _tokens(size) - (_tokens(block.bytes) if block.turns else 0)
         if room < 0:
@@ -156,7 +156,7 @@ def _latest(turns: Sequence[_StoredTurn], budget_tokens: int, max_items: int | N
 
 
 def _latest_cut(turn: _StoredTurn, budget_tokens: int) -> SearchResult:
-    """The latest turn alone is above the budget: as much of it as fits."""
+    """Return as much of the latest turn as fits, for a turn that alone exceeds the budget."""
     block = _Block(turn, [turn])
     text = cut_text(block.text(), budget_tokens)
     if not text:

@@ -1,4 +1,4 @@
-"""How busy the CPUs of the machine are, and by whom, from two readings of the kernel's counters."""
+"""Measures the load of the machine's CPUs, in all and by other programs, from two readings of the kernel's counters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memarena.meters.procfs import busy_s, cpu_count
 from memarena.meters.readings import one_line
 
 LEAST_S = 1.0
-"""A shorter span gives no share: the counters move in steps of 10 ms."""
+"""Least span in seconds for which a load is computed, since the counters have steps of 10 ms."""
 
 
 @dataclass(frozen=True)
@@ -24,10 +24,11 @@ class _Reading:
 
 
 class CpuLoadSpan:
-    """A span of time that begins when this is made.
+    """A span of time that begins with the creation of the object.
 
-    ``stat`` is the kernel's file of CPU times (proc_stat(5)); a text says why it is not to be read. ``shared`` says
-    which server of the run may be on this machine without being started by it; empty where there is none.
+    ``stat`` is the kernel's file of CPU times (proc_stat(5)), or a text with the reason why it is not read. ``shared``
+    is the reason why the load of others is unknown: a server of the run may be on this machine without being started
+    by the run; empty if there is none.
     """
 
     def __init__(self, stat: Path | str, shared: str = "") -> None:
@@ -36,7 +37,7 @@ class CpuLoadSpan:
         self._begin = _reading(stat)
 
     def ended(self) -> CpuLoad:
-        """The load from the begin until now."""
+        """Return the load from the beginning until now."""
         end = _reading(self._stat)
         if isinstance(self._begin, str) or isinstance(end, str) or isinstance(self._stat, str):
             reason = next(each for each in (self._begin, end, self._stat) if isinstance(each, str))

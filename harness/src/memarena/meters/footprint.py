@@ -1,4 +1,4 @@
-"""Memory and disk of one program: its processes, or the control group of its container, and the files it keeps."""
+"""Measures memory and disk of a program: of its processes or its container's control group, and of its files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BLOCK_BYTES = 512
 
 @dataclass(frozen=True)
 class Footprint:
-    """Bytes of memory now, bytes of memory at most so far, bytes on disk; each a value or why there is none."""
+    """Bytes of memory now, peak of memory so far, bytes on disk; each a value or the reason why there is none."""
 
     memory: MeterFigure
     memory_peak: MeterFigure
@@ -28,11 +28,11 @@ class Footprint:
 
 
 def footprint_of_processes(root_pid: int, data_dir: Path | None, *, itself: bool = False) -> Footprint:
-    """The footprint of all processes below ``root_pid``, which ``itself`` (a guard of ours) does not count by default.
+    """Return the footprint of all descendants of ``root_pid``; ``itself``: and of that process.
 
-    The first process of a confinement is ours too, and never counts. Memory is the proportional set size where the
-    kernel tells it, so that shared pages count once; the peak is the sum of each process's own peak of its resident set
-    (VmHWM), an upper bound where several peak at different times.
+    The root is by default one of our guards, which does not count; nor does the first process of a confinement. Memory
+    is the proportional set size, so that shared pages count once; the peak is the sum of the processes' peaks of their
+    resident sets (VmHWM), an upper bound if they peak at different times.
     """
     try:
         root = psutil.Process(root_pid)
@@ -49,7 +49,7 @@ def footprint_of_processes(root_pid: int, data_dir: Path | None, *, itself: bool
 
 
 def footprint_of_cgroup(folder: Path, data_dir: Path | None) -> Footprint:
-    """The footprint of a container by its control group's folder (``cgroups.memory_cgroup_of`` finds it)."""
+    """Return the footprint of a container by its control group's folder (``cgroups.memory_cgroup_of`` returns it)."""
     source = cgroup_source("backend", folder)
     figures = {entry.channel.name: MeterFigure.unavailable(entry.reason) for entry in source.unavailable}
     for entry in source.read():
@@ -62,7 +62,7 @@ def footprint_of_cgroup(folder: Path, data_dir: Path | None) -> Footprint:
 
 
 def disk_bytes(folder: Path) -> int:
-    """Bytes that the files below a folder take on disk, each file once. Files that vanish meanwhile do not count."""
+    """Return the bytes on disk of the files below a folder, each inode once, without files that vanish meanwhile."""
     total, inodes = 0, set()
     for path, _, names in os.walk(folder):
         for name in (".", *names):
@@ -77,7 +77,7 @@ def disk_bytes(folder: Path) -> int:
 
 
 def disk_figure(folder: Path | None) -> MeterFigure:
-    """:func:`disk_bytes` of a data folder, or why it is unknown; None: the folder is not known."""
+    """Return :func:`disk_bytes` of a data folder, or why it is unknown; ``folder`` None: the folder is not known."""
     if folder is None:
         return MeterFigure.unavailable("the backend keeps its data where the harness has no access")
     try:
@@ -87,7 +87,7 @@ def disk_figure(folder: Path | None) -> MeterFigure:
 
 
 def _summed(pids: Iterable[int], read: Callable[[int], int]) -> MeterFigure:
-    """The sum over processes; those that end meanwhile do not count, one that cannot be read makes it unavailable."""
+    """Return the sum over processes. Processes that end meanwhile do not count; an unreadable one voids the sum."""
     total, counted = 0, 0
     for pid in pids:
         try:
@@ -113,7 +113,7 @@ def _peak(pid: int) -> int:
 
 
 def _kilobytes(path: Path, name: str) -> int:
-    """An entry of proc_pid_status(5) or proc_pid_smaps(5), in bytes."""
+    """Return an entry of proc_pid_status(5) or proc_pid_smaps(5) in bytes. Raises ValueError if it is missing."""
     for line in path.read_text(encoding="ascii", errors="replace").splitlines():
         key, _, amount = line.partition(":")
         if key == name and amount.endswith(" kB"):

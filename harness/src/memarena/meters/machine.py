@@ -1,4 +1,4 @@
-"""Which machine this is, as far as times depend on it."""
+"""Names the processor of this machine, on which times depend."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 
 CPUINFO = Path("/proc/cpuinfo")
 _KEYS = ("model name", "Model", "CPU part", "cpu model")
-"""What proc_cpuinfo(5) calls a processor, by architecture: x86, some Arm boards, other Arm, MIPS and RISC-V."""
+"""Keys of a processor's name in proc_cpuinfo(5): of x86, some Arm boards, other Arm, MIPS and RISC-V."""
 
 
 def cpu_name(cpuinfo: Path = CPUINFO) -> str:
-    """The processor and how many of it there are, for example ``2 × AMD EPYC 7B13``; empty where it is unknown."""
+    """Return the number of CPUs and the processor's name, for example ``2 × AMD EPYC 7B13``; empty if unknown."""
     try:
         lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""A phase of a run from its samples: energy of every rail, CPU time, mean and peak of every channel, as records."""
+"""Computes the record of a phase from its samples: energy of every rail, CPU time, mean and peak of every channel."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _COUNTER_UNITS = frozenset({"J", "s"})
 
 
 def channels_of(samples: Samples) -> tuple[MeterChannel, ...]:
-    """Every channel of a samples file, those that the machine does not give with their reason."""
+    """Return every channel of a samples file; channels that the machine does not have, with the reason."""
     channels = [MeterChannel(name=c.name, unit=c.unit) for c in samples.channels]
     absent = [
         MeterChannel(name=entry.channel.name, unit=entry.channel.unit, reason=entry.reason)
@@ -34,16 +34,16 @@ def channels_of(samples: Samples) -> tuple[MeterChannel, ...]:
 
 
 def windows(pieces: Sequence[tuple[int, int]]) -> tuple[Window, ...]:
-    """Spans of CLOCK_MONOTONIC in ns as windows; those that took no time are left out."""
+    """Return spans of CLOCK_MONOTONIC in ns as windows, without empty ones."""
     return tuple(Window(start, end) for start, end in pieces if end > start)
 
 
 def measure_phase(
     samples: Samples, phase: PhaseEnded, *, system_channel: str, idle: IdleWindows | None = None
 ) -> PhaseMeasured | None:
-    """The figures of a phase from its samples; None for one that took no time.
+    """Return the figures of a phase from its samples; None if the phase took no time.
 
-    ``idle`` are the node's idle windows; they are not used for a phase that does not lie between them.
+    ``idle``: the node's idle windows, which are used only if the phase is between them.
     """
     spans = windows(phase.pieces)
     if not spans:
@@ -68,7 +68,7 @@ def measure_phase(
 
 
 def unmetered_phase(phase: PhaseEnded, reason: str, *, system_channel: str) -> PhaseMeasured | None:
-    """A phase of which nothing is known, and why; None for one that took no time."""
+    """Return the record of a phase without samples, with the reason; None if the phase took no time."""
     spans = windows(phase.pieces)
     if not spans:
         return None
@@ -98,7 +98,7 @@ def _cpu_s(samples: Samples, phase: Phase) -> MeterFigure:
 
 
 def _channel(samples: Samples, channel: Channel, phase: Phase) -> ChannelMeasured:
-    """Mean over time and highest sample. Short pieces are no fault here: load and memory are what they are."""
+    """Return the mean over time and the highest sample. Unlike for energy, short pieces do not void them."""
     series = samples.series(channel.name)
     if isinstance(series, Unavailable):
         mean = peak = MeterFigure.unavailable(series.reason)

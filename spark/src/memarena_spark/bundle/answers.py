@@ -17,13 +17,13 @@ from memarena.log.store import read_records
 from memarena_answering import parse_answer
 
 HELD_BACK_MS = 100.0
-"""Median time of a cell between the first content at the gateway and the first TextDelta: more is no passing on."""
+"""Limit of a cell's median time from the first content at the gateway to the first TextDelta: longer is held back."""
 BYTES_PER_TOKEN = 32
-"""Most bytes of text per token: tokenizers have 3 to 5 bytes per token in English, and 1 in the worst scripts."""
+"""Limit of bytes of text per token: tokenizers have 3 to 5 bytes per token in English, and 1 in the worst scripts."""
 _TEMPLATE_TOKENS = 1024
-"""Most tokens that a chat template may add to a prompt."""
+"""Limit of the tokens that a chat template may add to a prompt."""
 _SERVER_CLOCK_NS = 5_000_000
-"""By how much a server's own times, which it rounds, may exceed those at the gateway."""
+"""Tolerance by which a server's own times, which it rounds, may exceed those at the gateway."""
 _ANSWERING = ("answer", "central")
 
 _Check = Callable[[QuestionAsked, AnswerSpan, Sequence[GatewayCall]], Iterator[str]]
@@ -55,12 +55,12 @@ def check_answers(log_folder: Path) -> AnswerChecks:
     for attempt in read_records(log_folder, "asked"):
         if not isinstance(attempt, QuestionAsked) or attempt.status != "answered":
             continue
-        answer, own = _span(attempt), generating([calls[n] for n in attempt.gateway_call_ids if n in calls])
-        result.without_prompt += any(not call.prompt for call in own)
+        answer, attempt_calls = _span(attempt), generating([calls[n] for n in attempt.gateway_call_ids if n in calls])
+        result.without_prompt += any(not call.prompt for call in attempt_calls)
         for check in of_an_answer:
-            for line in check(attempt, answer, own):
+            for line in check(attempt, answer, attempt_calls):
                 first.setdefault(check, f"{attempt.cell_id}: {attempt.instance_id}: {line}")
-        held_ms[attempt.cell_id] += _held_back_ms(attempt, answer, own)
+        held_ms[attempt.cell_id] += _held_back_ms(attempt, answer, attempt_calls)
     result.contradictions += [*first.values(), *_held_back(held_ms)]
     return result
 
@@ -72,32 +72,32 @@ def _span(attempt: QuestionAsked) -> AnswerSpan:
 
 
 def _text(_: QuestionAsked, answer: AnswerSpan, own: Sequence[GatewayCall]) -> Iterator[str]:
-    """The answer is what its text says, and its text the whole output of one of its calls (SPEC.md ANS-4)."""
+    """Check that the answer follows from its text, and its text is the output of one of its calls (SPEC.md ANS-4)."""
     reading = parse_answer(answer.raw)
     if (answer.answer, answer.reason, answer.parse) != (reading.answer, reading.reason, reading.parse):
         yield "the answer does not follow from the text that was read"
     if _sha256(answer.raw) not in {_output_sha256(call) for call in own}:
         yield "its text is the output of none of its model calls"
-    turned_down = sum(call.phase == "refused" for call in own)  # of Search or of Answer: the log does not tell
+    turned_down = sum(call.phase == "refused" for call in own)  # in Search or in Answer: the log does not say which
     if not len(own) - turned_down <= answer.model_calls <= len(own):
         yield f"states {answer.model_calls} model calls, the log holds {len(own)}"
 
 
 def _times(_: QuestionAsked, answer: AnswerSpan, own: Sequence[GatewayCall]) -> Iterator[str]:
     """Check that no text reached the harness before the gateway."""
-    first = _behind_first_delta(answer, own)
+    first = _call_of_first_delta(answer, own)
     if first is not None and answer.first_delta_ns is not None and answer.first_delta_ns < _arrived(first):
         yield "its first TextDelta came before the first content of its model call"
     for call in own:
         end_ns = (call.received_to_forwarded_ns or 0) + (call.last_content_ns or 0)
-        whole = _output_sha256(call) == _sha256(answer.raw)
-        if whole and len(own) == 1 and answer.completed_ns is not None and answer.completed_ns < end_ns:
+        is_whole_output = _output_sha256(call) == _sha256(answer.raw)
+        if is_whole_output and len(own) == 1 and answer.completed_ns is not None and answer.completed_ns < end_ns:
             yield "was complete before the last content of its model call"
 
 
 def _held_back_ms(attempt: QuestionAsked, answer: AnswerSpan, own: Sequence[GatewayCall]) -> list[float]:
-    """How long, at least, the first token was on its way from the gateway to the harness; empty where unknown."""
-    first = _behind_first_delta(answer, own)
+    """Return the least time in ms that the first token took from the gateway to the harness; empty if unknown."""
+    first = _call_of_first_delta(answer, own)
     searched_ns = attempt.search.t_search_ns if attempt.search is not None else None
     if first is None or searched_ns is None or answer.first_delta_ns is None:
         return []
@@ -107,13 +107,13 @@ def _held_back_ms(attempt: QuestionAsked, answer: AnswerSpan, own: Sequence[Gate
 
 
 def _held_back(held_ms: Mapping[str, Sequence[float]]) -> Iterator[str]:
-    """Check that first tokens are passed on at once (ANS-3): a TTFT that ends long before was not measured."""
+    """Check that first tokens are passed on at once (ANS-3), since a TTFT at the gateway would be too short if not."""
     for cell_id, each_ms in held_ms.items():
         if each_ms and (median_ms := statistics.median(each_ms)) > HELD_BACK_MS:
             yield f"{cell_id}: first tokens came {median_ms:.0f} ms after the time to the first token says (median)"
 
 
-def _behind_first_delta(answer: AnswerSpan, own: Sequence[GatewayCall]) -> GatewayCall | None:
+def _call_of_first_delta(answer: AnswerSpan, own: Sequence[GatewayCall]) -> GatewayCall | None:
     if answer.ttft_ns is None:
         return None
     return next((call for call in reversed(own) if call.first_content_ns == answer.ttft_ns), None)
@@ -143,12 +143,12 @@ def _items(attempt: QuestionAsked, answer: AnswerSpan, own: Sequence[GatewayCall
 
 
 def _texts(items: Sequence[RetrievedItem], indices: Sequence[int] | None) -> list[str] | None:
-    """Texts, since two items may have the same."""
+    """Return the sorted texts of the items, since two items may have the same text; None if ``indices`` is None."""
     return None if indices is None else sorted(plain(items[index].text) for index in indices)
 
 
 def _call(call: GatewayCall) -> Iterator[str]:
-    """Texts of a call have its hashes, its server's times fit into the gateway's, its tokens into its texts."""
+    """Check a call: texts against hashes, the server's times against the gateway's, tokens against text lengths."""
     name = f"model call {call.call_id}"
     for kind, text, sha256 in (
         ("prompt", call.prompt, call.prompt_sha256),

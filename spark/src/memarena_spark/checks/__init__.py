@@ -1,1 +1,1 @@
-"""Checks of a node before a run: pure functions from facts, plan and profile to refusals."""
+"""Checks a node before a run: functions from node, plan and profile to refusals."""

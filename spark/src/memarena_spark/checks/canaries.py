@@ -1,4 +1,4 @@
-"""Does the canary stay in its band, and did it before and after the run?"""
+"""Checks the compute canary against the profile and the node's golden values, and its drift over a run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memarena_spark.refusal_codes import refusal
 
 
 def check_canary(result: CanaryResult | Unknown, settings: CanarySettings, golden: Golden | None) -> Iterator[Refusal]:
-    """One canary against the profile's floor and the node's golden values."""
+    """Check a canary against the profile's floor and the node's golden values."""
     if isinstance(result, Unknown):
         yield refusal("canary-failed", f"cannot be told: {result.unknown}")
         return
@@ -33,21 +33,21 @@ def check_canary(result: CanaryResult | Unknown, settings: CanarySettings, golde
 
 
 def _expected(floor: float, share: float, golden: float | None) -> tuple[float, str]:
-    """The profile's floor or the share of the node's golden value, whichever is higher, and how it is said."""
+    """Return the higher of the profile's floor and the share of the node's golden value, and its text in a message."""
     if golden is None or floor > share * golden:
         return floor, f"the profile's {floor:g}"
     return share * golden, f"{share:.0%} of the golden {golden:g}"
 
 
 def drift_percent(before: CanaryResult, after: CanaryResult) -> float:
-    """By how much the second canary differs from the first."""
+    """Return by how many percent of the first the second canary's TFLOP/s differ, with sign."""
     return (after.tflops / before.tflops - 1) * 100
 
 
 def check_drift(
     before: CanaryResult | Unknown, after: CanaryResult | Unknown, settings: CanarySettings
 ) -> Iterator[Refusal]:
-    """The canary after the run against that before it."""
+    """Check the canary after the run against the canary before it."""
     for moment, result in (("before", before), ("after", after)):
         if isinstance(result, Unknown):
             yield refusal("canary-drift", f"the canary {moment} the run cannot be told: {result.unknown}")

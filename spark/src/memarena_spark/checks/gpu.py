@@ -1,4 +1,4 @@
-"""Is it the right GPU, alone, with the pinned driver and at full speed?"""
+"""Checks that the GPU is that of the profile, with the pinned driver, at full speed and without other processes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memarena_spark.refusal_codes import refusal
 
 
 def check_gpu(node: Node, plan: Plan, profile: NodeProfile) -> Iterator[Refusal]:
-    """Everything about the GPU; nothing where the profile has none."""
+    """Check the GPU: name, driver, speed and processes. Nothing is checked if the profile has none."""
     if profile.machine.gpu is None:
         return
     gpu = node.gpu()
@@ -45,7 +45,7 @@ def _speed(gpu: Gpu, profile: NodeProfile) -> Iterator[Refusal]:
 
 
 def others_on_gpu(gpu: Gpu, plan: Plan) -> Iterator[Refusal]:
-    """Processes that the plan does not name."""
+    """Yield the processes on the GPU that the plan does not name."""
     if isinstance(gpu.processes, Unknown):
         yield refusal("gpu-busy", f"cannot be told: {gpu.processes.unknown}")
         return

@@ -1,4 +1,4 @@
-"""Is it the right machine, with enough room, at rest, cool, in step with time and on the mains?"""
+"""Checks the host against profile and plan: machine, versions, free room, idleness, temperature, clock and mains."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MIB = 2**20
 
 
 def check_identity(node: Node, profile: NodeProfile) -> Iterator[Refusal]:
-    """Architecture, processors and memory of the profile."""
+    """Check architecture, processors and memory against the profile."""
     identity, machine = node.identity(), profile.machine
     if identity.architecture not in machine.architectures:
         expected = " or ".join(machine.architectures)
@@ -35,7 +35,7 @@ def check_identity(node: Node, profile: NodeProfile) -> Iterator[Refusal]:
 
 
 def check_versions(node: Node, plan: Plan) -> Iterator[Refusal]:
-    """Kernel, packages and images as pinned."""
+    """Check kernel, packages and images against the plan's pins."""
     pins = plan.pins
     kernel = node.identity().kernel
     if pins.kernel is not None and kernel != pins.kernel:
@@ -53,7 +53,7 @@ def check_versions(node: Node, plan: Plan) -> Iterator[Refusal]:
 
 
 def check_room(node: Node, profile: NodeProfile, out: Path) -> Iterator[Refusal]:
-    """Memory, swap, disk, and whether what comes out can be written."""
+    """Check memory, swap and disk, and that the output can be written."""
     limits = profile.limits
     memory = node.memory()
     if isinstance(memory, Unknown):
@@ -81,7 +81,7 @@ def check_room(node: Node, profile: NodeProfile, out: Path) -> Iterator[Refusal]
 
 
 def check_rest(node: Node, profile: NodeProfile) -> Iterator[Refusal]:
-    """CPUs at rest, governor, temperature."""
+    """Check that the CPUs are idle, their governor, and the temperature."""
     limits = profile.limits
     if limits.cpu_busy_percent is not None:
         busy = node.cpu_busy_percent()
@@ -108,7 +108,7 @@ def check_rest(node: Node, profile: NodeProfile) -> Iterator[Refusal]:
 
 
 def check_conditions(node: Node, profile: NodeProfile) -> Iterator[Refusal]:
-    """Time and mains."""
+    """Check that the clock is synchronised and the node on mains power."""
     if profile.demands.clock_sync:
         clock_is_synchronised = node.clock_synchronised()
         if isinstance(clock_is_synchronised, Unknown):

@@ -1,4 +1,4 @@
-"""Were the servers started in the right order, with the right flags, and do they work?"""
+"""Checks that the model servers were started in the right order, with the right flags, and that they work."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from memarena_spark.refusal_codes import refusal
 
 SETTLE_S = 2.0
 _CONTAINED = re.compile(r"(^|=)image:|:\d+$")
-"""A backend that is an image, or is reached at an address."""
+"""Matches a backend that is an image, or is reached at an address."""
 QUIET_S = 35.0
 """Longer than the usual 10, 15 and 30 s between two health checks or readings of a monitor."""
 
 
 def check_services(node: Node, plan: Plan) -> Iterator[Refusal]:
-    """The embedding server, the model server, and which of them came first."""
+    """Check the embedding server, the model server, and that the embedding server was started first."""
     reader = node.reader(plan.reader_server) if plan.reader_server is not None else None
     if plan.reader_server is not None and reader is not None:
         yield from _reader(reader, plan.reader_server)
-    # After the model server has loaded: an embedder that had to make room shows only now.
+    # After the model server has loaded, since only then an embedder that was evicted from the GPU is noticed.
     embedder = node.embedder(plan.embedder) if plan.embedder is not None else None
     if plan.embedder is not None and embedder is not None:
         yield from check_embedder(embedder, plan.embedder)
@@ -32,7 +32,7 @@ def check_services(node: Node, plan: Plan) -> Iterator[Refusal]:
 
 
 def check_exposed(node: Node, plan: Plan) -> Iterator[Refusal]:
-    """Whether a backend in a container could ask a model server itself: on the host's network it stands open to all."""
+    """Check that no backend in a container can reach a model server past the gateway, on the host's network."""
     if not any(_CONTAINED.search(backend) for backend in plan.run.backends):
         return
     for server in (plan.embedder, plan.reader_server):
@@ -41,21 +41,21 @@ def check_exposed(node: Node, plan: Plan) -> Iterator[Refusal]:
 
 
 def check_reach(node: Node, plan: Plan) -> Iterator[Refusal]:
-    """Whether every reader behind a URL is on this machine, where its process can be looked at during the run."""
+    """Check that every reader with a URL is on this machine, where its process can be watched during the run."""
     for reader in plan.run.readers:
         if reader.spec.startswith(("http://", "https://")) and node.reach_of(reader.spec) == "elsewhere":
             yield refusal("reader-remote", f"reader {reader.spec} is not on this machine's loopback")
 
 
 def check_quiet(node: Node, plan: Plan) -> Iterator[Refusal]:
-    """Whether anybody else asks the model server: SGLang's counters must stand still while this program asks nothing.
+    """Check that no other client uses the model server: SGLang's counters must not change while this program waits.
 
-    A health check or a monitor takes the GPU in the middle of what is measured. Only SGLang tells.
+    A health check or a monitor would use the GPU during a measurement. Other servers have no such counters.
     """
     spec = plan.reader_server
     if spec is None or spec.kind != "sglang":
         return
-    # What was asked last may be counted a moment after its reply.
+    # The last request may be counted a moment after its reply.
     node.sleep(SETTLE_S)
     before = node.reader_counts(spec)
     if isinstance(before, Unknown):
@@ -73,7 +73,7 @@ def check_quiet(node: Node, plan: Plan) -> Iterator[Refusal]:
 
 
 def check_embedder(embedder: Embedder | Unknown, spec: EmbedderSpec) -> Iterator[Refusal]:
-    """The embedding model: there, all of it on the GPU, and quick when warm."""
+    """Check that the embedding model is loaded, entirely on the GPU, and fast when warm."""
     if isinstance(embedder, Unknown):
         yield refusal("embedder-unreachable", f"cannot be told: {embedder.unknown}")
         return

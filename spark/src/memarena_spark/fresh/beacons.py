@@ -1,8 +1,8 @@
-"""Public randomness beacons: signed values that appear at a known time, checked here without a network.
+"""Reads and verifies values of public randomness beacons, which appear at a known time; needs no network.
 
 A drand network signs the number of a round at the round's time (https://docs.drand.love, "Cryptographic
-specification"). Its randomness is the SHA-256 of the signature, so whoever has the network's public key can check that
-a value is the round's own.
+specification"). Its randomness is the SHA-256 of the signature, so anyone who has the network's public key can verify
+that a value belongs to the round.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from pydantic import ConfigDict, Field, ValidationError
 from memarena_spark.errors import FileError
 
 _SIGNATURE_BYTES = {"chained": 96, "unchained-g1": 48}
-"""A compressed point of G2, and of G1."""
+"""Bytes of a compressed point of G2, and of G1."""
 
 
 @dataclass(frozen=True)
 class Network:
-    """A drand network, as its ``/info`` describes it."""
+    """A drand network with the fields of its ``/info``."""
 
     scheme: Literal["chained", "unchained-g1"]
     """``chained``: signs the round with the signature before it, on G2; ``unchained-g1``: the round alone, on G1."""
@@ -33,11 +33,11 @@ class Network:
     period_s: int
 
     def time_of(self, number: int) -> datetime:
-        """When a round appears."""
+        """Return the time at which a round appears."""
         return datetime.fromtimestamp(self.genesis_unix_s + (number - 1) * self.period_s, UTC)
 
     def first_round_after(self, moment: datetime) -> int:
-        """The first round that appears later than a moment."""
+        """Return the number of the first round that appears later than a moment."""
         return max(1, int(moment.timestamp() - self.genesis_unix_s) // self.period_s + 2)
 
 
@@ -75,7 +75,7 @@ class Beacon(Record):
 
 
 def read_beacon(path: Path, name: str | None = None) -> Beacon:
-    """A beacon's value from its JSON. Raises :class:`~memarena_spark.errors.FileError` with ``name`` or the path."""
+    """Read a beacon's value from JSON. Raises :class:`~memarena_spark.errors.FileError` with ``name`` or the path."""
     try:
         return Beacon.model_validate_json(path.read_bytes())
     except OSError as error:
@@ -90,7 +90,7 @@ def is_genuine(beacon: Beacon, network: Network) -> bool:
     number, signature = beacon.round.to_bytes(8, "big"), bytes.fromhex(beacon.signature)
     key = bytes.fromhex(network.public_key)
     if len(signature) != _SIGNATURE_BYTES[network.scheme]:
-        # py-ecc passes over what is in front of a point, and other bytes give another randomness.
+        # py-ecc ignores bytes in front of a point, which would change the randomness of a valid signature.
         return False
     from memarena_spark.fresh.bls import verify_on_g1, verify_on_g2  # noqa: PLC0415 (half a second to import)
 
@@ -99,5 +99,5 @@ def is_genuine(beacon: Beacon, network: Network) -> bool:
             message = hashlib.sha256(bytes.fromhex(beacon.previous_signature) + number).digest()
             return verify_on_g2(key, message, signature)
         return verify_on_g1(key, hashlib.sha256(number).digest(), signature)
-    except ValueError:  # no point of the curve
+    except ValueError:  # not a point of the curve
         return False

@@ -1,4 +1,4 @@
-"""What is fixed before a world can be known: plan, backends, node, the world's settings, and a round still to come."""
+"""Commits to a fresh world before it can be known: plan, backends, node, the world's settings and a future round."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def commit(
 
 
 def read_commitment(path: Path, name: str | None = None) -> Commitment:
-    """A commitment from its file. Raises :class:`~memarena_spark.errors.FileError` with ``name`` or the path."""
+    """Read a commitment. Raises :class:`~memarena_spark.errors.FileError` with ``name`` or the path."""
     source = name or str(path)
     try:
         content = path.read_bytes()
@@ -119,7 +119,7 @@ def read_commitment(path: Path, name: str | None = None) -> Commitment:
 
 
 def read_fresh(folder: Path, name: str | None = None) -> FreshWorld | None:
-    """Commitment and beacon of a folder; None where there is no such folder. Raises FileError."""
+    """Read commitment and beacon of a folder; return None if there is no such folder. Raises FileError."""
     if not folder.exists():
         return None
     source = name or f"{folder}/"
@@ -128,12 +128,12 @@ def read_fresh(folder: Path, name: str | None = None) -> FreshWorld | None:
 
 
 def appears_at(commitment: Commitment) -> datetime:
-    """The time of its round. KeyError for a network that is not known, which :func:`beacon_faults` states."""
+    """Return the time of its round. Raises KeyError for an unknown network, which :func:`beacon_faults` reports."""
     return NETWORKS[commitment.network].time_of(commitment.round)
 
 
 def beacon_faults(fresh: FreshWorld) -> Iterator[str]:
-    """Why a value is not the one that its commitment waits for."""
+    """Yield the reason if a beacon's value is not the one that its commitment names."""
     commitment, beacon = fresh.commitment, fresh.beacon
     network = NETWORKS.get(commitment.network)
     if network is None:

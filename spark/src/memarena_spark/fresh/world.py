@@ -1,4 +1,4 @@
-"""Making a fresh world from its commitment and the beacon's value: the same bytes wherever it is done."""
+"""Makes a fresh world from its commitment and the beacon's value: the same bytes on every machine."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from memarena_spark.fresh.beacons import read_beacon
 from memarena_spark.fresh.commitment import BEACON, COMMITMENT, FreshWorld, beacon_faults, read_commitment, read_fresh
 
 REPORT = "pipeline_report.json"
-"""In a data set of MaSim: the settings that it was made with."""
+"""File of a MaSim data set with its settings."""
 _DEFAULT_WORDS = ("offline", "all", [70, 20, 10])
-"""Engine, banks and wording: what ``masim generate`` uses without these options."""
+"""Engine, banks and wording that ``masim generate`` uses by default."""
 
 
 def make_world(folder: Path, beacon_file: Path | None, pack: Path | None, out: Path) -> int:
-    """Make the world of a commitment as the data set ``out``, and keep the beacon's value next to the commitment.
+    """Make the world of a commitment as the data set ``out``, and store the beacon's value next to the commitment.
 
-    ``beacon_file`` None: the value that is kept there. Returns the seed. Raises SparkError.
+    ``beacon_file`` None: use the stored value. Returns the seed. Raises SparkError.
     """
     commitment = read_commitment(folder / COMMITMENT)
     fresh = FreshWorld(commitment=commitment, beacon=read_beacon(beacon_file or folder / BEACON))
@@ -49,7 +49,7 @@ def make_world(folder: Path, beacon_file: Path | None, pack: Path | None, out: P
 
 
 def check_world(folder: Path, dataset: Path) -> None:
-    """Raise SparkError where a data set is not the world of the commitment in a folder."""
+    """Raise SparkError if a data set is not the world of the commitment in a folder."""
     fresh = read_fresh(folder)
     if fresh is None:
         raise SparkError(f"--fresh {folder}: no such folder")
@@ -60,7 +60,10 @@ def check_world(folder: Path, dataset: Path) -> None:
 
 
 def world_faults(dataset: Path, fresh: FreshWorld) -> Iterator[str]:
-    """Where what a data set states of its making is not what follows from commitment and beacon."""
+    """Yield each setting in a data set's report that does not follow from commitment and beacon.
+
+    Raises FileError if the report is not that of a MaSim world.
+    """
     commitment = fresh.commitment
     try:
         report = json.loads((dataset / REPORT).read_bytes())

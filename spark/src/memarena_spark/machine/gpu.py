@@ -1,4 +1,4 @@
-"""Facts of the GPU through NVML: name, driver, clocks, reasons for a lowered clock, processes."""
+"""Reads facts of the GPU through NVML: name, driver, clocks, reasons for a lowered clock, processes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memarena_spark.facts import Gpu, GpuProcess, Unknown
 
 T = TypeVar("T")
 
-# NVML, nvmlClocksEventReasons: bits that mean less than full speed for a reason other than having nothing to do.
+# NVML, nvmlClocksEventReasons: bits of a lowered speed, without the bit for an idle GPU.
 SLOWDOWNS = {
     0x0000000000000004: "power cap",
     0x0000000000000008: "hardware slowdown",
@@ -45,7 +45,7 @@ class Library(Protocol):
 
 
 def read_gpu(index: int = 0, nvml: Library | None = None) -> Gpu | Unknown:
-    """The GPU of this index, or why there is none."""
+    """Return the GPU with this index, or Unknown with the reason."""
     library = nvml or cast("Library | None", load_nvml())
     if library is None:
         return Unknown(unknown=NOT_INSTALLED)
@@ -63,7 +63,10 @@ def read_gpu(index: int = 0, nvml: Library | None = None) -> Gpu | Unknown:
 
 @contextlib.contextmanager
 def sm_clock(index: int = 0, nvml: Library | None = None) -> Iterator[Callable[[], float | Unknown]]:
-    """Reads the GPU's SM clock in MHz, or why there is none. The library stays open meanwhile: readings are quick."""
+    """Yield a function that reads the GPU's SM clock in MHz, or returns Unknown with the reason.
+
+    NVML stays initialized during the block, so that a reading is fast.
+    """
     library = nvml or cast("Library | None", load_nvml())
     if library is None:
         yield lambda: Unknown(unknown=NOT_INSTALLED)
@@ -110,7 +113,7 @@ def _read(nvml: Library, gpu: object) -> Gpu:
 
 
 def slowdowns(bits: int) -> tuple[str, ...]:
-    """Names of the reasons that are set."""
+    """Return the names of the reasons for a lowered clock whose bits are set."""
     return tuple(name for bit, name in SLOWDOWNS.items() if bits & bit)
 
 

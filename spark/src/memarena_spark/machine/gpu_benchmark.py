@@ -1,6 +1,6 @@
-"""The compute canary: one matrix multiplication over and over, to find a machine that is slow and shows no reason.
+"""Runs the compute canary: repeats a matrix multiplication, to detect a machine that is slow and shows no reason.
 
-It runs in a process of its own (``python -m memarena_spark.machine.gpu_benchmark``), leaving nothing on a GPU.
+It runs in a separate process (``python -m memarena_spark.machine.gpu_benchmark``), which frees the GPU when it ends.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from memarena_spark.profiles import CanarySettings
 
 WINDOW_S = 1.0
 _AHEAD_S = 0.1
-"""Of products under way while a GPU's clock is read, which takes milliseconds."""
+"""Seconds of products that are queued while a GPU's clock is read, which takes milliseconds."""
 _AHEAD_AT_MOST = 256
-"""Products; drivers bound what may be queued."""
+"""Limit of queued products, since drivers limit their queue."""
 _START_S = 120.0
-"""Seconds that loading the library and the device may take before the measuring."""
+"""Seconds that the start may take, in which the library is loaded and the device initialized."""
 
 
 def run_canary(settings: CanarySettings) -> CanaryResult | Unknown:
@@ -57,33 +57,33 @@ def run_canary(settings: CanarySettings) -> CanaryResult | Unknown:
 
 @dataclass(frozen=True)
 class Engine:
-    """What multiplies. ``multiply`` may only begin the work; ``finish`` waits until all that was begun is done."""
+    """A device's multiplication. ``multiply`` may only queue the work; ``finish`` waits until the queue is empty."""
 
     multiply: Callable[[], None]
     finish: Callable[[], None]
     clock_mhz: Callable[[], float | Unknown]
     mark: Callable[[], Callable[[], bool]]
-    """Marks the work begun so far; what it gives tells whether some of that is still to be done."""
+    """Marks the work queued so far; returns a function that tells whether some of it is not done."""
     ahead_s: float = 0.0
-    """Seconds of work to begin before a clock is read, more than the reading takes; 0 where begun is done."""
+    """Seconds of work to queue before a clock is read, longer than the reading; 0 if ``multiply`` does not queue."""
 
 
 def measure(engine: Engine, *, size: int, seconds: float) -> tuple[list[float], float | Unknown]:
-    """TFLOP/s of each window of about a second, and the median clock in MHz.
+    """Return the TFLOP/s of each window of about a second, and the median clock in MHz.
 
     A product of two n × n matrices counts as 2 n³ operations. Each window's clock is read while products are under way:
     an idle device lowers its clock at once, or keeps a high one that it would not hold under load.
     """
-    for _ in range(2):  # The first one loads what multiplies.
-        began = time.monotonic()
+    for _ in range(2):  # The first includes loading; only the second is timed.
+        start_s = time.monotonic()
         engine.multiply()
         engine.finish()
-    once_s = max(time.monotonic() - began, 1e-6)
+    once_s = max(time.monotonic() - start_s, 1e-6)
     ahead = min(math.ceil(engine.ahead_s / once_s), _AHEAD_AT_MOST)
     windows: list[float] = []
     clocks: list[float | Unknown] = []
-    began = time.monotonic()
-    while not windows or time.monotonic() - began < seconds:
+    start_s = time.monotonic()
+    while not windows or time.monotonic() - start_s < seconds:
         start, count = time.monotonic(), 0
         while time.monotonic() - start < min(WINDOW_S, seconds) or not count:
             engine.multiply()
@@ -99,14 +99,14 @@ def measure(engine: Engine, *, size: int, seconds: float) -> tuple[list[float], 
 
 
 def _clock_at_work(engine: Engine) -> float | Unknown:
-    """The clock; unknown where the work was done before it had been read."""
+    """Return the clock in MHz; Unknown if the work was done before the reading ended."""
     at_work = engine.mark()
     clock = engine.clock_mhz()
     return clock if at_work() else Unknown(unknown="the device had done its work before its clock was read")
 
 
 def cpu_canary(size: int, seconds: float) -> CanaryResult:
-    """On all CPUs, by numpy's BLAS."""
+    """Run the canary on all CPUs, with numpy's BLAS."""
     generator = np.random.default_rng(0)
     a, b = (generator.random((size, size), dtype=np.float32) for _ in range(2))
     product = np.empty_like(a)
@@ -114,14 +114,14 @@ def cpu_canary(size: int, seconds: float) -> CanaryResult:
     def multiply() -> None:
         np.matmul(a, b, out=product)
 
-    # A product is done when it returns; the clock that the kernel tells is an average over the time before.
+    # A product is done when multiply returns; the kernel's clock is an average over the time before.
     engine = Engine(multiply, lambda: None, _cpu_clock, mark=lambda: lambda: True)
     windows, clock = measure(engine, size=size, seconds=seconds)
     return _result("cpu", f"numpy {np.__version__}", "float32", size, seconds, windows, clock)
 
 
 def cuda_canary(torch: Any, size: int, seconds: float, dtype: str) -> CanaryResult:
-    """On the first CUDA device, by torch."""
+    """Run the canary on the first CUDA device, with torch."""
     device = torch.device("cuda", 0)
     torch.manual_seed(0)
     a, b = (torch.rand(size, size, device=device, dtype=getattr(torch, dtype)) for _ in range(2))
@@ -164,7 +164,7 @@ def _cpu_clock() -> float | Unknown:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the result as JSON; 1 with one line on standard error if there is no such device."""
+    """Print the result as JSON and return 0; return 1 with a line on standard error if there is no such device."""
     parser = argparse.ArgumentParser(prog="memarena_spark.machine.gpu_benchmark")
     parser.add_argument("--device", choices=("cpu", "cuda"), required=True)
     parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32")

@@ -1,4 +1,4 @@
-"""Facts of the host from /proc, /sys and the kernel's clock."""
+"""Reads facts of the host from /proc, /sys and the kernel's clock. ``root``: the folder that holds /proc and /sys."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memarena.meters.readings import Reading
 from memarena_spark.facts import Identity, Memory, Unknown
 
 _TIME_ERROR = 5
-"""adjtimex(2): the clock is not synchronised."""
+"""Return value of adjtimex(2): the clock is not synchronised."""
 _STA_UNSYNC = 0x40
 _TIMEX_BYTES = 208
 """struct timex on 64-bit Linux; ``modes`` is its first field, ``status`` the int at byte 40."""
@@ -23,7 +23,7 @@ _STATUS_AT = 40
 
 
 def identity(root: Path) -> Identity:
-    """Which machine this is."""
+    """Return name, processor, memory, kernel and boot id of this machine."""
     return Identity(
         name=platform.node(),
         architecture=platform.machine(),
@@ -36,7 +36,7 @@ def identity(root: Path) -> Identity:
 
 
 def _cpu_model(root: Path) -> str:
-    """Name of the processor; Arm's kernel gives none, there it is the part number."""
+    """Return the name of the processor; on Arm, where the kernel has no name, implementer and part number."""
     lines = _text(root / "proc/cpuinfo").splitlines()
     fields = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in reversed(lines))}
     arm = f"CPU implementer {fields.get('CPU implementer', '?')} part {fields.get('CPU part', '?')}"
@@ -44,7 +44,7 @@ def _cpu_model(root: Path) -> str:
 
 
 def memory(root: Path) -> Memory | Unknown:
-    """Available memory and swap in use. Unified memory counts as memory: NVML does not tell it apart."""
+    """Return available memory and swap in use. Unified memory counts as memory: NVML does not distinguish it."""
     sizes: dict[str, int] = {}
     for line in _text(root / "proc/meminfo").splitlines():
         name, _, amount = line.partition(":")
@@ -57,37 +57,37 @@ def memory(root: Path) -> Memory | Unknown:
 
 
 def free_bytes(folder: Path) -> int | Unknown:
-    """Free space on the file system where ``folder`` is or will be."""
-    there = _nearest(folder)
+    """Return the free bytes of the file system where ``folder`` is or will be."""
+    existing = _nearest(folder)
     try:
-        return shutil.disk_usage(there).free
+        return shutil.disk_usage(existing).free
     except OSError as error:
-        return Unknown(unknown=f"{there}: {error.strerror}")
+        return Unknown(unknown=f"{existing}: {error.strerror}")
 
 
 def may_not_write(folder: Path) -> str:
-    """Why this user cannot write in ``folder``, or make it where it is not; empty where nothing is in the way."""
-    there = _nearest(folder)
+    """Return why this user cannot write in ``folder``, or create it if it is missing; empty if they can."""
+    existing = _nearest(folder)
     try:
-        if not there.is_dir():
-            return f"{there} is no folder"
-        if os.access(there, os.W_OK | os.X_OK):
+        if not existing.is_dir():
+            return f"{existing} is no folder"
+        if os.access(existing, os.W_OK | os.X_OK):
             return ""
-        return f"user {os.getuid()} may not write in {there}, which belongs to user {there.stat().st_uid}"
+        return f"user {os.getuid()} may not write in {existing}, which belongs to user {existing.stat().st_uid}"
     except OSError as error:
-        return f"{there}: {error.strerror}"
+        return f"{existing}: {error.strerror}"
 
 
 def _nearest(folder: Path) -> Path:
-    """The folder, or the nearest one above it that is there. What may not be looked at counts as not there."""
-    there = folder.absolute()
-    while not os.path.lexists(there) and there != there.parent:
-        there = there.parent
-    return there
+    """Return the folder, or its nearest ancestor that exists. A path that may not be read counts as missing."""
+    path = folder.absolute()
+    while not os.path.lexists(path) and path != path.parent:
+        path = path.parent
+    return path
 
 
 def cpu_busy_percent() -> float | Unknown:
-    """How busy all CPUs together are over a second."""
+    """Return the load of all CPUs together over a second, in percent."""
     try:
         return psutil.cpu_percent(interval=1.0)
     except (OSError, RuntimeError) as error:
@@ -95,7 +95,7 @@ def cpu_busy_percent() -> float | Unknown:
 
 
 def clock_synchronised() -> bool | Unknown:
-    """What the kernel says of its own clock: any time daemon tells it, and asking needs no rights."""
+    """Return whether the kernel's clock is synchronised, which any time daemon reports to it; needs no rights."""
     libc = ctypes.CDLL(None, use_errno=True)
     buffer = ctypes.create_string_buffer(_TIMEX_BYTES)
     state = int(libc.adjtimex(buffer))
@@ -106,7 +106,7 @@ def clock_synchronised() -> bool | Unknown:
 
 
 def on_battery(root: Path) -> bool | Unknown:
-    """True if a battery discharges, or a mains supply is there and off. A machine without either is on the mains."""
+    """Return whether a battery discharges, or a mains supply is off. A machine without either is on the mains."""
     folder = root / "sys/class/power_supply"
     if not folder.is_dir():
         return False
@@ -125,14 +125,14 @@ def on_battery(root: Path) -> bool | Unknown:
 
 
 def governors(root: Path) -> tuple[str, ...] | Unknown:
-    """The CPUs' frequency governors, each named once."""
+    """Return the distinct frequency governors of the CPUs, sorted."""
     paths = sorted((root / "sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_governor"))
     names = tuple(sorted({text for path in paths if (text := _text(path))}))
     return names or Unknown(unknown="the kernel gives no frequency governor (no cpufreq)")
 
 
 def temperatures(root: Path) -> dict[str, float] | Unknown:
-    """Sensors of /sys/class/hwmon, and of /sys/class/thermal, in °C."""
+    """Return the temperatures of /sys/class/hwmon and /sys/class/thermal in °C, by sensor."""
     source = hwmon_source(root / "sys/class/hwmon")
     celsius = {r.channel.name: r.value for r in source.read() if isinstance(r, Reading) and r.channel.unit == "°C"}
     for zone in sorted((root / "sys/class/thermal").glob("thermal_zone*")):
@@ -143,7 +143,7 @@ def temperatures(root: Path) -> dict[str, float] | Unknown:
 
 
 def _text(path: Path) -> str:
-    """A small file of the kernel; empty if it is not there or does not answer."""
+    """Return the text of a small file of the kernel; empty if it is missing or unreadable."""
     try:
         return path.read_text(encoding="utf-8", errors="replace").strip()
     except OSError:

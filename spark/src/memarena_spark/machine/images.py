@@ -1,4 +1,4 @@
-"""The image behind a container: from the daemon, or as the compose file's own variable declares it."""
+"""Determines the image of a container: from the daemon, or from the variable with which compose declares it."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from datetime import datetime
 from memarena_spark.facts import DeclaredOrder, Image, Unknown
 
 DECLARED = "MEMARENA_SPARK_IMAGES"
-"""``name=reference@sha256:…`` separated by blanks: what compose started, told by the variable that it started it by."""
+"""Variable with the images that compose started: ``name=reference@sha256:…``, separated by blanks."""
 ORDER = "MEMARENA_SPARK_ORDER"
-"""Names separated by blanks: what compose started, one after the other."""
+"""Variable with the names of the services in the order in which compose started them, separated by blanks."""
 _TIMEOUT_S = 10.0
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 IMAGE = "image:"
-"""Before a name: not of a container that runs, but of an image that will be run."""
+"""Prefix of a name that is not a running container, but an image that will be run."""
 
 
 def image_of(name: str) -> Image | Unknown:
-    """Digest of a running container's image, or of ``image:REFERENCE``: its registry's if it has one, else its id."""
+    """Return the digest of a running container's image or of ``image:REFERENCE``: the registry's, else the image id."""
     if name.startswith(IMAGE):
         image_id = _docker("image", "inspect", name.removeprefix(IMAGE), "--format", "{{.Id}}")
         return image_id if isinstance(image_id, Unknown) else _digest_of(image_id)
@@ -49,7 +49,7 @@ def _digest_of(image_id: str) -> Image | Unknown:
 
 
 def container_started_at(container: str) -> float | DeclaredOrder | Unknown:
-    """When a container was started, in seconds since 1970, or its index in the declared order."""
+    """Return the start of a container in seconds since 1970, or its index in the declared order."""
     order = os.environ.get(ORDER, "").split()
     if container in order:
         return DeclaredOrder(place=order.index(container))
@@ -57,7 +57,7 @@ def container_started_at(container: str) -> float | DeclaredOrder | Unknown:
     if isinstance(started_at, Unknown):
         return started_at
     try:
-        # The daemon gives nanoseconds, of which Python takes six digits.
+        # The daemon gives nanoseconds; Python parses at most six digits.
         return datetime.fromisoformat(re.sub(r"(\.\d{6})\d*", r"\1", started_at).replace("Z", "+00:00")).timestamp()
     except ValueError:
         return Unknown(unknown=f"docker: container {container}: no start time in {started_at[:60]!r}")

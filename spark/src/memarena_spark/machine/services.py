@@ -1,4 +1,4 @@
-"""Facts of the servers: an ollama embedding server and the model server, asked over HTTP as any client would.
+"""Reads facts of an ollama embedding server and of the model server over HTTP, as any client could.
 
 SGLang (``--enable-metrics``): GET /metrics, in the text format of Prometheus.
 ollama: GET /api/version, GET /api/ps (``size`` and ``size_vram`` of each loaded model), POST /api/embed.
@@ -31,8 +31,8 @@ _COUNTERS = (
     "sglang:http_requests_total", "sglang:num_requests_total", "sglang:realtime_tokens_total",
     "sglang:prompt_tokens_total", "sglang:generation_tokens_total",
 )  # fmt: skip
-"""Requests by endpoint, requests that were done, tokens that the engine handled. SGLang leaves the tokens of its own
-health check out of all but the first and the third."""
+"""Requests by endpoint, completed requests, tokens of the engine. Only the first and the third include SGLang's own
+health check."""
 _COUNTED = re.compile(r"^([a-z_:]+)(\{.*\})?\s+(\S+)$", re.MULTILINE)
 _OWN_ENDPOINT = 'endpoint="/metrics'
 _PROBE_TOKENS = 16
@@ -41,7 +41,7 @@ _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 class _NoAnswerError(Exception):
-    """A server did not answer as it should; one line."""
+    """A server did not answer as expected; the message is a line."""
 
 
 def ask_embedder(spec: EmbedderSpec) -> Embedder | Unknown:
@@ -107,7 +107,7 @@ def ask_reader(spec: ReaderServerSpec, api_key: str | None = None) -> ReaderServ
 
 
 def count_requests(spec: ReaderServerSpec, api_key: str | None = None) -> dict[str, float] | Unknown:
-    """SGLang's counters of what it was asked, by name and labels; its page of metrics itself is left out."""
+    """Return SGLang's counters of requests and tokens, by name and labels, without requests of the metrics page."""
     url = urllib.parse.urljoin(spec.url, "/metrics")
     try:
         page = _text(urllib.request.Request(url, headers=_key(api_key)), url)  # noqa: S310 (as in _object)
@@ -122,10 +122,10 @@ def count_requests(spec: ReaderServerSpec, api_key: str | None = None) -> dict[s
 
 
 def open_to_containers(url: str, in_container: bool | None = None) -> bool:
-    """Whether a container on an internal network of this machine reaches a server, which it does at the host's address.
+    """Whether a container on an internal network of this machine can reach a server, at the host's address.
 
-    On the host: the server listens on all addresses, so that a loopback address that no server binds alone answers too.
-    In a container: the name is that of the host, the first address of a network that this container is on.
+    On the host: the server listens on all addresses, so that a loopback address which is rarely bound answers too.
+    In a container: the URL's name is the host's, the first address of a network that this container is on.
     """
     parts = urllib.parse.urlsplit(url)
     interfaces = [
@@ -134,7 +134,7 @@ def open_to_containers(url: str, in_container: bool | None = None) -> bool:
     try:
         resolved = socket.getaddrinfo(parts.hostname, parts.port or 80, socket.AF_INET, socket.SOCK_STREAM)
     except OSError:
-        return False  # that it cannot be reached is told elsewhere
+        return False  # another check reports that it cannot be reached
     servers = {ipaddress.IPv4Address(address[0]) for *_, address in resolved}
     if Path("/.dockerenv").exists() if in_container is None else in_container:
         networks = (ipaddress.IPv4Interface(f"{own.address}/{own.netmask}").network for own in interfaces)
@@ -172,7 +172,7 @@ def _probe(base_url: str, model: str, api_key: str | None) -> str:
 
 
 def _started_at(container: str | None, url: str) -> float | DeclaredOrder | Unknown:
-    """When the server was started: its container, else the process that listens on its port here."""
+    """Return when the server was started: its container, else the process that listens on its port here."""
     if container is not None:
         return container_started_at(container)
     parts = urllib.parse.urlsplit(url)
@@ -192,7 +192,7 @@ def _started_at(container: str | None, url: str) -> float | DeclaredOrder | Unkn
 
 
 def _object(url: str, body: Mapping[str, JsonValue] | None = None) -> dict[str, JsonValue]:
-    """A JSON object from a server."""
+    """Return the JSON object that a server answers: to a GET, or to a POST of ``body``."""
     request = urllib.request.Request(  # noqa: S310 (the plan's schema lets http and https through only)
         url,
         data=None if body is None else json.dumps(dict(body)).encode(),
@@ -208,7 +208,7 @@ def _object(url: str, body: Mapping[str, JsonValue] | None = None) -> dict[str, 
 
 
 def _text(request: urllib.request.Request, url: str) -> str:
-    """The body of a reply, as UTF-8."""
+    """Return the body of a reply, decoded as UTF-8."""
     try:
         with _OPENER.open(request, timeout=_TIMEOUT_S) as reply:
             return str(reply.read(), "utf-8", "replace")

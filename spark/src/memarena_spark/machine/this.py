@@ -1,4 +1,4 @@
-"""The real node: every fact from the kernel, the driver, the servers themselves or the container daemon."""
+"""Implements the node on the real machine: facts from the kernel, the driver, the servers and the container daemon."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from memarena_spark.watching.addresses import Reach, reach_of
 
 
 class ThisMachine:
-    """Where this program runs.
+    """The machine on which this program runs.
 
-    ``root`` is where /proc and /sys are found; ``reader_api_key`` is what the model server is asked with.
+    ``root``: folder of /proc and /sys; ``reader_api_key``: key of the model server.
     """
 
     def __init__(self, root: Path = Path("/"), reader_api_key: str | None = None) -> None:
@@ -26,43 +26,43 @@ class ThisMachine:
         self._reader_api_key = reader_api_key
 
     def identity(self) -> Identity:
-        """Which machine this is."""
+        """Return name, processor, memory, kernel and boot id of this machine."""
         return host.identity(self._root)
 
     def gpu(self) -> Gpu | Unknown:
-        """The first GPU, through NVML."""
+        """Return the first GPU, through NVML."""
         return gpu.read_gpu()
 
     def memory(self) -> Memory | Unknown:
-        """Memory and swap, from /proc/meminfo."""
+        """Return available memory and swap in use, from /proc/meminfo."""
         return host.memory(self._root)
 
     def free_bytes(self, folder: Path) -> int | Unknown:
-        """Free space where ``folder`` is or will be."""
+        """Return the free bytes where ``folder`` is or will be."""
         return host.free_bytes(folder)
 
     def may_not_write(self, folder: Path) -> str:
-        """Why this user cannot write in ``folder``, or make it."""
+        """Return why this user cannot write in ``folder``, or create it; empty if they can."""
         return host.may_not_write(folder)
 
     def cpu_busy_percent(self) -> float | Unknown:
-        """How busy all CPUs together are over a second."""
+        """Return the load of all CPUs together over a second, in percent."""
         return host.cpu_busy_percent()
 
     def clock_synchronised(self) -> bool | Unknown:
-        """What the kernel says of its clock (adjtimex(2)), which any time daemon sets."""
+        """Return whether the kernel's clock is synchronised (adjtimex(2)), as any time daemon sets it."""
         return host.clock_synchronised()
 
     def on_battery(self) -> bool | Unknown:
-        """From /sys/class/power_supply."""
+        """Return whether the machine runs on a battery, by /sys/class/power_supply."""
         return host.on_battery(self._root)
 
     def governors(self) -> tuple[str, ...] | Unknown:
-        """The CPUs' frequency governors."""
+        """Return the distinct frequency governors of the CPUs."""
         return host.governors(self._root)
 
     def temperatures(self) -> dict[str, float] | Unknown:
-        """Sensors of the kernel and of the GPU."""
+        """Return temperatures of the kernel's sensors and of the GPU in °C, by sensor."""
         celsius = host.temperatures(self._root)
         card = gpu.read_gpu()
         if isinstance(card, Gpu) and not isinstance(card.temperature_c, Unknown):
@@ -70,7 +70,7 @@ class ThisMachine:
         return celsius
 
     def packages(self, names: Iterable[str]) -> Mapping[str, str | None]:
-        """Installed versions."""
+        """Return the installed version of each package; None: not installed."""
         versions: dict[str, str | None] = {}
         for name in names:
             try:
@@ -80,7 +80,7 @@ class ThisMachine:
         return versions
 
     def image(self, service: str) -> Image | Unknown:
-        """The image of a running container."""
+        """Return the image of a running container, or of ``image:REFERENCE``."""
         return images.image_of(service)
 
     def embedder(self, spec: EmbedderSpec) -> Embedder | Unknown:
@@ -92,15 +92,15 @@ class ThisMachine:
         return services.ask_reader(spec, self._reader_api_key)
 
     def reader_counts(self, spec: ReaderServerSpec) -> Mapping[str, float] | Unknown:
-        """The model server's own counters."""
+        """Return the model server's own counters of requests and tokens."""
         return services.count_requests(spec, self._reader_api_key)
 
     def reach_of(self, url: str) -> Reach:
-        """By name resolution, and by the networks of this process."""
+        """Return where a server is, by name resolution and the networks of this process."""
         return reach_of(url)
 
     def open_to_containers(self, url: str) -> bool:
-        """Whether what listens there listens on all addresses of this machine, or is the host of this container."""
+        """Whether the server listens on all addresses of this machine, or is on the host of this container."""
         return services.open_to_containers(url)
 
     def canary(self, settings: CanarySettings) -> CanaryResult | Unknown:
@@ -108,7 +108,7 @@ class ThisMachine:
         return run_canary(settings)
 
     def monotonic_s(self) -> float:
-        """CLOCK_MONOTONIC in seconds."""
+        """Return CLOCK_MONOTONIC in seconds."""
         return time.monotonic()
 
     def sleep(self, seconds: float) -> None:

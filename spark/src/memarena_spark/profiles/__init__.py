@@ -1,4 +1,4 @@
-"""Node profiles: what a kind of machine must be before anything is certified on it. Versioned TOML files."""
+"""Reads node profiles: versioned TOML files with the requirements on a machine for certification."""
 
 from __future__ import annotations
 
@@ -130,14 +130,14 @@ class NodeProfile(Record):
 
 
 def known_profiles() -> list[str]:
-    """Names of the profiles that this program brings."""
+    """Return the names of the profiles that this package contains."""
     return sorted(p.name.partition(".")[0] for p in files(__package__).iterdir() if p.name.endswith(".toml"))
 
 
 def profile_text(name_or_path: str, folder: Path = Path()) -> str:
-    """The profile's file as it is: one of ours by name, else the file of that path (relative to ``folder``).
+    """Return the text of a profile: of this package's by name, else of the file at that path (relative to ``folder``).
 
-    Raises :class:`~memarena_spark.errors.SparkError` if there is none.
+    Raises :class:`~memarena_spark.errors.SparkError` if there is none, or it cannot be read.
     """
     own_files = [p for p in files(__package__).iterdir() if p.name.endswith(".toml")]
     newest = max((p for p in own_files if p.name.partition(".")[0] == name_or_path), key=lambda p: p.name, default=None)
@@ -153,7 +153,7 @@ def profile_text(name_or_path: str, folder: Path = Path()) -> str:
 
 
 def parse_profile(text: str, source: str) -> NodeProfile:
-    """A profile from its text. Raises :class:`~memarena_spark.errors.SparkError` naming file and field."""
+    """Parse a profile. Raises :class:`~memarena_spark.errors.SparkError` naming file and field."""
     try:
         return NodeProfile.model_validate(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
@@ -165,5 +165,5 @@ def parse_profile(text: str, source: str) -> NodeProfile:
 
 
 def is_ours(text: str) -> bool:
-    """Whether a profile's text is, byte for byte, one that this program brings."""
+    """Whether a profile's text equals, byte for byte, that of a profile of this package."""
     return any(p.read_text(encoding="utf-8") == text for p in files(__package__).iterdir() if p.name.endswith(".toml"))

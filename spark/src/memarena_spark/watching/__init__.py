@@ -1,1 +1,1 @@
-"""Looking at the readers of a run while it goes on: which process answers, and where that process is connected to."""
+"""Watches the readers of a run: which processes answer, and to which addresses these are connected."""

@@ -1,4 +1,4 @@
-"""Where an address is: on this machine's loopback, in another container on a network of this one, or elsewhere."""
+"""Locates an address: on this machine's loopback, in another container on a network of this one, or elsewhere."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ _CONTAINER_MARK = Path("/.dockerenv")
 
 
 def is_loopback(address: str) -> bool:
-    """Whether an IP address is of the loopback net, one that is mapped into IPv6 too."""
+    """Whether an IP address is on the loopback network, also if it is mapped into IPv6."""
     ip = ipaddress.ip_address(address.partition("%")[0])
     mapped = ip.ipv4_mapped if isinstance(ip, ipaddress.IPv6Address) else None
     return (mapped or ip).is_loopback
 
 
 def port_of(url: str) -> int:
-    """The port of a URL, also where it does not name it."""
+    """Return the port of a URL, by default that of its scheme."""
     parts = urllib.parse.urlsplit(url)
     return parts.port or (443 if parts.scheme == "https" else 80)
 
 
 def reach_of(url: str) -> Reach:
-    """Where a server is: a name counts as what all its addresses are.
+    """Return where a server is. A name is on loopback, or in a container, only if all its addresses are.
 
-    Whether a network lets anything out cannot be told by the routes of a container: Docker 20.10 sets a default route
-    on an internal network too.
+    A container's routes do not show whether a network reaches the outside: Docker 20.10 sets a default route on an
+    internal network too.
     """
     try:
         answers = socket.getaddrinfo(urllib.parse.urlsplit(url).hostname, port_of(url), type=socket.SOCK_STREAM)

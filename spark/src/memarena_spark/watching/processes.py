@@ -1,4 +1,4 @@
-"""Processes behind a port: who listens, with which program, with which weights, connected to what."""
+"""Inspects processes that listen on a port: program, weights, arguments and connections."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memarena_spark.watching.addresses import is_loopback
 from memarena_spark.watching.records import ModelFiles
 
 _SECRET = re.compile(r"(key|token|secret|password|passwd|credentials?|auth|authorization)$", re.IGNORECASE)
-"""How the name of an option or a variable ends whose value is not to be published."""
+"""Matches the end of the name of an option or variable whose value must not be published."""
 _SECRET_VALUE = re.compile(r"^(sk|hf|ghp|pk)[-_]\w{8,}|authorization|bearer ", re.IGNORECASE)
 _USER_INFO = re.compile(r"(?<=://)[^/@\s]+@")
 _HIDDEN = "(hidden)"
@@ -34,7 +34,7 @@ class Link(NamedTuple):
 
 
 def listeners(port: int) -> tuple[list[psutil.Process], str]:
-    """The processes that listen on a port of the loopback net or of all addresses; a reason where none may be seen."""
+    """Return the processes that listen on a port of loopback or of all addresses, and the reason if there are none."""
     owners = [
         each.pid
         for each in psutil.net_connections("tcp")
@@ -47,7 +47,7 @@ def listeners(port: int) -> tuple[list[psutil.Process], str]:
 
 
 def peers(link: Link) -> tuple[list[psutil.Process], str]:
-    """The processes of this machine at the other end of a connection over loopback."""
+    """Return the processes at the other end of a connection over loopback, and the reason if none can be inspected."""
     owners = [
         each.pid
         for each in psutil.net_connections("tcp")
@@ -77,7 +77,7 @@ def _takes_loopback(address: str) -> bool:
 
 
 def links(process: psutil.Process) -> tuple[list[Link], set[int]]:
-    """Connections of a process by TCP and connected UDP, and the ports that it listens on. Raises psutil.Error."""
+    """Return a process's connections by TCP and connected UDP, and its listening ports. Raises psutil.Error."""
     connections = process.net_connections("inet")
     listening = {each.laddr.port for each in connections if each.status == psutil.CONN_LISTEN}
     connected = [
@@ -89,7 +89,7 @@ def links(process: psutil.Process) -> tuple[list[Link], set[int]]:
 
 
 def command_of(words: Sequence[str]) -> tuple[str, ...]:
-    """A command line without secrets: values of options that are named like one, and user and password of URLs."""
+    """Return a command line with secrets hidden: values of options with such a name, user and password of URLs."""
     shown: list[str] = []
     hide_next = False
     for word in words[:_MOST_WORDS]:
@@ -107,7 +107,7 @@ def command_of(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def executable_of(process: psutil.Process) -> tuple[str, str | Unknown]:
-    """Path and SHA-256 of the program that a process runs, also where its file was replaced since."""
+    """Return path and SHA-256 of the program that a process runs, even if its file was replaced since."""
     try:
         name = process.exe()
         return name, sha256_of(Path(f"/proc/{process.pid}/exe"))
@@ -116,7 +116,7 @@ def executable_of(process: psutil.Process) -> tuple[str, str | Unknown]:
 
 
 def weights_of(process: psutil.Process) -> Iterator[Path]:
-    """Files and folders with weights that a process names in its arguments, and files that it has mapped."""
+    """Yield files and folders with weights in a process's arguments, and weight files that it has mapped to memory."""
     folder = Path(process.cwd())
     for word in process.cmdline():
         path = folder / (word.partition("=")[2] or word)
@@ -135,7 +135,7 @@ def _is_weights(path: Path) -> bool:
 
 
 def hash_weights(path: Path) -> ModelFiles:
-    """Size and hash of weights. Raises OSError."""
+    """Return size and hash of a file or folder of weights. Raises OSError."""
     if path.is_file():
         return ModelFiles(name=path.name, bytes=path.stat().st_size, sha256=sha256_of(path))
     files = sorted(each for each in path.rglob("*") if each.is_file())

@@ -1,4 +1,4 @@
-"""Starting the watching process, and reading what it saw."""
+"""Starts the process that watches a run's readers, and reads its observations."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from memarena_spark.watching.records import ReaderWatch, ReaderWatches
 
 NAME = "readers.json"
 _HASHING_S = 1800.0
-"""Weights of 200 GB from a slow disk."""
+"""Seconds that hashing the weights may take: 200 GB from a slow disk."""
 
 
 class Watch:
-    """Has the readers of the run in ``out / run`` looked at until :meth:`result`, and no longer than this process."""
+    """Watches the readers of the run in ``out / run`` until :meth:`result`, at most as long as this process lives."""
 
     def __init__(self, out: Path, run: str) -> None:
         self._file, self._fault = out / NAME, ""
         self._process: GuardedProcess | None = None
         try:
-            # By names alone: every process of a machine can read the arguments of this one.
+            # Only file names, no paths: every process of a machine can read these arguments.
             command = python_module("memarena_spark.watching.watcher", run, NAME)
             self._process = GuardedProcess.start(command, log_path=out / "readers.log", cwd=out)
         except ProcessError as error:
             self._fault = str(error)
 
     def result(self) -> tuple[ReaderWatch, ...] | Unknown:
-        """End the watch and return what was seen; the reason where that is not there."""
+        """End the watch and return the observations of each reader; Unknown with the reason if there are none."""
         if self._process is None:
             return Unknown(unknown=self._fault)
         self._process.stop(_HASHING_S)

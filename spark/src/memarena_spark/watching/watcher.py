@@ -1,7 +1,7 @@
-"""The process that looks at a run's readers, apart from the one that measures: ``python -m … RUN FILE``.
+"""Watches a run's readers in a separate process: ``python -m … RUN FILE``.
 
-It waits for the log's manifest, which has every reader's address, looks every few seconds until SIGTERM, and then
-writes what it saw into ``FILE``. Weights are hashed at the end, when nothing is timed any more.
+It waits for the log's manifest, which has every reader's address, inspects the processes every few seconds until
+SIGTERM, and then writes its observations into ``FILE``. Weights are hashed at the end, when nothing is timed any more.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ _POLL_S = 0.1
 _MOST_LINES = 50
 _SETTINGS = ("model_path", "version", "build_info")
 _Key = tuple[int, float]
-"""Process id and start: an id alone may come back."""
+"""Process id and start time, since ids are reused."""
 
 
 @dataclass
 class Watched:
-    """A reader while it is looked at."""
+    """A reader under watch, with the observations so far."""
 
     reader: ReaderRef
     reach: Reach
     roots: dict[_Key, psutil.Process] = field(default_factory=dict)
-    """What listens on its port, and processes of this machine that one of the reader's is connected to."""
+    """Processes that listen on its port, and processes of this machine to which the reader's are connected."""
     peers: set[_Key] = field(default_factory=set)
     seen: dict[_Key, ReaderProcess] = field(default_factory=dict)
     weights: set[Path] = field(default_factory=set)
@@ -59,7 +59,7 @@ class Watched:
     unknown: dict[str, None] = field(default_factory=dict)
 
     def look(self) -> None:
-        """One look at its processes and their connections; what cannot be seen is a line of ``unknown``."""
+        """Inspect its processes and their connections once; a failure is a line of ``unknown``."""
         if self.reach != "loopback":
             return
         try:
@@ -115,7 +115,7 @@ class Watched:
         )
 
     def _connections(self, key: _Key, process: psutil.Process, family: Mapping[_Key, psutil.Process]) -> bool:
-        """Note where a process is connected to; whether that could be seen."""
+        """Record to which addresses a process is connected. Return whether that could be read."""
         try:
             connected, listening = links(process)
         except psutil.NoSuchProcess:
@@ -137,7 +137,7 @@ class Watched:
         return True
 
     def _follow(self, link: Link, family: Mapping[_Key, psutil.Process]) -> None:
-        """Whoever a reader asks on this machine is looked at as the reader is: it may be a relay."""
+        """Watch the process to which a reader connects on this machine like the reader itself: it may be a relay."""
         owners, reason = peers(link)
         if reason:
             self._note(reason)
@@ -151,7 +151,7 @@ class Watched:
             self.unknown.setdefault(line)
 
     def result(self) -> ReaderWatch:
-        """What was seen. Hashes the weights."""
+        """Return the observations, and hash the weights."""
         if self.reach == "container":
             self._note("it runs in another container, whose processes cannot be looked at")
         elif self.reach == "elsewhere":
@@ -192,7 +192,7 @@ def _key(process: psutil.Process) -> _Key:
 
 
 def _readers_of(run: Path, stop: threading.Event) -> tuple[ReaderRef, ...]:
-    """The readers of a run, once its log has them."""
+    """Wait until the log has the run's readers and return them; empty if ``stop`` is set before."""
     while True:
         try:
             for record in read_records(run, "run_started"):
@@ -205,7 +205,7 @@ def _readers_of(run: Path, stop: threading.Event) -> tuple[ReaderRef, ...]:
 
 
 def main() -> None:
-    """Look until SIGTERM, then write the file."""
+    """Watch until SIGTERM, then write the file."""
     run, out = Path(sys.argv[1]), Path(sys.argv[2])
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -143,8 +143,7 @@ class Dataset:
         return self.corpus.session(session_id)
 
     def question_day(self, instance: Instance) -> int:
-        """Return the day on which a question is asked: that of its timestamp, else the last; never later than the last.
-        """
+        """Return the day on which a question is asked: that of its timestamp, at most the last day (the default)."""
         last = max(self.day_count - 1, 0)
         if instance.query_timestamp is None:
             return last
