@@ -1,4 +1,4 @@
-"""The model that says whether an answer declines: its texts, its settings, the sets that it is measured on."""
+"""Defines how the abstention model is trained: its texts, its settings, and the sets on which it is measured."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from judge_training.task import DATA, INDEPENDENT, Case, Example, Rule, Settings
 
 TEXTS = DATA / "abstention"
 _BY_HAND = 10.0
-"""What a single answer weighs beside one wording of a pattern."""
+"""Weight of a single answer; one wording of a pattern without alternatives weighs 1."""
 _STYLES = 2.0
-"""What a wording of the sets of many styles weighs."""
+"""Factor for the weights of the files of many styles."""
 _PATTERNS = {
     "patterns.v1.toml.xz": 3,
     "mixed.v1.toml.xz": 4,
@@ -27,14 +27,14 @@ _PATTERNS = {
     "styles_second.v1.toml.xz": 3,
     "assistants.v1.toml.xz": 9,
 }
-"""With how many subjects each wording of a file is told."""
+"""Files of patterns, and the number of subjects with which each wording is filled."""
 _SECTIONS = {"dont_know": True, "refuse": True, "declines": True, "answers": False, "neither": False}
 _BESIDE_EVERY = 6
-"""One in so many wordings is also told with a clause beside it."""
+"""Every sixth wording is repeated with a clause before or after it."""
 _TALK = "chatty.v1.tsv.xz"
 _TALKS = 3000
 _OF_TALK = 6.0
-"""What a stretch of friendly talk weighs."""
+"""Weight of a stretch of friendly talk."""
 _WHO = ("he", "she", "they", "your sister", "the group")
 
 
@@ -51,13 +51,13 @@ class Text:
 
 @cache
 def texts() -> tuple[Text, ...]:
-    """Every training text in a fixed order."""
+    """Return every training text in a fixed order."""
     written = [*_from_tables(), *(text for name in _PATTERNS for text in _from_patterns(name))]
     return (*written, *_beside(written), *_talk())
 
 
 def read_table(path: Path) -> Iterator[Case]:
-    """Rows ``label<TAB>question<TAB>answer`` of a table: ``+`` declines, ``-`` does not, ``#`` opens a comment."""
+    """Yield the rows ``label<TAB>question<TAB>answer``: ``+`` declines, ``-`` does not, ``#`` opens a comment."""
     for line in text_of(path).splitlines():
         if line and not line.startswith("#"):
             label, question, answer = line.split("\t")
@@ -82,7 +82,7 @@ def _from_patterns(name: str) -> Iterator[Text]:
 
 
 def _beside(written: Sequence[Text]) -> Iterator[Text]:
-    """Texts once more with a clause beside them that changes nothing."""
+    """Yield texts again, with a clause before or after that does not change their label."""
     table = tomllib.loads(text_of(TEXTS / "patterns.v1.toml.xz"))
     clauses = [wording for pattern in table["beside"] for wording in wordings(pattern)]
     for position, text in enumerate(written):
@@ -98,7 +98,7 @@ def _beside(written: Sequence[Text]) -> Iterator[Text]:
 
 
 def _talk() -> Iterator[Text]:
-    """Friendly talk, two to four turns of it after one another, beside questions that it does not answer."""
+    """Yield friendly talk, one to four turns in a row, as answers to questions that it does not answer."""
     talk = list(read_table(TEXTS / _TALK))
     turns = [case.answer for case in talk]
     questions = [case.question for case in talk] + [
@@ -112,12 +112,12 @@ def _talk() -> Iterator[Text]:
 
 
 def examples() -> list[Example]:
-    """The training texts as features."""
+    """Return the training texts as features."""
     return [Example(features_of(t.answer, t.question), t.declines, t.weight, t.answer) for t in texts()]
 
 
 def independent() -> Mapping[str, Sequence[Case]]:
-    """Sets by authors who did not know the judge, and from which nothing was learned."""
+    """Return sets by authors who did not know the judge, from which nothing was learned, by name."""
     sets: dict[str, Sequence[Case]] = {
         name: list(read_table(INDEPENDENT / f"declining_{name}.v1.tsv.xz")) for name in ("plain", "usual", "varied")
     }
@@ -125,7 +125,7 @@ def independent() -> Mapping[str, Sequence[Case]]:
 
 
 def of_patterns(name: str) -> list[Case]:
-    """Every phrasing of a file of phrasings with every subject of it."""
+    """Return every phrasing of a file with each of its subjects, and its real answers."""
     table = tomllib.loads(text_of(INDEPENDENT / f"declining_{name}.v1.toml.xz"))
     cases = []
     for kind in ("abstains", "answers"):

@@ -1,4 +1,4 @@
-"""Answers by another hand to questions with typed gold, as questions that the value judge can be asked."""
+"""Reads a blind set of answers to questions with typed gold, in a form that the value judge can judge."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ class Blind:
     answer: str
     right: bool
     said: tuple[str, ...]
-    """What all right answers to the question say: it stands for the evidence, which the file does not have."""
+    """All right answers to the question. They serve as its evidence, which the file does not have."""
 
 
 def blind_values(path: Path) -> Iterator[Blind]:
-    """Every answer of a file whose gold can be told in typed values; prose golds and reasons are left out."""
+    """Yield every answer of a file whose gold can be expressed in typed values; prose golds and reasons are skipped."""
     rows = [json.loads(line) for line in text_of(path).splitlines()]
     for row in rows:
         right_answers = tuple(

@@ -1,8 +1,8 @@
-"""The model that says whether a wording commits to its value: its texts, and the words that it knows.
+"""Trains the model that decides whether a wording commits to its value, and writes the list of words that it knows.
 
-Texts are phrasings with placeholders (``development.v7.toml.xz`` and next to it) and whole answers
-(``answers.v1.jsonl.xz``). A phrasing is filled with values of the questions in ``questions.v1.jsonl.xz`` and read by
-the judge's own reader; what that decides before the wording is weighed is no example.
+Texts are phrasings with placeholders (``development.v7.toml.xz`` and others in its folder) and whole answers
+(``answers.v1.jsonl.xz``). A phrasing is filled with values of the questions in ``questions.v1.jsonl.xz`` and read as
+the judge reads answers; an answer that the judge decides before it weighs the wording is not an example.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from judge_training.typed_answers import TypedAnswer, answers, questions
 TEXTS = DATA / "commitment"
 SETTINGS = Settings(inverse_penalty=0.3, least_texts=3, least_weight=0.02, threshold=-0.35)
 _BY_HAND = 4.0
-"""What an answer written whole weighs beside one phrasing."""
+"""Weight of an answer that was written as a whole; a single phrasing weighs 1."""
 _ROLES = 2.0
 _FROM = 4
-"""A word of so many phrasings is one that the model knows."""
+"""Phrasings, at least, that have a word which the model knows; of whole answers, twice as many."""
 _FILES = ("development.v7.toml.xz", "wordings.v1.toml.xz", "pairs.v1.toml.xz", "verbose.v1.toml.xz")
 _QUESTION_TEXTS = {
     "former": "Please give the former answer, not the present one, as to {q}",
@@ -52,7 +52,7 @@ QuestionWithEvidence = tuple[Question, tuple[EvidenceSession, ...]]
 
 @dataclass(frozen=True)
 class Phrasing:
-    """A template with its truth. ``version`` is the one that the question asks for, empty for none."""
+    """A template with its truth. ``version`` is the version that the question asks for, empty for none."""
 
     template: str
     right: bool
@@ -64,7 +64,7 @@ class Phrasing:
 
 @cache
 def phrasings() -> tuple[Phrasing, ...]:
-    """Every phrasing of the files, alternatives in brackets told out."""
+    """Return every phrasing of the files, with each alternative in brackets as a separate phrasing."""
     return (*_collected(), *_of_roles())
 
 
@@ -91,7 +91,7 @@ def _of_roles() -> Iterator[Phrasing]:
 
 
 def word_list() -> list[str]:
-    """The words that the model knows: those of several phrasings, and of several whole answers."""
+    """Return the words that the model knows: those in several phrasings or in several whole answers."""
     having: Counter[str] = Counter()
     for phrasing in phrasings():
         having.update(set(words(_PLACEHOLDER.sub(" ", phrasing.template))))
@@ -108,12 +108,12 @@ def _of_values(answer: TypedAnswer) -> set[str]:
 
 
 def whole_answers() -> list[TypedAnswer]:
-    """The answers that somebody wrote to the questions."""
+    """Return the answers that people wrote to the questions."""
     return answers(TEXTS / "answers.v1.jsonl.xz", questions(TEXTS / "questions.v1.jsonl.xz"))
 
 
 def examples(rows: Sequence[TypedAnswer] | None = None, seeds: int = 1) -> list[Example]:
-    """All examples; ``rows`` are the whole answers to learn from, all of them unless told otherwise."""
+    """Return all examples. ``rows`` are the whole answers to learn from; None: all of them."""
     result = [e for seed in range(seeds) for e in _from_phrasings(seed)]
     for answer in whole_answers() if rows is None else rows:
         wording = wording_of(answer.question, answer.evidence, answer.answer)
@@ -174,7 +174,7 @@ def _asked_for(question: Question, version: str) -> Question:
 
 
 def _with_names(template: str, question: Question, evidence: Sequence[EvidenceSession], rng: random.Random) -> str:
-    """The template with the people of the question in place."""
+    """Return the template with people's names in its placeholders."""
     text = question.question_text
     speakers = sorted({t.speaker.removesuffix("'s assistant") for s in evidence for t in s.turns})
     subject = next((name for name in speakers if name in text), "")
@@ -196,7 +196,7 @@ def _with_names(template: str, question: Question, evidence: Sequence[EvidenceSe
 
 
 def write_words() -> int:
-    """Write the list of known words anew and return its length."""
+    """Write the list of known words and return its length."""
     listed = word_list()
     head = "# Words that the model of commitment knows; `python -m judge_training.commitment` writes this file.\n"
     target = MODELS.parent / "tables" / WORDS

@@ -1,4 +1,4 @@
-"""How often a model and the rules beside it are wrong on sets that nothing was learned from; what each part buys."""
+"""Measures how often a model and its rules are wrong on independent sets, and what each part contributes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from judge_training.task import Case, Task
 from judge_training.training import train
 
 KEPT_FROM = 0.003
-"""A part stays where leaving it out makes an independent set worse by more than this share."""
+"""A part stays if an independent set gets worse by more than this share without it."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class SetRates:
 
 
 def evaluate(task: Task, model: LinearModel, skip: frozenset[str] = frozenset()) -> list[SetRates]:
-    """Errors on every independent set of a task."""
+    """Return the errors on every independent set of a task."""
     return [_measure(task, model, name, cases, skip) for name, cases in task.independent().items()]
 
 
@@ -45,7 +45,10 @@ def _measure(task: Task, model: LinearModel, name: str, cases: Sequence[Case], s
 
 
 def ablation(task: Task) -> tuple[list[SetRates], Mapping[str, list[SetRates]]]:
-    """Errors of the whole, and of the whole without each part; features that go are gone from training too."""
+    """Return the errors with all parts, and by name of the part the errors without it.
+
+    Without a group of features the model is trained again.
+    """
     examples = task.examples()
     whole = train(examples, task.settings)
     without: dict[str, list[SetRates]] = {}

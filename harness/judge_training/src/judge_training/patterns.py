@@ -1,4 +1,7 @@
-"""Wordings from patterns: ``(a|b)`` is one of several, ``{name}`` is filled in from a subject. No chance enters."""
+"""Generates wordings from patterns: ``(a|b)`` is a choice, ``{name}`` is filled in from a subject.
+
+Choices are fixed by hashes, never random.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ _ALTERNATIVES = re.compile(r"\(([^()]*\|[^()]*)\)")
 
 
 def wordings(pattern: str) -> list[str]:
-    """Wordings of a pattern in which every alternative occurs; which go together is fixed by a hash."""
+    """Return wordings of a pattern in which every alternative occurs; a hash fixes how they are combined."""
     pieces = _ALTERNATIVES.split(pattern)
     columns = [piece.split("|") if i % 2 else [piece] for i, piece in enumerate(pieces)]
     most = max(map(len, columns))
@@ -29,7 +32,7 @@ def wordings(pattern: str) -> list[str]:
 def pattern_texts(
     patterns: Iterable[str], subjects: Sequence[Mapping[str, str]], each: int, start: int = 0
 ) -> Iterator[tuple[str, Mapping[str, str], str, int]]:
-    """Every pattern with ``each`` subjects a wording: pattern, subject, text, and how many wordings the pattern has."""
+    """Yield pattern, subject, text and the pattern's number of wordings, with ``each`` subjects per wording."""
     position = start
     for pattern in patterns:
         all_wordings = wordings(pattern)
@@ -41,28 +44,28 @@ def pattern_texts(
 
 
 def filled(wording: str, subject: Mapping[str, str]) -> str:
-    """The wording with its names replaced."""
+    """Return the wording with its names replaced."""
     for name, text in subject.items():
         wording = wording.replace("{" + name + "}", text)
     return wording
 
 
 def sentences(text: str) -> str:
-    """The text with a capital at the start of each sentence."""
+    """Return the text with a capital at the start of each sentence."""
     return re.sub(r"(^|[.?!] )([a-z])", lambda m: m.group(1) + m.group(2).upper(), text)
 
 
 def stable_hash(*parts: object) -> int:
-    """A number that is the same on every machine."""
+    """Return a number that is the same on every machine."""
     return int(hashlib.sha256(repr(parts).encode()).hexdigest()[:8], 16)
 
 
 def _tightened(text: str) -> str:
-    """One blank between words, none before a comma or a contraction."""
+    """Return the text with single blanks between words, and none before a comma, semicolon or contraction."""
     return re.sub(r"\s+([,;]|'(?:d|ve|ll|m|re|s)\b)", r"\1", re.sub(r"\s+", " ", text)).strip()
 
 
 def _step(column: Sequence[str]) -> int:
-    """By how many alternatives to go on each time, so that two columns of one length do not march in step."""
+    """Return how many alternatives to advance each time, so that columns of equal length are not aligned."""
     steps = [n for n in (1, 2, 3, 5, 7) if gcd(n, len(column)) == 1]
     return steps[stable_hash(*column) % len(steps)]

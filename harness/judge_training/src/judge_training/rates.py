@@ -1,4 +1,4 @@
-"""Error rates with Wilson intervals."""
+"""Computes error rates with Wilson intervals."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from math import sqrt
 
 _Z = 1.959963984540054
-"""Of a 95% interval."""
+"""Quantile of the standard normal distribution for a 95% interval."""
 
 
 @dataclass(frozen=True)
 class Rate:
-    """So many errors among so many cases."""
+    """A number of errors among a number of cases."""
 
     errors: int
     cases: int

@@ -1,8 +1,8 @@
-"""The model that says whether an answer says what a gold in text says: its pairs, and the sets it is measured on.
+"""Trains the model that decides whether an answer says what a gold in text says, and measures it.
 
 ``python -m judge_training.text_gold`` trains it and writes ``models/text_gold.npz``. With ``rates [--answers FILE]`` it
 is measured: by cross-validation over questions, on the blind set, and on hand-labelled answers of real models to
-LoCoMo, where ``FILE`` has them (``answers_dev.jsonl.gz`` of the public LoCoMo audit, which is not shipped).
+LoCoMo, if ``FILE`` has them (``answers_dev.jsonl.gz`` of the public LoCoMo audit, which is not shipped).
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ BLIND = "blind"
 LABELS = "locomo_labels.v1.tsv.xz"
 FOLDS = 5
 NEAR_MISS_WEIGHT = 0.3
-"""What a gold with a word of another gold in it weighs, next to an answer that was written whole."""
+"""Weight of a gold with a word of another gold; an answer that was written as a whole weighs 1."""
 HALF_WEIGHT = 0.5
-"""What an answer made of the parts of a gold weighs."""
+"""Weight of an answer made of the parts of a gold."""
 _FRAMES = ("{}", "It was {}.", "They mentioned {}.", "{}, as far as I remember.")
 _LONGEST_PHRASE = 5
-"""Content words of a gold up to which near misses are made of it."""
+"""Most content words of a gold from which near misses are made."""
 _WORD = re.compile(r"[A-Za-z'-]{3,}")
 
 
@@ -53,12 +53,12 @@ class Pair:
     answer: str
     right: bool
     form: str
-    """``phrase``, ``sentence`` or ``paragraph``; of LoCoMo's answers the set that they are from."""
+    """``phrase``, ``sentence`` or ``paragraph``; for LoCoMo's answers, the set that they are from."""
     source: str
 
 
 def pairs(name: str) -> list[Pair]:
-    """The answers of one file, in its order."""
+    """Return the answers of one file, in its order."""
     rows = text_of(PAIRS / f"{name}.v1.jsonl.xz").splitlines()
     return [
         Pair(row["question"], row["gold"], answer["answer"], answer["right"], answer["form"], name)
@@ -68,7 +68,7 @@ def pairs(name: str) -> list[Pair]:
 
 
 def locomo_pairs(answers: Path) -> list[Pair]:
-    """The hand-labelled answers to LoCoMo; ``answers`` holds their texts."""
+    """Return the hand-labelled answers to LoCoMo, except those labelled ``open``; ``answers`` has their texts."""
     with gzip.open(answers, "rt", encoding="utf-8") as rows:
         texts = {(row["instance_id"], row["set"]): row for row in map(json.loads, rows)}
     lines = (line for line in text_of(PAIRS / LABELS).splitlines() if not line.startswith("#"))
@@ -82,7 +82,7 @@ def locomo_pairs(answers: Path) -> list[Pair]:
 
 
 def examples(of: Sequence[Pair]) -> list[Example]:
-    """What reaches the model of some answers: values, declining and verbatim golds are decided before it."""
+    """Return examples of the answers that reach the model: those that no earlier step of the judge decides."""
     return [Example(features_of(*reading), pair.right, 1.0, pair.answer) for pair in of for reading in _undecided(pair)]
 
 
@@ -93,7 +93,7 @@ def _undecided(pair: Pair) -> Iterator[tuple[TextReading, TextReading, TextReadi
 
 
 def near_misses(of: Sequence[Pair]) -> list[Pair]:
-    """Each short gold with its first or last content word replaced by that of another gold."""
+    """Return short golds with their first or last content word replaced by that of another gold: wrong answers."""
     golds = list(dict.fromkeys((pair.question, pair.gold) for pair in of))
     spans = {gold: _content_spans(gold) for _, gold in golds}
     phrases = [gold for _, gold in golds if 2 <= len(spans[gold]) <= _LONGEST_PHRASE]
@@ -113,10 +113,10 @@ def near_misses(of: Sequence[Pair]) -> list[Pair]:
 
 
 def halves(of: Sequence[Pair]) -> list[Pair]:
-    """Answers made of the parts of golds that have several, in frames that add nothing.
+    """Return answers made of the parts of golds that have several, in frames that add nothing.
 
-    Fewer than two thirds of the parts are wrong; all of them in another order, and all but one of three and more, are
-    right.
+    An answer with fewer than two thirds of the parts is wrong. Right are all parts in another order, and all but one of
+    three or more.
     """
     result = []
     for question, gold in dict.fromkeys((pair.question, pair.gold) for pair in of):
@@ -149,12 +149,12 @@ def _learn(of: Sequence[Pair]) -> LinearModel:
 
 
 def trained() -> LinearModel:
-    """The model, from all training pairs. The same pairs give the same model."""
+    """Train the model on all training pairs. The same pairs give the same model."""
     return _learn([pair for name in TRAINING for pair in pairs(name)])
 
 
 def cross_validated(of: Sequence[Pair]) -> list[tuple[Pair, bool]]:
-    """Each answer with its outcome by a model that saw no answer to its question."""
+    """Judge each answer by a model that saw no answer to its question; return pairs with outcomes."""
     questions = sorted({pair.question for pair in of})
     fold = {question: position % FOLDS for position, question in enumerate(questions)}
     outcomes: list[tuple[Pair, bool]] = []
@@ -169,14 +169,14 @@ def _outcome(pair: Pair, model: LinearModel) -> bool:
 
 
 def rates(outcomes: Sequence[tuple[Pair, bool]]) -> tuple[Rate, Rate]:
-    """Right answers called wrong, and wrong ones called right."""
+    """Return the rates of right answers called wrong, and of wrong answers called right."""
     right = [correct for pair, correct in outcomes if pair.right]
     wrong = [correct for pair, correct in outcomes if not pair.right]
     return Rate(len(right) - sum(right), len(right)), Rate(sum(wrong), len(wrong))
 
 
 def table(name: str, outcomes: Sequence[tuple[Pair, bool]]) -> Iterator[str]:
-    """Lines of a Markdown table: the set, and its forms."""
+    """Yield lines of a Markdown table: for the set as a whole, and for each form of answer."""
     for form in ("", *sorted({pair.form for pair, _ in outcomes})):
         chosen = [(pair, correct) for pair, correct in outcomes if form in ("", pair.form)]
         rejected, accepted = rates(chosen)

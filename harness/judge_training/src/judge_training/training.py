@@ -1,4 +1,4 @@
-"""Logistic regression over sparse features, and its rounding to int16."""
+"""Trains logistic regression over sparse features, and rounds its weights to int16."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from judge_training.task import Example, Settings
 def train(
     examples: Sequence[Example], settings: Settings, leave_out: Callable[[str], bool] | None = None
 ) -> LinearModel:
-    """Train a model; both labels weigh the same in total. No chance enters: the same examples give the same model.
+    """Train a model; both labels have the same total weight. Deterministic: the same examples give the same model.
 
-    Raises ValueError where one of the labels has no example.
+    Raises ValueError if one of the labels has no example.
     """
     if len({example.label for example in examples}) != 2:
         raise ValueError("expected examples of both labels")
@@ -45,7 +45,7 @@ def _matrix(rows: Iterable[Iterable[str]], column_of: Mapping[str, int]) -> csr_
 
 
 def _rounded(learned: Mapping[str, float], bias: float, least: float) -> LinearModel:
-    """Weights as int16: the heaviest uses the whole range, up to 2^10 units a logit."""
+    """Return the weights as int16: the largest uses the whole range, but one logit is at most 2^10 units."""
     heaviest = max(map(abs, learned.values()), default=1.0)
     scale = float(min(1024, int(LARGEST_WEIGHT / heaviest)))
     rounded = {name: round(w * scale) for name, w in learned.items() if abs(w) >= least}

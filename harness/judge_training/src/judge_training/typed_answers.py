@@ -1,4 +1,4 @@
-"""Answers to questions with typed gold, labelled right or wrong: files of them, and the judge's errors on a file."""
+"""Reads files of labelled answers to questions with typed gold, and computes the judge's errors on them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _GOLD: TypeAdapter[Gold] = TypeAdapter(Gold)
 
 @dataclass(frozen=True)
 class TypedAnswer:
-    """One labelled answer. ``ordinary`` tells plain wordings from the hard classes."""
+    """A labelled answer. ``ordinary`` marks plain wordings, as opposed to the hard classes."""
 
     question: Question
     evidence: tuple[EvidenceSession, ...]
@@ -36,18 +36,18 @@ class TypedAnswer:
 
     @property
     def family(self) -> str:
-        """The question's family; a question for a version of a value counts as one of its own."""
+        """The question's family; questions for a version of a value count as a separate family."""
         family = self.question.instance.family.value
         versions = is_open(self.question) and open_question(self.question, self.evidence).version is not None
         return f"{family}, versions" if versions else family
 
     def judged(self) -> Judgment:
-        """The judge's word and its reason."""
+        """Return the judge's judgment with its reason."""
         return judge(self.question, self.evidence, self.answer, self.answer)
 
 
 def question_of(row: Mapping[str, Any]) -> tuple[Question, tuple[EvidenceSession, ...]]:
-    """A row of ``questions.v1.jsonl.xz`` as records. Raises KeyError for a row without a field."""
+    """Return a row of ``questions.v1.jsonl.xz`` as records. Raises KeyError if the row lacks a field."""
     sessions = tuple(
         EvidenceSession(
             session_id=f"s{n}",
@@ -83,13 +83,13 @@ def _turn(turn: Mapping[str, str]) -> dict[str, str]:
 
 @cache
 def questions(path: Path) -> Mapping[str, tuple[Question, tuple[EvidenceSession, ...]]]:
-    """Every question of a file with its evidence, by id."""
+    """Return every question of a file with its evidence, by id."""
     rows = (json.loads(line) for line in text_of(path).splitlines())
     return {row["id"]: question_of(row) for row in rows}
 
 
 def answers(path: Path, of: Mapping[str, tuple[Question, tuple[EvidenceSession, ...]]]) -> list[TypedAnswer]:
-    """Every answer of a file to one of the questions."""
+    """Return every answer of a file to one of the questions."""
     rows = (json.loads(line) for line in text_of(path).splitlines())
     return [
         TypedAnswer(*of[row["id"]], row["answer"], row["right"], row["kind"], row["ordinary"])
@@ -117,14 +117,14 @@ def is_open(question: Question) -> bool:
 
 
 def errors(outcomes: Sequence[tuple[TypedAnswer, bool]]) -> Errors:
-    """Errors over answers beside the judge's word on each."""
+    """Compute the errors over answers, each with whether the judge called it right."""
     right = [word for answer, word in outcomes if answer.right]
     wrong = [word for answer, word in outcomes if not answer.right]
     return Errors(Rate(right.count(False), len(right)), Rate(wrong.count(True), len(wrong)))
 
 
 def by_family(rows: Sequence[TypedAnswer]) -> Iterator[tuple[str, str, Errors]]:
-    """Errors by family and by ``ordinary`` or ``all``, with ``all`` families last."""
+    """Yield family, ``ordinary`` or ``all`` wordings, and errors; ``all`` families come last."""
     outcomes = [(answer, answer.judged().correct) for answer in rows]
     families = [*sorted({answer.family for answer in rows}), "all"]
     for family in families:
@@ -135,7 +135,7 @@ def by_family(rows: Sequence[TypedAnswer]) -> Iterator[tuple[str, str, Errors]]:
 
 
 def print_rates(rows: Sequence[TypedAnswer]) -> None:
-    """The errors as a Markdown table."""
+    """Print the errors as a Markdown table."""
     sys.stdout.write("| family | answers | false rejects | false accepts |\n| --- | --- | --- | --- |\n")
     for family, only, rates in by_family([answer for answer in rows if is_covered(answer.question)]):
         sys.stdout.write(f"| {family} | {only} | {rates.false_rejects} | {rates.false_accepts} |\n")

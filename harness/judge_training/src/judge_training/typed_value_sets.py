@@ -1,7 +1,7 @@
-"""The independent sets of typed answers, and what each rule of the value judge contributes on them.
+"""Measures the value judge on the independent sets of typed answers, and what each of its rules contributes.
 
 ``python -m judge_training.typed_value_sets rates`` prints the judge's errors, ``ablate`` those with one rule switched
-off at a time: a rule stays where some set gets worse by more than 0.3 points without it. The model is not trained anew.
+off at a time: a rule stays if some set gets worse by more than 0.3 points without it. The model is not retrained.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Patch = tuple[Any, str, Any]
 
 @cache
 def independent() -> Mapping[str, Sequence[TypedAnswer]]:
-    """Sets of which nothing was learned, by name."""
+    """Return the sets from which nothing was learned, by name."""
     return {
         "assistant_answers": assistant_answers("v1"),
         "assistant_answers_second": assistant_answers("v2"),
@@ -45,7 +45,7 @@ def independent() -> Mapping[str, Sequence[TypedAnswer]]:
 
 
 def assistant_answers(version: str) -> list[TypedAnswer]:
-    """A set in the manner of large and small assistants, by somebody who saw questions, gold and evidence alone."""
+    """Return a set in the style of large and small assistants, written from questions, gold and evidence only."""
     by_id = questions(INDEPENDENT / f"assistant_questions.{version}.jsonl.xz")
     return [
         answer
@@ -55,7 +55,7 @@ def assistant_answers(version: str) -> list[TypedAnswer]:
 
 
 def blind_answers(path: Path) -> list[TypedAnswer]:
-    """A blind set; what all right answers to a question say stands for its evidence.
+    """Return a blind set. The texts of all right answers to a question serve as its evidence.
 
     Its conflicts are asked in time order, which no gold of ours has: wrong answers to them are left out.
     """
@@ -81,7 +81,7 @@ def blind_answers(path: Path) -> list[TypedAnswer]:
 
 
 def labelled_answers(path: Path) -> list[TypedAnswer]:
-    """What a small model really answered, labelled by hand."""
+    """Return real answers of a small model, labelled by hand."""
     rows = [json.loads(line) for line in text_of(path).splitlines()]
     return [TypedAnswer(*question_of(row), row["answer"], row["right"], "model") for row in rows]
 
@@ -114,15 +114,15 @@ RULES: Mapping[str, Patch] = {
     "slips of one letter": (terms, "_slip", _never),
     "the model of commitment": (compare, "commits", lambda _: True),
 }
-"""Each rule as the function that is put out of action, and what stands in for it."""
+"""Each rule by the function that implements it and the function that replaces it."""
 
 
 @contextmanager
 def without(rule: Patch) -> Iterator[None]:
-    """The judge without a rule."""
-    module, name, stand_in = rule
+    """Judge without a rule inside the block."""
+    module, name, replacement = rule
     original: Callable[..., Any] = getattr(module, name)
-    setattr(module, name, stand_in)
+    setattr(module, name, replacement)
     try:
         yield
     finally:
@@ -130,7 +130,7 @@ def without(rule: Patch) -> Iterator[None]:
 
 
 def measured() -> Mapping[str, Errors]:
-    """Errors on every independent set, as the judge is now."""
+    """Return the errors on every independent set, with the judge as it is now."""
     return {
         name: errors([(answer, answer.judged().correct) for answer in rows]) for name, rows in independent().items()
     }

@@ -34,17 +34,17 @@ class MeterFigure(Record):
 
     @classmethod
     def measured(cls, value: float, unit: str) -> Self:
-        """A figure that can be published. ``unit``: W, J, %, B or s."""
+        """Return a figure that can be published. ``unit``: W, J, %, B or s."""
         return cls(status="value", value=value, unit=unit)
 
     @classmethod
     def void(cls, reason: str) -> Self:
-        """A figure that was to be measured and cannot be published."""
+        """Return a figure that was to be measured and cannot be published."""
         return cls(status="void", reason=reason)
 
     @classmethod
     def unavailable(cls, reason: str) -> Self:
-        """A figure that this machine does not give."""
+        """Return a figure that this machine does not give."""
         return cls(status="unavailable", reason=reason)
 
 

@@ -33,7 +33,7 @@ WRITING_ROUTES = frozenset({"/v1/chat/completions", "/v1/completions"})
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProjectedItem:
-    """An item of a search, as far as scoring needs it. A log's reader makes each once, so that identity is equality."""
+    """The fields of a search's item that scoring needs. A reader makes each once, so that identity is equality."""
 
     text: str
     session_ids: tuple[str, ...]
@@ -53,7 +53,7 @@ class ProjectedItem:
 
 @dataclass(frozen=True, slots=True)
 class ProjectedItems:
-    """Items of one search in their order. Equal keys (where there is one) mean equal items."""
+    """Items of one search in their order. Equal keys, if not None, mean equal items."""
 
     items: tuple[ProjectedItem, ...]
     key: str | None = None
@@ -75,7 +75,7 @@ class ProjectedAttempt:
 
     @classmethod
     def of(cls, record: QuestionAsked) -> ProjectedAttempt:
-        """From the whole record."""
+        """Return the projection of a whole record."""
         search, answer = record.search, record.answer
         projected = record.model_copy(
             update={
@@ -117,7 +117,7 @@ class ProjectedCall:
 
     @classmethod
     def of(cls, call: GatewayCall) -> ProjectedCall:
-        """From the whole record."""
+        """Return the projection of a whole record."""
         return cls(**{field.name: getattr(call, field.name) for field in fields(cls)})
 
 
@@ -177,7 +177,7 @@ class _ProjectionReader:
         record = _StoredAttempt.model_validate_json(body)
         search_items, answer_items = self._without_items(record.search), self._without_items(record.answer)
         if record.answer is not None:
-            # Nothing else has seen the record yet: changing it here spares a copy of each.
+            # Nothing else has a reference to the record yet, so it can be changed without a copy.
             answer = vars(record.answer)
             raw_is_wanted = self._wants_raw(record.instance_id)
             answer["raw"] = unpack_text(answer["raw"], self._log.texts) if raw_is_wanted else ""

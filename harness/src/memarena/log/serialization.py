@@ -67,7 +67,7 @@ def unpack(kind: str, body: str, texts: Callable[[], TextReader]) -> str | Body:
 
 
 def object_of(text: str) -> Body:
-    """Parse a JSON object. Raises ValueError if the text is no object."""
+    """Parse a JSON object. Raises ValueError if the text is not an object."""
     value = from_json(text)
     if not isinstance(value, dict):
         raise ValueError(f"expected an object, got {'null' if value is None else type(value).__name__}")

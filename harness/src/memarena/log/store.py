@@ -1,14 +1,15 @@
-"""The log's file: an SQLite database in WAL mode that only ever grows.
+"""Stores a run's log: an SQLite database in WAL mode that only ever grows.
 
-One process writes (an advisory lock next to the file says so), any number read. Triggers refuse UPDATE and DELETE, so
-that not even a stray tool can change what a run wrote. Large texts are kept once, in a table of their own
-(:mod:`memarena.log.texts`); whoever reads a record gets it whole.
+One process writes (an advisory lock next to the file enforces it), any number read. Triggers refuse UPDATE and DELETE,
+so that no other tool can change what a run wrote either. Large texts are stored once, in a separate table
+(:mod:`memarena.log.texts`); a reader of a record gets it complete.
 
 Schema version 1 had no such table: its bodies hold everything. Version 2 had no checksums (:mod:`memarena.log.sums`).
-Both are read as they are, and get what they lack when they are written to again; what is in them stays as it was.
+Both can be read; when they are written to again, the missing tables and columns are added, and old rows stay as they
+were.
 
-Whoever reads every record finds out whether all that were written are there: their numbers leave no gap, and how many
-there must be is noted in the log when it is closed, and next to it (``writer.lock``) with every transaction.
+A reader of all records detects missing ones: their numbers have no gap, and their count is noted in the log when it is
+closed, and next to it (``writer.lock``) with every transaction.
 """
 
 from __future__ import annotations
@@ -58,11 +59,11 @@ INSERT INTO meta VALUES ('schema_version', '{SCHEMA_VERSION}');
 _NEWER = f"UPDATE meta SET value = '{SCHEMA_VERSION}' WHERE key = 'schema_version';"  # noqa: S608 (a constant of ours)
 _INSERT = "INSERT INTO records (seq, kind, cell_id, instance_id, body, sum) VALUES (?,?,?,?,?,?)"
 _UPGRADES = {1: f"{TEXTS_SCHEMA}{SUMS_SCHEMA}{_NEWER}", 2: f"{SUMS_SCHEMA}{_NEWER}", 3: _NEWER}
-"""What a log of an older version lacks."""
+"""SQL that brings a log of an older version up to date."""
 
 
 class LogError(MemArenaError):
-    """The log cannot be used; the message is one line for the user, also where it quotes what is damaged."""
+    """The log cannot be used. The message is one printable line for the user, even if it quotes damaged text."""
 
     def __init__(self, message: str) -> None:
         printable = "".join(character if character.isprintable() else " " for character in message[:_MOST_CHARACTERS])
@@ -74,7 +75,7 @@ class LogFullError(LogError):
 
 
 def log_path(run_dir: Path) -> Path:
-    """Path of the log within a run directory."""
+    """Return the path of the log within a run directory."""
     return run_dir / LOG_NAME
 
 
@@ -85,9 +86,9 @@ def check_log(run_dir: Path) -> None:
 
 
 def lock_log(run_dir: Path) -> int:
-    """Become the one writer in a run's folder, which is made if need be; closing the descriptor gives that up.
+    """Become the only writer in a run's folder, which is created if needed. Close the descriptor to unlock.
 
-    Raises :class:`LogError` if another process is it.
+    Raises :class:`LogError` if another process is the writer.
     """
     run_dir.mkdir(parents=True, exist_ok=True)
     try:
@@ -97,20 +98,21 @@ def lock_log(run_dir: Path) -> int:
 
 
 class LogWriter:
-    """The one writer of a run's log. Safe to share between threads.
+    """The only writer of a run's log. Safe to share between threads.
 
     ``append`` makes a record durable against the death of this process (WAL, one commit per call); records given
-    together are committed together. ``lock``: of :func:`lock_log`, by whoever has it already; it stays theirs to close.
+    together are committed together. ``lock`` is a descriptor of :func:`lock_log` if the caller has locked the log
+    already; the caller closes it.
 
-    Raises :class:`LogError` if another process writes, the file is no log or its schema is newer, and
+    Raises :class:`LogError` if another process writes, the file is not a log or its schema is newer, and
     :class:`LogFullError` when a write fails.
     """
 
     @classmethod
     def of_run(cls, run_dir: Path) -> LogWriter:
-        """The writer of an existing log. Raises LogError if there is none, and then writes nothing.
+        """Return the writer of an existing log. Raises LogError, and writes nothing, if there is no log.
 
-        A file without tables counts as none: only a run begins a log.
+        A file without tables counts as no log: only a run begins one.
         """
         check_log(run_dir)
         check_schema(log_path(run_dir))
@@ -143,7 +145,7 @@ class LogWriter:
         return sums
 
     def _last_seq(self) -> int:
-        """Asked of the file: a signal may break in between a commit and whatever would remember it."""
+        """Read the last number from the file: a signal may interrupt between a commit and a variable's update."""
         return int(self._db.execute("SELECT coalesce(max(seq), 0) FROM records").fetchone()[0])
 
     def _open(self) -> sqlite3.Connection:
@@ -166,7 +168,7 @@ class LogWriter:
         """Append records in one transaction."""
         with self._mutex:
             try:
-                # Once more: a second signal may have broken into the discarding after a first.
+                # Again: a second signal may have interrupted the rollback after the first.
                 self._discard()
                 self._wrote = True
                 self._db.execute("BEGIN")
@@ -176,7 +178,7 @@ class LogWriter:
                 self._db.execute("COMMIT")
                 self._texts.end_transaction(kept=True)
             except BaseException as error:
-                # Ctrl-C too: a transaction left open would refuse the records that say how the run ended.
+                # Also after Ctrl-C: with an open transaction, the records of how the run ended could not be written.
                 self._discard()
                 if isinstance(error, sqlite3.Error):
                     raise LogFullError(f"{self._path}: cannot write to the log: {error}") from error
@@ -185,7 +187,7 @@ class LogWriter:
             self._note_last(last + len(rows))
 
     def _discard(self) -> None:
-        """Undo what a transaction wrote that came to no end."""
+        """Roll back an unfinished transaction."""
         self._texts.end_transaction(kept=False)
         with contextlib.suppress(sqlite3.Error):
             self._db.rollback()
@@ -195,8 +197,8 @@ class LogWriter:
         return seq, *fields, self._sums.record(seq, *fields)
 
     def _note_last(self, last: int) -> None:
-        """Note next to the log how far it reaches: a write-ahead log that is lost takes records with it, unseen."""
-        # What cannot be noted there costs a check, never a record.
+        """Note the last record's number next to the log: a lost write-ahead log would lose records unnoticed."""
+        # If the note cannot be written, only that check is lost.
         with contextlib.suppress(OSError):
             os.pwrite(self._lock, b"%020d\n" % last, 0)
 
@@ -208,7 +210,7 @@ class LogWriter:
             self._closed = True
             self._discard()
             if self._wrote:
-                # A disk that is full says so where a record is written.
+                # A full disk is reported when a record is written.
                 with contextlib.suppress(sqlite3.Error):
                     self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (LAST_SEQ, str(self._last_seq())))
             self._db.close()
@@ -233,7 +235,7 @@ def is_blank(path: Path) -> bool:
 
 
 def check_schema(path: Path) -> int:
-    """Schema version of a log. Raises :class:`LogError` if it is no log, or newer than this program."""
+    """Return the schema version of a log. Raises :class:`LogError` if it is not a log, or newer than this program."""
     try:
         with contextlib.closing(_open_to_read(path)) as db:
             row = db.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
@@ -256,9 +258,9 @@ def check_schema(path: Path) -> int:
 def read_records(
     run_dir: Path, *kinds: str, cell_id: str | None = None, instance_id: str | None = None
 ) -> Iterator[AnyRecord]:
-    """Records of the given kinds (all if none is given) in the order in which they were written, each whole.
+    """Yield complete records of these kinds (all if none is named) in the order in which they were written.
 
-    ``cell_id``, ``instance_id``: only of this cell, of this question; an index of the log finds either.
+    ``cell_id``, ``instance_id``: only of this cell, of this question; an index of the log covers both.
 
     Raises :class:`LogError` if there is no log, it is newer than this program, or a record does not parse.
     """
@@ -275,7 +277,7 @@ class Row(NamedTuple):
 
 
 class LogPrefix(NamedTuple):
-    """The first records of a log with the first of its texts: numbers of the last ones, and a hash over all of them."""
+    """The beginning of a log: numbers of its last record and its last text, and a hash over all up to them."""
 
     records: int
     texts: int
@@ -283,17 +285,17 @@ class LogPrefix(NamedTuple):
 
 
 class LogReader:
-    """Reads a run's log, also while it is written.
+    """Reads a run's log, even while it is written.
 
-    Raises :class:`LogError` if there is no log or it is newer than this program; reading does if the file is damaged
-    or a record does not parse.
+    Raises :class:`LogError` if there is no log or it is newer than this program; its methods raise it if the file is
+    damaged or a record does not parse.
     """
 
     def __init__(self, run_dir: Path) -> None:
         check_log(run_dir)
         self._path = log_path(run_dir)
         check_schema(self._path)
-        # Before the first look at the records, which may become more meanwhile.
+        # Read before the records, of which more may be written meanwhile.
         self._noted = _noted_last(run_dir)
         self._db = _open_to_read(self._path)
         try:
@@ -304,11 +306,12 @@ class LogReader:
         self.texts = TextReader(self._db, self._sums)
 
     def rows(self, *kinds: str, cell_id: str | None = None, instance_id: str | None = None) -> Iterator[Row]:
-        """Rows of the given kinds (all if none is given) in the order in which they were written, each as it was
-        written. Where all are asked for, all that were written are there.
+        """Yield rows of these kinds (all if none is named), as stored, in the order in which they were written.
+
+        If all rows are requested, a missing row raises LogError.
         """
         whole, last = not kinds and cell_id is None and instance_id is None, 0
-        # Only logs with checksums are known to leave no gap.
+        # Only the numbers of rows with checksums are known to have no gap.
         first_summed = self._sums.records_from if self._sums is not None else None
         for seq, kind, body, cell, instance, stored_sum in self._stored(kinds, cell_id, instance_id):
             summed = first_summed is not None and seq >= first_summed
@@ -329,12 +332,12 @@ class LogReader:
             )
 
     def counts(self, kind: str) -> dict[str, int]:
-        """How many records of a kind each cell has, from an index: bodies are not looked at."""
+        """Return by cell the number of records of a kind; only an index is read, no bodies."""
         query = "SELECT cell_id, count(*) FROM records WHERE kind = ? AND cell_id IS NOT NULL GROUP BY cell_id"
         return {str(cell): int(count) for cell, count in self._fetched(query, (kind,))}
 
     def last_seq(self) -> int:
-        """Number of the last record; 0 in a log without any."""
+        """Return the number of the last record; 0 in a log without records."""
         return int(self._fetched("SELECT coalesce(max(seq), 0) FROM records")[0][0])
 
     def _fetched(self, query: str, arguments: tuple[str | int, ...] = ()) -> list[tuple[Any, ...]]:
@@ -344,7 +347,7 @@ class LogReader:
             raise LogError(f"{self._path}: cannot be read: {error}") from error
 
     def verify(self) -> None:
-        """Read everything once, for a log that is to be kept. Raises LogError for the first thing that is damaged."""
+        """Read everything once, before a log is archived. Raises LogError for the first damaged record or text."""
         for _ in self.rows():
             pass
         try:
@@ -353,9 +356,9 @@ class LogReader:
             raise LogError(f"{self._path}: damaged: {error}") from error
 
     def prefix(self, records: int | None = None, texts: int | None = None) -> LogPrefix:
-        """The first records and texts, up to these numbers (all if None), and what identifies them.
+        """Return the numbers of the last record and text up to these numbers (all if None), and a hash over all.
 
-        Raises :class:`LogError` where the file cannot be read or a text is damaged.
+        Raises :class:`LogError` if the file cannot be read or a text is damaged.
         """
         digest, last, last_text = hashlib.sha256(), 0, 0
         for seq, kind, body, cell, instance, _ in self._stored((), None, None):
@@ -372,7 +375,7 @@ class LogReader:
         return LogPrefix(last, last_text, digest.hexdigest())
 
     def kinds_after(self, seq: int) -> dict[str, int]:
-        """How many records of each kind come after a number."""
+        """Return by kind the number of records after the record with this number."""
         query = "SELECT kind, count(*) FROM records WHERE seq > ? GROUP BY kind ORDER BY kind"
         return {str(kind): int(count) for kind, count in self._fetched(query, (seq,))}
 
@@ -381,8 +384,8 @@ class LogReader:
     ) -> Iterator[tuple[int, str, str, str, str, bytes]]:
         clauses: list[str] = []
         arguments: list[str] = []
-        # The plus keeps SQLite from the index by kind and cell, which is over a thousand records where that by
-        # question is over a few.
+        # The plus keeps SQLite from using the index by kind and cell, which finds a thousand records where the index
+        # by question finds a few.
         plus = "" if instance_id is None else "+"
         if kinds:
             clauses.append(f"{plus}kind IN ({','.join('?' * len(kinds))})")
@@ -400,7 +403,7 @@ class LogReader:
             raise LogError(f"{self._path}: cannot be read: {error}") from error
 
     def records(self, *kinds: str, cell_id: str | None = None, instance_id: str | None = None) -> Iterator[AnyRecord]:
-        """Records of the given kinds, each whole."""
+        """Yield complete records of these kinds."""
 
         def whole(row: Row) -> AnyRecord:
             return _parsed(unpack(row.kind, row.body, lambda: self.texts))
@@ -410,7 +413,7 @@ class LogReader:
     def parsed(
         self, parse: Callable[[Row], R], *kinds: str, cell_id: str | None = None, instance_id: str | None = None
     ) -> Iterator[R]:
-        """What ``parse`` makes of each row; a row that it cannot read is named in the LogError."""
+        """Yield the result of ``parse`` for each row. Raises LogError, naming the row, if it cannot be parsed."""
         for row in self.rows(*kinds, cell_id=cell_id, instance_id=instance_id):
             try:
                 if not isinstance(row.body, str):
@@ -432,7 +435,7 @@ class LogReader:
 
 
 def _noted_last(run_dir: Path) -> int:
-    """How many records were written, by the note next to the log; 0 where there is none."""
+    """Return the number of records written, from the note next to the log; 0 if there is no note."""
     try:
         return int((run_dir / LOCK_NAME).read_bytes()[:21] or 0)
     except (OSError, ValueError):
@@ -440,7 +443,7 @@ def _noted_last(run_dir: Path) -> int:
 
 
 def _open_to_read(path: Path) -> sqlite3.Connection:
-    """Raises sqlite3.Error if the file cannot be read."""
+    """Open a log for reading. Raises sqlite3.Error if the file cannot be read."""
     # As a URI a path has its special characters quoted; a bare "#" would open another file.
     uri = f"{path.absolute().as_uri()}?mode=ro"
     db = sqlite3.connect(uri, uri=True)
@@ -450,13 +453,13 @@ def _open_to_read(path: Path) -> sqlite3.Connection:
         db.close()
         if error.sqlite_errorcode != sqlite3.SQLITE_CANTOPEN or not path.is_file():
             raise
-        # A reader of a write-ahead log makes a file next to it, which a medium that takes no writing does not let it.
+        # A reader of a write-ahead log creates a file next to it, which a read-only medium does not allow.
         if _has_wal(path):
             raise _UnreadableHereError(
                 f"its folder takes no new file, and what is in {path.name}-wal can only be read there with one; "
                 "copy the folder to where it can be written"
             ) from error
-        # Nothing waits in a write-ahead log, so the file is whole and can be read as it is.
+        # The write-ahead log is empty, so the file is complete and can be read as it is.
         return sqlite3.connect(f"{uri}&immutable=1", uri=True)
     except sqlite3.Error:
         db.close()
@@ -465,7 +468,7 @@ def _open_to_read(path: Path) -> sqlite3.Connection:
 
 
 class _UnreadableHereError(sqlite3.OperationalError):
-    """A log that can only be read where a file can be written next to it."""
+    """A log that can only be read if a file can be written next to it."""
 
 
 def _has_wal(path: Path) -> bool:
@@ -474,7 +477,7 @@ def _has_wal(path: Path) -> bool:
 
 
 def _unread(row: Row, error: Exception) -> str:
-    """Why a row could not be read, in one line."""
+    """Return why a row could not be read, in one line."""
     if isinstance(error, sqlite3.Error):
         return f"cannot be read: {error}"
     if isinstance(error, ValidationError):

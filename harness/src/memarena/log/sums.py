@@ -1,7 +1,7 @@
-"""Checksums of a log: a file system that gives back another page than was written must not go unnoticed.
+"""Computes the checksums of a log, so that a file system that returns a damaged or misplaced page is noticed.
 
-Every record and every text carries one, over its content and its number, and keyed with an id of the log: a row that
-stands elsewhere than where it was written does not match, be it whole. Rows from before schema version 3 have none.
+Every record and every text has a checksum, over its content and its number, and keyed with an id of the log: an intact
+row at another position than it was written to does not match. Rows from before schema version 3 have none.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ INSERT INTO meta SELECT 'summed_records_from', coalesce(max(seq), 0) + 1 FROM re
 INSERT INTO meta SELECT 'summed_texts_from', coalesce(max(id), 0) + 1 FROM texts;
 """
 LAST_SEQ = "last_seq"
-"""Where ``meta`` says how far a log reached when its writer closed it."""
+"""Key in ``meta`` of the number of the last record when the writer closed the log."""
 _BYTES = 8
 
 
@@ -32,11 +32,11 @@ class Sums:
     records_from: int
     texts_from: int
     last_seq: int = 0
-    """The log held so many records when it was closed; 0 where it was not."""
+    """Number of the last record when the log was closed; 0 if it was not closed."""
 
     @classmethod
     def of(cls, meta: Mapping[str, str]) -> Self | None:
-        """From a log's ``meta``, None for a log without. Raises ValueError or KeyError for one that was damaged."""
+        """Return a log's checksums by its ``meta``; None for an old log. Raises ValueError or KeyError if damaged."""
         if int(meta["schema_version"]) < 3:
             return None
         return cls(
@@ -47,20 +47,20 @@ class Sums:
         )
 
     def record(self, seq: int, kind: str, cell_id: str | None, instance_id: str | None, body: str) -> bytes:
-        """Of a row of records."""
+        """Return the checksum of a row of records."""
         fields = (str(seq), kind, cell_id or "", instance_id or "", body)
         return hashlib.blake2b("\x00".join(fields).encode(), digest_size=_BYTES, key=self.log_id).digest()
 
     def text(self, number: int, content_hash: bytes) -> bytes:
-        """Of a text, from the hash of its content."""
+        """Return the checksum of a text, from the hash of its content."""
         return hashlib.blake2b(b"%d\x00%b" % (number, content_hash), digest_size=_BYTES, key=self.log_id).digest()
 
 
 def read_meta(db: sqlite3.Connection) -> dict[str, str]:
-    """What a log says of itself, by key."""
+    """Return the ``meta`` table of a log: its own description, by key."""
     return {str(key): str(value) for key, value in db.execute("SELECT key, value FROM meta")}
 
 
 def content_hash(raw: bytes) -> bytes:
-    """By which a text is found again, whatever its number."""
+    """Return the hash by which equal texts are recognised, whatever their number."""
     return hashlib.blake2b(raw, digest_size=16).digest()

@@ -1,4 +1,4 @@
-"""Texts of a log, each kept once: pieces addressed by the hash of their content, named in bodies by number.
+"""Stores the texts of a log, each once: pieces are addressed by the hash of their content, and named by number.
 
 A run repeats itself: the same turn is retrieved for many questions, the same prompt is sent for every seed. Texts are
 cut at line ends into pieces, so that prompts which differ in one line share all others.
@@ -25,26 +25,26 @@ CREATE TRIGGER texts_no_delete BEFORE DELETE ON texts BEGIN SELECT RAISE(ABORT, 
 """``body`` is TEXT as it is, or a BLOB: the UTF-8 bytes as a zlib stream."""
 
 LEAST_PIECE_CHARACTERS = 48
-"""A piece ends at the first line end behind so many characters: shorter ones would cost more than they save."""
+"""A piece ends at the first line end after this many characters: shorter pieces would cost more than they save."""
 LEAST_PACKED_CHARACTERS = 64
 """Texts below this stay in the record's body."""
 _LEAST_COMPRESSED_BYTES = 192
 _KNOWN_HASHES = 200_000
 """Hashes that a writer remembers; others are looked up in the file."""
 _CACHED_TEXTS = 100_000
-"""Texts that a reader keeps."""
+"""Texts that a reader caches."""
 
 _PIECE = re.compile(rf".{{{LEAST_PIECE_CHARACTERS},}}?(?:\n|\\n|\Z)|.+\Z", re.DOTALL)
 """Line ends also as JSON writes them within a string, since a prompt is logged as JSON."""
 
 
 def pieces(text: str) -> list[str]:
-    """The text cut at line ends; joined they are the text."""
+    """Return the text cut at line ends; joined, the pieces are the text."""
     return _PIECE.findall(text)
 
 
 def join_ids(ids: Sequence[int]) -> str:
-    """Numbers as text, runs drawn together: ``3-5,9``."""
+    """Return numbers as text, with runs as ranges: ``3-5,9``."""
     runs: list[list[int]] = []
     for number in ids:
         if runs and number == runs[-1][1] + 1:
@@ -55,7 +55,7 @@ def join_ids(ids: Sequence[int]) -> str:
 
 
 def split_ids(joined: str) -> list[int]:
-    """Undo :func:`join_ids`. Raises ValueError if it is none of its making."""
+    """Undo :func:`join_ids`. Raises ValueError for a text that it does not make."""
     numbers: list[int] = []
     for run in joined.split(",") if joined else ():
         first, dash, last = run.partition("-")
@@ -73,7 +73,7 @@ class TextWriter:
         self._fresh: list[bytes] = []
 
     def put(self, text: str) -> int:
-        """Number of a text, written if the log does not have it yet."""
+        """Return the number of a text, which is written if the log does not have it yet."""
         raw = text.encode()
         digest = content_hash(raw)
         number_known = self._known.get(digest)
@@ -94,7 +94,7 @@ class TextWriter:
         return number
 
     def end_transaction(self, *, kept: bool) -> None:
-        """The transaction ended: what it wrote is known from now on, or discarded."""
+        """Remember the texts of the transaction that ended, or forget them if it was rolled back."""
         if not kept:
             for digest in self._fresh:
                 self._known.pop(digest, None)
@@ -121,7 +121,7 @@ class TextReader:
         self._cache: dict[int, str] = {}
 
     def get(self, number: int) -> str:
-        """A text. Raises KeyError if the log has none of this number, ValueError if it is none or another."""
+        """Return a text. Raises KeyError if the log lacks this number, ValueError if the text is damaged or another."""
         cached = self._cache.get(number)
         if cached is not None:
             return cached
@@ -145,19 +145,19 @@ class TextReader:
         return raw.decode()
 
     def verify(self) -> None:
-        """Read every text once. Raises ValueError or zlib.error for one that is damaged."""
+        """Read every text once. Raises ValueError or zlib.error for a damaged text."""
         for (number,) in self._db.execute("SELECT id FROM texts ORDER BY id").fetchall():
             self.get(number)
 
     def hashes(self, last: int | None = None) -> Iterator[tuple[int, bytes]]:
-        """Number of each text, up to ``last``, and hash of its content. Raises as :meth:`verify`."""
+        """Yield the number of each text, up to ``last``, and the hash of its content. Raises as :meth:`verify`."""
         for (number,) in self._db.execute("SELECT id FROM texts ORDER BY id").fetchall():
             if last is not None and number > last:
                 return
             yield number, content_hash(self.get(number).encode())
 
     def joined(self, numbers: Iterable[int]) -> str:
-        """Texts joined in order."""
+        """Return texts joined in order."""
         return "".join(self._each(numbers))
 
     def _each(self, numbers: Iterable[int]) -> Iterator[str]:
