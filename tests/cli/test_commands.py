@@ -32,7 +32,7 @@ HEAVY = ("aiohttp", "grpc", "memarena.execution", "memarena.scoring", "numpy", "
 @pytest.mark.parametrize("name", Commands.entries)
 def test_a_line_of_the_table_is_the_first_paragraph_of_the_commands_help(name: str) -> None:
     entry = Commands.entries[name]
-    module, _, attribute = entry.place.partition(":")
+    module, _, attribute = entry.target.partition(":")
     command = getattr(import_module(module), attribute)
     loaded = entry.load(name)
     assert loaded.name == name
@@ -97,7 +97,7 @@ def test_every_program_prints_its_version(program: str, distribution: str) -> No
 def test_no_command_is_imported_if_none_runs(arguments: list[str]) -> None:
     loaded = modules_after(arguments)
     assert not loaded & set(HEAVY)
-    assert not {entry.place.partition(":")[0] for entry in Commands.entries.values()} & loaded
+    assert not {entry.target.partition(":")[0] for entry in Commands.entries.values()} & loaded
 
 
 def modules_after(arguments: list[str]) -> set[str]:

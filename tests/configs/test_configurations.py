@@ -12,7 +12,7 @@ import pytest
 import typer.testing
 from memarena.cli.main import app
 from memarena.cli.run import listing
-from memarena.cli.run_config import settled
+from memarena.cli.run_config import run_settings
 from memarena.cli.run_flags import RunFlags
 from memarena.configs import named_configurations, read_file, read_named
 from memarena.execution.backends.manifests import ContainerBackend, choose_backend
@@ -61,7 +61,7 @@ def test_the_list_says_what_each_is_used_for_and_needs() -> None:
 
 
 def test_a_name_becomes_the_run_with_its_name_and_hash() -> None:
-    config, named = settled(flags(name="distractors"))
+    config, named = run_settings(flags(name="distractors"))
     assert config is not None
     assert named is not None
     assert config.backends == ("oracle", "recent=oracle")
@@ -72,7 +72,7 @@ def test_a_name_becomes_the_run_with_its_name_and_hash() -> None:
 
 
 def test_flags_win_and_entries_of_maps_are_overridden_one_by_one() -> None:
-    config, _ = settled(
+    config, _ = run_settings(
         flags(
             name="distractors",
             seeds="s1",
@@ -95,12 +95,14 @@ def test_flags_win_and_entries_of_maps_are_overridden_one_by_one() -> None:
 
 def test_models_that_a_configuration_needs_are_asked_for() -> None:
     with pytest.raises(RunError, match=r"^dense-and-rerank: needs --embedder: embedded, or .*bge-m3"):
-        settled(flags(name="dense-and-rerank"))
+        run_settings(flags(name="dense-and-rerank"))
     with pytest.raises(RunError, match="needs --reranker: the URL"):
-        settled(flags(name="dense-and-rerank", embedder="embedded"))
-    chosen, _ = settled(flags(name="dense-and-rerank", backend="bm25_k5=bm25", option=["bm25_k5.k=4"]))
+        run_settings(flags(name="dense-and-rerank", embedder="embedded"))
+    chosen, _ = run_settings(flags(name="dense-and-rerank", backend="bm25_k5=bm25", option=["bm25_k5.k=4"]))
     assert chosen is not None, "other memories may need less"
-    config, _ = settled(flags(name="dense-and-rerank", embedder="embedded", reranker="http://x/v1", reranker_model="m"))
+    config, _ = run_settings(
+        flags(name="dense-and-rerank", embedder="embedded", reranker="http://x/v1", reranker_model="m")
+    )
     assert config is not None
     assert config.reranker is not None
     assert config.reranker.model == "m"
@@ -108,7 +110,7 @@ def test_models_that_a_configuration_needs_are_asked_for() -> None:
 
 def test_an_unknown_name_lists_the_known_ones() -> None:
     with pytest.raises(RunError, match=r"^distractor: no configuration of this name.*distractors-random"):
-        settled(flags(name="distractor"))
+        run_settings(flags(name="distractor"))
 
 
 @pytest.mark.parametrize(
@@ -129,7 +131,7 @@ def test_a_field_at_fault_is_named_with_its_file(tmp_path: Path, text: str, expe
     path = tmp_path / "mine.toml"
     path.write_text(text)
     with pytest.raises(RunError) as caught:
-        settled(flags_of(name=str(path)))
+        run_settings(flags_of(name=str(path)))
     assert str(caught.value).startswith(f"{path}: {expected}")
 
 
@@ -138,12 +140,12 @@ def test_a_file_of_ones_own_may_hold_everything_and_its_data_set_counts_from_its
     path.write_text(
         'title = "mine"\n[run]\ndataset = "worlds/a"\nbackends = ["bm25"]\nreaders = [{ spec = "embedded" }]\n'
     )
-    config, named = settled(flags_of(name=str(path)))
+    config, named = run_settings(flags_of(name=str(path)))
     assert config is not None
     assert named is not None
     assert config.dataset == tmp_path / "worlds" / "a"
     assert named.name == str(path)
-    again, _ = settled(flags_of(name=str(path), dataset=DATA, model="tiny"))
+    again, _ = run_settings(flags_of(name=str(path), dataset=DATA, model="tiny"))
     assert again is not None
     assert again.dataset == DATA
     assert [(reader.spec, reader.model) for reader in again.readers] == [("embedded", "tiny")]
@@ -152,7 +154,7 @@ def test_a_file_of_ones_own_may_hold_everything_and_its_data_set_counts_from_its
 def test_a_file_in_yaml_holds_the_fields_alone(tmp_path: Path) -> None:
     path = tmp_path / "run.yaml"
     path.write_text("dataset: worlds/a\nbackends: [bm25, vanilla]\nreaders:\n  - spec: embedded\n")
-    config, _ = settled(flags_of(name=str(path), limit=3))
+    config, _ = run_settings(flags_of(name=str(path), limit=3))
     assert config is not None
     assert config.dataset == tmp_path / "worlds" / "a"
     assert (config.backends, config.limit) == (("bm25", "vanilla"), 3)
@@ -176,9 +178,9 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def test_nothing_given_beside_resume_leaves_everything_to_the_log() -> None:
-    assert settled(flags_of(resume=True)) == (None, None)
-    with pytest.raises(RunError, match="--backend: missing; beside --dataset, --resume needs all settings"):
-        settled(flags_of(resume=True, dataset=DATA))
+    assert run_settings(flags_of(resume=True)) == (None, None)
+    with pytest.raises(RunError, match="--backend: missing; with --dataset, --resume needs all settings"):
+        run_settings(flags_of(resume=True, dataset=DATA))
 
 
 @pytest.mark.parametrize(
@@ -198,20 +200,20 @@ def test_flags_that_decide_are_told_from_those_that_do_not(given: dict[str, Any]
 
 def test_defaults_are_those_of_the_configuration() -> None:
     """A flag that was not given says nothing: the record alone knows what holds then."""
-    config, named = settled(flags(backend="bm25"))
+    config, named = run_settings(flags(backend="bm25"))
     assert named is None
     expected = parse_config({"dataset": DATA, "backends": ["bm25"], "readers": [{"spec": "extractive"}]}, "test")
     assert config == expected
 
 
 def test_a_zero_is_a_value() -> None:
-    config, _ = settled(flags(backend="bm25", floor_samples=0, order_seed=0, idle_s=0.0))
+    config, _ = run_settings(flags(backend="bm25", floor_samples=0, order_seed=0, idle_s=0.0))
     assert config is not None
     assert config.floor_samples == 0
 
 
 def test_settings_stand_in_the_log_of_a_run() -> None:
-    config, _ = settled(flags(backend="dense=bm25", setting=["dense.BM25_VECTORS=on"]))
+    config, _ = run_settings(flags(backend="dense=bm25", setting=["dense.BM25_VECTORS=on"]))
     assert config is not None
     assert json.loads(config.model_dump_json())["settings"] == {"dense": {"BM25_VECTORS": "on"}}
 

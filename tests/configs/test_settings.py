@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import pytest
 from memarena.cli.main import Commands
-from memarena.cli.run_config import settled
+from memarena.cli.run_config import run_settings
 from memarena.cli.run_flags import RunFlags
 from memarena.execution.errors import RunError
 from memarena.execution.planning.config import SETTINGS
@@ -67,7 +67,7 @@ def test_help_texts_show_the_default_that_holds_in_the_command() -> None:
 )
 def test_a_value_at_fault_is_named_by_the_flag_that_sets_it(flags: dict[str, object], message: str) -> None:
     with pytest.raises(RunError) as caught:
-        settled(RunFlags(settings={"dataset": "data", "backend": "bm25", "reader": "extractive", **flags}))
+        run_settings(RunFlags(settings={"dataset": "data", "backend": "bm25", "reader": "extractive", **flags}))
     assert str(caught.value).startswith(message)
 
 

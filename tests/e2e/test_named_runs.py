@@ -12,7 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from memarena.cli.run_config import settled
+from memarena.cli.run_config import run_settings
 from memarena.cli.run_flags import RunFlags
 from memarena.configs import Configuration, named_configurations, read_file, read_named
 from memarena.execution.engine import execute
@@ -77,7 +77,7 @@ def play(name: str, out: Path, monkeypatch: pytest.MonkeyPatch) -> Played:
         if "reranker" in configuration.needs:
             reranker = stack.enter_context(ModelServer(model="reranker"))
             settings["reranker"] = reranker.base_url
-        config, named = settled(RunFlags(name=name, settings=settings))
+        config, named = run_settings(RunFlags(name=name, settings=settings))
         request = RunRequest(out=out, config=config, configuration=named, cell_token=CELL_TOKEN)
         assert execute(request).reason == "completed"
     records = list(read_records(out))

@@ -128,6 +128,6 @@ def test_install_and_remove_name_the_argument_that_is_wrong(
 
 def test_a_backend_without_an_environment_needs_no_installation(own: tuple[Path, dict[str, str]]) -> None:
     result = memarena(own[1], "backends", "install", "bm25")
-    assert (result.returncode, result.stdout) == (0, "bm25 has no environment of its own: nothing to install\n")
+    assert (result.returncode, result.stdout) == (0, "bm25 has no separate environment: nothing to install\n")
     result = memarena(own[1], "backends", "remove", "bm25")
-    assert (result.returncode, result.stdout) == (0, "no environment of its own: nothing to remove\n")
+    assert (result.returncode, result.stdout) == (0, "no separate environment: nothing to remove\n")

@@ -72,26 +72,26 @@ BAD = {
 
 
 IDLE: dict[str, tuple[list[str], str]] = {
-    "a model without its server": (["--model", "x"], "--model: expected --endpoint beside it"),
+    "a model without its server": (["--model", "x"], "--model: expected --endpoint with it"),
     "repeats of a judge that always says the same": (["--repeat", "5"], "--repeat: expected --endpoint"),
     "grounds that nobody names": (["--no-buckets"], "--buckets: expected --endpoint"),
     "the default, typed": (["--concurrency", "32"], "--concurrency: expected --endpoint"),
     "a budget that nothing is spent of": (["--max-tokens", "9"], "--max-tokens: expected --endpoint"),
     "a format of nothing": (
         ["--format", "nonsense"],
-        "--format: expected --calibrate or --labels or --answers beside it",
+        "--format: expected --calibrate or --labels or --answers with it",
     ),
-    "a data set that is not read": (["--dataset", "/nope"], "--dataset: expected --calibrate or --answers beside it"),
-    "phrasings that are not synthetic": (["--phrasings", "nope"], "--phrasings: expected --calibrate beside it"),
-    "a sample that nobody labelled": (["--of", "x.json"], "--of: expected --labels beside it"),
-    "a seed that nothing is drawn by": (["--seed", "1"], "--seed: expected --calibrate or --sample beside it"),
+    "a data set that is not read": (["--dataset", "/nope"], "--dataset: expected --calibrate or --answers with it"),
+    "phrasings that are not synthetic": (["--phrasings", "nope"], "--phrasings: expected --calibrate with it"),
+    "a sample that nobody labelled": (["--of", "x.json"], "--of: expected --labels with it"),
+    "a seed that nothing is drawn by": (["--seed", "1"], "--seed: expected --calibrate or --sample with it"),
     "a server that is not asked": (
         ["--sample", "x.json", "--endpoint", "http://127.0.0.1:9"],
-        "--endpoint: does nothing beside --sample",
+        "--endpoint: does nothing with --sample",
     ),
     "repeats of a calibration": (
         ["--calibrate", "--endpoint", "http://127.0.0.1:9", "--repeat", "2"],
-        "--repeat: does nothing beside --calibrate",
+        "--repeat: does nothing with --calibrate",
     ),
     "a judge that is not calibrated": (["--calibrate", "--judge", "gpt"], "--judge: with --calibrate expected"),
 }

@@ -7,7 +7,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memarena.readers.extractive import UNKNOWN, WITHHELD, answer, kind_of, options, stretch, written
+from memarena.readers.extractive import UNKNOWN, WITHHELD, answer, date_text, kind_of, options, stretch
 from memarena.readers.extractive_words import content_words
 from memarena_answering import ContextItem, PromptParts
 from memarena_dataset.values.mentions import PartialDate
@@ -144,7 +144,7 @@ def test_the_kind_of_value_is_read_from_the_question(question: str, kind: str) -
     ],
 )
 def test_a_date_is_written_as_far_as_it_is_known(day: PartialDate, expected: str) -> None:
-    assert written(day) == expected
+    assert date_text(day) == expected
 
 
 def test_what_somebody_else_said_of_themselves_is_not_known_of_whom_the_question_names() -> None:

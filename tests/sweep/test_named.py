@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from memarena.cli.run_config import settled
+from memarena.cli.run_config import run_settings
 from memarena.cli.run_flags import RunFlags
 from memarena.sweep.configured import sweep_of
 
@@ -46,7 +46,7 @@ def test_a_plan_of_a_named_configuration_has_its_memories_seeds_and_settings() -
     parts = [tuple(name.split("_")[1:4]) for name in names]
     assert parts == [(m, "extractive", s) for m in ("bm25", "headers") for s in ("s2", "s3", "s4")]
     assert "6 cells, 6 of them timed" in result.stdout
-    config, _ = settled(RunFlags(name="provenance-headers", settings=typed_flags(k="7")))
+    config, _ = run_settings(RunFlags(name="provenance-headers", settings=typed_flags(k="7")))
     assert config is not None
     plain, headers = sweep_of(config, "").memories
     assert (plain.options, plain.settings, plain.run) == ({}, {}, {})

@@ -21,7 +21,7 @@ from memarena.log.line_file import utc_now
 from memarena.log.records import Verdict
 from memarena.log.store import LogWriter
 from memarena.viewer.annotation.campaign import Campaign, open_campaign
-from memarena.viewer.annotation.label_log import LabelGiven, LabelLog
+from memarena.viewer.annotation.label_log import LabelEntry, LabelLog
 from memarena.viewer.annotation.server import make_annotation_app
 from typer.testing import CliRunner
 
@@ -162,7 +162,7 @@ def test_agreement_and_what_is_to_settle_are_live(desk: Site, campaign: Campaign
     assert "Anna with Ben 4 75.0% 0.500" in text
     assert "1 item on which people differ" in text
     assert "b003" in text
-    said = {"correct": "right", "wrong": "wrong"}[campaign.said["value"]["b003"]]
+    said = {"correct": "right", "wrong": "wrong"}[campaign.labels_by_judge["value"]["b003"]]
     assert f"Anna : right; Ben : wrong. Majority: none; value: {said}" in text
     seen = re.search(r'hx-get="(/agreement\?seen=\d+)"', desk.ask("/agreement").text)
     assert seen is not None
@@ -184,13 +184,14 @@ def test_the_majority_is_compared_with_each_judge_of_the_run(lab: Path, drawn: P
             log.append(
                 Verdict(
                     cell_id=item.cell_id, instance_id=item.instance_id, attempt=item.attempt, judge="contrary",
-                    judge_version="1", route="llm", correct=own.said["value"][item.item] == "wrong", score=1.0,
+                    judge_version="1", route="llm", score=1.0,
+                    correct=own.labels_by_judge["value"][item.item] == "wrong",
                 )
             )  # fmt: skip
     own = open_campaign(run, tmp_path / "annotations", "value")
     for item in binary:
         for name in ("Anna", "Ben", "Eve"):
-            own.give(name, item.item, own.said["value"][item.item], f"{name} {item.item}")
+            own.give(name, item.item, own.labels_by_judge["value"][item.item], f"{name} {item.item}")
     with served(lambda door: make_annotation_app(own, ["Anna"], door)) as door:
         text = Site(tmp_path, tmp_path, door).ask("/agreement").plain
     for name in ("Anna", "Ben", "Eve", "majority"):
@@ -260,8 +261,8 @@ def test_only_those_who_label_have_a_sample_drawn_and_a_judge_is_one_of_the_run(
 # ------------------------------------------------------------------ nothing lost, nothing doubled
 
 
-def label(n: int, annotator: str = "Anna") -> LabelGiven:
-    return LabelGiven(
+def label(n: int, annotator: str = "Anna") -> LabelEntry:
+    return LabelEntry(
         id=f"{annotator}-{n}", at=utc_now(), annotator=annotator, item=f"b{n:05d}", label="wrong", sample_sha256=SHA
     )
 
@@ -270,12 +271,12 @@ _WRITER = """
 import sys
 from pathlib import Path
 from memarena.log.line_file import utc_now
-from memarena.viewer.annotation.label_log import LabelGiven, LabelLog
+from memarena.viewer.annotation.label_log import LabelEntry, LabelLog
 folder, name, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 log = LabelLog(folder, "ab" * 32)
 print("ready", flush=True)
 for n in range(count):
-    log.append([LabelGiven(id=f"{name}-{n}", at=utc_now(), annotator=name, item=f"b{n:05d}", label="wrong",
+    log.append([LabelEntry(id=f"{name}-{n}", at=utc_now(), annotator=name, item=f"b{n:05d}", label="wrong",
                            note="x" * 300, sample_sha256="ab" * 32)])
     print(n, flush=True)
 """

@@ -39,7 +39,7 @@ def install(names: Names = None, everything: All = False) -> None:
     """Make the environments of backends that have one of their own; what is there already is left alone."""
     for backend in _chosen(names or [], everything):
         if backend.environment is None:
-            echo(f"{backend.name} has no environment of its own: nothing to install")
+            echo(f"{backend.name} has no separate environment: nothing to install")
         else:
             make_environment(backend.environment, note)
             echo(f"{backend.name}: {environment_line(backend.environment)}")
@@ -54,7 +54,7 @@ def remove(names: Names = None, everything: All = False) -> None:
     for environment, name in backend_by_environment.items():
         echo(f"{name}: {_counted(remove_environments(environment, note))} removed")
     if not backend_by_environment:
-        echo("no environment of its own: nothing to remove")
+        echo("no separate environment: nothing to remove")
 
 
 def environment_line(environment: BackendEnvironment) -> str:
@@ -66,7 +66,7 @@ def environment_line(environment: BackendEnvironment) -> str:
     line = f"environment of {megabytes(whole_stamp.size_bytes)} with Python {whole_stamp.python} in {location.path}"
     if old := environment.out_of_date():
         size = megabytes(sum(stamp.size_bytes for stamp in old))
-        line += f"; {_counted(len(old))} out of date beside it ({size})"
+        line += f"; {_counted(len(old))} out of date next to it ({size})"
     return line
 
 

@@ -208,7 +208,7 @@ def _fresh(out: Path) -> Path:
         folder = out if number == 1 else out.with_name(f"{out.name}-{number}")
         if not folder.exists():
             return folder
-    raise RunError(f"--out {out}: no free folder beside it")
+    raise RunError(f"--out {out}: no free folder next to it")
 
 
 @dataclass(frozen=True)

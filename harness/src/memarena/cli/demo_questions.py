@@ -31,23 +31,21 @@ class DemoQuestions:
 def demo_questions(dataset: Dataset) -> DemoQuestions:
     """Choose the questions of the demonstration.
 
-    The ego of the second and third part is the one with the shortest history among those with at least :data:`SAMPLE`
-    questions. Raises :class:`RunError` if no ego has so many.
+    The ego of the second and third part has the shortest history among those with at least :data:`SAMPLE` questions.
+    Raises :class:`RunError` if no ego has so many.
     """
-    scored = [one for one in dataset.instances if one.family is not Family.WITNESS]
+    scored = [instance for instance in dataset.instances if instance.family is not Family.WITNESS]
     by_ego: dict[str, list[Instance]] = {}
-    for one in sorted(scored, key=lambda one: one.instance_id):
-        by_ego.setdefault(one.ego_agent_id, []).append(one)
+    for instance in sorted(scored, key=lambda instance: instance.instance_id):
+        by_ego.setdefault(instance.ego_agent_id, []).append(instance)
     candidates = sorted(ego for ego, instances in by_ego.items() if len(instances) >= SAMPLE)
     if not candidates:
-        raise RunError(
-            f"the demonstration needs a person with {SAMPLE} questions; nobody in {dataset.path} has so many"
-        )
+        raise RunError(f"the demonstration needs a person with {SAMPLE} questions; {dataset.path} has no such person")
     person = min(candidates, key=lambda ego: _history_chars(dataset, ego))
     return DemoQuestions(
-        everything=tuple(one.instance_id for one in scored),
-        one_person=tuple(one.instance_id for one in by_ego[person]),
-        sample=tuple(one.instance_id for one in _families_in_turn(by_ego[person])[:SAMPLE]),
+        everything=tuple(instance.instance_id for instance in scored),
+        one_person=tuple(instance.instance_id for instance in by_ego[person]),
+        sample=tuple(instance.instance_id for instance in _families_in_turn(by_ego[person])[:SAMPLE]),
         egos=len(by_ego),
     )
 

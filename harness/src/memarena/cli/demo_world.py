@@ -31,7 +31,7 @@ def make_world(out: Path, seed: int = SEED) -> None:
     Raises :class:`RunError` if the simulator is missing, fails, or takes longer than :data:`TIMEOUT_S`.
     """
     if importlib.util.find_spec("memarena_masim") is None:
-        raise RunError("demo: the simulator (masim) is not installed beside this command; `make demo` sets it up")
+        raise RunError("demo: the simulator (masim) is not installed next to this command; `make demo` sets it up")
     log = out.with_name(f"{out.name}.log")
     command = python_module(
         "memarena_masim",

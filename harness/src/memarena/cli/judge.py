@@ -98,7 +98,7 @@ def judge(
         server_judge = AskedJudge(model_judge, endpoint, _key(api_key_env), concurrency, patience, budget)
     if answers is not None:
         if run is not None:
-            raise judging.JudgeError("--answers: expected no RUN beside it: the file stands in its place")
+            raise judging.JudgeError("--answers: expected no RUN with it: the file replaces it")
         judge_answers(answers, dataset or [], output, server_judge)
         return
     if calibrating:
@@ -118,7 +118,7 @@ def judge(
 
 def _read_people(run: Path, of: Path | None, labels: list[Path] | None, name: str | None, output: str) -> None:
     if of is None:
-        raise judging.JudgeError("--labels: expected --of SAMPLE.json beside it")
+        raise judging.JudgeError("--labels: expected --of SAMPLE.json with it")
     judge_trust.read_people(run, of, labels or [], name or judging.JUDGE_NAME, output)
 
 
@@ -172,7 +172,7 @@ def _budget(usd: float | None, tokens: int | None, price_in: float | None, price
         raise judging.JudgeError("--usd-per-mtok-in, --usd-per-mtok-out: expected both prices or none")
     prices = None if price_in is None or price_out is None else Prices(price_in, price_out)
     if usd is not None and prices is None:
-        raise judging.JudgeError("--budget-usd: expected --usd-per-mtok-in and --usd-per-mtok-out beside it")
+        raise judging.JudgeError("--budget-usd: expected --usd-per-mtok-in and --usd-per-mtok-out with it")
     return Budget(usd, tokens, prices)
 
 
@@ -244,12 +244,12 @@ def check_flags(context: typer.Context) -> None:
     for flag in used:
         needed = _NEEDS.get(flag, ())
         if needed and not set(needed) & set(used):
-            raise judging.JudgeError(f"{flag}: expected {' or '.join(needed)} beside it")
+            raise judging.JudgeError(f"{flag}: expected {' or '.join(needed)} with it")
         barred = [other for other in _NOT_WITH.get(flag, ()) if other in used]
         if barred and flag in ("--calibrate", "--sample") and barred[0] in ("--sample", "--labels"):
             raise judging.JudgeError("--calibrate, --sample, --labels: expected one of them at a time")
         if barred:
-            raise judging.JudgeError(f"{barred[0]}: does nothing beside {flag}; leave it out")
+            raise judging.JudgeError(f"{barred[0]}: does nothing with {flag}; leave it out")
     for flag in ("--calibrate", "--answers"):
         if flag in used and "--judge" in used and _MODEL not in used:
             raise judging.JudgeError(

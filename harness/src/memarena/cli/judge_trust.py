@@ -145,17 +145,17 @@ def calibration_summary(source: Source, seed: int = 0) -> str:
 
 def _print_calibration(
     synthetic: Sequence[SyntheticAnswer],
-    said: Mapping[str, Sequence[bool | None]],
+    verdicts: Mapping[str, Sequence[bool | None]],
     labels: Mapping[str, Mapping[str, LabelRates]],
     made_of: str,
 ) -> None:
     console = _console()
-    console.print(_table("Synthetic answers by family", synthetic, said, _family))
-    console.print(_table("Synthetic answers by kind", synthetic, said, _kind))
+    console.print(_table("Synthetic answers by family", synthetic, verdicts, _family))
+    console.print(_table("Synthetic answers by kind", synthetic, verdicts, _kind))
     for name, label_rates_ in labels.items():
         console.print(_labels_table(name, label_rates_))
-    for first, second in combinations(said, 2):
-        console.print(f"κ {first} with {second}: {_number(agreement(said[first], said[second]))}")
+    for first, second in combinations(verdicts, 2):
+        console.print(f"κ {first} with {second}: {_number(agreement(verdicts[first], verdicts[second]))}")
     console.print(
         f"{made_of}; FA: wrong answers taken for right; FR: right answers taken for wrong; "
         "a judge's answers without a usable reply count in neither"
@@ -189,20 +189,20 @@ def _kind(answer: SyntheticAnswer) -> str:
 def _table(
     title: str,
     synthetic: Sequence[SyntheticAnswer],
-    said: Mapping[str, Sequence[bool | None]],
+    verdicts: Mapping[str, Sequence[bool | None]],
     key: Callable[[SyntheticAnswer], str],
 ) -> Table:
     """Return a table of false rejects (FR) and false accepts (FA) of each judge; ``key`` groups the answers."""
     table = Table(title=title)
     for column in ("", "right", "wrong"):
         table.add_column(column, justify="right" if column else "left", no_wrap=True)
-    for name in said:
+    for name in verdicts:
         table.add_column(f"{name} FR", justify="right")
         table.add_column(f"{name} FA", justify="right")
-    by_judge = {name: grouped(synthetic, words, key) for name, words in said.items()}
+    by_judge = {name: grouped(synthetic, words, key) for name, words in verdicts.items()}
     for group, counts in grouped(synthetic, [p.right for p in synthetic], key).items():
         cells = [group, str(counts.right), str(counts.wrong)]
-        for name in said:
+        for name in verdicts:
             cells += [
                 _percent(by_judge[name][group].false_reject_rate),
                 _percent(by_judge[name][group].false_accept_rate),
@@ -253,7 +253,7 @@ def _judges(candidate: AskedJudge | None, words: JudgeWords | None) -> list[Cali
 
 def _calibration(
     synthetic: Sequence[SyntheticAnswer],
-    said: Mapping[str, Sequence[bool | None]],
+    verdicts: Mapping[str, Sequence[bool | None]],
     labels: Mapping[str, Mapping[str, LabelRates]],
     phrasings: Phrasings,
     seed: int,
@@ -264,7 +264,7 @@ def _calibration(
         return SyntheticRates.model_validate({**asdict(rates), **shares})
 
     def by(key: Callable[[SyntheticAnswer], str]) -> dict[str, dict[str, SyntheticRates]]:
-        return {name: {k: shown(r) for k, r in grouped(synthetic, said[name], key).items()} for name in said}
+        return {name: {k: shown(r) for k, r in grouped(synthetic, verdicts[name], key).items()} for name in verdicts}
 
     def by_label(judge: str) -> dict[str, LabelErrors]:
         return {
@@ -283,7 +283,9 @@ def _calibration(
         by_kind=by(_kind),
         behaviour_labels=by_label(judging.JUDGE_NAME),
         behaviour_labels_by_model={name: by_label(name) for name in labels if name != judging.JUDGE_NAME},
-        kappa=tuple(Kappa(one=a, two=b, kappa=agreement(said[a], said[b])) for a, b in combinations(said, 2)),
+        kappa=tuple(
+            Kappa(one=a, two=b, kappa=agreement(verdicts[a], verdicts[b])) for a, b in combinations(verdicts, 2)
+        ),
     )
 
 

@@ -18,7 +18,7 @@ from memarena.cli.latency_flags import DatasetOption, FormatOption, GrowthFlags,
 from memarena.cli.progress import ProgressDisplay
 from memarena.cli.records import command_of
 from memarena.cli.run import cell_token, run_request, sigterm_as_interrupt
-from memarena.cli.run_config import settled, with_models
+from memarena.cli.run_config import run_settings, with_models
 from memarena.cli.run_flags import RunFlags
 from memarena.cli.setting_flags import FlagValues, fields_of
 from memarena.configs import read_file
@@ -75,7 +75,7 @@ def _run(flags: StudyFlags) -> None:
     """Run a study, or resume one: phase 1 (readers over memories without models), then phase 2.
 
     Phase 1 gives the time of an answer as a function of the prompt's length;
-    phase 2 times the memories that need models of their own.
+    phase 2 times the memories that need their own models.
 
     Example:
       memarena latency run --dataset DIR --reader embedded --out runs/latency
@@ -187,9 +187,9 @@ def _report_growth(run: Path, flags: GrowthFlags) -> None:
     _emit(measurements, document, flags.output)
 
 
-def _emit(found: Study | Growth, document: Document, output: str) -> None:
+def _emit(measurements: Study | Growth, document: Document, output: str) -> None:
     if output == "json":
-        write_out(found.model_dump_json(indent=2) + "\n")
+        write_out(measurements.model_dump_json(indent=2) + "\n")
     elif output == "md":
         write_out(to_markdown(document))
     else:
@@ -236,7 +236,7 @@ def study_settings(flags: FlagValues, file: Path | None) -> tuple[RunConfig, Nam
             raise LatencyError(f"--config {file}: {name}: set by the study itself ({SET_BY_THE_STUDY[name]})")
     defaults = {"backend": ",".join(PHASE1), "idle_s": IDLE_S, "warm_up": WARM_UP}
     needed_defaults = {name: value for name, value in defaults.items() if name not in in_file}
-    config, configuration = settled(
+    config, configuration = run_settings(
         RunFlags(name=None if file is None else str(file), settings={**needed_defaults, **flags})
     )
     if config is None:

@@ -69,11 +69,11 @@ class GrowthFlags:
     ego: Annotated[
         str | None, typer.Option(help="Whose history; default: the ego with most questions. One run, one ego.")
     ] = None
-    beside: Annotated[
+    beside: Annotated[  # words: a name of the file format
         list[str] | None,
         typer.Option(
             metavar="NAME=PID|FOLDER",
-            help="A server beside the backends, by process or by the folder of its control group; repeatable.",
+            help="A server next to the backends, by process or by the folder of its control group; repeatable.",
         ),
     ] = None
     beside_disk: Annotated[

@@ -14,20 +14,20 @@ from typer.main import get_group
 
 @dataclass(frozen=True)
 class LazyCommand:
-    """A command; ``place``: ``module:attribute`` of a function or typer application, ``help``: line in ``--help``."""
+    """A command; ``target``: ``module:attribute`` of a function or typer application, ``help``: line in ``--help``."""
 
-    place: str
+    target: str
     help: str
 
     def load(self, name: str) -> Any:
         """Import the module and create the command as typer does for registered ones."""
-        module, _, attribute = self.place.partition(":")
-        target = getattr(import_module(module), attribute)
+        module, _, attribute = self.target.partition(":")
+        loaded = getattr(import_module(module), attribute)
         holder = typer.Typer(add_completion=False)
-        if isinstance(target, typer.Typer):
-            holder.add_typer(target, name=name, help=self.help)
+        if isinstance(loaded, typer.Typer):
+            holder.add_typer(loaded, name=name, help=self.help)
         else:
-            holder.command(name)(target)
+            holder.command(name)(loaded)
         return get_group(holder).commands[name]
 
 

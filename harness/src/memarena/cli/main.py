@@ -42,7 +42,7 @@ class Commands(LazyGroup):
         ),
         "backends": LazyCommand(
             "memarena.cli.backends:app",
-            "List memory backends; make and remove the environments that some have of their own.",
+            "List memory backends; make and remove the separate environments of some.",
         ),
         "reader": LazyCommand("memarena.cli.reader:app", "Look at a reader before a run: window, requests, reasoning."),
         "readers": LazyCommand(

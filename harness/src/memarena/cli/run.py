@@ -16,7 +16,7 @@ from memarena_dataset.programs import EXIT_INCOMPLETE, EXIT_INTERRUPTED
 from memarena.cli.data_files import SCORING_FILES
 from memarena.cli.progress import ProgressDisplay
 from memarena.cli.records import command_of
-from memarena.cli.run_config import settled
+from memarena.cli.run_config import run_settings
 from memarena.cli.run_flags import RunFlags
 from memarena.client.backend import Security
 from memarena.configs import named_configurations
@@ -54,7 +54,7 @@ def _run(flags: RunFlags) -> None:
         return
     if flags.out is None:
         raise RunError("--out: expected a folder for the run's log")
-    config, configuration = settled(flags)
+    config, configuration = run_settings(flags)
     if sys.platform == "linux":
         folders = [value for name in ("dataset", "cache") if isinstance(value := flags.settings.get(name), Path)]
         hide_arguments([*folders, flags.out, Path(flags.name) if flags.name else None])

@@ -22,7 +22,7 @@ HELPERS = tuple(each.name for each in SETTINGS if each.setting.models is HelperC
 _FILE_ENDINGS = (".toml", ".yaml", ".yml")
 
 
-def settled(flags: RunFlags) -> tuple[RunConfig | None, NamedConfiguration | None]:
+def run_settings(flags: RunFlags) -> tuple[RunConfig | None, NamedConfiguration | None]:
     """Return the configuration of a run and the file that it is based on; (None, None) to resume a run unchanged.
 
     Raises :class:`RunError` naming file and field, or flag.
@@ -38,7 +38,7 @@ def settled(flags: RunFlags) -> tuple[RunConfig | None, NamedConfiguration | Non
     for flag, name in (("--dataset", "dataset"), ("--backend", "backends"), ("--reader", "readers")):
         if not values.get(name):
             hint = (
-                f"; beside {deciding_flags[0]}, --resume needs all settings of the run again"
+                f"; with {deciding_flags[0]}, --resume needs all settings of the run again"
                 if flags.resume and deciding_flags
                 else ""
             )

@@ -164,8 +164,8 @@ def _inputs(runs: Sequence[Path], name: str, *, traces: bool = False) -> list[Re
         report = report_source(source, name, traces=traces, runs=len(sources))
         run_id = report.scores.run_id
         if run_id in inputs:
-            raise ScoringError(f"report: run {run_id} is given twice, as {paths[run_id]} and as {source.given}")
-        inputs[run_id], paths[run_id] = report, source.given
+            raise ScoringError(f"report: run {run_id} is given twice, as {paths[run_id]} and as {source.path}")
+        inputs[run_id], paths[run_id] = report, source.path
     return list(inputs.values())
 
 
@@ -185,7 +185,7 @@ def _write_items(runs: Sequence[Path], output: str, out: Path | None, name: str)
 
 
 def _write_reported(
-    found: Sequence[ReportInput],
+    inputs: Sequence[ReportInput],
     output: str,
     out: Path | None,
     *,
@@ -197,14 +197,14 @@ def _write_reported(
     if output == "html":
         from memarena.report.render.html import to_html  # noqa: PLC0415 (templates, which no other format has)
 
-        _write(to_html(found, published=published, calibrations=calibrations, least_questions=least), out)
+        _write(to_html(inputs, published=published, calibrations=calibrations, least_questions=least), out)
     elif output == "json":
-        _write(to_json(found, published=published, calibrations=calibrations), out)
+        _write(to_json(inputs, published=published, calibrations=calibrations), out)
     elif output == "table" and not (shown.full or shown.tables or shown.names_only or published or calibrations):
         with _file_or_stdout(out) as file:
-            print_fitting(brief_candidates(found), MOST_LINES, file)
+            print_fitting(brief_candidates(inputs), MOST_LINES, file)
     else:
-        document = report_document(found, published=published, calibrations=calibrations)
+        document = report_document(inputs, published=published, calibrations=calibrations)
         document = without_small_cells(document, least)
         if shown.names_only:
             _write("".join(f"{part.anchor}\n" for part in document.sections if part.table), out)
@@ -221,7 +221,7 @@ def run_folder(run: Path) -> Path:
 class RunSource:
     """The logs of a run: one, or those of a sweep's cells over one world, joined under ``run_id``."""
 
-    given: Path
+    path: Path
     logs: tuple[Path, ...]
     run_id: str | None = None
 

@@ -114,6 +114,6 @@ def _readings(runs: list[Path], allowed: Path | None, judge: str) -> Iterator[Re
 
 def _load(source: RunSource, judge: str) -> Loaded:
     facts, logs = source.load()
-    folder = source.given.resolve().name
+    folder = source.path.resolve().name
     name = folder if source.run_id is None else f"{folder} {source.run_id}"
-    return Loaded(source.given, name, facts, evaluate(facts, judge), logs)
+    return Loaded(source.path, name, facts, evaluate(facts, judge), logs)

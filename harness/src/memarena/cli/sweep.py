@@ -18,7 +18,7 @@ from memarena_dataset.programs import EXIT_INCOMPLETE, EXIT_INTERRUPTED
 
 from memarena.cli.completion import configurations, one_of
 from memarena.cli.records import command_of
-from memarena.cli.run_config import settled
+from memarena.cli.run_config import run_settings
 from memarena.cli.run_flags import RunFlags
 from memarena.cli.setting_flags import FlagValues, SettingsOf
 from memarena.configs import read_named
@@ -60,7 +60,7 @@ class SweepFlags:
     ] = "local"
     address: Annotated[
         str | None,
-        typer.Option(help="ray: HOST:PORT of the cluster's head, or auto. Default: a Ray of its own on this machine."),
+        typer.Option(help="ray: HOST:PORT of the cluster's head, or auto. Default: a separate Ray on this machine."),
     ] = None
     storage: Annotated[
         str | None, typer.Option(help="URL that sealed cells are brought to: s3://…, gs://…, file:///shared/folder.")
@@ -141,7 +141,7 @@ def _chosen(flags: SweepFlags) -> SweepFile:
             used = "timed" if flags.timed else min(flags.settings).replace("_", "-")
             raise SweepError(f"--{used}: goes with a named configuration; {flags.name} is a file, which says it itself")
         return read_sweep(path)
-    config, configuration = settled(RunFlags(name=flags.name, settings=flags.settings))
+    config, configuration = run_settings(RunFlags(name=flags.name, settings=flags.settings))
     assert config is not None and configuration is not None
     return sweep_of(config, read_named(configuration.name).title, timed=flags.timed)
 
@@ -162,7 +162,7 @@ def _checked_out(flags: SweepFlags) -> Path:
 
 
 def _drive(
-    manifest: ManifestWriter, found: SweepFile, cells: tuple[Cell, ...], target: Storage, where: Executor
+    manifest: ManifestWriter, file: SweepFile, cells: tuple[Cell, ...], target: Storage, where: Executor
 ) -> SweepOutcome:
     """Carry out the cells; signals stop it between steps."""
     with noted_signals() as stop:
@@ -171,8 +171,8 @@ def _drive(
             where,
             target,
             cells,
-            attempts=found.attempts,
-            node_faults=found.node_faults,
+            attempts=file.attempts,
+            node_faults=file.node_faults,
             say=note,
             wants_stop=stop.is_set,
             seconds_of=Estimator([manifest.state]).seconds,

@@ -49,7 +49,7 @@ def view(
     Prints the address to open and serves it until Ctrl-C.
     """
     if out is not None:
-        count = export(runs, name, out, users_caches(), limit=limit, gold=gold, told=_note)
+        count = export(runs, name, out, users_caches(), limit=limit, gold=gold, report_progress=_note)
         write_out(f"{out / 'index.html'}: {count:,} pages\n")
         return
     find_runs(runs)
@@ -62,13 +62,13 @@ def serve_pages(
 ) -> None:
     """Serve an application, its address on standard output, until told to end."""
 
-    def told(address: str) -> None:
+    def report_address(address: str) -> None:
         write_out(f"{address}\n")
         sys.stdout.flush()
         if open_:
             typer.launch(address)
 
-    asyncio.run(serve(make, host, port, told, token))
+    asyncio.run(serve(make, host, port, report_address, token))
 
 
 def _note(line: str) -> None:

@@ -20,7 +20,7 @@ from memarena.execution.reasons import reason_of
 
 Role = Literal["embedder", "extractor", "reranker"]
 
-_STAND_IN: Mapping[str, object] = {"dataset": ".", "backends": ["none"], "readers": [{"spec": "none"}]}
+_PLACEHOLDERS: Mapping[str, object] = {"dataset": ".", "backends": ["none"], "readers": [{"spec": "none"}]}
 """Fields that a file may leave to flags, so that the rest can be checked alone."""
 
 
@@ -36,7 +36,7 @@ class ConfigurationFile(BaseModel):
     differs: str = ""
     """Differences from the paper."""
     needs: tuple[Role, ...] = ()
-    """Models beside the reader that must be named by flags."""
+    """Models other than the reader that must be named by flags."""
     run: dict[str, JsonValue]
 
 
@@ -58,10 +58,10 @@ class Configuration:
 def named_configurations() -> tuple[Configuration, ...]:
     """All configurations that come with the program, by name."""
     folder = files(__package__)
-    found = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".toml"))
+    names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".toml"))
     return tuple(
         _of_toml(folder.joinpath(name).read_bytes(), name.removesuffix(".toml"), f"memarena/configs/{name}")
-        for name in found
+        for name in names
     )
 
 
@@ -85,12 +85,12 @@ def read_file(path: Path) -> Configuration:
         raw = path.read_bytes()
     except OSError as error:
         raise RunError(f"{path}: cannot be read: {error.strerror}") from error
-    found = _of_toml(raw, str(path), str(path)) if path.suffix == ".toml" else _of_yaml(raw, str(path))
-    dataset = found.run.get("dataset")
+    configuration = _of_toml(raw, str(path), str(path)) if path.suffix == ".toml" else _of_yaml(raw, str(path))
+    dataset = configuration.run.get("dataset")
     if isinstance(dataset, str) and not Path(dataset).is_absolute():
-        run = {**found.run, "dataset": str(path.parent / dataset)}
-        found = Configuration(**{**found.__dict__, "run": run})
-    return found
+        run = {**configuration.run, "dataset": str(path.parent / dataset)}
+        configuration = Configuration(**{**configuration.__dict__, "run": run})
+    return configuration
 
 
 def _of_toml(raw: bytes, name: str, where: str) -> Configuration:
@@ -102,7 +102,7 @@ def _of_toml(raw: bytes, name: str, where: str) -> Configuration:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"])
         raise RunError(f"{where}: {field}: {reason_of(first)}") from error
-    parse_config({**_STAND_IN, **parsed.run}, f"{where}: run")
+    parse_config({**_PLACEHOLDERS, **parsed.run}, f"{where}: run")
     return Configuration(
         name,
         where,
@@ -123,5 +123,5 @@ def _of_yaml(raw: bytes, where: str) -> Configuration:
         raise RunError(f"{where}: not valid YAML: {reason}") from error
     if not isinstance(content, dict):
         raise RunError(f"{where}: expected a mapping with dataset, backends and readers")
-    parse_config({**_STAND_IN, **content}, where)
+    parse_config({**_PLACEHOLDERS, **content}, where)
     return Configuration(where, where, hashlib.sha256(raw).hexdigest(), content)

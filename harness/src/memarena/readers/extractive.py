@@ -47,7 +47,7 @@ UNSEEN = 0.2
 """Weight of a word that is not in the context, relative to a word that occurs in it once."""
 SYNONYM = 0.4
 """Weight of a synonym, relative to the word itself."""
-BESIDE = 0.35
+NEIGHBOUR = 0.35
 """Factor of a word that is in the previous or next sentence of the same item."""
 OF_SOMEBODY_ELSE, ASKS, WITHOUT_VALUE = 0.8, 0.35, 0.4
 """Factors of a sentence's share: if it is neither by nor about a person whom the question names; if it is or contains a
@@ -78,7 +78,7 @@ _FIRST_PERSON = re.compile(r"\b(?:I|my|me|mine|we|our)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundAnswer:
     """An answer and the reason for it."""
 
     answer: str
@@ -100,7 +100,7 @@ def options(question: str) -> tuple[str, dict[str, str]]:
     return question[: run[0].start()], {match["letter"]: match["text"].strip() for match in run}
 
 
-def answer(parts: PromptParts) -> Found:
+def answer(parts: PromptParts) -> FoundAnswer:
     """Return the answer of the context to the question; of equal sentences the shortest decides, then the first."""
     context = Context(tuple(sentences(parts.items)), parts.items)
     question, choices = options(parts.question)
@@ -108,7 +108,7 @@ def answer(parts: PromptParts) -> Found:
     if choices:
         return _option(ranked, choices)
     if not ranked or ranked[0].share < LEAST_SHARE or ranked[0].of_somebody_else:
-        return Found(UNKNOWN, UNKNOWN_REASON)
+        return FoundAnswer(UNKNOWN, UNKNOWN_REASON)
     best = [ranked[0]]
     if lexicon().fits("versions", question):
         best += [
@@ -116,23 +116,26 @@ def answer(parts: PromptParts) -> Found:
             for candidate in ranked
             if candidate.share >= SECOND_VERSION * best[0].share and _differs(candidate, best[0])
         ][:1]
-    if not all(context.may_hear(candidate.place, parts.asked_by) for candidate in best):
-        return Found(WITHHELD, WITHHELD_REASON)
+    if not all(context.may_hear(candidate.index, parts.asked_by) for candidate in best):
+        return FoundAnswer(WITHHELD, WITHHELD_REASON)
     if lexicon().fits("telling", question) and (around := context.around(best[0], question)):
-        return Found(around, f"The context says: {best[0].sentence.text[:160]}")
+        return FoundAnswer(around, f"The context says: {best[0].sentence.text[:160]}")
     texts = [
         context.value(candidate, question) or stretch(candidate.sentence.text, content_words(question))
         for candidate in best
     ]
-    return Found("; ".join(texts), f"The context says: {best[0].sentence.text[:160]}")
+    return FoundAnswer("; ".join(texts), f"The context says: {best[0].sentence.text[:160]}")
 
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A sentence of the context, ranked by the share of the question's words that it covers; ``place`` is its index."""
+    """A sentence of the context, ranked by the share of the question's words that it covers.
+
+    ``index`` is its position in the context.
+    """
 
     share: float
-    place: int
+    index: int
     sentence: Sentence
     values: tuple[Mention, ...]
     """Its values of the kind that the question asks for."""
@@ -148,13 +151,13 @@ def kind_of(question: str) -> str:
 class Context:
     """The sentences of a prompt's context, and the weights of their words: the rarer, the higher."""
 
-    def __init__(self, found: Sequence[Sentence], items: Sequence[ContextItem]) -> None:
-        self.sentences = found
+    def __init__(self, ordered: Sequence[Sentence], items: Sequence[ContextItem]) -> None:
+        self.sentences = ordered
         self._items = items
-        frequency = Counter(word for sentence in found for word in sentence.words)
-        self._weights = {word: math.log(1 + len(found) / count) for word, count in frequency.items()}
-        self._unseen = UNSEEN * math.log(1 + len(found))
-        self._speakers = {sentence.speaker: frozenset(_names(sentence.speaker)) for sentence in found}
+        frequency = Counter(word for sentence in ordered for word in sentence.words)
+        self._weights = {word: math.log(1 + len(ordered) / count) for word, count in frequency.items()}
+        self._unseen = UNSEEN * math.log(1 + len(ordered))
+        self._speakers = {sentence.speaker: frozenset(_names(sentence.speaker)) for sentence in ordered}
 
     def ranked(self, question: str) -> list[Ranked]:
         """Return the sentences that share words with a question, best first."""
@@ -170,11 +173,11 @@ class Context:
         shares = [self._covered(candidate.words, weight) for candidate in self.sentences]
         scored = []
         for index, sentence in enumerate(self.sentences):
-            near = [shares[n] for n in self._beside(index)]
+            near = [shares[n] for n in self._neighbours(index)]
             if not shares[index] and not any(near):
                 continue
             share = (
-                sum(max(shares[index].get(w, 0.0), *(BESIDE * n.get(w, 0.0) for n in near), 0.0) for w in weight)
+                sum(max(shares[index].get(w, 0.0), *(NEIGHBOUR * n.get(w, 0.0) for n in near), 0.0) for w in weight)
                 / total
             )
             other_words = False
@@ -190,7 +193,7 @@ class Context:
                 new = len(sentence.words - sought - frozenset(map(stem, people)))
                 share *= NEW_WORDS[min(new, 2)]
             scored.append(Ranked(share, index, sentence, values, other_words))
-        return sorted(scored, key=lambda candidate: (-candidate.share, len(candidate.sentence.text), candidate.place))
+        return sorted(scored, key=lambda candidate: (-candidate.share, len(candidate.sentence.text), candidate.index))
 
     def _owner(self) -> frozenset[str]:
         """Return the names of the only person who speaks in all items: the memory's owner; empty if there is none."""
@@ -208,11 +211,11 @@ class Context:
                 weights[word] = SYNONYM * max(self._weights[synonym] for synonym in akin)
         return weights
 
-    def _beside(self, place: int) -> Iterator[int]:
+    def _neighbours(self, index: int) -> Iterator[int]:
         """Yield the indices of a sentence's neighbours in its item."""
-        for near in (place - 1, place + 1):
-            if 0 <= near < len(self.sentences) and self.sentences[near].item == self.sentences[place].item:
-                yield near
+        for neighbour in (index - 1, index + 1):
+            if 0 <= neighbour < len(self.sentences) and self.sentences[neighbour].item == self.sentences[index].item:
+                yield neighbour
 
     def said_on(self, sentence: Sentence) -> date | None:
         """Return the day of a sentence's item; None if the prompt does not have it."""
@@ -243,38 +246,38 @@ class Context:
         if not values:
             return ""
         if isinstance(values[0], DateMention):
-            return written(min(values[0].readings, key=lambda reading: _distance(reading, said_on)))
+            return date_text(min(values[0].readings, key=lambda reading: _distance(reading, said_on)))
         return text.text[values[0].start : values[0].end].rstrip(".")
 
-    def around(self, told: Ranked, question: str) -> str:
+    def around(self, statement: Ranked, question: str) -> str:
         """Return what the question asks about a sentence's conversation: who was present, who spoke, where, when, how.
 
         Empty if it asks for none of these, or the prompt does not show it.
         """
-        words, said_on = lexicon(), self.said_on(told.sentence)
-        setting = setting_of(self._items[told.sentence.item])
+        words, said_on = lexicon(), self.said_on(statement.sentence)
+        setting = setting_of(self._items[statement.sentence.item])
         if words.fits("present", question):
             there = dict.fromkeys(
-                sentence.speaker for sentence in self.sentences if sentence.item == told.sentence.item
+                sentence.speaker for sentence in self.sentences if sentence.item == statement.sentence.item
             )
-            apart = self._owner() | frozenset(_names(question)) | self._speakers[told.sentence.speaker]
+            apart = self._owner() | frozenset(_names(question)) | self._speakers[statement.sentence.speaker]
             return ", ".join(name for name in there if name and not apart & self._speakers[name])
         if words.fits("teller", question):
-            return told.sentence.speaker
+            return statement.sentence.speaker
         if words.fits("place", question):
             return next((part.removeprefix("at ") for part in setting if part.startswith("at ")), "")
         if kind_of(question) == "date":
-            return written(PartialDate.of(said_on)) if said_on else ""
+            return date_text(PartialDate.of(said_on)) if said_on else ""
         return setting[0] if setting and words.fits("means", question) else ""
 
-    def may_hear(self, place: int, asked_by: str) -> bool:
+    def may_hear(self, index: int, asked_by: str) -> bool:
         """Whether the asker may hear a sentence: the owner always, others unless its speaker forbids it nearby."""
         if asked_by in ("", prompt_text().asker_owner):
             return True
         relationship = asked_by.partition(",")[2].removesuffix("of the owner")
-        sentence = self.sentences[place]
-        near = range(max(0, place - SECRECY_SENTENCES), min(len(self.sentences), place + SECRECY_SENTENCES + 1))
-        for neighbour in (self.sentences[n] for n in sorted(near, key=lambda n: (abs(n - place), -n))):
+        sentence = self.sentences[index]
+        near = range(max(0, index - SECRECY_SENTENCES), min(len(self.sentences), index + SECRECY_SENTENCES + 1))
+        for neighbour in (self.sentences[n] for n in sorted(near, key=lambda n: (abs(n - index), -n))):
             if (neighbour.item, neighbour.speaker) != (sentence.item, sentence.speaker):
                 continue
             if lexicon().fits("public", neighbour.text):
@@ -297,19 +300,19 @@ def stretch(text: str, wanted: frozenset[str]) -> str:
     return ", ".join(parts[max(0, hits[0] - 1) : hits[-1] + 2]) if more else phrase
 
 
-def _differs(one: Ranked, other: Ranked) -> bool:
-    """Whether two sentences state different things: other values, or at least two other words."""
-    if one.values and other.values:
-        return not any(a.same(b) for a in one.values for b in other.values)
-    return len(one.sentence.words - other.sentence.words) >= 2
+def _differs(first: Ranked, second: Ranked) -> bool:
+    """Whether two sentences state different things: second values, or at least two second words."""
+    if first.values and second.values:
+        return not any(a.same(b) for a in first.values for b in second.values)
+    return len(first.sentence.words - second.sentence.words) >= 2
 
 
 def _names(text: str) -> Iterable[str]:
     return (word.lower() for word in _CAPITAL.findall(text))
 
 
-def _distance(one: PartialDate, said_on: date | None) -> tuple[int, str]:
-    return (abs((one.whole - said_on).days) if one.whole and said_on else 0, str(one))
+def _distance(mentioned: PartialDate, said_on: date | None) -> tuple[int, str]:
+    return (abs((mentioned.whole - said_on).days) if mentioned.whole and said_on else 0, str(mentioned))
 
 
 _MONTHS = (
@@ -318,21 +321,21 @@ _MONTHS = (
 )  # fmt: skip
 
 
-def written(one: PartialDate) -> str:
-    """Return a date as text, as far as it is known: "the week before 9 June 2023", "June 2023", "2022"."""
-    day, month, year = one.day, _MONTHS[one.month - 1] if one.month else "", one.year
-    date_text = " ".join(str(part) for part in (day, month, year) if part)
-    return f"the {one.around} {date_text}" if one.around else date_text
+def date_text(day: PartialDate) -> str:
+    """Return the known parts of a date as text: "the week before 9 June 2023", "June 2023", "2022"."""
+    month = _MONTHS[day.month - 1] if day.month else ""
+    text = " ".join(str(part) for part in (day.day, month, day.year) if part)
+    return f"the {day.around} {text}" if day.around else text
 
 
 def _near(text: str, said_on: date) -> str:
     """Return the week that a sentence names relative to its day ("last week"), else that day, as text."""
-    day = written(PartialDate.of(said_on))
+    day = date_text(PartialDate.of(said_on))
     week = _NEAR_WEEK.search(text)
     return f"the {week['what'].lower()} {_WEEK[week['which'].lower()]} {day}" if week else day
 
 
-def _option(ranked: Sequence[Ranked], shown: Mapping[str, str]) -> Found:
+def _option(ranked: Sequence[Ranked], shown: Mapping[str, str]) -> FoundAnswer:
     """Return the option whose words occur in a sentence, weighted by that sentence's share of the question."""
     best, letter, reason = 0.0, "", ""
     for option_letter, text in shown.items():
@@ -341,4 +344,4 @@ def _option(ranked: Sequence[Ranked], shown: Mapping[str, str]) -> Found:
             covered = len(words & candidate.sentence.words) / len(words) if words else 0.0
             if covered * candidate.share > best:
                 best, letter, reason = covered * candidate.share, option_letter, candidate.sentence.text
-    return Found(letter, f"The context says: {reason[:160]}") if letter else Found(UNKNOWN, UNKNOWN_REASON)
+    return FoundAnswer(letter, f"The context says: {reason[:160]}") if letter else FoundAnswer(UNKNOWN, UNKNOWN_REASON)

@@ -45,9 +45,9 @@ def golden_table() -> GoldenTable:
     return GoldenTable.model_validate_json(files(__package__).joinpath(GOLDEN_FILE).read_bytes())
 
 
-def golden_counts(reader: RunningReader, given: Mapping[str, int] | None) -> Mapping[str, int] | None:
+def golden_counts(reader: RunningReader, configured: Mapping[str, int] | None) -> Mapping[str, int] | None:
     """Return the counts that a reader must have, by chat: those of the configuration, else of its model, else None."""
-    return given or golden_table().models.get(reader.ref.model)
+    return configured or golden_table().models.get(reader.ref.model)
 
 
 def count_template(reader: RunningReader, gateway: Gateway) -> dict[str, int] | str:

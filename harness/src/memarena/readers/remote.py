@@ -34,7 +34,7 @@ _POLL_S = 2.0
 _NOTE_EVERY_S = 10.0
 _WINDOW_KEYS = ("max_model_len", "context_length", "context_window", "max_context_length", "max_context_window")
 """How servers name the window in their list of models: vLLM, then OpenRouter, Groq, Mistral and others."""
-_TOLD_OF_SERVER = (
+_SERVER_DETAILS = (
     "version", "build_info", "model_path", "model_ftype", "tp_size", "dtype", "quantization", "attention_backend",
     "context_length", "mem_fraction_static", "max_running_requests", "disable_radix_cache", "enable_cache_report",
     "stream_interval", "random_seed", "kv_cache_dtype", "total_slots",
@@ -228,8 +228,8 @@ def _positive(value: JsonValue) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 1 << 32 else None
 
 
-def _details(told: Mapping[str, JsonValue]) -> dict[str, str]:
-    return {key: str(told[key]) for key in _TOLD_OF_SERVER if told.get(key) is not None}
+def _details(properties: Mapping[str, JsonValue]) -> dict[str, str]:
+    return {key: str(properties[key]) for key in _SERVER_DETAILS if properties.get(key) is not None}
 
 
 def usable_tokenizer(upstream: Upstream) -> Literal["llama.cpp", "sglang", "none"]:

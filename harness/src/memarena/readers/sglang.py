@@ -123,24 +123,24 @@ def planned(settings: SglangSettings) -> RunningReader:
     return RunningReader(ref, upstream)
 
 
-def check_settings(settings: SglangSettings, told: Mapping[str, str]) -> list[str]:
+def check_settings(settings: SglangSettings, reported: Mapping[str, str]) -> list[str]:
     """Compare the settings that a server reports with those requested; return the names of those it does not report.
 
     Raises :class:`ReaderError` naming the first that differs.
     """
-    untold = []
+    unreported = []
     for name, expected in wanted_settings(settings).items():
-        if name not in told:
-            untold.append(name)
-        elif not _same(told[name], expected):
-            raise ReaderError(f"reader sglang: the server runs with {name} {told[name]}, asked for was {expected}")
-    return untold
+        if name not in reported:
+            unreported.append(name)
+        elif not _same(reported[name], expected):
+            raise ReaderError(f"reader sglang: the server runs with {name} {reported[name]}, asked for was {expected}")
+    return unreported
 
 
-def _same(told: str, wanted: str) -> bool:
+def _same(reported: str, expected: str) -> bool:
     with contextlib.suppress(ValueError):
-        return float(told) == float(wanted)
-    return told == wanted
+        return float(reported) == float(expected)
+    return reported == expected
 
 
 def _free_port() -> int:

@@ -241,7 +241,7 @@ def start_child(
     address_file = work_dir / f"reader-{name}.address"
     # By its name alone: every process of a machine can read the arguments of this one, and the folder is a run's.
     flags = ["--address-file", address_file.name, *arguments]
-    # -P: the folder of the file holds modules that are none of its own.
+    # -P: the folder of the file holds modules that it must not import.
     command = python_module(server, *flags) if isinstance(server, str) else [*program, "-P", str(server), *flags]
     for starts_left in reversed(range(STARTS_AFTER_KILL + 1)):
         address_file.unlink(missing_ok=True)

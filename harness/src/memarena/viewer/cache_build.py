@@ -35,18 +35,18 @@ ANSWER_CHARACTERS = 20_000
 """Characters of an answer that the cache holds for search; the whole answer is in the log."""
 
 
-def build(folder: Path, judge: str, path: Path, told: Callable[[str], None]) -> None:
-    """Read and score the log in ``folder`` and write its cache to ``path``; ``told`` is called with each step.
+def build(folder: Path, judge: str, path: Path, report_progress: Callable[[str], None]) -> None:
+    """Read and score the log in ``folder`` and write its cache to ``path``; call ``report_progress`` with each step.
 
     Raises LogError or ScoringError if the log cannot be read or scored.
     """
     key = key_of(folder, judge)
-    told(READING)
+    report_progress(READING)
     facts = load_facts(folder)
-    told(SCORING)
+    report_progress(SCORING)
     scored = evaluate(facts, judge)
     report = report_input(facts, scored)
-    told(WRITING)
+    report_progress(WRITING)
     with replacing(path) as temporary:
         db = sqlite3.connect(temporary, isolation_level=None)
         try:
@@ -61,34 +61,34 @@ def build(folder: Path, judge: str, path: Path, told: Callable[[str], None]) -> 
         temporary.chmod(0o600)
 
 
-def _write(db: sqlite3.Connection, facts: RunFacts, given: ReportInput, key: CacheKey) -> None:
+def _write(db: sqlite3.Connection, facts: RunFacts, report: ReportInput, key: CacheKey) -> None:
     """Fill the tables of a new cache."""
     numbers = {instance_id: index for index, instance_id in enumerate(sorted(facts.questions))}
-    bases = {q.instance_id: q for q in given.questions[: len(numbers)]}
+    bases = {q.instance_id: q for q in report.questions[: len(numbers)]}
     db.executemany("INSERT INTO questions VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", _questions(facts, numbers, bases))
     cells = {cell.cell_id: index for index, cell in enumerate(facts.manifest.cells)}
-    db.executemany("INSERT INTO cells VALUES (?,?,?,?,?)", _cells(given.scores, cells))
-    answered = [q for q in given.questions if q.outcome is not None]
+    db.executemany("INSERT INTO cells VALUES (?,?,?,?,?)", _cells(report.scores, cells))
+    answered = [q for q in report.questions if q.outcome is not None]
     marks = ",".join("?" * 15)
     db.executemany(f"INSERT INTO answers VALUES ({marks})", _answers(answered, cells, numbers))  # noqa: S608 (question marks)
     db.executemany("INSERT INTO answer_texts VALUES (?,?,?,?)", _texts(answered, facts))
     meta = {
         "key": key.as_json(),
-        "scores": given.scores.model_dump_json(),
-        "costs": json.dumps([cost.model_dump(mode="json") for cost in given.costs]),
-        "provenance": given.provenance.model_dump_json() if given.provenance else "",
-        "best": BEST.dump_json(best_of(given)).decode(),
-        "charts": CHARTS.dump_json(charts_of(rows_of([given]), [given])).decode(),
+        "scores": report.scores.model_dump_json(),
+        "costs": json.dumps([cost.model_dump(mode="json") for cost in report.costs]),
+        "provenance": report.provenance.model_dump_json() if report.provenance else "",
+        "best": BEST.dump_json(best_of(report)).decode(),
+        "charts": CHARTS.dump_json(charts_of(rows_of([report]), [report])).decode(),
     }
     db.executemany("INSERT INTO meta VALUES (?,?)", meta.items())
 
 
-def best_of(given: ReportInput) -> BestRow | None:
+def best_of(report: ReportInput) -> BestRow | None:
     """Return the best row by *answerable*, then by right answers; a diagnostic row only if there is no other.
 
     None if no row has asked a question.
     """
-    asked = [row for _, group in brief_groups([given]) for row in group if row.scores.counts.asked]
+    asked = [row for _, group in brief_groups([report]) for row in group if row.scores.counts.asked]
     rows = [row for row in asked if not row.scores.diagnostic] or asked
     if not rows:
         return None

@@ -44,7 +44,7 @@ def export(
     *,
     limit: int = LIMIT,
     gold: bool = False,
-    told: Callable[[str], None] = lambda _: None,
+    report_progress: Callable[[str], None] = lambda _: None,
 ) -> int:
     """Write the pages of runs to a folder and return the number of pages.
 
@@ -55,7 +55,7 @@ def export(
         caches: folder of the caches.
         limit: questions of each run that get a page; of a list only the first page is exported.
         gold: whether pages show right answers, and reasons that may contain them.
-        told: called with a line of progress for each run, and with warnings.
+        report_progress: called with a line of progress for each run, and with warnings.
 
     Raises:
         ViewerError: no run exists or can be shown, or the folder is not empty or cannot be written.
@@ -70,13 +70,13 @@ def export(
             site.later("/", partial(_runs_page, runs, judge, caches))
             faults = []
             for run in runs:
-                told(f"{run.folder}")
+                report_progress(f"{run.folder}")
                 if fault := _export_run(site, run, judge, caches, limit, stack):
                     faults.append(fault if fault.startswith(str(run.folder)) else f"{run.folder}: {fault}")
             if len(faults) == len(runs):
                 raise ViewerError(faults[0])
             for fault in faults:
-                told(f"warning: {fault}")
+                report_progress(f"warning: {fault}")
             for name in _STYLES:
                 (out / "static").mkdir(exist_ok=True)
                 (out / "static" / name).write_bytes(STATIC[name][1].read_bytes())
@@ -115,7 +115,7 @@ class _Site:
             page, file = make(), _file(address)
             to_root = "../" * (len(PurePosixPath(file).parts) - 1)
             relinked = _LINK.sub(lambda link: self._turned(link, address, to_root), page)  # noqa: B023 (used at once)
-            relinked = _FILE.sub(lambda found: f'{found[1]}{to_root}static/{found[2]}"', relinked)  # noqa: B023 (used at once)
+            relinked = _FILE.sub(lambda match: f'{match[1]}{to_root}static/{match[2]}"', relinked)  # noqa: B023 (used at once)
             path = self.out / file
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(relinked, encoding="utf-8")
@@ -141,7 +141,7 @@ def _export_run(site: _Site, run: FoundRun, judge: str, caches: Path, limit: int
             raise LogError(head.fault)
         path = cache_path(caches, run.folder, judge)
         if fit(path, key_of(run.folder, judge)) != "current":
-            build(run.folder, judge, path, told=lambda _: None)
+            build(run.folder, judge, path, report_progress=lambda _: None)
         pages = Pages(head, Cache(stack.enter_context(opened(path))), older=False, static=True)
         grid = pages.grid([], "")
     except (LogError, ScoringError, sqlite3.Error) as error:

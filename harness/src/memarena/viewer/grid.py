@@ -49,7 +49,7 @@ class GridCell:
     text: str
     query: str
     drawing: str
-    said: str
+    description: str
     """Spread over seeds and interval in words; empty if it has neither."""
 
 
@@ -79,14 +79,14 @@ class Grid:
 def _metric(name: str) -> tuple[Callable[[BriefRow], float | None], Callable[[BriefRow], Cell]]:
     """Return the functions that give the value and the cell of a metric of a row."""
 
-    def found(row: BriefRow) -> Score | None:
+    def metric(row: BriefRow) -> Score | None:
         return row.scores.metrics.get(name)
 
     def value(row: BriefRow) -> float | None:
-        figure = found(row)
+        figure = metric(row)
         return None if figure is None else figure.value
 
-    return value, lambda row: score(found(row), so_far=row.scores.counts.missing > 0)
+    return value, lambda row: score(metric(row), so_far=row.scores.counts.missing > 0)
 
 
 def _share(name: str, title: str, meaning: str, answers: Mapping[str, str]) -> GridColumn:
@@ -191,16 +191,16 @@ SHOWN_FIRST = (ANSWERABLE, "all", "recall", "P", "U", "search", "ttft", "tokens"
 """Keys of the default columns."""
 
 
-def grid_of(given: Sequence[ReportInput], wanted: Sequence[str], sort: str) -> Grid:
+def grid_of(runs: Sequence[ReportInput], wanted: Sequence[str], sort: str) -> Grid:
     """Return the grid of comparable runs.
 
     Args:
-        given: the runs; baselines are those of the first.
+        runs: the runs; baselines are those of the first.
         wanted: column keys; empty means :data:`SHOWN_FIRST`.
         sort: key of the column by which the rows of each reader are sorted; prefix ``-`` sorts descending.
     """
     columns = tuple(c for c in COLUMNS if c.key in (wanted or SHOWN_FIRST))
-    rows = [row for _, group in brief_groups(given) for row in group]
+    rows = [row for _, group in brief_groups(runs) for row in group]
     by_reader: dict[str, list[BriefRow]] = {}
     for row in rows:
         by_reader.setdefault(row.reader, []).append(row)
@@ -216,7 +216,7 @@ def grid_of(given: Sequence[ReportInput], wanted: Sequence[str], sort: str) -> G
     readers = tuple(
         (reader, tuple(_row(row, columns) for row in group_rows)) for reader, group_rows in by_reader.items()
     )
-    return Grid(columns, readers, tuple(_baselines(given[0].scores.baselines, columns)))
+    return Grid(columns, readers, tuple(_baselines(runs[0].scores.baselines, columns)))
 
 
 def _row(row: BriefRow, columns: Sequence[GridColumn]) -> GridRow:
@@ -243,7 +243,7 @@ def grid_cell(row: BriefRow, column: GridColumn) -> GridCell:
         text=cell.figure.replace("…", "–"),
         query=urlencode({"cell": row.scores.label, **column.answers}),
         drawing=drawing,
-        said=", ".join(notes),
+        description=", ".join(notes),
     )
 
 
@@ -294,8 +294,8 @@ def _whiskers(value: float, made: Interval | None) -> str:
     return f'<svg class="whiskers" viewBox="0 0 {WHISKER_WIDTH:g} {WHISKER_HEIGHT:g}" aria-hidden="true">{parts}</svg>'
 
 
-def _baselines(found: Iterable[Baseline], columns: Sequence[GridColumn]) -> Iterable[tuple[str, tuple[str, ...]]]:
-    for base in found:
+def _baselines(baselines: Iterable[Baseline], columns: Sequence[GridColumn]) -> Iterable[tuple[str, tuple[str, ...]]]:
+    for base in baselines:
         figures = [column.baseline(base) for column in columns]
         if any(figure is not None for figure in figures):
             name = f"{base.name} ({base.detail})" if base.name == "grep" else base.name

@@ -38,7 +38,7 @@ class AnswerRow:
     stage: str | None
     label: str | None
     route: str | None
-    found: float | None
+    found: float | None  # words: a name of the file format
     """Share of the evidence sessions that Search returned, 0 to 1."""
     search_ms: float | None
     ttft_ms: float | None

@@ -235,16 +235,16 @@ async def _page(request: web.Request, make: Callable[[Pages], str | None]) -> we
     if not isinstance(ready, Ready):
         return _building(head, ready)
 
-    def made() -> str | None:
+    def render() -> str | None:
         with opened(ready.path) as db:
             return make(Pages(head, Cache(db), ready.older))
 
     try:
-        page = await asyncio.to_thread(made)
+        page = await asyncio.to_thread(render)
     except CACHE_FAULTS as error:
         ready.path.unlink(missing_ok=True)
-        text = f"The cache of this run is damaged ({error}); load the page again, and it is made anew."
-        return _html("message", status=500, title="Made anew", text=text, head=head)
+        text = f"The cache of this run is damaged ({error}); reload the page to rebuild it."
+        return _html("message", status=500, title="Rebuilt", text=text, head=head)
     if page is None:
         raise web.HTTPNotFound(text="This run has no such question.")
     return web.Response(text=page, content_type="text/html")
@@ -282,33 +282,33 @@ async def _progress(request: web.Request) -> web.Response:
 async def _events(request: web.Request) -> web.StreamResponse:
     """Send the progress of a run as server-sent events until the run ends or the client disconnects."""
 
-    async def told() -> tuple[str, bool]:
+    async def progress() -> tuple[str, bool]:
         head = await _head(request)
         status = {"state": head.state, "asked": head.asked_in_all, "planned": head.planned, "cells": head.asked}
         return json.dumps(status), head.state == "being written"
 
-    return await _stream(request, told)
+    return await _stream(request, progress)
 
 
 async def _events_of_all(request: web.Request) -> web.StreamResponse:
     """Send the progress of all runs in one stream, since browsers limit their connections to a server."""
     viewer = request.app[VIEWER]
 
-    async def told() -> tuple[str, bool]:
+    async def progress() -> tuple[str, bool]:
         runs = await asyncio.to_thread(viewer.runs)
         heads = [await asyncio.to_thread(viewer.heads.of, run) for run in runs]
         statuses = {head.run.key: {"state": head.state, "asked": head.asked_in_all} for head in heads}
         return json.dumps(statuses), any(head.state == "being written" for head in heads)
 
-    return await _stream(request, told)
+    return await _stream(request, progress)
 
 
-async def _stream(request: web.Request, told: Callable[[], Awaitable[tuple[str, bool]]]) -> web.StreamResponse:
-    """Send the text of ``told`` as an event whenever it has changed, else a comment.
+async def _stream(request: web.Request, progress: Callable[[], Awaitable[tuple[str, bool]]]) -> web.StreamResponse:
+    """Send the text of ``progress`` as an event whenever it has changed, else a comment.
 
-    ``told`` returns (text, whether another may follow).
+    ``progress`` returns (text, whether another may follow).
     """
-    text, may_change = await told()
+    text, may_change = await progress()
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
     await response.prepare(request)
     last_text, ending = "", request.app[VIEWER].ending
@@ -324,7 +324,7 @@ async def _stream(request: web.Request, told: Callable[[], Awaitable[tuple[str, 
             await asyncio.wait_for(ending.wait(), UPDATE_SECONDS)
             return response
         try:
-            text, may_change = await told()
+            text, may_change = await progress()
         except (web.HTTPNotFound, ViewerError):
             return response
 

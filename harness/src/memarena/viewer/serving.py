@@ -17,7 +17,7 @@ async def serve(
     make: Callable[[Door], web.Application],
     host: str,
     port: int,
-    told: Callable[[str], None],
+    report_address: Callable[[str], None],
     token: str | None = None,
 ) -> None:
     """Serve an application until SIGINT or SIGTERM.
@@ -26,7 +26,7 @@ async def serve(
         make: returns the application for a door.
         host: name or address to listen on.
         port: 0 for any free one.
-        told: called with the address to open, token included, once the server listens.
+        report_address: called with the address to open, token included, once the server listens.
         token: None for a new one.
 
     Raises ViewerError if the address cannot be listened on.
@@ -40,7 +40,7 @@ async def serve(
     try:
         await runner.setup()
         await web.SockSite(runner, listening).start()
-        told(door.address)
+        report_address(door.address)
         await ended.wait()
     finally:
         await runner.cleanup()

@@ -15,7 +15,7 @@ from memarena.judging.human.agreement import majority
 from memarena.judging.human.labels import Labels, PairAgreement, TrackAgreement, agreements, read_labels, read_sample
 from memarena.judging.human.sampling import Sample, SampleItem
 from memarena.log.line_file import NAME_EXPECTED, is_name, utc_now
-from memarena.viewer.annotation.label_log import CANNOT_SAY, SAMPLE_NAME, LabelGiven, LabelLog
+from memarena.viewer.annotation.label_log import CANNOT_SAY, SAMPLE_NAME, LabelEntry, LabelLog
 
 SIZE = 500
 """Default number of items of a sample."""
@@ -62,7 +62,7 @@ class Campaign:
         self.log = LabelLog(folder, self.sample.sha256())
 
     @cached_property
-    def said(self) -> dict[str, dict[str, str]]:
+    def labels_by_judge(self) -> dict[str, dict[str, str]]:
         """Labels of judges, by judge and item: the judge that the sample was drawn with first."""
         names = dict.fromkeys((self.judge, *judges_of(self.run)))
         return {name: labels_of_judge(self.run, self.sample, name) for name in names}
@@ -95,7 +95,7 @@ class Campaign:
             raise JudgeError(f"{item}: {label!r}: expected one of {', '.join(choices)}")
         self.log.append(
             [
-                LabelGiven.model_validate(
+                LabelEntry.model_validate(
                     {
                         "id": form, "at": utc_now(), "annotator": annotator, "item": item, "label": label,
                         "sample_sha256": self.sample.sha256(), **more,
@@ -108,7 +108,7 @@ class Campaign:
         """Compute agreement for each track: between annotators, and of each and of their majority with each judge."""
         people = self.log.people()
         annotator_pairs = len(people) * (len(people) - 1) // 2
-        by_judge = [agreements(self.sample, people, judge, labels) for judge, labels in self.said.items()]
+        by_judge = [agreements(self.sample, people, judge, labels) for judge, labels in self.labels_by_judge.items()]
         return [
             AgreementShown(
                 by_judge_of_track[0],
@@ -126,7 +126,9 @@ class Campaign:
             labels = tuple((name, by_item[item.item]) for name, by_item in people.items() if item.item in by_item)
             if len({label for _, label in labels}) > 1:
                 majority_label = majority([label for _, label in labels])
-                judges = tuple((judge, judge_labels.get(item.item)) for judge, judge_labels in self.said.items())
+                judges = tuple(
+                    (judge, judge_labels.get(item.item)) for judge, judge_labels in self.labels_by_judge.items()
+                )
                 result.append(Disagreement(item, labels, majority_label, judges))
         return result
 
@@ -137,7 +139,7 @@ class Campaign:
         """
         people = self.log.people()
         if not people:
-            raise JudgeError(f"{self.folder}: nobody has labelled anything yet")
+            raise JudgeError(f"{self.folder}: no item has a label yet")
         names = [item.item for item in self.items]
         annotators: dict[str, dict[str, str | None]] = {
             name: {item: by_item.get(item) for item in names} for name, by_item in people.items()
@@ -171,7 +173,7 @@ class Campaign:
                 earlier_lines = len(self.log.history(annotator, item))
                 key = json.dumps([annotator, item, label, earlier_lines])
                 new.append(
-                    LabelGiven(
+                    LabelEntry(
                         id=hashlib.sha256(key.encode()).hexdigest()[:32],
                         at=utc_now(),
                         annotator=annotator,

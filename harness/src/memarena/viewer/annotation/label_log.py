@@ -21,8 +21,8 @@ LABELS_NAME = "labels.jsonl"
 CANNOT_SAY = "cannot_say"
 
 
-class LabelGiven(BaseModel):
-    """One line of the file."""
+class LabelEntry(BaseModel):
+    """One line of a label file: an annotator's label of an item."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -49,7 +49,7 @@ class LabelLog:
         self._file = LineFile(folder / LABELS_NAME)
         self._sample = sample_sha256
         self._ids: set[str] = set()
-        self._history: dict[str, dict[str, list[LabelGiven]]] = {}
+        self._history: dict[str, dict[str, list[LabelEntry]]] = {}
         self.faults: list[str] = []
         """A sentence for each line that could not be parsed."""
         self.refresh()
@@ -63,7 +63,7 @@ class LabelLog:
         for number, line in lines:
             self._add(number, line)
 
-    def append(self, labels: Sequence[LabelGiven]) -> int:
+    def append(self, labels: Sequence[LabelEntry]) -> int:
         """Write labels durably, without those whose id is in the file already; return how many were written."""
         try:
             with self._file.appending() as append:
@@ -81,18 +81,18 @@ class LabelLog:
         """Number of lines read so far; it identifies a state of the file."""
         return self._file.lines
 
-    def current(self, annotator: str) -> dict[str, LabelGiven]:
+    def current(self, annotator: str) -> dict[str, LabelEntry]:
         """Return the present labels of an annotator by item, without those that were withdrawn."""
         by_item = self._history.get(annotator, {})
         return {item: lines[-1] for item, lines in by_item.items() if lines[-1].label is not None}
 
-    def history(self, annotator: str, item: str) -> list[LabelGiven]:
+    def history(self, annotator: str, item: str) -> list[LabelEntry]:
         """Return every line of an annotator on an item, oldest first."""
         return list(self._history.get(annotator, {}).get(item, ()))
 
-    def latest(self, annotator: str) -> LabelGiven | None:
+    def latest(self, annotator: str) -> LabelEntry | None:
         """Return the most recent of an annotator's present labels; None if there is none."""
-        return max(self.current(annotator).values(), key=lambda given: given.at, default=None)
+        return max(self.current(annotator).values(), key=lambda label: label.at, default=None)
 
     def annotators(self) -> list[str]:
         """Return the names of all annotators with a line in the file, sorted."""
@@ -112,7 +112,7 @@ class LabelLog:
     def _add(self, number: int, line: bytes) -> None:
         """Add a line of the file; record invalid lines as faults. Raises JudgeError for a label of another sample."""
         try:
-            label = LabelGiven.model_validate_json(line)
+            label = LabelEntry.model_validate_json(line)
         except ValidationError:
             self.faults.append(f"line {number} of {LABELS_NAME} is no label and is passed over")
             return
