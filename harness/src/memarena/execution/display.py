@@ -1,4 +1,4 @@
-"""Defines what a run shows while it goes on."""
+"""Defines the interface through which a run shows its progress."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from typing import Protocol
 
 
 class Display(Protocol):
-    """What a run shows while it goes on. The CLI draws it; tests and scripts use :class:`SilentDisplay`."""
+    """Shows the progress of a run. The CLI draws it; tests and scripts use :class:`SilentDisplay`."""
 
     def begin(self, total_questions: int, done_questions: int) -> None:
-        """The run is about to ask its first question."""
+        """Begin, before the first question of the run."""
 
     def cell(self, name: str, days: int) -> None:
-        """A cell begins; it will take in ``days`` days."""
+        """Begin a cell, which will ingest ``days`` days."""
 
     def advance(self, what: str) -> None:
-        """A ``question`` has an outcome or a ``day`` was ingested."""
+        """Count a ``question`` that has an outcome, or a ``day`` that was ingested."""
 
     def note(self, message: str) -> None:
-        """One line for the user."""
+        """Show one line to the user."""
 
     def end(self) -> None:
-        """Nothing more will be shown."""
+        """End; nothing more will be shown."""
 
 
 class SilentDisplay:

@@ -190,7 +190,7 @@ def _plan(run_input: _Input, request: RunRequest, models: ModelServices, contain
 
 @dataclass(frozen=True)
 class _Work:
-    """What a run does: its configuration and plan, and where its backends run."""
+    """The work of a run: its configuration and plan, and where its backends run."""
 
     request: RunRequest
     config: RunConfig
@@ -202,7 +202,7 @@ class _Work:
 
 @dataclass(frozen=True)
 class _Output:
-    """Where a run writes to and what it shows."""
+    """The outputs of a run: log, meters, display; and the signals that stop it."""
 
     log: LogWriter
     metering: RunMetering
@@ -271,7 +271,7 @@ class _Run:
         return RunProgress(manifest, questions, {c.cell_id: CellProgress() for c in manifest.cells})
 
     def _measure(self, progress: RunProgress) -> None:
-        """Execute what is metered: the preparation, the cells, and the machine at rest before and after them."""
+        """Execute the metered part: the preparation, and the cells with the machine at rest before and after them."""
         began = time.monotonic_ns()
         self._prepare(progress)
         self._metering.ended("prepare", began)
@@ -302,7 +302,7 @@ class _Run:
         by_ego = sorted(self._work.plan.questions, key=lambda q: q.instance.ego_agent_id)
         egos = len({q.instance.ego_agent_id for q in by_ego})
         errors: list[CellError] = []
-        untold: str | None = None
+        deferred_note: str | None = None
         asked_any = False
         for cell in self._work.plan.manifest.cells:
             state = progress.cells[cell.cell_id]
@@ -337,20 +337,20 @@ class _Run:
                 if errors or asked_any:
                     self._display.note(f"{cell.cell_id}: {message}")
                 else:
-                    # Not yet: where it turns out to be what ends the run, it would be said twice.
-                    untold = f"{cell.cell_id}: {message}"
+                    # Not shown yet: if this error ends the run, it would be printed twice.
+                    deferred_note = f"{cell.cell_id}: {message}"
                 errors.append(error)
             finally:
-                # First the process: what follows writes to the log, which may be why we are here.
+                # First the process: the next steps write to the log, whose failure may be why we are here.
                 session.close()
                 setup.models.reader_client.close()
                 self._end_cell(cell, phases)
-        # Where no cell came anywhere, what is wrong is the input.
+        # If no cell asked a question, the input is at fault.
         if errors and not asked_any and not any(cell.attempts for cell in progress.cells.values()):
             raise errors[0]
-        if untold is not None:
-            self._display.note(untold)
-        # Last: whatever is wrong with the input is one line, and this is not it.
+        if deferred_note is not None:
+            self._display.note(deferred_note)
+        # Last, since a fault of the input is shown as a single line, without these.
         if self._work.isolation.note:
             self._display.note(self._work.isolation.note)
         if warning := text_gold_warning(question.instance.gold for question in self._work.plan.questions):
@@ -414,7 +414,7 @@ class _Run:
 
 @dataclass(frozen=True)
 class _CellHost:
-    """A run as one of its cells sees it (:class:`~memarena.execution.cells.setup.CellHost`)."""
+    """The interface of a run to one of its cells (:class:`~memarena.execution.cells.setup.CellHost`)."""
 
     run: _Run
     cell: Cell

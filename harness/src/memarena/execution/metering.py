@@ -67,11 +67,11 @@ class CellPhases:
 
 
 class RunMetering:
-    """The meters of one segment of a run. ``begin`` it early, ``log_start`` once there is a log, ``finish`` at the end.
+    """The meters of one segment of a run: ``begin`` early, ``log_start`` once there is a log, ``finish`` at the end.
 
-    ``system_channel`` is the rail that feeds the whole machine, None where there is none but a meter's ``sys_power``;
-    ``idle_s`` is how long the machine is left alone before the first cell and after the last; ``not_because`` is why
-    nothing is metered, whatever was asked for.
+    A segment is the stretch of a run that one process executes. ``system_channel`` is the rail that feeds the whole
+    machine; None: a meter's ``sys_power``. ``idle_s``: seconds of rest before the first cell and after the last;
+    ``not_because``: why nothing is metered in spite of ``meters``, "" if it is.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class RunMetering:
             raise RunError(f"--meter {','.join(self._meters)}: {error}") from error
 
     def log_start(self, append: Callable[..., None]) -> None:
-        """Log what is metered; records go to ``append`` from now on."""
+        """Log the metered channels; records go to ``append`` from now on."""
         self._append = append
         samples = None if self._sampling is None else read_samples(self._sampling.path)
         channels = _nothing(self._reason) if samples is None else channels_of(samples)

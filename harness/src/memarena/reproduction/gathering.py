@@ -81,7 +81,7 @@ def _study(folders: Sequence[Path], notes: list[str]) -> Study | None:
 
 
 def _decoding(folders: Sequence[Path]) -> dict[tuple[str, str], float]:
-    """Tokens per second of the study's answers, by reader and memory."""
+    """Return tokens per second of the study's answers, by (reader, memory)."""
     found: dict[tuple[str, str], float] = {}
     for folder in folders:
         facts = load_facts(folder)

@@ -65,7 +65,7 @@ def cells_of(sweep: SweepFile) -> tuple[Cell, ...]:
 
 
 def plan_sha256(cells: tuple[Cell, ...]) -> str:
-    """Hash over the names of the cells, which decide everything."""
+    """Return the hash over the names of the cells, which decide everything."""
     return hashlib.sha256("\n".join(cell.name for cell in cells).encode()).hexdigest()
 
 

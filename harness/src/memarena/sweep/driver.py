@@ -128,7 +128,7 @@ class Driver:
         return outcome
 
     def _find_delivered(self) -> None:
-        """Cells that were brought where they belong just before a driver was killed."""
+        """Add cells to the manifest that were stored just before a driver was killed."""
         for cell in self.cells:
             if cell.name not in self.manifest.state.sealed and (seal := self.storage.seal_of(cell.name)) is not None:
                 self.manifest.append(Sealed(cell=cell.name, attempt=0, node="found", seal=seal))

@@ -122,12 +122,12 @@ def carry_out(
 
 
 def cell_folder(job: Job) -> Path:
-    """Folder of a cell on its node."""
+    """Return the folder of a cell on its node."""
     return job.scratch / "cells" / job.cell.name
 
 
 def run_folder(job: Job) -> Path:
-    """Folder of its run."""
+    """Return the folder of the cell's run."""
     return cell_folder(job) / "run"
 
 

@@ -11,13 +11,13 @@ import numpy.typing as npt
 from memarena.execution.audit.life_index import LifeText, words_of
 
 PASSAGE_WORDS = 12
-"""Length in words of a passage, at which two people do not say the same by chance."""
-_MOST_PASSAGES = 4_000_000
-"""Most passages in the index (12 bytes each); for a larger data set every second, fourth, … passage by its hash."""
+"""Length of a passage in words, at which two people do not say the same by chance."""
+_MAX_PASSAGES = 4_000_000
+"""Maximum passages in the index (12 bytes each); of a larger data set, every second, fourth, … passage by its hash."""
 
 
 class CorpusIndex:
-    """The passages of all turns and events of a data set, by hash."""
+    """An index of the passages of all turns and events of a data set, by hash."""
 
     def __init__(self, texts: Iterable[LifeText]) -> None:
         self._texts: list[LifeText] = []
@@ -29,7 +29,7 @@ class CorpusIndex:
             text_hashes = [h for h in passages(words_of(text.text)) if not h % self._every]
             hashes += text_hashes
             numbers += [len(self._texts) - 1] * len(text_hashes)
-            while len(hashes) > _MOST_PASSAGES:
+            while len(hashes) > _MAX_PASSAGES:
                 self._every *= 2
                 pairs = [(h, n) for h, n in zip(hashes, numbers, strict=True) if not h % self._every]
                 hashes, numbers = [h for h, _ in pairs], [n for _, n in pairs]

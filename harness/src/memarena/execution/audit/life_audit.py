@@ -1,6 +1,6 @@
-"""Audits of items and prompts against what was ingested into a namespace.
+"""Audits items and prompts: which turns they contain, and whether these were ingested into the namespace.
 
-Nothing here is on a timed path: a question is audited after its answer. What an item contains is written to the log
+Nothing here is on a timed path: a question is audited after its answer. The turns in an item are written to the log
 with the item, so that scores follow from the log. Text that was never ingested, or that a prompt has beyond the items,
 fails the question.
 """
@@ -26,15 +26,15 @@ from memarena.log.records import GatewayCall, HeldText, RetrievedItem
 BEYOND = "under a bound the prompt holds words of the life that no item of Retrieved holds"
 NEVER_INGESTED = "holds words that were not ingested in this namespace"
 _LEAST_PROMPT_WORDS = 8
-"""Least words of a turn to be searched in a prompt, so that instructions do not match."""
+"""Minimum words of a turn to be searched in a prompt, so that instructions do not match."""
 _OWN_WORDS = 2
 """Consecutive words that an item may add between two texts of a life, such as a speaker's name."""
 _QUOTED_CHARS = 60
 MOST_WORDS = 2_000_000
-"""Most words of all cached indexes together, and of a life that is audited: about 0.5 GB."""
+"""Maximum words of all cached indexes together, and of a life that is audited: about 0.5 GB."""
 _SCAFFOLD = " ".join(str(text) for words in (assets.prompt_text(), assets.control_text()) for text in astuple(words))
-_MOST_CACHED_CHARS = 20_000_000
-"""Most characters of texts with cached audits: a text may be an item, or a whole day."""
+_MAX_CACHED_CHARS = 20_000_000
+"""Maximum characters of texts with cached audits: a text may be an item, or a whole day."""
 
 V = TypeVar("V")
 
@@ -51,7 +51,7 @@ class _Cached(Generic[V]):
 
     def put(self, text: str, value: V, chars: int = 0) -> V:
         """Cache a value, which itself has ``chars`` characters, and return it."""
-        if self._chars + len(text) + chars > _MOST_CACHED_CHARS:
+        if self._chars + len(text) + chars > _MAX_CACHED_CHARS:
             self._values.clear()
             self._chars = 0
         self._values[text] = value
@@ -68,7 +68,7 @@ class LifeAudit:
         self._days = {(s.session_id, s.turn_id): s.day for entry in index.entries for s in entry.sources}
         self._entries_of = _Cached[tuple[list[int], float]]()
         self._passages = _Cached[tuple[int, list[tuple[float, str, LifeText]]]]()
-        """By text: a day, and the passages not ingested by then. For a later day they are a subset of these."""
+        """By text: a day, and the passages not ingested by then; those for a later day are a subset."""
 
     def items(self, items: Iterable[RetrievedItem], day: int) -> tuple[RetrievedItem, ...]:
         """Return the items with the turns and sessions of the life through ``day`` that they contain."""
@@ -88,9 +88,9 @@ class LifeAudit:
         return ""
 
     def _joined(self, passage: str, day: int) -> bool:
-        """Whether a passage may span two texts of the life through ``day`` that an item has one after the other.
+        """Whether a passage may span two texts of the life through ``day`` that follow each other in an item.
 
-        Or a single text with one or two words of the item before or after it, such as a speaker's name.
+        It may also span a single text with one or two words of the item before or after it, such as a speaker's name.
         """
         words = self._index.numbers(passage.split())
         first = next(

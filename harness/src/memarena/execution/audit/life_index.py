@@ -1,8 +1,8 @@
-"""An index of one life: which of its turns and events a text holds, exactly or nearly.
+"""Indexes one life, to find which of its turns and events a text contains, exactly or nearly.
 
-Texts are compared by runs of three words, without case, punctuation and layout. A run weighs one over the number of
-different texts of the life that have it, so that phrases which everybody uses tell nothing. A turn is held where the
-runs present are most of its weight, or a passage of it that no other text has.
+Texts are compared by runs of three words, without case, punctuation and layout. The weight of a run is one divided by
+the number of different texts of the life that have it, so that common phrases count little. A text contains a turn if
+it has runs with most of the turn's weight, or a passage of it that no other turn has.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from itertools import pairwise
 
 _WORD = re.compile(r"\w+")
 _RUN = 3
-"""Words of a run."""
+"""Number of words in a run."""
 _BITS = 21
-"""Of a word's number within a run's."""
+"""Bits of a word's number within the code of a run."""
 LEAST_SHARE = 0.7
-"""Of a turn's weight, from which a text holds the turn: a value changed in a sentence that others share is less."""
+"""Share of a turn's weight from which a text contains the turn: a common sentence with another value has less."""
 PASSAGE_RUNS = 8
-"""Of a long turn, runs that no other text of the life has: ten words in a row, for example."""
+"""Number of runs of a turn that no other text of the life has, from which a text contains it: ten words in a row."""
 _LEAST_TELLING_WORDS = 4
 _LEAST_TELLING_WEIGHT = 1.0
 LEAST_RARE_WORDS = 6
 LEAST_RARE_SHARE = 0.5
-"""Words in any order hold a turn where they have so many of its rare words, and so much of their weight."""
+"""Words in any order contain a turn if they have this many of its rare words, with this share of their weight."""
 _RARE = 20
-"""Texts of the life that may have a rare word."""
+"""Maximum number of the life's texts that have a rare word."""
 _COMMON = 200
-"""A run in more texts than this leads to none of them: the cost of a look-up stays bounded."""
+"""A run in more texts than this is ignored, which bounds the cost of a look-up."""
 
 
 def words_of(text: str) -> list[str]:
@@ -53,19 +53,19 @@ class LifeText:
 
 @dataclass(slots=True)
 class Entry:
-    """A text of the life, once for however many turns have exactly these words."""
+    """A text of the life, with all turns and events (``sources``) that have exactly these words."""
 
     words: tuple[int, ...]
     runs: frozenset[int]
     sources: list[LifeText]
     weight: float = 0.0
-    """Sum over its runs of 1 / number of entries with the run."""
+    """Sum over its runs of 1 / (number of entries with the run)."""
     telling: bool = False
-    """Long and rare enough to be known without anybody's claim."""
+    """Whether it is long and rare enough to be recognised although no item claims it as a source."""
 
 
 class LifeIndex:
-    """The index. It holds the whole life; ``day`` of a look-up is the last day that counts."""
+    """The index of a whole life; ``day`` of a look-up is the last day that counts."""
 
     def __init__(self, texts: Iterable[LifeText]) -> None:
         self._numbers: dict[str, int] = {}
@@ -92,7 +92,7 @@ class LifeIndex:
             entry.telling = len(entry.words) >= _LEAST_TELLING_WORDS and entry.weight >= _LEAST_TELLING_WEIGHT
 
     def weight(self, runs: Iterable[int]) -> float:
-        """Sum of the weights of runs of this life."""
+        """Return the sum of the weights of runs of this life."""
         return sum(1 / len(self._postings[run]) for run in runs)
 
     def numbers(self, words: Iterable[str]) -> list[int]:
@@ -109,18 +109,18 @@ class LifeIndex:
     def entries_in(self, runs: set[int]) -> list[int]:
         """Return the positions of the entries that a text with these runs holds."""
         weights: defaultdict[int, float] = defaultdict(float)
-        own: defaultdict[int, int] = defaultdict(int)
+        unique_runs: defaultdict[int, int] = defaultdict(int)
         for run in runs:
             having = self._postings[run]
             if len(having) == 1:
-                own[having[0]] += 1
+                unique_runs[having[0]] += 1
             if len(having) <= _COMMON:
                 for position in having:
                     weights[position] += 1 / len(having)
         return sorted(
             position
             for position, weight in weights.items()
-            if own[position] >= PASSAGE_RUNS or weight >= LEAST_SHARE * self.entries[position].weight
+            if unique_runs[position] >= PASSAGE_RUNS or weight >= LEAST_SHARE * self.entries[position].weight
         )
 
     def has_passage(self, words: Sequence[int], day: int) -> bool:
@@ -129,8 +129,16 @@ class LifeIndex:
             return False
         passage, count = tuple(words), len(words)
         having = min((self._postings.get(run, []) for run in _runs(passage)), key=len)
-        entries = (e for e in map(self.entries.__getitem__, having) if any(s.day <= day for s in e.sources))
-        return any(e.words[at : at + count] == passage for e in entries for at in range(len(e.words) - count + 1))
+        entries = (
+            entry
+            for entry in map(self.entries.__getitem__, having)
+            if any(source.day <= day for source in entry.sources)
+        )
+        return any(
+            entry.words[start : start + count] == passage
+            for entry in entries
+            for start in range(len(entry.words) - count + 1)
+        )
 
     def scattered(self, words: set[int]) -> list[int]:
         """Return the positions of the entries most of whose rare words are in ``words``, in any order."""

@@ -1,4 +1,4 @@
-"""Finds out which items a reader was shown, from the prompt that went through the gateway.
+"""Finds out which items were in a reader's prompt, from the prompt that went through the gateway.
 
 A backend that answers itself reports what it retrieved (ANS-2), not what fitted the reader's window (ANS-6). The prompt
 shows that for any backend, without relying on what the backend declares.
@@ -17,8 +17,8 @@ from memarena.log.records import GatewayCall, RetrievedItem
 def shown_items(items: Sequence[RetrievedItem], calls: Sequence[GatewayCall]) -> tuple[int, ...] | None:
     """Return the indices of the items whose text is in a prompt of the calls, in their order.
 
-    None if that is unknown: no prompt was kept, or it has no item unchanged, so that its layout is
-    not recognised. An item whose end was cut to fit counts as shown.
+    None if that is unknown: no prompt was logged, or it has no item unchanged, so that its layout is not recognised. An
+    item whose end was cut to fit counts as shown.
     """
     prompts = [call.prompt for call in calls if call.prompt]
     if not prompts or not items:
@@ -27,19 +27,19 @@ def shown_items(items: Sequence[RetrievedItem], calls: Sequence[GatewayCall]) ->
     if messages and (parts := split_prompt(messages)) is not None:
         return _matched([item.text for item in parts.items], items)
     context = prompt_text(calls)
-    positions = tuple(at for at, item in enumerate(items) if plain(item.text) and plain(item.text) in context)
-    return positions or None
+    indices = tuple(index for index, item in enumerate(items) if plain(item.text) and plain(item.text) in context)
+    return indices or None
 
 
 def prompt_text(calls: Sequence[GatewayCall]) -> str:
-    """Return the text of all prompts of the calls, as :func:`plain` text; empty if no prompt was kept."""
+    """Return the text of all prompts of the calls, as :func:`plain` text; "" if no prompt was logged."""
     prompts = [call.prompt for call in calls if call.prompt]
     messages = [message for prompt in prompts for message in _messages(prompt)]
     return plain("\n".join(message.content for message in messages) or "\n".join(prompts))
 
 
 def _messages(prompt: str) -> list[Message]:
-    """Return the messages of a logged prompt; empty if it is no list of messages."""
+    """Return the messages of a logged prompt; empty if it is not a list of messages."""
     try:
         content = json.loads(prompt)
     except json.JSONDecodeError:
@@ -54,7 +54,7 @@ def _messages(prompt: str) -> list[Message]:
 
 
 def _matched(shown: Sequence[str], items: Sequence[RetrievedItem]) -> tuple[int, ...] | None:
-    """Return the indices of the shown texts among the items, in the items' order; None if a text is no item."""
+    """Return the indices of the shown texts among the items, in the items' order; None if one is not an item's."""
     positions: list[int] = []
     start = 0
     for text in shown:

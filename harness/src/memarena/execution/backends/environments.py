@@ -137,7 +137,7 @@ class BackendEnvironment(_Strict):
         return environments_of(self.name)
 
     def out_of_date(self) -> list[Stamp]:
-        """Whole environments of this name and folder that are not used any more."""
+        """Return the stamps of complete environments of this name and folder that are no longer used."""
         current = self.environment_path().key
         stamps = (stamp_of(path) for path in self.all_of_this_name())
         return [stamp for stamp in stamps if stamp and stamp.folder == self.folder and stamp.key != current]
@@ -218,7 +218,7 @@ def _interpreters(search_path: str) -> tuple[list[Interpreter], list[str]]:
             silent.append(str(path))
             continue
         except (OSError, subprocess.SubprocessError):
-            continue  # what does not start is no interpreter
+            continue  # a program that does not start is not an interpreter
         interpreters.append(Interpreter(str(path), process.stdout.strip()))
     return interpreters, silent
 

@@ -114,7 +114,7 @@ def why_not_confined() -> str:
 
 
 def _keep_from_readers() -> None:
-    """Other processes of this user cannot look at this one's open files, folder and memory (prctl(2))."""
+    """Keep other processes of this user from reading this one's open files, folder and memory (prctl(2))."""
     ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
@@ -132,7 +132,7 @@ def hide_arguments(paths: Iterable[Path | None]) -> None:
 
 
 def _arguments_start() -> int:
-    """Address of the arguments (proc(5), stat, field 48); 0 if the system does not report it."""
+    """Return the address of the arguments (proc(5), stat, field 48); 0 if the system does not report it."""
     fields = Path("/proc/self/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
     return int(fields[45]) if len(fields) > 45 else 0
 

@@ -1,10 +1,10 @@
-"""Finding a backend by name: typed ``backend.toml`` manifests.
+"""Finds backends by name, from typed ``backend.toml`` manifests.
 
 A manifest lists one or more backends with all that the harness and the tools of this repository need to know of each;
 docs/backends.md describes every field. Names are looked up in the folders of ``MEMARENA_BACKENDS`` (separated as PATH
 is), in ``backends/`` of the working directory and of every folder above it, in the checkout that this program runs
-from, and among installed distributions (:mod:`memarena.execution.backends.installed`). No place wins over another: two
-different backends of one name are an error.
+from, and among installed distributions (:mod:`memarena.execution.backends.installed`). None of them has
+priority: two different backends of one name are an error.
 """
 
 from __future__ import annotations
@@ -131,11 +131,11 @@ class LaunchableBackend(_Strict):
     manifest: BackendManifest
     folder: Path
     environment: BackendEnvironment | None = None
-    """Its own; None: it runs in that of the harness."""
+    """Its own environment; None: it runs in that of the harness."""
 
     @property
     def python(self) -> str:
-        """The interpreter that ``{python}`` in its command stands for."""
+        """The interpreter that replaces ``{python}`` in its command."""
         return sys.executable if self.environment is None else str(self.environment.environment_path().python)
 
     @property

@@ -78,9 +78,9 @@ def launch(
     settings: Mapping[str, str] | None = None,
     isolation: ProcessIsolation = UNCONFINED,
 ) -> LaunchedBackend:
-    """Start a backend in ``cell_dir`` (``data/`` is its to keep, ``backend.log`` what it prints).
+    """Start a backend in ``cell_dir`` (``data/`` has its files, ``backend.log`` its output).
 
-    ``settings`` are environment variables in addition to those of the manifest, and win over them.
+    ``settings`` are environment variables that add to those of the manifest, or replace them.
     Raises :class:`LaunchError` if it exits or does not name its address within ``timeout_s``, and
     :class:`~memarena.execution.errors.InfraError` if ``cell_dir`` is removed meanwhile.
     """
@@ -119,7 +119,7 @@ def _start(
         "folder": str(backend.folder),
     }
     argv = [_fill(argument, values) for argument in _command(backend)]
-    # A backend reaches models through the gateway alone: the keys of model servers are none of its business.
+    # A backend reaches models through the gateway alone, so it gets no keys of model servers.
     env = {**backend.manifest.env, **settings, **dict.fromkeys(KEY_VARIABLES, "")}
     paths = [_checkout_of(backend.folder), *program_folders(backend.python), *_named_paths([*argv, *env.values()])]
     visible = [path for path in paths if not any(path.is_relative_to(hidden) for hidden in isolation.hidden)]
@@ -129,7 +129,7 @@ def _start(
         argv,
         log_path=folder.path / LOG,
         env={**isolation.blanked(), **env},
-        # Without a wall the folder that a user was in is a hint too.
+        # Without confinement, the user's working directory would be a hint too.
         cwd=folder.data if isolation.hidden and isolation.grade == "none" else None,
         confinement=isolation.confinement([folder.path.resolve(), *visible]),
     )

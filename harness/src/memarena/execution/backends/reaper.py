@@ -1,7 +1,7 @@
 """Removes containers and networks of a run that was killed (``python -m memarena.execution.backends.reaper``).
 
 Each line of standard input is ``+ KIND ID`` or ``- KIND ID`` (container, network). When the pipe closes, because the
-run ended or was killed, whatever was announced and not taken back is removed, by its id.
+run ended or was killed, all resources that were announced and not withdrawn are removed, by their ids.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 
 def remaining(lines: Iterable[str]) -> list[tuple[str, str]]:
-    """Kind and id of what was announced and not taken back: containers first, since networks cannot go before them."""
+    """Return kind and id of announced, not withdrawn resources, containers first: only an empty network can go."""
     resources: dict[tuple[str, str], None] = {}
     for line in lines:
         sign, kind, identity = line.split()
@@ -25,8 +25,8 @@ def remaining(lines: Iterable[str]) -> list[tuple[str, str]]:
 
 
 def main() -> None:
-    """Wait for the end of standard input, then remove what is left."""
-    # Whoever ends the run ends the pipe; the signals that end the run must not end this first.
+    """Wait for the end of standard input, then remove what is still announced."""
+    # The end of the run closes the pipe; the signals that end the run must not end this process first.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     resources = remaining(sys.stdin)

@@ -1,4 +1,4 @@
-"""The link to one cell's backend: bring it up, check what it says of itself, bring it back after a crash."""
+"""Holds the connection to one cell's backend: starts it, checks its Describe, and restores it after a crash."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def preferred_style(description: pb.DescribeResponse) -> StyleName:
 
 
 class BackendGoneError(Exception):
-    """The backend cannot take part any more, for an ego or for the cell; the message is the cause on the record."""
+    """The backend cannot take part any more, for an ego or for the cell; the message is the cause for the log."""
 
 
 class BackendAwayError(CellError):
@@ -57,11 +57,11 @@ class BackendAwayError(CellError):
 
 
 class BackendSession:
-    """A backend that was launched or is reached at an address. ``close`` ends what was launched.
+    """A backend that was launched or is reached at an address. ``close`` ends a launched one.
 
     ``settings`` are environment variables for what is launched, ``restarts`` how often it is started again, or how
     often one at an address may lose its days; ``containers`` is needed for a backend that is a container, and
-    ``isolation`` is for one that is a process.
+    ``isolation`` is for a backend that is a process.
     """
 
     def __init__(
@@ -93,10 +93,10 @@ class BackendSession:
         self._away = False
         self._drops_known = 0
         self.returns = 0
-        """How often the backend has come back so far: what was proven of its memory before holds no longer."""
+        """Number of times that the backend was restored; proofs about its memory from before no longer hold."""
 
     def open(self, cell: Cell) -> pb.DescribeResponse:
-        """Bring the backend up and check it. Raises :class:`CellError` where it does not come up or does not fit."""
+        """Start the backend and check it. Raises :class:`CellError` if it does not start or does not fit the run."""
         try:
             description = self._start()
         except (LaunchError, BackendCallError, BackendContractError) as error:
@@ -113,7 +113,7 @@ class BackendSession:
         return self._client
 
     def lost(self) -> bool:
-        """Whether what runs there now may not be what was spoken to before, so that ``revive`` is due.
+        """Whether the backend may no longer be the process of earlier calls, so that ``revive`` is due.
 
         For a launched backend: its process has ended. For one at an address: it was away, or the connection broke.
         """
@@ -122,10 +122,10 @@ class BackendSession:
         return self._client is not None and (self._away or self._client.drops > self._drops_known)
 
     def settle_failure(self, code: str) -> None:
-        """After a call that failed with ``code``: find out whether the backend is going, and see it gone.
+        """Find out, after a call that failed with ``code``, whether the backend is ending; if so, wait for its end.
 
-        A process that has been told to end closes its port first. The next call must not go to it, and no call that
-        it lost may be held against it before it is known whether it ended.
+        A process that was asked to end closes its port first. The next call must not go to it, and a call that failed
+        meanwhile must not count against the backend before it is known whether its process ended.
         """
         if code not in _ENDINGS or self._client is None:
             return
@@ -160,14 +160,14 @@ class BackendSession:
         self._restarts_left -= 1
 
     def footprint(self) -> Footprint:
-        """Memory and disk of the backend now, or why they cannot be told."""
+        """Return memory and disk use of the backend now, or why they are not known."""
         if self._process is not None:
             return self._process.footprint()
         reason = MeterFigure.unavailable("the backend is reached at an address: where it runs is not known")
         return Footprint(reason, reason, reason)
 
     def revive(self) -> str | None:
-        """Have a lost backend back: start it again, or wait for it at its address. One line on it; None if it lives.
+        """Restore a lost backend: start it again, or wait for it at its address. Return the event in one line, or None.
 
         Raises :class:`BackendGoneError` if it does not come back, :class:`BackendAwayError` if it was reached at an
         address: what ended it there may be the machine, the network or its operator.
@@ -228,7 +228,7 @@ class BackendSession:
 
     @property
     def limits(self) -> pb.Limits:
-        """The limits that the backend states (SPEC.md LIM-3); 0 where it states none."""
+        """The limits that the backend states (SPEC.md LIM-3); 0 if it states none."""
         return self._description.limits if self._description is not None else pb.Limits()
 
     def close(self) -> None:
@@ -269,7 +269,7 @@ class BackendSession:
             except BackendCallError as error:
                 if self._process.alive():
                     raise
-                # Not its port, which no process serves any more, but its end is what went wrong.
+                # The fault is the end of its process, not its port, which no process serves any more.
                 raise LaunchError(
                     f"backend {self._choice.name} did not start: {self._process.death()}", killed=self._killed(error)
                 ) from error

@@ -158,9 +158,9 @@ class _EgoRun:
             self._give_up(error)
 
     def take_in(self) -> None:
-        """Ingest all days that are needed, and ask nothing yet; ``run`` then asks all questions.
+        """Ingest all days that are needed without asking anything; ``run`` then asks all questions.
 
-        Only where every question is asked after the last day.
+        Only for runs in which every question is asked after the last day.
         """
         if self._is_done():
             return
@@ -184,7 +184,7 @@ class _EgoRun:
     # -------------------------------------------------------------- namespace and days
 
     def _enter(self) -> int:
-        """Be in a namespace, the old one if it still lives, else a fresh one; the day that it stands at."""
+        """Enter the old namespace if it still lives, else a new one; return its last ingested day."""
         state = self._state
         first = min((q.day for q in self._pending), default=self._horizon)
         if state.attempt is not None and state.last_day is not None and state.last_day <= first:
@@ -230,7 +230,7 @@ class _EgoRun:
                 self._leave_namespace(loss)
 
     def _leave_namespace(self, lost: NamespaceLostError) -> None:
-        """Go on in a new namespace. Raises InfraError if models keep failing while days are ingested."""
+        """Leave the namespace; the next ingest opens a new one. Raises InfraError if models keep failing meanwhile."""
         if lost.cause == "infra":
             self._host.heal_reader()
             self._days_with_failures += 1
@@ -365,9 +365,9 @@ class _EgoRun:
         return asked_record
 
     def _come_back(self, day: int) -> None:
-        """After a crash: have the backend back and make sure that it holds every day through ``day``.
+        """Restore the backend after a crash, and make sure that it holds every day through ``day``.
 
-        A backend that cannot prove that it does is given its days again, in a fresh namespace.
+        A backend that cannot prove it gets its days again, in a new namespace.
         """
         if (failure := self._session.revive()) is not None:
             self._problem(failure)

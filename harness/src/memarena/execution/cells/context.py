@@ -131,9 +131,9 @@ def hung(calls: Sequence[GatewayCall], began_ns: int, ended_ns: int) -> GatewayC
 
 
 def spoke_at_ns(call: GatewayCall) -> int | None:
-    """Monotonic time at which the first text of a call was at the gateway, thinking included; None without a text.
+    """Return the monotonic time at which a call's first text reached the gateway, thinking included; None without text.
 
-    A reply that is no stream is there with its end. One from the cache has no times.
+    The text of a reply that is not a stream arrives at its end. A reply from the cache has no times.
     """
     if call.received_to_forwarded_ns is None or call.from_cache:
         return None

@@ -53,7 +53,7 @@ class _StatedTurn:
 
 @dataclass(frozen=True)
 class Target:
-    """What is to be forgotten (a session id, a name, or words), and turns that must not be found afterwards."""
+    """What Forget has to delete (a session id, a name, or words), and the turns that no later search may return."""
 
     kind: Kind
     value: str
@@ -63,7 +63,7 @@ class Target:
 
 
 def draw_targets(dataset: Dataset, ego: str, count: int, seed: str) -> list[Target]:
-    """Up to ``count`` targets of each kind out of the ego's days; the same for the same seed. No turn is in two."""
+    """Draw at most ``count`` targets of each kind from the ego's days, determined by ``seed``. No two share a turn."""
     draw = random.Random(seed)  # noqa: S311 (a sample, no secret)
     turns, texts = _stated_turns(dataset, ego)
     draw.shuffle(turns)
@@ -142,8 +142,9 @@ class DeletionProbe:
         self._day = day
 
     def probe(self, target: Target) -> DeletionProbed:
-        """Look for the turns, have the target forgotten, look again. Raises BackendCallError and BackendContractError
-        where a search fails; a Forget that fails is on the record.
+        """Search the turns, call Forget for the target, and search again.
+
+        Raises BackendCallError or BackendContractError if a search fails; a Forget that fails is part of the record.
         """
         before = [turn for turn in target.turns if self._returns(turn, target, self._search(turn))]
         control = target.control

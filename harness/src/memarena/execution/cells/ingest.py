@@ -88,11 +88,11 @@ class DaySender:
             raise BackendGoneError(str(error)) from error
 
     def ingest(self, day: int, ids: NamespaceIds) -> None:
-        """Have a day ingested after the one before it.
+        """Ingest a day, after the day before it.
 
-        Raises :class:`BackendGoneError` when it is not, after all allowed retries, InfraError where a reader that the
-        backend asks keeps failing, and :class:`NamespaceLostError` where the namespace has to be made again: after a
-        restart the backend no longer knows the days before, or the day came in although a model had failed.
+        Raises :class:`BackendGoneError` if it fails after all allowed retries, InfraError if a reader that the backend
+        calls keeps failing, and :class:`NamespaceLostError` if a new namespace is needed: after a restart the backend
+        has lost earlier days, or the day was committed although a model call had failed.
         """
         try:
             record = self._send(day, ids, confirmed=day - 1 if day else None)

@@ -85,17 +85,9 @@ def day_batch(
     access: pb.ModelAccess | None,
     projection: Projection = "ego",
 ) -> DayBatch:
-    """Header, sessions, events and trailer of one day of a projection.
+    """Return header, sessions, events and trailer of one day of a projection.
 
-    Any but the ego's is for DIAGNOSTIC backends alone (SPEC.md EVD-5). Evidence is sessions, never events.
-
-    Args:
-        dataset: the world.
-        ego: whose namespace the day is for.
-        day: its index, from 0.
-        ids: make the opaque ids of this namespace.
-        access: models for the backend; None: none.
-        projection: which sessions are in it.
+    Any projection but the ego's is for DIAGNOSTIC backends alone (SPEC.md EVD-5). Evidence is sessions, never events.
     """
     seer = ego if projection == "ego" else None
     header = pb.DayHeader(

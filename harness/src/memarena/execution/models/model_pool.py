@@ -34,13 +34,13 @@ from memarena.readers.types import RunningReader
 class _Entry:
     config: ReaderConfig
     expected: RunningReader
-    """The reader as it started first, or as planned before its start."""
+    """The reader at its first start, or as planned before it."""
     running: RunningReader | None = None
     on_demand: bool = False
 
 
 class ReaderPool:
-    """Readers by name, in the order of the run. Use it as a context manager: leaving it stops all that it started."""
+    """Readers by name, in the order of the run. Use it as a context manager: leaving it stops those that it started."""
 
     def __init__(
         self,
@@ -161,7 +161,7 @@ def start_configured(
         model=config.model,
         api_key=api_key,
         window_tokens=config.window_tokens,
-        # Unset leaves it to what the server says of its template.
+        # If unset, the server's report on its template decides.
         no_system_role=config.no_system_role or None,
         sglang=_sglang(config),
         program=server_program("llamacpp") if config.spec.startswith(LLAMACPP) else (sys.executable,),
@@ -208,7 +208,7 @@ class HelperPool:
     """
 
     def __init__(self, config: RunConfig, work_dir: Path, models: Collection[str]) -> None:
-        """``models``: names that the gateway serves already."""
+        """``models`` are the names that the gateway serves already."""
         self._configs: dict[HelperRole, HelperConfig] = {}
         for role in HELPER_ROLES:
             helper_config: HelperConfig | None = getattr(config, role)

@@ -52,8 +52,8 @@ def lacks(server: str, driver: str | None, libc: str) -> list[str]:
 
     Args:
         server: one of :data:`SERVERS`.
-        driver: version of the NVIDIA driver, such as ``580.65.06``; None where none answers.
-        libc: version of glibc, such as ``2.36``; empty where the machine has another.
+        driver: version of the NVIDIA driver, such as ``580.65.06``; None if no driver answers.
+        libc: version of glibc, such as ``2.36``; "" if the machine has another C library.
     """
     pins = (reader_environment(server).folder / "constraints.txt").read_text(encoding="utf-8")
     runtime = _CUDA.search(pins)

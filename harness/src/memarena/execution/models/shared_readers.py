@@ -1,7 +1,7 @@
-"""Shares readers between several runs on one machine: each is started once, and noted in a folder for the others.
+"""Shares readers between several runs on one machine: each is started once, and recorded in a folder for the others.
 
-A program that executes many runs in parallel (:mod:`memarena.sweep`) starts a reader and notes it in a folder. A run
-with the folder in ``MEMARENA_SHARED_READERS`` uses the reader noted there if it answers, and starts its own
+A program that executes many runs in parallel (:mod:`memarena.sweep`) starts a reader and records it in a folder. A run
+with the folder in ``MEMARENA_SHARED_READERS`` uses the reader recorded there if it answers, and starts its own
 if it does not.
 """
 
@@ -27,7 +27,7 @@ from memarena.readers.starting import LLAMACPP, SGLANG
 from memarena.readers.types import RunningReader
 
 VARIABLE = "MEMARENA_SHARED_READERS"
-"""Environment variable of a run: the folder in which shared readers are noted."""
+"""Environment variable of a run: the folder in which shared readers are recorded."""
 _CONNECT_S = 2.0
 _GPU_FLAG = "--base-gpu-id"
 """SGLang's flag for the GPU of a server."""
@@ -65,7 +65,7 @@ def device_of(config: ReaderConfig) -> str | None:
 
 
 def published(config: ReaderConfig) -> RunningReader | None:
-    """Return the shared reader of that configuration; None if there is none that answers."""
+    """Return the shared reader of that configuration; None if no such reader answers."""
     folder = os.environ.get(VARIABLE)
     if not folder:
         return None
@@ -86,7 +86,7 @@ class _SharedReader:
 class ReaderHost:
     """The shared readers of a machine, started when first needed. Safe to share between threads.
 
-    A GPU, like the CPU, has a single server of the harness at a time: who needs another one no longer uses the first.
+    A GPU, like the CPU, has a single server of the harness at a time: a cell that needs another one ends the first.
     """
 
     def __init__(self, folder: Path, start: Start) -> None:
@@ -98,7 +98,7 @@ class ReaderHost:
     def need(self, config: ReaderConfig) -> None:
         """Start a reader unless it runs.
 
-        A reader that cannot be started is not noted: the run then starts its own and reports why that fails.
+        A reader that cannot be started is not recorded: the run then starts its own and reports why that fails.
         """
         key = server_key(config)
         with self._mutex:
@@ -115,7 +115,7 @@ class ReaderHost:
             if use.reader is not None and use.reader.alive():
                 return
             if use.reader is not None:
-                use.reader.stop()  # lets go of what is left of it
+                use.reader.stop()  # removes its remaining processes
             note = self.folder / f"{key}.json"
             note.unlink(missing_ok=True)
             try:

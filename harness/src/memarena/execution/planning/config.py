@@ -1,4 +1,4 @@
-"""What a user asks for: every setting of ``memarena run``, declared once, as one frozen record.
+"""Declares every setting of ``memarena run``, once, in one frozen record.
 
 A field is a setting: type, bounds, default and :class:`Setting` make its flag, its key in files and the manifest, the
 keyword of :func:`memarena.run` and the line of docs/settings.md. docs/maintaining.md says how to add one.
@@ -40,7 +40,7 @@ from memarena.execution.planning.settings import (
 )
 
 SEED_LABELS: dict[str, tuple[float, int]] = {"s1": (0.0, 1), "s2": (0.3, 2), "s3": (0.3, 3), "s4": (0.3, 4)}
-"""Temperature and seed behind each label (design of the paper: s1 greedy, s2 to s4 stochastic)."""
+"""Temperature and seed of each label (design of the paper: s1 greedy, s2 to s4 stochastic)."""
 
 SeedLabel = Literal["s1", "s2", "s3", "s4"]
 _Style = Literal["backend", "text_sessions", "json_context"]
@@ -198,7 +198,7 @@ class RunConfig(BaseModel):
             in_sweep=False,
         ),
     ] = Field(default_factory=dict)
-    """As Describe declares them."""
+    """Options that the backend's Describe declares, by backend and key."""
     settings: Annotated[
         dict[str, dict[str, str]],
         _backends(
@@ -208,7 +208,7 @@ class RunConfig(BaseModel):
             in_sweep=False,
         ),
     ] = Field(default_factory=dict)
-    """What decides how days are ingested; no secrets, since the log holds them."""
+    """Variables that decide how days are ingested, by backend and name; no secrets, since the log has them."""
     egos: Annotated[
         tuple[str, ...],
         _questions(
@@ -297,7 +297,7 @@ class RunConfig(BaseModel):
         Field(ge=0),
         _backends("How often a backend that ended is started again; default {default}.", fixed=False),
     ] = 10
-    """In a cell."""
+    """For each cell."""
     isolation: Annotated[
         Literal["auto", "container", "user", "none"],
         _backends(
@@ -343,7 +343,7 @@ class RunConfig(BaseModel):
             flag="budget",
         ),
     ] = Field(default_factory=dict)
-    """The gateway answers 429 when it is spent."""
+    """The gateway answers 429 when a budget is used up."""
     timed: Annotated[
         bool,
         _measured(

@@ -1,4 +1,4 @@
-"""A run to do, and how it ended."""
+"""Defines the request for a run, and its outcome."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EndReason = Literal["completed", "incomplete", "interrupted", "aborted"]
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """How a run ended. ``left`` counts the questions of all cells that have no outcome.
+    """The outcome of a run. ``left`` counts the questions of all cells that have no outcome.
 
     ``failed_cells`` are those of ``cells`` in which the backend failed every question,
     ``unread_cells`` those with questions whose prompt the reader did not understand. ``non_answers``: a line for each
@@ -34,7 +34,7 @@ class RunOutcome:
 
 @dataclass(frozen=True)
 class RunRequest:
-    """A run to do: ``config`` None means that ``out`` is resumed with the configuration in its log."""
+    """The request for a run. If ``config`` is None, ``out`` is resumed with the configuration in its log."""
 
     out: Path
     config: RunConfig | None = None
@@ -42,7 +42,7 @@ class RunRequest:
     security: Security = field(default_factory=Security)
     reader_api_key: str | None = None
     cell_token: str | None = None
-    """The token that the server of a backend was configured with, where that is done once (SPEC.md MOD-8)."""
+    """Token for backends whose own server is configured once with it (SPEC.md MOD-8); None if there are none."""
     scoring_files: tuple[DataFiles, ...] = ()
     configuration: NamedConfiguration | None = None
-    """The file that ``config`` was read from, if it was."""
+    """The file that ``config`` was read from, if any."""

@@ -1,4 +1,4 @@
-"""How a field of a run's configuration becomes a setting that users see: its flag, its help, and where it may be set.
+"""Turns a field of a run's configuration into a setting that users see: its flag, its help, and where it may be set.
 
 A field of :class:`~memarena.execution.planning.config.RunConfig` is declared in one statement: the annotation holds its
 type, bounds and a :class:`Setting`, the value is its default. Flags, ``--help``, messages and docs/settings.md follow.
@@ -18,12 +18,12 @@ from pydantic.fields import FieldInfo
 
 Command = Literal["run", "latency run", "latency growth", "reader check"]
 ToFields = Callable[[str, str, Any], dict[str, object]]
-"""From a flag (as it is spelled), its field and the value that was typed to values of fields. Raises RunError."""
+"""From a flag (as spelled), its field and the typed value to values of fields by name. Raises RunError."""
 
 
 @dataclass(frozen=True)
 class Form:
-    """How a flag is typed, where it is not simply a value of the field's type."""
+    """How users type a flag whose text is not simply a value of the field's type."""
 
     kind: Any
     """Type that the command line parses: ``str``, ``list[str]`` for a repeatable flag, ``Path``."""
@@ -43,7 +43,7 @@ class Panel(Enum):
 
 @dataclass(frozen=True)
 class Setting:
-    """What users see of a field, in its ``Annotated``; name, type, bounds and default are those of the field."""
+    """The parts of a setting that users see, in a field's ``Annotated``; the rest comes from the field itself."""
 
     panel: Panel
     help: str
@@ -58,15 +58,15 @@ class Setting:
     """Second spelling of the flag, shown first."""
     unit: str = ""
     unset: str = ""
-    """What happens where the field is None or empty, for ``{default}`` and docs."""
+    """Effect of a field that is None or empty, in words, for ``{default}`` and docs."""
     models: type[BaseModel] | None = None
-    """The field holds models of this form, whose own settings have flags of the run, too."""
+    """Type of the models in the field, whose own settings are flags of the run too; None for any other field."""
     fixed: bool = True
-    """Must be the same when a run is resumed; False: it changes neither what is asked nor what is answered."""
+    """Whether it must be the same when a run is resumed; False if it changes neither questions nor answers."""
     in_sweep: bool = True
-    """May be set below ``[run]`` in the file of a sweep."""
+    """Whether it may be set below ``[run]`` in the file of a sweep."""
     set_by_study: str = ""
-    """Why the file of ``memarena latency run`` may not set it; empty: it may."""
+    """Why the file of ``memarena latency run`` may not set it; "" if it may."""
 
 
 STUDY: frozenset[Command] = frozenset({"run", "latency run"})
@@ -101,12 +101,12 @@ class SettingField:
 
     @property
     def path(self) -> str:
-        """How files name it: ``seeds``, ``readers[].window_tokens``, ``embedder.model``."""
+        """Its name in files: ``seeds``, ``readers[].window_tokens``, ``embedder.model``."""
         return f"{self.role}{'[]' if self.role == 'readers' else ''}.{self.name}" if self.role else self.name
 
     @property
     def kind(self) -> Any:
-        """Type that the command line parses: that of the field where it is a number, a path or a switch, else text."""
+        """Type that the command line parses: the field's if that is a number, a path or a switch, else text."""
         if self.setting.form is not None:
             return self.setting.form.kind
         kinds = _plain_types(self.field.annotation)
@@ -114,7 +114,7 @@ class SettingField:
 
     @property
     def default(self) -> object:
-        """The field's default, None where it has none."""
+        """The field's default; None if it has none."""
         return None if self.field.is_required() else self.field.get_default(call_default_factory=True)
 
     def to_fields(self, value: Any) -> dict[str, object]:
@@ -139,10 +139,10 @@ def settings_of(model: type[BaseModel], holder: SettingField | None = None) -> I
         if setting is None:
             raise TypeError(f"{model.__name__}.{name}: expected a Setting in its annotation")
         commands = setting.commands if setting.commands is not None else holder.commands if holder else frozenset()
-        own = SettingField(name, field, setting, commands, holder.name if holder else "")
-        yield own
+        setting_field = SettingField(name, field, setting, commands, holder.name if holder else "")
+        yield setting_field
         if setting.models is not None:
-            yield from settings_of(setting.models, own)
+            yield from settings_of(setting.models, setting_field)
 
 
 def shown_value(value: object) -> str:

@@ -88,6 +88,6 @@ class LocalExecutor:
 
 
 def copy_world(world: World, target: Path) -> None:
-    """A data set of this machine, copied, so that it stays the same while the sweep goes on."""
+    """Copy a data set of this machine, so that it stays the same during the sweep."""
     assert world.dataset is not None
     shutil.copytree(world.dataset, target)

@@ -136,7 +136,7 @@ class ReaderActor:
         os._exit(0)
 
     def need(self, config: ReaderConfig) -> None:
-        """Have a reader ready."""
+        """Start a reader unless it runs."""
         self._host.need(config)
 
     def release(self, config: ReaderConfig) -> None:
@@ -149,7 +149,7 @@ class ReaderActor:
 
 
 def _undo_threads(raylet: int) -> None:
-    """Ray limits the threads of numerical libraries to an actor's cores; a run alone has no such limit."""
+    """Undo Ray's limit of an actor's threads in numerical libraries; a run outside of Ray has no such limit."""
     import psutil  # noqa: PLC0415
 
     with contextlib.suppress(psutil.Error):
