@@ -34,7 +34,7 @@ class Words:
         self._cumulated = np.cumsum(weights / weights.sum())
 
     def some(self, mean: int) -> str:
-        """About ``mean`` words, at least three."""
+        """Draw about ``mean`` words, at least three."""
         count = max(3, int(self._rng.gamma(3.0, mean / 3.0)))
         ranks = np.searchsorted(self._cumulated, self._rng.random(count))
         return " ".join(f"w{rank}" for rank in ranks)

@@ -85,7 +85,7 @@ class Model:
         self.parameters = sum(each.numel() for each in self._model.parameters())
 
     def tokens(self, prompt: list[int], count: int) -> Iterator[int]:
-        """Greedy tokens, each once it is known on this side of the device."""
+        """Yield greedy tokens, each when it has left the device."""
         with self._torch.inference_mode():
             step = self._torch.tensor([prompt], device=self._device)
             past = None

@@ -40,7 +40,7 @@ class Arrivals(io.RawIOBase):
         self.last_ns = 0
 
     def readable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: Buffer, /) -> int:
@@ -74,7 +74,7 @@ class Listener(socketserver.ThreadingTCPServer):
 
 
 def serve(handler: Callable[..., socketserver.BaseRequestHandler]) -> None:
-    """``python SERVER --delay-ms N``: say the port on standard output, then serve until standard input ends."""
+    """Run ``python SERVER --delay-ms N``: print the port on standard output, then serve until standard input ends."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--delay-ms", type=float, default=0.0)
     delay_ms = parser.parse_args().delay_ms

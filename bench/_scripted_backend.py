@@ -86,7 +86,7 @@ class _Connection(socketserver.BaseRequestHandler):
     server: Listener
 
     def setup(self) -> None:
-        """Greet."""
+        """Begin the HTTP/2 connection."""
         self.request.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._arrivals = Arrivals(self.request)
         self._h2 = H2Connection(H2Configuration(client_side=False))

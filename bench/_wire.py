@@ -57,7 +57,7 @@ def allowed() -> bool:
 
 @contextlib.contextmanager
 def witness(address: str, request: str, answered: str) -> Iterator[Witness]:
-    """Look at the packets of ``address`` (HOST:PORT) meanwhile."""
+    """Capture the packets of ``address`` (HOST:PORT) inside the block."""
     port = address.rpartition(":")[2]
     with tempfile.TemporaryDirectory() as folder:
         result = Witness(Path(folder) / "seen")

@@ -84,7 +84,7 @@ def engines() -> EngineFigures:
 
 
 def searches() -> SearchFigures:
-    """bm25 and the null backend as separate processes, searched in turn over gRPC."""
+    """Search bm25 and the null backend in turn over gRPC, each a separate process."""
     bm25 = choose_backend("bm25")
     assert isinstance(bm25, LaunchableBackend)
     with tempfile.TemporaryDirectory() as folder:

@@ -175,7 +175,7 @@ def _states(question: Question, gold: PermissionGold, items: Iterable[Item]) -> 
 
 
 def _figures(outcomes: Sequence[Outcome], of: str, policy: str) -> tuple[float, float, float]:
-    """P, U and J of a policy, as shares."""
+    """Return P, U and J of a policy, as shares."""
     disclosures = {kind: [getattr(o, of)[policy] for o in outcomes if o.kind == kind] for kind in ("DENY", "ALLOW")}
     p = 1 - float(np.mean(disclosures["DENY"])) if disclosures["DENY"] else float("nan")
     u = float(np.mean(disclosures["ALLOW"])) if disclosures["ALLOW"] else float("nan")

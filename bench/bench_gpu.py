@@ -66,7 +66,7 @@ def tables(*options: str) -> list[Table]:
 
 @contextmanager
 def _reader(shape: str, device: str, folder: Path) -> Iterator[str]:
-    """URL of the model's server. Ends the program, with the server's last line, if it does not come up."""
+    """Yield the URL of the model's server. Ends the program, with the server's last line, if it does not start."""
     address = folder / "reader.address"
     program = Path(__file__).with_name("_random_reader.py")
     command = [sys.executable, str(program), "--address-file", str(address), "--shape", shape, "--device", device]

@@ -188,7 +188,7 @@ def role_of(process: psutil.Process) -> str:
 
 
 def outliving(mark: str, timeout_s: float) -> list[str]:
-    """Processes of a run that are still there after a while, which are then ended."""
+    """Return the processes of a run that still live after ``timeout_s``, and kill them."""
     deadline = time.monotonic() + timeout_s
     while survivors := marked(mark):
         if time.monotonic() > deadline:

@@ -103,7 +103,7 @@ def watched(command: list[str]) -> Usage:
 
 
 def _resident(pid: int) -> list[int]:
-    """Resident bytes of a process and of all below it; of those that end meanwhile, nothing."""
+    """Return the resident bytes of a process and of each one below it; processes that end meanwhile are left out."""
     sizes = []
     try:
         root = psutil.Process(pid)

@@ -44,7 +44,7 @@ class Busy:
     samples: tuple[tuple[float, int], ...]
 
     def share(self, concurrency: int, *, while_full: bool) -> float:
-        """Time-weighted mean of requests in flight, over the concurrency."""
+        """Return the time-weighted mean of requests in flight, divided by the concurrency."""
         began, arrivals, area, span = self.samples[0][0], 0, 0.0, 0.0
         before, flight = began, 0
         for moment, now in self.samples:

@@ -122,7 +122,7 @@ def _ends(interval: Interval | None) -> tuple[float, float] | None:
 
 
 def trivial_of(baselines: Sequence[Baseline]) -> dict[str, float]:
-    """F1_PU in percent by policy. RuntimeError if one is not there."""
+    """Return F1_PU in percent by policy. RuntimeError if a policy is missing."""
     by_policy: dict[str, float | None] = {baseline.name: baseline.scores.get("D6") for baseline in baselines}
     result: dict[str, float] = {}
     for name in (*TRIVIAL, CHOSEN):

@@ -53,7 +53,7 @@ def tables(runs: str = f"--runs={RUNS}") -> list[Table]:
 
 
 def _cpu_s() -> float:
-    """Processor time of this process and of those that it has waited for."""
+    """Return the processor time of this process and of its children that have ended."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system
 

@@ -122,7 +122,7 @@ def _on_ray(
     workers: int | None,
     address: str | None,
 ) -> None:
-    """A world a task; those that are complete are not made again."""
+    """Generate each world as a task of the cluster; complete worlds are not made again."""
     # Only who has a cluster takes what reaches it.
     from memarena_masim.on_ray import WorldJob, make_on_ray  # noqa: PLC0415
 

@@ -188,7 +188,7 @@ def _check_versions(theirs: Mapping[str, str]) -> None:
 
 @contextmanager
 def _connected(address: str | None) -> Iterator[ModuleType]:
-    """Ray, connected."""
+    """Yield the module ``ray``, connected to the cluster at ``address`` or, if it is None, to one started here."""
     # Ray reads these when it is imported. Without a token, any client that reaches its ports can run programs there.
     os.environ.setdefault("RAY_AUTH_MODE", "token")
     for name, value in (("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0"), ("RAY_USAGE_STATS_ENABLED", "0")):

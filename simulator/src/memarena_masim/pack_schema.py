@@ -227,7 +227,7 @@ def line_of(text: str, loc: Sequence[str | int]) -> int | None:
 
 
 def _paths(text: str) -> Iterator[tuple[int, tuple[str | int, ...]]]:
-    """Line and path of each table header and each key."""
+    """Yield line and path of each table header and each key."""
     table: tuple[str | int, ...] = ()
     counts: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), 1):

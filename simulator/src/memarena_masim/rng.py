@@ -51,7 +51,7 @@ class Stream:
         return self.word() / _TWO32
 
     def chance(self, probability: float) -> bool:
-        """True with the given probability."""
+        """Return True with the given probability."""
         return self.word() < probability * _TWO32
 
     def between(self, low: int, high: int) -> int:
@@ -89,5 +89,5 @@ class Stream:
         return out[:n]
 
     def bell(self) -> float:
-        """Roughly normal with mean 0 and standard deviation 1: the sum of twelve uniforms less six."""
+        """Return a roughly normal number with mean 0 and standard deviation 1: the sum of twelve uniforms less six."""
         return sum(self.word() for _ in range(12)) / _TWO32 - 6.0

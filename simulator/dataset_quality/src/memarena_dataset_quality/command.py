@@ -23,10 +23,10 @@ LOCOMO = Path("data/locomo/locomo5.json")
 
 
 def world_folders(folders: Sequence[Path]) -> list[Path]:
-    """Data sets among folders; a folder that holds several of them counts as all of those.
+    """Return the data sets among folders; a folder that holds several of them counts as all of those.
 
     Raises:
-        QualityError: a folder holds none.
+        QualityError: a folder has no data set.
     """
     result: list[Path] = []
     for folder in folders:
@@ -106,7 +106,7 @@ def reading_sheet(folder: Path, *, locomo: Path | None, out: Path, key: Path, se
 
 
 def _check_table_file(path: Path | None) -> None:
-    """Before anything is measured, which takes minutes."""
+    """Check, before the minutes of measuring, that the table can be written to ``path``."""
     if path is None:
         return
     if not path.parent.is_dir():

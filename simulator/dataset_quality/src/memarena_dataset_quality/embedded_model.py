@@ -55,7 +55,7 @@ def tokens_of(model: ServerProcess, text: str) -> list[int]:
 
 
 def mean_log_probability(model: ServerProcess, context: str, tokens: Sequence[int]) -> float:
-    """Mean natural log probability of ``tokens`` after ``context``.
+    """Return the mean natural log probability of ``tokens`` after ``context``.
 
     Raises:
         QualityError: the server wrote something else.

@@ -73,7 +73,7 @@ class CueClassifier:
         )
 
     def area(self, worlds: Iterable[Sequence[LabelledTurn]]) -> float:
-        """AUC of telling asked statements from unasked ones. NaN without both kinds."""
+        """Return the AUC of separating statements with questions from those without. NaN if either kind is missing."""
         scored = [(turn.asked, self.score(turn.text, turn.position)) for world in worlds for turn in world]
         return auc(
             [score for is_asked, score in scored if is_asked], [score for is_asked, score in scored if not is_asked]
@@ -103,7 +103,7 @@ def _features(text: str, position: float) -> set[str]:
 
 
 def auc(positive: Sequence[float], negative: Sequence[float]) -> float:
-    """Area under the ROC curve; ties count half. NaN without both classes."""
+    """Return the area under the ROC curve; ties count half. NaN without both classes."""
     if not positive or not negative:
         return math.nan
     ranked = sorted([(value, True) for value in positive] + [(value, False) for value in negative])

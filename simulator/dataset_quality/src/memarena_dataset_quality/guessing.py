@@ -119,7 +119,7 @@ class _Guesser:
         return max(votes, key=lambda answer: (votes[answer], answer), default=self._constant)
 
     def words_of_question(self, instance: Instance) -> str:
-        """Naive Bayes from the question's words to the answer."""
+        """Guess by naive Bayes from the question's words."""
         total = len(self._labels)
         mine = _features(instance)
 
@@ -133,7 +133,7 @@ class _Guesser:
         return max(common, key=lambda answer: (score(answer), answer))
 
     def regression(self, instance: Instance) -> str:
-        """Logistic regression from the question's words to the commonest answers."""
+        """Guess by logistic regression from the question's words, among the most frequent answers."""
         if self._model is None:
             usable = [index for index, answer in enumerate(self._labels) if answer in self._common]
             self._model = LogisticModel(

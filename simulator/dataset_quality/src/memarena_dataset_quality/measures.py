@@ -76,7 +76,7 @@ def measure(setting: Setting, say: Callable[[str], None]) -> list[BarRow]:
 
 
 def text_rows(setting: Setting) -> Iterator[BarRow]:
-    """Repetition and density, in medians over worlds. Repeated n-grams are held to no bar."""
+    """Yield repetition and density, in medians over worlds. Repeated n-grams have no bar."""
     figures_by_world = [text_figures(world.texts()) for world in setting.worlds]
     reference = text_figures(setting.locomo_texts) if setting.locomo_texts is not None else None
 
@@ -188,7 +188,7 @@ def _classifier(train: Sequence[World]) -> CueClassifier | None:
 
 
 def history_rows(setting: Setting) -> Iterator[BarRow]:
-    """Right answers that the order of mentions or their number gives away, and golds open to dispute."""
+    """Yield right answers that follow from the order or number of mentions, and golds that can be disputed."""
     group = "history shortcuts"
     cloze = history.cloze_shortcuts(setting.worlds)
     note = f"{cloze.questions} questions" if cloze else "no cloze question"
@@ -248,7 +248,7 @@ def permission_rows(setting: Setting) -> Iterator[BarRow]:
 
 
 def retrieval_rows(setting: Setting) -> Iterator[BarRow]:
-    """Retrieval without a question, and with its words."""
+    """Yield retrieval without a question, and with the question's words."""
     group = "retrieval"
     classifier = _classifier(setting.train)
     blind = [retrieval for world in setting.worlds if classifier and (retrieval := classifier.retrieve(world))]

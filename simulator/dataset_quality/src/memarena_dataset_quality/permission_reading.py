@@ -164,7 +164,7 @@ def _of_sentence(marked: str, sentence: str, said_on: date) -> _Wish | None:
 
 
 def _two_sides(marked: str) -> tuple[set[str], set[str]]:
-    """Two people, each in a separate clause: ruled out is who is named in a negative one."""
+    """Return who may know and who must not, by a sentence with two people: ruled out are those in a negative clause."""
     may, must_not, clauses = set[str](), set[str](), ""
     for clause in reversed(marked.split(",")):
         clauses = f"{clause},{clauses}"
@@ -200,7 +200,7 @@ def _marked(sentence: str, names: Mapping[str, str]) -> str:
 
 
 def _names(world: World) -> dict[str, str]:
-    """Full names, and first names that only one person has, by the agent id that they stand for."""
+    """Return agent ids by full name, and by each first name that only one person has."""
     people = {agent: name for agent, name in world.names.items() if not agent.startswith("assistant_")}
     firsts = [name.split()[0] for name in people.values()]
     agents = {name: agent for agent, name in people.items()}

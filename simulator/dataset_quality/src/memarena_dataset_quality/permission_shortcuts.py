@@ -88,7 +88,7 @@ def _items(worlds: Sequence[World]) -> Iterator[_Item]:
 
 
 def permission_shortcuts(worlds: Sequence[World]) -> PermissionShortcuts | None:
-    """Over the items of all worlds. None without both actions."""
+    """Measure the policies over the items of all worlds. None without both actions."""
     items = list(_items(worlds))
     if len({item.discloses for item in items}) < 2:
         return None
@@ -106,7 +106,7 @@ def permission_shortcuts(worlds: Sequence[World]) -> PermissionShortcuts | None:
 
 
 def _best_j(items: Sequence[_Item], sees: Callable[[_Item], Hashable]) -> float:
-    """J of the policy that tells where telling is right more often than over all items."""
+    """Return J of the policy that discloses to each view in which disclosing is right more often than on average."""
     share = sum(item.discloses for item in items) / len(items)
     counts, hits = Counter(map(sees, items)), Counter(sees(item) for item in items if item.discloses)
     tells = {view for view in counts if hits[view] / counts[view] > share}

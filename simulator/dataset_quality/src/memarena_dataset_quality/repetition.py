@@ -66,7 +66,7 @@ def text_figures(sessions: Sequence[Sequence[str]]) -> TextFigures:
 
 
 def coverage(tokens: Sequence[str], n: int) -> float:
-    """Share of tokens inside an n-gram that occurs more than once."""
+    """Return the share of tokens inside an n-gram that occurs more than once."""
     grams = [tuple(tokens[start : start + n]) for start in range(len(tokens) - n + 1)]
     counts = Counter(grams)
     covered = bytearray(len(tokens))

@@ -61,7 +61,7 @@ def digits(worlds: Sequence[World]) -> Digits | None:
 
 
 def area_apart(train: Sequence[World], worlds: Sequence[World], chosen: Chosen) -> float | None:
-    """AUC of the chosen turns against all others, learned on ``train``. None if either has only one kind."""
+    """Return the AUC of the chosen turns against all others, learned on ``train``. None if either has only one kind."""
     learned = _rows(train, chosen)
     measured = _rows(worlds, chosen)
     if {label for _, label in learned} != {True, False} or {label for _, label in measured} != {True, False}:
@@ -82,7 +82,7 @@ def area_apart(train: Sequence[World], worlds: Sequence[World], chosen: Chosen) 
 
 
 def area_within(world: World, chosen: Chosen) -> float | None:
-    """Mean AUC of :func:`area_apart` over the conversations of one data set, each learned on all others.
+    """Return the mean AUC of :func:`area_apart` over the conversations of a data set, each learned on all others.
 
     A conversation is all sessions of the same people (LoCoMo: two each). None if they have people in common, or
     there is only one.

@@ -77,7 +77,7 @@ class Compared:
 
 
 def key_of(fact: Fact) -> Key:
-    """Kind and thing of a statement: ``price: the coffee grinder``."""
+    """Return kind and thing of a statement: ``price`` and ``the coffee grinder``."""
     kind, _, thing = fact.attribute.partition(": ")
     return kind, thing
 
@@ -141,7 +141,7 @@ class TunedVendor:
     def _statements(
         self, kind: str, thing: str, subject: str, people: dict[str, str], turns: Sequence[Turn]
     ) -> Iterator[tuple[str, str]]:
-        """Speaker and value of each sentence that states the thing of a person, in the order of the talk."""
+        """Yield speaker and value of each sentence that states a person's thing, in the order of the talk."""
         needle = thing.lower()
         for turn in turns:
             if needle not in turn.text.lower():

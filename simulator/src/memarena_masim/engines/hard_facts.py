@@ -166,7 +166,7 @@ def _harmless() -> frozenset[str]:
 
 @cache
 def _phrases(pack: PackHalf) -> dict[str, tuple[str, ...]]:
-    """Normal forms of items and values that no talk brings up by chance, by their first word."""
+    """Return the normal forms of items and values that do not come up by chance, by their first word."""
     listed = catalogue(pack)
     needles = {_needle(text) for text in (*listed.finds, *listed.sources)}
     happenings = {_needle(base(happening).split(" ", 1)[-1]) for happening in listed.happenings}

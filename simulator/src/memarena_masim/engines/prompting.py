@@ -116,7 +116,7 @@ def question_prompt(question: str, names: Sequence[str], anchors: Sequence[str])
 
 
 def session_schema(brief: Brief) -> dict[str, object]:
-    """JSON schema of a session's reply."""
+    """Return the JSON schema of a session's reply."""
     turn = _object(speaker={"type": "string", "enum": list(dict.fromkeys(brief.names))}, text={"type": "string"})
     count = brief.plan.turn_count
     return _object(turns={"type": "array", "items": turn, "minItems": count, "maxItems": count})
@@ -183,7 +183,7 @@ def _kinds() -> dict[str, dict[str, str]]:
 
 @cache
 def _parts(name: str) -> tuple[Template, Template]:
-    """System and user part of a prompt file."""
+    """Return the system part and the user part of a prompt file."""
     _, system, user = (PROMPTS / name).read_text(encoding="utf-8").split("== ")
     return Template(system.removeprefix("system\n").strip()), Template(user.removeprefix("user\n").strip())
 

@@ -66,7 +66,7 @@ def write_world(
 
 
 def write_lines(path: Path, rows: Iterable[object]) -> None:
-    """One line of JSON per row."""
+    """Write one line of JSON per row."""
     with path.open("w", encoding="utf-8", newline="\n") as file:
         for row in rows:
             file.write(dump(row) + "\n")

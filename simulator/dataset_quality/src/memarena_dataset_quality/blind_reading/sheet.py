@@ -93,7 +93,7 @@ def _names(world: World) -> tuple[str, ...]:
 
 
 def _renamed(reading: Reading, known: Sequence[str], rng: random.Random) -> Reading:
-    """Everybody whom the data set knows gets a name that the session does not hold yet."""
+    """Return a session in which every person of the data set has a new name, which the session did not contain."""
     words = set(re.findall(r"\w+", " ".join(text for _, text in reading.turns)))
     speakers = tuple(dict.fromkeys(name for name, _ in reading.turns))
     firsts = {name.split()[0] for name in known}

@@ -89,7 +89,7 @@ def _overlaps(stems: frozenset[str], sentences: tuple[str, ...]) -> list[float]:
 
 
 def _typed_values(task: Task, turn: EvidenceTurn, sentence: str, lexicon: Lexicon) -> Iterator[tuple[str, str, float]]:
-    """Key, text and trust of every candidate in a sentence."""
+    """Yield key, text and trust of every candidate in a sentence."""
     for kind in task.kinds:
         if kind == "amount":
             digits = {value for text in re.findall(r"\d+(?:[.,]\d+)*", sentence) for value in numbers_in(text)}
@@ -139,7 +139,7 @@ def _rare(task: Task, turn: EvidenceTurn, sentence: str, lexicon: Lexicon) -> It
 
 
 def _exact_times(sentence: str) -> frozenset[int]:
-    """Clock times; where morning or evening is said, only those."""
+    """Return clock times, in minutes; only those with am or pm if there are any."""
     halves = frozenset(
         minutes
         for match in re.finditer(r"\b\d{1,2}(?:[:.]\d{2})?\s*[ap]\.?\s?m\b", sentence.lower())

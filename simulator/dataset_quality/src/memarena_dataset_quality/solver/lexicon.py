@@ -94,7 +94,7 @@ class Lexicon:
         return math.log((1 + self._turns) / (1 + self._spoken[word]))
 
     def positions_of(self, kind: str, tokens: list[str], own: str) -> Mapping[str, int]:
-        """Known values of a kind in a text, with the place of their first word. ``own`` is the fact that is asked."""
+        """Return the index of the first word of each known value of a kind in a text, without those of fact ``own``."""
         positions: dict[str, int] = {}
         position = 0
         while position < len(tokens):
