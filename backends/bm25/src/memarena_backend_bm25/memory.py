@@ -30,7 +30,7 @@ from memarena_backend import (
 )
 from memarena_backend.endpoints import Purpose
 
-from memarena_backend_bm25.namespace_index import Life
+from memarena_backend_bm25.namespace_index import NamespaceIndex
 from memarena_backend_bm25.okapi import Floats
 from memarena_backend_bm25.passages import Passage
 from memarena_backend_bm25.searching import OPTIONS, VECTOR_OPTION, find, plan_of
@@ -48,7 +48,7 @@ class Bm25Memory(Memory):
 
     def __init__(self, data_dir: Path | None = None, settings: Settings = DEFAULTS) -> None:
         self._settings = settings
-        self._lives: dict[str, Life] = {}
+        self._indexes: dict[str, NamespaceIndex] = {}
         self._client = ModelClient()
         self._store: VectorStore | None = None
         if settings.vectors:
@@ -66,30 +66,30 @@ class Bm25Memory(Memory):
         )
 
     def commit_day(self, namespace: str, day: Day, call: Call) -> Sequence[Notice]:
-        life = self._life(namespace)
-        fresh = life.fresh((day,))
+        index = self._index_of(namespace)
+        passages = index.passages_of_days((day,))
         if self._store is not None:
-            self._embed_new(self._store, namespace, [passage.text for passage in fresh], call)
-        self._add(namespace, life, (day,), fresh)
+            self._embed_new(self._store, namespace, [passage.text for passage in passages], call)
+        self._add(namespace, index, (day,), passages)
         return ()
 
     def restore(self, namespace: str, days: Iterable[Day], call: Call) -> None:
-        life = self._life(namespace)
+        index = self._index_of(namespace)
         all_days = tuple(days)
-        self._add(namespace, life, all_days, life.fresh(all_days))
+        self._add(namespace, index, all_days, index.passages_of_days(all_days))
 
     def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
         models = _Models(self._client, self._settings, call, "model_access")
-        items, notices = find(self._lives[namespace], query, plan_of(query), models)
+        items, notices = find(self._indexes[namespace], query, plan_of(query), models)
         fitted = fit_ranked(items, None, query.max_context_tokens)
         return SearchResult(fitted.items, (*notices, *fitted.notices)) if notices else fitted
 
     def unload(self, namespace: str) -> None:
         # Vectors stay: restore() has no access to a model that could compute them again.
-        self._lives.pop(namespace, None)
+        self._indexes.pop(namespace, None)
 
     def forget(self, namespace: str) -> None:
-        self._lives.pop(namespace, None)
+        self._indexes.pop(namespace, None)
         if self._store is not None:
             self._store.remove(namespace)
 
@@ -98,14 +98,14 @@ class Bm25Memory(Memory):
         if self._store is not None:
             self._store.close()
 
-    def _life(self, namespace: str) -> Life:
-        return self._lives.setdefault(namespace, Life(self._settings.passage))
+    def _index_of(self, namespace: str) -> NamespaceIndex:
+        return self._indexes.setdefault(namespace, NamespaceIndex(self._settings.passage))
 
-    def _add(self, namespace: str, life: Life, days: Sequence[Day], fresh: Sequence[Passage]) -> None:
-        life.add(days, fresh)
+    def _add(self, namespace: str, index: NamespaceIndex, days: Sequence[Day], passages: Sequence[Passage]) -> None:
+        index.add(days, passages)
         if self._store is not None:
-            life.model = self._store.model_of(namespace)
-            life.matrix = self._store.matrix(namespace, [passage.text for passage in life.passages])
+            index.model = self._store.model_of(namespace)
+            index.matrix = self._store.matrix(namespace, [passage.text for passage in index.passages])
 
     def _embed_new(self, store: VectorStore, namespace: str, texts: Sequence[str], call: Call) -> None:
         """Embed the texts that have no vector yet, and store the vectors."""
@@ -150,18 +150,18 @@ class _Models:
         prefix = prefix_of(embedder.model, purpose) if self.settings.embedding_prefixes else ""
         return self.client.embed(embedder, [prefix + text for text in texts], self.call)
 
-    def similarities(self, life: Life, question: str) -> Floats:
-        if life.matrix is None or not len(life.matrix):
-            return np.zeros(len(life.passages))
+    def similarities(self, index: NamespaceIndex, question: str) -> Floats:
+        if index.matrix is None or not len(index.matrix):
+            return np.zeros(len(index.passages))
         embedder = self.embedder()
-        check_same_model(life.model, embedder.model)
+        check_same_model(index.model, embedder.model)
         (vector,) = unit_rows(self.embed(embedder, [question], "query"))
-        if len(vector) != life.matrix.shape[1]:
+        if len(vector) != index.matrix.shape[1]:
             raise unavailable(
                 f"the embedding model {embedder.model} gave {len(vector)} numbers for the question and "
-                f"{life.matrix.shape[1]} for the passages"
+                f"{index.matrix.shape[1]} for the passages"
             )
-        cosines: Floats = (life.matrix @ vector).astype(np.float64)
+        cosines: Floats = (index.matrix @ vector).astype(np.float64)
         return cosines
 
     def relevance(self, question: str, texts: Sequence[str]) -> list[float]:

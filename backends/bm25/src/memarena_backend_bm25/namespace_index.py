@@ -18,14 +18,14 @@ from memarena_backend_bm25.vectors import Matrix
 
 
 @dataclass(slots=True)
-class Life:
-    """The index of one namespace. Arrays are by passage, in the order of ingestion."""
+class NamespaceIndex:
+    """The search index of a namespace. Arrays are by passage, in the order of ingestion."""
 
     kind: PassageKind = "turn"
     corpus: OkapiCorpus = field(default_factory=OkapiCorpus)
     passages: list[Passage] = field(default_factory=list)
     names: NameBook = field(default_factory=NameBook)
-    index: OkapiIndex = field(default_factory=lambda: OkapiCorpus().index())
+    okapi: OkapiIndex = field(default_factory=lambda: OkapiCorpus().index())
     said_at_s: Floats = field(default_factory=lambda: np.empty(0))
     """Time of each passage in seconds since 1970, shape (passages,)."""
     sessions: Ints = field(default_factory=lambda: np.empty(0, dtype=np.intp))
@@ -39,7 +39,7 @@ class Life:
     mutex: threading.Lock = field(default_factory=threading.Lock)
     """Guards ``reference``."""
 
-    def fresh(self, days: Iterable[Day]) -> list[Passage]:
+    def passages_of_days(self, days: Iterable[Day]) -> list[Passage]:
         """Return the passages of the next days without adding them."""
         passages: list[Passage] = []
         session = len(self.names)
@@ -48,13 +48,13 @@ class Life:
             session += len(day.sessions)
         return passages
 
-    def add(self, days: Sequence[Day], fresh: Sequence[Passage]) -> None:
-        """Add days and the passages that :meth:`fresh` returned for them."""
-        self.corpus.add(passage.tokens() for passage in fresh)
-        self.passages += fresh
+    def add(self, days: Sequence[Day], passages: Sequence[Passage]) -> None:
+        """Add days and the passages that :meth:`passages_of_days` returned for them."""
+        self.corpus.add(passage.tokens() for passage in passages)
+        self.passages += passages
         for day in days:
             self.names.add(day)
-        self.index = self.corpus.index()
+        self.okapi = self.corpus.index()
         self.said_at_s = np.array([passage.at.timestamp() for passage in self.passages])
         self.sessions = np.array([passage.session for passage in self.passages], dtype=np.intp)
         self.reference = None

@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 from memarena_backend import Item, Notice, OptionSpec, Query
 
-from memarena_backend_bm25.namespace_index import Life
+from memarena_backend_bm25.namespace_index import NamespaceIndex
 from memarena_backend_bm25.okapi import Floats, Ints
 from memarena_backend_bm25.passages import tokenize
 from memarena_backend_bm25.ranking import best, fused, with_recency
@@ -40,7 +40,7 @@ VECTOR_OPTION = OptionSpec("retrieval", "bm25 (words), dense (vectors) or rrf (b
 class Models(Protocol):
     """The models that a search may need, bound to one call. Both raise CallError."""
 
-    def similarities(self, life: Life, question: str) -> Floats:
+    def similarities(self, index: NamespaceIndex, question: str) -> Floats:
         """Return the cosine of the question with each passage, shape (passages,)."""
         ...
 
@@ -81,45 +81,45 @@ def plan_of(query: Query) -> Plan:
     )
 
 
-def find(life: Life, query: Query, plan: Plan, models: Models) -> tuple[list[Item], list[Notice]]:
+def find(index: NamespaceIndex, query: Query, plan: Plan, models: Models) -> tuple[list[Item], list[Notice]]:
     """Return the items in rank order, at most ``plan.count``, and the notices of the search."""
     notices: list[Notice] = []
-    allowed = _allowed(life, query.text, notices) if plan.entities else None
-    scores = _scores(life, query, plan, models, allowed)
+    allowed = _allowed(index, query.text, notices) if plan.entities else None
+    scores = _scores(index, query, plan, models, allowed)
     if plan.recency:
-        ages_s = query.asked_at.timestamp() - _select(life.said_at_s, allowed)
+        ages_s = query.asked_at.timestamp() - _select(index.said_at_s, allowed)
         scores = with_recency(scores, ages_s, plan.recency)
     chosen = best(scores, plan.depth if plan.rerank else plan.count)
     values = scores[chosen]
     indices = chosen if allowed is None else allowed[chosen]  # of passages in the namespace
     if plan.rerank:
-        texts = [life.passages[index].text for index in indices.tolist()]
+        texts = [index.passages[number].text for number in indices.tolist()]
         values = np.array(models.relevance(query.text, texts))
         order = best(values, plan.count)
         indices, values = indices[order], values[order]
     pairs = zip(indices.tolist(), values.tolist(), strict=True)
-    return [_item(life, index, score, headers=plan.headers) for index, score in pairs], notices
+    return [_item(index, number, score, headers=plan.headers) for number, score in pairs], notices
 
 
-def _allowed(life: Life, question: str, notices: list[Notice]) -> Ints | None:
+def _allowed(index: NamespaceIndex, question: str, notices: list[Notice]) -> Ints | None:
     """Return the indices of the passages that the name filter keeps; None, with a notice, if it does not apply."""
-    names = life.names.mentioned(question)
+    names = index.names.mentioned(question)
     if not names:
         notices.append(Notice("no_entities", "the question names nobody and nothing known: nothing was left out"))
         return None
     # A known name occurs in at least one session, so at least one passage remains.
-    return np.flatnonzero(life.names.sessions_with(names)[life.sessions])
+    return np.flatnonzero(index.names.sessions_with(names)[index.sessions])
 
 
-def _scores(life: Life, query: Query, plan: Plan, models: Models, allowed: Ints | None) -> Floats:
+def _scores(index: NamespaceIndex, query: Query, plan: Plan, models: Models, allowed: Ints | None) -> Floats:
     """Return the scores of the allowed passages by words, by vectors, or by both fused."""
     scorings: list[Floats] = []
     if plan.retrieval in {"bm25", "rrf"}:
         tokens = tokenize(query.text)
-        words = life.index.scores(tokens) if plan.engine == "fast" else life.reference_scores(tokens)
+        words = index.okapi.scores(tokens) if plan.engine == "fast" else index.reference_scores(tokens)
         scorings.append(_select(words, allowed))
     if plan.retrieval in {"dense", "rrf"}:
-        scorings.append(_select(models.similarities(life, query.text), allowed))
+        scorings.append(_select(models.similarities(index, query.text), allowed))
     return scorings[0] if len(scorings) == 1 else fused(scorings, plan.depth)
 
 
@@ -128,7 +128,7 @@ def _select(values: Floats, allowed: Ints | None) -> Floats:
     return values if allowed is None else values[allowed]
 
 
-def _item(life: Life, number: int, score: float, *, headers: bool) -> Item:
-    passage = life.passages[number]
+def _item(index: NamespaceIndex, number: int, score: float, *, headers: bool) -> Item:
+    passage = index.passages[number]
     text = f"{passage.header}\n{passage.text}" if headers else passage.text
     return Item(text, score, passage.session_ids, passage.turn_ids, passage.at_text)
