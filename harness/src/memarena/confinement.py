@@ -117,7 +117,7 @@ def _separate(confinement: Confinement) -> None:
     for descriptor in opened.values():
         os.close(descriptor)
     _mount("proc", "/proc", "proc", _NOSUID | _NODEV)
-    # Enter the current folder by name again, since the process would otherwise present be in the hidden one.
+    # Enter the current folder by name again, since the process would otherwise still be in the hidden one.
     os.chdir(folder if folder.is_dir() else "/")
 
 

@@ -1,4 +1,4 @@
-"""``python -m memarena_spark`` is the command ``memarena-spark``."""
+"""Runs ``python -m memarena_spark``, which is the command ``memarena-spark``."""
 
 from memarena_spark.cli.main import main
 

@@ -1,4 +1,4 @@
-"""A certification run: lock, preflight, contract, rest, the run itself, canary, and the record of it all."""
+"""Does a certification run: lock, preflight, conformance, thermal gate, the run itself, canary, and a record of all."""
 
 from __future__ import annotations
 
@@ -90,11 +90,12 @@ def run_certification(
     announcements: Path | None = None,
     fresh: Path | None = None,
 ) -> RunRecord:
-    """Do a run into the new folder ``out``. ``announcements``: the file in which it was announced; None: it was not.
+    """Do a certification run into the new folder ``out``.
 
-    ``fresh``: the folder of the commitment from which the data set's world follows; None: from none.
+    ``announcements``: the file in which it was announced; None: it was not. ``fresh``: the folder of the commitment to
+    the data set's world; None: there is no commitment.
 
-    Raises :class:`~memarena_spark.errors.RefusedError` with every reason why it is not begun,
+    Raises :class:`~memarena_spark.errors.RefusedError` with every reason why it is refused,
     :class:`~memarena_spark.errors.SparkError` for bad input, and what :func:`memarena.execution.engine.execute` raises.
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
@@ -142,7 +143,7 @@ def run_certification(
 
 @dataclass(frozen=True)
 class _Gates:
-    """What was measured before the run, all of it as the plan demands."""
+    """The results of the checks before the run, all of which passed."""
 
     preflight: Preflight
     contracts: tuple[ConformanceReport, ...]
@@ -150,7 +151,7 @@ class _Gates:
 
 
 def _pass_gates(node: Node, plan: LoadedPlan, fresh: Path | None, out: Path, say: Say) -> _Gates:
-    """Preflight, then contract and temperature. Writes the run's input between the two; a refusal removes it again."""
+    """Run preflight, then conformance and thermal gate. The run's input is written between; a refusal removes it."""
     say(f"preflight for {plan.profile.name}")
     result = preflight(node, plan, out)
     if not result.passed:
@@ -166,7 +167,7 @@ def _pass_gates(node: Node, plan: LoadedPlan, fresh: Path | None, out: Path, say
 
 @dataclass(frozen=True)
 class _Watched:
-    """The run itself: how it ended, when, and what was seen of its readers' processes."""
+    """The run itself: its outcome, its time, and the observations of its readers' processes."""
 
     outcome: RunOutcome
     span: Span

@@ -150,7 +150,7 @@ class MemSearchMemory(Memory):
             yield
 
     def _note(self, embedder: Embedder, call: Call, namespace: str) -> IndexNote:
-        """Return model, dimension and chunk size of the index. Raises CallError if it was made with others previous."""
+        """Return model, dimension and chunk size of the index. Raises CallError if it was made with other values."""
         folder = index.folder_of(self._data_dir, namespace)
         previous = index.read_note(folder)
         if isinstance(embedder, _NoEmbedder) and previous is not None:

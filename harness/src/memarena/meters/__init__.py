@@ -1,6 +1,6 @@
-"""Power, temperature, load and memory of the machine while it is measured, and the energy of a phase.
+"""Measures power, temperature, load and memory of the machine during a run, and the energy of its phases.
 
-``readings`` and ``sources`` say what a meter is; ``sampler`` reads meters in its own process and ``sampling``
-starts and stops it; ``samples`` is the file between them; ``integrals`` and ``energy`` turn samples into joules, or
-into the reason why there are none.
+``readings`` and ``sources`` define meters; ``sampler`` reads meters in its own process, which ``sampling`` starts and
+stops; ``samples`` is the file between them; ``integrals`` and ``energy`` compute joules from samples, or the reason why
+there are none.
 """

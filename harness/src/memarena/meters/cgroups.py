@@ -1,4 +1,4 @@
-"""Memory of one container, as its control group gives it (cgroups(7); memory controller of version 1 and 2)."""
+"""Reads a container's memory from its control group (cgroups(7); memory controller of versions 1 and 2)."""
 
 from __future__ import annotations
 

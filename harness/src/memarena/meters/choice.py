@@ -1,4 +1,4 @@
-"""The meters a user asks for: words such as ``auto`` or ``nvml,procfs`` as specifications of meters."""
+"""Expands the words by which a user chooses meters, such as ``auto`` or ``nvml,procfs``, to specifications."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from memarena.meters.readings import MeterError
 from memarena.meters.sources import KINDS
 
 AUTO = ("nvml", "hwmon", "procfs")
-"""The meters of ``auto``: everything that usual machines offer, unavailable where they do not."""
+"""The meters of ``auto``; on a machine that lacks a device its channels are unavailable."""
 NONE = ("none",)
 
 
 def chosen_meters(words: Sequence[str]) -> tuple[str, ...]:
-    """Return the specifications (``sources.open_source``) of the meters asked for.
+    """Return the specifications (``sources.open_source``) of the chosen meters.
 
-    ``auto`` stands for :data:`AUTO` and ``none`` for no meter at all; ``none`` goes with nothing else. Raises
-    :class:`~memarena.meters.readings.MeterError` for a word that is no meter, or that is there twice.
+    ``auto`` means :data:`AUTO` and ``none`` no meter; ``none`` must be the only word. Raises
+    :class:`~memarena.meters.readings.MeterError` for a word that is not a meter, or is repeated.
     """
     if not words:
         raise MeterError("no meter is named; say none if nothing is to be measured")

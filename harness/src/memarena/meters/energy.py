@@ -1,7 +1,7 @@
-"""The energy of a phase: gross, idle, net, and per query; each a value, void with a reason, or unavailable.
+"""Computes the energy of a phase: gross, idle, net, and per query; each a value, void with a reason, or unavailable.
 
-A figure is named after what was measured: ``gpu_rail_j`` is the GPU's rail alone, ``sys_j`` exists only where a rail or
-a meter at the wall gives the whole machine.
+A figure is named after the measured rail: ``gpu_rail_j`` is the GPU's rail alone, ``sys_j`` exists only if a rail or a
+meter at the wall covers the whole machine.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from memarena.meters.samples import Samples, Series
 
 MIN_PHASE_S = 60.0
 MIN_PIECE_S = 10.0
-"""Shorter pieces of a phase include power of what lies between them, since power is an average over 1 s."""
+"""Shorter pieces of a phase would include power of the time between them, since power is an average over 1 s."""
 IDLE_S = 120.0
 COUNTER_TOLERANCE_PERCENT = 3.0
 
@@ -30,12 +30,12 @@ GPU_POWER, GPU_COUNTER, SYSTEM_POWER = "gpu_power", "gpu_energy", "sys_power"
 
 @dataclass(frozen=True)
 class Phase:
-    """A phase in one piece, or in several that alternate with another phase; in order, none overlapping the next."""
+    """A phase in one or, if it alternates with another phase, several pieces; in order, without overlap."""
 
     pieces: tuple[Window, ...]
 
     def __post_init__(self) -> None:
-        """Raise :class:`~memarena.meters.readings.MeterError` for no piece, and for pieces out of order."""
+        """Raise :class:`~memarena.meters.readings.MeterError` if there is no piece, or pieces are out of order."""
         if not self.pieces:
             raise MeterError("a phase without a piece")
         if any(after.start_ns < before.end_ns for before, after in pairwise(self.pieces)):
@@ -43,12 +43,12 @@ class Phase:
 
     @property
     def start_ns(self) -> int:
-        """Where the first piece starts."""
+        """Start of the first piece, in ns of CLOCK_MONOTONIC."""
         return self.pieces[0].start_ns
 
     @property
     def end_ns(self) -> int:
-        """Where the last piece ends."""
+        """End of the last piece, in ns of CLOCK_MONOTONIC."""
         return self.pieces[-1].end_ns
 
     @property
@@ -57,7 +57,7 @@ class Phase:
         return sum(piece.duration_s for piece in self.pieces)
 
     def scattered(self) -> str | None:
-        """Return why it has no power figure: its pieces are too short; None if they are not."""
+        """Return the reason why it has no power figure, if its pieces are too short; else None."""
         mean_s = self.duration_s / len(self.pieces)
         if len(self.pieces) == 1 or mean_s >= MIN_PIECE_S:
             return None
@@ -77,7 +77,7 @@ class IdleWindows:
 
 @dataclass(frozen=True)
 class PhaseEnergy:
-    """The energy of one phase by channel; ``others`` are neither the GPU's nor the whole machine's."""
+    """The energy of a phase by channel; ``others`` are neither the GPU's nor the whole machine's."""
 
     gpu_rail: RailMeasured
     system: RailMeasured
@@ -101,8 +101,8 @@ def phase_energy(
 ) -> PhaseEnergy:
     """Return the energy of ``phase`` on every rail.
 
-    Several windows are the pieces of one phase. ``queries`` is how many were answered in the phase, None for a phase
-    without any; ``system_channel`` is the rail that feeds the whole machine, if this node has one. Raises
+    Several windows are the pieces of one phase. ``queries`` is the number of questions in the phase, None for a phase
+    without questions; ``system_channel`` is the rail that feeds the whole machine, if this node has one. Raises
     :class:`~memarena.meters.readings.MeterError` for idle windows that overlap the phase and for a number of queries
     that is not positive.
     """
@@ -184,7 +184,7 @@ def _counter_difference(samples: Samples, channel: str, phase: Phase, gross: Met
 
 
 def counter_growth(counter: Series, phase: Phase, period_ns: int) -> MeterFigure:
-    """Return by how much a counter grew over the pieces of a phase, in its own unit."""
+    """Return the growth of a counter over the pieces of a phase, in the counter's unit."""
     growth = 0.0
     for piece in phase.pieces:
         part = _counted(counter, piece, period_ns)
@@ -235,7 +235,7 @@ def _short(phase: Phase, why: str) -> str:
 
 
 def _combined(formula: Callable[..., float], unit: str, *figures: MeterFigure) -> MeterFigure:
-    """Apply ``formula`` to values; the first figure that is none is the result."""
+    """Apply ``formula`` to the figures' values; return the first figure without a value if there is one."""
     values = []
     for figure in figures:
         if figure.value is None:

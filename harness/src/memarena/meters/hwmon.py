@@ -1,4 +1,4 @@
-"""Rails and temperatures that the kernel gives under /sys/class/hwmon.
+"""Reads rails and temperatures under /sys/class/hwmon.
 
 Files and units: the kernel's Documentation/hwmon/sysfs-interface (µW, m°C, mV, mA, µJ).
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 from memarena.meters.files import FileSource
 from memarena.meters.readings import Channel, Unavailable
 
-# Files in order of preference: a rail that gives both power1_input and power1_average is read once.
+# A rail that has both power1_input and power1_average is read once, from the first.
 _FILE = re.compile(r"(power|energy|temp|in|curr)(\d+)_(input|average)")
 _UNITS = {"power": ("W", 1e-6), "energy": ("J", 1e-6), "temp": ("°C", 1e-3), "in": ("V", 1e-3), "curr": ("A", 1e-3)}
 _WORDS = {"power": "power", "energy": "energy", "temp": "temperature", "in": "voltage", "curr": "current"}
@@ -40,9 +40,9 @@ def _sensors(chip: Path) -> dict[tuple[str, int], Path]:
 
 
 def hwmon_source(root: Path) -> FileSource:
-    """Open every sensor below ``root``; channels are ``CHIP.LABEL.power`` and so on, labels as the kernel gives them.
+    """Open every sensor below ``root``; channels are ``CHIP.LABEL.power`` and so on, with the kernel's labels.
 
-    Two chips of one name are told apart by their folder (``acpitz@hwmon1``), two labels by the sensor's number.
+    Chips of the same name are distinguished by their folder (``acpitz@hwmon1``), labels by the sensor's number.
     """
     if not root.is_dir():
         return FileSource.opened("hwmon", {}, [Unavailable(Channel("rails", "W"), f"{root} is not there")])

@@ -1,4 +1,4 @@
-"""From samples to an integral, and the rules that void it."""
+"""Integrates samples over a window of time, and states the reason if they do not suffice for it."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ def _edges(times_ns: Nanoseconds, window: Window) -> tuple[int, int]:
 
 
 def at(times_ns: Nanoseconds, values: Values, moment_ns: int) -> float:
-    """Return the value at a moment between two samples, on the straight line between them."""
+    """Return the value at a moment between two samples by linear interpolation."""
     return float(np.interp(0.0, (times_ns - moment_ns).astype(np.float64), values))
 
 
 def integral(times_ns: Nanoseconds, values: Values, window: Window) -> float:
     """Return the integral over ``window`` in units of the values times seconds: W become J.
 
-    Trapezoids between samples, with the values at both edges interpolated. ``times_ns`` (n,) must grow and reach both
-    edges; ValueError if not.
+    Uses trapezoids between samples, with the values at both edges interpolated. ``times_ns`` (n,) must grow and reach
+    both edges. Raises ValueError if not.
     """
     first, last = _edges(times_ns, window)
     if first < 0 or last >= len(times_ns):
         raise ValueError("the samples do not reach both edges of the window")
     inner = (times_ns > window.start_ns) & (times_ns < window.end_ns)
-    # Times from the start on are small numbers, so that nothing is lost in making them floats.
+    # Times relative to the start are small numbers, which floats hold without loss.
     seconds = (times_ns[inner] - window.start_ns) / 1e9
     left, right = (at(times_ns, values, edge) for edge in (window.start_ns, window.end_ns))
     heights = np.concatenate(([left], values[inner], [right]))
@@ -60,10 +60,10 @@ def integral(times_ns: Nanoseconds, values: Values, window: Window) -> float:
 
 
 def fault(series: Series, window: Window, period_ns: int) -> str | None:
-    """Return why the samples do not carry a figure over ``window``, or None if they do.
+    """Return why the samples do not suffice for a figure over ``window``, or None if they do.
 
-    A meter that failed before the end of the window; samples that do not reach both edges; more than ``MAX_GAP_MS``
-    between two samples; more than ``MAX_MISSING`` of the samples that ``period_ns`` promises missing.
+    The reasons: the meter failed before the end of the window; the samples do not reach both edges; there are more than
+    ``MAX_GAP_MS`` between two samples; more than ``MAX_MISSING`` of the samples expected by ``period_ns`` are missing.
     """
     name, times = series.channel.name, series.times_ns
     if series.failed is not None and series.failed.at_ns <= window.end_ns:
@@ -89,7 +89,7 @@ def fault(series: Series, window: Window, period_ns: int) -> str | None:
 
 
 def _why(series: Series, begins_ns: int | None, ends_ns: int | None) -> str:
-    """Return the first recorded reason for a missing value in a span, to be appended; empty if there is none."""
+    """Return the first recorded reason for a missing value in a span, as the end of a message; empty if none."""
     for missing in series.missing:
         if (begins_ns is None or missing.at_ns >= begins_ns) and (ends_ns is None or missing.at_ns <= ends_ns):
             return f": {missing.reason}"

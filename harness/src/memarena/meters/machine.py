@@ -1,4 +1,4 @@
-"""Names the processor of this machine, on which times depend."""
+"""Determines the name of this machine's processor, on which times depend."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The GPU through NVML: power of the GPU, temperature, utilisation, SM clock, total-energy counter.
+"""Reads the GPU through NVML: power, temperature, utilisation, SM clock, total-energy counter.
 
-NVML's power is a running average of about a second, and that of the GPU's rail alone.
+NVML's power is a running average over about a second, and of the GPU's rail alone.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _channels(nvml: NvmlLibrary) -> dict[Channel, Callable[[Any], float]]:
 
 
 class NvmlSource:
-    """One GPU by NVML's index. Without driver, package or GPU every channel is unavailable with the reason."""
+    """A GPU by NVML's index. Without driver, package or GPU every channel is unavailable with the reason."""
 
     def __init__(self, nvml: NvmlLibrary | None, index: int = 0) -> None:
         self.name = "nvml"
@@ -100,7 +100,7 @@ class NvmlSource:
             return Unavailable(channel, f"NVML: {one_line(error)}")
 
     def read(self) -> Sequence[Reading | Unavailable]:
-        """Read what the GPU supports; an error of one channel leaves the others."""
+        """Read the channels that the GPU supports; an error of a channel does not affect the others."""
         if self._nvml is None:
             return ()
         return tuple(self._get(self._nvml, channel) for channel in self.channels)

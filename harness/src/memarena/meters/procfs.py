@@ -1,4 +1,4 @@
-"""CPU time, memory and swap of the whole machine, as /proc gives them (proc_stat(5), proc_meminfo(5))."""
+"""Reads CPU time, memory and swap of the whole machine from /proc (proc_stat(5), proc_meminfo(5))."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SWAP_USED = Channel("swap_used", "B")
 
 
 def busy_s(path: Path) -> float:
-    """Return seconds of CPU time spent since boot, over all cores; time stolen by a hypervisor is not ours."""
+    """Return seconds of CPU time since boot over all cores, without time stolen by a hypervisor."""
     fields = path.read_text(encoding="ascii").split("\n", 1)[0].split()
     if len(fields) < 8 or fields[0] != "cpu":
         raise ValueError(f"{path}: expected a first line of cpu times")
@@ -25,7 +25,7 @@ def busy_s(path: Path) -> float:
 
 
 def cpu_count(path: Path) -> int:
-    """Return how many CPUs are online: the lines ``cpu0``, ``cpu1``, … of ``path``. Raises ValueError for none."""
+    """Return the number of CPUs that are online: the lines ``cpu0``, … of ``path``. Raises ValueError for none."""
     lines = path.read_text(encoding="ascii").splitlines()
     if not (count := sum(line.startswith("cpu") and line[3:4].isdigit() for line in lines)):
         raise ValueError(f"{path}: expected a line of times of each cpu")

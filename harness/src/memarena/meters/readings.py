@@ -1,4 +1,4 @@
-"""A meter reading: a value with its channel and unit, or the reason why there is none; never 0 for missing."""
+"""Defines a meter's reading: a value with channel and unit, or the reason why there is none; never 0 for missing."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ class SamplesError(MeterError):
 
 
 class MeterFailedError(MeterError):
-    """A meter that worked cannot be read any more: it is given up, and phases that needed it are void."""
+    """A meter that worked cannot be read any more: it is not read again, and phases that needed it are void."""
 
 
 def one_line(text: object) -> str:
-    """Return a reason on one line; an exception without a message is told by its type."""
+    """Return a reason as one line; for an exception without a message, its type."""
     return " ".join(str(text).split()) or type(text).__name__
 
 
 @dataclass(frozen=True)
 class Channel:
-    """One quantity that a meter reads.
+    """A quantity that a meter reads.
 
     ``unit`` is a symbol: W, J (a counter that only grows), °C, %, MHz, V, A, B (bytes), s (a counter that only grows).
     """
@@ -42,7 +42,7 @@ class Channel:
     unit: str
 
     def __post_init__(self) -> None:
-        """Raise :class:`MeterError` for a name or unit that would not survive the samples file."""
+        """Raise :class:`MeterError` for a name or unit that the samples file cannot hold."""
         for text in (self.name, self.unit):
             if not text or text != one_line(text):
                 raise MeterError(f"channel {self.name!r} in {self.unit!r}: name and unit must be words on one line")
@@ -50,7 +50,7 @@ class Channel:
 
 @dataclass(frozen=True)
 class Unavailable:
-    """A channel that this machine does not give, or did not give this time."""
+    """A channel that this machine does not have, or a reading that failed, with the reason."""
 
     channel: Channel
     reason: str
@@ -58,14 +58,14 @@ class Unavailable:
 
 @dataclass(frozen=True)
 class Reading:
-    """One value of a channel, in the channel's unit; finite."""
+    """A value of a channel, in the channel's unit; finite."""
 
     channel: Channel
     value: float
 
 
 def reading(channel: Channel, value: float) -> Reading | Unavailable:
-    """Return a reading, or unavailable if the meter gave something that is not a number."""
+    """Return a reading, or unavailable if the value is not finite."""
     if math.isfinite(value):
         return Reading(channel, float(value))
     return Unavailable(channel, f"the meter gave {value}")

@@ -1,6 +1,6 @@
-"""The sampling process: reads its meters at an absolute rate and appends to a samples file until it is stopped.
+"""Runs the sampling process, which reads meters at a fixed rate and appends to a samples file until it is stopped.
 
-``python -m memarena.meters.sampler --out FILE [--hz 10] METER…``; SIGTERM and SIGINT end it in order.
+``python -m memarena.meters.sampler --out FILE [--hz 10] METER…``; SIGTERM and SIGINT end it cleanly.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ HZ = 10.0
 
 
 class Clock(Protocol):
-    """Time as the sampler sees it."""
+    """The sampler's source of time, which tests replace."""
 
     def now_ns(self) -> int:
         """Return CLOCK_MONOTONIC in ns."""
 
     def stopped_before(self, due_ns: int) -> bool:
-        """Wait until ``due_ns``, or until told to stop: True."""
+        """Wait until ``due_ns`` and return False, or True as soon as the sampler must stop."""
 
 
 class SignalClock:
-    """The machine's clock; SIGTERM and SIGINT, blocked by the one who makes it, mean stop."""
+    """The machine's clock; SIGTERM and SIGINT, which its creator must have blocked, mean stop."""
 
     signals = (signal.SIGTERM, signal.SIGINT)
 
@@ -40,27 +40,27 @@ class SignalClock:
         return time.monotonic_ns()
 
     def stopped_before(self, due_ns: int) -> bool:
-        """Wait until ``due_ns`` or for a signal; a signal already there is seen also when ``due_ns`` is past."""
+        """Wait until ``due_ns`` or for a signal; a pending signal is noticed even if ``due_ns`` is past."""
         return signal.sigtimedwait(self.signals, max(0, due_ns - time.monotonic_ns()) / 1e9) is not None
 
 
 def sample_until_stopped(sources: Sequence[Source], writer: SamplesWriter, period_ns: int, clock: Clock) -> None:
-    """Read every source at ``origin + k * period``. A tick that a slow read has overrun is left out, never shifted."""
+    """Read every source at ``origin + k * period``. Ticks that a slow read has overrun are skipped, never shifted."""
     origin = clock.now_ns()
     writer.begin(period_ns, origin, time.time_ns())
     for source in sources:
         writer.source(source.name, source.channels, source.unavailable)
     writer.ready(clock.now_ns())
-    reading = [source for source in sources if source.channels]
+    open_now = [source for source in sources if source.channels]
     tick = 0
     while not clock.stopped_before(origin + tick * period_ns):
-        for source in tuple(reading):
+        for source in tuple(open_now):
             before = clock.now_ns()
             try:
                 values = source.read()
             except MeterFailedError as error:
                 writer.failed(source.name, clock.now_ns(), str(error))
-                reading.remove(source)
+                open_now.remove(source)
             else:
                 writer.sample(source.name, tick, before, clock.now_ns(), values)
         tick = max(tick + 1, (clock.now_ns() - origin) // period_ns)
@@ -76,7 +76,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Return 0 when stopped as asked, 2 with one line on standard error when the meters or the file cannot be used."""
+    """Return 0 if stopped by a signal, 2 with a line on standard error if the meters or the file cannot be used."""
     signal.pthread_sigmask(signal.SIG_BLOCK, SignalClock.signals)
     arguments = _arguments(argv)
     try:

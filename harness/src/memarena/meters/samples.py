@@ -1,6 +1,6 @@
-"""The samples file: what the sampler appends, one checked line at a time, and how it is read again.
+"""Writes and reads the samples file, to which the sampler appends line by line.
 
-A CSV file whose lines end in the CRC-32 of what stands before (eight hexadecimal digits). Kinds of line::
+It is a CSV file whose lines end in the CRC-32 of the text before (eight hexadecimal digits). Kinds of line::
 
     memarena-samples,1,PERIOD_NS,ORIGIN_NS,ORIGIN_UNIX_NS      first line; tick k is due at ORIGIN_NS + k * PERIOD_NS
     channel,SOURCE,NAME,UNIT                                   given by the machine; samples hold one field per channel
@@ -10,8 +10,8 @@ A CSV file whose lines end in the CRC-32 of what stands before (eight hexadecima
     failed,SOURCE,AT_NS,REASON                                 the source is not read any more
     end,AT_NS                                                  stopped as asked
 
-Times are CLOCK_MONOTONIC of the machine, in ns, taken before and after each source is read; they have a meaning until
-the machine is started again. A line is appended with one write: a process that is killed loses at most its last line.
+Times are CLOCK_MONOTONIC of the machine, in ns, read before and after each source is read; they are comparable until
+the machine is restarted. A line is appended with one write: a process that is killed loses at most its last line.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from memarena.meters.readings import Channel, Reading, SamplesError, Unavailable
 
 _KIND, _VERSION = "memarena-samples", "1"
 _TAIL_BYTES = 8192
-"""More than the last two ticks of any machine."""
+"""More than the lines of the last two ticks on any machine."""
 Nanoseconds = NDArray[np.int64]
 Values = NDArray[np.float64]
 
 
 def sealed(fields: Sequence[object]) -> bytes:
-    """Return one line of the file with its check."""
+    """Return a line of the file with its CRC-32."""
     text = io.StringIO()
     csv.writer(text, lineterminator="").writerow([*fields])
     line = text.getvalue().encode()
@@ -46,7 +46,7 @@ def sealed(fields: Sequence[object]) -> bytes:
 
 
 class SamplesWriter:
-    """Appends to a new samples file. Raises :class:`SamplesError` if the file is already there or cannot be written."""
+    """Appends to a new samples file. Raises :class:`SamplesError` if the file exists or cannot be written."""
 
     def __init__(self, path: Path) -> None:
         try:
@@ -68,7 +68,7 @@ class SamplesWriter:
         self._append(sealed((_KIND, _VERSION, period_ns, origin_ns, origin_unix_ns)))
 
     def source(self, name: str, channels: Sequence[Channel], unavailable: Sequence[Unavailable]) -> None:
-        """Declare what a source gives and what it does not."""
+        """Declare the channels of a source, and the channels that it lacks."""
         for channel in channels:
             self._append(sealed(("channel", name, channel.name, channel.unit)))
         for entry in unavailable:
@@ -82,16 +82,16 @@ class SamplesWriter:
     def sample(
         self, source: str, tick: int, before_ns: int, after_ns: int, values: Sequence[Reading | Unavailable]
     ) -> None:
-        """Write what one read of a source gave."""
+        """Write the result of reading a source once."""
         values_text = [repr(v.value) if isinstance(v, Reading) else f"!{one_line(v.reason)}" for v in values]
         self._append(sealed(("sample", source, tick, before_ns, after_ns, *values_text)))
 
     def failed(self, source: str, at_ns: int, reason: str) -> None:
-        """Write that a source is given up."""
+        """Write that a source failed and is not read any more."""
         self._append(sealed(("failed", source, at_ns, one_line(reason))))
 
     def end(self, at_ns: int) -> None:
-        """Write that sampling was stopped as asked."""
+        """Write that sampling was stopped on request."""
         self._append(sealed(("end", at_ns)))
 
     def close(self) -> None:
@@ -107,7 +107,7 @@ class SamplesWriter:
 
 @dataclass(frozen=True)
 class Missing:
-    """A moment at which a channel gave no value, and why."""
+    """A time at which a channel had no value, and the reason."""
 
     at_ns: int
     reason: str
@@ -115,19 +115,19 @@ class Missing:
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """The values of one channel: ``times_ns`` (n,) is the middle of each read, growing; ``values`` (n,) its unit."""
+    """The values of a channel: ``times_ns`` (n,), growing, the middle of each read; ``values`` (n,) in its unit."""
 
     channel: Channel
     times_ns: Nanoseconds
     values: Values
     missing: tuple[Missing, ...] = ()
     failed: Missing | None = None
-    """When the meter stopped giving readings."""
+    """Time and reason of the meter's failure, after which there are no values; None if it did not fail."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A source that was given up."""
+    """A source that failed, and was not read any more."""
 
     source: str
     at_ns: int
@@ -136,7 +136,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class _Line:
-    """One recorded read of one source."""
+    """A recorded read of a source."""
 
     tick: int
     middle_ns: int
@@ -145,7 +145,7 @@ class _Line:
 
 @dataclass(frozen=True)
 class Samples:
-    """A samples file as read. ``torn`` names a last line that was not written whole; ``ended_ns`` is None if killed."""
+    """The content of a samples file. ``torn``: message on an incomplete last line; ``ended_ns``: None if killed."""
 
     path: Path
     period_ns: int
@@ -160,11 +160,11 @@ class Samples:
 
     @property
     def channels(self) -> tuple[Channel, ...]:
-        """Every channel that the machine gave, in the order of the file."""
+        """All channels of the machine, in the order of the file."""
         return tuple(channel for channels in self.sources.values() for channel in channels)
 
     def series(self, name: str) -> Series | Unavailable:
-        """Return a channel's values, or why there are none. A channel that no meter knows is unavailable too."""
+        """Return a channel's values, or the reason why there are none, also for a channel of no meter."""
         for source, channels in self.sources.items():
             for index, channel in enumerate(channels):
                 if channel.name == name:
@@ -200,7 +200,7 @@ class Samples:
 
 @dataclass
 class _Reader:
-    """Collects the lines of one file."""
+    """Collects the lines of a file."""
 
     path: Path
     sources: dict[str, list[Channel]] = field(default_factory=dict)
@@ -233,7 +233,7 @@ class _Reader:
         self.ended_ns = int(at)
 
     def take(self, fields: Sequence[str]) -> None:
-        """Raise ValueError, TypeError or KeyError for a line that is not one of the format's."""
+        """Add a line. Raises ValueError, TypeError or KeyError if it is not a line of the format."""
         kinds: dict[str, Callable[..., None]] = {
             "channel": self.channel,
             "unavailable": self.absent,
@@ -246,20 +246,20 @@ class _Reader:
 
 
 def is_ready(path: Path) -> bool:
-    """Return whether the sampler has declared all its sources."""
+    """Whether the sampler has declared all its sources."""
     return path.exists() and any(line.startswith(b"ready,") for line in path.read_bytes().split(b"\n")[:-1])
 
 
 def sampled_after(path: Path, moment_ns: int) -> bool:
-    """Return whether every source that is sampled was read after a moment of CLOCK_MONOTONIC, or has failed.
+    """Whether every source that is sampled was read after a moment of CLOCK_MONOTONIC, or has failed.
 
-    Only the end of the file is looked at, so that it can be asked often.
+    Reads only the end of the file, so that it can be called often.
     """
     with path.open("rb") as file:
         cut = max(0, path.stat().st_size - _TAIL_BYTES)
         file.seek(cut)
-        whole = file.read().split(b"\n")[1 if cut else 0 : -1]
-    lines = list(csv.reader(line.decode() for line in whole))
+        lines_of_tail = file.read().split(b"\n")[1 if cut else 0 : -1]
+    lines = list(csv.reader(line.decode() for line in lines_of_tail))
     sampled = [(line[1], int(line[3])) for line in lines if line[0] == "sample"]
     failed = {line[1] for line in lines if line[0] == "failed"}
     return {source for source, _ in sampled} <= failed | {source for source, at_ns in sampled if at_ns > moment_ns}
@@ -277,8 +277,8 @@ def _checked(path: Path, whole: Sequence[bytes]) -> Iterator[tuple[int, list[str
 def read_samples(path: Path) -> Samples:
     """Read a samples file, also one that is still being written or whose writer was killed.
 
-    A last line without its end is left out and named in ``torn``. Raises :class:`SamplesError`, naming the line, for
-    anything else that is not as it was written.
+    An incomplete last line is left out and reported in ``torn``. Raises :class:`SamplesError`, naming the line, for
+    any other damage.
     """
     try:
         *whole, remainder = path.read_bytes().split(b"\n")

@@ -1,4 +1,4 @@
-"""Starting and stopping the sampling process, from the process that measures."""
+"""Starts and stops the sampling process, from the process that measures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ START_S = 20.0
 
 
 class Sampling:
-    """A sampler that runs. ``start`` is the way to make one; it ends with this process at the latest."""
+    """A running sampler, made by ``start``; it ends with this process at the latest."""
 
     def __init__(self, process: GuardedProcess, path: Path) -> None:
         self._process = process
@@ -27,7 +27,7 @@ class Sampling:
         """Start sampling ``meters`` (as ``sources.open_source`` names them) into the new file ``path``.
 
         Returns when the meters are open and the first line is written. Raises
-        :class:`~memarena.meters.readings.MeterError` with the sampler's own words if that does not come to pass within
+        :class:`~memarena.meters.readings.MeterError` with the sampler's output if that does not happen within
         ``START_S``, and :class:`~memarena.processes.ProcessError` if no process can be started.
         """
         sampling = cls.begin(meters, path, hz=hz)
@@ -40,14 +40,14 @@ class Sampling:
 
     @classmethod
     def begin(cls, meters: Sequence[str], path: Path, *, hz: float = HZ) -> Self:
-        """Start like :meth:`start`, but return at once: :meth:`wait_ready` is for the caller to call."""
+        """Start like :meth:`start`, but return at once: the caller must call :meth:`wait_ready`."""
         if path.exists():
             raise MeterError(f"{path}: is already there; a samples file belongs to one sampler")
         path.parent.mkdir(parents=True, exist_ok=True)
         log = path.with_name(f"{path.name}.log")
-        # By its name alone: every process of a machine can read the arguments of this one, and the folder is a run's.
-        named = [_with_absolute_file(meter) for meter in meters]
-        command = python_module("memarena.meters.sampler", "--hz", str(hz), "--out", path.name, "--", *named)
+        # Only the file's name: every process of a machine can read these arguments, and the path names a run.
+        specs = [_with_absolute_file(meter) for meter in meters]
+        command = python_module("memarena.meters.sampler", "--hz", str(hz), "--out", path.name, "--", *specs)
         return cls(GuardedProcess.start(command, log_path=log, cwd=path.parent), path)
 
     def wait_ready(self) -> None:
@@ -63,7 +63,7 @@ class Sampling:
     def wait_past(self, moment_ns: int, timeout_s: float = 2.0) -> None:
         """Wait until every meter was read after a moment of CLOCK_MONOTONIC, so that a phase ending there has its edge.
 
-        A sampler that does not come to it within ``timeout_s``, or has ended, is waited for no longer: its phases void.
+        Returns also after ``timeout_s``, or if the sampler has ended: its phases are then void.
         """
         time.sleep(max(0.0, (moment_ns - time.monotonic_ns()) / 1e9))
         deadline = time.monotonic() + timeout_s
@@ -84,12 +84,12 @@ class Sampling:
             raise MeterError(f"the sampler ended with exit code {code}: {self._process.log_tail()}")
 
     def stop(self) -> Samples:
-        """End the sampler in order and read what it wrote. Calling it twice is fine."""
+        """End the sampler cleanly and read its samples. Calling it twice is fine."""
         self._process.stop()
         return read_samples(self.path)
 
     def close(self) -> None:
-        """End the sampler without reading what it wrote. Calling it twice is fine."""
+        """End the sampler without reading its samples. Calling it twice is fine."""
         self._process.stop()
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""What every meter offers, and how one is named in settings."""
+"""Defines the interface of a meter, and opens meters by their specifications in settings."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from memarena.meters.scripted import ConstantSource, NoSource, ReplaySource
 
 
 class Source(Protocol):
-    """A meter that is open. What it gives is decided once, when it is opened."""
+    """An open meter. Its channels are determined once, when it is opened."""
 
     @property
     def name(self) -> str:
-        """The source in the samples file; unique among the sources of a sampler."""
+        """Name of the source in the samples file; unique among the sources of a sampler."""
 
     @property
     def channels(self) -> Sequence[Channel]:
@@ -92,7 +92,7 @@ def open_source(spec: str) -> Source:
     """Open the meter that ``spec`` names.
 
     ``nvml[:INDEX]``, ``hwmon[:ROOT]``, ``procfs[:ROOT]``, ``cgroup:NAME=FOLDER``, ``replay:FILE``,
-    ``constant:CHANNEL=VALUE UNIT`` or ``none``. A device that is not there is no error: its channels are unavailable.
+    ``constant:CHANNEL=VALUE UNIT`` or ``none``. A missing device is not an error: its channels are unavailable.
 
     Raises :class:`~memarena.meters.readings.MeterError` if ``spec`` is none of these.
     """
@@ -103,15 +103,15 @@ def open_source(spec: str) -> Source:
 
 
 def open_sources(specs: Sequence[str]) -> list[Source]:
-    """Open several meters. Raises :class:`~memarena.meters.readings.MeterError` also if two give the same channel."""
+    """Open several meters. Raises :class:`~memarena.meters.readings.MeterError` also if two have the same channel."""
     if not specs:
         raise MeterError("no meter is named; say none if nothing is to be measured")
     sources = [open_source(spec) for spec in specs]
     names = [source.name for source in sources]
     channels = [channel.name for source in sources for channel in source.channels]
     channels += [entry.channel.name for source in sources for entry in source.unavailable]
-    for kind, names_there in (("meter", names), ("channel", channels)):
-        for name in names_there:
-            if names_there.count(name) > 1:
+    for kind, names_of_kind in (("meter", names), ("channel", channels)):
+        for name in names_of_kind:
+            if names_of_kind.count(name) > 1:
                 raise MeterError(f"{', '.join(specs)}: the {kind} {name} is there twice")
     return sources

@@ -20,9 +20,9 @@ from memarena_spark.running import RunRecord
 Call = Mapping[str, JsonValue]
 
 _OF_A_QUESTION = ("search", "answer", "central", "refused")
-"""Phases of the model calls that a question's token lets through or, where a budget is spent, does not."""
+"""Phases of model calls with a question's token; ``refused``: the gateway refused them, as the budget was spent."""
 _MOMENTS = ("first_byte_ns", "first_content_ns", "last_content_ns", "done_ns")
-"""Of a call, in the order in which they come; offsets from the forwarding of its request."""
+"""Times of a call in their order; offsets from the forwarding of its request."""
 _CLOCK_STEP_S = 2.0
 """Tolerance of wall times, which are truncated to whole seconds."""
 
@@ -32,7 +32,7 @@ def contradictions(facts: RunFacts, record: RunRecord, log_folder: Path) -> Iter
     yield from _clocks(facts, record)
     yield from _counts(facts, log_folder)
     calls = dict(_calls(log_folder))
-    whole = True
+    is_coherent = True
     attempts = [attempt.record for tries in facts.attempts.values() for attempt in tries]
     for lines in (
         (line for attempt in attempts for line in _own_calls(attempt, calls)),
@@ -41,9 +41,9 @@ def contradictions(facts: RunFacts, record: RunRecord, log_folder: Path) -> Iter
         _order(facts),
     ):
         if (first := next(lines, None)) is not None:
-            whole = False
+            is_coherent = False
             yield first
-    if whole:  # what follows takes for granted that each question's calls are there
+    if is_coherent:  # the next checks need all calls of each question
         yield from check_answers(log_folder).contradictions
 
 
@@ -92,7 +92,7 @@ def _counts(facts: RunFacts, log_folder: Path) -> Iterator[str]:
 def _own_calls(attempt: QuestionAsked, calls: Mapping[str, Call]) -> Iterator[str]:
     """Check that the model calls of a question are in the log, are its own, and that one gave its first token."""
     question = f"{attempt.cell_id}: {attempt.instance_id}"
-    own = []
+    question_calls = []
     for name in attempt.gateway_call_ids:
         call = calls.get(name)
         if call is None:
@@ -104,9 +104,9 @@ def _own_calls(attempt: QuestionAsked, calls: Mapping[str, Call]) -> Iterator[st
             yield f"{question}: its model call {name} is one of {call['phase']}"
         if _number(call["started_mono_ns"]) < attempt.asked_mono_ns:
             yield f"{question}: its model call {name} began before it was asked"
-        own.append(call)
+        question_calls.append(call)
     ttft_ns = attempt.answer.ttft_ns if attempt.answer is not None else None
-    if ttft_ns is not None and ttft_ns not in [call["first_content_ns"] for call in own]:
+    if ttft_ns is not None and ttft_ns not in [call["first_content_ns"] for call in question_calls]:
         yield f"{question}: no model call of it has its time to the first token"
 
 

@@ -1,1 +1,1 @@
-"""Fresh worlds: a data set whose seed could not be known when the backends of a run were fixed."""
+"""Makes and checks fresh worlds: data sets whose seed could not be known when a run's backends were fixed."""

@@ -1,4 +1,4 @@
-"""BLS signatures over BLS12-381, as drand's networks make them, by py-ecc."""
+"""Verifies BLS signatures over BLS12-381, as drand's networks make them, with py-ecc."""
 
 # ruff: noqa: E402  (py-ecc sets a recursion limit of 100,000, at which hostile JSON ends a process; it is set back)
 from __future__ import annotations

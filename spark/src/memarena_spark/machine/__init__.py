@@ -1,4 +1,4 @@
-"""The machine that this runs on, as a :class:`~memarena_spark.node.Node`."""
+"""Implements :class:`~memarena_spark.node.Node` for the machine on which this program runs."""
 
 from memarena_spark.machine.this import ThisMachine
 
