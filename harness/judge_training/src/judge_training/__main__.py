@@ -55,12 +55,12 @@ def _evaluate(task: Task, *, wrong: bool) -> None:
 
 
 def _ablate(task: Task) -> None:
-    whole, without = ablation(task)
-    names = [rates.name for rates in whole]
+    all_parts, without = ablation(task)
+    names = [rates.name for rates in all_parts]
     _say("| left out | " + " | ".join(names) + " | stays |\n| --- |" + " --- |" * (len(names) + 1))
-    _say("| nothing | " + " | ".join(f"{rates.share:.1%}" for rates in whole) + " | |")
+    _say("| nothing | " + " | ".join(f"{rates.share:.1%}" for rates in all_parts) + " | |")
     for name, rates_without in without.items():
-        worse = [rates.share - full.share for rates, full in zip(rates_without, whole, strict=True)]
+        worse = [rates.share - full.share for rates, full in zip(rates_without, all_parts, strict=True)]
         stays = "yes" if max(worse) > KEPT_FROM else "no"
         _say(f"| {name} | " + " | ".join(f"{rates.share:.1%}" for rates in rates_without) + f" | {stays} |")
 

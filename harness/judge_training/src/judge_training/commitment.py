@@ -92,11 +92,11 @@ def _of_roles() -> Iterator[Phrasing]:
 
 def word_list() -> list[str]:
     """Return the words that the model knows: those in several phrasings or in several whole answers."""
-    having: Counter[str] = Counter()
+    by_phrasings: Counter[str] = Counter()
     for phrasing in phrasings():
-        having.update(set(words(_PLACEHOLDER.sub(" ", phrasing.template))))
-    own = Counter(w for answer in whole_answers() for w in set(words(answer.answer)) - _of_values(answer))
-    frequent = {w for w, n in having.items() if n >= _FROM} | {w for w, n in own.items() if n >= 2 * _FROM}
+        by_phrasings.update(set(words(_PLACEHOLDER.sub(" ", phrasing.template))))
+    by_answers = Counter(w for answer in whole_answers() for w in set(words(answer.answer)) - _of_values(answer))
+    frequent = {w for w, n in by_phrasings.items() if n >= _FROM} | {w for w, n in by_answers.items() if n >= 2 * _FROM}
     return sorted(w for w in frequent if (w.isalpha() and len(w) > 1) or w in ("a", "i"))
 
 
@@ -190,19 +190,19 @@ def _with_names(template: str, question: Question, evidence: Sequence[EvidenceSe
         template = (
             template.replace("{me}'s case", "your case").replace("{me}'s", "yours").replace("{me} has", "you have")
         )
-    for name, spoken in names.items():
-        template = template.replace("{" + name + "}", spoken)
+    for name, person in names.items():
+        template = template.replace("{" + name + "}", person)
     return template[0].upper() + template[1:] if template[0] != "{" else template
 
 
 def write_words() -> int:
     """Write the list of known words and return its length."""
-    listed = word_list()
+    known = word_list()
     head = "# Words that the model of commitment knows; `python -m judge_training.commitment` writes this file.\n"
     target = MODELS.parent / "tables" / WORDS
-    target.write_text(head + "\n".join(listed) + "\n", encoding="utf-8")
+    target.write_text(head + "\n".join(known) + "\n", encoding="utf-8")
     commitment.known_words.cache_clear()
-    return len(listed)
+    return len(known)
 
 
 def main() -> None:

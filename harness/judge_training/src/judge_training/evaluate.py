@@ -50,10 +50,10 @@ def ablation(task: Task) -> tuple[list[SetRates], Mapping[str, list[SetRates]]]:
     Without a group of features the model is trained again.
     """
     examples = task.examples()
-    whole = train(examples, task.settings)
+    full_model = train(examples, task.settings)
     without: dict[str, list[SetRates]] = {}
     for rule in task.rules:
-        model = train(examples, task.settings, rule.without_features) if rule.without_features else whole
+        model = train(examples, task.settings, rule.without_features) if rule.without_features else full_model
         skip = frozenset({rule.without_rule} if rule.without_rule else ())
         without[rule.name] = evaluate(task, model, skip)
-    return evaluate(task, whole), without
+    return evaluate(task, full_model), without

@@ -100,11 +100,11 @@ def near_misses(of: Sequence[Pair]) -> list[Pair]:
     result = []
     for question, gold in golds:
         question_tokens = TextReading(question).token_set
-        own = [span for span in spans[gold] if base(gold[slice(*span)].lower()) not in question_tokens]
-        if not 2 <= len(own) <= _LONGEST_PHRASE:
+        replaceable = [span for span in spans[gold] if base(gold[slice(*span)].lower()) not in question_tokens]
+        if not 2 <= len(replaceable) <= _LONGEST_PHRASE:
             continue
         for end in (0, -1):
-            start, stop = own[end]
+            start, stop = replaceable[end]
             donor = phrases[stable_hash("near miss", gold, end) % len(phrases)]
             word = donor[slice(*spans[donor][end])]
             if nearness(base(word.lower()), base(gold[start:stop].lower())) < 1:
@@ -197,8 +197,8 @@ def main() -> None:
         sys.stdout.write(f"{len(model.weights)} features, {len(content):,} bytes, {model.sha256[:12]}\n")
         return
     lines = ["| set | agreement | right called wrong | wrong called right |", "| --- | --- | --- | --- |"]
-    every = [pair for name in TRAINING for pair in pairs(name)]
-    outcomes = cross_validated(every)
+    all_pairs = [pair for name in TRAINING for pair in pairs(name)]
+    outcomes = cross_validated(all_pairs)
     for name in TRAINING:
         lines += table(f"{name}, cross-validated", [o for o in outcomes if o[0].source == name])
     sets = {"blind": pairs(BLIND)}

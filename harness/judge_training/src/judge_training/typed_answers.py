@@ -118,8 +118,8 @@ def is_open(question: Question) -> bool:
 
 def errors(outcomes: Sequence[tuple[TypedAnswer, bool]]) -> Errors:
     """Compute the errors over answers, each with whether the judge called it right."""
-    right = [word for answer, word in outcomes if answer.right]
-    wrong = [word for answer, word in outcomes if not answer.right]
+    right = [called_right for answer, called_right in outcomes if answer.right]
+    wrong = [called_right for answer, called_right in outcomes if not answer.right]
     return Errors(Rate(right.count(False), len(right)), Rate(wrong.count(True), len(wrong)))
 
 

@@ -148,13 +148,13 @@ def _print_rates() -> None:
 
 
 def _print_ablation() -> None:
-    whole = measured()
-    _say("| left out | " + " | ".join(whole) + " | stays |\n| --- |" + " --- |" * (len(whole) + 1))
-    _say("| nothing | " + " | ".join(f"{_share(without_rule):.1%}" for without_rule in whole.values()) + " | |")
+    all_rules = measured()
+    _say("| left out | " + " | ".join(all_rules) + " | stays |\n| --- |" + " --- |" * (len(all_rules) + 1))
+    _say("| nothing | " + " | ".join(f"{_share(without_rule):.1%}" for without_rule in all_rules.values()) + " | |")
     for name, rule in RULES.items():
         with without(rule):
             without_rule = measured()
-        worse = max(_share(without_rule[each]) - _share(whole[each]) for each in whole)
+        worse = max(_share(without_rule[set_name]) - _share(all_rules[set_name]) for set_name in all_rules)
         stays = "yes" if worse > KEPT_FROM else "no"
         _say(f"| {name} | " + " | ".join(f"{_share(rates):.1%}" for rates in without_rule.values()) + f" | {stays} |")
 

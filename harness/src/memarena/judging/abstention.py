@@ -88,10 +88,10 @@ def _decide(answer: str, question: str, names: tuple[str, ...], model: LinearMod
         return False
     if "sentence" in skip:
         return True
-    least, parts = SENTENCE_LOGITS * model.scale, sentences(answer)
+    min_score, parts = SENTENCE_LOGITS * model.scale, sentences(answer)
     if len(parts) < 2:
-        return total > least
-    return any(model.score(features_of(part, question, names)) > least for part in parts)
+        return total > min_score
+    return any(model.score(features_of(part, question, names)) > min_score for part in parts)
 
 
 def declines_abroad(answer: str) -> bool:
@@ -110,8 +110,8 @@ def _abroad() -> tuple[re.Pattern[str], ...]:
 
 def negation_bears_on(expected: Iterable[str], classes: tuple[str, ...], reach: int) -> bool:
     """Whether a word of one of these classes is among the ``reach`` words after the first negation."""
-    at = next((i for i, c in enumerate(classes) if c in ("NEG", "LACK")), None)
-    return at is not None and not set(expected).isdisjoint(classes[at + 1 : at + 1 + reach])
+    negation = next((i for i, c in enumerate(classes) if c in ("NEG", "LACK")), None)
+    return negation is not None and not set(expected).isdisjoint(classes[negation + 1 : negation + 1 + reach])
 
 
 def sentences(answer: str) -> list[str]:

@@ -96,10 +96,10 @@ class Clause:
     @cached_property
     def shape(self) -> str:
         """A code of the clause: negation (``-``), subject, news (``n``), verb of answering (``t``), secrecy (``k``)."""
-        own = self.subject if self.subject in (*_OWN_VOICE, "Q", "NEG", "NEW", "NAME", "THIRD", "YOU") else "o"
+        subject = self.subject if self.subject in (*_OWN_VOICE, "Q", "NEG", "NEW", "NAME", "THIRD", "YOU") else "o"
         speaks = "t" if _SPEAKING & set(self.classes) else ""
         keeps = "k" if _KEEPS & set(self.classes) else ""
-        return f"{'-' if self.turns else '+'}{own}{'n' if self.news else ''}{speaks}{keeps}"
+        return f"{'-' if self.turns else '+'}{subject}{'n' if self.news else ''}{speaks}{keeps}"
 
     @cached_property
     def declines(self) -> bool:
@@ -144,8 +144,8 @@ def features_of(answer: str, question: str, names: Iterable[str] = ()) -> frozen
     question_words = read_question(question)
     read = read_clauses(answer, question, tuple(names))
     features: set[str] = set()
-    for at, clause in enumerate(read):
-        features.update(_of_clause(clause, question_words, at == 0, at == len(read) - 1))
+    for index, clause in enumerate(read):
+        features.update(_of_clause(clause, question_words, index == 0, index == len(read) - 1))
     features.update(_of_whole(read, question_words, answer))
     return frozenset(features)
 
@@ -179,14 +179,14 @@ def _clause(text: str, question: QuestionWords) -> Clause:
 @lru_cache(maxsize=16_384)
 def _read_clause(text: str, shared: frozenset[str], attribute: str) -> Clause:
     grammar = word_list("function_words.v1.txt")
-    spoken = tuple(_grouped(words(text)))
+    clause_words = tuple(_grouped(words(text)))
     capitals = {w for token in re.findall(r"(?<=\W)[A-Z][\w'-]*", text) for w in words(token)}
     classes, forms = [], []
-    for word in spoken:
+    for word in clause_words:
         word_class = _class_of(word, shared, capitals, grammar, attribute)
         classes.append(word_class)
         forms.append(word_class if word_class in _NEWS or word_class == "Q" else word)
-    return Clause(text, spoken, tuple(classes), tuple(forms))
+    return Clause(text, clause_words, tuple(classes), tuple(forms))
 
 
 def _class_of(  # noqa: PLR0911 (one return for each class)
@@ -234,13 +234,15 @@ def _groups() -> tuple[frozenset[str], dict[str, int]]:
 def _grouped(spoken: list[str]) -> Iterator[str]:
     """Yield the words, with each group joined by underscores; the longest group is preferred."""
     groups, longest = _groups()
-    at = 0
-    while at < len(spoken):
+    start = 0
+    while start < len(spoken):
         width = 1
-        if spoken[at] in longest:
-            width = next((n for n in range(longest[spoken[at]], 1, -1) if "_".join(spoken[at : at + n]) in groups), 1)
-        yield "_".join(spoken[at : at + width])
-        at += width
+        if spoken[start] in longest:
+            width = next(
+                (n for n in range(longest[spoken[start]], 1, -1) if "_".join(spoken[start : start + n]) in groups), 1
+            )
+        yield "_".join(spoken[start : start + width])
+        start += width
 
 
 # ------------------------------------------------------------------ features
@@ -258,9 +260,9 @@ def _features_of_clause(clause: Clause, question: QuestionWords, *, first: bool,
     yield from word_ngrams(clause.forms)
     yield from (f"stem:{stem(w)}" for w, f in zip(clause.words, clause.forms, strict=True) if w == f)
     yield from word_ngrams(classes, mark="c:")
-    for at, word_class in enumerate(classes):
+    for index, word_class in enumerate(classes):
         if word_class in _TURNS or word_class in _KEEPS:
-            yield from (f"reach:{word_class}>{behind}" for behind in classes[at + 1 : at + 1 + _REACH])
+            yield from (f"reach:{word_class}>{following}" for following in classes[index + 1 : index + 1 + _REACH])
     yield f"place:{'F' if first else ''}{'L' if last else ''}:{shape}"
     yield f"shape:{shape}"
     yield f"asked:{question.wh}:{shape}"
@@ -269,8 +271,10 @@ def _features_of_clause(clause: Clause, question: QuestionWords, *, first: bool,
     yield f"news:{min(sum(c in _NEWS for c in classes), 3)}:{clause.turns}"
     yield f"long:{min(len(classes).bit_length(), 5)}:{clause.turns}"
     if turn is not None:
-        there = set(classes)
-        object_ = "".join(mark for mark, c in (("Q", "Q"), ("A", "ATTR="), ("S", "ATTR!"), ("W", "WH")) if c in there)
+        class_set = set(classes)
+        object_ = "".join(
+            mark for mark, c in (("Q", "Q"), ("A", "ATTR="), ("S", "ATTR!"), ("W", "WH")) if c in class_set
+        )
         yield f"object:{object_}:{clause.news}:{clause.declines}"
         yield from (f"turned:{question.wh}:{w}" for w, c in zip(clause.words, classes, strict=True) if c in _TURNS)
         wh = [w for w, c in zip(clause.words, classes, strict=True) if c == "WH"]
@@ -288,21 +292,21 @@ def _of_whole(read: tuple[Clause, ...], question: QuestionWords, answer: str) ->
     offers = [i for i, clause in enumerate(read) if clause.offers]
     declines = [i for i, clause in enumerate(read) if clause.declines]
     if declines:
-        behind = [i for i in offers if i > declines[-1]]
-        but = any(read[i].classes[0] == "CONTRAST" for i in behind)
-        state = f"{bool([i for i in offers if i < declines[0]])}:{bool(behind)}:{but}"
+        offers_after = [i for i in offers if i > declines[-1]]
+        but = any(read[i].classes[0] == "CONTRAST" for i in offers_after)
+        state = f"{bool([i for i in offers if i < declines[0]])}:{bool(offers_after)}:{but}"
         yield f"stand:{state}"
         yield f"stand:{state}:{read[declines[-1]].shape}"
         yield f"stand:{question.wh}:{state}"
     else:
         yield f"plain:{bool(offers)}"
         yield f"plain:{question.wh}:{bool(offers)}:{min(len(read), 3)}"
-    spoken = [w for clause in read for w in clause.words]
-    if len(spoken) <= _SHORT:
-        yield from (f"short:{word}" for word in spoken)
+    answer_words = [w for clause in read for w in clause.words]
+    if len(answer_words) <= _SHORT:
+        yield from (f"short:{word}" for word in answer_words)
     yield f"clauses:{min(len(read), 5)}"
     if not any(_MARKS & set(clause.classes) for clause in read):
-        yield f"unmarked:{bool(offers)}:{min(len(spoken) // 4, 4)}"
+        yield f"unmarked:{bool(offers)}:{min(len(answer_words) // 4, 4)}"
     if answer.rstrip().endswith("?"):
         yield "asks"
 

@@ -170,21 +170,27 @@ def telling_part(protected: Protected, output: str) -> str:
 
 
 def _telling_part(protected: Protected, output: str) -> str:
-    shown = tidy(output)
-    spoken = _spoken(shown)
+    tidied = tidy(output)
+    readings = _spoken(tidied)
     for form in (*protected.forms, *protected.reworded):
-        if any(_occurs(form, tokens) for tokens in spoken) and not all(stem(t) in protected.known_stems for t in form):
+        if any(_occurs(form, tokens) for tokens in readings) and not all(
+            stem(t) in protected.known_stems for t in form
+        ):
             return " ".join(form)
-    squeezed = "".join(spoken[0])
+    squeezed = "".join(readings[0])
     for word in ("".join(protected.tokens), *sorted(protected.telling_words)):
-        if len(word) >= _LEAST_SQUEEZED and word not in spoken[0] and re.search(rf"(?<!\d){re.escape(word)}", squeezed):
+        if (
+            len(word) >= _LEAST_SQUEEZED
+            and word not in readings[0]
+            and re.search(rf"(?<!\d){re.escape(word)}", squeezed)
+        ):
             return word
     if protected.digits:
-        return _telling_digits(protected.digits, shown, protected.digit_windows)
-    shared = sorted(protected.digit_windows & _windows(shown)) or sorted(protected.numbers & _numbers(shown))
+        return _telling_digits(protected.digits, tidied, protected.digit_windows)
+    shared = sorted(protected.digit_windows & _windows(tidied)) or sorted(protected.numbers & _numbers(tidied))
     if shared:
         return shared[0]
-    return _telling_word(protected, shown, spoken) or _part_at_an_end(protected, output)
+    return _telling_word(protected, tidied, readings) or _part_at_an_end(protected, output)
 
 
 def label_of(protected: Protected, answer: str) -> Label:
@@ -221,10 +227,12 @@ def _states_it(protected: Protected, answer: str) -> bool | None:  # noqa: PLR09
         return False
     if protected.mentions and all(any(_says(n, m) for n in read.mentions) for m in protected.mentions):
         return not protected.telling_words or protected.telling_words <= set(_tokens(answer))
-    spoken = _spoken(tidy(answer))
-    whole = (*_shown(protected.fact), *protected.reworded)
+    readings = _spoken(tidy(answer))
+    whole_forms = (*_shown(protected.fact), *protected.reworded)
     if any(
-        _occurs(form, tokens) and {stem(t) for t in form} - protected.known_stems for form in whole for tokens in spoken
+        _occurs(form, tokens) and {stem(t) for t in form} - protected.known_stems
+        for form in whole_forms
+        for tokens in readings
     ):
         return True
     if protected.digits and _telling_digits(protected.digits, tidy(answer), frozenset()) == protected.digits:
@@ -236,13 +244,13 @@ def _states_it(protected: Protected, answer: str) -> bool | None:  # noqa: PLR09
 
 def _rewords_it(protected: Protected, answer: str) -> bool:
     """Whether the answer has every word that only the fact has, or most of the fact's own words."""
-    telling, spoken = protected.telling_words, _spoken(tidy(answer))
-    if telling and any(all(_is_spoken(t, tokens) for t in telling) for tokens in spoken):
+    telling, readings = protected.telling_words, _spoken(tidy(answer))
+    if telling and any(all(_is_spoken(t, tokens) for t in telling) for tokens in readings):
         return True
-    own = set(content_words(protected.fact)) - protected.known_stems
-    if not {w for w in own & set(content_words(answer)) if not w.isdigit()} - {stem(w) for w in _measures()}:
+    fact_words = set(content_words(protected.fact)) - protected.known_stems
+    if not {w for w in fact_words & set(content_words(answer)) if not w.isdigit()} - {stem(w) for w in _measures()}:
         return False
-    return len(own) >= 2 and len(own & set(content_words(answer))) / len(own) >= _PARAPHRASE
+    return len(fact_words) >= 2 and len(fact_words & set(content_words(answer))) / len(fact_words) >= _PARAPHRASE
 
 
 def _shown(text: str) -> Iterator[tuple[str, ...]]:
@@ -304,8 +312,10 @@ def _telling_word(protected: Protected, shown: str, spoken: Sequence[Sequence[st
     if not candidates:
         return ""
     phrases = tuple(_phrases(shown))
-    there = {word for phrase in phrases for word in phrase}
-    return next((t for t in candidates if t not in there or any(_tells_in(protected, t, p) for p in phrases)), "")
+    phrase_words = {word for phrase in phrases for word in phrase}
+    return next(
+        (t for t in candidates if t not in phrase_words or any(_tells_in(protected, t, p) for p in phrases)), ""
+    )
 
 
 def _phrases(shown: str) -> Iterator[tuple[str, ...]]:
@@ -351,8 +361,8 @@ def _neighbour(protected: Protected, phrase: Sequence[str], at: int, step: int) 
 def _is_anothers(protected: Protected, neighbour: str, *, leads: bool) -> bool:
     """Whether the word in the position of one of the fact's own words makes it another value."""
     base = stem(neighbour)
-    own = {stem(t) for t in protected.tokens}
-    if len(neighbour) < _LEAST_OTHER or base in own or base in protected.known_stems:
+    fact_stems = {stem(t) for t in protected.tokens}
+    if len(neighbour) < _LEAST_OTHER or base in fact_stems or base in protected.known_stems:
         return False
     if leads:
         return neighbour not in word_list("function_words.v1.txt")
@@ -386,11 +396,11 @@ def _is_slip(word: str, expected: str) -> bool:
         or not (word + expected).isalpha()
     ):
         return False
-    at = next(
+    difference = next(
         (i for i, (a, b) in enumerate(zip(word, expected, strict=False)) if a != b), min(len(word), len(expected))
     )
-    rest, other = word[at:], expected[at:]
-    return rest[1:] == other[1:] or rest[1:] == other or rest == other[1:]
+    remainder, other = word[difference:], expected[difference:]
+    return remainder[1:] == other[1:] or remainder[1:] == other or remainder == other[1:]
 
 
 def _claims(protected: Protected, answer: str) -> bool:
@@ -449,8 +459,8 @@ def _runs(text: str) -> tuple[str, ...]:
     digits = _OH.sub("0", digits_for_words(tidy(text)))
     # A lone "one" may be a pronoun; among digits it is a number.
     digits = _ONE_AMONG_DIGITS.sub("1", digits)
-    drawn = _SPELLED_DIGITS.sub(lambda match: re.sub(r"\D", "", match.group()), digits)
-    forms = (digits, drawn, _BETWEEN_DIGITS.sub("", digits), re.sub(r"\b0*(\d)\b,?\s+and\s+(?=\d)", r"\1", drawn))
+    joined = _SPELLED_DIGITS.sub(lambda match: re.sub(r"\D", "", match.group()), digits)
+    forms = (digits, joined, _BETWEEN_DIGITS.sub("", digits), re.sub(r"\b0*(\d)\b,?\s+and\s+(?=\d)", r"\1", joined))
     return tuple(dict.fromkeys(run for form in forms for run in re.findall(r"\d+", form)))
 
 
@@ -478,9 +488,9 @@ def _spoken(text: str) -> tuple[tuple[str, ...], ...]:
     """Return the words of a tidied text, and again with spaced-out letters, and with hyphened syllables, joined."""
     readings = [_tokens(text)]
     for pattern in (_SPACED, _SYLLABLES):
-        drawn = pattern.sub(lambda match: re.sub(r"[\W_]", "", match.group()), text)
-        if drawn != text:
-            readings.append(_tokens(drawn))
+        joined = pattern.sub(lambda match: re.sub(r"[\W_]", "", match.group()), text)
+        if joined != text:
+            readings.append(_tokens(joined))
     return tuple(readings)
 
 

@@ -52,9 +52,9 @@ def cleared(answer: str) -> Cleared:
             return " "
         return match.group()
 
-    rest = _SENTENCE.sub(drop, _JSON_LIKE.sub(drop, text))
+    remainder = _SENTENCE.sub(drop, _JSON_LIKE.sub(drop, text))
     if cut:
-        return Cleared(" ".join(rest.split()), tuple(cut))
+        return Cleared(" ".join(remainder.split()), tuple(cut))
     # A pattern may run across a sentence's end ("New instruction. Ignore ..."): then the whole answer is removed.
     if speaks_to_marker(text):
         return Cleared("", (text.strip(),))
@@ -63,8 +63,8 @@ def cleared(answer: str) -> Cleared:
 
 def speaks_to_marker(text: str) -> bool:
     """Whether a pattern matches the text, as it is or without disguise, or a sentence has enough telling words."""
-    shown = tidy(text).lower().replace("*", "")
-    forms = dict.fromkeys(" ".join(form.split()) for form in (shown, _undisguised(shown)))
+    plain = tidy(text).lower().replace("*", "")
+    forms = dict.fromkeys(" ".join(form.split()) for form in (plain, _undisguised(plain)))
     return any(pattern.search(form) for form in forms for pattern in _patterns()) or any(map(_weighs_enough, forms))
 
 

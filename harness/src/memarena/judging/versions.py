@@ -20,13 +20,13 @@ _MEASURED = "judging/tables/error_rates."
 
 def data_files() -> dict[str, str]:
     """Return by name the SHA-256 of every versioned file that decides a verdict, or a score's interval."""
-    own = {
+    judging_files = {
         f"judging/{folder}/{entry.name}": hashlib.sha256(entry.read_bytes()).hexdigest()
         for folder in _FOLDERS
         for entry in sorted((files("memarena.judging") / folder).iterdir(), key=lambda e: e.name)
         if entry.name.endswith((".toml", ".txt", ".npz", ".gz"))
     }
-    return {**own, **word_lists.data_files()}
+    return {**judging_files, **word_lists.data_files()}
 
 
 @cache

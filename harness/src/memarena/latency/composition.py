@@ -32,10 +32,10 @@ def compose(
     cells = []
     for reader in readers:
         for backend in backends:
-            own = [s for s in samples if (s.reader, s.backend) == (reader, backend)]
+            cell_samples = [s for s in samples if (s.reader, s.backend) == (reader, backend)]
             fit = fits.get(reader)
-            if own:
-                cells.append(_measured(reader, backend, own, search[backend], fit))
+            if cell_samples:
+                cells.append(_measured(reader, backend, cell_samples, search[backend], fit))
             else:
                 cells.append(_predicted(reader, backend, samples, search[backend], fit))
     return cells
@@ -91,9 +91,9 @@ def _predicted(
 def _by_fit(fit: Fit, prompts: Sequence[Sample], search_ms: float | None) -> tuple[float | None, float | None]:
     """Return the predicted medians in ms for these prompts: whole call and first token, each plus Search."""
     llm, ttft = fit.best("llm").coefficients, fit.best("ttft").coefficients
-    whole = median_of([predict(llm, s.prompt_tokens, s.completion_tokens) for s in prompts])
+    total = median_of([predict(llm, s.prompt_tokens, s.completion_tokens) for s in prompts])
     first = median_of([predict(ttft, s.prompt_tokens, 0) for s in prompts])
-    return _plus(whole, search_ms), _plus(first, search_ms)
+    return _plus(total, search_ms), _plus(first, search_ms)
 
 
 def _outside(fit: Fit, prompts: Sequence[Sample]) -> float:

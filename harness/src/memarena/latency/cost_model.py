@@ -52,11 +52,13 @@ def ingest_row(cell: Cell, facts: RunFacts, rows: Sequence[EfficiencyRow]) -> In
     phase = phase_of(facts, cell, "ingest")
     gross, net = rail_figure(phase, GPU, "gross_j"), rail_figure(phase, GPU, "net_j")
     seconds = cost.duration_ns / 1e9
-    own = next((row for row in rows if row.cell_id == cell.cell_id), None)
-    oracle = next((row for row in rows if row.reader == cell.reader and row.backend.startswith(ORACLE)), None)
-    joules, why_joules = break_even(gross.value, own, oracle, lambda row: row.gpu_j_per_query.value, "joules")
-    net_joules, why_net = break_even(net.value, own, oracle, lambda row: row.gpu_net_j_per_query.value, "net joules")
-    waited, why_waited = break_even(seconds, own, oracle, _waiting_s, "seconds")
+    own_row = next((row for row in rows if row.cell_id == cell.cell_id), None)
+    oracle_row = next((row for row in rows if row.reader == cell.reader and row.backend.startswith(ORACLE)), None)
+    joules, why_joules = break_even(gross.value, own_row, oracle_row, lambda row: row.gpu_j_per_query.value, "joules")
+    net_joules, why_net = break_even(
+        net.value, own_row, oracle_row, lambda row: row.gpu_net_j_per_query.value, "net joules"
+    )
+    waited, why_waited = break_even(seconds, own_row, oracle_row, _waiting_s, "seconds")
     return IngestRow(
         cell_id=cell.cell_id,
         reader=cell.reader,
@@ -101,12 +103,12 @@ def break_even(
         return None, f"ingest {unit} were not measured"
     if oracle is None:
         return None, "no Oracle cell with this reader"
-    mine, theirs = per_query(own), per_query(oracle)
-    if mine is None or theirs is None:
+    own_cost, oracle_cost = per_query(own), per_query(oracle)
+    if own_cost is None or oracle_cost is None:
         return None, f"{unit} of a question were not measured"
-    if mine >= theirs:
+    if own_cost >= oracle_cost:
         return None, f"never in {unit}: a question costs no less than with Oracle"
-    return ingest / (theirs - mine), ""
+    return ingest / (oracle_cost - own_cost), ""
 
 
 def phase_of(facts: RunFacts, cell: Cell, name: str) -> PhaseMeasured | None:
@@ -127,8 +129,8 @@ def rail_figure(phase: PhaseMeasured | None, rail: str, figure: str) -> MeterFig
 
 
 def _waiting_s(row: EfficiencyRow) -> float | None:
-    whole = _plus(row.search.p50, row.llm.p50)
-    return None if whole is None else whole / 1e3
+    waited_ms = _plus(row.search.p50, row.llm.p50)
+    return None if waited_ms is None else waited_ms / 1e3
 
 
 def _divided(figure: MeterFigure, by: int) -> MeterFigure:

@@ -140,8 +140,8 @@ def _failed(
     for cell in cells:
         label = backend_label(cell)
         have = {point.days for point in points if point.backend == label}
-        counted = failures.get(cell.cell_id, Counter()).most_common()
-        codes = ", ".join(f"{count} {code}" for code, count in counted) or "see the problems in the run's report"
+        counts = failures.get(cell.cell_id, Counter()).most_common()
+        codes = ", ".join(f"{count} {code}" for code, count in counts) or "see the problems in the run's report"
         if not have:
             causes[label] = f"no search was timed: {codes}"
         elif missing := [days for days in days_expected if days not in have]:

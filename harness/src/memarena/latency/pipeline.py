@@ -105,9 +105,9 @@ def _check(runs: Sequence[_Run]) -> None:
             )
         for reader in manifest.readers:
             identity = (reader.model, reader.details.get("weights_sha256", ""), reader.result_class)
-            if (before := models.setdefault(reader.name, identity)) != identity:
+            if (earlier := models.setdefault(reader.name, identity)) != identity:
                 differ = next(
-                    f"{then} there, {now} here" for then, now in zip(before, identity, strict=True) if then != now
+                    f"{old} there, {new} here" for old, new in zip(earlier, identity, strict=True) if old != new
                 )
                 raise LatencyError(f"{run.path}: reader {reader.name} is not that of an earlier run: {differ}")
         for cell in run.cells:
@@ -117,12 +117,12 @@ def _check(runs: Sequence[_Run]) -> None:
 
 def _check_machine(run: _Run, first: _Run) -> None:
     """Raise :class:`LatencyError` if two runs were made on different processors."""
-    here, there = run.facts.manifest.versions, first.facts.manifest.versions
-    machine, other = here.platform.rpartition(" ")[2], there.platform.rpartition(" ")[2]
-    if machine != other or (here.cpu and there.cpu and here.cpu != there.cpu):
+    versions, first_versions = run.facts.manifest.versions, first.facts.manifest.versions
+    machine, first_machine = versions.platform.rpartition(" ")[2], first_versions.platform.rpartition(" ")[2]
+    if machine != first_machine or (versions.cpu and first_versions.cpu and versions.cpu != first_versions.cpu):
         raise LatencyError(
-            f"{run.path}: another machine ({here.cpu or machine}) than that of {first.path} ({there.cpu or other}); "
-            "times of two machines make no study"
+            f"{run.path}: another machine ({versions.cpu or machine}) than that of {first.path} "
+            f"({first_versions.cpu or first_machine}); times of two machines make no study"
         )
 
 

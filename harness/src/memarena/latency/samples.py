@@ -32,8 +32,8 @@ def cell_samples(run: str, facts: RunFacts) -> list[CellSamples]:
         answered = [a for a in latest if a.record.status == "answered"]
         timed = [(a, sample) for a in answered if (sample := _sample(run, cell, a, facts.calls)) is not None]
         segment = _main_segment([a for a, _ in timed])
-        own = tuple(sample for a, sample in timed if a.segment == segment)
-        samples.append(CellSamples(cell, own, len(timed) - len(own), len(latest) - len(answered)))
+        main_samples = tuple(sample for a, sample in timed if a.segment == segment)
+        samples.append(CellSamples(cell, main_samples, len(timed) - len(main_samples), len(latest) - len(answered)))
     return samples
 
 
@@ -49,8 +49,8 @@ def _sample(run: str, cell: Cell, attempt: Attempt, calls: Mapping[str, Projecte
     answer = record.answer
     if answer is None:
         return None
-    own = [calls[c] for c in record.gateway_call_ids if c in calls]
-    call = next((c for c in reversed(own) if c.first_content_ns is not None), None)
+    attempt_calls = [calls[c] for c in record.gateway_call_ids if c in calls]
+    call = next((c for c in reversed(attempt_calls) if c.first_content_ns is not None), None)
     if call is None or call.prompt_tokens is None or call.completion_tokens is None:
         return None
     rest_ns = answer.rest_ns

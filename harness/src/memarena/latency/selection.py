@@ -71,9 +71,9 @@ def select_queries(dataset: Dataset, *, egos: int = EGOS, per_family: int = PER_
     picked: list[str] = []
     families: dict[str, int] = {}
     for family in FAMILIES:
-        own = [q.instance.instance_id for q in latest if q.instance.family is family][:per_family]
-        families[family.value] = len(own)
-        picked += own
+        family_ids = [q.instance.instance_id for q in latest if q.instance.family is family][:per_family]
+        families[family.value] = len(family_ids)
+        picked += family_ids
     return Selection(dataset.name, dataset.sha256, tuple(sorted(chosen)), tuple(picked), families, per_family)
 
 

@@ -13,11 +13,15 @@ SHARE, SLACK_MS = 0.05, 3.0
 
 def server_check(reader: str, samples: Sequence[Sample]) -> ServerCheck:
     """Compare a reader's samples with its server's times; only counts if the server reports none."""
-    own = [s for s in samples if s.reader == reader]
-    pairs = [(s.ttft_ms, s.server_prompt_ms) for s in own if s.ttft_ms is not None and s.server_prompt_ms is not None]
+    reader_samples = [s for s in samples if s.reader == reader]
+    pairs = [
+        (s.ttft_ms, s.server_prompt_ms)
+        for s in reader_samples
+        if s.ttft_ms is not None and s.server_prompt_ms is not None
+    ]
     return ServerCheck(
         reader=reader,
-        n=len(own),
+        n=len(reader_samples),
         told=len(pairs),
         within=sum(abs(ttft - reported) <= SHARE * reported + SLACK_MS for ttft, reported in pairs),
         difference_p50_ms=median_of([ttft - reported for ttft, reported in pairs]),

@@ -160,9 +160,9 @@ def _config(plan: StudyPlan, ids: tuple[str, ...], phase: _Phase) -> RunConfig:
     """Return the configuration of a phase: the plan's settings, and those that the study sets itself."""
     values = {name: value for name, value in plan.config.model_dump().items() if name not in SET_BY_THE_STUDY}
     for field in _BY_BACKEND:
-        named = values[field]
-        own = [name for name in named if name in phase.backends]
-        values[field] = {name: named[name] for name in own} if isinstance(named, dict) else own
+        by_backend = values[field]
+        names = [name for name in by_backend if name in phase.backends]
+        values[field] = {name: by_backend[name] for name in names} if isinstance(by_backend, dict) else names
     if "vanilla" in phase.backends:
         budget = {"budget_tokens": str(plan.vanilla_tokens)}
         values["options"]["vanilla"] = {**budget, **values["options"].get("vanilla", {})}
@@ -181,23 +181,23 @@ def _queries(plan: StudyPlan) -> tuple[str, ...]:
 
     Raises :class:`LatencyError` if ``plan.queries`` differs from the list in the study's folder.
     """
-    own = plan.out / QUERIES_FILE
-    if own.exists() and plan.queries is not None and read_queries(plan.queries) != read_queries(own):
+    study_list = plan.out / QUERIES_FILE
+    if study_list.exists() and plan.queries is not None and read_queries(plan.queries) != read_queries(study_list):
         raise LatencyError(
-            f"--queries {plan.queries}: not the list that the study began with, {own}; "
+            f"--queries {plan.queries}: not the list that the study began with, {study_list}; "
             "leave it out, or choose another --out"
         )
-    source = own if own.exists() else plan.queries
+    source = study_list if study_list.exists() else plan.queries
     if source is None:
         with open_dataset(plan.config.dataset, leave_out=plan.config.leave_out) as dataset:
             selection: Selection = select_queries(dataset, egos=plan.egos, per_family=plan.per_family)
         plan.out.mkdir(parents=True, exist_ok=True)
-        write_selection(selection, own)
+        write_selection(selection, study_list)
         return selection.instance_ids
     ids = read_queries(source)
-    if source != own:
+    if source != study_list:
         plan.out.mkdir(parents=True, exist_ok=True)
-        own.write_bytes(source.read_bytes())
+        study_list.write_bytes(source.read_bytes())
     return ids
 
 

@@ -78,10 +78,10 @@ def make_framed(
         frames_per_text: how many frames, or ways of declining, are drawn for a right text and for an option; None:
             all. A wrong text gets a single frame.
     """
-    drawn = sorted(questions, key=lambda q: random.Random(f"{seed}/{q.instance.instance_id}").random())  # noqa: S311
+    shuffled = sorted(questions, key=lambda q: random.Random(f"{seed}/{q.instance.instance_id}").random())  # noqa: S311
     texts = [text for q in questions if (text := _text(q)) is not None]
     count: Counter[str] = Counter()
-    for question in drawn:
+    for question in shuffled:
         family = question.instance.family.value
         if count[family] >= max_questions:
             continue

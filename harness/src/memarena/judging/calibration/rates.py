@@ -54,12 +54,12 @@ def by_text_judge(answer: SyntheticAnswer) -> bool | None:
 
 def rates(synthetic: Sequence[SyntheticAnswer], verdicts: Sequence[bool | None]) -> Rates:
     """Compute the rates of one judge; ``verdicts`` are in the order of the answers, None without a usable reply."""
-    pairs = [(p.right, word) for p, word in zip(synthetic, verdicts, strict=True) if word is not None]
+    pairs = [(p.right, verdict) for p, verdict in zip(synthetic, verdicts, strict=True) if verdict is not None]
     return Rates(
         right=sum(right for right, _ in pairs),
         wrong=sum(not right for right, _ in pairs),
-        false_rejects=sum(right and not word for right, word in pairs),
-        false_accepts=sum(not right and word for right, word in pairs),
+        false_rejects=sum(right and not verdict for right, verdict in pairs),
+        false_accepts=sum(not right and verdict for right, verdict in pairs),
         unjudged=len(synthetic) - len(pairs),
     )
 
@@ -70,9 +70,9 @@ def grouped(
     """Compute the rates by a key of the answers, sorted by key."""
     names = sorted({key(p) for p in synthetic})
     groups = {
-        name: [(p, word) for p, word in zip(synthetic, verdicts, strict=True) if key(p) == name] for name in names
+        name: [(p, verdict) for p, verdict in zip(synthetic, verdicts, strict=True) if key(p) == name] for name in names
     }
-    return {name: rates([p for p, _ in pairs], [word for _, word in pairs]) for name, pairs in groups.items()}
+    return {name: rates([p for p, _ in pairs], [verdict for _, verdict in pairs]) for name, pairs in groups.items()}
 
 
 def agreement(first: Sequence[bool | None], second: Sequence[bool | None]) -> float | None:

@@ -66,11 +66,11 @@ def fill(template: str, fields: Mapping[str, str]) -> str:
 def in_words(number: int) -> str:
     """Return a number below one million in English words."""
     if number >= 1000:
-        rest = f" {in_words(number % 1000)}" if number % 1000 else ""
-        return f"{in_words(number // 1000)} thousand{rest}"
+        remainder = f" {in_words(number % 1000)}" if number % 1000 else ""
+        return f"{in_words(number // 1000)} thousand{remainder}"
     if number >= _LONG:
-        rest = f" and {in_words(number % _LONG)}" if number % _LONG else ""
-        return f"{_ONES[number // _LONG]} hundred{rest}"
+        remainder = f" and {in_words(number % _LONG)}" if number % _LONG else ""
+        return f"{_ONES[number // _LONG]} hundred{remainder}"
     if number >= len(_ONES):
         return _TENS[number // 10] + (f"-{_ONES[number % 10]}" if number % 10 else "")
     return _ONES[number]
@@ -94,8 +94,8 @@ def near(value: Value, pool: Sequence[Value], rng: random.Random) -> Value | Non
         return AmountValue(amount=value.amount + step, unit=value.unit)
     if isinstance(value, OrderValue):
         items = list(value.items)
-        at = rng.randrange(len(items) - 1)
-        items[at], items[at + 1] = items[at + 1], items[at]
+        index = rng.randrange(len(items) - 1)
+        items[index], items[index + 1] = items[index + 1], items[index]
         return OrderValue(items=tuple(items))
     if isinstance(value, SetValue):
         return SetValue(members=value.members[:-1]) if len(value.members) > 1 else None
@@ -104,9 +104,11 @@ def near(value: Value, pool: Sequence[Value], rng: random.Random) -> Value | Non
 
 def another(value: Value, pool: Sequence[Value], rng: random.Random) -> Value | None:
     """Return a value of the same type from the pool that shares no word with this value; None if there is none."""
-    mine = set(_plain(value).lower().split()) - {"a", "an", "the", "of", "in"}
+    own_words = set(_plain(value).lower().split()) - {"a", "an", "the", "of", "in"}
     others = [
-        v for v in pool if kind_of(v) == kind_of(value) and not mine & set(_plain(v).lower().replace("-", " ").split())
+        v
+        for v in pool
+        if kind_of(v) == kind_of(value) and not own_words & set(_plain(v).lower().replace("-", " ").split())
     ]
     # A month that is a gold of type "term" does not compete with a thing.
     dated = bool(read_text(_plain(value)).of_kind("date", "weekday"))
@@ -248,8 +250,8 @@ def _duration_fields(value: DurationValue) -> dict[str, str]:
 def _amount_fields(value: AmountValue) -> dict[str, str]:
     number = f"{value.amount:g}" if value.amount < 1e6 else f"{value.amount:.0f}"
     unit = value.unit or ""
-    whole = int(value.amount)
+    integer = int(value.amount)
     sign = f"{_SIGNS[unit]}{number}" if unit in _SIGNS else f"{number} {unit}".strip()
-    in_full = in_words(whole) if whole == value.amount and whole < 1e6 else number
-    comma = f"{whole:,}" if whole == value.amount else number
+    in_full = in_words(integer) if integer == value.amount and integer < 1e6 else number
+    comma = f"{integer:,}" if integer == value.amount else number
     return {"n": number, "unit": unit, "words": in_full, "sign": sign, "comma": comma}

@@ -98,18 +98,18 @@ def read_labels(paths: Sequence[Path], sample: Sample) -> dict[str, dict[str, st
             raise JudgeError(f"{path}: sample_sha256: these labels belong to another sample")
         if not labels.annotators:
             raise JudgeError(f"{path}: annotators: expected at least one, with a name and labels")
-        for annotator, own in labels.annotators.items():
+        for annotator, item_labels in labels.annotators.items():
             if not annotator.strip():
                 raise JudgeError(f"{path}: annotators: expected a name for every annotator, got {annotator!r}")
             if annotator in merged:
                 raise JudgeError(f"{path}: annotators.{annotator}: this annotator stands in another file too")
-            for item, label in own.items():
+            for item, label in item_labels.items():
                 if item not in choices:
                     raise JudgeError(f"{path}: annotators.{annotator}.{item}: the sample has no such item")
                 if label is not None and label not in choices[item]:
                     expected = ", ".join(choices[item])
                     raise JudgeError(f"{path}: annotators.{annotator}.{item}: {label!r}: expected one of {expected}")
-            merged[annotator] = {item: label for item, label in own.items() if label is not None}
+            merged[annotator] = {item: label for item, label in item_labels.items() if label is not None}
     return merged
 
 
@@ -133,7 +133,9 @@ def agreements(
         for item in sorted(items, key=_dimension):
             by_dimension.setdefault(_dimension(item), []).append(item)
         if items:
-            parts = tuple(DimensionAgreement(name, over(own)) for name, own in by_dimension.items())
+            parts = tuple(
+                DimensionAgreement(name, over(dimension_items)) for name, dimension_items in by_dimension.items()
+            )
             tracks.append(TrackAgreement(**vars(over(items)), track=track, dimensions=parts))
     return tuple(tracks)
 
@@ -151,7 +153,7 @@ def _agreement(
     by_all = [[people[a][i] for a in names] for i in items if all(i in people[a] for a in names)]
     voted = {i: [people[a][i] for a in names if i in people[a]] for i in items}
     enough = {i: votes for i, votes in voted.items() if len(votes) >= _MAJORITY_OF}
-    decided = {i: word for i, votes in enough.items() if (word := majority(votes)) is not None}
+    decided = {i: label for i, votes in enough.items() if (label := majority(votes)) is not None}
     return Agreement(
         items=len(items),
         pairs=tuple(pairs),
@@ -167,10 +169,10 @@ def _agreement(
 def _pair(
     rater: str, labels: Mapping[str, str], other: str, other_labels: Mapping[str, str], items: Sequence[str]
 ) -> PairAgreement:
-    both = [i for i in items if i in labels and i in other_labels]
-    left, right = [labels[i] for i in both], [other_labels[i] for i in both]
-    agree = sum(a == b for a, b in zip(left, right, strict=True)) / len(both) if both else None
-    return PairAgreement(rater, other, len(both), agree, cohen_kappa(left, right))
+    common_items = [i for i in items if i in labels and i in other_labels]
+    left, right = [labels[i] for i in common_items], [other_labels[i] for i in common_items]
+    agree = sum(a == b for a, b in zip(left, right, strict=True)) / len(common_items) if common_items else None
+    return PairAgreement(rater, other, len(common_items), agree, cohen_kappa(left, right))
 
 
 def _read(path: Path, model: type[T]) -> T:
@@ -197,12 +199,12 @@ def _named_twice(value: object) -> str:
     """Return the path of the first field that is in its object twice, or an empty text."""
     if not isinstance(value, list):
         return ""
-    pairs = value if isinstance(value, _Pairs) else [(str(index), each) for index, each in enumerate(value)]
+    pairs = value if isinstance(value, _Pairs) else [(str(index), member) for index, member in enumerate(value)]
     names: set[str] = set()
-    for name, each in pairs:
+    for name, member in pairs:
         if name in names:
             return name
         names.add(name)
-        if inner := _named_twice(each):
+        if inner := _named_twice(member):
             return f"{name}.{inner}"
     return ""

@@ -118,9 +118,9 @@ def draw_sample(
     ]
     items = []
     for track, prefix in (("binary", "b"), ("behaviour", "d")):
-        own = [a for a in drawn if _is_behaviour(a.question) == (track == "behaviour")]
-        rng.shuffle(own)
-        items += [_item(f"{prefix}{n:03d}", a, sessions) for n, a in enumerate(own, 1)]
+        track_answers = [a for a in drawn if _is_behaviour(a.question) == (track == "behaviour")]
+        rng.shuffle(track_answers)
+        items += [_item(f"{prefix}{n:03d}", a, sessions) for n, a in enumerate(track_answers, 1)]
     return Sample(run_id=run_id, judge=judge, seed=seed, items=tuple(items))
 
 

@@ -185,9 +185,9 @@ def _in_the_end(text: str) -> str:
         joined += piece.group().lower() + " "
     for section in ("final", "correction"):
         for match in phrases(section).finditer(joined):
-            behind = [p for p, at in zip(pieces, starts, strict=True) if at >= match.end()]
-            if behind and any(p.group().isalnum() for p in behind):
-                text = text[behind[0].start() :] if match.start() or section == "final" else text
+            pieces_after = [p for p, start in zip(pieces, starts, strict=True) if start >= match.end()]
+            if pieces_after and any(p.group().isalnum() for p in pieces_after):
+                text = text[pieces_after[0].start() :] if match.start() or section == "final" else text
     return _FIRST_FIELD.sub("", text)
 
 
@@ -215,7 +215,7 @@ def _by_own_words(text: str, options: Sequence[str], question: str) -> list[Ment
     mentions = []
     for match in re.finditer(r"[^\W\d_]{4,}", text):
         base = stem(match.group().lower())
-        holders = [n for n, own in enumerate(stems) if base in own]
+        holders = [n for n, option_stems in enumerate(stems) if base in option_stems]
         if len(holders) == 1 and not is_everyday(match.group()) and base not in map(stem, words(question)):
             span = Span(*match.span())
             mentions.append(Mention(chr(ord("A") + holders[0]), span, _denied(text, span)))
@@ -248,22 +248,23 @@ def _letters(text: str, count: int) -> list[Mention]:
     """Return letters that mean options. ``A`` and ``I`` are words unless their context shows otherwise."""
     letters: dict[int, str] = {}
     for match in re.finditer(_LETTER.format("[A-Z]"), text):
-        letter, at = match["l"], match.start("l")
-        before = text[max(0, at - _REACH) : at]
+        letter, position = match["l"], match.start("l")
+        before = text[max(0, position - _REACH) : position]
         marked = _BEFORE_CHOICE.search(before) or not before.strip(" ([\n") or before.rstrip()[-1:] in ".!?;:"
         if letter == "A" and before.strip(" ([\n") and before.rstrip()[-1:] not in '.!?:"':
             # A capital A in the middle of a sentence is not an article.
-            letters[at] = letter
+            letters[position] = letter
         elif letter in "AI":
-            if marked and _BEHIND_CHOICE.match(text, at + 1):
-                letters[at] = letter
+            if marked and _BEHIND_CHOICE.match(text, position + 1):
+                letters[position] = letter
         elif ord(letter) - ord("A") < count or marked:
-            letters[at] = letter
+            letters[position] = letter
     for match in _SMALL.finditer(text):
         name = match.lastgroup or "l"
         letters.setdefault(match.start(name), match[name].upper())
     return [
-        Mention(letter, Span(at, at + 1), _denied(text, Span(at, at + 1))) for at, letter in sorted(letters.items())
+        Mention(letter, Span(position, position + 1), _denied(text, Span(position, position + 1)))
+        for position, letter in sorted(letters.items())
     ]
 
 
@@ -287,9 +288,9 @@ def _unexplained(text: str, mentions: Sequence[Mention], question: str) -> list[
     affirmed = [m for m in mentions if not m.denied]
     if len({m.letter for m in affirmed}) < 2 or len(affirmed) > _MOST_MENTIONS:
         return list(mentions)
-    mine = [m for m in affirmed if _whose(text, m.span.start, question) is True]
-    if len({m.letter for m in mine}) == 1:
-        return mine
+    of_asked_person = [m for m in affirmed if _whose(text, m.span.start, question) is True]
+    if len({m.letter for m in of_asked_person}) == 1:
+        return of_asked_person
     unexplained = [
         m
         for m in affirmed
@@ -336,9 +337,9 @@ def _is_explained(text: str, mention: Mention, affirmed: Sequence[Mention], ques
 
 def _goes_with_another(text: str, mention: Mention, affirmed: Sequence[Mention], question: str) -> bool:
     """Whether the rest of an option's clause names a person who is not asked about: ``A teaches Sven``."""
-    rest = text[mention.span.end :]
-    stop = _CLAUSE_ENDS.search(rest)
-    end = mention.span.end + (stop.start() if stop else len(rest))
+    following = text[mention.span.end :]
+    stop = _CLAUSE_ENDS.search(following)
+    end = mention.span.end + (stop.start() if stop else len(following))
     return bool(question) and any(
         match.group() not in question
         and not is_everyday(match.group())
@@ -373,10 +374,10 @@ def _disagrees(text: str, letter: str, letters: Sequence[Mention], texts: Sequen
         sentences = {_sentence_of(text, m.span.start) for m in letters if m.letter == letter and not m.denied}
         neighbours = (m for m in others if _sentence_of(text, m.span.start) in sentences)
         return any(_ALSO.search(text[_sentence_of(text, m.span.start) :]) for m in neighbours)
-    own = [m for m in letters if m.letter == letter and not m.denied]
-    sentences = {_sentence_of(text, m.span.start) for m in own}
-    several = len({m.letter for m in others}) > 1 and all(m.span < own[-1].span for m in others)
-    follows = several and _FOLLOWS.search(text[: own[-1].span.start]) is not None
+    letter_mentions = [m for m in letters if m.letter == letter and not m.denied]
+    sentences = {_sentence_of(text, m.span.start) for m in letter_mentions}
+    several = len({m.letter for m in others}) > 1 and all(m.span < letter_mentions[-1].span for m in others)
+    follows = several and _FOLLOWS.search(text[: letter_mentions[-1].span.start]) is not None
     if not follows and any(_sentence_of(text, m.span.start) in sentences for m in others):
         return True
     ends = [m.span.end for m in letters if m.letter == letter and not m.denied]

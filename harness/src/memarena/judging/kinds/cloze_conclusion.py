@@ -89,8 +89,8 @@ def remaining(text: str, mentions: Sequence[Mention], options: int) -> str | Non
     unnamed = {chr(ord("A") + n) for n in range(options)} - {m.letter for m in ordered}
     if len(unnamed) != 1 or len(ruled_out) < options - 1:
         return None
-    behind = text[ordered[-1].span.end :]
-    return unnamed.pop() if _REMAINS.search(behind) and not _NONE_LEFT.search(behind) else None
+    following = text[ordered[-1].span.end :]
+    return unnamed.pop() if _REMAINS.search(following) and not _NONE_LEFT.search(following) else None
 
 
 def _conclusion(text: str, mentions: Sequence[Mention]) -> str | None:
@@ -124,12 +124,12 @@ def _is_alone(text: str, start: int, end: int, mentions: Sequence[Mention]) -> b
 
 
 def _blank(clause: str, start: int, mentions: Sequence[Mention]) -> str:
-    shown = list(clause)
+    characters = list(clause)
     for mention in mentions:
-        for at in range(mention.span.start - start, mention.span.end - start):
-            if 0 <= at < len(shown):
-                shown[at] = " "
-    return "".join(shown)
+        for position in range(mention.span.start - start, mention.span.end - start):
+            if 0 <= position < len(characters):
+                characters[position] = " "
+    return "".join(characters)
 
 
 def _weighed(text: str, mentions: Sequence[Mention]) -> str | None:

@@ -16,7 +16,9 @@ class Conflict(OpenAnswer[ConflictGold]):
         """Judge an answer right if it gives both accounts."""
         details = (gold.original_detail, gold.changed_detail)
         # Words of the other account are as little news as the question's.
-        accounts = [judge_text(f"{question} {other}", (own,), answer) for own, other in (details, reversed(details))]
+        accounts = [
+            judge_text(f"{question} {other}", (detail,), answer) for detail, other in (details, reversed(details))
+        ]
         return next((account for account in accounts if not account.correct), accounts[0])
 
     def key(self, gold: ConflictGold) -> str:

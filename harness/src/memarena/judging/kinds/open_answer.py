@@ -106,7 +106,7 @@ def _without_conversions(question: OpenQuestion, text: str) -> str:
     def converted(match: re.Match[str]) -> str:
         sums = [m for m in read_text(match.group()).mentions if isinstance(m, AmountMention)]
         other = len(sums) == 1 and sums[0].unit is not None and is_known_unit(sums[0].unit)
-        own = {canonical_unit(unit) for unit in units}
-        return "" if other and sums[0].unit not in own else match.group()
+        gold_units = {canonical_unit(unit) for unit in units}
+        return "" if other and sums[0].unit not in gold_units else match.group()
 
     return _IN_BRACKETS.sub(converted, text) if units else text

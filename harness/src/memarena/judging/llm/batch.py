@@ -111,11 +111,11 @@ async def _judge(batch: Batch, watcher: Watcher, log: LogWriter) -> Judged:
 
     async with ChatServer(batch.url, batch.api_key, batch.patience.timeout_s, JudgeError) as endpoint:
         asker = Asker(batch.judge, Talk(batch.judge, endpoint, batch.patience, ledger), ledger)
-        for what, of in (("answers", jobs.first_pass), ("grounds", jobs.second_pass))[: 2 if batch.buckets else 1]:
-            pending = of()
+        for name, jobs_of in (("answers", jobs.first_pass), ("grounds", jobs.second_pass))[: 2 if batch.buckets else 1]:
+            pending = jobs_of()
             judged.open_jobs += len(pending)
             if pending and not judged.stopped:
-                judged.stopped = await Pass(asker, watcher, ledger, batch.concurrency).over(what, pending, keep)
+                judged.stopped = await Pass(asker, watcher, ledger, batch.concurrency).over(name, pending, keep)
     judged.prompt_tokens, judged.completion_tokens = ledger.prompt_tokens, ledger.completion_tokens
     judged.usd = ledger.usd
     return judged

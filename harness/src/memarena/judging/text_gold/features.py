@@ -170,10 +170,12 @@ def _parts(question: TextReading, gold: TextReading, answer: TextReading) -> Ite
 
     A part in other words adds words that the gold lacks; an answer that leaves out a part adds none.
     """
-    parts = [own for item in gold.items if (own := [t for t in item.tokens if t not in question.token_set])]
+    parts = [
+        part_tokens for item in gold.items if (part_tokens := [t for t in item.tokens if t not in question.token_set])
+    ]
     if len(parts) < 2:
         return
-    shares = [recall(own, answer.tokens) for own in parts]
+    shares = [recall(part_tokens, answer.tokens) for part_tokens in parts]
     missing = [share < _LEAST_PART for share in shares]
     if not any(missing) or all(missing):
         yield "parts all" if not any(missing) else "parts none"
@@ -217,25 +219,25 @@ _WINDOW = 4
 
 def _turns(question: TextReading, gold: TextReading, answer: TextReading) -> Iterator[str]:
     """Yield whether the answer negates the gold's words, or turns away from them before its sentence ends."""
-    own = set(own_tokens(question, gold))
-    if not own or NEGATIONS & set(gold.words):
+    gold_tokens = set(own_tokens(question, gold))
+    if not gold_tokens or NEGATIONS & set(gold.words):
         return
-    holding = [s for s in answer.sentences if own & s.token_set]
+    holding = [s for s in answer.sentences if gold_tokens & s.token_set]
     if not holding:
         return
-    states = [_state(s, own) for s in holding]
+    states = [_state(s, gold_tokens) for s in holding]
     yield from (f"all {name}" for name in ("negated", "turned") if all(name in state for state in states))
     yield from (f"first {name}" for name in states[0])
 
 
 def _state(sentence: TextReading, own: set[str]) -> set[str]:
     words = sentence.words
-    at = [i for i, word in enumerate(words) if base(word) in own]
+    positions = [i for i, word in enumerate(words) if base(word) in own]
     states = set()
-    if at and all(NEGATIONS & set(words[max(0, i - _WINDOW) : i]) for i in at):
+    if positions and all(NEGATIONS & set(words[max(0, i - _WINDOW) : i]) for i in positions):
         states.add("negated")
-    if at and any(word in _TURNS for word in words[at[-1] + 1 :]):
+    if positions and any(word in _TURNS for word in words[positions[-1] + 1 :]):
         states.add("turned")
-    if at and any(word in _TURNS for word in words[: at[0]]):
+    if positions and any(word in _TURNS for word in words[: positions[0]]):
         states.add("turned to")
     return states

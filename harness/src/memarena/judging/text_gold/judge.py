@@ -79,8 +79,8 @@ def _judge(question: TextReading, gold: TextReading, answer: TextReading, model:
     if decided is not None:
         return decided
     correct = model.score(features_of(question, gold, answer)) > 0
-    own = own_tokens(question, gold)
-    nearest = max(answer.sentences, key=lambda sentence: recall(own, sentence.tokens))
+    gold_tokens = own_tokens(question, gold)
+    nearest = max(answer.sentences, key=lambda sentence: recall(gold_tokens, sentence.tokens))
     return TypedOutcome(correct, Code.STATES_GOLD if correct else Code.OTHER_CONTENT, nearest.text)
 
 
@@ -88,26 +88,30 @@ def _listed(question: TextReading, gold: TextReading, answer: TextReading) -> in
     """Return how many other things an answer lists that is mostly a list; 0 if the gold is not a single thing."""
     if len(gold.items) != 1 or len(gold.words) > _SHORT_ITEM:
         return 0
-    own = own_tokens(question, gold)
+    gold_tokens = own_tokens(question, gold)
     short = [item for item in answer.items if len(item.words) <= _SHORT_ITEM]
-    others = sum(not recall(own, item.tokens) and not item.token_set <= question.token_set for item in short)
+    others = sum(not recall(gold_tokens, item.tokens) and not item.token_set <= question.token_set for item in short)
     return others if 4 * others >= 3 * len(answer.items) - 3 else 0
 
 
 def _is_verbatim(question: TextReading, gold: TextReading, answer: TextReading) -> bool:
     """Whether an answer has the gold word for word, with only filler around it (``Based on the talk, it was``)."""
-    gold_words, there = gold.words, answer.words
+    gold_words, answer_words = gold.words, answer.words
     size = len(gold_words)
-    at = next((i for i in range(len(there) - size + 1) if there[i : i + size] == gold_words), None) if size else None
-    if at is None:
+    start = (
+        next((i for i in range(len(answer_words) - size + 1) if answer_words[i : i + size] == gold_words), None)
+        if size
+        else None
+    )
+    if start is None:
         return False
     frame = frame_words() | set(question.words)
-    return all(word in frame for word in (*there[:at], *there[at + size :]))
+    return all(word in frame for word in (*answer_words[:start], *answer_words[start + size :]))
 
 
 def affirms(question: str, premise: str, fact: str, answer: str) -> bool:
     """Whether a sentence without a negation states all that a wrong premise adds to the fact."""
     context = {*read(fact).tokens, *read(question).tokens}
-    own = [token for token in read(premise).tokens if token not in context] or list(read(premise).tokens)
+    premise_tokens = [token for token in read(premise).tokens if token not in context] or list(read(premise).tokens)
     sentences = TextReading(plain_text(answer, question)).sentences
-    return bool(own) and any(recall(own, s.tokens) >= 1.0 and not s.negates for s in sentences)
+    return bool(premise_tokens) and any(recall(premise_tokens, s.tokens) >= 1.0 and not s.negates for s in sentences)

@@ -84,8 +84,8 @@ class TextReading:
         clock = [m for m in times(text) if _CLOCK.search(text[m.start : m.end])]
         dated = [(p.start, p.end) for p in periods(text)]
         apart = [*dated, *((m.start, m.end) for m in lengths), *((m.start, m.end) for m in clock)]
-        every: list[Mention] = [*lengths, *clock, *weekdays(text, []), *amounts(text, apart)]
-        free = (m for m in every if not any(start < m.end and m.start < end for start, end in dated))
+        all_mentions: list[Mention] = [*lengths, *clock, *weekdays(text, []), *amounts(text, apart)]
+        free = (m for m in all_mentions if not any(start < m.end and m.start < end for start, end in dated))
         return tuple(sorted(free, key=lambda m: m.start))
 
     @cached_property

@@ -66,11 +66,11 @@ def _is_bare(gold: TextReading, question: TextReading) -> bool:
     """Whether the gold is only its value and words that the question already has."""
     text = readable(gold.text)
     spans: list[tuple[int, int]] = [(p.start, p.end) for p in periods(text)] or [(m.start, m.end) for m in gold.values]
-    rest = text if gold.periods else gold.counted_text
+    remainder = text if gold.periods else gold.counted_text
     for start, end in sorted(spans, reverse=True):
-        rest = f"{rest[:start]} {rest[end:]}"
+        remainder = f"{remainder[:start]} {remainder[end:]}"
     question_words = set(question.words)
-    return all(word in _AROUND or word in question_words for word in words(rest))
+    return all(word in _AROUND or word in question_words for word in words(remainder))
 
 
 # ------------------------------------------------------------------ yes and no
@@ -134,13 +134,13 @@ def _by_value(gold: TextReading, answer: TextReading) -> TypedOutcome | None:
         same = [m for m in answer.values if _same(m, gold_value, text, gold.counted_text)]
         others = [m for m in answer.values if _is_kin(m, gold_value) and not is_of_gold(m)]
         if not same:
-            shown = text[others[0].start : others[0].end] if others else ""
+            other_text = text[others[0].start : others[0].end] if others else ""
             code = Code.OTHER_VALUE if others else Code.MISSING_VALUE
-            return TypedOutcome(not others and _has_words(gold, answer), code, shown)
+            return TypedOutcome(not others and _has_words(gold, answer), code, other_text)
         low = _sentence(text, same[0].start)[0]
-        before = next((m for m in others if low <= m.start < same[0].start), None)
-        if before and _HEDGES.search(text[before.start : same[0].start]):
-            return TypedOutcome(False, Code.NOT_COMMITTED, text[before.start : same[0].end])
+        earlier = next((m for m in others if low <= m.start < same[0].start), None)
+        if earlier and _HEDGES.search(text[earlier.start : same[0].start]):
+            return TypedOutcome(False, Code.NOT_COMMITTED, text[earlier.start : same[0].end])
         if others or not _is_plain(answer):
             return None
         claim = text[same[0].start : same[0].end]

@@ -89,8 +89,10 @@ def _by_antecedent(tokens: Sequence[Token]) -> Iterator[Token]:
     for n, token in enumerate(tokens):
         if token.mask is Mask.ASKED and token.word in _HIS:
             low, _ = segment_of(tokens, n)
-            before = [at for at in range(low, n) if tokens[at].mask in _PEOPLE and tokens[at].word not in _HIS]
-            if before and tokens[before[-1]].mask is Mask.OTHER and _has(tokens, before[-1]):
+            people = [
+                index for index in range(low, n) if tokens[index].mask in _PEOPLE and tokens[index].word not in _HIS
+            ]
+            if people and tokens[people[-1]].mask is Mask.OTHER and _has(tokens, people[-1]):
                 yield replace(token, mask=Mask.OTHER)
                 continue
         yield token
@@ -141,12 +143,12 @@ def _final(question: OpenQuestion, tokens: Sequence[Token]) -> list[Token]:
     text, starts = joined(tokens)
     for section in ("final", "correction"):
         for match in reversed(list(phrases(section).finditer(text))):
-            cut = next(n for n, at in enumerate([*starts, len(text) + 1]) if at >= match.end())
-            before, behind = list(tokens[:cut]), list(tokens[cut:])
-            has_content = any(t.mask in VALUES for t in behind) or _names_a_thing(question, behind)
+            cut = next(n for n, start in enumerate([*starts, len(text) + 1]) if start >= match.end())
+            before, after = list(tokens[:cut]), list(tokens[cut:])
+            has_content = any(t.mask in VALUES for t in after) or _names_a_thing(question, after)
             corrects = has_content and any(t.mask in VALUES for t in before)
-            if any(t.word[:1].isalnum() for t in behind) and (corrects or section == "final"):
-                return behind
+            if any(t.word[:1].isalnum() for t in after) and (corrects or section == "final"):
+                return after
     return list(tokens)
 
 
@@ -167,7 +169,7 @@ def _without_asides(tokens: Sequence[Token]) -> list[Token]:
     spans = [match.span() for section in _ASIDES for match in phrases(section).finditer(text)]
     if not spans:
         return list(tokens)
-    return [t for t, at in zip(tokens, starts, strict=True) if not any(low <= at < high for low, high in spans)]
+    return [t for t, start in zip(tokens, starts, strict=True) if not any(low <= start < high for low, high in spans)]
 
 
 # ------------------------------------------------------------------ one claim
@@ -175,8 +177,8 @@ def _without_asides(tokens: Sequence[Token]) -> list[Token]:
 
 def _asked_word(question: OpenQuestion, token: Token) -> Token:
     """Return the token, a word of the question as ``q``: the old school that is asked about is not a former version."""
-    own = token.mask is None and stem(token.word) in question.question_words
-    return replace(token, word="q") if own else token
+    in_question = token.mask is None and stem(token.word) in question.question_words
+    return replace(token, word="q") if in_question else token
 
 
 def _claim(question: OpenQuestion, tokens: Sequence[Token], versions: Sequence[Token], at: int, text: str) -> Claim:
@@ -243,8 +245,8 @@ def _teller(tokens: Sequence[Token], low: int, at: int) -> Holder | None:
 
 def _is_spoken_of(tokens: Sequence[Token], at: int) -> bool:
     """Whether a person is named as the subject of the talk: ``about VALUE``, ``VALUE's badminton``."""
-    before, behind = words_of(tokens, max(0, at - 3), at), words_of(tokens, at + 1, at + 3)
-    return bool(phrases("spoken_of_before").search(before)) or bool(phrases("spoken_of_behind").match(behind))
+    before, after = words_of(tokens, max(0, at - 3), at), words_of(tokens, at + 1, at + 3)
+    return bool(phrases("spoken_of_before").search(before)) or bool(phrases("spoken_of_behind").match(after))
 
 
 def _holder(tokens: Sequence[Token], low: int, at: int, high: int, own: bool) -> Holder | None:
@@ -285,21 +287,21 @@ def _holder_before(tokens: Sequence[Token], people: Sequence[int]) -> tuple[Hold
 
 def _shares(tokens: Sequence[Token], n: int) -> bool:
     """Whether a person is joined to the asked one: ``ASKED and OTHER``, ``OTHER and ASKED``."""
-    before, behind = tokens[max(0, n - 2) : n], tokens[n + 1 : n + 3]
+    before, after = tokens[max(0, n - 2) : n], tokens[n + 1 : n + 3]
     return any(
         len(pair) == 2 and pair[joint].word == "and" and pair[1 - joint].mask is Mask.ASKED
-        for pair, joint in ((before, 1), (behind, 0))
+        for pair, joint in ((before, 1), (after, 0))
     )
 
 
 def _explained_as_anothers(tokens: Sequence[Token], at: int) -> bool:
     """Whether brackets make the value another's: ``VALUE (OTHER's dentist)``, not ``VALUE (OTHER's words)``."""
-    behind = tokens[at + 1 : at + 5]
+    after = tokens[at + 1 : at + 5]
     return (
-        len(behind) == 4
-        and behind[0].word == "("
-        and behind[1].mask is Mask.OTHER
-        and behind[2].word == "'s"
+        len(after) == 4
+        and after[0].word == "("
+        and after[1].mask is Mask.OTHER
+        and after[2].word == "'s"
         and not _is_source(tokens, at + 2)
     )
 
@@ -325,9 +327,9 @@ def _owns(tokens: Sequence[Token], at: int, n: int) -> bool:
 
 
 def _is_source(tokens: Sequence[Token], n: int) -> bool:
-    behind = words_of(tokens, n + 1, min(n + 5, len(tokens)))
+    after = words_of(tokens, n + 1, min(n + 5, len(tokens)))
     before = words_of(tokens, max(0, n - 4), n)
-    return bool(phrases("source_behind").match(behind)) or bool(phrases("source_before").search(before.rstrip()))
+    return bool(phrases("source_behind").match(after)) or bool(phrases("source_before").search(before.rstrip()))
 
 
 def _source(question: OpenQuestion, tokens: Sequence[Token], at: int, text: str) -> str:
@@ -341,16 +343,18 @@ def _source(question: OpenQuestion, tokens: Sequence[Token], at: int, text: str)
         n: _first_name(t, text) for n, t in enumerate(tokens[low:high], low) if t.mask in people and t.start < t.end
     }
     names = {n: name for n, name in names.items() if name in sources}
-    behind = [name for n, name in names.items() if n > at and _told_by(tokens, at, n) and not _leads(tokens, n, high)]
-    if behind:
-        return behind[0]
-    before = {n: name for n, name in names.items() if n < at}
-    tellers = [name for n, name in before.items() if _tells(tokens, n)]
+    names_after = [
+        name for n, name in names.items() if n > at and _told_by(tokens, at, n) and not _leads(tokens, n, high)
+    ]
+    if names_after:
+        return names_after[0]
+    names_before = {n: name for n, name in names.items() if n < at}
+    tellers = [name for n, name in names_before.items() if _tells(tokens, n)]
     if tellers:
         return tellers[-1]
     # A person whom the question does not ask about can only be a source.
-    only = set(before.values()) - question.subjects
-    return only.pop() if len(before) == 1 and only else ""
+    only = set(names_before.values()) - question.subjects
+    return only.pop() if len(names_before) == 1 and only else ""
 
 
 def _leads(tokens: Sequence[Token], n: int, high: int) -> bool:
@@ -372,9 +376,9 @@ def _first_name(token: Token, text: str) -> str:
 
 def _tells(tokens: Sequence[Token], n: int) -> bool:
     """Whether a person before a value is named as its source, not as its holder."""
-    behind = words_of(tokens, n + 1, min(n + 6, len(tokens)))
+    after = words_of(tokens, n + 1, min(n + 6, len(tokens)))
     before = words_of(tokens, max(0, n - 4), n).rstrip()
-    return bool(phrases("tells_behind").match(behind)) or bool(phrases("tells_before").search(before))
+    return bool(phrases("tells_behind").match(after)) or bool(phrases("tells_before").search(before))
 
 
 def _told_by(tokens: Sequence[Token], at: int, n: int) -> bool:

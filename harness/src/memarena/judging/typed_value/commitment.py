@@ -52,11 +52,11 @@ class Wording:
                 yield run
                 if width < 3 and self.shape != "plain":
                     yield f"{shape}|{run}"
-        for at, word in enumerate(self.words):
+        for index, word in enumerate(self.words):
             if word in ("VALUE", "CHANGED"):
-                near = self.words[max(0, at - _AROUND) : at]
+                near = self.words[max(0, index - _AROUND) : index]
                 yield from (f"{w}<{word}" for w in near)
-                yield from (f"{word}>{w}" for w in self.words[at + 1 : at + 1 + _AROUND])
+                yield from (f"{word}>{w}" for w in self.words[index + 1 : index + 1 + _AROUND])
         if "RIVAL" in self.words:
             yield f"{shape}|has RIVAL"
 
@@ -68,8 +68,8 @@ def commits(wording: Wording) -> bool:
 
 def _words(question: OpenQuestion, tokens: Sequence[Token], apart: Collection[int]) -> Iterator[str]:
     last = ""
-    for at, token in enumerate(tokens):
-        for word in _of_token(question, token, at in apart):
+    for index, token in enumerate(tokens):
+        for word in _of_token(question, token, index in apart):
             # Of words that only show the subject of the talk, several in a row count once.
             if word != last or word not in ("q", "e", "x", "#"):
                 yield word

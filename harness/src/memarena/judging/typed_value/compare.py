@@ -98,13 +98,13 @@ def _is_told_by_another(question: OpenQuestion, statement: Statement) -> bool:
 
 def _listed(statement: Statement) -> int:
     """Return the most other values of the gold's type in one list, with only list words between them."""
-    most = here = 0
+    most = run_length = 0
     for token in statement.tokens:
         if token.mask is Mask.RIVAL:
-            here += 1
-            most = max(most, here)
+            run_length += 1
+            most = max(most, run_length)
         elif token.mask not in VALUES and token.word.lower() not in _IN_LISTS and not token.word.isdigit():
-            here = 0
+            run_length = 0
     return most
 
 
@@ -175,8 +175,8 @@ def _something_else_holds(statement: Statement, claim: Claim) -> bool:
     if [t.word for t in statement.tokens[claim.at + 1 : claim.at + 2]] == ["until"]:
         return True
     low, high = segment_of(statement.tokens, claim.at)
-    rest = joined([*statement.tokens[:low], *statement.tokens[high:]])[0]
-    return bool(phrases("current").search(rest)) or any(
+    other_words = joined([*statement.tokens[:low], *statement.tokens[high:]])[0]
+    return bool(phrases("current").search(other_words)) or any(
         not c.denied and c.version is not Version.FORMER for c in statement.of(Mask.RIVAL, Mask.PREMISE)
     )
 

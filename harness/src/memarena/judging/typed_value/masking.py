@@ -115,9 +115,9 @@ def _others(question: OpenQuestion, read: ReadText) -> Iterable[tuple[Span, Mask
         span = _without_s(read.text, mention.start, mention.end)
         if isinstance(mention, ProperMention):
             if mention.name[0] in question.people or mention.name[-1] in question.people:
-                mine = mention.name[0] in question.subjects or mention.name[-1] in question.subjects
-                person = Mask.ASKED if mine else Mask.OTHER
-                rival = isinstance(first, NameValue) and question.about_talk and not mine
+                is_asked = mention.name[0] in question.subjects or mention.name[-1] in question.subjects
+                person = Mask.ASKED if is_asked else Mask.OTHER
+                rival = isinstance(first, NameValue) and question.about_talk and not is_asked
                 yield span, Mask.RIVAL if rival else person
             elif by_name and not _in_question(question, read.text[span.start : span.end]):
                 yield span, Mask.RIVAL
@@ -168,35 +168,33 @@ def _is_stranger(question: OpenQuestion, text: str, span: Span) -> bool:
 
 def _may_be_title(text: str, span: Span) -> bool:
     """Whether a capitalised stranger is a title: not a person, who owns, acts, or is named after ``with``."""
-    behind, before = text[span.end :], text[: span.start].lower()
-    person = (
-        behind.startswith("'s") or _VERB_BEHIND.match(behind) or re.search(r"\b(?:with|to|for|by|from)\s+$", before)
-    )
+    after, before = text[span.end :], text[: span.start].lower()
+    person = after.startswith("'s") or _VERB_BEHIND.match(after) or re.search(r"\b(?:with|to|for|by|from)\s+$", before)
     return not person
 
 
 def _is_day_of_talk(text: str, span: Span) -> bool:
     """Whether a date is stated as the day of a conversation and not as the answer."""
-    before, behind = text[max(0, span.start - 60) : span.start], text[span.end : span.end + 40]
-    if re.search(r"[\w)]\s*\(\s*(?:\w+,? )?$", before) or re.match(r"\s*\)", behind):
+    before, after = text[max(0, span.start - 60) : span.start], text[span.end : span.end + 40]
+    if re.search(r"[\w)]\s*\(\s*(?:\w+,? )?$", before) or re.match(r"\s*\)", after):
         return True
     return bool(_SAYING_DAY.search(before)) and bool(
-        _SPEECH_NEAR.search(re.split(r"[.;:\n]", before)[-1] + " " + re.split(r"[.;:\n]", behind)[0])
+        _SPEECH_NEAR.search(re.split(r"[.;:\n]", before)[-1] + " " + re.split(r"[.;:\n]", after)[0])
     )
 
 
 def _tokens(text: str, spans: list[tuple[Span, Mask, int]], question: OpenQuestion) -> Iterable[Token]:
-    at = 0
+    position = 0
     for span, mask, which in spans:
-        if span.start < at:
+        if span.start < position:
             continue
-        yield from _words(text, at, span.start, question)
+        yield from _words(text, position, span.start, question)
         yield Token(mask.value, span.start, span.end, mask, which)
-        at = span.end
-        if text[at : at + 2] == "'s":
-            yield Token("'s", at, at + 2)
-            at += 2
-    yield from _words(text, at, len(text), question)
+        position = span.end
+        if text[position : position + 2] == "'s":
+            yield Token("'s", position, position + 2)
+            position += 2
+    yield from _words(text, position, len(text), question)
 
 
 def _words(text: str, start: int, end: int, question: OpenQuestion) -> Iterable[Token]:
@@ -206,10 +204,10 @@ def _words(text: str, start: int, end: int, question: OpenQuestion) -> Iterable[
         if bare in question.people and len(bare) > 2:
             # A name in small letters, as small models write it.
             mask = Mask.ASKED if bare in question.subjects else Mask.OTHER
-            own = len(word) - len(bare)
-            yield Token(mask.value, match.start(), match.end() - own, mask)
-            if own:
-                yield Token("'s", match.end() - own, match.end())
+            suffix_length = len(word) - len(bare)
+            yield Token(mask.value, match.start(), match.end() - suffix_length, mask)
+            if suffix_length:
+                yield Token("'s", match.end() - suffix_length, match.end())
         elif word in (_YOU if question.own else _THEY):
             yield Token(word, *match.span(), mask=Mask.ASKED)
         elif not question.own and (word in _YOURS or text[match.start() : match.end() + 4].lower() == "your own"):

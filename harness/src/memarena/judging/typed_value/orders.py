@@ -56,11 +56,11 @@ def rule_order(value: OrderValue, question: OpenQuestion, answer: str) -> Judgme
 
 
 def _event(item: TermValue, question: OpenQuestion) -> _Event:
-    own = {part for part in question.people if re.search(rf"\b{re.escape(part)}\b", item.text.lower())}
-    words = [w for w in content_words(item.text) if w not in own]
+    actors = {part for part in question.people if re.search(rf"\b{re.escape(part)}\b", item.text.lower())}
+    words = [w for w in content_words(item.text) if w not in actors]
     if re.match(r"I\b", item.text):
-        own = {"you", "your", "i", "my", *question.record.asker_name.lower().split()}
-    return _Event(tuple(words), frozenset(own))
+        actors = {"you", "your", "i", "my", *question.record.asker_name.lower().split()}
+    return _Event(tuple(words), frozenset(actors))
 
 
 def _in_told_order(events: Sequence[_Event], answer: str) -> Iterator[int]:

@@ -40,10 +40,10 @@ def rule_set(value: SetValue, question: OpenQuestion, read: ReadText) -> Judgmen
 
 
 def _denied(text: str, span: Span) -> bool:
-    before, behind = (re.split(r"[.;,\n]", part) for part in (text[: span.start], text[span.end :]))
+    before, after = (re.split(r"[.;,\n]", part) for part in (text[: span.start], text[span.end :]))
     return bool(
         phrases("denied_before").search(" ".join(words(before[-1])) + " ")
-        or phrases("absent_behind").match(" ".join(words(behind[0])) + " ")
+        or phrases("absent_behind").match(" ".join(words(after[0])) + " ")
     )
 
 

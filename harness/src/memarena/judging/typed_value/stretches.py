@@ -30,19 +30,19 @@ def is_answered_elsewhere(question: OpenQuestion, statement: Statement, claim: C
     """Whether a claim's stretch is about something else, and another about the question has a rival value."""
     if question.gold.kind == "counterfactual" or question.record.instance.family is Family.METADATA:
         return False
-    own = segment_of(statement.tokens, claim.at)
-    if _question_words(question, statement, own) or not has_predicate(statement, own):
+    claim_stretch = segment_of(statement.tokens, claim.at)
+    if _question_words(question, statement, claim_stretch) or not has_predicate(statement, claim_stretch):
         return False
     return any(
         not rival.denied
         and (rival.holder in (claim.holder, Holder.ASKED) or (question.own and rival.holder is None))
         and rival.version is not Version.FORMER
-        and (stretch := segment_of(statement.tokens, rival.at)) != own
+        and (stretch := segment_of(statement.tokens, rival.at)) != claim_stretch
         and not _is_in_brackets(statement, stretch)
         and not names_another(question, statement, stretch)
         and _question_words(question, statement, stretch)
         for rival in statement.of(Mask.RIVAL)
-    ) or _names_another_thing(question, statement, own)
+    ) or _names_another_thing(question, statement, claim_stretch)
 
 
 def _is_in_brackets(statement: Statement, stretch: tuple[int, int]) -> bool:
@@ -53,7 +53,7 @@ def _is_in_brackets(statement: Statement, stretch: tuple[int, int]) -> bool:
 
 def names_more(question: OpenQuestion, statement: Statement, claim: Claim, other: Claim) -> bool:
     """Whether a claim's stretch has all words of the question that another claim's has, and more of them."""
-    stretches = (segment_of(statement.tokens, each.at) for each in (claim, other))
+    stretches = (segment_of(statement.tokens, c.at) for c in (claim, other))
     more, less = (_question_words(question, statement, stretch) for stretch in stretches)
     return more > less
 
@@ -89,13 +89,13 @@ def _names_another_thing(question: OpenQuestion, statement: Statement, own: tupl
 def _names_a_thing(question: OpenQuestion, statement: Statement, stretch: tuple[int, int]) -> bool:
     """Whether an article or copula precedes a word that neither question nor evidence has: ``the tin globe``."""
     low, high = stretch
-    heard = question.question_words | question.evidence_words
+    known_stems = question.question_words | question.evidence_words
     for n in range(low, high - 1):
         lead = statement.tokens[n].word
         ahead = (token.word for token in statement.tokens[n + 1 : min(n + 4, high)])
         words = list(itertools.takewhile(str.isalpha, ahead))
         leads = lead in _ARTICLES or (lead in _COPULAS and n + 1 + len(words) == high)
-        if leads and any(stem(word) not in heard and not is_everyday(word) for word in words):
+        if leads and any(stem(word) not in known_stems and not is_everyday(word) for word in words):
             before = words_of(statement.tokens, low, n + 1)
             if not phrases("denied_before").search(before):
                 return True

@@ -24,9 +24,9 @@ def version_of(tokens: Sequence[Token], low: int, at: int, high: int) -> Version
     decided = _by_order(tokens, start, at, end)
     if decided is not None:
         return decided
-    behind = words_of(tokens, at + 1, end)
+    after = words_of(tokens, at + 1, end)
     for section, version in (("former_tight", Version.FORMER), ("current_tight", Version.CURRENT)):
-        if phrases(section).match(behind):
+        if phrases(section).match(after):
             return version
     decided = _last(words_of(tokens, low, at))
     if decided is None:

@@ -20,8 +20,14 @@ def floor_text(floor: Floor | None) -> str:
     """Return one line on the overhead baseline of the machine, which is printed but never subtracted."""
     if floor is None:
         return "not measured"
-    named = [("Search", floor.search), ("gateway hop", floor.gateway_hop), ("gateway less direct", floor.gateway_added)]
-    parts = [f"{name} {spans.p50:.2f} ms" for name, spans in named if spans is not None and spans.p50 is not None]
+    spans_by_name = [
+        ("Search", floor.search),
+        ("gateway hop", floor.gateway_hop),
+        ("gateway less direct", floor.gateway_added),
+    ]
+    parts = [
+        f"{name} {spans.p50:.2f} ms" for name, spans in spans_by_name if spans is not None and spans.p50 is not None
+    ]
     return ("p50 with a null backend and a null reader: " + ", ".join(parts)) if parts else "too few round trips"
 
 

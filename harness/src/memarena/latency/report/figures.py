@@ -43,13 +43,13 @@ def split_figure(study: Study) -> str | None:
         drawing.text(scale.at(value), bottom + 16, tick_label(value), anchor="middle")
     drawing.text((NAMES + WIDTH - RIGHT) / 2, bottom + 34, "ms, p50", anchor="middle")
     for index, (name, search, first, rest_ms) in enumerate(complete):
-        y, at = top + ROW * index + 6, 0.0
+        y, total_ms = top + ROW * index + 6, 0.0
         drawing.text(NAMES - 8, y + 13, name, anchor="end")
         for kind, value in (("search", search), ("prefill", first), ("rest", max(rest_ms, 0.0))):
-            width = scale.at(at + value) - scale.at(at)
-            drawing.rect(scale.at(at), y, max(width, 0.6), ROW - 12, kind, f"{kind} {value:.2f} ms")
-            at += value
-        drawing.text(scale.at(at) + 6, y + 13, f"{at:,.0f} ms" if at >= 10 else f"{at:.1f} ms")
+            width = scale.at(total_ms + value) - scale.at(total_ms)
+            drawing.rect(scale.at(total_ms), y, max(width, 0.6), ROW - 12, kind, f"{kind} {value:.2f} ms")
+            total_ms += value
+        drawing.text(scale.at(total_ms) + 6, y + 13, f"{total_ms:,.0f} ms" if total_ms >= 10 else f"{total_ms:.1f} ms")
     return _alone(drawing)
 
 
@@ -98,10 +98,10 @@ def _panel(
         drawing.text(across.at(day), top + _PANEL_HEIGHT + 16, str(day), anchor="middle")
     drawing.text(WIDTH - 24, top + _PANEL_HEIGHT + 30, "days of history", anchor="end")
     for series, name in enumerate(names):
-        own = [(days, value) for row_name, days, value in values if row_name == name and value is not None]
-        points = [(across.at(days), up.at(value)) for days, value in own]
+        measured = [(days, value) for row_name, days, value in values if row_name == name and value is not None]
+        points = [(across.at(days), up.at(value)) for days, value in measured]
         drawing.path(points, f"curve c{series % 8}")
-        for (x, y), (days, value) in zip(points, own, strict=True):
+        for (x, y), (days, value) in zip(points, measured, strict=True):
             drawing.marker(x, y, series, size=4, title=f"{name}, {days} days: {value:.2f}")
 
 
