@@ -115,9 +115,9 @@ def _others(question: OpenQuestion, read: ReadText) -> Iterable[tuple[Span, Mask
         span = _without_s(read.text, mention.start, mention.end)
         if isinstance(mention, ProperMention):
             if mention.name[0] in question.people or mention.name[-1] in question.people:
-                is_asked = mention.name[0] in question.subjects or mention.name[-1] in question.subjects
-                person = Mask.ASKED if is_asked else Mask.OTHER
-                rival = isinstance(first, NameValue) and question.about_talk and not is_asked
+                is_subject = mention.name[0] in question.subjects or mention.name[-1] in question.subjects
+                person = Mask.ASKED if is_subject else Mask.OTHER
+                rival = isinstance(first, NameValue) and question.about_talk and not is_subject
                 yield span, Mask.RIVAL if rival else person
             elif by_name and not _in_question(question, read.text[span.start : span.end]):
                 yield span, Mask.RIVAL
